@@ -1,0 +1,90 @@
+// A mergedb database: an ordered map from byte strings to byte strings, in one directory, for one process.
+//
+//     #include <mergedb/db.h>
+//     auto db = mergedb::DB::Open({}, "/tmp/example");
+//     if (!db) return Fail(db.error());
+//     RETURN_IF_ERROR((*db)->Put({}, "key", "value"));
+//     std::string value;
+//     RETURN_IF_ERROR((*db)->Get({}, "key", &value));
+//
+// Promises: docs/PROMISES.md. THREADS: every method may be called from any number of threads at once, but for
+// Close and the destructor, which must not race with other calls' start; calls after Close return ShuttingDown.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "mergedb/export.h"
+#include "mergedb/iterator.h"
+#include "mergedb/options.h"
+#include "mergedb/result.h"
+#include "mergedb/snapshot.h"
+#include "mergedb/write_batch.h"
+
+namespace mergedb {
+
+// Larger ones are InvalidArgument before a byte is written.
+inline constexpr size_t kKeyBytesMax = size_t{8} << 20;
+inline constexpr size_t kValueBytesMax = size_t{1} << 30;
+inline constexpr size_t kBatchBytesMax = (size_t{1} << 31) - (size_t{1} << 20);
+
+struct KeyRange {
+  std::string_view lower;
+  std::string_view upper;  // not included
+};
+
+class MERGEDB_EXPORT DB {
+ public:
+  // Fails without changing a byte of any data file if the directory is locked, damaged, foreign, or of a newer
+  // version, or if the options contradict it.
+  static Result<std::unique_ptr<DB>> Open(const Options& options, const std::string& path);
+
+  // Remove the database's own files, and the directory if that leaves it empty. Refuses a directory that is not a
+  // database (NotFound) or is open (Busy).
+  static Status Destroy(const Options& options, const std::string& path);
+
+  virtual ~DB();  // closes
+
+  virtual Status Put(const WriteOptions& options, std::string_view key, std::string_view value) = 0;
+  virtual Status Delete(const WriteOptions& options, std::string_view key) = 0;  // OK if absent
+  virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
+
+  // NotFound if absent; *value is then untouched.
+  virtual Status Get(const ReadOptions& options, std::string_view key, std::string* value) = 0;
+  // As of one moment. One Status and one value per key, in the order asked.
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
+                                       std::vector<std::string>* values) = 0;
+
+  // Never null: an iterator that could not be made carries the error in its status.
+  virtual std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options = {}) = 0;
+  virtual std::shared_ptr<const Snapshot> GetSnapshot() = 0;
+
+  // Everything written before the call is in tables and durable when this returns OK.
+  virtual Status Flush() = 0;
+  // Every write that returned before the call survives power loss when this returns OK.
+  virtual Status SyncLog() = 0;
+  // Merge [lower, upper) into the bottom run; null ends are open. Waits.
+  virtual Status CompactRange(const std::string_view* lower, const std::string_view* upper) = 0;
+  // Wait until no background work is owed: everything sealed is flushed and space is within 1.25 of live data.
+  virtual Status WaitForCompaction() = 0;
+
+  // Bytes on disk of each range, about; unflushed writes not counted.
+  virtual std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) = 0;
+
+  // "mergedb.stats" (text), "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots",
+  // "mergedb.<counter>" (a number; "mergedb.counters" lists them as lines of "name value"). False if unknown.
+  virtual bool GetProperty(std::string_view name, std::string* value) = 0;
+
+  // Read every byte of every live table and check it. OK, or the first damage found.
+  virtual Status CheckIntegrity() = 0;
+
+  // Flush nothing, stop background work at its next step (see finish_merges_on_close), make the log durable, and
+  // release the lock. Iterators and snapshots that are left become errors. A second call is OK.
+  virtual Status Close() = 0;
+};
+
+}  // namespace mergedb

@@ -1,0 +1,45 @@
+// A cursor over the keys of a database, as of one moment, in the comparator's order, in both directions.
+//
+//     auto it = db->NewIterator({.prefix = "user:"});
+//     for (it->SeekToFirst(); it->Valid(); it->Next()) Use(it->key(), it->value());
+//     if (!it->status().ok()) ...            // the loop ends at an error as it does at the end
+//
+// key() and value() are views that live until the cursor moves. Next and Prev on a cursor that is not Valid do
+// nothing. A cursor may outlive its database's Close: it is then not Valid and its status is ShuttingDown.
+// THREADS: not for use by two threads at once.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "mergedb/options.h"
+#include "mergedb/status.h"
+
+namespace mergedb {
+
+struct IteratorOptions {
+  std::optional<std::string> lower = {};  // smallest key shown
+  std::optional<std::string> upper = {};  // first key not shown
+  // Only keys that begin with these bytes. Bytewise comparator only; combines with the bounds.
+  std::string prefix = {};
+  ReadOptions read = {};
+};
+
+class MERGEDB_EXPORT Iterator {
+ public:
+  virtual ~Iterator();
+
+  virtual bool Valid() const = 0;
+  virtual void SeekToFirst() = 0;
+  virtual void SeekToLast() = 0;
+  virtual void Seek(std::string_view target) = 0;         // first key at or after target
+  virtual void SeekForPrev(std::string_view target) = 0;  // last key at or before target
+  virtual void Next() = 0;
+  virtual void Prev() = 0;
+  virtual std::string_view key() const = 0;    // REQUIRES: Valid()
+  virtual std::string_view value() const = 0;  // REQUIRES: Valid()
+  virtual const Status& status() const = 0;
+};
+
+}  // namespace mergedb

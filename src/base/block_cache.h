@@ -1,0 +1,74 @@
+// Blocks by (file, offset): sharded CLOCK, bounded by bytes, pinned while in use, scan-resistant (a block enters with a
+// low score and earns its stay by being found again).
+//
+// THREADS: all methods, any thread. A Pin is for one thread at a time.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+namespace mergedb::base {
+
+class BlockCache {
+ public:
+  // A block's bytes, reference counted; also used for blocks that never enter the cache.
+  struct Block {
+    std::atomic<uint32_t> references{1};
+    uint32_t bytes = 0;
+    char* data() { return reinterpret_cast<char*>(this + 1); }
+    const char* data() const { return reinterpret_cast<const char*>(this + 1); }
+  };
+  // Uninitialized bytes; one reference, the caller's.
+  static Block* Allocate(size_t bytes);
+
+  // Holds one reference.
+  class Pin {
+   public:
+    Pin() = default;
+    explicit Pin(Block* block) : block_(block) {}  // takes the reference over
+    Pin(Pin&& other) noexcept : block_(other.block_) { other.block_ = nullptr; }
+    Pin& operator=(Pin&& other) noexcept {
+      if (this != &other) {
+        Reset();
+        block_ = other.block_;
+        other.block_ = nullptr;
+      }
+      return *this;
+    }
+    ~Pin() { Reset(); }
+    void Reset();
+    explicit operator bool() const { return block_ != nullptr; }
+    std::string_view bytes() const { return {block_->data(), block_->bytes}; }
+    Block* block() const { return block_; }
+
+   private:
+    Block* block_ = nullptr;
+  };
+
+  explicit BlockCache(size_t bytes_max);
+  ~BlockCache();
+  BlockCache(const BlockCache&) = delete;
+  BlockCache& operator=(const BlockCache&) = delete;
+
+  // An empty Pin if it is not there.
+  Pin Find(uint64_t file, uint64_t offset);
+  // Keep `pin`'s block under this name as well. If somebody else did so meanwhile, the older one stays.
+  void Insert(uint64_t file, uint64_t offset, const Pin& pin);
+  // Forget all blocks of a file.
+  void EvictFile(uint64_t file);
+
+  size_t bytes() const;
+  size_t bytes_max() const;
+  uint64_t hits() const;
+  uint64_t misses() const;
+
+ private:
+  struct Shard;
+  std::unique_ptr<Shard[]> shards_;
+  size_t bytes_max_;
+};
+
+}  // namespace mergedb::base

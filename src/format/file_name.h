@@ -1,0 +1,35 @@
+// FORMAT: the names in a database directory (docs/formats/files.md). Names that are not of this grammar are foreign:
+// left alone, never deleted.
+//
+//   CURRENT             which MANIFEST is valid; no newline at its end (stock LevelDB then refuses and deletes nothing)
+//   CURRENT.tmp         the next one, before the rename
+//   LOCK                held by the process that has the database open
+//   MANIFEST-000005     a Log of Edits
+//   STAGING             the mapped ring
+//   000007.seg          a log segment
+//   000012.tbl          a table
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kv/key.h"
+
+namespace mergedb::format {
+
+enum class FileKind : uint8_t { kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable };
+
+struct FileName {
+  FileKind kind;
+  kv::FileNumber number{};  // 0 for kinds without one
+};
+
+std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without directory
+std::optional<FileName> ParseFileName(std::string_view name);
+std::string JoinPath(std::string_view directory, std::string_view name);
+std::string TablePath(std::string_view directory, kv::FileNumber number);
+std::string SegmentPath(std::string_view directory, kv::FileNumber number);
+std::string ManifestPath(std::string_view directory, kv::FileNumber number);
+
+}  // namespace mergedb::format

@@ -1,0 +1,100 @@
+// FORMAT: what the MANIFEST says (docs/formats/manifest.md): FileMeta describes a table; an Edit is the difference between
+// two Versions.
+//
+//   edit := (tag varint32, payload length varint32, payload)*      an unknown tag below 64 is NotSupported ("newer
+//                                                                  version"), an unknown tag from 64 up is skipped
+//
+// WHY an Edit speaks of cuts and not of removed files: a job moves a key range out of several runs into one of them.
+// "Cut [lower, upper) from the run at position 9" says so without naming files; a file goes when no slice shows it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kv/key.h"
+#include "mergedb/result.h"
+
+namespace mergedb::format {
+
+// THREADS: immutable once made; shared by pointer.
+struct FileMeta {
+  kv::FileNumber number{};
+  uint64_t bytes = 0;        // of the file
+  uint64_t unique_id = 0;    // also in the file; salts its checksums (rule W9: a swapped file is noticed)
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+  uint64_t raw_bytes = 0;    // of keys and values before compression
+  kv::Sequence smallest_sequence = 0;
+  kv::Sequence largest_sequence = 0;
+  std::string smallest;      // user keys, both included
+  std::string largest;
+  uint32_t keyspace = 0;     // reserved: a table holds keys of one keyspace (docs/decisions/0005)
+
+  friend bool operator==(const FileMeta&, const FileMeta&) = default;
+};
+using FileMetaPtr = std::shared_ptr<const FileMeta>;
+
+// Half open; nullopt is open. {} is everything.
+struct Bounds {
+  std::optional<std::string> lower = {};  // included
+  std::optional<std::string> upper = {};  // not included
+  friend bool operator==(const Bounds&, const Bounds&) = default;
+};
+
+// A run's level: `cascade` uses it as the level number, `lazy` as the tier.
+using Level = uint32_t;
+inline constexpr Level kBottomLevel = 1000;  // lazy's partitioned bottom run
+
+struct Edit {
+  struct Cut {  // remove these keys from the view of the run at `position`
+    kv::Position position{};
+    Bounds bounds;
+    friend bool operator==(const Cut&, const Cut&) = default;
+  };
+  struct Add {  // show these keys of `file` in the run at `position` (made at `level` if it is not there)
+    kv::Position position{};
+    Level level = 0;
+    FileMetaPtr file;
+    Bounds bounds;
+  };
+  struct SetLevel {
+    kv::Position position{};
+    Level level = 0;
+    friend bool operator==(const SetLevel&, const SetLevel&) = default;
+  };
+  // Applied in this order: cuts, adds, levels. Runs that show nothing vanish.
+  std::vector<Cut> cuts;
+  std::vector<Add> adds;
+  std::vector<SetLevel> levels;
+
+  // Facts of the whole database; set when present.
+  std::optional<uint64_t> database_id;
+  std::optional<std::string> comparator;
+  std::optional<kv::FileNumber> next_file;      // numbers from this one on are unused
+  std::optional<kv::Position> next_position;
+  std::optional<kv::Sequence> last_sequence;    // of what the tables hold and the log below replay_from held
+  struct LogStart {
+    uint64_t epoch = 0;        // only this epoch's frames are replayed
+    uint64_t salt = 0;
+    uint64_t position = 0;     // log position of the first frame to replay
+    uint32_t chain = 0;        // checksum of its predecessor
+    kv::Sequence sequence = 0; // the first frame's first sequence
+    friend bool operator==(const LogStart&, const LogStart&) = default;
+  };
+  std::optional<LogStart> log_start;
+  std::optional<uint64_t> log_durable;                       // log position known durable when this was written
+  std::optional<std::vector<kv::FileNumber>> log_segments;   // files of the log: all must be there at the next open
+  // Set by a clean Close: the log ends exactly here; anything else is Corruption. An edit without it takes it back.
+  std::optional<uint64_t> clean_log_end;
+};
+
+std::string EncodeEdit(const Edit& edit);
+Result<Edit> DecodeEdit(std::string_view bytes);
+// One line a fact, for tools and goldens.
+std::string PrintEdit(const Edit& edit);
+
+}  // namespace mergedb::format

@@ -1,0 +1,136 @@
+// The log: one endless stream of bytes, cut into frames, staged in a ring of memory and drained into segment files.
+//
+//   position  0 ............ drained ............ end        (64 bits, counts bytes for the life of an epoch)
+//             |   segments   |   staging ring     |
+//             000004.seg 000007.seg   STAGING: byte p of the stream lies at p % ring size
+//
+// The simple truth: a commit copies its frame into the ring and returns. Where the file system allows it the ring is a
+// mapped file of the database directory, so the bytes survive kill -9 at once; elsewhere the commit leader calls
+// WriteThrough, one write a group. A thread of our own (the drain) copies the ring to segments in large aligned writes; a
+// commit that wants power-loss durability calls MakeDurable.
+//
+// FORMAT: frame (docs/formats/log.md), at a multiple of 8 bytes:
+//   0   crc        u32  crc32c of (chain: the predecessor's crc, then bytes 4..24, then the payload)
+//   4   check      u32  crc32c of (salt u64, position u64, bytes 8..24): recognises a frame without its predecessor
+//   8   length     u32  of the payload, without padding
+//   12  undurable  u32  position - (position known durable when this was staged), saturating
+//   16  sequence   u64  of the first record
+//   24  payload, zero-padded to 8
+// The chain starts from the salt of the epoch. So a frame is valid in one place only: after its predecessor, at its
+// position, in its epoch. Replay stops where the chain breaks.
+//
+// INVARIANT: no byte of the ring is reused before it is in a segment.
+// THREADS: Begin/End and the other methods marked (turn) are called by whoever holds the commit turn, one at a time. The
+// rest from any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/version_edit.h"
+#include "kv/key.h"
+#include "mergedb/env.h"
+
+namespace mergedb::log {
+
+inline constexpr size_t kFrameHeaderBytes = 24;
+
+// A point between two frames: where replay may start.
+struct Mark {
+  uint64_t position = 0;
+  uint32_t chain = 0;         // checksum of the frame before
+  kv::Sequence sequence = 1;  // that the next frame must begin with
+};
+
+struct Options {
+  FileSystem* file_system = nullptr;
+  Clock* clock = nullptr;
+  Executor* executor = nullptr;  // the background drain is scheduled here
+  std::string directory;
+  uint64_t database_id = 0;
+  uint64_t epoch = 1;
+  uint64_t salt = 0;
+  kv::Sequence first_sequence = 1;
+  size_t staging_bytes = size_t{16} << 20;   // rounded to a power of two, at least 32 KiB
+  size_t undrained_bytes_max = size_t{8} << 20;
+  size_t segment_bytes = size_t{16} << 20;
+  bool use_mapping = true;
+  std::function<kv::FileNumber()> allocate_number;    // for a new segment file
+  std::vector<kv::FileNumber> reusable_segments;      // left by earlier epochs; ours now
+};
+
+class Log {
+ public:
+  static Result<std::unique_ptr<Log>> Create(const Options& options);
+  virtual ~Log();
+
+  // (turn) Room for a frame of payload_bytes: write the payload at *payload, then End. Waits for the drain while the ring
+  // is full. NoSpace or IOError if the drain fails; nothing is staged then. Between a failed Begin and the next one
+  // space may have come back. REQUIRES: payload_bytes <= direct_bytes_max().
+  virtual Status Begin(size_t payload_bytes, char** payload) = 0;
+  // (turn) Seal the frame; `records` is how many sequences it takes, from next_sequence().
+  virtual void End(uint64_t records) = 0;
+  // (turn) A frame larger than direct_bytes_max(): drains, then writes straight to segments. Durable when it returns.
+  virtual Status AppendLarge(std::string_view payload, uint64_t records) = 0;
+  size_t direct_bytes_max() const { return direct_bytes_max_; }
+
+  // (turn) The log skips sequences (writes without a log). The next frame begins with `sequence`.
+  virtual void SkipTo(kv::Sequence sequence) = 0;
+  virtual kv::Sequence next_sequence() const = 0;  // (turn)
+
+  // (turn) All staged bytes are in a file: survives kill -9. Does nothing with a mapped ring.
+  virtual Status WriteThrough() = 0;
+  // (turn) All frames ended so far are durable. A failure is final for this log: every later call fails with it
+  // (outcome_unknown set), the file is never synced again.
+  virtual Status MakeDurable() = 0;
+
+  virtual Mark end() const = 0;  // (turn)
+  virtual uint64_t durable_position() const = 0;
+  virtual uint64_t undrained_bytes() const = 0;
+  virtual bool is_mapped() const = 0;
+  // OK, or why the log can take no more.
+  virtual Status failure() const = 0;
+
+  // Frames below `position` are no longer needed: segments that end there become reusable.
+  virtual void Release(uint64_t position) = 0;
+  virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
+  virtual uint64_t bytes_on_disk() const = 0;                // segments and STAGING
+
+  // Stop the background drain and close the files. Makes nothing durable. Called by the destructor too.
+  virtual void Stop() = 0;
+
+  struct Counters {
+    std::atomic<uint64_t> bytes_staged{0}, bytes_drained{0}, drains{0}, syncs{0}, frames{0};
+    std::atomic<uint64_t> segments_created{0}, segments_reused{0}, waits{0};
+  };
+  const Counters& counters() const { return counters_; }
+
+ protected:
+  size_t direct_bytes_max_ = 0;
+  Counters counters_;
+};
+
+struct Replayed {
+  Mark end;                     // where the chain ends
+  uint64_t frames = 0;
+  uint64_t dropped_bytes = 0;   // of a torn tail: a frame was begun and is not whole
+  std::string report;           // for property mergedb.recovery; empty if nothing was dropped
+  std::vector<kv::FileNumber> segments;  // files found, any epoch
+};
+
+// Read the log from `start`, in order, calling `apply` for every whole frame. Corruption if damage lies below a mark that
+// some frame of the epoch says was durable, if the log ends before `durable_position` (known durable to the caller), if a
+// file of `expected_segments` is missing, or if `clean_end` is set and the chain does not end there.
+// Writes nothing. `max_frame_bytes` bounds memory.
+Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
+                        const format::Edit::LogStart& start, std::optional<uint64_t> clean_end,
+                        uint64_t durable_position, const std::vector<kv::FileNumber>& expected_segments,
+                        const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
+
+}  // namespace mergedb::log

@@ -1,0 +1,22 @@
+// From debt to delay: how long a put waits so that throughput glides to what merging sustains. Numbers in, numbers out.
+#pragma once
+
+#include <cstdint>
+
+namespace mergedb::policy {
+
+struct Debt {
+  uint64_t staged_bytes = 0;       // staged, not yet drained, beside the ring's size
+  uint64_t staging_bytes_max = 0;
+  uint64_t unflushed_bytes = 0;    // active and sealed memtables
+  uint64_t unflushed_bytes_max = 0;
+  uint64_t runs = 0;               // sorted runs
+  uint64_t runs_max = 0;           // where the delay reaches its maximum
+  uint64_t upper_bytes = 0;        // bytes above what the space bound allows now
+  uint64_t upper_bytes_max = 0;
+};
+
+// Nanoseconds that a put of `bytes` waits; 0 while there is no debt; at most `pause_us_max`.
+uint64_t DelayNanos(const Debt& debt, uint64_t bytes, uint64_t pause_us_max);
+
+}  // namespace mergedb::policy

@@ -1,0 +1,36 @@
+// What a compaction keeps: of each key, the versions that some snapshot (or the newest reader) still needs.
+//
+//   sequences    9   8 | 6   5   3 | 2   1        | = snapshots at 7 and 2... one version survives per stripe
+//   kept         9       6           2
+//
+// A DELETE that reaches the bottom (nothing older can exist below its key) goes, below every snapshot; a version at the
+// bottom, below every snapshot, gets sequence 0. Duplicates (same key, same tag) collapse into one.
+// Forward only: SeekToFirst / Seek, Next. Forward is all that a compaction needs; Prev asserts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "kv/iterator.h"
+#include "kv/order.h"
+
+namespace mergedb::stream {
+
+struct CollapseOptions {
+  std::vector<kv::Sequence> snapshots;  // ascending; what live snapshots can see
+  bool is_bottom = false;               // no older version of any key of the input exists outside of the input
+};
+
+struct CollapseCounts {
+  uint64_t entries_in = 0;
+  uint64_t entries_out = 0;
+  uint64_t hidden = 0;      // dropped: a newer version in the same stripe
+  uint64_t tombstones = 0;  // dropped at the bottom
+};
+
+// `counts` outlives the iterator.
+std::unique_ptr<kv::Iterator> NewCollapsingIterator(const kv::Order& order, CollapseOptions options,
+                                                    std::unique_ptr<kv::Iterator> input, CollapseCounts* counts);
+
+}  // namespace mergedb::stream

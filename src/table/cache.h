@@ -1,0 +1,33 @@
+// The tables that are open: at most `tables_max` of them, the least recently used closed first. A table in use stays until
+// its last user lets go.
+//
+// THREADS: all methods, any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/block_cache.h"
+#include "format/version_edit.h"
+#include "kv/order.h"
+#include "mergedb/env.h"
+#include "table/reader.h"
+
+namespace mergedb::table {
+
+class Cache {
+ public:
+  // `blocks` may be null (no block cache).
+  static std::unique_ptr<Cache> New(FileSystem* file_system, std::string directory, const kv::Order& order,
+                                    base::BlockCache* blocks, size_t tables_max);
+  virtual ~Cache();
+
+  virtual Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta) = 0;
+  // Forget a table that is about to be deleted, and its blocks.
+  virtual void Evict(kv::FileNumber number) = 0;
+  virtual size_t open_tables() const = 0;
+  virtual size_t memory_bytes() const = 0;
+};
+
+}  // namespace mergedb::table

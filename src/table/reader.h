@@ -1,0 +1,63 @@
+// An open table: its index and filter in memory, its blocks through the cache.
+//
+// THREADS: everything but the iterators may be used from many threads at once.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/block_cache.h"
+#include "format/version_edit.h"
+#include "kv/iterator.h"
+#include "kv/order.h"
+#include "mergedb/env.h"
+
+namespace mergedb::table {
+
+struct ReadControl {
+  bool verify_checksums = true;
+  bool fill_cache = true;
+};
+
+// The answer of a point read. `pin` keeps `value` alive.
+struct Found {
+  kv::Tag tag = 0;
+  std::string_view value;
+  base::BlockCache::Pin pin;
+};
+
+class Reader {
+ public:
+  // Reads footer, properties, index and filter, all checked against `meta` (bytes, unique id) and each other.
+  static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
+                                              format::FileMetaPtr meta, const kv::Order& order,
+                                              base::BlockCache* cache);
+  virtual ~Reader();
+
+  // False: this table surely has no version of a key with this base::Hash64. Bytewise order only.
+  virtual bool MayContain(uint64_t hash) const = 0;
+  // Start loading into the processor's cache the line that MayContain will look at.
+  virtual void PrefetchFilter(uint64_t hash) const = 0;
+
+  // The newest version of key with a sequence up to `sequence`: OK and *found, NotFound, or an error. Does not ask the
+  // filter.
+  virtual Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const = 0;
+
+  // Both directions, block by block through the cache. The Reader must outlive it.
+  virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control) const = 0;
+  // For compactions: forward only (SeekToFirst, Seek, Next), reads 1 MiB at a time past the caches, always verifies.
+  virtual std::unique_ptr<kv::Iterator> NewScanIterator() const = 0;
+
+  // Bytes of the file before the first entry at or after `key`, about.
+  virtual uint64_t ApproximateOffset(std::string_view key) const = 0;
+  virtual size_t memory_bytes() const = 0;  // of index and filter
+  // Read and verify every byte.
+  virtual Status CheckIntegrity() const = 0;
+  // Keys that cut the file into about `parts` equal shares by bytes, ascending; fewer if it has fewer blocks.
+  virtual std::vector<std::string> SplitKeys(size_t parts) const = 0;
+  virtual const format::FileMeta& meta() const = 0;
+};
+
+}  // namespace mergedb::table

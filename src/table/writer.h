@@ -1,0 +1,49 @@
+// Entries in order -> a table file. Blocks are packed into an aligned buffer of 1 MiB that goes past the page cache
+// (buffered, a merge step costs four times as much: facts/performance.md).
+//
+// Add() in kv::Order, then Finish(), or Abandon(). One table of any size, or several by several writers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "format/version_edit.h"
+#include "kv/key.h"
+#include "kv/order.h"
+#include "mergedb/env.h"
+#include "mergedb/options.h"
+
+namespace mergedb::table {
+
+struct WriterOptions {
+  Compression compression = Compression::kNone;
+  int bloom_bits_per_key = 10;
+  size_t block_bytes = 4096;
+  // Expected size; small tables (below 256 KiB) are written buffered in one call.
+  uint64_t bytes_expected = 0;
+  bool is_direct = true;
+};
+
+class Writer {
+ public:
+  // Creates `path`. `unique_id` is random.
+  static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path,
+                                                kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+                                                const WriterOptions& options);
+  virtual ~Writer();
+
+  // REQUIRES: after the entry before in kv::Order. A comparator that contradicts itself shows here: the table then
+  // fails with Corruption ("comparator ... not a total order") at Finish.
+  virtual Status Add(const kv::Entry& entry) = 0;
+  virtual uint64_t bytes_written() const = 0;  // an estimate of the file's size so far
+  virtual uint64_t entries() const = 0;
+  virtual std::string_view last_key() const = 0;
+
+  // Write index, filter, properties and footer; does not sync. The file stays open until Sync or the destructor.
+  // REQUIRES: at least one Add.
+  virtual Result<format::FileMetaPtr> Finish() = 0;
+};
+
+}  // namespace mergedb::table

@@ -1,0 +1,34 @@
+// Which tables form the tree: immutable runs, newest first.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tree/run.h"
+
+namespace mergedb::tree {
+
+class Version {
+ public:
+  Version() = default;
+  explicit Version(std::vector<RunPtr> runs) : runs_(std::move(runs)) {}
+
+  const std::vector<RunPtr>& runs() const { return runs_; }  // newest first
+  RunPtr FindRun(kv::Position position) const;               // null if none
+  uint64_t bytes() const;                                    // of all files shown, each once
+  uint64_t entries() const;
+  std::set<kv::FileNumber> files() const;
+  // Files by number, each once.
+  std::vector<format::FileMetaPtr> file_metas() const;
+  // "position 9 level 0: 000012[a..f) 000015[f..m]", one line a run; for people and tests.
+  std::string ToString() const;
+
+ private:
+  std::vector<RunPtr> runs_;
+};
+using VersionPtr = std::shared_ptr<const Version>;
+
+}  // namespace mergedb::tree
