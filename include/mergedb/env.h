@@ -112,6 +112,8 @@ class MERGEDB_EXPORT Executor {
   virtual ~Executor();
   // Run `work` once, later, on a thread of the executor.
   virtual void Schedule(std::function<void()> work) = 0;
+  // The same, not before `nanos` have passed.
+  virtual void ScheduleAfter(uint64_t nanos, std::function<void()> work) = 0;
   // How many pieces of work can run at once.
   virtual int Parallelism() const = 0;
   // For executors without threads (tests): run one piece of the waiting work on the calling thread. Returns false

@@ -98,10 +98,10 @@ MERGEDB_EXPORT std::string_view CodeName(Code code);
 #define MERGEDB_CONCAT(a, b) MERGEDB_CONCAT_INNER(a, b)
 
 // Return from the calling function when `expr` yields a failed Status.
-#define RETURN_IF_ERROR(expr)                                         \
-  do {                                                                \
-    if (::mergedb::Status status_ = (expr); !status_.ok()) [[unlikely]] \
-      return status_;                                                 \
+#define RETURN_IF_ERROR(expr)                                                                       \
+  do {                                                                                              \
+    if (::mergedb::Status returned_status = (expr); !returned_status.ok()) [[unlikely]]             \
+      return returned_status;                                                                       \
   } while (0)
 
 // `ASSIGN_OR_RETURN(auto file, fs.Open(path))`: unwrap a Result or return its Status.

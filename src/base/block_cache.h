@@ -1,6 +1,14 @@
 // Blocks by (file, offset): sharded CLOCK, bounded by bytes, pinned while in use, scan-resistant (a block enters with a
 // low score and earns its stay by being found again).
 //
+//     hash(file, offset) -> shard -> slot      slots are one array: hash table for Find, ring for the clock's hand
+//     [ ][a 2][ ][b 0][c 3][ ][d 0][ ]         the number is the score: sweeps that the block will survive
+//          hand ^                              the hand lowers scores and takes the first block that has none left
+//
+// A block that is pinned may leave the cache; its bytes live until the last Pin lets go. So bytes() is what the cache
+// itself holds, and a scan's pins never block the hand. A new block has score 0: a scan that touches each block once
+// pushes out other such blocks, not those that were found again. Tests: tests/unit/base/block_cache_test.cc.
+//
 // THREADS: all methods, any thread. A Pin is for one thread at a time.
 #pragma once
 
@@ -8,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 
 namespace mergedb::base {
@@ -67,8 +76,14 @@ class BlockCache {
 
  private:
   struct Shard;
-  std::unique_ptr<Shard[]> shards_;
-  size_t bytes_max_;
+  Shard& ShardOf(uint64_t file, uint64_t offset) const;
+  std::span<Shard> shards() const;
+  template <typename Member>
+  uint64_t Sum(Member member) const;  // of all shards, each locked in turn
+
+  const size_t shard_count_;  // a power of two
+  const size_t bytes_max_;    // blocks and what they cost in slots; shared out evenly, so the shards are bounds as well
+  const std::unique_ptr<Shard[]> shards_;
 };
 
 }  // namespace mergedb::base

@@ -60,6 +60,10 @@ struct Edit {
     Level level = 0;
     FileMetaPtr file;
     Bounds bounds;
+    friend bool operator==(const Add& a, const Add& b) {
+      return a.position == b.position && a.level == b.level && a.bounds == b.bounds &&
+             (a.file == b.file || (a.file && b.file && *a.file == *b.file));
+    }
   };
   struct SetLevel {
     kv::Position position{};
@@ -90,6 +94,8 @@ struct Edit {
   std::optional<std::vector<kv::FileNumber>> log_segments;   // files of the log: all must be there at the next open
   // Set by a clean Close: the log ends exactly here; anything else is Corruption. An edit without it takes it back.
   std::optional<uint64_t> clean_log_end;
+
+  friend bool operator==(const Edit&, const Edit&) = default;
 };
 
 std::string EncodeEdit(const Edit& edit);

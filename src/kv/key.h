@@ -50,6 +50,8 @@ struct Entry {
   std::string_view value;
 };
 
+std::string_view KindName(Kind kind);  // "PUT"; "?" for a byte that is no kind
+
 // "foo#7,PUT", with escapes; and back (nullopt if it is not one).
 std::string PrintKey(std::string_view key, Tag tag);
 struct ParsedKey {

@@ -48,10 +48,12 @@ struct Mark {
   kv::Sequence sequence = 1;  // that the next frame must begin with
 };
 
+// Where an epoch's log begins. The chain starts from the salt.
+Mark FirstMark(uint64_t salt, kv::Sequence sequence);
+
 struct Options {
   FileSystem* file_system = nullptr;
-  Clock* clock = nullptr;
-  Executor* executor = nullptr;  // the background drain is scheduled here
+  Executor* executor = nullptr;  // the background drain runs here; it syncs every second while there is something to sync
   std::string directory;
   uint64_t database_id = 0;
   uint64_t epoch = 1;
@@ -61,12 +63,14 @@ struct Options {
   size_t undrained_bytes_max = size_t{8} << 20;
   size_t segment_bytes = size_t{16} << 20;
   bool use_mapping = true;
-  std::function<kv::FileNumber()> allocate_number;    // for a new segment file
-  std::vector<kv::FileNumber> reusable_segments;      // left by earlier epochs; ours now
+  std::function<kv::FileNumber()> allocate_number;    // for a new segment file; called from any thread
+  std::vector<kv::FileNumber> reusable_segments;      // left by earlier epochs; ours now. Never those of a failed log
 };
 
 class Log {
  public:
+  // REQUIRES: the MANIFEST names this epoch, durably, and everything that the one before held is in tables: Create
+  // overwrites STAGING and the reusable segments.
   static Result<std::unique_ptr<Log>> Create(const Options& options);
   virtual ~Log();
 
@@ -76,7 +80,8 @@ class Log {
   virtual Status Begin(size_t payload_bytes, char** payload) = 0;
   // (turn) Seal the frame; `records` is how many sequences it takes, from next_sequence().
   virtual void End(uint64_t records) = 0;
-  // (turn) A frame larger than direct_bytes_max(): drains, then writes straight to segments. Durable when it returns.
+  // (turn) A frame larger than direct_bytes_max(): drains, then writes straight to segments. Durable when it returns OK;
+  // surely absent otherwise, unless outcome_unknown is set; then the log has failed.
   virtual Status AppendLarge(std::string_view payload, uint64_t records) = 0;
   size_t direct_bytes_max() const { return direct_bytes_max_; }
 
@@ -84,10 +89,12 @@ class Log {
   virtual void SkipTo(kv::Sequence sequence) = 0;
   virtual kv::Sequence next_sequence() const = 0;  // (turn)
 
-  // (turn) All staged bytes are in a file: survives kill -9. Does nothing with a mapped ring.
+  // (turn) All staged bytes are in a file: survives kill -9. Does nothing with a mapped ring. On failure the frames stay
+  // staged, their outcome is unknown, and the next Begin tries again.
   virtual Status WriteThrough() = 0;
-  // (turn) All frames ended so far are durable. A failure is final for this log: every later call fails with it
-  // (outcome_unknown set), the file is never synced again.
+  // (turn) All frames ended so far are durable. outcome_unknown is set on failure. A failed write leaves the frames staged
+  // (the next Begin tries again); a failed sync is final for this log (failure()): every later call fails, no file of it
+  // is synced again or may be reused.
   virtual Status MakeDurable() = 0;
 
   virtual Mark end() const = 0;  // (turn)
@@ -97,9 +104,13 @@ class Log {
   // OK, or why the log can take no more.
   virtual Status failure() const = 0;
 
-  // Frames below `position` are no longer needed: segments that end there become reusable.
+  // Frames below `position` are no longer needed: segments that end there become reusable. REQUIRES: the MANIFEST edit that
+  // starts replay at `position` is durable.
   virtual void Release(uint64_t position) = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
+  // The files that replay from `position` may need: what the edit with that log_start lists. (Not segments(): a reusable
+  // one may be removed before the next edit, and would be missed.)
+  virtual std::vector<kv::FileNumber> segments_from(uint64_t position) const = 0;
   virtual uint64_t bytes_on_disk() const = 0;                // segments and STAGING
 
   // Stop the background drain and close the files. Makes nothing durable. Called by the destructor too.
@@ -127,7 +138,9 @@ struct Replayed {
 // Read the log from `start`, in order, calling `apply` for every whole frame. Corruption if damage lies below a mark that
 // some frame of the epoch says was durable, if the log ends before `durable_position` (known durable to the caller), if a
 // file of `expected_segments` is missing, or if `clean_end` is set and the chain does not end there.
-// Writes nothing. `max_frame_bytes` bounds memory.
+// Writes nothing. Memory: the largest frame, as far as files really hold its bytes, the ring and 1 MiB.
+// A frame does not say how many sequences it takes: in end.sequence and between frames only the order is known. Whoever
+// applies the payloads counts; end.sequence is one more than the last frame's first.
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
                         const format::Edit::LogStart& start, std::optional<uint64_t> clean_end,
                         uint64_t durable_position, const std::vector<kv::FileNumber>& expected_segments,

@@ -5,6 +5,9 @@
 //   index   hash(key) -> newest record of key    open addressing; versions of a key chained through the record headers
 //   pieces  sorted arrays of (prefix, offset)    a binary counter, at most 10; the unsorted rest is sorted per iterator
 //
+// Under an order that is not bytewise, equal keys may differ in their bytes and a prefix says nothing: a skip list in
+// the arena then takes the place of index and pieces (ordered_index.h).
+//
 // active: Add is called, by one thread at a time; any number of readers, without locks. sealed: no more Add. A flush
 // reads it in order through NewFlushIterator, which sorts all of it once (radix sort on the prefix).
 // An arena is recycled, never freed and allocated again: the first touch of a fresh page costs 1.6-3.4 us.
@@ -24,7 +27,7 @@ namespace mergedb::memtable {
 // The recyclable part: arena and index slots, pre-touched when made (or at the first Reset).
 class Memory;
 
-// `bytes` counts arena and index together.
+// `bytes` counts arena and index together, up to 32 GiB.
 std::shared_ptr<Memory> NewMemory(size_t bytes);
 
 class Memtable {
@@ -35,10 +38,15 @@ class Memtable {
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
-  // True if a record of this size can be added. A new memtable takes any record that fits its memory; use
-  // BytesNeeded to make a large enough one for a huge record.
+  // True if a record of this size can be added; a key or a value beyond 4 GiB never can. A new memtable takes any
+  // record that fits its memory; use BytesNeeded to make a large enough one for a huge record.
   bool HasRoom(size_t key_bytes, size_t value_bytes) const;
   static size_t BytesNeeded(size_t key_bytes, size_t value_bytes);
+  // The same for several records whose keys and values are `bytes` long together; true is certain, false may be
+  // cautious.
+  bool HasRoomFor(uint64_t records, size_t bytes) const;
+  // Would a new memtable of `memory_bytes` have room for them?
+  static bool MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes);
 
   // Add a version. REQUIRES: HasRoom; (key, tag) newer than every version of key here; one thread at a time.
   // Readers see it at once: who must not, asks with a smaller sequence.

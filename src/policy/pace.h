@@ -1,4 +1,13 @@
 // From debt to delay: how long a put waits so that throughput glides to what merging sustains. Numbers in, numbers out.
+//
+//   delay │                    ╭── pause_us_max
+//         │                   ╱
+//         │                _╱        bytes x 8 ns x p^3 / (1 - p), p: the way from where the worst debt starts to count
+//         └───────────────────────   to its maximum
+//           0     start      max
+//
+// The worst debt rules: two debts do not add up, since the same merge or flush often pays both. There is no trigger at
+// which puts stop or start: where putting is as fast as merging, the debt stays where it is.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +21,12 @@ struct Debt {
   uint64_t unflushed_bytes_max = 0;
   uint64_t runs = 0;               // sorted runs
   uint64_t runs_max = 0;           // where the delay reaches its maximum
-  uint64_t upper_bytes = 0;        // bytes above what the space bound allows now
+  uint64_t upper_bytes = 0;        // bytes above what the space bound allows now: BytesOverBound() of picker.h
   uint64_t upper_bytes_max = 0;
 };
 
-// Nanoseconds that a put of `bytes` waits; 0 while there is no debt; at most `pause_us_max`.
+// Nanoseconds that a put of `bytes` waits; 0 while there is no debt; at most `pause_us_max`. Continuous, and never
+// less when a debt or `bytes` is more.
 uint64_t DelayNanos(const Debt& debt, uint64_t bytes, uint64_t pause_us_max);
 
 }  // namespace mergedb::policy

@@ -1,4 +1,13 @@
 // What to do next: a pure function of the tree, the style's settings and what runs already.
+//
+//   Pick ── disjoint neighbours?     move one into the other, nothing is rewritten        (picker.cc)
+//        ── the style's own rules:   lazy: tiers above one bottom run                     (lazy.cc)
+//        │                           cascade: a binary counter of doubling levels         (cascade.cc)
+//        ── over the space bound?    merge a part of the keys of all runs into the oldest (settle.cc)
+//        ── tombstones dominate?     rewrite that part of the oldest run                  (settle.cc)
+//
+// Every plan takes bytes off what is above the oldest run, or tombstones off the oldest run, or lessens the number of runs:
+// picking and merging ends.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +36,8 @@ struct PickInput {
   Pressure pressure = Pressure::kWriting;
   uint64_t flush_bytes = 0;  // size of a typical flushed table
   const kv::Order& order;
+  // Of the oldest snapshot: tombstones newer than it may have to stay. kSequenceMax if there is none.
+  kv::Sequence oldest_snapshot = kv::kSequenceMax;
 };
 
 // The most urgent plan that can start now, or nothing.
@@ -37,7 +48,15 @@ std::optional<Plan> Pick(const PickInput& input);
 // (written since the call began) are left alone.
 std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest);
 
-// Is anything owed at this pressure? (No plan could start and nothing runs.)
+// Nothing is owed at this pressure: no plan could start and nothing runs.
 bool IsSettled(const PickInput& input);
+
+// Bytes on disk above what the space bound of this pressure allows: a debt for pace.h. Not lessened by what runs.
+uint64_t BytesOverBound(const PickInput& input);
+// Where that debt is at its maximum: what running merges may hold for a while, two partitions and half of a tier.
+uint64_t BytesOverBoundMax(const PickInput& input);
+
+// What is surely left after a full compaction: the largest run but for what newer tombstones may delete.
+uint64_t LiveBytesAtLeast(const tree::Version& version);
 
 }  // namespace mergedb::policy

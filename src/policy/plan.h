@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -21,7 +22,8 @@ enum class Reason : uint8_t {
   kPrefix,         // cascade: the full prefix into the first level that holds it
   kIdle,           // settling into one run
   kManual,         // CompactRange
-  kTombstones,     // a partition's tombstones have aged or dominate it
+  kTombstones,     // tombstones dominate a part of the oldest run
+  kDisjoint,       // runs without a key range in common: moved, not merged
 };
 std::string_view ReasonName(Reason reason);
 
@@ -38,6 +40,8 @@ struct Plan {
   // Also cut outputs at these keys (partition borders), ascending.
   std::vector<std::string> cut_keys;
 };
+// "9+8+7 -> L1 [c..g) reason=tier_full input=120MB", with " move" or " drops_tombstones" where it applies.
+std::string PrintPlan(const Plan& plan);
 
 // A plan that runs now. Its sources are not to be picked, nor anything that would pass over them.
 struct Busy {

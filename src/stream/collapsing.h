@@ -18,8 +18,8 @@
 namespace mergedb::stream {
 
 struct CollapseOptions {
-  std::vector<kv::Sequence> snapshots;  // ascending; what live snapshots can see
-  bool is_bottom = false;               // no older version of any key of the input exists outside of the input
+  std::vector<kv::Sequence> snapshots = {};  // ascending; what live snapshots can see
+  bool is_bottom = false;                    // no older version of any key of the input exists outside of the input
 };
 
 struct CollapseCounts {

@@ -14,8 +14,8 @@ namespace mergedb::stream {
 
 struct VisibleOptions {
   kv::Sequence sequence = kv::kSequenceMax;
-  std::optional<std::string> lower;
-  std::optional<std::string> upper;
+  std::optional<std::string> lower = {};
+  std::optional<std::string> upper = {};
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.

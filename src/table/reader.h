@@ -1,5 +1,10 @@
 // An open table: its index and filter in memory, its blocks through the cache.
 //
+// A point read is five steps, each of them at most a cache miss or two: filter line, index heads, cache slot, block tail
+// and keys, value. Damage met on the way is Corruption naming file and offset, never an absent key: a damaged filter or
+// index fails Open.
+//
+// Tests: tests/unit/table/reader_test.cc (behaviour), damage_test.cc (every byte flipped, every length cut).
 // THREADS: everything but the iterators may be used from many threads at once.
 #pragma once
 
@@ -7,6 +12,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/block_cache.h"
 #include "format/version_edit.h"
@@ -30,7 +36,8 @@ struct Found {
 
 class Reader {
  public:
-  // Reads footer, properties, index and filter, all checked against `meta` (bytes, unique id) and each other.
+  // Reads footer, properties, index and filter, all checked against `meta` (bytes, unique id, entries, bounds) and each
+  // other. A null `meta` believes the file (tools, repair). `cache` may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               format::FileMetaPtr meta, const kv::Order& order,
                                               base::BlockCache* cache);

@@ -4,10 +4,15 @@
 //                 000012.tbl  000015.tbl          000012.tbl      a file may be shown in several slices
 //
 // A slice shows the keys of its file that lie in its bounds. Immutable.
+//
+// Disk space belongs to files, not to slices: a file counts whole, and once, until nothing shows it. A run therefore keeps
+// the sum over its whole slices and, apart, the few files that it shows in part; a Version adds the runs up without
+// looking at slices.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -19,27 +24,62 @@ namespace mergedb::tree {
 
 struct Slice {
   format::FileMetaPtr file;
-  format::Bounds bounds;  // clipped to what the file holds by the two functions below
+  format::Bounds bounds;  // a bound is set only where it hides something of the file: Clip() sees to it
 
   // The smallest and largest user keys that may show. The largest is not included if `largest_is_open`.
-  std::string_view smallest() const;
-  std::string_view largest() const;
-  bool largest_is_open() const;
-  // Share of the file's bytes; exact for a whole file, else the file's bytes (a file counts whole until no slice
-  // shows it).
+  std::string_view smallest() const { return bounds.lower ? *bounds.lower : file->smallest; }
+  std::string_view largest() const { return bounds.upper ? *bounds.upper : file->largest; }
+  bool largest_is_open() const { return bounds.upper.has_value(); }
   bool is_whole() const { return !bounds.lower && !bounds.upper; }
+
+  // Everything that shows lies before `key`.
+  bool IsBefore(const kv::Order& order, std::string_view key) const {
+    const int compared = order.CompareKeys(largest(), key);
+    return largest_is_open() ? compared <= 0 : compared < 0;
+  }
+};
+
+// The keys of `file` in `bounds`, or nothing if none may show.
+std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds);
+
+bool Intersect(const kv::Order& order, const format::Bounds& a, const format::Bounds& b);
+format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, const format::Bounds& b);
+
+// What files weigh.
+struct Weight {
+  uint64_t bytes = 0;
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+
+  void Add(const format::FileMeta& file) {
+    bytes += file.bytes;
+    entries += file.entries;
+    tombstones += file.tombstones;
+  }
+  void Add(const Weight& other) {
+    bytes += other.bytes;
+    entries += other.entries;
+    tombstones += other.tombstones;
+  }
 };
 
 class Run {
  public:
-  Run(kv::Position position, format::Level level, std::vector<Slice> slices)
-      : position_(position), level_(level), slices_(std::move(slices)) {}
+  // REQUIRES: slices clipped, in key order, disjoint.
+  Run(kv::Position position, format::Level level, std::vector<Slice> slices);
+  // The same slices at another level.
+  Run(const Run& other, format::Level level) : Run(other) { level_ = level; }
 
   kv::Position position() const { return position_; }
   format::Level level() const { return level_; }
   const std::vector<Slice>& slices() const { return slices_; }
-  uint64_t bytes() const;    // of the files shown, each once
-  uint64_t entries() const;
+  uint64_t bytes() const { return weight_.bytes; }  // of the files shown, each once
+  uint64_t entries() const { return weight_.entries; }
+  uint64_t tombstones() const { return weight_.tombstones; }
+
+  const Weight& whole_weight() const { return whole_weight_; }  // of the files shown whole
+  // The files shown in part, by number, each once.
+  const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }
 
   // The slice that may show `key`, or null.
   const Slice* Find(const kv::Order& order, std::string_view key) const;
@@ -52,6 +92,9 @@ class Run {
   kv::Position position_;
   format::Level level_;
   std::vector<Slice> slices_;
+  std::vector<format::FileMetaPtr> partial_files_;
+  Weight whole_weight_;
+  Weight weight_;
 };
 using RunPtr = std::shared_ptr<const Run>;
 

@@ -1,4 +1,4 @@
-// Which tables form the tree: immutable runs, newest first.
+// Which tables form the tree: immutable runs, newest first. All sums are taken once, when the Version is made.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,13 @@ namespace mergedb::tree {
 class Version {
  public:
   Version() = default;
-  explicit Version(std::vector<RunPtr> runs) : runs_(std::move(runs)) {}
+  explicit Version(std::vector<RunPtr> runs);
 
   const std::vector<RunPtr>& runs() const { return runs_; }  // newest first
   RunPtr FindRun(kv::Position position) const;               // null if none
-  uint64_t bytes() const;                                    // of all files shown, each once
-  uint64_t entries() const;
+  uint64_t bytes() const { return weight_.bytes; }           // of all files shown, each once
+  uint64_t entries() const { return weight_.entries; }
+  uint64_t tombstones() const { return weight_.tombstones; }
   std::set<kv::FileNumber> files() const;
   // Files by number, each once.
   std::vector<format::FileMetaPtr> file_metas() const;
@@ -28,6 +29,7 @@ class Version {
 
  private:
   std::vector<RunPtr> runs_;
+  Weight weight_;
 };
 using VersionPtr = std::shared_ptr<const Version>;
 

@@ -1,5 +1,10 @@
-// Version + Edits -> Version. Pure. An edit that does not fit (a cut of a run that is not there, slices that would overlap)
-// is Corruption when it comes from disk; the caller knows where from.
+// Version + Edits -> Version. Pure. An edit that does not fit (slices that would overlap, a table that shows nothing) is
+// Corruption when it comes from disk; the caller knows where from.
+//
+// WHY a cut or a level of a run that is not there is no error: a job works through its sources from the smallest key to the
+// largest, and a source whose last key is reached is gone while the job goes on cutting "everything up to my cursor".
+//
+// Only the runs that the edit names are rebuilt; the others are shared with `base`.
 #pragma once
 
 #include <vector>

@@ -1,0 +1,65 @@
+// db_bench: LevelDB's benchmark program, with LevelDB's flags and lines, for four engines.
+//
+//     db_bench --benchmarks=fillrandom,waitforcompaction,readrandom --num=1000000 --engine=leveldb --json=out.json
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "bench/flags.h"
+#include "bench/json.h"
+#include "bench/measure.h"
+#include "bench/runner.h"
+
+namespace mergedb::bench {
+namespace {
+
+// What the machine is goes to stderr, what is measured to stdout, as in LevelDB.
+void PrintHeader(const Flags& flags) {
+  const int key_bytes = flags.key_size + flags.key_prefix;
+  const double compressed = static_cast<double>(flags.value_size) * flags.compression_ratio;
+  const double raw_mb = static_cast<double>(key_bytes + flags.value_size) * static_cast<double>(flags.num) / 1048576.0;
+  const double file_mb = (key_bytes + compressed) * static_cast<double>(flags.num) / 1048576.0;
+  const std::time_t now = std::time(nullptr);
+  std::fprintf(stderr, "Engine:     %s\nDate:       %sCPU:        %s\nKernel:     %s\n", flags.engine.c_str(),
+               std::ctime(&now), CpuModel().c_str(), KernelVersion().c_str());
+  std::printf("Keys:       %d bytes each\n", key_bytes);
+  std::printf("Values:     %lld bytes each (%lld bytes after compression)\n", static_cast<long long>(flags.value_size),
+              static_cast<long long>(compressed + 0.5));
+  std::printf("Entries:    %lld\n", static_cast<long long>(flags.num));
+  std::printf("RawSize:    %.1f MB (estimated)\nFileSize:   %.1f MB (estimated)\n", raw_mb, file_mb);
+#ifndef __OPTIMIZE__
+  std::printf("WARNING: Optimization is disabled: benchmarks unnecessarily slow\n");
+#endif
+  std::printf("------------------------------------------------\n");
+  for (const std::string& name : flags.ignored) std::fprintf(stderr, "ignored: --%s\n", name.c_str());
+  std::fflush(stdout);
+}
+
+int Main(int argc, char** argv) {
+  Flags flags;
+  for (int i = 1; i < argc; ++i) {
+    if (ParseFlag(argv[i], &flags)) continue;
+    std::fprintf(stderr, "Invalid flag '%s'\n", argv[i]);
+    return 1;
+  }
+  if (const std::string conflict = FlagConflict(flags); !conflict.empty()) {
+    std::fprintf(stderr, "Invalid flags: %s\n", conflict.c_str());
+    return 1;
+  }
+  PrintHeader(flags);
+  Runner runner(flags);
+  runner.RunAll();
+  if (flags.json.empty()) return 0;
+  std::ofstream file(flags.json);
+  file << ToJson(flags, std::vector<std::string>(argv, argv + argc), runner);
+  file.close();
+  if (!file) std::fprintf(stderr, "cannot write %s\n", flags.json.c_str());
+  return file ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace mergedb::bench
+
+int main(int argc, char** argv) { return mergedb::bench::Main(argc, argv); }

@@ -1,0 +1,149 @@
+// mergedb itself, through its public face.
+#include <algorithm>
+#include <cstdlib>
+
+#include "bench/engines/engine.h"
+#include "mergedb/db.h"
+
+namespace mergedb::bench {
+namespace {
+
+void Check(const Status& status, std::string_view act) {
+  if (!status.ok()) Die("mergedb", act, status.ToString());
+}
+
+Options OptionsOf(const Flags& flags) {
+  Options options;
+  options.write_buffer_bytes = static_cast<size_t>(flags.write_buffer_size);
+  options.memory_bytes = static_cast<size_t>(flags.memory > 0 ? flags.memory : 2 * flags.write_buffer_size + flags.cache_bytes());
+  options.style = flags.style == "cascade" ? Style::kCascade : Style::kLazy;
+  const auto codec = static_cast<Compression>(flags.compression);
+  options.compression = {.upper = codec, .bottom = codec};
+  options.bloom_bits_per_key = std::max(0, flags.bloom_bits);
+  options.block_bytes = static_cast<size_t>(flags.block_size);
+  options.open_tables_max = static_cast<size_t>(flags.open_files);
+  options.use_mapped_staging = flags.mapped_staging;
+  return options;
+}
+
+WriteOptions WriteOptionsOf(Durability durability) {
+  switch (durability) {
+    case Durability::kSynced: return {.durability = mergedb::Durability::kSynced};
+    case Durability::kNoLog: return {.durability = mergedb::Durability::kNoLog};
+    case Durability::kProcessCrash: break;
+  }
+  return {.durability = mergedb::Durability::kProcessCrash};
+}
+
+class SingleWriter final : public Writer {
+ public:
+  SingleWriter(DB* db, Durability durability) : db_(db), options_(WriteOptionsOf(durability)) {}
+  void Put(std::string_view key, std::string_view value) override { Check(db_->Put(options_, key, value), "put"); }
+  void Delete(std::string_view key) override { Check(db_->Delete(options_, key), "delete"); }
+  void Commit() override {}
+
+ private:
+  DB* db_;
+  WriteOptions options_;
+};
+
+class BatchWriter final : public Writer {
+ public:
+  BatchWriter(DB* db, Durability durability) : db_(db), options_(WriteOptionsOf(durability)) {}
+  void Put(std::string_view key, std::string_view value) override { batch_.Put(key, value); }
+  void Delete(std::string_view key) override { batch_.Delete(key); }
+  void Commit() override {
+    Check(db_->Write(options_, batch_), "write");
+    batch_.Clear();
+  }
+
+ private:
+  DB* db_;
+  WriteOptions options_;
+  WriteBatch batch_;
+};
+
+class MergedbReader final : public Reader {
+ public:
+  explicit MergedbReader(DB* db) : db_(db) {}
+  bool Get(std::string_view key, std::string* value) override {
+    const Status status = db_->Get({}, key, value);
+    if (!status.ok() && !status.IsNotFound()) Check(status, "get");
+    return status.ok();
+  }
+
+ private:
+  DB* db_;
+};
+
+class MergedbCursor final : public Cursor {
+ public:
+  explicit MergedbCursor(DB* db) : it_(db->NewIterator()) {}
+  ~MergedbCursor() override { Check(it_->status(), "iterate"); }
+  bool Valid() const override { return it_->Valid(); }
+  void SeekToFirst() override { it_->SeekToFirst(); }
+  void SeekToLast() override { it_->SeekToLast(); }
+  void Seek(std::string_view target) override { it_->Seek(target); }
+  void Next() override { it_->Next(); }
+  void Prev() override { it_->Prev(); }
+  std::string_view key() const override { return it_->key(); }
+  std::string_view value() const override { return it_->value(); }
+
+ private:
+  std::unique_ptr<Iterator> it_;
+};
+
+class MergedbEngine final : public Engine {
+ public:
+  MergedbEngine(const Flags& flags, const std::string& path) {
+    auto db = DB::Open(OptionsOf(flags), path);
+    if (!db) Check(db.error(), "open");
+    db_ = std::move(db).value();
+  }
+  std::string Version() const override { return "mergedb " MERGEDB_VERSION; }
+
+  std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) override {
+    if (is_batched) return std::make_unique<BatchWriter>(db_.get(), durability);
+    return std::make_unique<SingleWriter>(db_.get(), durability);
+  }
+  std::unique_ptr<Reader> NewReader() override { return std::make_unique<MergedbReader>(db_.get()); }
+  std::unique_ptr<Cursor> NewCursor() override { return std::make_unique<MergedbCursor>(db_.get()); }
+
+  double WaitForCompaction() override {
+    Check(db_->WaitForCompaction(), "waitforcompaction");
+    return 0;
+  }
+  void Compact() override { Check(db_->CompactRange(nullptr, nullptr), "compact"); }
+
+  std::string Property(std::string_view name) override {
+    std::string text;
+    return db_->GetProperty(name == "sstables" ? "mergedb.runs" : "mergedb." + std::string(name), &text) ? text : std::string();
+  }
+  int64_t RunCount() override { return Counter("\n" + Property("counters"), "runs"); }
+  int64_t WriteMemoryBytes() override {
+    const std::string counters = "\n" + Property("counters");
+    return Counter(counters, "memtable_bytes") + Counter(counters, "staging_bytes");
+  }
+
+ private:
+  // The number in the line "name number"; 0 if there is none.
+  static int64_t Counter(const std::string& lines, const std::string& name) {
+    const size_t at = lines.find("\n" + name + " ");
+    return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size() + 2, nullptr, 10);
+  }
+
+  std::unique_ptr<DB> db_;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> OpenMergedb(const Flags& flags, const std::string& path) {
+  return std::make_unique<MergedbEngine>(flags, path);
+}
+
+void DestroyMergedb(const Flags& flags, const std::string& path) {
+  const Status status = DB::Destroy(OptionsOf(flags), path);
+  if (!status.IsNotFound()) Check(status, "destroy");
+}
+
+}  // namespace mergedb::bench

@@ -1,0 +1,129 @@
+#include "bench/flags.h"
+
+#include <algorithm>
+#include <charconv>
+#include <variant>
+
+namespace mergedb::bench {
+namespace {
+
+using Field = std::variant<int Flags::*, int64_t Flags::*, double Flags::*, bool Flags::*, std::string Flags::*>;
+struct Named {
+  std::string_view name;
+  Field field;
+};
+
+const Named kFlags[] = {
+    {"benchmarks", &Flags::benchmarks},
+    {"compression_ratio", &Flags::compression_ratio},
+    {"histogram", &Flags::histogram},
+    {"use_existing_db", &Flags::use_existing_db},
+    {"reuse_logs", &Flags::reuse_logs},
+    {"num", &Flags::num},
+    {"reads", &Flags::reads},
+    {"threads", &Flags::threads},
+    {"value_size", &Flags::value_size},
+    {"write_buffer_size", &Flags::write_buffer_size},
+    {"max_file_size", &Flags::max_file_size},
+    {"block_size", &Flags::block_size},
+    {"key_prefix", &Flags::key_prefix},
+    {"cache_size", &Flags::cache_size},
+    {"bloom_bits", &Flags::bloom_bits},
+    {"open_files", &Flags::open_files},
+    {"db", &Flags::db},
+    {"engine", &Flags::engine},
+    {"key_size", &Flags::key_size},
+    {"batch_size", &Flags::batch_size},
+    {"sync", &Flags::sync},
+    {"disable_wal", &Flags::disable_wal},
+    {"compression", &Flags::compression},
+    {"style", &Flags::style},
+    {"memory", &Flags::memory},
+    {"mapped_staging", &Flags::mapped_staging},
+    {"distribution", &Flags::distribution},
+    {"zipf_theta", &Flags::zipf_theta},
+    {"rate", &Flags::rate},
+    {"duration", &Flags::duration},
+    {"write_rate", &Flags::write_rate},
+    {"rocksdb_library", &Flags::rocksdb_library},
+    {"rocksdb_style", &Flags::rocksdb_style},
+    {"rocksdb_level_base", &Flags::rocksdb_level_base},
+    {"json", &Flags::json},
+    {"latency", &Flags::latency},
+    {"details", &Flags::details},
+};
+
+// LevelDB's --comparisons, and the knobs of RocksDB's db_bench that published command lines carry.
+constexpr std::string_view kIgnored[] = {
+    "comparisons", "statistics", "stats_interval", "stats_per_interval", "stats_interval_seconds", "merge_operator",
+    "num_levels", "level0_file_num_compaction_trigger", "level0_slowdown_writes_trigger", "level0_stop_writes_trigger",
+    "max_background_compactions", "max_background_flushes", "max_background_jobs", "max_bytes_for_level_base",
+    "max_bytes_for_level_multiplier", "max_grandparent_overlap_factor", "min_level_to_compress",
+    "delete_obsolete_files_period_micros", "disable_seek_compaction", "mmap_read", "mmap_write", "bufferedio",
+    "readahead_size", "target_file_size_base", "target_file_size_multiplier", "max_write_buffer_number",
+    "min_write_buffer_number_to_merge", "compression_type", "compaction_style", "universal_size_ratio",
+    "universal_min_merge_width", "universal_max_size_amplification_percent", "source_compaction_factor",
+    "disable_data_sync", "verify_checksum", "cache_numshardbits", "hard_rate_limit", "rate_limit",
+    "compaction_readahead_size", "use_direct_reads", "use_direct_io_for_flush_and_compaction", "seed", "ttl",
+    "subcompactions", "enable_pipelined_write", "allow_concurrent_memtable_write", "wal_dir"};
+
+template <typename Number>
+bool ParseNumber(std::string_view text, Number* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size();
+}
+
+bool Parse(std::string_view text, int* value) { return ParseNumber(text, value); }
+bool Parse(std::string_view text, int64_t* value) { return ParseNumber(text, value); }
+bool Parse(std::string_view text, double* value) { return ParseNumber(text, value); }
+bool Parse(std::string_view text, std::string* value) {
+  *value = text;
+  return true;
+}
+bool Parse(std::string_view text, bool* value) {
+  *value = text == "1" || text == "true";
+  return *value || text == "0" || text == "false";
+}
+
+bool OneOf(std::string_view word, std::initializer_list<std::string_view> words) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+}  // namespace
+
+bool ParseFlag(std::string_view argument, Flags* flags) {
+  const size_t equals = argument.find('=');
+  if (!argument.starts_with("--") || equals == std::string_view::npos) return false;
+  const std::string_view name = argument.substr(2, equals - 2);
+  const std::string_view text = argument.substr(equals + 1);
+  for (const Named& flag : kFlags) {
+    if (flag.name != name) continue;
+    return std::visit([&](auto field) { return Parse(text, &(flags->*field)); }, flag.field);
+  }
+  if (std::find(std::begin(kIgnored), std::end(kIgnored), name) == std::end(kIgnored)) return false;
+  if (std::find(flags->ignored.begin(), flags->ignored.end(), name) == flags->ignored.end()) {
+    flags->ignored.emplace_back(name);
+  }
+  return true;
+}
+
+std::string FlagConflict(const Flags& flags) {
+  if (!OneOf(flags.engine, {"mergedb", "leveldb", "rocksdb", "lmdb"})) return "--engine: mergedb leveldb rocksdb lmdb";
+  if (!OneOf(flags.style, {"lazy", "cascade"})) return "--style: lazy cascade";
+  if (!OneOf(flags.rocksdb_style, {"leveled", "universal"})) return "--rocksdb_style: leveled universal";
+  if (!OneOf(flags.distribution, {"uniform", "zipfian"})) return "--distribution: uniform zipfian";
+  if (flags.compression < 0 || flags.compression > 3) return "--compression: 0 none, 1 snappy, 2 zstd, 3 lz4";
+  if (flags.sync && flags.disable_wal) return "--sync needs the log that --disable_wal turns off";
+  if (flags.num < 1 || flags.threads < 1 || flags.batch_size < 1) return "--num, --threads, --batch_size: at least 1";
+  if (flags.key_size < 1 || flags.key_size > 4096) return "--key_size: 1 to 4096";
+  if (flags.key_prefix < 0 || flags.key_prefix > 4096) return "--key_prefix: 0 to 4096";
+  if (flags.value_size < 0 || flags.value_size > (int64_t{1} << 30)) return "--value_size: 0 to 1 GiB";
+  int64_t keys = 1;
+  for (int digit = 0; digit < flags.key_size && keys < flags.num; ++digit) keys *= 10;
+  if (keys < flags.num) return "--key_size: too few digits for --num keys";
+  if (!(flags.rate > 0) || !(flags.duration > 0)) return "--rate, --duration: more than 0";
+  if (!(flags.zipf_theta > 0) || flags.zipf_theta == 1.0) return "--zipf_theta: more than 0, not 1";
+  return {};
+}
+
+}  // namespace mergedb::bench

@@ -1,0 +1,71 @@
+// What a command line of db_bench says. LevelDB's flags keep their names, defaults and spelling (--name=value); ours
+// stand beside them; those that only RocksDB's db_bench knows are accepted and ignored, so that the command lines in
+// other people's READMEs run as they are.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace mergedb::bench {
+
+struct Flags {
+  // LevelDB's.
+  std::string benchmarks =
+      "fillseq,fillsync,fillrandom,overwrite,readrandom,readrandom,readseq,readreverse,compact,readrandom,readseq,"
+      "readreverse,fill100K,crc32c";
+  double compression_ratio = 0.5;  // a value of n bytes has about n * ratio bytes of entropy
+  bool histogram = false;
+  bool use_existing_db = false;
+  bool reuse_logs = false;
+  int64_t num = 1000000;
+  int64_t reads = -1;  // < 0: num
+  int threads = 1;
+  int64_t value_size = 100;
+  int64_t write_buffer_size = int64_t{4} << 20;
+  int64_t max_file_size = int64_t{2} << 20;
+  int64_t block_size = 4096;
+  int key_prefix = 0;
+  int64_t cache_size = -1;  // < 0: LevelDB's default of 8 MiB
+  int bloom_bits = -1;      // < 0: none
+  int64_t open_files = 1000;
+  std::string db;  // empty: a directory under the system's temporary one
+
+  // Ours.
+  std::string engine = "mergedb";
+  int key_size = 16;
+  int64_t batch_size = 1;
+  bool sync = false;
+  bool disable_wal = false;
+  int compression = 1;  // 0 none, 1 snappy, 2 zstd, 3 lz4
+  std::string style = "lazy";
+  int64_t memory = 0;  // Options::memory_bytes; 0: twice the write buffer, and the cache
+  bool mapped_staging = true;
+  std::string distribution = "uniform";  // or zipfian
+  double zipf_theta = 0.99;
+  double rate = 100000;      // openloop: puts a second
+  double duration = 10;      // openloop: seconds
+  double write_rate = 0;     // ...whilewriting: writes a second; 0: as fast as they go
+  std::string rocksdb_library;
+  std::string rocksdb_style = "leveled";  // or universal
+  int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: sized to the write buffer
+  std::string json;
+  bool latency = true;  // time every operation when --json asks for figures
+  bool details = false;
+
+  // What was accepted without a meaning here, in order, each name once.
+  std::vector<std::string> ignored;
+
+  int64_t cache_bytes() const { return cache_size < 0 ? int64_t{8} << 20 : cache_size; }
+  int64_t read_count() const { return reads < 0 ? num : reads; }
+  bool times_each_op() const { return histogram || (latency && !json.empty()); }
+};
+
+// False if `argument` is not a known flag with a value of its type.
+[[nodiscard]] bool ParseFlag(std::string_view argument, Flags* flags);
+
+// A sentence about flags that contradict each other; empty if they do not.
+std::string FlagConflict(const Flags& flags);
+
+}  // namespace mergedb::bench

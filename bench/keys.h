@@ -1,0 +1,117 @@
+// Keys, values and the order they come in: the same for every engine, and LevelDB's, so that results compare with
+// what others have published.
+//
+//     LehmerRandom random(1001);                    // the first thread of a run
+//     KeyMaker key(flags);  key.Set(42);            // "0000000000000042"
+//     ValueSource values(bytes);                    // bytes of MakeValueBytes, made before the clock runs
+//     values.Next(100);
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "bench/flags.h"
+
+namespace mergedb::bench {
+
+// Park and Miller's minimal standard generator (x * 16807 mod 2^31 - 1), which LevelDB's benchmark uses.
+class LehmerRandom {
+ public:
+  explicit LehmerRandom(uint32_t seed) : state_(seed & kModulus) {
+    if (state_ == 0 || state_ == kModulus) state_ = 1;
+  }
+  uint32_t Next() { return state_ = static_cast<uint32_t>(uint64_t{state_} * 16807 % kModulus); }
+  uint32_t Uniform(int64_t bound) { return static_cast<uint32_t>(Next() % bound); }
+
+ private:
+  static constexpr uint32_t kModulus = 2147483647;
+  uint32_t state_;
+};
+
+// The decimal number of a key, zero-padded to key_size, after key_prefix letters 'a'.
+class KeyMaker {
+ public:
+  explicit KeyMaker(const Flags& flags)
+      : prefix_(static_cast<size_t>(flags.key_prefix)), bytes_(prefix_ + static_cast<size_t>(flags.key_size), '0') {
+    std::memset(bytes_.data(), 'a', prefix_);
+  }
+
+  std::string_view Set(uint64_t number) {
+    char* digit = bytes_.data() + bytes_.size();
+    char* const first = bytes_.data() + prefix_;
+    while (digit != first && number != 0) {
+      *--digit = static_cast<char>('0' + number % 10);
+      number /= 10;
+    }
+    std::memset(first, '0', static_cast<size_t>(digit - first));
+    return bytes_;
+  }
+  std::string_view view() const { return bytes_; }
+
+ private:
+  size_t prefix_;
+  std::string bytes_;
+};
+
+// A megabyte of printable bytes, or `value_bytes_max` if that is more; every 100 of them compress to about `ratio`.
+std::string MakeValueBytes(double ratio, size_t value_bytes_max);
+
+// One slice of them after the other. REQUIRES: no value is longer than the bytes are.
+class ValueSource {
+ public:
+  explicit ValueSource(std::string_view bytes) : bytes_(bytes) {}
+  std::string_view Next(size_t bytes) {
+    if (offset_ + bytes > bytes_.size()) offset_ = 0;
+    offset_ += bytes;
+    return bytes_.substr(offset_ - bytes, bytes);
+  }
+
+ private:
+  std::string_view bytes_;
+  size_t offset_ = 0;
+};
+
+// Ranks 0..n-1 with probability ~ 1 / (rank + 1)^theta, by rejection-inversion (Hoermann and Derflinger 1996): no
+// table, the same cost for any n. Ranks are scattered over the key numbers, so that hot keys are not neighbours.
+class Zipfian {
+ public:
+  Zipfian(int64_t count, double theta);
+  int64_t NextRank(LehmerRandom* random) const;
+  int64_t Scatter(int64_t rank) const;
+  int64_t Next(LehmerRandom* random) const { return Scatter(NextRank(random)); }
+
+ private:
+  double Integral(double x) const;
+  double IntegralInverse(double x) const;
+
+  int64_t count_;
+  double theta_;
+  double lower_;
+  double upper_;
+  double shortcut_;
+};
+
+// Numbers of keys in the order that the flags and the benchmark ask for.
+class NumberSource {
+ public:
+  NumberSource(const Flags& flags, bool is_sequential, uint32_t seed)
+      : count_(flags.num), is_sequential_(is_sequential), is_zipfian_(flags.distribution == "zipfian"),
+        random_(seed), zipfian_(flags.num, flags.zipf_theta) {}
+
+  uint64_t Next(int64_t step) {
+    if (is_sequential_) return static_cast<uint64_t>(step);
+    return is_zipfian_ ? static_cast<uint64_t>(zipfian_.Next(&random_)) : random_.Uniform(count_);
+  }
+  LehmerRandom& random() { return random_; }
+
+ private:
+  int64_t count_;
+  bool is_sequential_;
+  bool is_zipfian_;
+  LehmerRandom random_;
+  Zipfian zipfian_;
+};
+
+}  // namespace mergedb::bench

@@ -1,0 +1,148 @@
+"""What is compared: the engines, and the command lines that each of them runs.
+
+An experiment is one run of db_bench by each engine on a fresh directory; its steps are the names in --benchmarks. The
+same flags go to every engine. Sizes come in pairs, so that growth shows.
+"""
+
+from dataclasses import dataclass
+
+COMMON = ["--compression=0", "--compression_ratio=1", "--bloom_bits=10"]
+SEED = ["--threads=1", "--cache_size=104857600", "--bloom_bits=10", "--open_files=500000", "--compression_ratio=1",
+        "--compression=0"]
+READS = ["readrandom", "readmissing", "readhot", "seekrandom", "readseq", "readreverse"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    id: str
+    title: str
+    flags: tuple
+    peer: str  # the engine that ratios are quoted against: the best of its variants counts
+
+
+@dataclass
+class Experiment:
+    id: str
+    title: str
+    flags: list
+    benchmarks: list
+    engines: list = None          # ids; None: all but rocksdb-64m
+    memory_limit: int = 0         # bytes for the whole process and its page cache; 0: none
+    cold_reads: int = 0           # then drop the page cache and read this many random keys in a new process
+    rate_of: str = ""             # openloop: half of what LevelDB loads a second in that experiment
+    repeat_max: int = 99
+
+
+def engines(rocksdb_library):
+    chosen = [Engine("mergedb", "mergedb", ("--engine=mergedb",), "")]
+    chosen.append(Engine("leveldb", "LevelDB", ("--engine=leveldb",), "leveldb"))
+    newer = (f"--rocksdb_library={rocksdb_library}",) if rocksdb_library else ()
+    name = "RocksDB 11.8.1" if rocksdb_library else "RocksDB 7.8"
+    chosen.append(Engine("rocksdb", f"{name} leveled", ("--engine=rocksdb", *newer), "rocksdb"))
+    chosen.append(Engine("rocksdb-universal", f"{name} universal",
+                         ("--engine=rocksdb", "--rocksdb_style=universal", *newer), "rocksdb"))
+    if rocksdb_library:
+        chosen.append(Engine("rocksdb-7.8", "RocksDB 7.8 leveled (Debian)", ("--engine=rocksdb",), ""))
+    chosen.append(Engine("rocksdb-64m", f"{name} leveled, 64 MB buffers",
+                         ("--engine=rocksdb", "--write_buffer_size=67108864", *newer), "rocksdb-64m"))
+    chosen.append(Engine("lmdb", "LMDB", ("--engine=lmdb",), "lmdb"))
+    chosen.append(Engine("mergedb-cascade", "mergedb, cascade", ("--engine=mergedb", "--style=cascade"), ""))
+    return chosen
+
+
+MAIN = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "lmdb"]
+LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal"]
+DRAIN = "waitforcompaction"
+
+
+def load(id_, title, value_size, num, flags, reads, **more):
+    """Fill and drain, overwrite and drain, then read in every way."""
+    return Experiment(id_, title, [f"--num={num}", f"--value_size={value_size}", f"--reads={reads}", *flags],
+                      ["fillrandom", DRAIN, "overwrite", DRAIN, *READS], **more)
+
+
+def experiments(is_quick):
+    return quick() if is_quick else full()
+
+
+def quick():
+    return [
+        load("random-100", "100 B values, random", 100, 500_000, COMMON, 100_000, engines=MAIN),
+        Experiment("random-1k-seed", "1 KB, the seed's line", ["--num=120000", "--value_size=1024", "--reads=20000", *SEED],
+                   ["fillrandom", DRAIN, "readrandom"], engines=MAIN),
+        Experiment("random-4k-seed", "4 KB, the seed's line",
+                   ["--num=40000", "--value_size=4096", "--reads=20000", *SEED, "--write_buffer_size=2097152"],
+                   ["fillrandom", DRAIN, "readrandom"], engines=[*LOG_STRUCTURED, "rocksdb-64m"]),
+        Experiment("fresh-reads-100", "reads right after the load", ["--num=300000", "--value_size=100", "--reads=100000", *COMMON],
+                   ["fillrandom", "readrandom"], engines=LOG_STRUCTURED),
+        Experiment("random-1k-64k", "1 KB, 64 KB buffers, the seed's line",
+                   ["--num=30000", "--value_size=1024", *SEED, "--write_buffer_size=65536"], ["fillrandom", DRAIN],
+                   engines=["mergedb", "leveldb"]),
+        Experiment("sequential-100", "100 B values, in order", ["--num=1000000", "--value_size=100", *COMMON],
+                   ["fillseq", DRAIN, "readseq"], engines=LOG_STRUCTURED),
+        Experiment("sync-1", "synced puts, 1 thread", ["--num=300", "--value_size=100", "--sync=1", *COMMON],
+                   ["fillrandom"], engines=LOG_STRUCTURED),
+        Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
+                   ["--num=10000000", "--value_size=100", "--duration=5", *COMMON], ["openloop"], engines=LOG_STRUCTURED,
+                   rate_of="random-100", repeat_max=1),
+    ]
+
+
+def full():
+    list_ = []
+    for value_size, name, small, large in [(100, "100", 2_000_000, 20_000_000), (1024, "1k", 300_000, 3_000_000),
+                                           (4096, "4k", 75_000, 750_000)]:
+        user_bytes = large * (16 + value_size)
+        list_.append(load(f"random-{name}", f"{name} B values, random", value_size, small, COMMON, 200_000))
+        list_.append(load(f"random-{name}-large", f"{name} B values, random, ten times as many, memory limited", value_size,
+                          large, COMMON, 200_000, engines=MAIN, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=2))
+        list_.append(Experiment(f"sequential-{name}", f"{name} B values, in order",
+                                [f"--num={small}", f"--value_size={value_size}", *COMMON],
+                                ["fillseq", DRAIN, "readseq", "readreverse"]))
+    list_ += [
+        Experiment("random-1k-seed", "1 KB, the seed's line", ["--num=1000000", "--value_size=1024", "--reads=20000", *SEED],
+                   ["fillrandom", DRAIN], cold_reads=20000),
+        Experiment("random-4k-seed", "4 KB, the seed's line",
+                   ["--num=300000", "--value_size=4096", "--reads=20000", *SEED, "--write_buffer_size=2097152"],
+                   ["fillrandom", DRAIN], cold_reads=20000, engines=[*MAIN, "rocksdb-64m", "mergedb-cascade"]),
+        Experiment("fresh-reads-100", "reads right after the load", ["--num=1000000", "--value_size=100", "--reads=300000", *COMMON],
+                   ["fillrandom", "readrandom"], engines=MAIN),
+        Experiment("random-1k-64k", "1 KB, 64 KB buffers, the seed's line",
+                   ["--num=300000", "--value_size=1024", *SEED, "--write_buffer_size=65536"], ["fillrandom", DRAIN],
+                   engines=["mergedb", "mergedb-cascade", "leveldb"]),
+        Experiment("zipfian-100", "100 B values, zipfian overwrites",
+                   ["--num=2000000", "--value_size=100", "--distribution=zipfian", *COMMON],
+                   ["fillseq", "overwrite", DRAIN, "readrandom"], engines=MAIN),
+        Experiment("beside-writes", "reads beside 20,000 writes a second",
+                   ["--num=1000000", "--value_size=100", "--reads=300000", "--write_rate=20000", *COMMON],
+                   ["fillrandom", DRAIN, "readwhilewriting", "seekrandomwhilewriting"], engines=MAIN),
+        Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
+                   ["--num=20000000", "--value_size=100", "--duration=40", *COMMON], ["openloop"], engines=MAIN,
+                   rate_of="random-100", repeat_max=2),
+        Experiment("openloop-1k", "1 KB puts, open loop at half of LevelDB's rate",
+                   ["--num=3000000", "--value_size=1024", "--duration=40", *COMMON], ["openloop"], engines=MAIN,
+                   rate_of="random-1k", repeat_max=2),
+        Experiment("openloop-1m", "100 B puts, open loop at a million a second",
+                   ["--num=20000000", "--value_size=100", "--duration=40", "--rate=1000000", "--write_buffer_size=16777216",
+                    *COMMON], ["openloop"], engines=["mergedb"], repeat_max=2),
+    ]
+    for threads in (1, 4, 16):
+        list_.append(Experiment(f"sync-{threads}", f"synced puts, {threads} threads",
+                                [f"--num={max(500, 2000 // threads)}", "--value_size=100", "--sync=1",
+                                 f"--threads={threads}", *COMMON], ["fillrandom"], engines=MAIN))
+    return list_
+
+
+# The least that must be reached: (experiment, metric, peer, ratio).
+TARGETS = [
+    ("random-100", "fillrandom + drain", "leveldb", 5), ("random-100", "fillrandom + drain", "rocksdb", 5),
+    ("random-1k-seed", "fillrandom + drain", "leveldb", 6), ("random-1k-seed", "fillrandom + drain", "rocksdb", 2),
+    ("random-4k-seed", "fillrandom + drain", "leveldb", 8), ("random-4k-seed", "fillrandom + drain", "rocksdb", 2),
+    ("random-4k-seed", "fillrandom + drain", "rocksdb-64m", 1), ("random-1k-64k", "fillrandom + drain", "leveldb", 8),
+    ("fresh-reads-100", "readrandom", "leveldb", 1), ("random-100", "readrandom", "leveldb", 1.3),
+    ("fresh-reads-100", "readrandom", "rocksdb", 1), ("random-100", "readrandom", "rocksdb", 1.3),
+    ("random-100", "readseq", "leveldb", 1), ("random-100", "readseq", "rocksdb", 1),
+    ("random-1k-seed", "cold readrandom", "leveldb", 1), ("random-4k-seed", "cold readrandom", "leveldb", 1),
+    ("beside-writes", "seekrandomwhilewriting", "leveldb", 1), ("beside-writes", "seekrandomwhilewriting", "rocksdb", 1),
+    ("openloop-100", "put p99.99", "leveldb", 10), ("openloop-1k", "put p99.99", "leveldb", 10),
+]

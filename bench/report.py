@@ -1,0 +1,294 @@
+"""From what db_bench measured to the figures worth reading, and to one page that opens in a browser.
+
+A row is one metric of one experiment: for every engine the value of each repetition. Ratios pair the repetitions, since
+the engines took turns: a neighbour that slows the machine slows both sides of a pair.
+"""
+
+import html
+import statistics
+
+import plot
+
+DRAIN = "waitforcompaction"
+WRITES = ("fillseq", "fillrandom", "fillbatch", "overwrite")
+
+
+def value(benchmark, extra_seconds=0.0, extra_cpu=0.0):
+    ops = max(1, benchmark["ops"])
+    cpu = benchmark["cpu_user_seconds"] + benchmark["cpu_system_seconds"]
+    return {"wall": (benchmark["seconds"] + extra_seconds) * 1e6 / ops, "cpu": (cpu + extra_cpu) * 1e6 / ops}
+
+
+def metrics_of(run):
+    """{metric: {"wall", "cpu"}} of one run, in microseconds an operation; latencies have wall only."""
+    found = {}
+    steps = run["result"]["benchmarks"]
+    for i, step in enumerate(steps):
+        name = step["name"]
+        if name == DRAIN:
+            continue
+        if name == "openloop":
+            latency = step["open_loop"]["latency_us"]
+            for label in ("p50", "p99", "p99.9", "p99.99", "max"):
+                found[f"put {label}"] = {"wall": latency[label]}
+            continue
+        found[name] = value(step)
+        if name in WRITES and i + 1 < len(steps) and steps[i + 1]["name"] == DRAIN:
+            drain = steps[i + 1]
+            found[f"{name} + drain"] = value(step, drain["seconds"], drain["cpu_user_seconds"] + drain["cpu_system_seconds"])
+    if run.get("cold"):
+        found["cold readrandom"] = value(run["cold"]["benchmarks"][0])
+    return found
+
+
+def live_bytes(context, name, passes):
+    """Expected bytes of distinct keys after `passes` uniform random passes over num keys."""
+    each = context["key_size"] + context["value_size"]
+    share = 1.0 if name == "fillseq" else 1.0 - (1.0 - 1.0 / context["num"]) ** (context["num"] * passes)
+    return each * context["num"] * share
+
+
+def amplification_of(run):
+    """{write: {...}}: device bytes per byte put, disk bytes per live byte, and what stood behind them."""
+    found = {}
+    steps, context, passes = run["result"]["benchmarks"], run["result"]["context"], 0
+    is_scattered = any("zipfian" in word for word in context["command"])
+    for i, step in enumerate(steps):
+        if step["name"] not in WRITES or step["bytes"] == 0:
+            continue
+        passes += 1
+        drain = steps[i + 1] if i + 1 < len(steps) and steps[i + 1]["name"] == DRAIN else None
+        if not drain or is_scattered:
+            continue
+        live = live_bytes(context, steps[0]["name"], passes)
+        found[step["name"]] = {
+            "write": (step["device_bytes_written"] + drain["device_bytes_written"]) / step["bytes"],
+            "space": drain["disk_bytes"] / live,
+            "space_peak": max(step["disk_bytes_peak"], drain["disk_bytes_peak"]) / live,
+            "runs_loaded": step["runs"],
+            "runs_drained": drain["runs"],
+            "write_memory_mb": step.get("write_memory_bytes_peak", 0) / 1048576,
+            "rss_mb": step["rss_bytes_peak"] / 1048576,
+        }
+    return found
+
+
+def gather(runs):
+    """[{experiment, title, metric, values: {engine: {repetition: {...}}}}] in the order met."""
+    rows = {}
+    for run in runs:
+        for metric, figure in metrics_of(run).items():
+            key = (run["experiment"], metric)
+            row = rows.setdefault(key, {"experiment": run["experiment"], "title": run["title"], "metric": metric, "values": {}})
+            row["values"].setdefault(run["engine"], {})[run["repetition"]] = figure
+    return list(rows.values())
+
+
+def middle(row, engine, kind="wall"):
+    figures = [v[kind] for v in row["values"].get(engine, {}).values() if kind in v]
+    return statistics.median(figures) if figures else None
+
+
+def ratio(row, engine, kind="wall", base="mergedb"):
+    """(median, least, most) of engine / base over the repetitions that have both; above 1, base is faster."""
+    ours, theirs = row["values"].get(base, {}), row["values"].get(engine, {})
+    pairs = [theirs[r][kind] / ours[r][kind] for r in sorted(ours.keys() & theirs.keys())
+             if kind in ours[r] and kind in theirs[r] and ours[r][kind] > 0]
+    return (statistics.median(pairs), min(pairs), max(pairs)) if pairs else None
+
+
+def judge(rows, engines, targets):
+    """[{experiment, metric, peer, least, reached, engine}]; the best variant of a peer counts."""
+    verdicts = []
+    for experiment, metric, peer, least in targets:
+        row = next((r for r in rows if (r["experiment"], r["metric"]) == (experiment, metric)), None)
+        found = [(ratio(row, e["id"]), e["id"]) for e in engines if row and e["peer"] == peer]
+        found = [(r, id_) for r, id_ in found if r]
+        if found:
+            best, id_ = min(found)
+            verdicts.append({"experiment": experiment, "metric": metric, "peer": peer, "engine": id_, "least": least,
+                             "ratio": best[0], "ratio_min": best[1], "ratio_max": best[2], "is_reached": best[0] >= least})
+    return verdicts
+
+
+def summarize(runs, engines, environment, targets):
+    rows = gather(runs)
+    for row in rows:
+        row["ratios"] = {id_: {kind: ratio(row, id_, kind) for kind in ("wall", "cpu")} for id_ in row["values"] if id_ != "mergedb"}
+    return {"environment": environment, "engines": engines, "targets": judge(rows, engines, targets), "rows": rows,
+            "amplification": [{"experiment": r["experiment"], "engine": r["engine"], "repetition": r["repetition"],
+                               "writes": amplification_of(r)} for r in runs],
+            "runs": runs}
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+STYLE = """
+:root{color-scheme:light dark;--grid:#8884;--line:#8888}
+body{font:15px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}
+table{border-collapse:collapse;font-size:13px;margin:.5rem 0;display:block;overflow-x:auto}
+td,th{border-bottom:1px solid var(--line);padding:.2rem .6rem;text-align:right;white-space:nowrap}
+td:first-child,th:first-child{text-align:left}.good{color:#1a7f37}.bad{color:#cf222e;font-weight:600}
+svg{width:100%;height:auto}.grid{stroke:var(--grid)}.mark{stroke:#cf222e;stroke-dasharray:4 3}
+.whisker{stroke:currentColor;stroke-width:1.5}polyline{fill:none;stroke-width:1.8}
+pre{font-size:12px;overflow-x:auto;white-space:pre-wrap}summary{cursor:pointer}
+"""
+COLOURS = ["#2f6fdb", "#e07b39", "#4c9f70", "#a05fb4", "#c9a227", "#3aa6b9", "#d1495b", "#7f7f7f"]
+
+
+def table(head, body):
+    cells = "".join(f"<th>{html.escape(str(c))}</th>" for c in head)
+    lines = "".join("<tr>" + "".join(c if str(c).startswith("<td") else f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>"
+                    for row in body)
+    return f"<table><tr>{cells}</tr>{lines}</table>"
+
+
+def details(title, body):
+    return f"<details><summary>{html.escape(title)}</summary>{body}</details>"
+
+
+def ratio_text(three):
+    return f"{three[0]:.2f} ({three[1]:.2f}–{three[2]:.2f})" if three else "–"
+
+
+class Page:
+    def __init__(self, summary):
+        self.summary = summary
+        self.titles = {e["id"]: e["title"] for e in summary["engines"]}
+        met = {run["engine"] for run in summary["runs"]}
+        self.order = [e["id"] for e in summary["engines"] if e["id"] in met]
+
+    def targets(self):
+        if not self.summary["targets"]:
+            return "<p>None of the agreed comparisons was run.</p>"
+        body = []
+        for t in self.summary["targets"]:
+            shade = "good" if t["is_reached"] else "bad"
+            body.append([f"{t['experiment']}: {t['metric']}", self.titles[t["engine"]], f"{t['least']} x",
+                         f'<td class="{shade}">{t["ratio"]:.2f} x ({t["ratio_min"]:.2f}–{t["ratio_max"]:.2f})</td>'])
+        return table(["what", "against", "at least", "measured"], body)
+
+    def ratios(self):
+        peers = [id_ for id_ in self.order if id_ != "mergedb"]
+        chosen = [row for row in self.summary["rows"] if row["metric"].endswith("+ drain") or row["metric"].startswith("read") or
+                  row["metric"].startswith("seek")]
+        bars = [(f"{row['experiment']}: {row['metric']}", {self.titles[p]: row["ratios"][p]["wall"] for p in peers
+                                                          if row["ratios"].get(p, {}).get("wall")}) for row in chosen]
+        bars = [bar for bar in bars if bar[1]]
+        picture = plot.bars(bars, [self.titles[p] for p in peers], "times as long as mergedb", marks=(1,)) if bars else ""
+        return picture + details("Table", self.figures())
+
+    def figures(self):
+        head = ["µs per operation (CPU)", *[self.titles[id_] for id_ in self.order]]
+        body = []
+        for row in self.summary["rows"]:
+            cells = [f"{row['experiment']}: {row['metric']}"]
+            for id_ in self.order:
+                wall, cpu = middle(row, id_), middle(row, id_, "cpu")
+                cell = plot.number(wall) + (f" ({plot.number(cpu)})" if cpu is not None else "")
+                if row["ratios"].get(id_, {}).get("wall"):
+                    cell += f" · {ratio_text(row['ratios'][id_]['wall'])}"
+                cells.append(cell)
+            body.append(cells)
+        return table(head, body)
+
+    def first_runs(self, experiment):
+        found = {}
+        for run in self.summary["runs"]:
+            if run["experiment"] == experiment:
+                found.setdefault(run["engine"], run)
+        return {id_: found[id_] for id_ in self.order if id_ in found}
+
+    def throughput(self):
+        parts = []
+        for experiment in dict.fromkeys(run["experiment"] for run in self.summary["runs"]):
+            series = {}
+            for id_, run in self.first_runs(experiment).items():
+                rows = run["result"]["benchmarks"][0]["samples"]["rows"]
+                points = [((a[0] + b[0]) / 2, (b[1] - a[1]) / (b[0] - a[0]) / 1000) for a, b in zip([[0, 0], *rows], rows)
+                          if b[0] - a[0] > 0.1]
+                if len(points) > 1:
+                    series[self.titles[id_]] = points
+            if series and experiment.startswith(("random", "zipfian")):
+                body = [[name, *[plot.number(y) for _, y in points[:40]]] for name, points in series.items()]
+                parts.append(f"<h3>{html.escape(experiment)}</h3>" + plot.lines(series, "seconds", "thousand operations a second") +
+                             details("Table (first 40 samples)", table(["engine", "thousand operations a second"], body)))
+        return "".join(parts) or "<p>No run was long enough.</p>"
+
+    def latency(self):
+        labels = ["p50", "p90", "p99", "p99.9", "p99.99", "max"]
+        parts = []
+        for experiment in dict.fromkeys(run["experiment"] for run in self.summary["runs"]):
+            series, rate = {}, 0
+            for id_, run in self.first_runs(experiment).items():
+                loop = run["result"]["benchmarks"][0].get("open_loop")
+                if loop:
+                    rate = loop["rate"]
+                    series[self.titles[id_]] = [(i, loop["latency_us"][label]) for i, label in enumerate(labels)]
+                    series.setdefault("control thread", []).extend(
+                        [] if series.get("control thread") else [(i, loop["control_latency_us"][l]) for i, l in enumerate(labels)])
+            if series:
+                body = [[name, *[plot.number(y) for _, y in points]] for name, points in series.items()]
+                parts.append(f"<h3>{html.escape(experiment)}: {rate:,.0f} puts a second</h3>" +
+                             plot.lines(series, "percentile", "µs from the moment a put was due", labels, True) +
+                             details("Table", table(["µs", *labels], body)))
+        return "".join(parts) or "<p>Not run.</p>"
+
+    def amplification(self, kind, label, marks=()):
+        rows = {}
+        for entry in self.summary["amplification"]:
+            for name, figures in entry["writes"].items():
+                rows.setdefault(f"{entry['experiment']}: {name}", {}).setdefault(entry["engine"], []).append(figures[kind])
+        bars = [(label_, {self.titles[id_]: (statistics.median(v), min(v), max(v)) for id_, v in values.items()})
+                for label_, values in rows.items()]
+        if not bars:
+            return "<p>Not run.</p>"
+        names = [self.titles[id_] for id_ in self.order]
+        body = [[label_, *[plot.number(values[n][0]) if n in values else "–" for n in names]] for label_, values in bars]
+        return plot.bars(bars, names, label, marks) + details("Table", table([label, *names], body))
+
+    def growth(self):
+        body = []
+        rows = {(r["experiment"], r["metric"]): r for r in self.summary["rows"]}
+        for (experiment, metric), small in rows.items():
+            large = rows.get((experiment + "-large", metric))
+            if not large:
+                continue
+            cells = [f"{experiment}: {metric}"]
+            for id_ in self.order:
+                a, b = middle(small, id_), middle(large, id_)
+                cells.append(f"{plot.number(a)} → {plot.number(b)} (x {b / a:.2f})" if a and b else "–")
+            body.append(cells)
+        if not body:
+            return "<p>Only one size was run.</p>"
+        return table(["µs per operation, then at ten times the size", *[self.titles[id_] for id_ in self.order]], body)
+
+    def commands(self):
+        seen = dict.fromkeys(" ".join(command) for run in self.summary["runs"] for command in run["commands"])
+        return "<pre>" + html.escape("\n".join(seen)) + "</pre>"
+
+    def html(self):
+        environment = table(["environment", ""], self.summary["environment"].items())
+        colours = "".join(f".c{i}{{fill:{c}}}.s{i}{{stroke:{c}}}" for i, c in enumerate(COLOURS))
+        sections = [
+            ("What was to be reached", self.targets()), ("Environment", environment),
+            ("Ratios", "<p>Time per operation against mergedb's: above 1, mergedb is faster. Whiskers: least and most of the "
+                       "repetitions.</p>" + self.ratios()),
+            ("Growth", self.growth()), ("Throughput over time", self.throughput()), ("Latency, open loop", self.latency()),
+            ("Write amplification", self.amplification("write", "bytes to the device per byte put, drain included")),
+            ("Space amplification", self.amplification("space", "bytes on disk per live byte after the drain", (1, 1.25))),
+            ("Space at its peak", self.amplification("space_peak", "most bytes on disk per live byte, merges in flight included")),
+            ("Runs after the load", self.amplification("runs_loaded", "sorted runs")),
+            ("Runs after the drain", self.amplification("runs_drained", "sorted runs")),
+            ("Memory for writes", self.amplification("write_memory_mb", "MB at the peak, by the engine's own account")),
+            ("Resident memory", self.amplification("rss_mb", "MB at the peak of the load")),
+            ("Command lines", self.commands()),
+        ]
+        body = "".join(f"<h2>{title}</h2>{part}" for title, part in sections)
+        return (f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+                f"<title>mergedb beside its peers</title><style>{STYLE}{colours}</style>"
+                f"<h1>mergedb beside its peers</h1>{body}</html>\n")
+
+
+def page(summary):
+    return Page(summary).html()

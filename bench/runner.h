@@ -1,0 +1,63 @@
+// Runs benchmarks one after the other on one database, and keeps what each was found to cost.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "bench/engines/engine.h"
+#include "bench/flags.h"
+#include "bench/measure.h"
+#include "bench/sampler.h"
+#include "bench/workloads.h"
+
+namespace mergedb::bench {
+
+struct Result {
+  std::string name;
+  int threads = 0;
+  ThreadStats stats;
+  Cpu cpu;                // the harness's looking taken off
+  DeviceBytes device;     // a drain writes out the page cache first, so that load + drain is complete
+  uint64_t disk_bytes = 0;
+  uint64_t disk_bytes_peak = 0;
+  int64_t write_memory_bytes_peak = -1;
+  uint64_t rss_bytes_peak = 0;
+  int64_t runs = 0;
+  std::vector<Sample> samples;
+  std::optional<OpenLoopResult> open_loop;
+
+  double cpu_micros_per_op() const { return cpu.seconds() * 1e6 / static_cast<double>(stats.done() < 1 ? 1 : stats.done()); }
+};
+
+class Runner {
+ public:
+  explicit Runner(const Flags& flags);
+  ~Runner();
+
+  // Run what --benchmarks names, in order, each line printed when it is known.
+  void RunAll();
+
+  const std::vector<std::unique_ptr<Result>>& results() const { return results_; }
+  const std::string& path() const { return path_; }
+  const std::string& engine_version() const { return engine_version_; }
+  const std::string& device_source() const { return device_->source(); }
+
+ private:
+  void RunOne(const std::string& name);
+  void PrintProperty(const std::string& name);
+  std::unique_ptr<Result> Measure(const Workload& workload);
+  void Open();
+  void StartAfresh();
+
+  Flags flags_;
+  std::string path_;
+  std::string value_bytes_;
+  std::unique_ptr<DeviceCounter> device_;
+  std::unique_ptr<Engine> engine_;
+  std::string engine_version_;
+  uint32_t threads_started_ = 0;
+  std::vector<std::unique_ptr<Result>> results_;
+};
+
+}  // namespace mergedb::bench

@@ -1,0 +1,73 @@
+// What one thread of a benchmark counts, and the line that sums it up. The line is LevelDB's, byte for byte:
+//
+//     fillrandom   :       2.436 micros/op;   45.4 MB/s (1000 ops)
+//
+// micros/op is thread time over operations: two threads at full speed show the same figure as one.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/histogram.h"
+#include "bench/measure.h"
+
+namespace mergedb::bench {
+
+class ThreadStats {
+ public:
+  void Start(bool times_each_op) {
+    times_each_op_ = times_each_op;
+    start_nanos_ = last_nanos_ = finish_nanos_ = NowNanos();
+    __atomic_store_n(&done_, 0, __ATOMIC_RELAXED);
+    bytes_ = 0;
+  }
+  void Stop() { finish_nanos_ = NowNanos(); }
+
+  // `count` operations that took effect together: one latency, since the last ones.
+  void FinishedOps(int64_t count) {
+    if (times_each_op_) {
+      const uint64_t now = NowNanos();
+      latencies_.Add(now - last_nanos_);
+      last_nanos_ = now;
+    }
+    CountOps(count);
+  }
+  // Operations whose latency is measured otherwise, or not at all.
+  void CountOps(int64_t count) {
+    // WHY relaxed: the sampler only looks at it; this thread is the only one to write.
+    __atomic_store_n(&done_, done_ + count, __ATOMIC_RELAXED);
+  }
+  void AddLatencies(const base::Histogram& nanos) { latencies_.Merge(nanos); }
+  void AddBytes(int64_t bytes) { bytes_ += bytes; }
+  void AddFound(int64_t found) { found_ += found; }
+  void AddMessage(const std::string& message) { message_ += (message_.empty() ? "" : " ") + message; }
+  // Time at the end that was not work.
+  void TakeOff(double seconds) { finish_nanos_ -= NanosOf(seconds); }
+  void Merge(const ThreadStats& other);
+
+  int64_t done() const { return __atomic_load_n(&done_, __ATOMIC_RELAXED); }
+  int64_t bytes() const { return bytes_; }
+  int64_t found() const { return found_; }
+  const std::string& message() const { return message_; }
+  const base::Histogram& latencies() const { return latencies_; }
+  double thread_seconds() const { return static_cast<double>(thread_nanos_ + finish_nanos_ - start_nanos_) * 1e-9; }
+  double wall_seconds() const { return static_cast<double>(finish_nanos_ - start_nanos_) * 1e-9; }
+  double micros_per_op() const { return thread_seconds() * 1e6 / static_cast<double>(done() < 1 ? 1 : done()); }
+
+ private:
+  bool times_each_op_ = false;
+  int64_t done_ = 0;
+  int64_t bytes_ = 0;
+  int64_t found_ = 0;
+  uint64_t start_nanos_ = 0;
+  uint64_t last_nanos_ = 0;
+  uint64_t finish_nanos_ = 0;
+  int64_t thread_nanos_ = 0;  // beyond finish - start: what threads that ran at once add
+  std::string message_;
+  base::Histogram latencies_;
+};
+
+std::string ReportLine(const std::string& name, const ThreadStats& stats);
+std::string HistogramText(const base::Histogram& latencies);
+
+}  // namespace mergedb::bench

@@ -1,0 +1,262 @@
+#include "bench/workloads.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "base/crc32c.h"
+#include "bench/keys.h"
+
+namespace mergedb::bench {
+namespace {
+
+void AddFoundMessage(Task& task, int64_t found, int64_t asked) {
+  task.stats.AddFound(found);
+  task.stats.AddMessage("(" + std::to_string(found) + " of " + std::to_string(asked) + " found)");
+}
+
+void Write(Task& task) {
+  const Workload& work = task.workload;
+  const auto writer = task.engine->NewWriter(work.durability, work.batch_ops > 1);
+  KeyMaker key(task.flags);
+  ValueSource values(task.value_bytes);
+  NumberSource numbers(task.flags, work.is_sequential, task.seed);
+  const auto value_bytes = static_cast<size_t>(work.value_bytes);
+  if (work.num != task.flags.num) task.stats.AddMessage("(" + std::to_string(work.num) + " ops)");
+
+  for (int64_t i = 0; i < work.num; i += work.batch_ops) {
+    const int64_t count = std::min(work.batch_ops, work.num - i);
+    for (int64_t j = 0; j < count; ++j) writer->Put(key.Set(numbers.Next(i + j)), values.Next(value_bytes));
+    writer->Commit();
+    task.stats.FinishedOps(count);
+  }
+  task.stats.AddBytes(work.num * static_cast<int64_t>(key.view().size() + value_bytes));
+}
+
+void Delete(Task& task) {
+  const Workload& work = task.workload;
+  const auto writer = task.engine->NewWriter(work.durability, work.batch_ops > 1);
+  KeyMaker key(task.flags);
+  NumberSource numbers(task.flags, work.is_sequential, task.seed);
+  for (int64_t i = 0; i < work.num; i += work.batch_ops) {
+    const int64_t count = std::min(work.batch_ops, work.num - i);
+    for (int64_t j = 0; j < count; ++j) writer->Delete(key.Set(numbers.Next(i + j)));
+    writer->Commit();
+    task.stats.FinishedOps(count);
+  }
+}
+
+void ReadSequential(Task& task) {
+  const auto cursor = task.engine->NewCursor();
+  int64_t bytes = 0, done = 0;
+  for (cursor->SeekToFirst(); done < task.workload.reads && cursor->Valid(); cursor->Next(), ++done) {
+    bytes += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+    task.stats.FinishedOps(1);
+  }
+  task.stats.AddBytes(bytes);
+}
+
+void ReadReverse(Task& task) {
+  const auto cursor = task.engine->NewCursor();
+  int64_t bytes = 0, done = 0;
+  for (cursor->SeekToLast(); done < task.workload.reads && cursor->Valid(); cursor->Prev(), ++done) {
+    bytes += static_cast<int64_t>(cursor->key().size() + cursor->value().size());
+    task.stats.FinishedOps(1);
+  }
+  task.stats.AddBytes(bytes);
+}
+
+void ReadRandom(Task& task) {
+  const auto reader = task.engine->NewReader();
+  KeyMaker key(task.flags);
+  NumberSource numbers(task.flags, false, task.seed);
+  std::string value;
+  int64_t found = 0;
+  for (int64_t i = 0; i < task.workload.reads; ++i) {
+    found += reader->Get(key.Set(numbers.Next(i)), &value);
+    task.stats.FinishedOps(1);
+  }
+  AddFoundMessage(task, found, task.workload.reads);
+}
+
+// Keys one character short: never written, and between those that were.
+void ReadMissing(Task& task) {
+  const auto reader = task.engine->NewReader();
+  KeyMaker key(task.flags);
+  NumberSource numbers(task.flags, false, task.seed);
+  std::string value;
+  for (int64_t i = 0; i < task.workload.reads; ++i) {
+    const std::string_view whole = key.Set(numbers.Next(i));
+    reader->Get(whole.substr(0, whole.size() - 1), &value);
+    task.stats.FinishedOps(1);
+  }
+}
+
+void ReadHot(Task& task) {
+  const auto reader = task.engine->NewReader();
+  KeyMaker key(task.flags);
+  LehmerRandom random(task.seed);
+  const int64_t range = (task.flags.num + 99) / 100;
+  std::string value;
+  for (int64_t i = 0; i < task.workload.reads; ++i) {
+    reader->Get(key.Set(random.Uniform(range)), &value);
+    task.stats.FinishedOps(1);
+  }
+}
+
+// A cursor opened for each seek.
+void SeekRandom(Task& task) {
+  KeyMaker key(task.flags);
+  NumberSource numbers(task.flags, false, task.seed);
+  int64_t found = 0;
+  for (int64_t i = 0; i < task.workload.reads; ++i) {
+    const auto cursor = task.engine->NewCursor();
+    cursor->Seek(key.Set(numbers.Next(i)));
+    found += cursor->Valid() && cursor->key() == key.view();
+    task.stats.FinishedOps(1);
+  }
+  AddFoundMessage(task, found, task.workload.reads);
+}
+
+void SeekOrdered(Task& task) {
+  const auto cursor = task.engine->NewCursor();
+  KeyMaker key(task.flags);
+  LehmerRandom random(task.seed);
+  int64_t found = 0, number = 0;
+  for (int64_t i = 0; i < task.workload.reads; ++i) {
+    number = (number + random.Uniform(100)) % task.flags.num;
+    cursor->Seek(key.Set(static_cast<uint64_t>(number)));
+    found += cursor->Valid() && cursor->key() == key.view();
+    task.stats.FinishedOps(1);
+  }
+  AddFoundMessage(task, found, task.workload.reads);
+}
+
+// Overwrite random keys until the other threads are done, at --write_rate; count nothing of it.
+void WriteBesideOthers(Task& task) {
+  const auto writer = task.engine->NewWriter(task.workload.durability, false);
+  KeyMaker key(task.flags);
+  ValueSource values(task.value_bytes);
+  NumberSource numbers(task.flags, false, task.seed);
+  const double nanos_per_write = task.flags.write_rate > 0 ? 1e9 / task.flags.write_rate : 0;
+  const uint64_t start = NowNanos();
+  int64_t written = 0;
+  while (task.others_left.load() > 0) {
+    if (nanos_per_write > 0 && static_cast<double>(NowNanos() - start) < static_cast<double>(written) * nanos_per_write) {
+      std::this_thread::sleep_for(std::chrono::microseconds(500));
+      continue;
+    }
+    writer->Put(key.Set(numbers.Next(written)), values.Next(static_cast<size_t>(task.workload.value_bytes)));
+    writer->Commit();
+    ++written;
+  }
+  task.stats.AddMessage("(" + std::to_string(static_cast<int64_t>(static_cast<double>(written) / (static_cast<double>(NowNanos() - start) * 1e-9))) + " writes/s beside)");
+}
+
+void ReadWhileWriting(Task& task) { task.index == 0 ? WriteBesideOthers(task) : ReadRandom(task); }
+void SeekRandomWhileWriting(Task& task) { task.index == 0 ? WriteBesideOthers(task) : SeekRandom(task); }
+
+void OpenAgain(Task& task) {
+  for (int64_t i = 0; i < task.workload.num; ++i) {
+    task.reopen();
+    task.stats.FinishedOps(1);
+  }
+}
+
+void CompactAll(Task& task) {
+  task.engine->Compact();
+  task.stats.FinishedOps(1);
+}
+
+void WaitForCompaction(Task& task) {
+  const double idle_seconds = task.engine->WaitForCompaction();
+  task.stats.CountOps(1);
+  task.stats.Stop();
+  task.stats.TakeOff(idle_seconds);
+}
+
+void Checksum(Task& task) {
+  constexpr size_t kBlockBytes = 4096;
+  constexpr int64_t kTotalBytes = int64_t{500} << 20;
+  const std::string block(kBlockBytes, 'x');
+  uint32_t crc = 0;
+  for (int64_t bytes = 0; bytes < kTotalBytes; bytes += kBlockBytes) {
+    crc ^= base::Crc32c(block);
+    task.stats.FinishedOps(1);
+    task.stats.AddBytes(kBlockBytes);
+  }
+  task.stats.AddMessage(crc == 1 ? "(4K per op) " : "(4K per op)");  // the sum is used: it must be computed
+}
+
+struct Entry {
+  std::string_view name;
+  void (*run)(Task&);
+  void (*adjust)(Workload&);
+};
+
+const Entry kEntries[] = {
+    {"fillseq", Write, [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
+    {"fillbatch", Write,
+     [](Workload& w) {
+       w.needs_fresh_db = w.is_sequential = true;
+       w.batch_ops = 1000;
+     }},
+    {"fillrandom", Write, [](Workload& w) { w.needs_fresh_db = true; }},
+    {"overwrite", Write, [](Workload&) {}},
+    {"fillsync", Write,
+     [](Workload& w) {
+       w.needs_fresh_db = true;
+       w.num /= 1000;
+       w.durability = Durability::kSynced;
+     }},
+    {"fill100K", Write,
+     [](Workload& w) {
+       w.needs_fresh_db = true;
+       w.num /= 1000;
+       w.value_bytes = 100 * 1000;
+     }},
+    {"deleteseq", Delete, [](Workload& w) { w.is_sequential = true; }},
+    {"deleterandom", Delete, [](Workload&) {}},
+    {"readseq", ReadSequential, [](Workload&) {}},
+    {"readreverse", ReadReverse, [](Workload&) {}},
+    {"readrandom", ReadRandom, [](Workload&) {}},
+    {"readrandomsmall", ReadRandom, [](Workload& w) { w.reads /= 1000; }},
+    {"readmissing", ReadMissing, [](Workload&) {}},
+    {"readhot", ReadHot, [](Workload&) {}},
+    {"seekrandom", SeekRandom, [](Workload&) {}},
+    {"seekordered", SeekOrdered, [](Workload&) {}},
+    {"readwhilewriting", ReadWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"seekrandomwhilewriting", SeekRandomWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"open", OpenAgain,
+     [](Workload& w) {
+       w.num = std::max<int64_t>(1, w.num / 10000);
+       w.is_sampled = false;
+     }},
+    {"compact", CompactAll, [](Workload&) {}},
+    {"waitforcompaction", WaitForCompaction, [](Workload&) {}},
+    {"crc32c", Checksum, [](Workload&) {}},
+    {"openloop", RunOpenLoop, [](Workload&) {}},
+};
+
+}  // namespace
+
+std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) {
+  for (const Entry& entry : kEntries) {
+    if (entry.name != name) continue;
+    Workload workload{.name = std::string(name),
+                      .run = entry.run,
+                      .num = flags.num,
+                      .reads = flags.read_count(),
+                      .value_bytes = flags.value_size,
+                      .batch_ops = flags.batch_size,
+                      .durability = flags.sync          ? Durability::kSynced
+                                    : flags.disable_wal ? Durability::kNoLog
+                                                        : Durability::kProcessCrash};
+    entry.adjust(workload);
+    return workload;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mergedb::bench

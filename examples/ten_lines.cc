@@ -1,0 +1,16 @@
+// The example of README.md. Built and run by the tests; the argument is where the database goes.
+#include <mergedb/db.h>
+
+#include <iostream>
+
+int main(int argc, char** argv) {
+  auto db = mergedb::DB::Open({}, argc > 1 ? argv[1] : "/tmp/mergedb_example");
+  if (!db) return std::cerr << db.error().ToString() << '\n', 1;
+  mergedb::WriteBatch batch;  // all or nothing, now and after any crash
+  batch.Put("fruit:apple", "green");
+  batch.Put("fruit:cherry", "red");
+  mergedb::Status status = (*db)->Write({.durability = mergedb::Durability::kSynced}, batch);
+  auto it = (*db)->NewIterator({.prefix = "fruit:"});
+  for (it->SeekToFirst(); it->Valid(); it->Next()) std::cout << it->key() << " is " << it->value() << '\n';
+  return status.ok() && it->status().ok() ? 0 : 1;
+}

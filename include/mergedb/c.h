@@ -1,0 +1,309 @@
+/* mergedb for C, and for every language that can call C: the only header that a binding may include. Plain C11.
+ *
+ *     mergedb_db db = 0;
+ *     mergedb_error error;
+ *     if (mergedb_open("/tmp/example", NULL, &db, &error) != MERGEDB_OK) return complain(error.message);
+ *     mergedb_put(db, NULL, "key", 3, "value", 5, &error);
+ *     mergedb_close(db, &error);
+ *
+ * HANDLES. A database, iterator, snapshot or batch is a 64-bit number, not an address: kind, slot and generation. Every
+ * call checks it, so a handle that is closed, closed twice, made up, of another kind, or inherited by fork is answered with
+ * MERGEDB_BAD_HANDLE and never touches memory. 0 is no handle. Whoever got a handle closes it, in any order: an
+ * iterator or snapshot may be closed after its database (its other calls then answer MERGEDB_SHUTTING_DOWN).
+ *
+ * ERRORS are values. Every function that can fail returns a mergedb_code, and takes as its last argument a mergedb_error
+ * of the caller's, or NULL, which it fills: nothing to free, nothing in a thread's hidden state. After a failure the
+ * out-parameters hold 0 or NULL unless a function says otherwise. No exception and no abort crosses this face for
+ * what a caller can get wrong, except memory that is not what its size says.
+ *
+ * BYTES go in as (pointer, size) and are copied before the call returns; a NULL pointer is allowed where the size is 0.
+ * Keys and values may hold any byte. Sizes and limits are in bytes. Bytes that come out as `void**` were allocated
+ * for the caller: give them to mergedb_free. Bytes that come out as mergedb_slice belong to the iterator.
+ *
+ * STRUCTS begin with their own size, so that later versions can add fields: `mergedb_options o = {sizeof o};`. A field
+ * that is 0 or NULL has its default; a NULL struct is all defaults. A field that this library does not know yet must be
+ * 0, else the answer is MERGEDB_NOT_SUPPORTED.
+ *
+ * THREADS: databases and snapshots may be used by any number of threads at once. An iterator or a batch is for one
+ * thread at a time: a call that finds it in use returns MERGEDB_BUSY.
+ *
+ * The promises behind the calls: docs/PROMISES.md. A tour: docs/api/c.md. Tested by tests/unit/c/c_test.c.
+ */
+#ifndef MERGEDB_C_H_
+#define MERGEDB_C_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(MERGEDB_STATIC)
+#define MERGEDB_C_EXPORT
+#else
+#define MERGEDB_C_EXPORT __attribute__((visibility("default")))
+#endif
+
+#define MERGEDB_VERSION_MAJOR 0
+#define MERGEDB_VERSION_MINOR 1
+#define MERGEDB_VERSION_PATCH 0
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- outcomes ---------------------------------------------------------------------------------------------- */
+
+typedef enum mergedb_code {
+  MERGEDB_OK = 0,
+  MERGEDB_NOT_FOUND = 1,        /* the key, the file or the database is not there; an iterator has no more keys */
+  MERGEDB_CORRUPTION = 2,       /* stored bytes are not what was written */
+  MERGEDB_INVALID_ARGUMENT = 3, /* the caller asked for something that can never work */
+  MERGEDB_NOT_SUPPORTED = 4,    /* valid, but not by this build, file or style */
+  MERGEDB_IO_ERROR = 5,         /* the operating system refused */
+  MERGEDB_NO_SPACE = 6,         /* the disk or the quota is full; goes away when space returns */
+  MERGEDB_BUSY = 7,             /* somebody else holds it; try again */
+  MERGEDB_CONFLICT = 8,         /* a transaction met another one's write */
+  MERGEDB_ABORTED = 9,          /* given up */
+  MERGEDB_SHUTTING_DOWN = 10,   /* the database is closed or closing */
+  MERGEDB_BAD_HANDLE = 100,     /* closed, made up, of another kind, or from before a fork */
+  MERGEDB_OUT_OF_MEMORY = 101   /* an allocation failed; if the call was a write, its outcome is unknown */
+} mergedb_code;
+
+/* Filled by the call that it is passed to. The caller's; nothing in it needs freeing. */
+typedef struct mergedb_error {
+  int32_t code;            /* a mergedb_code */
+  int32_t outcome_unknown; /* 1: the failed write may be there after the next open, whole or not at all */
+  char message[504];       /* UTF-8 or file names as they are; NUL-terminated; cut short if longer; "" after success */
+} mergedb_error;
+
+/* "NotFound", "Corruption", ...; "Unknown" for a number that is no code. Lives for ever. */
+MERGEDB_C_EXPORT const char* mergedb_code_name(int32_t code);
+
+/* "0.1.0": of the library at run time. Lives for ever. */
+MERGEDB_C_EXPORT const char* mergedb_version(void);
+
+/* Give back bytes that a call of this header allocated. NULL is fine. */
+MERGEDB_C_EXPORT void mergedb_free(void* bytes);
+
+/* ---- handles and bytes ------------------------------------------------------------------------------------- */
+
+typedef uint64_t mergedb_db;
+typedef uint64_t mergedb_iterator;
+typedef uint64_t mergedb_snapshot;
+typedef uint64_t mergedb_batch;
+
+typedef struct mergedb_slice {
+  const void* data;
+  size_t size;
+} mergedb_slice;
+
+/* ---- options ----------------------------------------------------------------------------------------------- */
+
+/* For fields whose default is yes. */
+enum { MERGEDB_DEFAULT = 0, MERGEDB_YES = 1, MERGEDB_NO = -1 };
+
+enum {
+  MERGEDB_CREATE_IF_MISSING = 0,
+  MERGEDB_MUST_EXIST = 1,
+  MERGEDB_MUST_NOT_EXIST = 2,
+  MERGEDB_READ_ONLY = 3 /* takes no lock, changes no byte */
+};
+enum { MERGEDB_STYLE_DEFAULT = 0, MERGEDB_STYLE_LAZY = 1, MERGEDB_STYLE_CASCADE = 2 };
+enum {
+  MERGEDB_COMPRESSION_DEFAULT = 0,
+  MERGEDB_COMPRESSION_NONE = 1,
+  MERGEDB_COMPRESSION_SNAPPY = 2,
+  MERGEDB_COMPRESSION_ZSTD = 3,
+  MERGEDB_COMPRESSION_LZ4 = 4
+};
+enum {
+  MERGEDB_PROCESS_CRASH = 0, /* survives kill -9 when the call returns */
+  MERGEDB_SYNCED = 1,        /* and power loss, as does every write committed before it */
+  MERGEDB_NO_LOG = 2         /* not logged: durable after the next flush or close */
+};
+
+/* An order of keys. `compare` is called by many threads at once, until the database, its iterators and its snapshots
+ * are closed; then `destroy` (may be NULL) is called once with `state`. A mergedb_open that fails calls it too, unless it
+ * refuses the options as such (INVALID_ARGUMENT or NOT_SUPPORTED naming "mergedb_options" or "mergedb_comparator").
+ * `compare` must be pure and total, must not throw, and must not call into mergedb. */
+typedef struct mergedb_comparator {
+  size_t struct_size;
+  const char* name; /* stored in the database; copied; change it when the order changes */
+  int (*compare)(void* state, const void* a, size_t a_size, const void* b, size_t b_size);
+  void (*destroy)(void* state);
+  void* state;
+} mergedb_comparator;
+
+/* Meanings and defaults: include/mergedb/options.h. */
+typedef struct mergedb_options {
+  size_t struct_size;
+  int32_t mode;                      /* MERGEDB_CREATE_IF_MISSING, ... */
+  int32_t style;                     /* MERGEDB_STYLE_... */
+  uint64_t memory_bytes;             /* default 256 MiB */
+  uint64_t write_buffer_bytes;       /* default an eighth of memory_bytes */
+  int32_t compression_upper;         /* MERGEDB_COMPRESSION_... */
+  int32_t compression_bottom;        /* MERGEDB_COMPRESSION_... */
+  int32_t bloom_bits_per_key;        /* default 10; -1: no filters */
+  int32_t open_tables_max;           /* default 1,000 */
+  uint64_t block_bytes;              /* default 4,096 */
+  uint64_t pause_us_max;             /* default 10,000 microseconds */
+  int32_t finish_merges_on_close;    /* MERGEDB_YES: close waits for merges */
+  int32_t use_mapped_staging;        /* MERGEDB_NO: one system call a commit group instead of a mapped file */
+  const mergedb_comparator* comparator; /* NULL: bytewise */
+} mergedb_options;
+
+typedef struct mergedb_write_options {
+  size_t struct_size;
+  int32_t durability; /* MERGEDB_PROCESS_CRASH, ... */
+  int32_t reserved;   /* 0 */
+} mergedb_write_options;
+
+typedef struct mergedb_read_options {
+  size_t struct_size;
+  mergedb_snapshot snapshot; /* 0: as of now; else one of the same database */
+  int32_t verify_checksums;  /* MERGEDB_NO: trust the disk */
+  int32_t fill_cache;        /* MERGEDB_NO: leave the block cache as it is, for large scans */
+} mergedb_read_options;
+
+typedef struct mergedb_iterator_options {
+  size_t struct_size;
+  mergedb_slice prefix;       /* only keys that begin with these bytes; bytewise order only; size 0: all keys */
+  const mergedb_slice* lower; /* smallest key shown; NULL: open */
+  const mergedb_slice* upper; /* first key not shown; NULL: open */
+  const mergedb_read_options* read;
+} mergedb_iterator_options;
+
+/* ---- a database -------------------------------------------------------------------------------------------- */
+
+/* Open the database in directory `path` (NUL-terminated) and put its handle in *db. A failed open changes no byte of
+ * any data file. Errors: NOT_FOUND, BUSY (another process has it open), CORRUPTION, INVALID_ARGUMENT (options that
+ * contradict each other or the database), NOT_SUPPORTED (foreign, or of a newer version), IO_ERROR, NO_SPACE. */
+MERGEDB_C_EXPORT mergedb_code mergedb_open(const char* path, const mergedb_options* options, mergedb_db* db,
+                                           mergedb_error* error);
+
+/* Make the log durable, stop background work and release the lock. From the start of this call on the handle is
+ * bad, whatever is returned; calls that other threads are in are waited for. Close every open database before
+ * the program ends, else only the promise of kill -9 holds. */
+MERGEDB_C_EXPORT mergedb_code mergedb_close(mergedb_db db, mergedb_error* error);
+
+/* Remove the database's own files, and the directory if that leaves it empty. Errors: NOT_FOUND (no database there),
+ * BUSY (it is open), IO_ERROR. */
+MERGEDB_C_EXPORT mergedb_code mergedb_destroy(const char* path, mergedb_error* error);
+
+/* ---- writing ----------------------------------------------------------------------------------------------- */
+
+/* Set `key` to `value`. Keys up to 8 MiB, values up to 1 GiB; larger ones are INVALID_ARGUMENT. */
+MERGEDB_C_EXPORT mergedb_code mergedb_put(mergedb_db db, const mergedb_write_options* options, const void* key,
+                                          size_t key_size, const void* value, size_t value_size, mergedb_error* error);
+
+/* Remove `key`. OK if it is not there. */
+MERGEDB_C_EXPORT mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options, const void* key,
+                                             size_t key_size, mergedb_error* error);
+
+/* Apply a batch: all of it becomes visible and survives a crash, or none. The batch is left as it is. */
+MERGEDB_C_EXPORT mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
+                                            mergedb_error* error);
+
+/* A batch belongs to no database and may be written to several. */
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_create(mergedb_batch* batch, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_size,
+                                                const void* value, size_t value_size, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t key_size,
+                                                   mergedb_error* error);
+/* Add the changes of `source` after those of `batch`; the two must not be the same. */
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error);
+/* How many changes it holds, and how many bytes they take in the log. Either pointer may be NULL. */
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_size(mergedb_batch batch, uint64_t* count, uint64_t* bytes,
+                                                 mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_close(mergedb_batch batch, mergedb_error* error);
+
+/* ---- reading ----------------------------------------------------------------------------------------------- */
+
+/* Put a copy of the value in *value (give it to mergedb_free; never NULL after OK, and followed by a NUL that
+ * *value_size does not count). NOT_FOUND if the key is not there. */
+MERGEDB_C_EXPORT mergedb_code mergedb_get(mergedb_db db, const mergedb_read_options* options, const void* key,
+                                          size_t key_size, void** value, size_t* value_size, mergedb_error* error);
+
+/* The same into the caller's memory: at most `capacity` bytes are copied, and *value_size is the whole value's size. If
+ * that is more than `capacity`, the value was cut: call again with more. */
+MERGEDB_C_EXPORT mergedb_code mergedb_get_into(mergedb_db db, const mergedb_read_options* options, const void* key,
+                                               size_t key_size, void* buffer, size_t capacity, size_t* value_size,
+                                               mergedb_error* error);
+
+/* `count` keys as of one moment. codes[i] says how key i went; values[i] is then as of mergedb_get, each to be freed,
+ * and NULL if codes[i] is not OK. Returns OK if every code is OK or NOT_FOUND, else the first other one. If the
+ * call failed as a whole, no code is OK. The three arrays have `count` elements and are the caller's. */
+MERGEDB_C_EXPORT mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* options,
+                                                const mergedb_slice* keys, size_t count, void** values,
+                                                size_t* value_sizes, int32_t* codes, mergedb_error* error);
+
+/* A state of the database to read from, until it is closed. What it can see stays on disk meanwhile. */
+MERGEDB_C_EXPORT mergedb_code mergedb_snapshot_create(mergedb_db db, mergedb_snapshot* snapshot, mergedb_error* error);
+/* Writes with a sequence number up to this one are visible. */
+MERGEDB_C_EXPORT mergedb_code mergedb_snapshot_sequence(mergedb_snapshot snapshot, uint64_t* sequence,
+                                                        mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_snapshot_close(mergedb_snapshot snapshot, mergedb_error* error);
+
+/* ---- iterators: every move says where it got to -------------------------------------------------------------
+ *
+ *     mergedb_code code = mergedb_iterator_seek_to_first(it, &error);
+ *     for (; code == MERGEDB_OK; code = mergedb_iterator_next(it, &error)) {
+ *       mergedb_slice key, value;
+ *       mergedb_iterator_entry(it, &key, &value, NULL);
+ *     }
+ *     if (code != MERGEDB_NOT_FOUND) return complain(error.message);
+ *
+ * A move returns OK if the iterator now stands at a key, NOT_FOUND if there is none that way, and any other code if it
+ * could not tell. An iterator shows the database as it was when it was made, or its snapshot. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_create(mergedb_db db, const mergedb_iterator_options* options,
+                                                      mergedb_iterator* iterator, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek_to_first(mergedb_iterator iterator, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek_to_last(mergedb_iterator iterator, mergedb_error* error);
+/* To the first key at or after `key`. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, const void* key, size_t key_size,
+                                                    mergedb_error* error);
+/* To the last key at or before `key`. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek_for_prev(mergedb_iterator iterator, const void* key,
+                                                             size_t key_size, mergedb_error* error);
+/* NOT_FOUND, and nothing else happens, if the iterator does not stand at a key. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_next(mergedb_iterator iterator, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_prev(mergedb_iterator iterator, mergedb_error* error);
+/* The key and value where it stands; either pointer may be NULL. The slices live until the iterator moves or is
+ * closed. NOT_FOUND if it does not stand at a key. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* key,
+                                                     mergedb_slice* value, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error);
+
+/* ---- care -------------------------------------------------------------------------------------------------- */
+
+/* Everything written before the call is in tables and durable when this returns OK. */
+MERGEDB_C_EXPORT mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error);
+
+/* Every write that returned before the call survives power loss when this returns OK. */
+MERGEDB_C_EXPORT mergedb_code mergedb_sync_log(mergedb_db db, mergedb_error* error);
+
+/* Merge the keys of [*lower, *upper) into the bottom run; NULL ends are open. Waits. */
+MERGEDB_C_EXPORT mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower,
+                                                    const mergedb_slice* upper, mergedb_error* error);
+
+/* Wait until no background work is owed. */
+MERGEDB_C_EXPORT mergedb_code mergedb_wait(mergedb_db db, mergedb_error* error);
+
+/* About how many bytes on disk each range [lowers[i], uppers[i]) takes; unflushed writes are not counted. The arrays have
+ * `count` elements and are the caller's. */
+MERGEDB_C_EXPORT mergedb_code mergedb_approximate_sizes(mergedb_db db, const mergedb_slice* lowers,
+                                                        const mergedb_slice* uppers, size_t count, uint64_t* bytes,
+                                                        mergedb_error* error);
+
+/* A property as NUL-terminated text, to be given to mergedb_free: "mergedb.stats", "mergedb.runs", "mergedb.counters",
+ * "mergedb.recovery", ... (include/mergedb/db.h has the list). NOT_FOUND if the name is unknown. */
+MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value,
+                                                   mergedb_error* error);
+
+/* Read every byte of every live table and check it. CORRUPTION: the first damage found. */
+MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* MERGEDB_C_H_ */

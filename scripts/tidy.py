@@ -1,0 +1,263 @@
+#!/usr/bin/env python3
+"""The rules of the house, as a test. Fails on a broken rule; only reports advice.
+
+T1  layers: a file of src/ includes its own folder, folders with a smaller number in src/LAYERS, include/mergedb/, std
+T2  public headers include public headers and std, nothing else
+T3  names that reach for the world (threads, clocks, files, chance) stay in env/, bench/, tools/, tests/, testing/
+T4  every source is listed in a CMakeLists.txt
+T5  every path and invariant label that the docs name exists
+Advice: long functions and files, a module without its mirrored test, a header without its story.
+"""
+
+import argparse
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SOURCE_ROOTS = ("src", "include", "bench", "tools", "testing", "tests", "examples", "fuzz")
+FUNCTION_LINES_MAX, FILE_LINES_MAX, TEST_LINES_MAX = 70, 500, 1000
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
+# Anywhere in src/ but env/.
+WORLD = {
+    r"std::(jthread|thread|async)\b(?!::id)": "a thread",
+    r"\b(steady|system|high_resolution)_clock\b": "a clock",
+    r"\bclock_gettime\s*\(|\bgettimeofday\s*\(|\bsleep_for\b|\bnanosleep\s*\(|\busleep\s*\(": "a clock",
+    r"(?<![\w.:>])s?rand\s*\(|\brandom_device\b|\bmt19937|\bgetrandom\s*\(": "chance that nobody seeded",
+    r"\bfopen\s*\(|\b[io]?fstream\b|(?<![\w:>.])::(open|creat|mmap|pread|pwrite|unlink|rename|mkdir)\s*\(": "a file",
+    r"\bpthread_create\s*\(|\bfork\s*\(": "a thread",
+}
+# On the quiet floors, besides: locks and the headers of the system. base/sync.h is where the locks live.
+QUIET_HEADERS = {"thread", "fstream", "filesystem", "chrono", "mutex", "condition_variable", "shared_mutex", "unistd.h",
+                 "fcntl.h", "sys/mman.h", "sys/stat.h", "pthread.h", "random"}
+QUIET_LAST_FLOOR = 5
+SYNC_HEADER = "src/base/sync.h"
+
+
+class Report:
+    def __init__(self):
+        self.errors, self.advice = [], []
+
+    def error(self, rule, path, line, text):
+        self.errors.append(f"{path}:{line}: {rule} {text}")
+
+    def advise(self, path, line, text):
+        self.advice.append(f"{path}:{line}: {text}")
+
+
+def read(path):
+    with open(os.path.join(ROOT, path), encoding="utf-8", errors="replace") as file:
+        return file.read()
+
+
+def sources(*roots, endings=(".h", ".cc", ".c")):
+    for root in roots:
+        for folder, folders, names in os.walk(os.path.join(ROOT, root)):
+            folders.sort()
+            for name in sorted(names):
+                if name.endswith(endings):
+                    yield os.path.relpath(os.path.join(folder, name), ROOT)
+
+
+def code_only(text):
+    """The text with comments and the inside of literals blanked, line numbers kept."""
+    pattern = re.compile(r'//[^\n]*|/\*.*?\*/|R"(\w*)\(.*?\)\1"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+    return pattern.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+
+
+def line_at(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+def layers():
+    numbers = {}
+    for line in read("src/LAYERS").splitlines():
+        words = line.split("#")[0].split()
+        if len(words) == 2:
+            numbers[words[1]] = int(words[0])
+    return numbers
+
+
+def check_layers(report, numbers):
+    for path in sources("src"):
+        layer = path.split("/")[1]
+        if layer not in numbers:
+            report.error("T1", path, 1, f"the folder {layer} is not in src/LAYERS")
+            continue
+        text = read(path)
+        for match in INCLUDE.finditer(text):
+            quote, name = match.groups()
+            line = line_at(text, match.start())
+            target = name.split("/")[0]
+            if target == "mergedb":
+                if not os.path.exists(os.path.join(ROOT, "include", name)):
+                    report.error("T1", path, line, f"no public header {name}")
+            elif quote == "<":
+                continue
+            elif target not in numbers:
+                report.error("T1", path, line, f'"{name}" is not a path from src/ or include/')
+            elif target != layer and numbers[target] >= numbers[layer]:
+                report.error("T1", path, line, f"{layer} ({numbers[layer]}) may not look at {target} ({numbers[target]})")
+
+
+def check_public(report):
+    for path in sources("include"):
+        text = read(path)
+        for match in INCLUDE.finditer(text):
+            quote, name = match.groups()
+            if quote == '"' and name.split("/")[0] not in ("mergedb", "leveldb"):
+                report.error("T2", path, line_at(text, match.start()), f'a public header may not include "{name}"')
+            if quote == "<" and name.endswith(".h") and name not in ("stddef.h", "stdint.h", "stdarg.h"):
+                report.error("T2", path, line_at(text, match.start()), f"a public header may not include <{name}>")
+
+
+def check_world(report, numbers):
+    for path in sources("src"):
+        layer = path.split("/")[1]
+        if layer == "env":
+            continue
+        raw = read(path)
+        text = code_only(raw)
+        for pattern, what in WORLD.items():
+            for match in re.finditer(pattern, text):
+                report.error("T3", path, line_at(text, match.start()), f"{match.group().strip()} is {what}: only env/ has it")
+        if numbers.get(layer, 99) <= QUIET_LAST_FLOOR and path != SYNC_HEADER:
+            for match in INCLUDE.finditer(raw):
+                if match.group(2) in QUIET_HEADERS:
+                    report.error("T3", path, line_at(raw, match.start()), f"<{match.group(2)}> has no place on a quiet floor")
+
+
+def listed_sources():
+    """Every path that a CMakeLists.txt names, relative to its own folder, to tests/ or to the root."""
+    found = set()
+    for path in ["CMakeLists.txt", *sources(*SOURCE_ROOTS, endings=("CMakeLists.txt",))]:
+        folder = os.path.dirname(path)
+        text = re.sub(r"#.*", "", read(path))
+        text = re.sub(r"\$\{(PROJECT|CMAKE)_SOURCE_DIR\}/", "/", text)
+        text = re.sub(r"\$\{CMAKE_CURRENT_(SOURCE|LIST)_DIR\}/", "", text)
+        for word in re.findall(r"[^\s()\"]+\.(?:cc|c)\b", text):
+            bases = [""] if word.startswith("/") else [folder, "tests", ""]
+            found.update(os.path.normpath(os.path.join(base, word.lstrip("/"))) for base in bases)
+    return found
+
+
+def check_listed(report):
+    found = listed_sources()
+    for path in sources("src", "bench", "tools", "testing", "tests", "examples", "fuzz", endings=(".cc", ".c")):
+        if path not in found:
+            report.error("T4", path, 1, "no CMakeLists.txt lists this file")
+
+
+def expand(path):
+    """a/{b,c}.h -> a/b.h a/c.h; a/b.h/.cc -> a/b.h a/b.cc"""
+    both = re.fullmatch(r"(.*)\.h/\.cc", path)
+    if both:
+        return [both.group(1) + ".h", both.group(1) + ".cc"]
+    braces = re.search(r"\{([^{}]*)\}", path)
+    if not braces:
+        return [path]
+    return [one for word in braces.group(1).split(",")
+            for one in expand(path[:braces.start()] + word.strip() + path[braces.end():])]
+
+
+def exists(path):
+    full = os.path.join(ROOT, path)
+    return bool(glob.glob(full)) if "*" in path else os.path.exists(full)
+
+
+def check_docs(report):
+    tops = "src|include|bench|tools|testing|tests|scripts|docs|deps|examples|fuzz"
+    named = re.compile(rf"(?<![\w/.<-])(?:\./)?((?:{tops})/[\w./*{{}},-]*[\w*}}/])")
+    documents = [p for p in [*glob.glob("*.md", root_dir=ROOT), *sources("docs", endings=(".md",))]]
+    for path in documents:
+        text = re.sub(r"https?://\S+", "", read(path))
+        for match in named.finditer(text):
+            for one in expand(match.group(1)):
+                if not exists(one):
+                    report.error("T5", path, line_at(text, match.start()), f"{one} does not exist")
+        for match in re.finditer(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if not exists(os.path.join(os.path.dirname(path), match.group(1))):
+                report.error("T5", path, line_at(text, match.start()), f"the link {match.group(1)} leads nowhere")
+    for path in sources("src", "include"):
+        text = read(path)
+        for match in re.finditer(r"\bdocs/[\w/.-]+\.md\b", text):
+            if not exists(match.group()):
+                report.error("T5", path, line_at(text, match.start()), f"{match.group()} does not exist")
+    check_invariants(report, documents)
+
+
+def check_invariants(report, documents):
+    defined = set()
+    for path in sources("src"):
+        defined.update(re.findall(r"INVARIANT (I\d+)\b", read(path)))
+    if not defined:
+        return
+    for path in [*documents, *sources("src", "tests")]:
+        text = read(path)
+        for match in re.finditer(r"(?:\binvariant|\()\s*(I\d+)\b", text):
+            if match.group(1) not in defined:
+                report.error("T5", path, line_at(text, match.start()), f"no header defines INVARIANT {match.group(1)}")
+
+
+def advise_lengths(report):
+    for path in sources(*SOURCE_ROOTS):
+        text = read(path)
+        lines = text.count("\n")
+        lines_max = TEST_LINES_MAX if path.startswith("tests/") else FILE_LINES_MAX
+        if lines > lines_max:
+            report.advise(path, 1, f"{lines} lines; at most {lines_max} stay readable")
+        start = None
+        for number, line in enumerate(code_only(text).splitlines(), 1):
+            if re.match(r"[A-Za-z_].*[({,&|]\s*$|[A-Za-z_].*\)\s*(const\s*)?\{", line) and not re.match(
+                    r"namespace|class|struct|enum|extern|union|case|public|private", line):
+                start = number if start is None else start
+            if line.startswith("}"):
+                if start is not None and number - start > FUNCTION_LINES_MAX:
+                    report.advise(path, start, f"a function of {number - start} lines; one screen is {FUNCTION_LINES_MAX}")
+                start = None
+
+
+def advise_mirrors(report):
+    for path in sources("src", endings=(".cc",)):
+        mirror = "tests/unit/" + path[len("src/"):-len(".cc")] + "_test.cc"
+        if not os.path.exists(os.path.join(ROOT, mirror)):
+            report.advise(path, 1, f"no {mirror}")
+
+
+def advise_stories(report):
+    for path in sources("src", "include", endings=(".h",)):
+        first = read(path).lstrip().split("\n", 1)[0]
+        if not first.startswith(("//", "/*")):
+            report.advise(path, 1, "the header does not open with its story")
+
+
+def main():
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--advice", action="store_true", help="print every line of advice, not just their number")
+    arguments.add_argument("--root", default=ROOT, help="the tree to look at")
+    chosen = arguments.parse_args()
+    globals()["ROOT"] = os.path.abspath(chosen.root)
+
+    report = Report()
+    numbers = layers()
+    check_layers(report, numbers)
+    check_public(report)
+    check_world(report, numbers)
+    check_listed(report)
+    check_docs(report)
+    advise_lengths(report)
+    advise_mirrors(report)
+    advise_stories(report)
+
+    if chosen.advice:
+        print("\n".join(f"advice: {line}" for line in report.advice))
+    print("\n".join(report.errors), end="\n" if report.errors else "")
+    hint = "" if chosen.advice or not report.advice else " (--advice prints them)"
+    print(f"tidy: {len(report.errors)} broken rules, {len(report.advice)} pieces of advice{hint}")
+    return 1 if report.errors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

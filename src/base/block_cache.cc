@@ -1,0 +1,209 @@
+#include "base/block_cache.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/sync.h"
+
+namespace mergedb::base {
+namespace {
+
+constexpr size_t kShardsMax = 64;
+constexpr size_t kShardBytesMin = size_t{1} << 20;  // fewer shards rather than shards that hold only a few blocks
+constexpr size_t kSlotsMin = 16;
+constexpr uint8_t kScoreMax = 3;
+
+struct Name {
+  uint64_t file;
+  uint64_t offset;
+  friend bool operator==(const Name&, const Name&) = default;
+};
+
+// Low bits choose the slot, high ones the shard.
+uint64_t HashOf(Name name) {
+  uint64_t hash = name.file * 0x9E3779B97F4A7C15u + name.offset;
+  hash = (hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93u;
+  return hash ^ (hash >> 32);
+}
+
+// One place of the hash table, which is also the ring that the clock's hand walks.
+struct Slot {
+  Name name{};
+  BlockCache::Block* block = nullptr;  // null: free
+  uint8_t score = 0;                   // sweeps to survive
+};
+
+// What a block costs beside its bytes: the slots of a table that is half full, and malloc's header.
+constexpr size_t kOverheadBytes = 2 * sizeof(Slot) + sizeof(BlockCache::Block) + 16;
+size_t ChargeOf(const BlockCache::Block& block) { return block.bytes + kOverheadBytes; }
+
+void Release(BlockCache::Block* block) {
+  // WHY acq_rel: whoever frees must see what other holders did with the bytes before they let go.
+  if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    block->~Block();
+    std::free(block);
+  }
+}
+
+BlockCache::Pin Share(BlockCache::Block* block) {
+  // WHY relaxed: the caller already holds a reference, or the lock of a shard that does.
+  block->references.fetch_add(1, std::memory_order_relaxed);
+  return BlockCache::Pin(block);
+}
+
+}  // namespace
+
+// Open addressing with linear probing; a removal shifts its followers back, so there are no tombstones and a hand that
+// stands on the slot looks at the follower next.
+struct alignas(64) BlockCache::Shard {
+  Mutex mutex;
+  std::vector<Slot> slots GUARDED_BY(mutex) = std::vector<Slot>(kSlotsMin);  // a power of two, at most half full
+  size_t count GUARDED_BY(mutex) = 0;
+  size_t hand GUARDED_BY(mutex) = 0;
+  size_t bytes GUARDED_BY(mutex) = 0;
+  uint64_t hits GUARDED_BY(mutex) = 0;
+  uint64_t misses GUARDED_BY(mutex) = 0;
+
+  ~Shard() {
+    for (const Slot& slot : slots) {
+      if (slot.block != nullptr) Release(slot.block);
+    }
+  }
+
+  size_t After(size_t index) const { return (index + 1) & (slots.size() - 1); }
+  size_t HomeOf(Name name) const { return HashOf(name) & (slots.size() - 1); }
+
+  // The slot of `name`, or the free one where it would go.
+  size_t FindSlotLocked(Name name) const {
+    size_t index = HomeOf(name);
+    while (slots[index].block != nullptr && slots[index].name != name) index = After(index);
+    return index;
+  }
+
+  void RemoveLocked(size_t hole) {
+    bytes -= ChargeOf(*slots[hole].block);
+    --count;
+    Release(slots[hole].block);
+    for (size_t index = After(hole); slots[index].block != nullptr; index = After(index)) {
+      // A follower may move back to the hole unless its home lies after the hole.
+      const size_t mask = slots.size() - 1;
+      if (((index - HomeOf(slots[index].name)) & mask) < ((index - hole) & mask)) continue;
+      slots[hole] = slots[index];
+      hole = index;
+    }
+    slots[hole] = {};
+  }
+
+  // It ends: a round that removes nothing lowers every score, and an empty shard has no bytes.
+  void MakeRoomLocked(size_t bytes_max) {
+    while (bytes > bytes_max) {
+      Slot& slot = slots[hand];
+      if (slot.block != nullptr && slot.score == 0) {
+        RemoveLocked(hand);
+        continue;
+      }
+      if (slot.block != nullptr) --slot.score;
+      hand = After(hand);
+    }
+  }
+
+  void GrowLocked() {
+    std::vector<Slot> source(2 * slots.size());
+    slots.swap(source);
+    for (const Slot& slot : source) {
+      if (slot.block != nullptr) slots[FindSlotLocked(slot.name)] = slot;
+    }
+    hand = 0;
+  }
+};
+
+BlockCache::Block* BlockCache::Allocate(size_t bytes) {
+  ASSERT(bytes <= UINT32_MAX, "a block is shorter than 4 GiB");
+  void* memory = std::malloc(sizeof(Block) + bytes);
+  ASSERT(memory != nullptr, "out of memory");
+  auto* block = new (memory) Block;
+  block->bytes = static_cast<uint32_t>(bytes);
+  return block;
+}
+
+void BlockCache::Pin::Reset() {
+  if (block_ != nullptr) Release(std::exchange(block_, nullptr));
+}
+
+BlockCache::BlockCache(size_t bytes_max)
+    : shard_count_(std::bit_floor(std::clamp<size_t>(bytes_max / kShardBytesMin, 1, kShardsMax))),
+      bytes_max_(bytes_max),
+      shards_(std::make_unique<Shard[]>(shard_count_)) {}
+
+BlockCache::~BlockCache() = default;
+
+BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
+  return shards_[(HashOf({file, offset}) >> 48) & (shard_count_ - 1)];
+}
+
+BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
+  Shard& shard = ShardOf(file, offset);
+  Lock lock(shard.mutex);
+  Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
+  if (slot.block == nullptr) {
+    ++shard.misses;
+    return {};
+  }
+  ++shard.hits;
+  if (slot.score < kScoreMax) ++slot.score;
+  return Share(slot.block);
+}
+
+void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
+  const size_t charge = ChargeOf(*pin.block());
+  const size_t shard_bytes_max = bytes_max_ / shard_count_;
+  if (charge > shard_bytes_max) return;
+  Shard& shard = ShardOf(file, offset);
+  Lock lock(shard.mutex);
+  if (shard.slots[shard.FindSlotLocked({file, offset})].block != nullptr) return;
+  shard.MakeRoomLocked(shard_bytes_max - charge);
+  if (2 * (shard.count + 1) > shard.slots.size()) shard.GrowLocked();
+  Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
+  slot = {.name = {file, offset}, .block = pin.block(), .score = 0};
+  slot.block->references.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed: `pin` holds one
+  shard.bytes += charge;
+  ++shard.count;
+}
+
+void BlockCache::EvictFile(uint64_t file) {
+  for (Shard& shard : shards()) {
+    Lock lock(shard.mutex);
+    for (size_t index = 0; index < shard.slots.size();) {
+      const Slot& slot = shard.slots[index];
+      if (slot.block != nullptr && slot.name.file == file) {
+        shard.RemoveLocked(index);  // and look again: a follower may have moved here
+      } else {
+        ++index;
+      }
+    }
+  }
+}
+
+std::span<BlockCache::Shard> BlockCache::shards() const { return {shards_.get(), shard_count_}; }
+
+template <typename Member>
+uint64_t BlockCache::Sum(Member member) const {
+  uint64_t sum = 0;
+  for (Shard& shard : shards()) {
+    Lock lock(shard.mutex);
+    sum += shard.*member;
+  }
+  return sum;
+}
+
+size_t BlockCache::bytes() const { return Sum(&Shard::bytes); }
+size_t BlockCache::bytes_max() const { return bytes_max_; }
+uint64_t BlockCache::hits() const { return Sum(&Shard::hits); }
+uint64_t BlockCache::misses() const { return Sum(&Shard::misses); }
+
+}  // namespace mergedb::base

@@ -1,0 +1,148 @@
+#include "base/crc32c.h"
+
+#include <array>
+
+#include "base/coding.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#elif defined(__aarch64__)
+#include <arm_acle.h>
+#include <sys/auxv.h>
+#endif
+
+namespace mergedb::base {
+namespace {
+
+constexpr uint32_t kPolynomial = 0x82f63b78;  // 0x1EDC6F41 with its bits reflected
+
+// One bit more: crc * x mod P.
+constexpr uint32_t ShiftBit(uint32_t crc) { return crc >> 1 ^ (crc & 1 ? kPolynomial : 0); }
+
+// kTables[n][b]: the checksum of byte b followed by n zero bytes.
+constexpr auto kTables = [] {
+  std::array<std::array<uint32_t, 256>, 8> tables{};
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = ShiftBit(crc);
+    tables[0][byte] = crc;
+  }
+  for (size_t n = 1; n < 8; ++n) {
+    for (size_t byte = 0; byte < 256; ++byte) {
+      const uint32_t crc = tables[n - 1][byte];
+      tables[n][byte] = crc >> 8 ^ tables[0][crc & 0xff];
+    }
+  }
+  return tables;
+}();
+
+#if defined(__x86_64__)
+
+// The instruction takes 8 bytes every cycle but needs three to answer, so three lanes run side by side:
+//
+//     [ lane 0: n words ][ lane 1: n words ][ lane 2: n words ][ rest, one by one ]
+//
+// and are joined as crc0 * x^(128 n) + crc1 * x^(64 n) + crc2 (mod P). The carry-less product of two reflected 32-bit
+// numbers is x times the product, and the last crc instruction multiplies by x^32; so the factors lack x^33.
+// MEASURED: 132 B one after the other: one lane 12 ns, three 7; each waiting for the last: 18 and 12. 4 KiB: 443, 174.
+constexpr size_t kLaneWordsMin = 3;   // below, joining costs more than it saves
+constexpr size_t kLaneWordsMax = 85;  // 2,040 bytes a round
+
+// kFactors[n] = x^(64 n - 33) mod P
+constexpr auto kFactors = [] {
+  std::array<uint32_t, 2 * kLaneWordsMax + 1> factors{};
+  uint32_t power = 1;  // x^31: the lowest bit of a reflected number is its highest power
+  for (size_t n = 1; n < factors.size(); ++n) {
+    factors[n] = power;
+    for (int bit = 0; bit < 64; ++bit) power = ShiftBit(power);
+  }
+  return factors;
+}();
+
+#define MERGEDB_CRC_TARGET [[gnu::target("sse4.2,pclmul")]]
+
+MERGEDB_CRC_TARGET inline uint64_t Multiply(uint64_t crc, uint32_t factor) {
+  const __m128i product = _mm_clmulepi64_si128(_mm_cvtsi64_si128(static_cast<long long>(crc)),
+                                               _mm_cvtsi32_si128(static_cast<int>(factor)), 0);
+  return static_cast<uint64_t>(_mm_cvtsi128_si64(product));
+}
+
+// Three lanes of `words` each, from `in`.
+MERGEDB_CRC_TARGET inline uint64_t ExtendLanes(uint64_t crc, const char* in, size_t words) {
+  const size_t lane_bytes = 8 * words;
+  uint64_t crc1 = 0, crc2 = 0;
+  for (const char* last = in + lane_bytes - 8; in < last; in += 8) {
+    crc = _mm_crc32_u64(crc, LoadFixed64(in));
+    crc1 = _mm_crc32_u64(crc1, LoadFixed64(in + lane_bytes));
+    crc2 = _mm_crc32_u64(crc2, LoadFixed64(in + 2 * lane_bytes));
+  }
+  crc = _mm_crc32_u64(crc, LoadFixed64(in));
+  crc1 = _mm_crc32_u64(crc1, LoadFixed64(in + lane_bytes));
+  const uint64_t join = Multiply(crc, kFactors[2 * words]) ^ Multiply(crc1, kFactors[words]);
+  return _mm_crc32_u64(crc2, LoadFixed64(in + 2 * lane_bytes) ^ join);
+}
+
+MERGEDB_CRC_TARGET uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) {
+  uint64_t crc = ~start;
+  while (count >= 3 * 8 * kLaneWordsMin) {
+    const size_t words = count >= 3 * 8 * kLaneWordsMax ? kLaneWordsMax : count / 24;
+    crc = ExtendLanes(crc, in, words);
+    in += 24 * words;
+    count -= 24 * words;
+  }
+  for (; count >= 8; count -= 8, in += 8) crc = _mm_crc32_u64(crc, LoadFixed64(in));
+  auto crc32 = static_cast<uint32_t>(crc);
+  if (count & 4) {
+    crc32 = _mm_crc32_u32(crc32, LoadFixed32(in));
+    in += 4;
+  }
+  if (count & 2) {
+    crc32 = _mm_crc32_u16(crc32, LoadFixed16(in));
+    in += 2;
+  }
+  if (count & 1) crc32 = _mm_crc32_u8(crc32, static_cast<unsigned char>(*in));
+  return ~crc32;
+}
+
+// A load and a test: the compiler's runtime asked the processor before main.
+inline bool HasHardware() { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"); }
+
+#elif defined(__aarch64__)
+
+[[gnu::target("+crc")]] uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) {
+  uint32_t crc = ~start;
+  for (; count >= 8; count -= 8, in += 8) crc = __crc32cd(crc, LoadFixed64(in));
+  for (; count > 0; --count, ++in) crc = __crc32cb(crc, static_cast<unsigned char>(*in));
+  return ~crc;
+}
+
+// False until initialized: the portable path answers the same.
+const bool kHasCrc = (getauxval(AT_HWCAP) & (1u << 7)) != 0;  // HWCAP_CRC32
+inline bool HasHardware() { return kHasCrc; }
+
+#else
+
+uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) { return Crc32cExtendPortable(start, in, count); }
+inline bool HasHardware() { return false; }
+
+#endif
+
+}  // namespace
+
+uint32_t Crc32cExtendPortable(uint32_t crc, const char* bytes, size_t count) {
+  crc = ~crc;
+  for (; count >= 8; count -= 8, bytes += 8) {
+    const uint64_t word = LoadFixed64(bytes) ^ crc;
+    crc = 0;
+    for (size_t n = 0; n < 8; ++n) crc ^= kTables[7 - n][word >> (8 * n) & 0xff];
+  }
+  for (; count > 0; --count, ++bytes) crc = crc >> 8 ^ kTables[0][(crc ^ static_cast<unsigned char>(*bytes)) & 0xff];
+  return ~crc;
+}
+
+uint32_t Crc32cExtend(uint32_t crc, const char* bytes, size_t count) {
+  if (HasHardware()) [[likely]] return ExtendHardware(crc, bytes, count);
+  return Crc32cExtendPortable(crc, bytes, count);
+}
+
+}  // namespace mergedb::base

@@ -1,0 +1,271 @@
+// The C face of a database: open, write, read, care. Batches, snapshots and iterators: src/c/cursors.cc.
+#include "mergedb/c.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+#include <utility>
+
+#include "c/face.h"
+#include "c/options.h"
+
+using namespace mergedb;
+using namespace mergedb::c;
+
+namespace {
+
+#define MERGEDB_TEXT_INNER(x) #x
+#define MERGEDB_TEXT(x) MERGEDB_TEXT_INNER(x)
+constexpr char kVersion[] = MERGEDB_TEXT(MERGEDB_VERSION_MAJOR) "." MERGEDB_TEXT(MERGEDB_VERSION_MINOR) "." MERGEDB_TEXT(
+    MERGEDB_VERSION_PATCH);
+static_assert(std::string_view(kVersion) == MERGEDB_PROJECT_VERSION, "c.h and CMakeLists.txt name different versions");
+
+static_assert(MERGEDB_SHUTTING_DOWN == static_cast<int>(Code::kShuttingDown), "the codes are the same numbers");
+
+// The pointers and sizes of a write, checked; then the write itself.
+template <typename Body>
+mergedb_code WriteOn(mergedb_db db, const mergedb_write_options* options, mergedb_error* error, Body body) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    WriteOptions write;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
+    return body(database.db(), write);
+  });
+}
+
+// A Get with options decoded; *value is filled.
+Outcome GetString(Database& database, const mergedb_read_options* options, const void* key, size_t key_size,
+                  std::string* value) {
+  RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+  ReadOptions read;
+  std::shared_ptr<const Snapshot> snapshot;
+  Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
+  if (!decoded.status.ok()) return decoded;
+  return database.db().Get(read, View(key, key_size), value);
+}
+
+Status TakeKeys(const mergedb_slice* keys, size_t count, std::vector<std::string_view>* views) {
+  views->reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    RETURN_IF_ERROR(CheckBytes(keys[i].data, keys[i].size, "key"));
+    views->push_back(View(keys[i]));
+  }
+  return Status::Ok();
+}
+
+// Copies out what a MultiGet found. On std::bad_alloc nothing is left allocated.
+Status CopyOutAll(const std::vector<Status>& statuses, const std::vector<std::string>& found, void** values,
+                  size_t* value_sizes, int32_t* codes) {
+  Status first_failure;
+  for (size_t i = 0; i < statuses.size(); ++i) {
+    codes[i] = static_cast<int32_t>(statuses[i].code());
+    if (statuses[i].ok()) {
+      try {
+        values[i] = CopyOut(found[i]);
+      } catch (...) {
+        while (i-- > 0) std::free(std::exchange(values[i], nullptr));
+        std::fill_n(codes, statuses.size(), static_cast<int32_t>(MERGEDB_OUT_OF_MEMORY));
+        throw;
+      }
+      value_sizes[i] = found[i].size();
+    } else if (!statuses[i].IsNotFound() && first_failure.ok()) {
+      first_failure = statuses[i];
+    }
+  }
+  return first_failure;
+}
+
+}  // namespace
+
+extern "C" {
+
+const char* mergedb_code_name(int32_t code) {
+  if (code == MERGEDB_BAD_HANDLE) return "BadHandle";
+  if (code == MERGEDB_OUT_OF_MEMORY) return "OutOfMemory";
+  if (code < 0 || code > MERGEDB_SHUTTING_DOWN) return "Unknown";
+  return CodeName(static_cast<Code>(code)).data();  // string literals: NUL-terminated
+}
+
+const char* mergedb_version(void) { return kVersion; }
+
+void mergedb_free(void* bytes) { std::free(bytes); }
+
+mergedb_code mergedb_open(const char* path, const mergedb_options* options, mergedb_db* db, mergedb_error* error) {
+  if (db != nullptr) *db = 0;
+  return Call(error, [&]() -> Outcome {
+    auto opened = std::make_shared<Opened>();
+    Options decoded;
+    RETURN_IF_ERROR(DecodeOptions(options, &decoded, &opened->comparator));
+    RETURN_IF_ERROR(CheckPointer(path, "path"));
+    RETURN_IF_ERROR(CheckPointer(db, "db"));
+    Result<std::unique_ptr<DB>> result = DB::Open(decoded, path);
+    if (!result) return std::move(result).error();
+    opened->db = std::move(result).value();
+    return GiveHandle(HandleKind::kDatabase, std::make_unique<Database>(std::move(opened)), db);
+  });
+}
+
+mergedb_code mergedb_close(mergedb_db db, mergedb_error* error) {
+  return Call(error, [&]() -> Outcome {
+    std::unique_ptr<Object> object;
+    const PinOutcome outcome = HandleTable::Global().Close(db, HandleKind::kDatabase, &object);
+    if (outcome != PinOutcome::kPinned) return BadHandle(outcome, HandleKind::kDatabase);
+    return static_cast<Database&>(*object).db().Close();
+  });
+}
+
+mergedb_code mergedb_destroy(const char* path, mergedb_error* error) {
+  return Call(error, [&]() -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(path, "path"));
+    return DB::Destroy({}, path);
+  });
+}
+
+mergedb_code mergedb_put(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
+                         const void* value, size_t value_size, mergedb_error* error) {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
+    return target.Put(write, View(key, key_size), View(value, value_size));
+  });
+}
+
+mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
+                            mergedb_error* error) {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    return target.Delete(write, View(key, key_size));
+  });
+}
+
+mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
+                           mergedb_error* error) {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+    Pinned<BatchHolder> source(batch);
+    if (source.outcome() != PinOutcome::kPinned) return BadHandle(source.outcome(), HandleKind::kBatch);
+    return target.Write(write, source->batch);
+  });
+}
+
+mergedb_code mergedb_get(mergedb_db db, const mergedb_read_options* options, const void* key, size_t key_size,
+                         void** value, size_t* value_size, mergedb_error* error) {
+  if (value != nullptr) *value = nullptr;
+  if (value_size != nullptr) *value_size = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(value, "value"));
+    RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
+    std::string found;
+    Outcome outcome = GetString(database, options, key, key_size, &found);
+    if (!outcome.status.ok()) return outcome;
+    *value = CopyOut(found);
+    *value_size = found.size();
+    return outcome;
+  });
+}
+
+mergedb_code mergedb_get_into(mergedb_db db, const mergedb_read_options* options, const void* key, size_t key_size,
+                              void* buffer, size_t capacity, size_t* value_size, mergedb_error* error) {
+  if (value_size != nullptr) *value_size = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(buffer, capacity, "buffer"));
+    RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
+    std::string found;
+    Outcome outcome = GetString(database, options, key, key_size, &found);
+    if (!outcome.status.ok()) return outcome;
+    *value_size = found.size();
+    const size_t copied = found.size() < capacity ? found.size() : capacity;
+    if (copied > 0) std::memcpy(buffer, found.data(), copied);
+    return outcome;
+  });
+}
+
+mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* options, const mergedb_slice* keys,
+                               size_t count, void** values, size_t* value_sizes, int32_t* codes,
+                               mergedb_error* error) {
+  if (values != nullptr) std::fill_n(values, count, nullptr);
+  if (value_sizes != nullptr) std::fill_n(value_sizes, count, size_t{0});
+  if (codes != nullptr) std::fill_n(codes, count, static_cast<int32_t>(MERGEDB_ABORTED));
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    if (count == 0) return Status::Ok();
+    RETURN_IF_ERROR(CheckPointer(keys, "keys"));
+    RETURN_IF_ERROR(CheckPointer(values, "values"));
+    RETURN_IF_ERROR(CheckPointer(value_sizes, "value_sizes"));
+    RETURN_IF_ERROR(CheckPointer(codes, "codes"));
+    ReadOptions read;
+    std::shared_ptr<const Snapshot> snapshot;
+    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
+    if (!decoded.status.ok()) return decoded;
+    std::vector<std::string_view> views;
+    RETURN_IF_ERROR(TakeKeys(keys, count, &views));
+    std::vector<std::string> found;
+    const std::vector<Status> statuses = database.db().MultiGet(read, views, &found);
+    return CopyOutAll(statuses, found, values, value_sizes, codes);
+  });
+}
+
+mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error) {
+  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().Flush(); });
+}
+
+mergedb_code mergedb_sync_log(mergedb_db db, mergedb_error* error) {
+  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().SyncLog(); });
+}
+
+mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower, const mergedb_slice* upper,
+                                   mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    std::string_view ends[2];
+    if (lower != nullptr) {
+      RETURN_IF_ERROR(CheckBytes(lower->data, lower->size, "lower"));
+      ends[0] = View(*lower);
+    }
+    if (upper != nullptr) {
+      RETURN_IF_ERROR(CheckBytes(upper->data, upper->size, "upper"));
+      ends[1] = View(*upper);
+    }
+    return database.db().CompactRange(lower != nullptr ? &ends[0] : nullptr, upper != nullptr ? &ends[1] : nullptr);
+  });
+}
+
+mergedb_code mergedb_wait(mergedb_db db, mergedb_error* error) {
+  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().WaitForCompaction(); });
+}
+
+mergedb_code mergedb_approximate_sizes(mergedb_db db, const mergedb_slice* lowers, const mergedb_slice* uppers,
+                                       size_t count, uint64_t* bytes, mergedb_error* error) {
+  if (bytes != nullptr) std::fill_n(bytes, count, uint64_t{0});
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    if (count == 0) return Status::Ok();
+    RETURN_IF_ERROR(CheckPointer(lowers, "lowers"));
+    RETURN_IF_ERROR(CheckPointer(uppers, "uppers"));
+    RETURN_IF_ERROR(CheckPointer(bytes, "bytes"));
+    std::vector<std::string_view> lower_views, upper_views;
+    RETURN_IF_ERROR(TakeKeys(lowers, count, &lower_views));
+    RETURN_IF_ERROR(TakeKeys(uppers, count, &upper_views));
+    std::vector<KeyRange> ranges;
+    ranges.reserve(count);
+    for (size_t i = 0; i < count; ++i) ranges.push_back({lower_views[i], upper_views[i]});
+    const std::vector<uint64_t> sizes = database.db().ApproximateSizes(ranges);
+    std::copy_n(sizes.begin(), std::min(count, sizes.size()), bytes);
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value, mergedb_error* error) {
+  if (value != nullptr) *value = nullptr;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(name, "name"));
+    RETURN_IF_ERROR(CheckPointer(value, "value"));
+    std::string text;
+    if (!database.db().GetProperty(name, &text)) {
+      return Status::NotFound(std::string("no property is called ") + name);
+    }
+    *value = static_cast<char*>(CopyOut(text));
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_check(mergedb_db db, mergedb_error* error) {
+  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().CheckIntegrity(); });
+}
+
+}  // extern "C"

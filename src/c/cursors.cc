@@ -1,0 +1,189 @@
+// The C face of what a caller holds beside a database: batches, snapshots and iterators.
+#include "c/face.h"
+#include "c/options.h"
+
+using namespace mergedb;
+using namespace mergedb::c;
+
+namespace {
+
+mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) {
+  return Call(error, [&]() -> Outcome {
+    std::unique_ptr<Object> object;
+    const PinOutcome outcome = HandleTable::Global().Close(handle, kind, &object);
+    if (outcome != PinOutcome::kPinned) return BadHandle(outcome, kind);
+    return Status::Ok();
+  });
+}
+
+// Where a move got to.
+Outcome Standing(const Iterator& iterator) {
+  if (iterator.Valid()) [[likely]]
+    return Status::Ok();
+  if (!iterator.status().ok()) return iterator.status();
+  return Status::NotFound("no more keys");
+}
+
+template <typename Move>
+mergedb_code MoveIterator(mergedb_iterator handle, mergedb_error* error, Move move) {
+  return On<IteratorHolder>(handle, error, [&](IteratorHolder& holder) -> Outcome {
+    move(*holder.iterator);
+    return Standing(*holder.iterator);
+  });
+}
+
+mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+}  // namespace
+
+extern "C" {
+
+mergedb_code mergedb_batch_create(mergedb_batch* batch, mergedb_error* error) {
+  if (batch != nullptr) *batch = 0;
+  return Call(error, [&]() -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(batch, "batch"));
+    return GiveHandle(HandleKind::kBatch, std::make_unique<BatchHolder>(), batch);
+  });
+}
+
+mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_size, const void* value,
+                               size_t value_size, mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
+    holder.batch.Put(View(key, key_size), View(value, value_size));
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t key_size, mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    holder.batch.Delete(View(key, key_size));
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+    if (batch == source) return Status::InvalidArgument("a batch cannot be appended to itself");
+    Pinned<BatchHolder> added(source);
+    if (added.outcome() != PinOutcome::kPinned) return BadHandle(added.outcome(), HandleKind::kBatch);
+    holder.batch.Append(added->batch);
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [](BatchHolder& holder) -> Outcome {
+    holder.batch.Clear();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_batch_size(mergedb_batch batch, uint64_t* count, uint64_t* bytes, mergedb_error* error) {
+  if (count != nullptr) *count = 0;
+  if (bytes != nullptr) *bytes = 0;
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+    if (count != nullptr) *count = holder.batch.count();
+    if (bytes != nullptr) *bytes = holder.batch.bytes();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_batch_close(mergedb_batch batch, mergedb_error* error) {
+  return CloseHandle(batch, HandleKind::kBatch, error);
+}
+
+mergedb_code mergedb_snapshot_create(mergedb_db db, mergedb_snapshot* snapshot, mergedb_error* error) {
+  if (snapshot != nullptr) *snapshot = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(snapshot, "snapshot"));
+    std::shared_ptr<const Snapshot> taken = database.db().GetSnapshot();
+    if (taken == nullptr) return Status::ShuttingDown("the database is closing");
+    auto holder = std::make_unique<SnapshotHolder>(database.opened, std::move(taken));
+    return GiveHandle(HandleKind::kSnapshot, std::move(holder), snapshot);
+  });
+}
+
+mergedb_code mergedb_snapshot_sequence(mergedb_snapshot snapshot, uint64_t* sequence, mergedb_error* error) {
+  if (sequence != nullptr) *sequence = 0;
+  return On<SnapshotHolder>(snapshot, error, [&](SnapshotHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(sequence, "sequence"));
+    *sequence = holder.snapshot->sequence();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_snapshot_close(mergedb_snapshot snapshot, mergedb_error* error) {
+  return CloseHandle(snapshot, HandleKind::kSnapshot, error);
+}
+
+mergedb_code mergedb_iterator_create(mergedb_db db, const mergedb_iterator_options* options,
+                                     mergedb_iterator* iterator, mergedb_error* error) {
+  if (iterator != nullptr) *iterator = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(iterator, "iterator"));
+    auto holder = std::make_unique<IteratorHolder>();
+    holder->opened = database.opened;
+    IteratorOptions decoded;
+    Outcome outcome = DecodeIteratorOptions(options, database.opened.get(), &decoded, &holder->snapshot);
+    if (!outcome.status.ok()) return outcome;
+    holder->iterator = database.db().NewIterator(decoded);
+    if (!holder->iterator->status().ok()) return holder->iterator->status();
+    return GiveHandle(HandleKind::kIterator, std::move(holder), iterator);
+  });
+}
+
+mergedb_code mergedb_iterator_seek_to_first(mergedb_iterator iterator, mergedb_error* error) {
+  return MoveIterator(iterator, error, [](Iterator& it) { it.SeekToFirst(); });
+}
+
+mergedb_code mergedb_iterator_seek_to_last(mergedb_iterator iterator, mergedb_error* error) {
+  return MoveIterator(iterator, error, [](Iterator& it) { it.SeekToLast(); });
+}
+
+mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, const void* key, size_t key_size,
+                                   mergedb_error* error) {
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    holder.iterator->Seek(View(key, key_size));
+    return Standing(*holder.iterator);
+  });
+}
+
+mergedb_code mergedb_iterator_seek_for_prev(mergedb_iterator iterator, const void* key, size_t key_size,
+                                            mergedb_error* error) {
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    holder.iterator->SeekForPrev(View(key, key_size));
+    return Standing(*holder.iterator);
+  });
+}
+
+mergedb_code mergedb_iterator_next(mergedb_iterator iterator, mergedb_error* error) {
+  return MoveIterator(iterator, error, [](Iterator& it) { it.Next(); });
+}
+
+mergedb_code mergedb_iterator_prev(mergedb_iterator iterator, mergedb_error* error) {
+  return MoveIterator(iterator, error, [](Iterator& it) { it.Prev(); });
+}
+
+mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* key, mergedb_slice* value,
+                                    mergedb_error* error) {
+  if (key != nullptr) *key = {};
+  if (value != nullptr) *value = {};
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+    Outcome outcome = Standing(*holder.iterator);
+    if (!outcome.status.ok()) return outcome;
+    if (key != nullptr) *key = SliceOf(holder.iterator->key());
+    if (value != nullptr) *value = SliceOf(holder.iterator->value());
+    return outcome;
+  });
+}
+
+mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error) {
+  return CloseHandle(iterator, HandleKind::kIterator, error);
+}
+
+}  // extern "C"

@@ -1,0 +1,83 @@
+#include "c/face.h"
+
+#include <cstdlib>
+#include <cstring>
+
+namespace mergedb::c {
+
+namespace {
+
+const char* NameOf(HandleKind kind) {
+  switch (kind) {
+    case HandleKind::kDatabase: return "database";
+    case HandleKind::kIterator: return "iterator";
+    case HandleKind::kSnapshot: return "snapshot";
+    case HandleKind::kBatch: return "batch";
+  }
+  return "object";
+}
+
+void FillError(mergedb_error* error, int32_t code, bool is_outcome_unknown, std::string_view message) noexcept {
+  if (error == nullptr) return;
+  error->code = code;
+  error->outcome_unknown = is_outcome_unknown ? 1 : 0;
+  const size_t bytes = message.size() < sizeof error->message ? message.size() : sizeof error->message - 1;
+  if (bytes > 0) std::memcpy(error->message, message.data(), bytes);
+  error->message[bytes] = '\0';
+}
+
+}  // namespace
+
+Outcome BadHandle(PinOutcome outcome, HandleKind kind) {
+  const std::string name = NameOf(kind);
+  if (outcome == PinOutcome::kInUse) return Status::Busy(name + " is in use by another thread");
+  return {MERGEDB_BAD_HANDLE, Status::InvalidArgument("not the handle of an open " + name)};
+}
+
+mergedb_code Report(mergedb_error* error, const Outcome& outcome) noexcept {
+  const int32_t code = outcome.code != 0 ? outcome.code : static_cast<int32_t>(outcome.status.code());
+  FillError(error, code, outcome.status.outcome_unknown(), outcome.status.message());
+  return static_cast<mergedb_code>(code);
+}
+
+mergedb_code ReportException(mergedb_error* error) noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    FillError(error, MERGEDB_OUT_OF_MEMORY, true, "out of memory");
+    return MERGEDB_OUT_OF_MEMORY;
+  } catch (const std::exception& exception) {
+    FillError(error, MERGEDB_ABORTED, true, exception.what());
+  } catch (...) {
+    FillError(error, MERGEDB_ABORTED, true, "unknown exception");
+  }
+  return MERGEDB_ABORTED;
+}
+
+Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle) {
+  *handle = HandleTable::Global().Add(kind, std::move(object));
+  if (*handle == 0) return {MERGEDB_OUT_OF_MEMORY, Status::Busy("all handles are taken")};
+  return Status::Ok();
+}
+
+Status CheckBytes(const void* data, size_t size, const char* name) {
+  if (data != nullptr || size == 0) [[likely]]
+    return Status::Ok();
+  return Status::InvalidArgument(std::string(name) + " is NULL but its size is " + std::to_string(size));
+}
+
+Status CheckPointer(const void* pointer, const char* name) {
+  if (pointer != nullptr) [[likely]]
+    return Status::Ok();
+  return Status::InvalidArgument(std::string(name) + " is NULL");
+}
+
+void* CopyOut(std::string_view bytes) {
+  char* copy = static_cast<char*>(std::malloc(bytes.size() + 1));
+  if (copy == nullptr) throw std::bad_alloc();
+  if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
+  copy[bytes.size()] = '\0';
+  return copy;
+}
+
+}  // namespace mergedb::c

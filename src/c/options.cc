@@ -1,0 +1,190 @@
+#include "c/options.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace mergedb::c {
+
+namespace {
+
+constexpr size_t kStructBytesMax = 4096;  // larger ones are garbage, not the future
+
+template <typename T>
+Status ReadStruct(const T* given, const char* name, T* out) {
+  *out = T{};
+  if (given == nullptr) return Status::Ok();
+  size_t bytes = 0;
+  std::memcpy(&bytes, given, sizeof bytes);
+  if (bytes < sizeof bytes || bytes > kStructBytesMax) {
+    return Status::InvalidArgument(std::string(name) + ": struct_size is " + std::to_string(bytes) + ", expected " +
+                                   std::to_string(sizeof(T)));
+  }
+  const char* raw = reinterpret_cast<const char*>(given);
+  std::memcpy(static_cast<void*>(out), raw, std::min(bytes, sizeof(T)));
+  for (size_t i = sizeof(T); i < bytes; ++i) {
+    if (raw[i] != 0) {
+      return Status::NotSupported(std::string(name) + ": the field at byte " + std::to_string(i) +
+                                  " is of a newer version than this library");
+    }
+  }
+  return Status::Ok();
+}
+
+Status BadField(const char* struct_name, const char* field, int64_t found, const char* expected) {
+  return Status::InvalidArgument(std::string(struct_name) + ": " + field + " is " + std::to_string(found) +
+                                 ", expected " + expected);
+}
+
+Status DecodeFlag(const char* struct_name, const char* field, int32_t given, bool* flag) {
+  switch (given) {
+    case MERGEDB_DEFAULT: return Status::Ok();
+    case MERGEDB_YES: *flag = true; return Status::Ok();
+    case MERGEDB_NO: *flag = false; return Status::Ok();
+    default: return BadField(struct_name, field, given, "0, 1 (yes) or -1 (no)");
+  }
+}
+
+Status DecodeCompression(const char* field, int32_t given, Compression* compression) {
+  switch (given) {
+    case MERGEDB_COMPRESSION_DEFAULT: return Status::Ok();
+    case MERGEDB_COMPRESSION_NONE: *compression = Compression::kNone; return Status::Ok();
+    case MERGEDB_COMPRESSION_SNAPPY: *compression = Compression::kSnappy; return Status::Ok();
+    case MERGEDB_COMPRESSION_ZSTD: *compression = Compression::kZstd; return Status::Ok();
+    case MERGEDB_COMPRESSION_LZ4: *compression = Compression::kLz4; return Status::Ok();
+    default: return BadField("mergedb_options", field, given, "0 to 4");
+  }
+}
+
+Status DecodeMode(int32_t given, OpenMode* mode) {
+  switch (given) {
+    case MERGEDB_CREATE_IF_MISSING: *mode = OpenMode::kCreateIfMissing; return Status::Ok();
+    case MERGEDB_MUST_EXIST: *mode = OpenMode::kMustExist; return Status::Ok();
+    case MERGEDB_MUST_NOT_EXIST: *mode = OpenMode::kMustNotExist; return Status::Ok();
+    case MERGEDB_READ_ONLY: *mode = OpenMode::kReadOnly; return Status::Ok();
+    default: return BadField("mergedb_options", "mode", given, "0 to 3");
+  }
+}
+
+Status DecodeStyle(int32_t given, Style* style) {
+  switch (given) {
+    case MERGEDB_STYLE_DEFAULT: return Status::Ok();
+    case MERGEDB_STYLE_LAZY: *style = Style::kLazy; return Status::Ok();
+    case MERGEDB_STYLE_CASCADE: *style = Style::kCascade; return Status::Ok();
+    default: return BadField("mergedb_options", "style", given, "0 to 2");
+  }
+}
+
+// Numbers whose 0 means the default.
+Status DecodeNumbers(const mergedb_options& c, Options* options) {
+  if (c.memory_bytes != 0) options->memory_bytes = c.memory_bytes;
+  options->write_buffer_bytes = c.write_buffer_bytes;
+  if (c.block_bytes != 0) options->block_bytes = c.block_bytes;
+  if (c.pause_us_max != 0) options->pause_us_max = c.pause_us_max;
+  if (c.bloom_bits_per_key < -1) {
+    return BadField("mergedb_options", "bloom_bits_per_key", c.bloom_bits_per_key, "-1 (none) or more");
+  }
+  if (c.bloom_bits_per_key != 0) options->bloom_bits_per_key = std::max(0, c.bloom_bits_per_key);
+  if (c.open_tables_max < 0) return BadField("mergedb_options", "open_tables_max", c.open_tables_max, "0 or more");
+  if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
+  return Status::Ok();
+}
+
+// A caller's compare function as a Comparator.
+class ForeignComparator final : public Comparator {
+ public:
+  explicit ForeignComparator(const mergedb_comparator& given) : given_(given), name_(given.name) {}
+  ~ForeignComparator() override {
+    if (given_.destroy != nullptr) given_.destroy(given_.state);
+  }
+  ForeignComparator(const ForeignComparator&) = delete;
+  ForeignComparator& operator=(const ForeignComparator&) = delete;
+
+  int Compare(std::string_view a, std::string_view b) const override {
+    return given_.compare(given_.state, a.data(), a.size(), b.data(), b.size());
+  }
+  std::string_view Name() const override { return name_; }
+
+ private:
+  const mergedb_comparator given_;
+  const std::string name_;
+};
+
+Status DecodeComparator(const mergedb_comparator* given, std::unique_ptr<Comparator>* comparator) {
+  if (given == nullptr) return Status::Ok();
+  mergedb_comparator copy;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_comparator", &copy));
+  if (copy.name == nullptr || copy.name[0] == '\0' || copy.compare == nullptr) {
+    return Status::InvalidArgument("mergedb_comparator: name and compare are needed");
+  }
+  *comparator = std::make_unique<ForeignComparator>(copy);
+  return Status::Ok();
+}
+
+Status DecodeEnd(const mergedb_slice* given, const char* name, std::optional<std::string>* end) {
+  if (given == nullptr) return Status::Ok();
+  RETURN_IF_ERROR(CheckBytes(given->data, given->size, name));
+  end->emplace(View(*given));
+  return Status::Ok();
+}
+
+}  // namespace
+
+Status DecodeOptions(const mergedb_options* given, Options* options, std::unique_ptr<Comparator>* comparator) {
+  mergedb_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_options", &c));
+  RETURN_IF_ERROR(DecodeMode(c.mode, &options->mode));
+  RETURN_IF_ERROR(DecodeStyle(c.style, &options->style));
+  RETURN_IF_ERROR(DecodeCompression("compression_upper", c.compression_upper, &options->compression.upper));
+  RETURN_IF_ERROR(DecodeCompression("compression_bottom", c.compression_bottom, &options->compression.bottom));
+  RETURN_IF_ERROR(DecodeNumbers(c, options));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_options", "finish_merges_on_close", c.finish_merges_on_close,
+                             &options->finish_merges_on_close));
+  RETURN_IF_ERROR(
+      DecodeFlag("mergedb_options", "use_mapped_staging", c.use_mapped_staging, &options->use_mapped_staging));
+  RETURN_IF_ERROR(DecodeComparator(c.comparator, comparator));
+  if (*comparator != nullptr) options->comparator = comparator->get();
+  return Status::Ok();
+}
+
+Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options) {
+  if (given == nullptr) return Status::Ok();
+  mergedb_write_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_write_options", &c));
+  if (c.reserved != 0) return BadField("mergedb_write_options", "reserved", c.reserved, "0");
+  switch (c.durability) {
+    case MERGEDB_PROCESS_CRASH: options->durability = Durability::kProcessCrash; return Status::Ok();
+    case MERGEDB_SYNCED: options->durability = Durability::kSynced; return Status::Ok();
+    case MERGEDB_NO_LOG: options->durability = Durability::kNoLog; return Status::Ok();
+    default: return BadField("mergedb_write_options", "durability", c.durability, "0 to 2");
+  }
+}
+
+Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
+                          std::shared_ptr<const Snapshot>* snapshot) {
+  if (given == nullptr) return Status::Ok();
+  mergedb_read_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_read_options", &c));
+  RETURN_IF_ERROR(
+      DecodeFlag("mergedb_read_options", "verify_checksums", c.verify_checksums, &options->verify_checksums));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_read_options", "fill_cache", c.fill_cache, &options->fill_cache));
+  if (c.snapshot == 0) return Status::Ok();
+  Pinned<SnapshotHolder> holder(c.snapshot);
+  if (holder.outcome() != PinOutcome::kPinned) return BadHandle(holder.outcome(), HandleKind::kSnapshot);
+  if (holder->opened.get() != opened) return Status::InvalidArgument("the snapshot is of another database");
+  *snapshot = holder->snapshot;
+  options->snapshot = snapshot->get();
+  return Status::Ok();
+}
+
+Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
+                              std::shared_ptr<const Snapshot>* snapshot) {
+  mergedb_iterator_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_iterator_options", &c));
+  RETURN_IF_ERROR(CheckBytes(c.prefix.data, c.prefix.size, "prefix"));
+  options->prefix = View(c.prefix);
+  RETURN_IF_ERROR(DecodeEnd(c.lower, "lower", &options->lower));
+  RETURN_IF_ERROR(DecodeEnd(c.upper, "upper", &options->upper));
+  return DecodeReadOptions(c.read, opened, &options->read, snapshot);
+}
+
+}  // namespace mergedb::c

@@ -1,0 +1,24 @@
+// The structs of the C face, turned into those of the C++ face. A struct carries the size that its caller was compiled
+// with: a shorter one is an older caller's, whose missing fields have their defaults; a longer one is a newer caller's,
+// whose unknown fields must be zero, since this library would ignore what they ask for.
+#pragma once
+
+#include <memory>
+
+#include "c/face.h"
+
+namespace mergedb::c {
+
+// *comparator owns what the options point to, and is null for the bytewise order.
+Status DecodeOptions(const mergedb_options* given, Options* options, std::unique_ptr<Comparator>* comparator);
+
+Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options);
+
+// *snapshot keeps options->snapshot alive. The snapshot must be one of `opened`.
+Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
+                          std::shared_ptr<const Snapshot>* snapshot);
+
+Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
+                              std::shared_ptr<const Snapshot>* snapshot);
+
+}  // namespace mergedb::c

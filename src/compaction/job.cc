@@ -1,0 +1,191 @@
+#include "compaction/job.h"
+
+#include <algorithm>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "base/assert.h"
+#include "stream/merging.h"
+
+namespace mergedb::compaction {
+namespace {
+
+// Entries between two looks at the clock.
+constexpr int kEntriesPerLook = 256;
+
+// The slices of one source within the plan's bounds, one table after the other, read in large pieces.
+class SourceIterator final : public kv::Iterator {
+ public:
+  SourceIterator(const kv::Order& order, table::Cache& tables, tree::RunPtr run, const format::Bounds& bounds)
+      : order_(order), tables_(tables), run_(std::move(run)), bounds_(bounds) {
+    std::tie(index_, last_) = run_->Overlap(order_, bounds_);
+  }
+
+  void SeekToFirst() override { Enter(); }
+  void Next() override {
+    child_->Next();
+    Settle();
+  }
+  void SeekToLast() override { ASSERT(false, "a compaction's input is read forward, once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction's input is read forward, once"); }
+  void Prev() override { ASSERT(false, "a compaction's input is read forward, once"); }
+
+ private:
+  void Enter() {
+    for (; index_ < last_; ++index_) {
+      const tree::Slice& slice = run_->slices()[index_];
+      auto reader = tables_.Open(slice.file);
+      if (!reader) return Fail(reader.error());
+      child_ = nullptr;
+      reader_ = std::move(*reader);
+      child_ = reader_->NewScanIterator();
+      lower_ = Tighter(slice.bounds.lower, bounds_.lower, 1);
+      upper_ = Tighter(slice.bounds.upper, bounds_.upper, -1);
+      if (lower_) {
+        child_->Seek(*lower_, kv::kTagMax);
+      } else {
+        child_->SeekToFirst();
+      }
+      if (Show()) return;
+      if (!status_.ok()) return;
+    }
+    valid_ = false;
+    child_ = nullptr;
+  }
+  void Settle() {
+    if (Show() || !status_.ok()) return;
+    ++index_;
+    Enter();
+  }
+  bool Show() {
+    if (!child_->Valid()) {
+      if (!child_->status().ok()) Fail(child_->status());
+      return valid_ = false;
+    }
+    if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
+    entry_ = child_->entry();
+    return valid_ = true;
+  }
+  void Fail(Status status) {
+    status_ = std::move(status);
+    valid_ = false;
+  }
+  using Bound = std::optional<std::string>;
+  const Bound& Tighter(const Bound& a, const Bound& b, int sign) const {
+    if (!a || !b) return a ? a : b;
+    return order_.CompareKeys(*a, *b) * sign >= 0 ? a : b;
+  }
+
+  const kv::Order order_;
+  table::Cache& tables_;
+  const tree::RunPtr run_;
+  const format::Bounds bounds_;
+  size_t index_ = 0;
+  size_t last_ = 0;
+  std::shared_ptr<table::Reader> reader_;
+  std::unique_ptr<kv::Iterator> child_;
+  Bound lower_;
+  Bound upper_;
+};
+
+uint64_t BytesIn(const kv::Order& order, const tree::Run& run, const format::Bounds& bounds) {
+  const auto [first, last] = run.Overlap(order, bounds);
+  uint64_t bytes = 0;
+  for (size_t i = first; i < last; ++i) bytes += run.slices()[i].file->bytes;
+  return bytes;
+}
+
+}  // namespace
+
+Job::Job(const JobContext& context, policy::Plan plan, tree::VersionPtr version)
+    : context_(context), plan_(std::move(plan)), version_(std::move(version)), rest_(plan_.bounds) {}
+
+Job::~Job() = default;
+
+Result<bool> Job::Step(uint64_t nanos) {
+  if (plan_.is_move) {
+    RETURN_IF_ERROR(Move());
+    return true;
+  }
+  const uint64_t deadline = context_.clock->NowNanos() + nanos;
+  if (input_ == nullptr) RETURN_IF_ERROR(Start());
+  do {
+    for (int i = 0; i < kEntriesPerLook && input_->Valid(); ++i) {
+      RETURN_IF_ERROR(outputs_->Add(input_->entry()));
+      if (outputs_->is_at_cut() && outputs_->bytes() - released_bytes_ >= context_.release_bytes) {
+        const std::string cursor(input_->entry().key);
+        RETURN_IF_ERROR(Release(&cursor));
+      }
+      input_->Next();
+    }
+    if (!input_->Valid()) {
+      RETURN_IF_ERROR(input_->status());
+      RETURN_IF_ERROR(outputs_->Finish());
+      RETURN_IF_ERROR(Release(nullptr));
+      return true;
+    }
+  } while (context_.clock->NowNanos() < deadline);
+  return false;
+}
+
+Status Job::Start() {
+  const kv::Order& order = context_.factory.order;
+  std::vector<std::unique_ptr<kv::Iterator>> children;
+  for (const kv::Position position : plan_.sources) {
+    tree::RunPtr run = version_->FindRun(position);
+    ASSERT(run != nullptr, "a plan's sources are in the version it was made for");
+    counts_.bytes_read += BytesIn(order, *run, plan_.bounds);
+    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(run), plan_.bounds));
+  }
+  // The inputs are fixed (version_); a snapshot taken from now on sees the newest versions, which stay.
+  stream::CollapseOptions options{.snapshots = context_.snapshots(), .is_bottom = plan_.is_bottom};
+  input_ = stream::NewCollapsingIterator(order, std::move(options),
+                                         stream::NewMergingIterator(order, std::move(children)), &counts_.collapse);
+  outputs_ = std::make_unique<Outputs>(
+      context_.factory,
+      Outputs::Options{.compression = plan_.is_bottom ? context_.compression.bottom : context_.compression.upper,
+                       .table_bytes_max = plan_.output_file_bytes,
+                       .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
+                                                                      : plan_.input_bytes,
+                       .cut_keys = plan_.cut_keys});
+  input_->SeekToFirst();
+  return {};
+}
+
+Status Job::Release(const std::string* cursor) {
+  format::Edit edit;
+  format::Bounds done = rest_;
+  if (cursor != nullptr) done.upper = *cursor;
+  const kv::Position target = plan_.sources.back();
+  for (const kv::Position position : plan_.sources) edit.cuts.push_back({.position = position, .bounds = done});
+  // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
+  for (auto& file : outputs_->Take()) {
+    counts_.bytes_written += file->bytes;
+    edit.adds.push_back({.position = target, .level = plan_.target_level, .file = std::move(file), .bounds = {}});
+  }
+  if (cursor == nullptr) edit.levels.push_back({.position = target, .level = plan_.target_level});
+  released_bytes_ = outputs_->bytes();
+  if (cursor != nullptr) rest_.lower = *cursor;
+  return context_.install(edit);
+}
+
+Status Job::Move() {
+  format::Edit edit;
+  const kv::Position target = plan_.sources.back();
+  for (const kv::Position position : plan_.sources) {
+    if (position == target) continue;
+    const tree::RunPtr run = version_->FindRun(position);
+    ASSERT(run != nullptr, "a plan's sources are in the version it was made for");
+    edit.cuts.push_back({.position = position, .bounds = plan_.bounds});
+    const auto [first, last] = run->Overlap(context_.factory.order, plan_.bounds);
+    for (size_t i = first; i < last; ++i) {
+      const tree::Slice& slice = run->slices()[i];
+      edit.adds.push_back({.position = target, .level = plan_.target_level, .file = slice.file, .bounds = slice.bounds});
+    }
+  }
+  edit.levels.push_back({.position = target, .level = plan_.target_level});
+  return context_.install(edit);
+}
+
+}  // namespace mergedb::compaction

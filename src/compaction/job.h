@@ -1,0 +1,74 @@
+// A Plan being carried out, in steps that a scheduler may put between those of other jobs.
+//
+//   sources       [a . . . . . . . . . . z]        merged so far: [a, h)
+//                 [a . . . . . . . . . . z]
+//   target (old)  [a . . . . . . . . . . z]
+//                  ------->h                       Release at h: cut [a, h) from every source, add the outputs to the target
+//
+// Each release is an Edit that is right by itself: below the cursor only the outputs show, from it on only the inputs. So
+// inputs are let go of as the job goes, and no reader, and no crash, ever meets an older version than before.
+//
+// THREADS: one step at a time; different jobs at once.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "compaction/outputs.h"
+#include "kv/iterator.h"
+#include "policy/plan.h"
+#include "stream/collapsing.h"
+#include "table/cache.h"
+#include "tree/version.h"
+
+namespace mergedb::compaction {
+
+struct JobContext {
+  const TableFactory& factory;
+  table::Cache& tables;
+  Clock* clock = nullptr;
+  CompressionByTier compression;
+  // What live snapshots and readers of the newest state can see, ascending; asked once the inputs are fixed.
+  std::function<std::vector<kv::Sequence>()> snapshots;
+  // Show the edit to readers.
+  std::function<Status(const format::Edit&)> install;
+  uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
+};
+
+class Job {
+ public:
+  Job(const JobContext& context, policy::Plan plan, tree::VersionPtr version);
+  ~Job();
+
+  const policy::Plan& plan() const { return plan_; }
+  // Work for about `nanos`. True: done. After an error the job is of no more use; what it released stays.
+  Result<bool> Step(uint64_t nanos);
+
+  struct Counts {
+    uint64_t bytes_read = 0;
+    uint64_t bytes_written = 0;
+    stream::CollapseCounts collapse;
+  };
+  const Counts& counts() const { return counts_; }
+
+ private:
+  Status Start();
+  Status Move();
+  // All that lies below `cursor` (null: all) is in finished outputs: show them instead of the inputs.
+  Status Release(const std::string* cursor);
+
+  const JobContext context_;
+  const policy::Plan plan_;
+  const tree::VersionPtr version_;  // pins the inputs
+  Counts counts_;
+
+  std::unique_ptr<Outputs> outputs_;
+  std::unique_ptr<kv::Iterator> input_;
+  format::Bounds rest_;  // of the plan's bounds: not yet released
+  uint64_t released_bytes_ = 0;
+};
+
+}  // namespace mergedb::compaction

@@ -1,0 +1,72 @@
+// Which keys of which runs are being merged. Picking runs without a lock on a Version that may be old by the time it ends, so a
+// claim checks again: the sources are still there and consecutive, and no running plan interleaves.
+//
+// THREADS: any.
+#pragma once
+
+#include <vector>
+
+#include "base/sync.h"
+#include "kv/order.h"
+#include "policy/plan.h"
+#include "tree/version.h"
+
+namespace mergedb::compaction {
+
+class Ledger {
+ public:
+  explicit Ledger(const kv::Order& order) : order_(order) {}
+
+  // False if the plan no longer fits; pick again.
+  bool Claim(const policy::Plan& plan, const tree::Version& version) {
+    base::Lock lock(mutex_);
+    if (!IsConsecutive(plan, version)) return false;
+    for (const policy::Busy& busy : busy_) {
+      if (Interleaves(plan, busy)) return false;
+    }
+    busy_.push_back({.sources = plan.sources, .bounds = plan.bounds});
+    return true;
+  }
+
+  void Release(const policy::Plan& plan) {
+    base::Lock lock(mutex_);
+    for (auto busy = busy_.begin(); busy != busy_.end(); ++busy) {
+      if (busy->sources != plan.sources || !(busy->bounds == plan.bounds)) continue;
+      busy_.erase(busy);
+      return;
+    }
+  }
+
+  std::vector<policy::Busy> busy() const {
+    base::Lock lock(mutex_);
+    return busy_;
+  }
+
+ private:
+  static bool IsConsecutive(const policy::Plan& plan, const tree::Version& version) {
+    const auto& runs = version.runs();
+    size_t at = 0;
+    while (at < runs.size() && runs[at]->position() != plan.sources.front()) ++at;
+    for (const kv::Position position : plan.sources) {
+      if (at == runs.size() || runs[at]->position() != position) return false;
+      ++at;
+    }
+    return true;
+  }
+  bool Interleaves(const policy::Plan& plan, const policy::Busy& busy) const {
+    const bool is_apart = plan.sources.front() < busy.sources.back() || busy.sources.front() < plan.sources.back();
+    return !is_apart && Overlap(plan.bounds, busy.bounds);
+  }
+  bool Overlap(const format::Bounds& a, const format::Bounds& b) const {
+    const auto ends_before = [&](const format::Bounds& x, const format::Bounds& y) {
+      return x.upper && y.lower && order_.CompareKeys(*x.upper, *y.lower) <= 0;
+    };
+    return !ends_before(a, b) && !ends_before(b, a);
+  }
+
+  const kv::Order order_;
+  mutable base::Mutex mutex_;
+  std::vector<policy::Busy> busy_ GUARDED_BY(mutex_);
+};
+
+}  // namespace mergedb::compaction

@@ -1,0 +1,54 @@
+#include "compaction/outputs.h"
+
+#include "format/file_name.h"
+
+namespace mergedb::compaction {
+
+Status Outputs::Add(const kv::Entry& entry) {
+  is_at_cut_ = false;
+  if (writer_ != nullptr && MustCut(entry)) {
+    RETURN_IF_ERROR(FinishTable());
+    is_at_cut_ = true;
+  }
+  if (writer_ == nullptr) {
+    while (next_cut_ < options_.cut_keys.size() &&
+           factory_.order.CompareKeys(options_.cut_keys[next_cut_], entry.key) <= 0) {
+      ++next_cut_;
+    }
+    number_ = factory_.allocate_number();
+    ASSIGN_OR_RETURN(writer_, table::Writer::Create(factory_.file_system, format::TablePath(factory_.directory, number_), number_,
+                                                    factory_.entropy(), factory_.order,
+                                                    {.compression = options_.compression,
+                                                     .bloom_bits_per_key = factory_.bloom_bits_per_key,
+                                                     .block_bytes = factory_.block_bytes,
+                                                     .bytes_expected = options_.bytes_expected}));
+  }
+  return writer_->Add(entry);
+}
+
+bool Outputs::MustCut(const kv::Entry& entry) const {
+  const bool is_full = options_.table_bytes_max != 0 && writer_->bytes_written() >= options_.table_bytes_max;
+  const bool is_border = next_cut_ < options_.cut_keys.size() &&
+                         factory_.order.CompareKeys(entry.key, options_.cut_keys[next_cut_]) >= 0;
+  return (is_full || is_border) && !factory_.order.SameKey(writer_->last_key(), entry.key);
+}
+
+Status Outputs::FinishTable() {
+  auto meta = writer_->Finish();
+  if (!meta) return meta.error();
+  writer_ = nullptr;
+  bytes_ += (*meta)->bytes;
+  finished_.push_back(factory_.track(*meta));
+  return {};
+}
+
+Status Outputs::Finish() { return writer_ == nullptr ? Status() : FinishTable(); }
+
+Outputs::~Outputs() {
+  if (writer_ == nullptr) return;
+  writer_ = nullptr;
+  // If this fails the file is an orphan that the next open removes.
+  (void)factory_.file_system->Remove(format::TablePath(factory_.directory, number_));
+}
+
+}  // namespace mergedb::compaction

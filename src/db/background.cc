@@ -1,0 +1,460 @@
+#include "db/background.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "format/file_name.h"
+
+namespace mergedb::db {
+namespace {
+
+constexpr uint64_t kMillisecond = 1'000'000;
+constexpr uint64_t kSecond = 1'000 * kMillisecond;
+constexpr uint64_t kStepNanos = kMillisecond / 2;
+constexpr uint64_t kQuietAfterNanos = 1 * kSecond;
+constexpr uint64_t kIdleAfterNanos = 5 * kSecond;
+constexpr uint64_t kCommitIntervalNanos = kSecond / 10;  // when nothing presses
+constexpr uint64_t kRetryFirstNanos = kSecond / 10;
+constexpr uint64_t kRetryLastNanos = 5 * kSecond;
+constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
+// Sorted runs at which writers are slowed down as far as they may be.
+constexpr uint64_t kRunsMax = 128;
+
+}  // namespace
+
+Background::Background(Parts parts)
+    : parts_(std::move(parts)),
+      clock_(parts_.options.env.clock),
+      executor_(parts_.options.env.executor),
+      flush_bytes_(parts_.memory.memtable_bytes),
+      ledger_(parts_.order) {}
+
+Background::~Background() { Stop(false); }
+
+void Background::Nudge() {
+  base::Lock lock(mutex_);
+  ScheduleLocked();
+}
+
+void Background::NoteWrite() {
+  wrote_.store(true, std::memory_order_relaxed);
+  base::Lock lock(mutex_);
+  last_write_nanos_ = clock_->NowNanos();
+  ArmTimerLocked();
+}
+
+// One more worker, if there is room for one. A worker that finds a task asks for another before it begins.
+void Background::ScheduleLocked() {
+  if (is_stopping_ || workers_ >= executor_->Parallelism()) return;
+  ++workers_;
+  executor_->Schedule([weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->RunStep();
+  });
+}
+
+void Background::RunStep() {
+  std::shared_ptr<Running> job;
+  base::Lock lock(mutex_);
+  const Task task = is_stopping_ ? Task::kNone : ChooseLocked(&job);
+  if (task != Task::kNone) {
+    ScheduleLocked();
+    lock.Unlock();
+    Perform(task, job);
+    lock.Relock();
+  }
+  --workers_;
+  if (task != Task::kNone) ScheduleLocked();
+  changed_.NotifyAll();
+}
+
+Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
+  if (!is_flushing_ && MayTryLocked(flush_retry_) && parts_.shape.sealed_count() > 0) {
+    is_flushing_ = true;
+    return Task::kFlush;
+  }
+  const bool may_commit = !is_committing_ && MayTryLocked(commit_retry_);
+  if (may_commit && CommitIsOverdueLocked()) {
+    is_committing_ = true;
+    return Task::kCommit;
+  }
+  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_)) {
+    is_removing_ = true;
+    return Task::kRemove;
+  }
+  // New jobs before steps of old ones: a small urgent merge must not wait for a large one to end.
+  const bool may_pick = picks_jobs_ && !is_picking_ && jobs_.size() < kJobsMax && MayTryLocked(job_retry_);
+  if (may_pick && (picked_generation_ != tree_generation_.load(std::memory_order_relaxed) ||
+                   picked_pressure_ != PressureLocked())) {
+    is_picking_ = true;
+    return Task::kPick;
+  }
+  for (const auto& running : jobs_) {
+    if (running->is_stepping) continue;
+    if (*job == nullptr || running->job->plan().input_bytes < (*job)->job->plan().input_bytes) *job = running;
+  }
+  if (*job != nullptr) {
+    (*job)->is_stepping = true;
+    return Task::kJob;
+  }
+  if (may_commit && parts_.shape.HasUncommitted() &&
+      (commit_is_wanted_ || clock_->NowNanos() - last_commit_nanos_ >= kCommitIntervalNanos)) {
+    is_committing_ = true;
+    return Task::kCommit;
+  }
+  return Task::kNone;
+}
+
+void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
+  switch (task) {
+    case Task::kNone:
+      return;
+    case Task::kFlush: {
+      const Status status = Flush();
+      base::Lock lock(mutex_);
+      NoteOutcomeLocked(&flush_retry_, status);
+      is_flushing_ = false;
+      return;
+    }
+    case Task::kCommit: {
+      const Status status = Commit();
+      base::Lock lock(mutex_);
+      NoteOutcomeLocked(&commit_retry_, status);
+      last_commit_nanos_ = clock_->NowNanos();
+      commit_is_wanted_ = false;
+      is_committing_ = false;
+      return;
+    }
+    case Task::kPick:
+      return PickJob();
+    case Task::kJob:
+      return StepJob(job);
+    case Task::kRemove:
+      return RemoveObsolete();
+  }
+}
+
+Status Background::Flush() {
+  const auto sealed = parts_.shape.OldestSealed();
+  if (sealed == nullptr) return {};
+  const uint64_t start = clock_->NowNanos();
+  stream::CollapseCounts counts;
+  ASSIGN_OR_RETURN(auto table, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
+                                                 parts_.options.compression.upper, &counts));
+  const uint64_t bytes = table == nullptr ? 0 : table->bytes;
+  RETURN_IF_ERROR(parts_.shape.InstallFlush(table));
+  TreeChanged();
+  counters_.flushes.fetch_add(1, std::memory_order_relaxed);
+  counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  counters_.flush_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
+  UpdatePace();
+  parts_.make_standby();
+  return {};
+}
+
+Status Background::Commit() {
+  Shape::LogStart released;
+  RETURN_IF_ERROR(parts_.shape.Commit(parts_.log_facts, std::nullopt, &released));
+  parts_.log_released(released);
+  return {};
+}
+
+policy::PickInput Background::PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
+                                           policy::Pressure pressure) const {
+  return {.version = *view.version,
+          .busy = busy,
+          .style = parts_.options.style,
+          .pressure = pressure,
+          .flush_bytes = flush_bytes_,
+          .order = parts_.order};
+}
+
+void Background::PickJob() {
+  base::Lock lock(mutex_);
+  const policy::Pressure pressure = PressureLocked();
+  const std::optional<Manual> manual = manual_;
+  lock.Unlock();
+
+  const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
+  const read::ViewPtr view = parts_.shape.Current();
+  const std::vector<policy::Busy> busy = ledger_.busy();
+  const policy::PickInput input = PickInputFor(*view, busy, pressure);
+  std::optional<policy::Plan> plan;
+  if (manual) plan = policy::PickManual(input, manual->bounds, manual->newest);
+  const bool manual_has_plan = plan.has_value();
+  if (!plan) plan = policy::Pick(input);
+  // A job starts from the View that it was claimed on.
+  const bool is_claimed = plan && ledger_.Claim(*plan, *parts_.shape.Current()->version);
+  std::shared_ptr<Running> running;
+  if (is_claimed) {
+    const compaction::JobContext context{
+        .factory = parts_.factory,
+        .tables = parts_.tables,
+        .clock = clock_,
+        .compression = parts_.options.compression,
+        .snapshots = [this] { return parts_.snapshots.Live(); },
+        .install =
+            [this](const format::Edit& edit) {
+              Status status = parts_.shape.Install(edit);
+              TreeChanged();
+              return status;
+            }};
+    running = std::make_shared<Running>();
+    running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
+  }
+
+  lock.Relock();
+  is_picking_ = false;
+  if (running != nullptr) {
+    jobs_.push_back(std::move(running));
+    const uint64_t at_once = jobs_.size();
+    if (at_once > counters_.jobs_at_once_max.load()) counters_.jobs_at_once_max.store(at_once);
+  } else if (!plan) {
+    picked_generation_ = generation;
+    picked_pressure_ = pressure;
+  }
+  const uint64_t runs = view->version->runs().size();
+  if (runs > counters_.runs_max.load()) counters_.runs_max.store(runs);
+  if (manual_ && !manual_has_plan && busy.empty() && generation == tree_generation_.load()) manual_is_done_ = true;
+}
+
+void Background::StepJob(const std::shared_ptr<Running>& running) {
+  const uint64_t start = clock_->NowNanos();
+  compaction::Job& job = *running->job;
+  const Result<bool> done = job.Step(kStepNanos);
+  counters_.merge_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
+
+  if (done && !*done) {
+    base::Lock lock(mutex_);
+    running->is_stepping = false;
+    return;
+  }
+  const auto& counts = job.counts();
+  if (done) {
+    (job.plan().is_move ? counters_.moves : counters_.jobs).fetch_add(1, std::memory_order_relaxed);
+  } else {
+    counters_.jobs_failed.fetch_add(1, std::memory_order_relaxed);
+  }
+  counters_.merge_bytes_read.fetch_add(counts.bytes_read, std::memory_order_relaxed);
+  counters_.merge_bytes_written.fetch_add(counts.bytes_written, std::memory_order_relaxed);
+  counters_.merge_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
+  counters_.merge_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
+  ledger_.Release(job.plan());
+  {
+    base::Lock lock(mutex_);
+    std::erase(jobs_, running);
+    NoteOutcomeLocked(&job_retry_, done ? Status() : done.error());
+  }
+  running->job = nullptr;  // lets go of its inputs
+  TreeChanged();
+  UpdatePace();
+}
+
+void Background::RemoveObsolete() {
+  Status failure;
+  for (const auto& file : parts_.obsolete.Take()) {
+    parts_.tables.Evict(file.number);
+    Status status = parts_.options.env.file_system->Remove(format::TablePath(parts_.directory, file.number));
+    if (status.ok() || status.IsNotFound()) {
+      parts_.obsolete.Removed(file);
+      counters_.tables_removed.fetch_add(1, std::memory_order_relaxed);
+    } else {
+      parts_.obsolete.PutBack(file);
+      failure = std::move(status);
+    }
+  }
+  base::Lock lock(mutex_);
+  is_removing_ = false;
+  if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
+}
+
+bool Background::CommitIsOverdueLocked() const {
+  if (!parts_.shape.HasUncommitted()) return false;
+  const uint64_t dead = parts_.shape.uncommitted_dead_bytes();
+  return parts_.shape.UncommittedLogBytes() > parts_.memory.log_quota_bytes / 2 ||
+         dead > std::max<uint64_t>(parts_.memory.log_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
+}
+
+bool Background::MayTryLocked(const Retry& retry) const {
+  return retry.status.ok() || clock_->NowNanos() >= retry.not_before_nanos;
+}
+
+void Background::NoteOutcomeLocked(Retry* retry, const Status& status) {
+  if (status.ok()) {
+    *retry = {};
+    return;
+  }
+  retry->pause_nanos = std::clamp(2 * retry->pause_nanos, kRetryFirstNanos, kRetryLastNanos);
+  retry->not_before_nanos = clock_->NowNanos() + retry->pause_nanos;
+  retry->status = status;
+  if (parts_.options.env.logger != nullptr) parts_.options.env.logger->Log("background: " + status.ToString());
+  ArmTimerLocked();
+}
+
+policy::Pressure Background::PressureLocked() const {
+  if (!wanted_.empty()) return *std::max_element(wanted_.begin(), wanted_.end());
+  const uint64_t since = clock_->NowNanos() - last_write_nanos_;
+  return since < kQuietAfterNanos  ? policy::Pressure::kWriting
+         : since < kIdleAfterNanos ? policy::Pressure::kQuiet
+                                   : policy::Pressure::kIdle;
+}
+
+bool Background::IsSettledLocked(policy::Pressure pressure) const {
+  if (parts_.shape.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
+  if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || is_removing_) return false;
+  const read::ViewPtr view = parts_.shape.Current();
+  const std::vector<policy::Busy> none;
+  return policy::IsSettled(PickInputFor(*view, none, pressure));
+}
+
+void Background::UpdatePace() {
+  const uint64_t unflushed = (parts_.shape.sealed_count() + 1) * parts_.memory.memtable_bytes;
+  const policy::Debt debt{.staged_bytes = parts_.log_debt(),
+                          .staging_bytes_max = parts_.memory.staging_bytes,
+                          .unflushed_bytes = unflushed,
+                          .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
+                          .runs = parts_.shape.Current()->version->runs().size(),
+                          .runs_max = kRunsMax};
+  parts_.gate.SetRate(policy::DelayNanos(debt, 1024, parts_.options.pause_us_max));
+}
+
+void Background::ArmTimerLocked() {
+  if (timer_is_armed_ || is_stopping_) return;
+  timer_is_armed_ = true;
+  uint64_t nanos = kSecond;
+  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+    if (!retry->status.ok()) nanos = std::min(nanos, retry->pause_nanos);
+  }
+  executor_->ScheduleAfter(nanos, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->OnTimer();
+  });
+}
+
+// Once a second while writes come, and until the tree has settled after the last one.
+void Background::OnTimer() {
+  base::Lock lock(mutex_);
+  timer_is_armed_ = false;
+  if (is_stopping_) return;
+  const uint64_t now = clock_->NowNanos();
+  if (wrote_.exchange(false, std::memory_order_relaxed)) last_write_nanos_ = now;
+  const bool is_over = now - last_write_nanos_ > kIdleAfterNanos + kSecond && jobs_.empty() &&
+                       IsSettledLocked(policy::Pressure::kIdle);
+  if (!is_over) ArmTimerLocked();
+  ScheduleLocked();
+  changed_.NotifyAll();
+}
+
+void Background::Stop(bool finish_jobs) {
+  base::Lock lock(mutex_);
+  if (finish_jobs) {
+    picks_jobs_ = false;
+    while (!jobs_.empty() && !is_stopping_) {
+      ScheduleLocked();
+      lock.Unlock();
+      const bool ran = executor_->RunOne();
+      lock.Relock();
+      if (!ran && !jobs_.empty()) changed_.WaitFor(lock, kSecond / 10);
+    }
+  }
+  is_stopping_ = true;
+  changed_.NotifyAll();
+  while (workers_ > 0) {
+    lock.Unlock();
+    const bool ran = executor_->RunOne();
+    lock.Relock();
+    if (!ran && workers_ > 0) changed_.WaitFor(lock, kSecond / 10);
+  }
+  auto jobs = std::exchange(jobs_, {});
+  lock.Unlock();
+}
+
+Status Background::WaitUntil(const std::function<bool()>& is_done) {
+  base::Lock lock(mutex_);
+  // What failed before is tried again now, on behalf of who waits.
+  flush_retry_ = commit_retry_ = job_retry_ = {};
+  while (!is_done()) {
+    if (is_stopping_) return Status::ShuttingDown("the database is closing");
+    for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+      if (!retry->status.ok()) return retry->status;
+    }
+    ScheduleLocked();
+    lock.Unlock();
+    const bool ran = executor_->RunOne();
+    lock.Relock();
+    if (!ran && !is_done()) changed_.WaitFor(lock, kSecond / 10);
+  }
+  return {};
+}
+
+Status Background::WaitForFlush() {
+  {
+    base::Lock lock(mutex_);
+    commit_is_wanted_ = true;
+  }
+  return WaitUntil([this] {
+    if (parts_.shape.sealed_count() > 0 || is_flushing_) return false;
+    if (is_committing_ || parts_.shape.HasUncommitted()) {
+      commit_is_wanted_ = true;
+      return false;
+    }
+    return true;
+  });
+}
+
+Status Background::WaitForSettled(policy::Pressure pressure) {
+  {
+    base::Lock lock(mutex_);
+    wanted_.push_back(pressure);
+  }
+  Status status = WaitUntil([&] {
+    if (IsSettledLocked(pressure)) return true;
+    commit_is_wanted_ = true;
+    return false;
+  });
+  base::Lock lock(mutex_);
+  wanted_.erase(std::find(wanted_.begin(), wanted_.end(), pressure));
+  return status;
+}
+
+Status Background::CompactRange(const format::Bounds& bounds) {
+  const auto& runs = parts_.shape.Current()->version->runs();
+  if (runs.empty()) return {};
+  RETURN_IF_ERROR(WaitUntil([this] { return !manual_; }));  // one at a time
+  {
+    base::Lock lock(mutex_);
+    manual_ = Manual{.bounds = bounds, .newest = parts_.shape.Current()->version->runs().front()->position()};
+    manual_is_done_ = false;
+  }
+  TreeChanged();
+  Status status = WaitUntil([this] {
+    if (manual_is_done_ || !manual_) return true;
+    if (jobs_.empty() && !is_picking_) TreeChanged();  // look again
+    return false;
+  });
+  {
+    base::Lock lock(mutex_);
+    manual_ = std::nullopt;
+  }
+  return status.ok() ? WaitForFlush() : status;
+}
+
+Status Background::error() const {
+  base::Lock lock(mutex_);
+  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+    if (!retry->status.ok()) return retry->status;
+  }
+  return {};
+}
+
+std::string Background::DescribeJobs() const {
+  base::Lock lock(mutex_);
+  std::string text;
+  for (const auto& running : jobs_) {
+    const policy::Plan& plan = running->job->plan();
+    text += std::string(policy::ReasonName(plan.reason)) + ": " + std::to_string(plan.sources.size()) + " runs, " +
+            std::to_string(plan.input_bytes) + " bytes, to level " + std::to_string(plan.target_level) + "\n";
+  }
+  return text;
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,162 @@
+// The one scheduler: decides which piece of background work comes next, and hands it to the executor, one step at a time.
+//
+//   1  flush         a sealed memtable: writers wait for its memory
+//   2  commit        the MANIFEST lags by more than it may, or nothing else is to do
+//   3  job steps     half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
+//   4  new jobs      policy::Pick
+//   5  removals      tables that nobody names
+//
+// Every step is one piece of work for the executor, so a test that runs them by hand chooses the interleaving, and with one
+// thread inner and outer merges still go on at once.
+//
+// A failed step is tried again after a pause that doubles from 0.1 s to 5 s; writers that run out of memory meanwhile hear why.
+// THREADS: any. Lock order: mutex_ is taken before Shape's.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/sync.h"
+#include "compaction/flush.h"
+#include "compaction/job.h"
+#include "compaction/ledger.h"
+#include "db/obsolete_files.h"
+#include "db/options_check.h"
+#include "db/shape.h"
+#include "db/snapshots.h"
+#include "policy/pace.h"
+#include "policy/picker.h"
+#include "table/cache.h"
+#include "write/gate.h"
+
+namespace mergedb::db {
+
+class Background : public std::enable_shared_from_this<Background> {
+ public:
+  struct Parts {  // all outlive the Background's Stop
+    const Options& options;
+    const MemoryPlan& memory;
+    const kv::Order& order;
+    std::string directory;
+    Shape& shape;
+    Snapshots& snapshots;
+    table::Cache& tables;
+    ObsoleteFiles& obsolete;
+    write::Gate& gate;
+    const compaction::TableFactory& factory;
+    std::function<Shape::LogFacts(const Shape::LogStart&)> log_facts;
+    std::function<void(const Shape::LogStart&)> log_released;
+    std::function<uint64_t()> log_debt;                 // undrained bytes
+    std::function<void()> make_standby;                 // a memory for the next memtable
+  };
+  explicit Background(Parts parts);
+  ~Background();
+
+  // There may be something to do.
+  void Nudge();
+  // A writer was here: the pressure is on. A load and a compare, but for the first one of each second.
+  void WriteHappened() {
+    if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]] NoteWrite();
+  }
+  // Set the writers' pace from the debt as it is.
+  void UpdatePace();
+  // Jobs stop at their next step, or run to their end; returns when nothing runs. No work happens afterwards.
+  void Stop(bool finish_jobs);
+
+  // Block until `is_done` holds. Failed background work is tried again at once, and ends the wait if it fails again.
+  Status WaitUntil(const std::function<bool()>& is_done);
+  // Everything sealed is flushed, durable, and in the MANIFEST.
+  Status WaitForFlush();
+  // Nothing is owed at this pressure.
+  Status WaitForSettled(policy::Pressure pressure);
+  // Merge `bounds` of all runs that are there now into the oldest.
+  Status CompactRange(const format::Bounds& bounds);
+
+  // Why background work does not get on; OK if it does.
+  Status error() const;
+
+  struct Counters {
+    std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
+    std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
+    std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_entries_in{0}, merge_entries_out{0}, merge_nanos{0};
+    std::atomic<uint64_t> tables_removed{0};
+    std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
+  };
+  const Counters& counters() const { return counters_; }
+  std::string DescribeJobs() const;  // one line each, for people
+
+ private:
+  void NoteWrite();
+  enum class Task : uint8_t { kNone, kFlush, kCommit, kJob, kPick, kRemove };
+  struct Running {  // a job and whether a thread is in it
+    std::unique_ptr<compaction::Job> job;
+    bool is_stepping = false;
+  };
+  struct Manual {
+    format::Bounds bounds;
+    kv::Position newest{};
+  };
+  struct Retry {  // of a kind of work that failed
+    Status status;
+    uint64_t not_before_nanos = 0;
+    uint64_t pause_nanos = 0;
+  };
+
+  void ScheduleLocked();
+  void RunStep();
+  Task ChooseLocked(std::shared_ptr<Running>* job);
+  void Perform(Task task, const std::shared_ptr<Running>& job);
+  Status Flush();
+  Status Commit();
+  void StepJob(const std::shared_ptr<Running>& running);
+  void PickJob();
+  void RemoveObsolete();
+  bool CommitIsOverdueLocked() const;
+  bool MayTryLocked(const Retry& retry) const;
+  void NoteOutcomeLocked(Retry* retry, const Status& status);
+  policy::Pressure PressureLocked() const;
+  policy::PickInput PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
+                                 policy::Pressure pressure) const;
+  bool IsSettledLocked(policy::Pressure pressure) const;
+  void TreeChanged() { tree_generation_.fetch_add(1, std::memory_order_relaxed); }
+  void ArmTimerLocked();
+  void OnTimer();
+
+  const Parts parts_;
+  Clock* const clock_;
+  Executor* const executor_;
+  const uint64_t flush_bytes_;  // size of a typical flushed table
+  Counters counters_;
+  compaction::Ledger ledger_;
+  std::atomic<bool> wrote_{false};            // since the last tick
+  std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
+
+  mutable base::Mutex mutex_;
+  base::CondVar changed_;
+  int workers_ GUARDED_BY(mutex_) = 0;  // steps scheduled or running
+  bool is_stopping_ GUARDED_BY(mutex_) = false;
+  bool picks_jobs_ GUARDED_BY(mutex_) = true;
+  bool is_flushing_ GUARDED_BY(mutex_) = false;
+  bool is_committing_ GUARDED_BY(mutex_) = false;
+  bool is_picking_ GUARDED_BY(mutex_) = false;
+  bool is_removing_ GUARDED_BY(mutex_) = false;
+  bool timer_is_armed_ GUARDED_BY(mutex_) = false;
+  bool commit_is_wanted_ GUARDED_BY(mutex_) = false;
+  uint64_t last_commit_nanos_ GUARDED_BY(mutex_) = 0;
+  uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
+  uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick
+  policy::Pressure picked_pressure_ GUARDED_BY(mutex_) = policy::Pressure::kWriting;
+  std::vector<policy::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
+  std::optional<Manual> manual_ GUARDED_BY(mutex_);
+  bool manual_is_done_ GUARDED_BY(mutex_) = false;
+  std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
+  Retry flush_retry_ GUARDED_BY(mutex_);
+  Retry commit_retry_ GUARDED_BY(mutex_);
+  Retry job_retry_ GUARDED_BY(mutex_);
+};
+
+}  // namespace mergedb::db

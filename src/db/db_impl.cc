@@ -1,0 +1,375 @@
+#include "db/db_impl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "format/batch.h"
+#include "format/file_name.h"
+#include "read/db_iterator.h"
+#include "read/lookup.h"
+
+namespace mergedb {
+
+DB::~DB() = default;
+
+Result<std::unique_ptr<DB>> DB::Open(const Options& options, const std::string& path) {
+  ASSIGN_OR_RETURN(auto database, db::DbImpl::Open(options, path));
+  return std::unique_ptr<DB>(std::move(database));
+}
+
+Status DB::Destroy(const Options& options, const std::string& path) { return db::DbImpl::Destroy(options, path); }
+
+namespace db {
+namespace {
+
+constexpr uint64_t kResumePauseNanos = 100'000'000;
+// Space bound that WaitForCompaction waits for: see policy::Pressure.
+constexpr policy::Pressure kDrained = policy::Pressure::kQuiet;
+
+Status CheckKey(std::string_view key) {
+  if (key.size() <= kKeyBytesMax) return {};
+  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the most is " + std::to_string(kKeyBytesMax));
+}
+
+Status CheckValue(std::string_view value) {
+  if (value.size() <= kValueBytesMax) return {};
+  return Status::InvalidArgument("value of " + std::to_string(value.size()) + " bytes; the most is " +
+                                 std::to_string(kValueBytesMax));
+}
+
+Status CheckBatch(const WriteBatch& batch) {
+  if (batch.bytes() > kBatchBytesMax) {
+    return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
+                                   std::to_string(kBatchBytesMax));
+  }
+  format::BatchReader reader(batch.rep());
+  while (reader.Next()) {
+    RETURN_IF_ERROR(CheckKey(reader.key()));
+    RETURN_IF_ERROR(CheckValue(reader.value()));
+  }
+  return reader.status();
+}
+
+}  // namespace
+
+// ---- Writing -----------------------------------------------------------------------------------------------------------
+
+Status DbImpl::Put(const WriteOptions& options, std::string_view key, std::string_view value) {
+  RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckValue(value));
+  RETURN_IF_ERROR(CheckWritable());
+  return queue_.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
+}
+
+Status DbImpl::Delete(const WriteOptions& options, std::string_view key) {
+  RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckWritable());
+  return queue_.Commit({.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
+}
+
+Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
+  RETURN_IF_ERROR(CheckBatch(batch));
+  RETURN_IF_ERROR(CheckWritable());
+  if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncLog() : Status();
+  return queue_.Commit(
+      {.batch = batch.rep(), .is_batch = true, .records = batch.count(), .durability = options.durability});
+}
+
+Status DbImpl::BeforeGroup(size_t bytes) {
+  RETURN_IF_ERROR(CheckOpen());
+  if (!log_failure_.ok()) RETURN_IF_ERROR(Resume());
+  background_->WriteHappened();
+  gate_.Enter(bytes);
+  return {};
+}
+
+bool DbImpl::FitsOneMemtable(const write::Room& room) const {
+  return memtable::Memtable::MemoryHolds(store_->memory.memtable_bytes, room.records, room.bytes);
+}
+
+Status DbImpl::MakeRoom(const write::Room& room) {
+  if (active_->HasRoomFor(room.records, room.bytes)) [[likely]] return {};
+  RETURN_IF_ERROR(WaitForSealedSlot());
+  Seal(FitsOneMemtable(room) ? TakeStandby()
+                             : write::MemoryPool::NewLargeMemtable(
+                                   store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
+  return {};
+}
+
+// The active memtable may be sealed when those sealed, itself and the next one together are within the memory for unflushed
+// writes.
+Status DbImpl::WaitForSealedSlot() {
+  const size_t sealed_max = store_->memory.memtables_max - 2;
+  if (shape_->sealed_count() <= sealed_max) return {};
+  return background_->WaitUntil([&] { return shape_->sealed_count() <= sealed_max; });
+}
+
+Shape::LogStart DbImpl::At(const log::Mark& mark) const {
+  return {.epoch = epoch_, .salt = salt_, .position = mark.position, .chain = mark.chain, .sequence = mark.sequence};
+}
+
+void DbImpl::Seal(std::shared_ptr<memtable::Memtable> next) {
+  active_ = next;
+  shape_->Seal(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
+  background_->UpdatePace();
+  background_->Nudge();
+}
+
+Status DbImpl::SealIfUsed() {
+  if (active_->empty()) return {};
+  RETURN_IF_ERROR(WaitForSealedSlot());
+  Seal(TakeStandby());
+  return {};
+}
+
+void DbImpl::BeginPieces(const log::Mark& replay_from) {
+  pieces_from_ = replay_from;
+  shape_->BeginPieces(store_->snapshots->published());
+}
+
+void DbImpl::EndPieces() {
+  pieces_from_ = std::nullopt;
+  shape_->EndPieces();
+}
+
+void DbImpl::LogFailed(const Status& status) {
+  errors_.fetch_add(1, std::memory_order_relaxed);
+  if (!log_->failure().ok()) log_failure_ = status;  // else the log can go on by itself
+}
+
+// A log whose sync failed is given up, never synced again (row B1): everything applied goes into tables, a new epoch begins, and
+// what the failed log holds beyond them is void. Writers hear the old failure until that worked.
+Status DbImpl::Resume() {
+  const uint64_t now = store_->options.env.clock->NowNanos();
+  if (now < resume_not_before_nanos_) return log_failure_;
+  resume_not_before_nanos_ = now + kResumePauseNanos;
+
+  const kv::Sequence sequence = log_->next_sequence();
+  if (!SealIfUsed().ok()) return log_failure_;
+  if (!background_->WaitUntil([&] { return shape_->sealed_count() == 0; }).ok()) return log_failure_;
+
+  const uint64_t salt = store_->options.env.entropy();
+  const log::Mark first = log::FirstMark(salt, sequence);
+  shape_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
+  Shape::LogStart released;
+  if (!shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released).ok()) return log_failure_;
+
+  const auto failed_segments = log_->segments();
+  log_->Stop();
+  RETURN_IF_ERROR(StartLog(epoch_ + 1, salt, sequence, {}));
+  for (const kv::FileNumber number : failed_segments) {
+    (void)store_->options.env.file_system->Remove(format::SegmentPath(store_->directory, number));  // else an orphan
+  }
+  log_failure_ = {};
+  resumes_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
+                        std::vector<kv::FileNumber> reusable_segments) {
+  const Env& env = store_->options.env;
+  log::Options options{.file_system = env.file_system,
+                       .executor = env.executor,
+                       .directory = store_->directory,
+                       .database_id = database_id_,
+                       .epoch = epoch,
+                       .salt = salt,
+                       .first_sequence = sequence,
+                       .staging_bytes = store_->memory.staging_bytes,
+                       .segment_bytes = store_->memory.segment_bytes,
+                       .use_mapping = store_->options.use_mapped_staging,
+                       .allocate_number = [this] { return shape_->AllocateNumber(); },
+                       .reusable_segments = std::move(reusable_segments)};
+  options.undrained_bytes_max = std::min(options.undrained_bytes_max, store_->memory.staging_bytes / 2);
+  ASSIGN_OR_RETURN(std::shared_ptr<log::Log> log, log::Log::Create(options));
+  epoch_ = epoch;
+  salt_ = salt;
+  base::Lock lock(mutex_);
+  log_ = std::move(log);
+  return {};
+}
+
+std::shared_ptr<log::Log> DbImpl::CurrentLog() const {
+  base::Lock lock(mutex_);
+  return log_;
+}
+
+std::shared_ptr<memtable::Memtable> DbImpl::TakeStandby() {
+  {
+    base::Lock lock(mutex_);
+    if (standby_ != nullptr) return std::move(standby_);
+  }
+  return store_->memtables->NewMemtable(store_->order);
+}
+
+// Clearing an index and touching fresh pages is work for the background. One standby at most, and only while it keeps within
+// the memory for unflushed writes.
+void DbImpl::MakeStandby() {
+  {
+    base::Lock lock(mutex_);
+    if (standby_ != nullptr || shape_->sealed_count() + 2 > store_->memory.memtables_max) return;
+  }
+  auto memtable = store_->memtables->NewMemtable(store_->order);
+  base::Lock lock(mutex_);
+  if (standby_ == nullptr) standby_ = std::move(memtable);
+}
+
+// ---- Reading -----------------------------------------------------------------------------------------------------------
+
+Status DbImpl::CheckOpen() const {
+  if (!store_->is_closed->load(std::memory_order_acquire)) [[likely]] return {};
+  return Status::ShuttingDown(store_->directory + ": the database is closed");
+}
+
+Status DbImpl::CheckWritable() const {
+  RETURN_IF_ERROR(CheckOpen());
+  if (store_->options.mode != OpenMode::kReadOnly) [[likely]] return {};
+  return Status::NotSupported(store_->directory + ": opened read-only");
+}
+
+Result<kv::Sequence> DbImpl::SequenceFor(const ReadOptions& options, const read::View& view) const {
+  if (options.snapshot == nullptr) return std::min(store_->snapshots->published(), view.sequence_max);
+  if (!store_->snapshots->Owns(options.snapshot)) return Status::InvalidArgument("the snapshot is of another database");
+  return options.snapshot->sequence();
+}
+
+Status DbImpl::Get(const ReadOptions& options, std::string_view key, std::string* value) {
+  RETURN_IF_ERROR(CheckOpen());
+  const read::ViewPtr view = shape_->Current();
+  ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
+  return read::Lookup({.order = store_->order, .tables = *store_->tables}, *view, key, sequence,
+                      {options.verify_checksums, options.fill_cache}, value);
+}
+
+std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
+                                     std::vector<std::string>* values) {
+  values->assign(keys.size(), {});
+  std::vector<Status> statuses(keys.size());
+  Status status = CheckOpen();
+  const read::ViewPtr view = shape_->Current();
+  Result<kv::Sequence> sequence = SequenceFor(options, *view);
+  if (status.ok()) status = sequence.status();
+  for (size_t i = 0; i < keys.size(); ++i) {
+    statuses[i] = !status.ok() ? status
+                               : read::Lookup({.order = store_->order, .tables = *store_->tables}, *view, keys[i], *sequence,
+                                              {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+  }
+  return statuses;
+}
+
+std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
+  if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
+  read::ViewPtr view = shape_->Current();
+  const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
+  if (!sequence) return read::NewErrorIterator(sequence.error());
+  return read::NewDbIterator({.order = store_->order, .tables = *store_->tables, .is_closed = store_->is_closed, .keep = store_},
+                             std::move(view), *sequence, options);
+}
+
+std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
+  return store_->snapshots->Get(shape_->Current()->sequence_max, store_->options.env.clock->NowNanos());
+}
+
+uint64_t DbImpl::SizeOfRange(const tree::Version& version, const format::Bounds& bounds) {
+  uint64_t bytes = 0;
+  for (const auto& run : version.runs()) {
+    const auto [first, last] = run->Overlap(store_->order, bounds);
+    for (size_t i = first; i < last; ++i) {
+      const tree::Slice& slice = run->slices()[i];
+      const format::Bounds shown = tree::Intersection(store_->order, slice.bounds, bounds);
+      if (tree::Slice{slice.file, shown}.is_whole()) {
+        bytes += slice.file->bytes;
+        continue;
+      }
+      auto reader = store_->tables->Open(slice.file);
+      if (!reader) continue;
+      const uint64_t from = shown.lower ? (*reader)->ApproximateOffset(*shown.lower) : 0;
+      const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : slice.file->bytes;
+      bytes += to > from ? to - from : 0;
+    }
+  }
+  return bytes;
+}
+
+std::vector<uint64_t> DbImpl::ApproximateSizes(const std::vector<KeyRange>& ranges) {
+  std::vector<uint64_t> sizes;
+  const read::ViewPtr view = shape_->Current();
+  for (const KeyRange& range : ranges) {
+    sizes.push_back(SizeOfRange(*view->version, {.lower = std::string(range.lower), .upper = std::string(range.upper)}));
+  }
+  return sizes;
+}
+
+Status DbImpl::CheckIntegrity() {
+  RETURN_IF_ERROR(CheckOpen());
+  const read::ViewPtr view = shape_->Current();
+  for (const auto& meta : view->version->file_metas()) {
+    ASSIGN_OR_RETURN(auto reader, store_->tables->Open(meta));
+    RETURN_IF_ERROR(reader->CheckIntegrity());
+  }
+  return {};
+}
+
+// ---- Care --------------------------------------------------------------------------------------------------------------
+
+Status DbImpl::Flush() {
+  RETURN_IF_ERROR(CheckWritable());
+  {
+    write::CommitQueue::Turn turn(queue_);
+    if (!log_failure_.ok()) RETURN_IF_ERROR(Resume());
+    RETURN_IF_ERROR(SealIfUsed());
+  }
+  return background_->WaitForFlush();
+}
+
+Status DbImpl::SyncLog() {
+  RETURN_IF_ERROR(CheckWritable());
+  write::CommitQueue::Turn turn(queue_);
+  if (!log_failure_.ok()) return Resume();  // which makes everything durable
+  Status status = log_->MakeDurable();
+  if (!status.ok()) LogFailed(status);
+  return status;
+}
+
+Status DbImpl::CompactRange(const std::string_view* lower, const std::string_view* upper) {
+  RETURN_IF_ERROR(Flush());
+  format::Bounds bounds;
+  if (lower != nullptr) bounds.lower = std::string(*lower);
+  if (upper != nullptr) bounds.upper = std::string(*upper);
+  return background_->CompactRange(bounds);
+}
+
+Status DbImpl::WaitForCompaction() {
+  RETURN_IF_ERROR(CheckWritable());
+  return background_->WaitForSettled(kDrained);
+}
+
+Status DbImpl::Close() {
+  {
+    base::Lock lock(mutex_);
+    if (is_stopped_) return {};
+    is_stopped_ = true;
+  }
+  store_->is_closed->store(true, std::memory_order_release);
+  if (store_->options.mode == OpenMode::kReadOnly || background_ == nullptr) return {};
+
+  write::CommitQueue::Turn turn(queue_);
+  background_->Stop(store_->options.finish_merges_on_close);
+  Status status = log_failure_;
+  if (status.ok()) status = log_->MakeDurable();
+  if (status.ok()) {
+    // From here on the log's end is known: damage to it will be noticed whatever it looks like.
+    const log::Mark end = log_->end();
+    Shape::LogStart released;
+    status = shape_->Commit([&](const Shape::LogStart& from) { return Shape::LogFacts{end.position, log_->segments_from(from.position)}; }, end.position, &released);
+  }
+  log_->Stop();
+  lock_ = nullptr;
+  return status;
+}
+
+DbImpl::~DbImpl() { (void)Close(); }
+
+}  // namespace db
+}  // namespace mergedb

@@ -1,0 +1,115 @@
+// The database behind the face: public methods of a few lines each, and the wiring between the folders. No algorithms live here.
+//
+//   Put, Write ──► CommitQueue ──► Host (this class): gate, log, active memtable ──► Seal ──► Background: flush
+//   Get, cursor ─► Shape::Current ──► read/
+//   Background ──► policy/ ──► compaction/ ──► Shape::Install ──► Shape::Commit
+//
+// THREADS: as include/mergedb/db.h says. The turn of the commit queue guards the log and the memtable's writing side.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "db/background.h"
+#include "db/recovery.h"
+#include "db/shape.h"
+#include "db/store.h"
+#include "log/log.h"
+#include "mergedb/db.h"
+#include "write/commit_queue.h"
+#include "write/gate.h"
+
+namespace mergedb::db {
+
+class DbImpl final : public DB, private write::Host {
+ public:
+  // open.cc
+  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path);
+  static Status Destroy(const Options& options, const std::string& path);
+  ~DbImpl() override;
+
+  Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override;
+  Status Delete(const WriteOptions& options, std::string_view key) override;
+  Status Write(const WriteOptions& options, const WriteBatch& batch) override;
+  Status Get(const ReadOptions& options, std::string_view key, std::string* value) override;
+  std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
+                               std::vector<std::string>* values) override;
+  std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options) override;
+  std::shared_ptr<const Snapshot> GetSnapshot() override;
+  Status Flush() override;
+  Status SyncLog() override;
+  Status CompactRange(const std::string_view* lower, const std::string_view* upper) override;
+  Status WaitForCompaction() override;
+  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override;
+  bool GetProperty(std::string_view name, std::string* value) override;  // properties.cc
+  Status CheckIntegrity() override;
+  Status Close() override;
+
+ private:
+  explicit DbImpl(std::shared_ptr<Store> store);
+
+  // open.cc
+  Status Create();
+  Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
+  Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
+  void StartBackground();
+  void RemoveOrphans(const Inventory& inventory, const std::vector<kv::FileNumber>& reusable_segments);
+
+  // write::Host: by the holder of the turn
+  Status BeforeGroup(size_t bytes) override;
+  Status MakeRoom(const write::Room& room) override;
+  bool FitsOneMemtable(const write::Room& room) const override;
+  log::Log& log() override { return *log_; }
+  memtable::Memtable& active() override { return *active_; }
+  void Publish(kv::Sequence last) override { store_->snapshots->Publish(last); }
+  void LogFailed(const Status& status) override;
+  void BeginPieces(const log::Mark& replay_from) override;
+  void EndPieces() override;
+  Status WaitForSealedSlot();
+  void Seal(std::shared_ptr<memtable::Memtable> next);
+  Status SealIfUsed();
+  Status Resume();
+  Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
+  Shape::LogStart At(const log::Mark& mark) const;
+
+  Status CheckOpen() const;
+  Status CheckWritable() const;
+  Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
+  std::shared_ptr<log::Log> CurrentLog() const;
+  std::shared_ptr<memtable::Memtable> TakeStandby();
+  void MakeStandby();
+  uint64_t SizeOfRange(const tree::Version& version, const format::Bounds& bounds);
+  std::string StatsText();
+  std::string CountersText();
+
+  const std::shared_ptr<Store> store_;
+  std::unique_ptr<FileLock> lock_;
+  compaction::TableFactory factory_;
+  write::Gate gate_;
+  write::CommitQueue queue_;
+  std::unique_ptr<Shape> shape_;
+  std::shared_ptr<Background> background_;
+  uint64_t database_id_ = 0;
+  std::string recovery_report_;
+  const uint64_t opened_nanos_;
+
+  // (turn)
+  std::shared_ptr<memtable::Memtable> active_;
+  std::optional<log::Mark> pieces_from_;  // a batch is being applied piece by piece
+  uint64_t epoch_ = 0;
+  uint64_t salt_ = 0;
+  Status log_failure_;
+  uint64_t resume_not_before_nanos_ = 0;
+
+  mutable base::Mutex mutex_;
+  std::shared_ptr<log::Log> log_;  // replaced under the turn and the mutex
+  std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);
+  bool is_stopped_ GUARDED_BY(mutex_) = false;
+  std::atomic<uint64_t> errors_{0};
+  std::atomic<uint64_t> resumes_{0};
+};
+
+}  // namespace mergedb::db

@@ -1,0 +1,227 @@
+// Waking up, and its opposite. Reads top to bottom:
+//
+//   lock -> MANIFEST -> the tree's tables are there -> log -> memtables -> tables -> new epoch, committed -> new log
+//
+// Nothing that the database needs is changed before the new epoch is durable: a failing or interrupted open leaves what it found,
+// and at most tables of its own that the next open removes as orphans.
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/assert.h"
+#include "db/db_impl.h"
+#include "format/file_name.h"
+#include "tree/version_builder.h"
+
+namespace mergedb::db {
+namespace {
+
+std::string ParentOf(const std::string& path) {
+  std::string trimmed = path;
+  while (trimmed.size() > 1 && trimmed.back() == '/') trimmed.pop_back();
+  const size_t slash = trimmed.find_last_of('/');
+  return slash == std::string::npos ? "." : slash == 0 ? "/" : trimmed.substr(0, slash);
+}
+
+// The same tree, of files that are removed when nobody names them any more.
+Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& version) {
+  std::map<kv::FileNumber, format::FileMetaPtr> tracked;
+  for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
+  format::Edit edit = tree::EditFromEmpty(version);
+  for (auto& add : edit.adds) add.file = tracked[add.file->number];
+  return tree::ApplyEdit(store.order, tree::Version(), edit);
+}
+
+}  // namespace
+
+DbImpl::DbImpl(std::shared_ptr<Store> store)
+    : store_(std::move(store)),
+      factory_{.file_system = store_->options.env.file_system,
+               .directory = store_->directory,
+               .order = store_->order,
+               .bloom_bits_per_key = store_->order.is_bytewise() ? store_->options.bloom_bits_per_key : 0,
+               .block_bytes = store_->options.block_bytes,
+               .allocate_number = [this] { return shape_->AllocateNumber(); },
+               .entropy = store_->options.env.entropy,
+               .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); }},
+      gate_(store_->options.env.clock, store_->options.pause_us_max * 1000),
+      queue_(*this),
+      opened_nanos_(store_->options.env.clock->NowNanos()) {}
+
+Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path) {
+  Options checked = options;
+  RETURN_IF_ERROR(CheckOptions(&checked));
+  FileSystem* const files = checked.env.file_system;
+  const bool is_read_only = checked.mode == OpenMode::kReadOnly;
+  const bool may_create = checked.mode == OpenMode::kCreateIfMissing || checked.mode == OpenMode::kMustNotExist;
+
+  if (may_create) {
+    RETURN_IF_ERROR(files->CreateDirectory(path));
+  } else {
+    auto is_directory = files->IsDirectory(path);
+    if (!is_directory) return is_directory.error();
+    if (!*is_directory) return Status::InvalidArgument(path + ": not a directory");
+  }
+  auto store = std::make_shared<Store>(checked, path);
+  std::unique_ptr<DbImpl> database(new DbImpl(store));
+  if (!is_read_only) {
+    ASSIGN_OR_RETURN(database->lock_,
+                     files->Lock(format::JoinPath(path, format::PrintFileName(format::FileKind::kLock))));
+  }
+
+  auto loaded = manifest::Load(files, path, store->order);
+  if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
+  if (loaded && checked.mode == OpenMode::kMustNotExist) {
+    return Status::InvalidArgument(path + ": a database is there already");
+  }
+  if (loaded) {
+    ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, path));
+    RETURN_IF_ERROR(CheckTables(files, path, *loaded->version));
+    RETURN_IF_ERROR(database->Recover(*loaded, inventory));
+  } else {
+    RETURN_IF_ERROR(database->Create());
+  }
+  return database;
+}
+
+Status DbImpl::Create() {
+  const Env& env = store_->options.env;
+  ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(env.file_system, store_->directory));
+  do {
+    database_id_ = env.entropy();
+  } while (database_id_ == 0);
+  const uint64_t salt = env.entropy();
+  const log::Mark first = log::FirstMark(salt, 1);
+  const Shape::LogStart start{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
+  shape_ = std::make_unique<Shape>(Shape::Options{.file_system = env.file_system,
+                                                  .directory = store_->directory,
+                                                  .order = store_->order,
+                                                  .database_id = database_id_},
+                                   std::make_shared<const tree::Version>(),
+                                   kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
+  RETURN_IF_ERROR(env.file_system->SyncDirectory(ParentOf(store_->directory)));  // rule W5
+  return StartWriting(start, {});
+}
+
+Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventory) {
+  const Env& env = store_->options.env;
+  const bool is_read_only = store_->options.mode == OpenMode::kReadOnly;
+  database_id_ = loaded.database_id;
+  ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
+  // Orphans may have numbers that the MANIFEST, which lags, has not heard of.
+  const uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
+  shape_ = std::make_unique<Shape>(Shape::Options{.file_system = env.file_system,
+                                                  .directory = store_->directory,
+                                                  .order = store_->order,
+                                                  .database_id = database_id_},
+                                   std::move(version), kv::FileNumber{next_file}, loaded.next_position, loaded.log_start);
+
+  const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
+    stream::CollapseCounts counts;
+    shape_->Seal(*full, loaded.log_start);
+    shape_->Seal(nullptr, loaded.log_start);
+    ASSIGN_OR_RETURN(auto table, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+    RETURN_IF_ERROR(shape_->InstallFlush(table));
+    *full = nullptr;
+    return {};
+  };
+  std::function<Status(std::shared_ptr<memtable::Memtable>*)> on_full;
+  if (!is_read_only) on_full = flush;
+  ASSIGN_OR_RETURN(Replayed replayed, ReplayLog(*store_, loaded, on_full));
+  recovery_report_ = loaded.report + replayed.log.report;
+  const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
+  store_->snapshots->Publish(last);
+
+  if (is_read_only) {
+    for (auto& memtable : replayed.memtables) shape_->Seal(std::move(memtable), loaded.log_start);
+    shape_->Seal(store_->memtables->NewMemtable(store_->order), loaded.log_start);
+    return {};
+  }
+  for (auto& memtable : replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
+  const uint64_t salt = env.entropy();
+  const log::Mark first = log::FirstMark(salt, last + 1);
+  const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = last + 1};
+  RETURN_IF_ERROR(StartWriting(start, replayed.log.segments));
+  RemoveOrphans(inventory, replayed.log.segments);
+  return {};
+}
+
+// The new epoch becomes durable first; only then is anything of the one before overwritten.
+Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments) {
+  active_ = store_->memtables->NewMemtable(store_->order);
+  shape_->Seal(active_, start);
+  shape_->StartEpoch(start);
+  Shape::LogStart released;
+  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released));
+  RETURN_IF_ERROR(StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments)));
+  StartBackground();
+  return {};
+}
+
+void DbImpl::StartBackground() {
+  background_ = std::make_shared<Background>(Background::Parts{
+      .options = store_->options,
+      .memory = store_->memory,
+      .order = store_->order,
+      .directory = store_->directory,
+      .shape = *shape_,
+      .snapshots = *store_->snapshots,
+      .tables = *store_->tables,
+      .obsolete = *store_->obsolete,
+      .gate = gate_,
+      .factory = factory_,
+      .log_facts =
+          [this](const Shape::LogStart& from) {
+            const auto log = CurrentLog();
+            return Shape::LogFacts{.durable = log->durable_position(), .segments = log->segments_from(from.position)};
+          },
+      .log_released = [this](const Shape::LogStart& start) { CurrentLog()->Release(start.position); },
+      .log_debt = [this] { return CurrentLog()->undrained_bytes(); },
+      .make_standby = [this] { MakeStandby(); }});
+  background_->Nudge();
+}
+
+// Tables and MANIFESTs that the durable state does not name: left by a crash, or by a failed open.
+void DbImpl::RemoveOrphans(const Inventory& inventory, const std::vector<kv::FileNumber>& reusable_segments) {
+  FileSystem* const files = store_->options.env.file_system;
+  const auto live = shape_->Current()->version->files();
+  const auto current = shape_->manifest_number();
+  const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
+  for (const kv::FileNumber number : inventory.tables) {
+    if (!live.contains(number)) remove(format::TablePath(store_->directory, number));
+  }
+  for (const kv::FileNumber number : inventory.manifests) {
+    if (number != current) remove(format::ManifestPath(store_->directory, number));
+  }
+  for (const kv::FileNumber number : inventory.segments) {
+    if (std::find(reusable_segments.begin(), reusable_segments.end(), number) == reusable_segments.end()) {
+      remove(format::SegmentPath(store_->directory, number));
+    }
+  }
+}
+
+Status DbImpl::Destroy(const Options& options, const std::string& path) {
+  Options checked = options;
+  RETURN_IF_ERROR(CheckOptions(&checked));
+  FileSystem* const files = checked.env.file_system;
+  const std::string current = format::JoinPath(path, format::PrintFileName(format::FileKind::kCurrent));
+  if (auto bytes = files->SizeOf(current); !bytes) {
+    return bytes.error().IsNotFound() ? Status::NotFound(path + ": no database") : bytes.error();
+  }
+  const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
+  ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
+  ASSIGN_OR_RETURN(const auto names, files->List(path));
+  // CURRENT goes first: what is left of an interrupted Destroy is no database.
+  RETURN_IF_ERROR(files->Remove(current));
+  RETURN_IF_ERROR(files->SyncDirectory(path));
+  for (const std::string& name : names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kCurrent) continue;
+    RETURN_IF_ERROR(files->Remove(format::JoinPath(path, name)));
+  }
+  RETURN_IF_ERROR(files->Remove(lock_path));
+  (void)files->RemoveDirectory(path);  // it stays if it holds anything else
+  return {};
+}
+
+}  // namespace mergedb::db

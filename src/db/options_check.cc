@@ -1,0 +1,70 @@
+#include "db/options_check.h"
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+namespace mergedb::db {
+namespace {
+
+constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
+constexpr size_t kStagingBytesMin = size_t{32} << 10;
+constexpr size_t kStagingBytesMax = size_t{16} << 20;  // MEASURED: ENGINE.md section 3, larger rings cost more a record
+constexpr size_t kSegmentBytesMin = size_t{1} << 20;
+constexpr size_t kSegmentBytesMax = size_t{16} << 20;
+constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
+constexpr size_t kBlockBytesMin = 256;
+constexpr size_t kBlockBytesMax = size_t{4} << 20;
+constexpr int kBloomBitsMax = 64;
+
+Status Refuse(std::string_view field, std::string value, std::string_view rule) {
+  return Status::InvalidArgument("options." + std::string(field) + " is " + value + ": " + std::string(rule));
+}
+
+}  // namespace
+
+Status CheckOptions(Options* options) {
+  const Env standard = DefaultEnv();
+  Env& env = options->env;
+  if (env.file_system == nullptr) env.file_system = standard.file_system;
+  if (env.clock == nullptr) env.clock = standard.clock;
+  if (env.executor == nullptr) env.executor = standard.executor;
+  if (!env.entropy) env.entropy = standard.entropy;
+
+  if (options->comparator == nullptr) return Refuse("comparator", "null", "give one or leave the default");
+  if (options->write_buffer_bytes == 0) options->write_buffer_bytes = std::max(options->memory_bytes / 8, kWriteBufferBytesMin);
+  if (options->write_buffer_bytes < kWriteBufferBytesMin) {
+    return Refuse("write_buffer_bytes", std::to_string(options->write_buffer_bytes), "the least is 65536");
+  }
+  if (options->memory_bytes < 2 * options->write_buffer_bytes) {
+    return Refuse("memory_bytes", std::to_string(options->memory_bytes),
+                  "less than twice write_buffer_bytes (" + std::to_string(options->write_buffer_bytes) + ")");
+  }
+  if (options->block_bytes < kBlockBytesMin || options->block_bytes > kBlockBytesMax) {
+    return Refuse("block_bytes", std::to_string(options->block_bytes), "between 256 and 4194304");
+  }
+  if (options->bloom_bits_per_key < 0 || options->bloom_bits_per_key > kBloomBitsMax) {
+    return Refuse("bloom_bits_per_key", std::to_string(options->bloom_bits_per_key), "between 0 and 64");
+  }
+  if (options->open_tables_max < 16) return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the least is 16");
+  for (const Compression codec : {options->compression.upper, options->compression.bottom}) {
+    if (static_cast<int>(codec) > static_cast<int>(Compression::kLz4)) {
+      return Refuse("compression", std::to_string(static_cast<int>(codec)), "no such codec");
+    }
+  }
+  return {};
+}
+
+MemoryPlan PlanMemory(const Options& options) {
+  MemoryPlan plan;
+  const size_t unflushed = 2 * options.write_buffer_bytes;
+  plan.write_buffer_bytes = options.write_buffer_bytes;
+  plan.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
+  plan.memtable_bytes = (unflushed - plan.staging_bytes) / plan.memtables_max;
+  plan.block_cache_bytes = options.memory_bytes - unflushed;
+  plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
+  plan.log_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  return plan;
+}
+
+}  // namespace mergedb::db

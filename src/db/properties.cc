@@ -1,0 +1,148 @@
+// What a database says about itself. Texts for people; "mergedb.counters" and "mergedb.<counter>" for programs.
+#include <cinttypes>
+#include <cstdarg>
+#include <cstdio>
+#include <string>
+
+#include "db/db_impl.h"
+
+namespace mergedb::db {
+namespace {
+
+double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+
+__attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* format, ...) {
+  char line[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(line, sizeof line, format, arguments);
+  va_end(arguments);
+  *text += line;
+}
+
+}  // namespace
+
+// One "name value" a line. The one list of counters: everything else is made from it.
+std::string DbImpl::CountersText() {
+  std::string text;
+  const auto put = [&](const char* name, uint64_t value) { Print(&text, "%s %" PRIu64 "\n", name, value); };
+  const read::ViewPtr view = shape_->Current();
+  put("entries_in_tables", view->version->entries());
+  put("tables", view->version->files().size());
+  put("table_bytes_live", view->version->bytes());
+  put("table_bytes_on_disk", store_->obsolete->bytes_on_disk());
+  put("runs", view->version->runs().size());
+  put("sequence", store_->snapshots->published());
+  put("block_cache_bytes", store_->blocks.bytes());
+  put("block_cache_hits", store_->blocks.hits());
+  put("block_cache_misses", store_->blocks.misses());
+  put("tables_open", store_->tables->open_tables());
+  put("table_memory_bytes", store_->tables->memory_bytes());
+  put("snapshots_open", store_->snapshots->oldest().count);
+  if (background_ == nullptr) return text;
+
+  const auto log = CurrentLog();
+  uint64_t memtable_bytes = view->active->bytes_held();
+  for (const auto& sealed : view->sealed) memtable_bytes += sealed->bytes_held();
+  put("memtables", 1 + view->sealed.size());
+  put("memtable_bytes", memtable_bytes);
+  put("staging_bytes", store_->memory.staging_bytes);
+  put("staging_is_mapped", log->is_mapped());
+  put("log_bytes_on_disk", log->bytes_on_disk());
+  const auto& logged = log->counters();
+  put("log_bytes_staged", logged.bytes_staged);
+  put("log_bytes_drained", logged.bytes_drained);
+  put("log_drains", logged.drains);
+  put("log_syncs", logged.syncs);
+  put("log_waits", logged.waits);
+  put("log_segments_created", logged.segments_created);
+  put("log_segments_reused", logged.segments_reused);
+  put("log_resumes", resumes_);
+  const auto& written = queue_.counters();
+  put("writes", written.writes);
+  put("records_written", written.records);
+  put("write_groups", written.groups);
+  put("pace_nanos_per_kib", gate_.rate());
+  put("paced_nanos", gate_.waited_nanos());
+  const auto& work = background_->counters();
+  put("flushes", work.flushes);
+  put("flush_bytes", work.flush_bytes);
+  put("flush_nanos", work.flush_nanos);
+  put("merges", work.jobs);
+  put("merges_failed", work.jobs_failed);
+  put("moves", work.moves);
+  put("merge_bytes_read", work.merge_bytes_read);
+  put("merge_bytes_written", work.merge_bytes_written);
+  put("merge_entries_in", work.merge_entries_in);
+  put("merge_entries_out", work.merge_entries_out);
+  put("merge_nanos", work.merge_nanos);
+  put("tables_removed", work.tables_removed);
+  put("runs_max", work.runs_max);
+  put("jobs_at_once_max", work.jobs_at_once_max);
+  put("manifest_commits", shape_->commits());
+  put("manifest_bytes", shape_->manifest_bytes());
+  put("errors", errors_);
+  return text;
+}
+
+std::string DbImpl::StatsText() {
+  std::string text;
+  const read::ViewPtr view = shape_->Current();
+  Print(&text, "%s\n", store_->directory.c_str());
+  Print(&text, "%zu runs, %zu tables, %.1f MiB, %" PRIu64 " entries\n", view->version->runs().size(),
+        view->version->files().size(), MiB(view->version->bytes()), view->version->entries());
+  Print(&text, "%10s %8s %8s %12s %14s\n", "position", "level", "slices", "MiB", "entries");
+  for (const auto& run : view->version->runs()) {
+    Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
+          run->slices().size(), MiB(run->bytes()), run->entries());
+  }
+  if (background_ != nullptr) {
+    const auto log = CurrentLog();
+    const auto& work = background_->counters();
+    const uint64_t staged = log->counters().bytes_staged;
+    const uint64_t written = log->counters().bytes_drained + work.flush_bytes + work.merge_bytes_written;
+    Print(&text, "staged %.1f MiB, drained %.1f, flushed %.1f, merged %.1f: %.2f bytes written a byte\n", MiB(staged),
+          MiB(log->counters().bytes_drained), MiB(work.flush_bytes), MiB(work.merge_bytes_written),
+          staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
+    const std::string jobs = background_->DescribeJobs();
+    if (!jobs.empty()) Print(&text, "running merges:\n%s", jobs.c_str());
+    if (Status status = background_->error(); !status.ok()) Print(&text, "background error: %s\n", status.ToString().c_str());
+  }
+  return text;
+}
+
+bool DbImpl::GetProperty(std::string_view name, std::string* value) {
+  constexpr std::string_view kOurs = "mergedb.";
+  if (!CheckOpen().ok() || name.substr(0, kOurs.size()) != kOurs) return false;
+  name.remove_prefix(kOurs.size());
+  if (name == "stats") {
+    *value = StatsText();
+  } else if (name == "runs") {
+    *value = shape_->Current()->version->ToString();
+  } else if (name == "recovery") {
+    *value = recovery_report_;
+  } else if (name == "errors") {
+    const Status status = background_ == nullptr ? Status() : background_->error();
+    *value = status.ok() ? "" : status.ToString();
+  } else if (name == "snapshots") {
+    const auto oldest = store_->snapshots->oldest();
+    value->clear();
+    if (oldest.count > 0) {
+      const uint64_t age = store_->options.env.clock->NowNanos() - oldest.since_nanos;
+      Print(value, "%zu snapshots, the oldest at sequence %" PRIu64 ", %" PRIu64 " ms old", oldest.count, oldest.sequence,
+            age / 1'000'000);
+    }
+  } else if (name == "counters") {
+    *value = CountersText();
+  } else {
+    const std::string counters = "\n" + CountersText();
+    const std::string key = "\n" + std::string(name) + " ";
+    const size_t at = counters.find(key);
+    if (at == std::string::npos) return false;
+    const size_t begin = at + key.size();
+    *value = counters.substr(begin, counters.find('\n', begin) - begin);
+  }
+  return true;
+}
+
+}  // namespace mergedb::db

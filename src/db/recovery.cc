@@ -1,0 +1,113 @@
+#include "db/recovery.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "format/batch.h"
+#include "format/file_name.h"
+
+namespace mergedb::db {
+
+Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory) {
+  Inventory inventory;
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  for (const std::string& name : names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed) continue;
+    inventory.largest = std::max(inventory.largest, parsed->number);
+    switch (parsed->kind) {
+      case format::FileKind::kTable:
+        inventory.tables.push_back(parsed->number);
+        break;
+      case format::FileKind::kSegment:
+        inventory.segments.push_back(parsed->number);
+        break;
+      case format::FileKind::kManifest:
+        inventory.manifests.push_back(parsed->number);
+        break;
+      case format::FileKind::kStaging:
+        inventory.has_staging = true;
+        break;
+      default:
+        break;
+    }
+  }
+  return inventory;
+}
+
+Status CheckTables(FileSystem* file_system, const std::string& directory, const tree::Version& version) {
+  std::string damage;
+  for (const auto& meta : version.file_metas()) {
+    const std::string path = format::TablePath(directory, meta->number);
+    const auto bytes = file_system->SizeOf(path);
+    if (!bytes) {
+      if (!bytes.error().IsNotFound() && !bytes.error().IsInvalidArgument()) return bytes.error();
+      damage += "\n  " + path + ": " + (bytes.error().IsNotFound() ? "missing" : std::string(bytes.error().message()));
+    } else if (*bytes != meta->bytes) {
+      damage += "\n  " + path + ": " + std::to_string(*bytes) + " bytes, expected " + std::to_string(meta->bytes);
+    }
+  }
+  return damage.empty() ? Status() : Status::Corruption("tables that the MANIFEST names are damaged:" + damage);
+}
+
+namespace {
+
+// Adds the records of frames to memtables, the newest of which is `current`.
+class Replayer {
+ public:
+  Replayer(const Store& store, const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full)
+      : store_(store), on_full_(on_full) {}
+
+  Status Apply(kv::Sequence first, std::string_view payload) {
+    format::BatchReader reader(payload);
+    kv::Sequence sequence = first;
+    while (reader.Next()) {
+      RETURN_IF_ERROR(MakeRoom(reader.key().size(), reader.value().size()));
+      current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
+    }
+    last_sequence_ = sequence - 1;
+    return reader.status();
+  }
+  kv::Sequence last_sequence() const { return last_sequence_; }
+  std::vector<std::shared_ptr<memtable::Memtable>> Take() {
+    if (current_ != nullptr) full_.push_back(std::move(current_));
+    return std::move(full_);
+  }
+
+ private:
+  Status MakeRoom(size_t key_bytes, size_t value_bytes) {
+    if (current_ != nullptr && current_->HasRoom(key_bytes, value_bytes)) return {};
+    if (current_ != nullptr) {
+      if (on_full_) RETURN_IF_ERROR(on_full_(&current_));
+      if (current_ != nullptr) full_.push_back(std::move(current_));
+    }
+    current_ = store_.memtables->NewMemtable(store_.order);
+    if (!current_->HasRoom(key_bytes, value_bytes)) {
+      current_ = write::MemoryPool::NewLargeMemtable(store_.order, memtable::Memtable::BytesNeeded(key_bytes, value_bytes));
+    }
+    return {};
+  }
+
+  const Store& store_;
+  const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full_;
+  std::shared_ptr<memtable::Memtable> current_;
+  kv::Sequence last_sequence_ = 0;
+  std::vector<std::shared_ptr<memtable::Memtable>> full_;
+};
+
+}  // namespace
+
+Result<Replayed> ReplayLog(const Store& store, const manifest::Loaded& loaded,
+                           const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
+  Replayed replayed;
+  Replayer replayer(store, on_full);
+  ASSIGN_OR_RETURN(replayed.log,
+                   log::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
+                               loaded.clean_log_end, loaded.log_durable, loaded.log_segments,
+                               [&](kv::Sequence first, std::string_view payload) { return replayer.Apply(first, payload); }));
+  replayed.last_sequence = replayer.last_sequence();
+  replayed.memtables = replayer.Take();
+  return replayed;
+}
+
+}  // namespace mergedb::db

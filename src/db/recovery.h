@@ -1,0 +1,40 @@
+// From what is on disk to what the database was: the MANIFEST's tree, then the log on top of it. Writes nothing but tables, and
+// those only if the caller wants what the log held to be flushed.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/store.h"
+#include "format/version_edit.h"
+#include "log/log.h"
+#include "manifest/loader.h"
+#include "memtable/memtable.h"
+
+namespace mergedb::db {
+
+// What the directory holds, by kind.
+struct Inventory {
+  std::vector<kv::FileNumber> tables;
+  std::vector<kv::FileNumber> segments;
+  std::vector<kv::FileNumber> manifests;
+  bool has_staging = false;
+  kv::FileNumber largest{};
+};
+Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
+
+// Every table that the tree names is there, with the size it had. Corruption lists all that are not.
+Status CheckTables(FileSystem* file_system, const std::string& directory, const tree::Version& version);
+
+struct Replayed {
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first
+  kv::Sequence last_sequence = 0;  // of the last record replayed; 0 if none
+  log::Replayed log;
+};
+// Replay the log into memtables; `on_full` may take a full one away (flush it) by resetting the pointer.
+Result<Replayed> ReplayLog(const Store& store, const manifest::Loaded& loaded,
+                           const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
+
+}  // namespace mergedb::db

@@ -1,0 +1,193 @@
+#include "db/shape.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "format/file_name.h"
+#include "tree/version_builder.h"
+#include "tree/version_diff.h"
+
+namespace mergedb::db {
+
+Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
+             const LogStart& log_start)
+    : options_(options),
+      next_file_(kv::ToInt(next_file)),
+      manifest_({.file_system = options.file_system,
+                 .directory = options.directory,
+                 .database_id = options.database_id,
+                 .allocate_number = [this] { return AllocateNumber(); }}),
+      committed_(version),
+      synced_(version->files()),
+      version_(std::move(version)),
+      flushed_(log_start),
+      next_position_(next_position) {}
+
+void Shape::InstallViewLocked() {
+  auto view = std::make_shared<read::View>();
+  view->active = active_;
+  view->sealed.reserve(sealed_.size());
+  for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) view->sealed.push_back(sealed->memtable);
+  view->version = version_;
+  view->sequence_max = sequence_max_;
+  views_.Install(std::move(view));
+}
+
+void Shape::Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end) {
+  base::Lock lock(mutex_);
+  if (active_ != nullptr) sealed_.push_back({std::move(active_), end});
+  active_ = std::move(next);
+  InstallViewLocked();
+}
+
+void Shape::BeginPieces(kv::Sequence sequence_max) {
+  base::Lock lock(mutex_);
+  sequence_max_ = sequence_max;
+  InstallViewLocked();
+}
+
+void Shape::EndPieces() {
+  base::Lock lock(mutex_);
+  sequence_max_ = kv::kSequenceMax;
+  InstallViewLocked();
+}
+
+size_t Shape::sealed_count() const {
+  base::Lock lock(mutex_);
+  return sealed_.size();
+}
+
+std::shared_ptr<memtable::Memtable> Shape::OldestSealed() const {
+  base::Lock lock(mutex_);
+  return sealed_.empty() ? nullptr : sealed_.front().memtable;
+}
+
+Status Shape::InstallVersionLocked(const format::Edit& edit) {
+  ASSIGN_OR_RETURN(auto next, tree::ApplyEdit(options_.order, *version_, edit));
+  const uint64_t before = version_->bytes();
+  uint64_t added = 0;
+  for (const auto& add : edit.adds) added += add.file->bytes;
+  if (before + added > next->bytes()) dead_bytes_.fetch_add(before + added - next->bytes(), std::memory_order_relaxed);
+  version_ = std::move(next);
+  has_uncommitted_ = true;
+  return {};
+}
+
+Status Shape::InstallFlush(const format::FileMetaPtr& table) {
+  base::Lock lock(mutex_);
+  ASSERT(!sealed_.empty(), "a flush is of the oldest sealed memtable");
+  if (table != nullptr) {
+    format::Edit edit;
+    edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
+    RETURN_IF_ERROR(InstallVersionLocked(edit));
+    next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
+  }
+  flushed_ = sealed_.front().end;
+  sealed_.pop_front();
+  has_uncommitted_ = true;
+  InstallViewLocked();
+  return {};
+}
+
+Status Shape::Install(const format::Edit& edit) {
+  base::Lock lock(mutex_);
+  RETURN_IF_ERROR(InstallVersionLocked(edit));
+  InstallViewLocked();
+  return {};
+}
+
+void Shape::StartEpoch(const LogStart& start) {
+  base::Lock lock(mutex_);
+  ASSERT(sealed_.empty(), "a new epoch begins when everything older is in tables");
+  flushed_ = start;
+  has_uncommitted_ = true;
+}
+
+// Rule W1: tables and their names are durable before the MANIFEST names them.
+Status Shape::SyncNewFiles(const format::Edit& edit) {
+  bool has_new = false;
+  for (const auto& add : edit.adds) {
+    if (synced_.contains(add.file->number)) continue;
+    ASSIGN_OR_RETURN(auto file, options_.file_system->Open(format::TablePath(options_.directory, add.file->number),
+                                                           {.access = Access::kReadWrite}));
+    RETURN_IF_ERROR(file->Sync());
+    RETURN_IF_ERROR(file->Close());
+    synced_.insert(add.file->number);
+    has_new = true;
+  }
+  return has_new ? options_.file_system->SyncDirectory(options_.directory) : Status();
+}
+
+format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const {
+  format::Edit edit = manifest_.needs_snapshot() ? tree::EditFromEmpty(*target.version)
+                                                 : tree::DiffVersions(options_.order, *committed_, *target.version);
+  if (manifest_.needs_snapshot()) {
+    edit.database_id = options_.database_id;
+    edit.comparator = std::string(options_.order.comparator()->Name());
+  }
+  edit.next_file = kv::FileNumber{next_file_.load(std::memory_order_relaxed) + 1};
+  edit.next_position = target.next_position;
+  edit.last_sequence = target.log_start.sequence - 1;
+  edit.log_start = target.log_start;
+  edit.log_durable = facts.durable;
+  edit.log_segments = facts.segments;
+  edit.clean_log_end = clean_log_end;
+  return edit;
+}
+
+Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end,
+                     LogStart* released) {
+  base::Lock commit_lock(commit_mutex_);
+  Target target;
+  {
+    base::Lock lock(mutex_);
+    target = {version_, flushed_, next_position_};
+    has_uncommitted_ = false;
+    dead_bytes_.store(0, std::memory_order_relaxed);
+  }
+  const format::Edit edit = Describe(target, log_facts(target.log_start), clean_log_end);
+  Status status = SyncNewFiles(edit);
+  if (status.ok()) {
+    status = manifest_.Commit(edit);
+    if (!status.ok()) suspects_.push_back(target.version);
+  }
+  if (!status.ok()) {
+    base::Lock lock(mutex_);
+    has_uncommitted_ = true;
+    return status;
+  }
+  commits_.fetch_add(1, std::memory_order_relaxed);
+  committed_ = target.version;
+  suspects_.clear();
+  if (synced_.size() > 2 * committed_->files().size() + 1000) synced_ = committed_->files();
+  {
+    base::Lock lock(mutex_);
+    committed_position_ = target.log_start.position;
+    committed_epoch_ = target.log_start.epoch;
+  }
+  *released = target.log_start;
+  return {};
+}
+
+bool Shape::HasUncommitted() const {
+  base::Lock lock(mutex_);
+  return has_uncommitted_;
+}
+
+uint64_t Shape::UncommittedLogBytes() const {
+  base::Lock lock(mutex_);
+  const uint64_t since = flushed_.epoch == committed_epoch_ ? committed_position_ : 0;
+  return flushed_.position > since ? flushed_.position - since : 0;
+}
+
+std::optional<kv::FileNumber> Shape::manifest_number() const {
+  base::Lock lock(commit_mutex_);
+  return manifest_.number();
+}
+
+uint64_t Shape::manifest_bytes() const {
+  base::Lock lock(commit_mutex_);
+  return manifest_.bytes_on_disk();
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,124 @@
+// The shape of the database: as readers see it (the View) and as the MANIFEST says it is. The View runs ahead.
+//
+//   View       active | sealed sealed | runs            every seal, flush and release installs the next one at once
+//   MANIFEST                            runs, log start  Commit brings it up to date, many changes in one synced Edit
+//
+// WHY the MANIFEST lags: a flush of a small memtable would cost three device syncs, and most flushed tables are merged away
+// before anybody needs them to be durable. Until a commit the log keeps what the tables hold, so a crash in between replays
+// it; tables that no commit named are orphans, removed by the next open. How far it may lag is the log's quota.
+//
+// Commit order (rules W1, W2): sync new tables -> sync the directory -> MANIFEST -> only then let go of the log and of the files
+// that the Version before named.
+//
+// THREADS: Seal, BeginPieces, EndPieces, StartEpoch by the holder of the turn; InstallFlush by one flush at a time; the rest any.
+// Lock order: commit_mutex_, then mutex_, then the View holder's.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/sync.h"
+#include "format/version_edit.h"
+#include "manifest/manifest.h"
+#include "mergedb/env.h"
+#include "read/view.h"
+
+namespace mergedb::db {
+
+class Shape {
+ public:
+  using LogStart = format::Edit::LogStart;
+  struct Options {
+    FileSystem* file_system = nullptr;
+    std::string directory;
+    const kv::Order& order;
+    uint64_t database_id = 0;
+  };
+  // What a commit says of the log, asked just before it.
+  struct LogFacts {
+    uint64_t durable = 0;
+    std::vector<kv::FileNumber> segments;
+  };
+
+  // The first Commit writes a complete MANIFEST.
+  Shape(const Options& options, tree::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
+        const LogStart& log_start);
+
+  kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_.fetch_add(1, std::memory_order_relaxed)}; }
+  read::ViewPtr Current() const { return views_.Current(); }
+
+  // The active memtable, which holds what the log has up to `end`, takes no more; `next` does. `next` is the first one if
+  // there is none.
+  void Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end);
+  // Readers see nothing newer than `sequence_max` until EndPieces.
+  void BeginPieces(kv::Sequence sequence_max);
+  void EndPieces();
+
+  size_t sealed_count() const;
+  std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
+  // The oldest sealed memtable is in `table` now (null: it held nothing that anybody needs).
+  Status InstallFlush(const format::FileMetaPtr& table);
+  Status Install(const format::Edit& edit);
+
+  // The active memtable begins in a new epoch of the log, and everything older is flushed.
+  void StartEpoch(const LogStart& start);
+
+  // Make the MANIFEST say what the View's runs are. On success `released` is where the log is needed from.
+  Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end, LogStart* released);
+  bool HasUncommitted() const;
+  // Log kept only because the MANIFEST lags.
+  uint64_t UncommittedLogBytes() const;
+  // Bytes of tables that a commit would free.
+  uint64_t uncommitted_dead_bytes() const { return dead_bytes_.load(std::memory_order_relaxed); }
+
+  std::optional<kv::FileNumber> manifest_number() const;
+  uint64_t manifest_bytes() const;
+  uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
+
+ private:
+  struct Sealed {
+    std::shared_ptr<memtable::Memtable> memtable;
+    LogStart end;
+  };
+  struct Target {  // what a commit makes durable
+    tree::VersionPtr version;
+    LogStart log_start;
+    kv::Position next_position{};
+  };
+
+  void InstallViewLocked();
+  Status InstallVersionLocked(const format::Edit& edit);
+  Status SyncNewFiles(const format::Edit& edit);
+  format::Edit Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const;
+
+  const Options options_;
+  std::atomic<uint64_t> next_file_;
+  std::atomic<uint64_t> dead_bytes_{0};
+  std::atomic<uint64_t> commits_{0};
+  read::ViewHolder views_;
+
+  mutable base::Mutex commit_mutex_;
+  manifest::Manifest manifest_ GUARDED_BY(commit_mutex_);
+  tree::VersionPtr committed_ GUARDED_BY(commit_mutex_);               // what the MANIFEST says
+  std::vector<tree::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);   // what it may say: commits of unknown outcome
+  std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
+
+  mutable base::Mutex mutex_;
+  std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);
+  std::deque<Sealed> sealed_ GUARDED_BY(mutex_);  // oldest first
+  tree::VersionPtr version_ GUARDED_BY(mutex_);
+  kv::Sequence sequence_max_ GUARDED_BY(mutex_) = kv::kSequenceMax;
+  LogStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
+  kv::Position next_position_ GUARDED_BY(mutex_);
+  bool has_uncommitted_ GUARDED_BY(mutex_) = true;
+  uint64_t committed_position_ GUARDED_BY(mutex_) = 0;
+  uint64_t committed_epoch_ GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace mergedb::db

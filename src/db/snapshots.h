@@ -1,0 +1,88 @@
+// The sequences that someone still needs, and the newest one that readers can see.
+//
+// GetSnapshot reads the published sequence and registers it under one mutex; a job asks for the list under the same mutex
+// after its inputs are fixed. So a snapshot is either in the list, or newer than all that the job may drop.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "base/sync.h"
+#include "kv/key.h"
+#include "mergedb/snapshot.h"
+
+namespace mergedb::db {
+
+// THREADS: any. Shared, because snapshots may outlive the database.
+class Snapshots : public std::enable_shared_from_this<Snapshots> {
+ public:
+  kv::Sequence published() const { return published_.load(std::memory_order_acquire); }
+  // (turn) Makes everything up to `last` visible.
+  void Publish(kv::Sequence last) { published_.store(last, std::memory_order_release); }
+
+  std::shared_ptr<const Snapshot> Get(kv::Sequence sequence_max, uint64_t now_nanos) {
+    base::Lock lock(mutex_);
+    const kv::Sequence sequence = std::min(published(), sequence_max);
+    live_.insert({sequence, now_nanos});
+    return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);
+  }
+
+  // Ascending; the published sequence, which readers without a snapshot use, included.
+  std::vector<kv::Sequence> Live() const {
+    base::Lock lock(mutex_);
+    std::vector<kv::Sequence> sequences;
+    for (const auto& [sequence, since] : live_) {
+      if (sequences.empty() || sequences.back() != sequence) sequences.push_back(sequence);
+    }
+    const kv::Sequence newest = published();
+    if (sequences.empty() || sequences.back() < newest) sequences.push_back(newest);
+    return sequences;
+  }
+
+  struct Oldest {
+    size_t count = 0;
+    kv::Sequence sequence = 0;
+    uint64_t since_nanos = 0;
+  };
+  Oldest oldest() const {
+    base::Lock lock(mutex_);
+    if (live_.empty()) return {};
+    return {live_.size(), live_.begin()->first, live_.begin()->second};
+  }
+
+  // Is `snapshot` one of this database's?
+  bool Owns(const Snapshot* snapshot) const {
+    const auto* registered = dynamic_cast<const Registered*>(snapshot);
+    return registered != nullptr && registered->home().get() == this;
+  }
+
+ private:
+  class Registered final : public Snapshot {
+   public:
+    Registered(std::shared_ptr<Snapshots> home, kv::Sequence sequence, uint64_t since)
+        : home_(std::move(home)), sequence_(sequence), since_(since) {}
+    ~Registered() override { home_->Drop(sequence_, since_); }
+    uint64_t sequence() const override { return sequence_; }
+    const std::shared_ptr<Snapshots>& home() const { return home_; }
+
+   private:
+    const std::shared_ptr<Snapshots> home_;
+    const kv::Sequence sequence_;
+    const uint64_t since_;
+  };
+
+  void Drop(kv::Sequence sequence, uint64_t since) {
+    base::Lock lock(mutex_);
+    live_.erase(live_.find({sequence, since}));
+  }
+
+  std::atomic<kv::Sequence> published_{0};
+  mutable base::Mutex mutex_;
+  std::multiset<std::pair<kv::Sequence, uint64_t>> live_ GUARDED_BY(mutex_);  // (sequence, taken at)
+};
+
+}  // namespace mergedb::db

@@ -1,0 +1,45 @@
+// What outlives a closed database because cursors and snapshots may: everything that reading needs and nothing that writes.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include "base/block_cache.h"
+#include "db/obsolete_files.h"
+#include "db/options_check.h"
+#include "db/snapshots.h"
+#include "kv/order.h"
+#include "mergedb/options.h"
+#include "table/cache.h"
+#include "write/memory_pool.h"
+
+namespace mergedb::db {
+
+// THREADS: constant after construction; the members guard themselves.
+struct Store {
+  Store(const Options& checked, std::string path)
+      : options(checked),
+        directory(std::move(path)),
+        memory(PlanMemory(checked)),
+        order(checked.comparator),
+        blocks(memory.block_cache_bytes),
+        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max)),
+        obsolete(std::make_shared<ObsoleteFiles>()),
+        snapshots(std::make_shared<Snapshots>()),
+        memtables(std::make_shared<write::MemoryPool>(memory.memtable_bytes, memory.memtables_max)),
+        is_closed(std::make_shared<std::atomic<bool>>(false)) {}
+
+  const Options options;
+  const std::string directory;
+  const MemoryPlan memory;
+  const kv::Order order;
+  base::BlockCache blocks;
+  const std::unique_ptr<table::Cache> tables;
+  const std::shared_ptr<ObsoleteFiles> obsolete;
+  const std::shared_ptr<Snapshots> snapshots;
+  const std::shared_ptr<write::MemoryPool> memtables;
+  const std::shared_ptr<std::atomic<bool>> is_closed;
+};
+
+}  // namespace mergedb::db

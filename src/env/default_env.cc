@@ -1,0 +1,62 @@
+// The world as it is, and the out-of-line destructors of the interfaces to it (one home for each vtable).
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <thread>
+
+#include "base/assert.h"
+#include "env/clock.h"
+#include "env/executor.h"
+#include "env/posix_file_system.h"
+#include "env/posix_status.h"
+#include "mergedb/env.h"
+
+namespace mergedb {
+
+Mapping::~Mapping() = default;
+File::~File() = default;
+FileLock::~FileLock() = default;
+FileSystem::~FileSystem() = default;
+Clock::~Clock() = default;
+Executor::~Executor() = default;
+Logger::~Logger() = default;
+
+namespace {
+
+bool ReadUrandom(void* out, size_t bytes) {
+  const int fd = env::RetryOnSignal([] { return open("/dev/urandom", O_RDONLY | O_CLOEXEC); });
+  if (fd < 0) return false;
+  const ssize_t count = env::RetryOnSignal([&] { return read(fd, out, bytes); });
+  close(fd);
+  return count == static_cast<ssize_t>(bytes);
+}
+
+// Both sources fail only in a broken sandbox; a guessable salt would break the promise about stale bytes silently.
+uint64_t KernelEntropy() {
+  uint64_t value = 0;
+  const ssize_t count = env::RetryOnSignal([&] { return getrandom(&value, sizeof value, 0); });
+  const bool is_filled = count == sizeof value || ReadUrandom(&value, sizeof value);
+  ASSERT(is_filled, "the kernel gives no random bytes");
+  return value;
+}
+
+// Never destroyed: at exit another static's destructor may still use a database.
+Executor* SharedPool() {
+  static auto* const pool =
+      new env::ThreadPool(std::max(2, static_cast<int>(std::thread::hardware_concurrency()) - 1));
+  return pool;
+}
+
+}  // namespace
+
+Env DefaultEnv() {
+  return {.file_system = env::PosixFileSystem(),
+          .clock = env::SteadyClock(),
+          .executor = SharedPool(),
+          .logger = nullptr,
+          .entropy = KernelEntropy};
+}
+
+}  // namespace mergedb

@@ -1,0 +1,99 @@
+#include "env/posix_mapping.h"
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include <limits>
+
+#include "env/posix_status.h"
+
+namespace mergedb::env {
+namespace {
+
+// From linux/magic.h, which not every libc installs.
+constexpr uint32_t kMagicExt = 0xEF53;
+constexpr uint32_t kMagicXfs = 0x58465342;
+constexpr uint32_t kMagicTmpfs = 0x01021994;
+
+class PosixMapping final : public Mapping {
+ public:
+  PosixMapping(char* base, size_t bytes) : base_(base), bytes_(bytes) {}
+  ~PosixMapping() override { munmap(base_, 2 * bytes_); }
+  char* data() override { return base_; }
+  size_t size() const override { return bytes_; }
+
+ private:
+  char* const base_;
+  const size_t bytes_;
+};
+
+Status CheckFileSystem(const MappingRequest& request) {
+  struct statfs mount {};
+  if (RetryOnSignal([&] { return fstatfs(request.fd, &mount); }) != 0) return PosixStatus(errno, request.path, "fstatfs");
+  const auto magic = static_cast<uint32_t>(mount.f_type);
+  if (magic == kMagicExt || magic == kMagicTmpfs) return {};
+  // A file found on XFS may share extents with a copy: the first store to each would then need new space.
+  if (magic == kMagicXfs && request.created_by_us) return {};
+  return Status::NotSupported(request.path + ": map: not on this file system");
+}
+
+Status CheckWritten(const MappingRequest& request) {
+  struct stat file {};
+  if (fstat(request.fd, &file) != 0) return PosixStatus(errno, request.path, "fstat");
+  const uint64_t written = static_cast<uint64_t>(file.st_blocks) * 512;
+  if (static_cast<uint64_t>(file.st_size) == request.bytes && written >= request.bytes) return {};
+  return Status::InvalidArgument(request.path + ": map: expected " + std::to_string(request.bytes) +
+                                 " bytes, all written; found " + std::to_string(file.st_size) + " bytes, " +
+                                 std::to_string(written) + " written");
+}
+
+// Before anybody else sees the pages: writing back what was read changes nothing.
+void Touch(char* base, size_t bytes, size_t page_bytes) {
+  for (size_t offset = 0; offset < bytes; offset += page_bytes) {
+    volatile char* byte = base + offset;
+    *byte = *byte;
+  }
+}
+
+void MakeWritable(char* base, size_t bytes, size_t page_bytes) {
+#ifdef MADV_POPULATE_WRITE
+  if (RetryOnSignal([&] { return madvise(base, bytes, MADV_POPULATE_WRITE); }) == 0) return;
+#endif
+  Touch(base, bytes, page_bytes);  // Linux before 5.14
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
+  const auto page_bytes = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  const size_t bytes = request.bytes;
+  if (bytes == 0 || bytes > std::numeric_limits<size_t>::max() / 4) {
+    return Status::InvalidArgument(request.path + ": map: " + std::to_string(bytes) + " bytes");
+  }
+  if (bytes % page_bytes != 0) {
+    return Status::NotSupported(request.path + ": map: pages have " + std::to_string(page_bytes) + " bytes here");
+  }
+  RETURN_IF_ERROR(CheckFileSystem(request));
+  RETURN_IF_ERROR(CheckWritten(request));
+
+  void* reserved = mmap(nullptr, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (reserved == MAP_FAILED) return PosixStatus(errno, request.path, "reserve memory to map");
+  auto* base = static_cast<char*>(reserved);
+  for (char* half : {base, base + bytes}) {
+    if (mmap(half, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, request.fd, 0) == MAP_FAILED) {
+      const int error = errno;
+      munmap(base, 2 * bytes);
+      return PosixStatus(error, request.path, "map");
+    }
+  }
+  auto mapping = std::make_unique<PosixMapping>(base, bytes);
+  if (madvise(base, 2 * bytes, MADV_DONTFORK) != 0) return PosixStatus(errno, request.path, "madvise dontfork");
+  // Only the first half: a record that wraps touches the second a few pages deep, once a lap, and write-back visits every
+  // place where a page is mapped.
+  MakeWritable(base, bytes, page_bytes);
+  return std::unique_ptr<Mapping>(std::move(mapping));
+}
+
+}  // namespace mergedb::env

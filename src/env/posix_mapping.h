@@ -1,0 +1,31 @@
+// A file mapped shared, twice in a row, for the log's staging ring.
+//
+//     address   base               base + bytes       base + 2 bytes
+//               | file [0, bytes)  | file [0, bytes)  |
+//
+// A store survives kill -9 at once because the pages belong to the kernel, not to the process. Three things may not
+// happen to such a store, and each has its guard here:
+//   - a fault that fails for want of space (SIGBUS): every block of the file was written before, and only file systems
+//     that overwrite in place are accepted: ext4, tmpfs, and XFS where nobody can share our extents;
+//   - a fault at all, on the write path: the pages are made writable up front. MADV_POPULATE_WRITE does that; MAP_POPULATE
+//     does not, it only reads them in;
+//   - two processes that share it: the mapping is not inherited by fork.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "mergedb/env.h"
+
+namespace mergedb::env {
+
+struct MappingRequest {
+  int fd = -1;
+  std::string path = {};  // for messages
+  size_t bytes = 0;
+  bool created_by_us = false;
+};
+Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request);
+
+}  // namespace mergedb::env

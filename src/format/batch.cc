@@ -1,0 +1,92 @@
+#include "format/batch.h"
+
+#include <cstring>
+
+#include "base/bytes.h"
+#include "base/coding.h"
+
+namespace mergedb::format {
+namespace {
+
+// Lengths beyond varint32 are written as they are: the caller's limits refuse such a batch by its size, and a reader
+// takes it for damage; a length cut to 32 bits would be neither.
+char* StoreHeader(char* out, kv::Kind kind, size_t key_bytes, size_t value_bytes) {
+  *out++ = static_cast<char>(kind);
+  out = base::StoreVarint64(out, key_bytes);
+  return kind == kv::Kind::kDelete ? out : base::StoreVarint64(out, value_bytes);
+}
+
+char* StoreBytes(char* out, std::string_view bytes) {
+  if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
+  return out + bytes.size();
+}
+
+Status BadRecord(size_t offset, std::string_view expected, std::string_view found) {
+  return Status::Corruption("batch record at offset " + std::to_string(offset) + ": expected " +
+                            std::string(expected) + ", found " + base::ToHex(found.substr(0, kRecordHeaderBytesMax)) +
+                            " and " + std::to_string(found.size()) + " bytes in all");
+}
+
+// OK for the kinds that this version reads.
+Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
+  const auto kind = static_cast<kv::Kind>(byte & ~kKeyspaceFlag);
+  if (kind > kv::kKindMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kv::kKindMax)), record);
+  if (byte & kKeyspaceFlag) {
+    return Status::NotSupported("batch record at offset " + std::to_string(offset) +
+                                ": keyspaces need a newer version of mergedb");
+  }
+  if (kind == kv::Kind::kPut || kind == kv::Kind::kDelete) return {};
+  return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": kind " +
+                              std::string(kv::KindName(kind)) + " needs a newer version of mergedb");
+}
+
+}  // namespace
+
+size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes) {
+  const size_t bytes = 1 + base::VarintBytes(key_bytes) + key_bytes;
+  return kind == kv::Kind::kDelete ? bytes : bytes + base::VarintBytes(value_bytes) + value_bytes;
+}
+
+char* StoreRecord(char* out, kv::Kind kind, std::string_view key, std::string_view value) {
+  out = StoreHeader(out, kind, key.size(), value.size());
+  out = StoreBytes(out, key);
+  return kind == kv::Kind::kDelete ? out : StoreBytes(out, value);
+}
+
+void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value) {
+  char header[1 + 2 * base::kVarint64BytesMax];
+  const char* end = StoreHeader(header, kind, key.size(), value.size());
+  out->append(header, static_cast<size_t>(end - header)).append(key);
+  if (kind != kv::Kind::kDelete) out->append(value);
+}
+
+bool BatchReader::Next() {
+  if (!status_.ok() || rest_.empty()) return false;
+  const auto byte = static_cast<uint8_t>(rest_[0]);
+  const auto offset = [this] { return static_cast<size_t>(rest_.data() - begin_); };
+  if (byte != static_cast<uint8_t>(kv::Kind::kPut) && byte != static_cast<uint8_t>(kv::Kind::kDelete)) [[unlikely]] {
+    status_ = CheckKind(byte, offset(), rest_);
+    return false;
+  }
+  kind_ = static_cast<kv::Kind>(byte);
+
+  const char* const limit = rest_.data() + rest_.size();
+  uint32_t key_bytes = 0, value_bytes = 0;
+  const char* in = base::LoadVarint32(rest_.data() + 1, limit, &key_bytes);
+  if (in != nullptr && kind_ == kv::Kind::kPut) in = base::LoadVarint32(in, limit, &value_bytes);
+  if (in == nullptr) [[unlikely]] {
+    status_ = BadRecord(offset(), "lengths as varint32", rest_);
+    return false;
+  }
+  // The sum of two 32-bit numbers does not overflow 64 bits.
+  if (uint64_t{key_bytes} + value_bytes > static_cast<uint64_t>(limit - in)) [[unlikely]] {
+    status_ = BadRecord(offset(), std::to_string(key_bytes) + " + " + std::to_string(value_bytes) + " bytes", rest_);
+    return false;
+  }
+  key_ = {in, key_bytes};
+  value_ = {in + key_bytes, value_bytes};
+  rest_ = {value_.data() + value_bytes, static_cast<size_t>(limit - value_.data()) - value_bytes};
+  return true;
+}
+
+}  // namespace mergedb::format

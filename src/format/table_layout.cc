@@ -1,0 +1,210 @@
+#include "format/table_layout.h"
+
+#include "base/bytes.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "format/compression.h"
+
+namespace mergedb::format {
+namespace {
+
+static_assert(kTableMagic.size() == 16);
+
+// Offsets within the footer. What a later version may move stands first; magic, version and checksum stay at the end.
+constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kDataBytesAt = 16, kFilterBytesAt = 24, kIndexBytesAt = 32,
+                 kPropertiesBytesAt = 40, kReservedAt = 48, kChecksumAt = 72, kVersionAt = 76, kMagicAt = 80;
+static_assert(kMagicAt + kTableMagic.size() == kFooterBytes);
+
+Status Damaged(const char* what, uint64_t expected, uint64_t found) {
+  return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
+                            std::to_string(found));
+}
+
+uint32_t Checksum(std::string_view payload_and_codec, const Place& place) {
+  char salt[16];
+  base::StoreFixed64(salt, place.unique_id);
+  base::StoreFixed64(salt + 8, place.offset);
+  return base::Crc32cExtend(base::Crc32c(payload_and_codec), salt, sizeof salt);
+}
+
+uint32_t FooterChecksum(std::string_view footer) {
+  const uint32_t fields = base::Crc32c(footer.substr(0, kChecksumAt));
+  return base::Crc32cExtend(fields, footer.data() + kVersionAt, kFooterBytes - kVersionAt);
+}
+
+}  // namespace
+
+void StoreTrailer(char* out, std::string_view payload, Compression codec, const Place& place) {
+  *out = static_cast<char>(codec);
+  char salt[16];
+  base::StoreFixed64(salt, place.unique_id);
+  base::StoreFixed64(salt + 8, place.offset);
+  uint32_t crc = base::Crc32c(payload);
+  crc = base::Crc32cExtend(crc, out, 1);
+  base::StoreFixed32(out + 1, base::Crc32cExtend(crc, salt, sizeof salt));
+}
+
+Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* part) {
+  if (stored.size() < kTrailerBytes) return Damaged("least size", kTrailerBytes, stored.size());
+  const std::string_view covered = stored.substr(0, stored.size() - kTrailerBytes + 1);
+  if (verify) {
+    const uint32_t expected = base::LoadFixed32(stored.data() + covered.size());
+    const uint32_t found = Checksum(covered, place);
+    if (expected != found) [[unlikely]] return Damaged("checksum", expected, found);
+  }
+  const uint8_t codec = static_cast<uint8_t>(covered.back());
+  if (!IsKnownCompression(codec)) {
+    return Status::NotSupported("codec " + std::to_string(codec) + ": a newer version wrote it");
+  }
+  *part = {.codec = static_cast<Compression>(codec), .payload = covered.substr(0, covered.size() - 1)};
+  return {};
+}
+
+std::string EncodeFooter(const Footer& footer) {
+  std::string out(kFooterBytes, '\0');
+  base::StoreFixed64(out.data() + kUniqueIdAt, footer.unique_id);
+  base::StoreFixed64(out.data() + kFileBytesAt, footer.file_bytes);
+  base::StoreFixed64(out.data() + kDataBytesAt, footer.data_bytes);
+  base::StoreFixed64(out.data() + kFilterBytesAt, footer.filter_bytes);
+  base::StoreFixed64(out.data() + kIndexBytesAt, footer.index_bytes);
+  base::StoreFixed64(out.data() + kPropertiesBytesAt, footer.properties_bytes);
+  static_assert(kReservedAt + 24 == kChecksumAt);
+  base::StoreFixed32(out.data() + kVersionAt, kTableVersion);
+  kTableMagic.copy(out.data() + kMagicAt, kTableMagic.size());
+  base::StoreFixed32(out.data() + kChecksumAt, FooterChecksum(out));
+  return out;
+}
+
+Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer) {
+  if (bytes.size() != kFooterBytes) return Damaged("footer's size", kFooterBytes, bytes.size());
+  const char* in = bytes.data();
+  const std::string_view magic = bytes.substr(kMagicAt);
+  if (magic != kTableMagic) {
+    return Status::Corruption("footer's magic: expected \"" + base::Escape(kTableMagic) + "\", found \"" +
+                              base::Escape(magic) + "\"");
+  }
+  const uint32_t version = base::LoadFixed32(in + kVersionAt);
+  const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
+  const uint32_t found = FooterChecksum(bytes);
+  if (version > kTableVersion) {
+    return Status::NotSupported("table format " + std::to_string(version) + " is newer than this program's " +
+                                std::to_string(kTableVersion));
+  }
+  if (version != kTableVersion) return Damaged("table format", kTableVersion, version);
+  if (expected != found) return Damaged("footer's checksum", expected, found);
+  *footer = {.unique_id = base::LoadFixed64(in + kUniqueIdAt),
+             .file_bytes = base::LoadFixed64(in + kFileBytesAt),
+             .data_bytes = base::LoadFixed64(in + kDataBytesAt),
+             .filter_bytes = base::LoadFixed64(in + kFilterBytesAt),
+             .index_bytes = base::LoadFixed64(in + kIndexBytesAt),
+             .properties_bytes = base::LoadFixed64(in + kPropertiesBytesAt)};
+  if (footer->file_bytes != file_bytes) return Damaged("file's size", footer->file_bytes, file_bytes);
+  uint64_t left = file_bytes - kFooterBytes;
+  for (const uint64_t section :
+       {footer->data_bytes, footer->filter_bytes, footer->index_bytes, footer->properties_bytes}) {
+    if (section > left) return Damaged("section's most bytes", left, section);
+    left -= section;
+  }
+  if (TableBytes(footer->sections_end()) != file_bytes) {
+    return Damaged("file's size by its sections", TableBytes(footer->sections_end()), file_bytes);
+  }
+  return {};
+}
+
+uint64_t TableBytes(uint64_t sections_end) {
+  return (sections_end + kFooterBytes + kTableAlign - 1) / kTableAlign * kTableAlign;
+}
+
+// -- properties
+
+namespace {
+
+enum class Tag : uint32_t {
+  kNumber = 1,
+  kUniqueId = 2,
+  kEntries = 3,
+  kTombstones = 4,
+  kRawBytes = 5,
+  kSmallestSequence = 6,
+  kLargestSequence = 7,
+  kSmallest = 8,
+  kLargest = 9,
+  kKeyspace = 10,
+  kComparator = 11,
+  kWriter = 64,
+};
+constexpr uint32_t kFirstIgnorable = 64;
+
+void AppendField(std::string* out, Tag tag, std::string_view payload) {
+  base::AppendVarint32(out, static_cast<uint32_t>(tag));
+  base::AppendLengthPrefixed(out, payload);
+}
+
+void AppendField(std::string* out, Tag tag, uint64_t value) {
+  char bytes[8];
+  base::StoreFixed64(bytes, value);
+  AppendField(out, tag, std::string_view(bytes, sizeof bytes));
+}
+
+Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
+  FileMeta& meta = properties->meta;
+  uint64_t number = 0;
+  const auto take = [&] { return base::TakeFixed64(&payload, &number) && payload.empty(); };
+  bool is_whole = true;
+  switch (tag) {
+    case Tag::kNumber: is_whole = take(); meta.number = kv::FileNumber{number}; break;
+    case Tag::kUniqueId: is_whole = take(); meta.unique_id = number; break;
+    case Tag::kEntries: is_whole = take(); meta.entries = number; break;
+    case Tag::kTombstones: is_whole = take(); meta.tombstones = number; break;
+    case Tag::kRawBytes: is_whole = take(); meta.raw_bytes = number; break;
+    case Tag::kSmallestSequence: is_whole = take(); meta.smallest_sequence = number; break;
+    case Tag::kLargestSequence: is_whole = take(); meta.largest_sequence = number; break;
+    case Tag::kSmallest: meta.smallest = payload; break;
+    case Tag::kLargest: meta.largest = payload; break;
+    case Tag::kKeyspace: is_whole = take() && number <= UINT32_MAX; meta.keyspace = static_cast<uint32_t>(number); break;
+    case Tag::kComparator: properties->comparator = payload; break;
+    case Tag::kWriter: properties->writer = payload; break;
+    default:
+      if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
+        return Status::NotSupported("property " + std::to_string(static_cast<uint32_t>(tag)) +
+                                    ": a newer version wrote it");
+      }
+  }
+  if (!is_whole) return Damaged("property's size of", 8, static_cast<uint32_t>(tag));
+  return {};
+}
+
+}  // namespace
+
+std::string EncodeProperties(const Properties& properties) {
+  const FileMeta& meta = properties.meta;
+  std::string out;
+  AppendField(&out, Tag::kNumber, kv::ToInt(meta.number));
+  AppendField(&out, Tag::kUniqueId, meta.unique_id);
+  AppendField(&out, Tag::kEntries, meta.entries);
+  AppendField(&out, Tag::kTombstones, meta.tombstones);
+  AppendField(&out, Tag::kRawBytes, meta.raw_bytes);
+  AppendField(&out, Tag::kSmallestSequence, meta.smallest_sequence);
+  AppendField(&out, Tag::kLargestSequence, meta.largest_sequence);
+  AppendField(&out, Tag::kSmallest, meta.smallest);
+  AppendField(&out, Tag::kLargest, meta.largest);
+  if (meta.keyspace != 0) AppendField(&out, Tag::kKeyspace, meta.keyspace);
+  AppendField(&out, Tag::kComparator, properties.comparator);
+  AppendField(&out, Tag::kWriter, properties.writer);
+  return out;
+}
+
+Status DecodeProperties(std::string_view bytes, Properties* properties) {
+  *properties = {};
+  while (!bytes.empty()) {
+    uint32_t tag = 0;
+    std::string_view payload;
+    if (!base::TakeVarint32(&bytes, &tag) || !base::TakeLengthPrefixed(&bytes, &payload)) {
+      return Status::Corruption("properties are cut short");
+    }
+    RETURN_IF_ERROR(DecodeField(static_cast<Tag>(tag), payload, properties));
+  }
+  return {};
+}
+
+}  // namespace mergedb::format

@@ -1,0 +1,366 @@
+#include "format/version_edit.h"
+
+#include <utility>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/coding.h"
+
+namespace mergedb::format {
+namespace {
+
+// FORMAT: stored; they never change, and none is used again.
+enum class Field : uint32_t {
+  kCut = 1,
+  kAdd = 2,
+  kSetLevel = 3,
+  kDatabaseId = 4,
+  kComparator = 5,
+  kNextFile = 6,
+  kNextPosition = 7,
+  kLastSequence = 8,
+  kLogStart = 9,
+  kLogDurable = 10,
+  kLogSegments = 11,
+  kCleanLogEnd = 12,
+};
+constexpr uint32_t kOptionalFieldMin = 64;  // from here on an unknown field may be skipped
+
+constexpr uint8_t kHasLower = 1;
+constexpr uint8_t kHasUpper = 2;
+
+// ---- encoding: struct -> payload ---------------------------------------------------------------------------
+
+void AppendBounds(std::string* out, const Bounds& bounds) {
+  *out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0));
+  if (bounds.lower) base::AppendLengthPrefixed(out, *bounds.lower);
+  if (bounds.upper) base::AppendLengthPrefixed(out, *bounds.upper);
+}
+
+void AppendFileMeta(std::string* out, const FileMeta& file) {
+  base::AppendVarint64(out, ToInt(file.number));
+  base::AppendVarint64(out, file.bytes);
+  base::AppendFixed64(out, file.unique_id);
+  base::AppendVarint64(out, file.entries);
+  base::AppendVarint64(out, file.tombstones);
+  base::AppendVarint64(out, file.raw_bytes);
+  base::AppendVarint64(out, file.smallest_sequence);
+  base::AppendVarint64(out, file.largest_sequence);
+  base::AppendLengthPrefixed(out, file.smallest);
+  base::AppendLengthPrefixed(out, file.largest);
+  base::AppendVarint32(out, file.keyspace);
+}
+
+std::string CutPayload(const Edit::Cut& cut) {
+  std::string payload;
+  base::AppendVarint64(&payload, ToInt(cut.position));
+  AppendBounds(&payload, cut.bounds);
+  return payload;
+}
+
+std::string AddPayload(const Edit::Add& add) {
+  ASSERT(add.file != nullptr, "an added slice shows a file");
+  std::string payload;
+  base::AppendVarint64(&payload, ToInt(add.position));
+  base::AppendVarint32(&payload, add.level);
+  AppendBounds(&payload, add.bounds);
+  AppendFileMeta(&payload, *add.file);
+  return payload;
+}
+
+std::string SetLevelPayload(const Edit::SetLevel& set) {
+  std::string payload;
+  base::AppendVarint64(&payload, ToInt(set.position));
+  base::AppendVarint32(&payload, set.level);
+  return payload;
+}
+
+std::string LogStartPayload(const Edit::LogStart& start) {
+  std::string payload;
+  base::AppendVarint64(&payload, start.epoch);
+  base::AppendFixed64(&payload, start.salt);
+  base::AppendVarint64(&payload, start.position);
+  base::AppendFixed32(&payload, start.chain);
+  base::AppendVarint64(&payload, start.sequence);
+  return payload;
+}
+
+std::string Fixed64Payload(uint64_t value) {
+  std::string payload;
+  base::AppendFixed64(&payload, value);
+  return payload;
+}
+
+std::string VarintPayload(uint64_t value) {
+  std::string payload;
+  base::AppendVarint64(&payload, value);
+  return payload;
+}
+
+std::string FileNumbersPayload(const std::vector<kv::FileNumber>& numbers) {
+  std::string payload;
+  for (const kv::FileNumber number : numbers) base::AppendVarint64(&payload, ToInt(number));
+  return payload;
+}
+
+void AppendField(std::string* out, Field field, std::string_view payload) {
+  base::AppendVarint32(out, static_cast<uint32_t>(field));
+  base::AppendLengthPrefixed(out, payload);
+}
+
+// ---- decoding: payload -> struct ---------------------------------------------------------------------------
+
+// Takes values off a payload. The first that is not as expected is remembered; what follows it is zero or empty, so
+// that a field reads as one expression and is checked once, by Finish.
+class PayloadReader {
+ public:
+  explicit PayloadReader(std::string_view payload) : rest_(payload), bytes_(payload.size()) {}
+
+  uint64_t Varint64() { return Take<uint64_t>("a varint64", base::TakeVarint64); }
+  uint32_t Varint32() { return Take<uint32_t>("a varint32", base::TakeVarint32); }
+  uint64_t Fixed64() { return Take<uint64_t>("8 bytes", base::TakeFixed64); }
+  uint32_t Fixed32() { return Take<uint32_t>("4 bytes", base::TakeFixed32); }
+  std::string String() {
+    return std::string(Take<std::string_view>("a length and as many bytes", base::TakeLengthPrefixed));
+  }
+  std::string Rest() { return std::string(std::exchange(rest_, {})); }
+  bool AtEnd() const { return expected_ != nullptr || rest_.empty(); }
+
+  uint64_t UpTo(uint64_t limit, const char* expected) {
+    const std::string_view before = rest_;
+    const uint64_t value = Varint64();
+    if (value <= limit) return value;
+    rest_ = before;
+    Expect(expected);
+    return 0;
+  }
+  kv::Sequence Sequence() { return UpTo(kv::kSequenceMax, "a sequence of at most 56 bits"); }
+  kv::FileNumber FileNumber() { return kv::FileNumber{Varint64()}; }
+  kv::Position Position() { return kv::Position{Varint64()}; }
+
+  uint8_t Byte(uint8_t limit, const char* expected) {
+    if (expected_ == nullptr && !rest_.empty() && static_cast<uint8_t>(rest_[0]) <= limit) {
+      const auto byte = static_cast<uint8_t>(rest_[0]);
+      rest_.remove_prefix(1);
+      return byte;
+    }
+    Expect(expected);
+    return 0;
+  }
+
+  // Say that something else was expected here.
+  void Expect(const char* expected) {
+    if (expected_ == nullptr) {
+      expected_ = expected;
+      expected_offset_ = bytes_ - rest_.size();
+    }
+  }
+
+  Status Finish() {
+    if (!rest_.empty()) Expect("the end of the field");
+    if (expected_ == nullptr) return {};
+    return Status::Corruption("payload offset " + std::to_string(expected_offset_) + " of " + std::to_string(bytes_) +
+                              ": expected " + expected_ + ", found " +
+                              (rest_.empty() ? "the end" : base::ToHex(rest_.substr(0, 16))));
+  }
+
+ private:
+  template <typename Value>
+  Value Take(const char* expected, bool (*take)(std::string_view*, Value*)) {
+    Value value{};
+    if (expected_ != nullptr || take(&rest_, &value)) return value;
+    Expect(expected);
+    return Value{};
+  }
+
+  std::string_view rest_;
+  size_t bytes_;
+  const char* expected_ = nullptr;
+  size_t expected_offset_ = 0;
+};
+
+Bounds TakeBounds(PayloadReader& in) {
+  Bounds bounds;
+  const uint8_t flags = in.Byte(kHasLower | kHasUpper, "bounds flags from 0 to 3");
+  if (flags & kHasLower) bounds.lower = in.String();
+  if (flags & kHasUpper) bounds.upper = in.String();
+  return bounds;
+}
+
+FileMetaPtr TakeFileMeta(PayloadReader& in) {
+  FileMeta file{
+      .number = in.FileNumber(),
+      .bytes = in.Varint64(),
+      .unique_id = in.Fixed64(),
+      .entries = in.Varint64(),
+      .tombstones = in.Varint64(),
+      .raw_bytes = in.Varint64(),
+      .smallest_sequence = in.Sequence(),
+      .largest_sequence = in.Sequence(),
+      .smallest = in.String(),
+      .largest = in.String(),
+      .keyspace = in.Varint32(),
+  };
+  if (file.tombstones > file.entries) in.Expect("at most as many tombstones as entries");
+  if (file.smallest_sequence > file.largest_sequence) in.Expect("sequences in order");
+  return std::make_shared<const FileMeta>(std::move(file));
+}
+
+Edit::Cut TakeCut(PayloadReader& in) { return {.position = in.Position(), .bounds = TakeBounds(in)}; }
+
+Edit::Add TakeAdd(PayloadReader& in) {
+  Edit::Add add;
+  add.position = in.Position();
+  add.level = in.Varint32();
+  add.bounds = TakeBounds(in);
+  add.file = TakeFileMeta(in);
+  return add;
+}
+
+Edit::SetLevel TakeSetLevel(PayloadReader& in) { return {.position = in.Position(), .level = in.Varint32()}; }
+
+Edit::LogStart TakeLogStart(PayloadReader& in) {
+  return {.epoch = in.Varint64(),
+          .salt = in.Fixed64(),
+          .position = in.Varint64(),
+          .chain = in.Fixed32(),
+          .sequence = in.Sequence()};
+}
+
+std::vector<kv::FileNumber> TakeFileNumbers(PayloadReader& in) {
+  std::vector<kv::FileNumber> numbers;
+  while (!in.AtEnd()) numbers.push_back(in.FileNumber());
+  return numbers;
+}
+
+// A fact is stated once in an edit.
+template <typename Value>
+void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
+  if (fact->has_value()) in.Expect("no second value of this fact");
+  *fact = std::move(value);
+}
+
+// False for a field that this version does not know.
+bool TakeField(Field field, PayloadReader& in, Edit* edit) {
+  switch (field) {
+    case Field::kCut: edit->cuts.push_back(TakeCut(in)); return true;
+    case Field::kAdd: edit->adds.push_back(TakeAdd(in)); return true;
+    case Field::kSetLevel: edit->levels.push_back(TakeSetLevel(in)); return true;
+    case Field::kDatabaseId: SetOnce(in, &edit->database_id, in.Fixed64()); return true;
+    case Field::kComparator: SetOnce(in, &edit->comparator, in.Rest()); return true;
+    case Field::kNextFile: SetOnce(in, &edit->next_file, in.FileNumber()); return true;
+    case Field::kNextPosition: SetOnce(in, &edit->next_position, in.Position()); return true;
+    case Field::kLastSequence: SetOnce(in, &edit->last_sequence, in.Sequence()); return true;
+    case Field::kLogStart: SetOnce(in, &edit->log_start, TakeLogStart(in)); return true;
+    case Field::kLogDurable: SetOnce(in, &edit->log_durable, in.Varint64()); return true;
+    case Field::kLogSegments: SetOnce(in, &edit->log_segments, TakeFileNumbers(in)); return true;
+    case Field::kCleanLogEnd: SetOnce(in, &edit->clean_log_end, in.Varint64()); return true;
+  }
+  return false;
+}
+
+std::string Where(uint32_t tag, size_t offset) {
+  return "edit field " + std::to_string(tag) + " at offset " + std::to_string(offset);
+}
+
+// ---- printing ----------------------------------------------------------------------------------------------
+
+std::string Number(uint64_t value) { return std::to_string(value); }
+
+// "[a .. f)"; an open end shows nothing.
+std::string PrintBounds(const Bounds& bounds) {
+  std::string text = "[";
+  if (bounds.lower) text += base::Escape(*bounds.lower) + " ";
+  text += "..";
+  if (bounds.upper) text += " " + base::Escape(*bounds.upper);
+  return text + ")";
+}
+
+std::string PrintFileMeta(const FileMeta& file) {
+  return "file " + Number(ToInt(file.number)) + " [" + base::Escape(file.smallest) + " .. " +
+         base::Escape(file.largest) + "] bytes " + Number(file.bytes) + " raw " + Number(file.raw_bytes) +
+         " entries " + Number(file.entries) + " tombstones " + Number(file.tombstones) + " sequences " +
+         Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " + Number(file.unique_id) +
+         (file.keyspace == 0 ? "" : " keyspace " + Number(file.keyspace));
+}
+
+void PrintLogFacts(const Edit& edit, std::string* text) {
+  if (const auto& start = edit.log_start) {
+    *text += "log_start epoch " + Number(start->epoch) + " salt " + Number(start->salt) + " position " +
+             Number(start->position) + " chain " + Number(start->chain) + " sequence " + Number(start->sequence) + "\n";
+  }
+  if (edit.log_durable) *text += "log_durable " + Number(*edit.log_durable) + "\n";
+  if (edit.log_segments) {
+    *text += "log_segments";
+    for (const kv::FileNumber number : *edit.log_segments) *text += " " + Number(ToInt(number));
+    *text += "\n";
+  }
+  if (edit.clean_log_end) *text += "clean_log_end " + Number(*edit.clean_log_end) + "\n";
+}
+
+}  // namespace
+
+std::string EncodeEdit(const Edit& edit) {
+  std::string out;
+  for (const auto& cut : edit.cuts) AppendField(&out, Field::kCut, CutPayload(cut));
+  for (const auto& add : edit.adds) AppendField(&out, Field::kAdd, AddPayload(add));
+  for (const auto& set : edit.levels) AppendField(&out, Field::kSetLevel, SetLevelPayload(set));
+  if (edit.database_id) AppendField(&out, Field::kDatabaseId, Fixed64Payload(*edit.database_id));
+  if (edit.comparator) AppendField(&out, Field::kComparator, *edit.comparator);
+  if (edit.next_file) AppendField(&out, Field::kNextFile, VarintPayload(ToInt(*edit.next_file)));
+  if (edit.next_position) AppendField(&out, Field::kNextPosition, VarintPayload(ToInt(*edit.next_position)));
+  if (edit.last_sequence) AppendField(&out, Field::kLastSequence, VarintPayload(*edit.last_sequence));
+  if (edit.log_start) AppendField(&out, Field::kLogStart, LogStartPayload(*edit.log_start));
+  if (edit.log_durable) AppendField(&out, Field::kLogDurable, VarintPayload(*edit.log_durable));
+  if (edit.log_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.log_segments));
+  if (edit.clean_log_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_log_end));
+  return out;
+}
+
+Result<Edit> DecodeEdit(std::string_view bytes) {
+  Edit edit;
+  std::string_view rest = bytes;
+  while (!rest.empty()) {
+    const size_t offset = bytes.size() - rest.size();
+    uint32_t tag = 0;
+    std::string_view payload;
+    if (!base::TakeVarint32(&rest, &tag) || !base::TakeLengthPrefixed(&rest, &payload)) {
+      return Status::Corruption("edit offset " + Number(offset) + " of " + Number(bytes.size()) +
+                                ": expected a tag, a length and as many bytes, found " +
+                                base::ToHex(bytes.substr(offset, 16)));
+    }
+    PayloadReader in(payload);
+    if (TakeField(static_cast<Field>(tag), in, &edit)) {
+      if (Status status = in.Finish(); !status.ok()) return status.WithContext(Where(tag, offset));
+      if (!edit.adds.empty() && edit.adds.back().file->keyspace != 0) {
+        return Status::NotSupported(Where(tag, offset) + ": keyspaces need a newer version of mergedb");
+      }
+    } else if (tag < kOptionalFieldMin) {
+      return Status::NotSupported(Where(tag, offset) + ": written by a newer version of mergedb");
+    }
+  }
+  return edit;
+}
+
+std::string PrintEdit(const Edit& edit) {
+  std::string text;
+  for (const auto& cut : edit.cuts) {
+    text += "cut position " + Number(ToInt(cut.position)) + " " + PrintBounds(cut.bounds) + "\n";
+  }
+  for (const auto& add : edit.adds) {
+    text += "add position " + Number(ToInt(add.position)) + " level " + Number(add.level) + " " +
+            PrintBounds(add.bounds) + " " + PrintFileMeta(*add.file) + "\n";
+  }
+  for (const auto& set : edit.levels) {
+    text += "level position " + Number(ToInt(set.position)) + " level " + Number(set.level) + "\n";
+  }
+  if (edit.database_id) text += "database_id " + Number(*edit.database_id) + "\n";
+  if (edit.comparator) text += "comparator " + base::Escape(*edit.comparator) + "\n";
+  if (edit.next_file) text += "next_file " + Number(ToInt(*edit.next_file)) + "\n";
+  if (edit.next_position) text += "next_position " + Number(ToInt(*edit.next_position)) + "\n";
+  if (edit.last_sequence) text += "last_sequence " + Number(*edit.last_sequence) + "\n";
+  PrintLogFacts(edit, &text);
+  return text;
+}
+
+}  // namespace mergedb::format

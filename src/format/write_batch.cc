@@ -1,0 +1,39 @@
+#include "mergedb/write_batch.h"
+
+#include "format/batch.h"
+
+namespace mergedb {
+
+void WriteBatch::Put(std::string_view key, std::string_view value) {
+  format::AppendRecord(&rep_, kv::Kind::kPut, key, value);
+  ++count_;
+}
+
+void WriteBatch::Delete(std::string_view key) {
+  format::AppendRecord(&rep_, kv::Kind::kDelete, key, {});
+  ++count_;
+}
+
+void WriteBatch::Append(const WriteBatch& other) {
+  rep_.append(other.rep_);
+  count_ += other.count_;
+}
+
+void WriteBatch::Clear() {
+  rep_.clear();
+  count_ = 0;
+}
+
+Status WriteBatch::Visit(Visitor& visitor) const {
+  format::BatchReader reader(rep_);
+  while (reader.Next()) {
+    if (reader.kind() == kv::Kind::kPut) {
+      visitor.Put(reader.key(), reader.value());
+    } else {
+      visitor.Delete(reader.key());
+    }
+  }
+  return reader.status();
+}
+
+}  // namespace mergedb

@@ -1,0 +1,12 @@
+// The destructors of public interfaces that have no other code in the library: one place keeps their vtables.
+#include "mergedb/iterator.h"
+#include "mergedb/snapshot.h"
+#include "mergedb/write_batch.h"
+
+namespace mergedb {
+
+Snapshot::~Snapshot() = default;
+Iterator::~Iterator() = default;
+WriteBatch::Visitor::~Visitor() = default;
+
+}  // namespace mergedb

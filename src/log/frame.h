@@ -1,0 +1,85 @@
+// FORMAT: the bytes of a frame, and of the block at the head of a segment file (docs/formats/log.md). Encode and decode;
+// no file is touched here.
+//
+//   frame          0 crc u32 | 4 check u32 | 8 length u32 | 12 undurable u32 | 16 sequence u64 | 24 payload, zeros to 8
+//   segment head   0 magic u64 | 8 version u32 | 12 salt check u32 | 16 database id u64 | 24 epoch u64
+//                  32 generation u64 | 40 start u64 | 48 capacity u64 | 56 zero u32 | 60 crc u32 of bytes 0..60
+//
+// WHY two checksums of a frame: `crc` says that it stands behind its predecessor, so one lost frame silences all that
+// follow; that is the prefix promise. `check` needs no predecessor: it finds the frames above a break and asks them what
+// they knew to be durable; that tells damage from a torn tail.
+// WHY the fields of a segment head end before byte 512: a power cut tears files at multiples of 512, so a rewritten head is
+// the new one or the one before, never a blend.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "kv/key.h"
+#include "log/log.h"
+
+namespace mergedb::log {
+
+inline constexpr uint64_t kBlockBytes = kDirectIoAlign;
+inline constexpr uint64_t kPayloadBytesMax = uint64_t{1} << 31;
+inline constexpr uint64_t kPositionMax = uint64_t{1} << 62;  // sums of positions and lengths below it do not overflow
+
+constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value & ~(unit - 1); }  // REQUIRES: a power of two
+constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return RoundDown(value + unit - 1, unit); }
+
+// Of the whole frame. REQUIRES: payload_bytes <= kPayloadBytesMax, so that nothing overflows.
+constexpr uint64_t FrameBytes(uint64_t payload_bytes) { return RoundUp(kFrameHeaderBytes + payload_bytes, 8); }
+
+// Checksum of an epoch's salt: where its chain starts, and what every `check` of it starts from.
+uint32_t SaltCrc(uint64_t salt);
+
+struct FrameHeader {
+  uint32_t crc = 0;
+  uint32_t check = 0;
+  uint32_t length = 0;
+  uint32_t undurable = 0;
+  kv::Sequence sequence = 0;
+};
+
+// Everything but the crc, which needs the payload.
+inline void StoreFrameHeader(char* frame, uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable,
+                             kv::Sequence sequence) {
+  const uint64_t undurable = position - durable;
+  char checked[24];
+  base::StoreFixed64(checked, position);
+  base::StoreFixed32(checked + 8, length);
+  base::StoreFixed32(checked + 12, undurable > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(undurable));
+  base::StoreFixed64(checked + 16, sequence);
+  base::StoreFixed32(frame + 4, base::Crc32cExtend(salt_crc, checked, sizeof checked));
+  std::memcpy(frame + 8, checked + 8, 16);
+}
+// The crc of a frame whose first `bytes` bytes (at least the header) follow each other at `frame`.
+inline uint32_t FrameCrc(uint32_t chain, const char* frame, size_t bytes) {
+  return base::Crc32cExtend(chain, frame + 4, bytes - 4);
+}
+
+FrameHeader LoadFrameHeader(const char* frame);
+// A frame of this epoch was begun here: its header is whole.
+bool HeaderBelongs(const char* frame, uint32_t salt_crc, uint64_t position);
+
+struct SegmentHead {
+  uint64_t database_id = 0;
+  uint64_t epoch = 0;
+  uint32_t salt_crc = 0;
+  uint64_t generation = 0;  // counts the segments of an epoch in the order of their use; 0: not in use
+  uint64_t start = 0;       // the first position that it speaks for
+  uint64_t capacity = 0;    // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
+
+  uint64_t base() const { return RoundDown(start, kBlockBytes); }
+  uint64_t limit() const { return base() + capacity; }
+};
+
+// block[0, kBlockBytes)
+void StoreSegmentHead(char* block, const SegmentHead& head);
+// Corruption or NotSupported without the name of the file.
+Result<SegmentHead> LoadSegmentHead(std::string_view block);
+
+}  // namespace mergedb::log

@@ -1,0 +1,123 @@
+#include "log/remains.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "format/file_name.h"
+
+namespace mergedb::log {
+
+namespace {
+
+constexpr size_t kWindowBytes = size_t{1} << 20;
+constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
+
+}  // namespace
+
+void SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
+  const auto size = file->Size();
+  const uint64_t held = size && *size > kBlockBytes ? std::min(*size - kBlockBytes, head.capacity) : 0;
+  Segment segment = {.number = number, .head = head, .file = std::move(file), .limit = head.base() + held};
+  const auto place = std::upper_bound(
+      segments_.begin(), segments_.end(), head.generation,
+      [](uint64_t generation, const Segment& other) { return generation < other.head.generation; });
+  segments_.insert(place, std::move(segment));
+}
+
+// The newest that holds `position`, and where it or its being the newest ends.
+const SegmentRemains::Segment* SegmentRemains::Find(uint64_t position, uint64_t* piece_end) const {
+  *piece_end = UINT64_MAX;
+  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+    if (position < segment->head.start) {
+      *piece_end = std::min(*piece_end, segment->head.start);
+    } else if (position < segment->limit) {
+      *piece_end = std::min(*piece_end, segment->limit);
+      return &*segment;
+    }
+  }
+  return nullptr;
+}
+
+uint64_t SegmentRemains::NextHeld(uint64_t position) const {
+  uint64_t next = UINT64_MAX;
+  for (const Segment& segment : segments_) {
+    if (position < segment.limit) next = std::min(next, std::max(position, segment.head.start));
+  }
+  return next;
+}
+
+uint64_t SegmentRemains::limit() const {
+  uint64_t limit = 0;
+  for (const Segment& segment : segments_) limit = std::max(limit, segment.limit);
+  return limit;
+}
+
+std::string SegmentRemains::Describe(uint64_t position) const {
+  uint64_t piece_end = 0;
+  const Segment* segment = Find(position, &piece_end);
+  if (segment == nullptr) return "no segment holds log position " + std::to_string(position);
+  return format::PrintFileName(format::FileKind::kSegment, segment->number) + ": offset " +
+         std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " + std::to_string(position) + ")";
+}
+
+Status SegmentRemains::Read(uint64_t position, size_t bytes, std::string_view* out) {
+  const auto held = [&] {
+    return position >= window_position_ && position - window_position_ <= window_.size()
+               ? window_.size() - (position - window_position_)
+               : 0;
+  };
+  if (held() < bytes) RETURN_IF_ERROR(Fill(position, std::max(bytes, kWindowBytes)));
+  *out = std::string_view(window_).substr(position - window_position_, bytes);
+  return {};
+}
+
+// The window grows piece by piece, with what is really there: a hostile length costs no memory.
+Status SegmentRemains::Fill(uint64_t position, size_t bytes) {
+  window_.clear();
+  window_position_ = position;
+  while (window_.size() < bytes) {
+    uint64_t piece_end = 0;
+    const uint64_t at = position + window_.size();
+    const Segment* segment = Find(at, &piece_end);
+    if (segment == nullptr) return {};
+    const size_t want = std::min<uint64_t>(bytes - window_.size(), piece_end - at);
+    const size_t before = window_.size();
+    window_.resize(before + want);
+    size_t got = 0;
+    RETURN_IF_ERROR(
+        segment->file->ReadAt(kBlockBytes + (at - segment->head.base()), want, window_.data() + before, &got));
+    window_.resize(before + got);
+    if (got < want) return {};
+  }
+  return {};
+}
+
+RingRemains::RingRemains(FileSystem* file_system, std::string directory)
+    : file_system_(file_system), directory_(std::move(directory)) {}
+
+Status RingRemains::Load() {
+  if (std::exchange(is_loaded_, true)) return {};
+  const std::string path = format::JoinPath(directory_, format::PrintFileName(format::FileKind::kStaging));
+  auto file = file_system_->Open(path, {.access = Access::kRead});
+  if (!file) return file.error().IsNotFound() ? Status() : file.error();
+  ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) return {};
+  ring_.resize(size);
+  size_t got = 0;
+  RETURN_IF_ERROR((*file)->ReadAt(0, size, ring_.data(), &got));
+  if (got < size) ring_.clear();
+  return {};
+}
+
+std::string_view RingRemains::Read(uint64_t position, size_t bytes) {
+  if (ring_.empty()) return {};
+  const size_t offset = position & (ring_.size() - 1);
+  const size_t front = std::min(bytes, ring_.size() - offset);
+  if (front == bytes) return std::string_view(ring_).substr(offset, bytes);
+  wrapped_.assign(ring_, offset, front);
+  wrapped_.append(ring_, 0, bytes - front);
+  return wrapped_;
+}
+
+}  // namespace mergedb::log

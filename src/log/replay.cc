@@ -1,0 +1,266 @@
+// Replay: walk the chain from its start, each frame from the ring or from the segments; then judge how it ended.
+//
+//     frame, frame, frame, X ............. is there a frame above X that belongs to this epoch?
+//                                            no:  the log ends here
+//                                            yes: does one say that X was durable?  no: a torn tail, the prefix is kept
+//                                                                                   yes: damage, Corruption
+//
+// WHY the ring before the segments: where both hold a frame they hold the same one; but for the rest of a large frame whose
+// write failed, which only a segment can hold, and which the ring's frame has replaced.
+#include <algorithm>
+#include <string>
+
+#include "format/file_name.h"
+#include "log/frame.h"
+#include "log/log.h"
+#include "log/remains.h"
+
+namespace mergedb::log {
+
+namespace {
+
+constexpr size_t kSurveyBytes = size_t{256} << 10;
+
+struct Frame {
+  FrameHeader header;
+  std::string_view payload;
+};
+
+// What stands above the point where the chain breaks.
+struct Survey {
+  uint64_t frames = 0;
+  uint64_t end = 0;              // of the last of them
+  uint64_t durable = 0;          // the highest mark that one of them carries
+  uint64_t witness = 0;          // its position
+};
+
+class Replayer {
+ public:
+  Replayer(FileSystem* file_system, const std::string& directory, uint64_t database_id,
+           const format::Edit::LogStart& start)
+      : file_system_(file_system),
+        directory_(directory),
+        database_id_(database_id),
+        epoch_(start.epoch),
+        salt_crc_(SaltCrc(start.salt)),
+        ring_(file_system, directory) {
+    replayed_.end = {.position = start.position,
+                     .chain = start.position == 0 ? salt_crc_ : start.chain,
+                     .sequence = start.sequence};
+  }
+
+  Status OpenSegments(const std::vector<kv::FileNumber>& expected);
+  Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
+  Status Judge(std::optional<uint64_t> clean_end, uint64_t durable_position);
+  Replayed Take() { return std::move(replayed_); }
+
+ private:
+  Status OpenSegment(kv::FileNumber number, bool is_expected);
+  Result<bool> FromRing(Frame* frame);
+  Result<bool> FromSegments(Frame* frame);
+  bool HeaderFits(const char* bytes) const;
+  bool CrcFits(std::string_view bytes, Frame* frame) const;
+  void SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const;
+  Status SurveySegments(Survey* survey);
+  void SurveyRing(Survey* survey);
+  Status ReportDamagedHeader();
+
+  uint64_t position() const { return replayed_.end.position; }
+
+  FileSystem* const file_system_;
+  const std::string& directory_;
+  const uint64_t database_id_;
+  const uint64_t epoch_;
+  const uint32_t salt_crc_;
+  SegmentRemains segments_;
+  RingRemains ring_;
+  Replayed replayed_;
+};
+
+Status Replayer::OpenSegments(const std::vector<kv::FileNumber>& expected) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
+  std::vector<kv::FileNumber> found;
+  for (const std::string& name : names) {
+    const auto parsed = format::ParseFileName(name);
+    if (parsed && parsed->kind == format::FileKind::kSegment) found.push_back(parsed->number);
+  }
+  std::sort(found.begin(), found.end());
+  for (const kv::FileNumber number : expected) {
+    if (std::binary_search(found.begin(), found.end(), number)) continue;
+    return Status::Corruption(format::SegmentPath(directory_, number) + ": the MANIFEST lists this log segment; it is missing");
+  }
+  for (const kv::FileNumber number : found) {
+    const bool is_expected = std::find(expected.begin(), expected.end(), number) != expected.end();
+    RETURN_IF_ERROR(OpenSegment(number, is_expected));
+  }
+  return {};
+}
+
+Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
+  const std::string path = format::SegmentPath(directory_, number);
+  auto file = file_system_->Open(path, {.access = Access::kRead});
+  if (!file) return std::move(file).error();
+  char block[kBlockBytes];
+  size_t got = 0;
+  RETURN_IF_ERROR((*file)->ReadAt(0, sizeof block, block, &got));
+  const auto head = LoadSegmentHead({block, got});
+  if (!head) {
+    if (is_expected || !head.error().IsCorruption()) return head.error().WithContext(path);
+    replayed_.segments.push_back(number);  // a crash while it was made: ours, and empty
+    return {};
+  }
+  if (head->database_id != database_id_) {
+    if (is_expected) return Status::Corruption(path + ": a segment of another database");
+    return {};  // foreign: not ours to reuse
+  }
+  replayed_.segments.push_back(number);
+  const bool is_ours = head->generation != 0 && head->epoch == epoch_ && head->salt_crc == salt_crc_;
+  if (is_ours) segments_.Add(number, *head, std::move(*file));
+  return {};
+}
+
+Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {
+  RETURN_IF_ERROR(ring_.Load());
+  for (;;) {
+    Frame frame;
+    ASSIGN_OR_RETURN(bool is_found, FromRing(&frame));
+    if (!is_found) {
+      ASSIGN_OR_RETURN(is_found, FromSegments(&frame));
+    }
+    if (!is_found) return {};
+    RETURN_IF_ERROR(apply(frame.header.sequence, frame.payload));
+    replayed_.end = {.position = position() + FrameBytes(frame.payload.size()),
+                     .chain = frame.header.crc,
+                     .sequence = frame.header.sequence + 1};
+    ++replayed_.frames;
+  }
+}
+
+// A header that can follow the chain's end here. What its length says is there is for the caller to see.
+bool Replayer::HeaderFits(const char* bytes) const {
+  const FrameHeader header = LoadFrameHeader(bytes);
+  return header.length <= kPayloadBytesMax && header.sequence >= replayed_.end.sequence &&
+         header.sequence <= kv::kSequenceMax && HeaderBelongs(bytes, salt_crc_, position());
+}
+
+// `bytes`: header and payload.
+bool Replayer::CrcFits(std::string_view bytes, Frame* frame) const {
+  frame->header = LoadFrameHeader(bytes.data());
+  frame->payload = bytes.substr(kFrameHeaderBytes);
+  return FrameCrc(replayed_.end.chain, bytes.data(), bytes.size()) == frame->header.crc;
+}
+
+Result<bool> Replayer::FromRing(Frame* frame) {
+  std::string_view bytes = ring_.Read(position(), kFrameHeaderBytes);
+  if (bytes.empty() || !HeaderFits(bytes.data())) return false;
+  const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;
+  if (total > ring_.size()) return false;
+  return CrcFits(ring_.Read(position(), total), frame);
+}
+
+Result<bool> Replayer::FromSegments(Frame* frame) {
+  std::string_view bytes;
+  RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
+  if (bytes.size() < kFrameHeaderBytes || !HeaderFits(bytes.data())) return false;
+  const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;
+  RETURN_IF_ERROR(segments_.Read(position(), total, &bytes));
+  return bytes.size() == total && CrcFits(bytes, frame);
+}
+
+// Every frame of this epoch in `bytes`, the stream from `position` on, whatever its predecessor. The sequence is asked
+// first: it is cheap, and stale bytes of an earlier lap or use fail it.
+void Replayer::SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const {
+  size_t i = 0;
+  while (i + kFrameHeaderBytes <= bytes.size()) {
+    const char* at = bytes.data() + i;
+    const kv::Sequence sequence = base::LoadFixed64(at + 16);
+    const bool is_plausible = sequence >= replayed_.end.sequence && sequence <= kv::kSequenceMax;
+    if (!is_plausible || !HeaderBelongs(at, salt_crc_, position + i)) {
+      i += 8;
+      continue;
+    }
+    const FrameHeader header = LoadFrameHeader(at);
+    const uint64_t frame_bytes = FrameBytes(std::min<uint64_t>(header.length, kPayloadBytesMax));
+    const uint64_t durable = position + i - std::min<uint64_t>(header.undurable, position + i);
+    ++survey->frames;
+    survey->end = std::max(survey->end, position + i + frame_bytes);
+    if (durable > survey->durable) {
+      survey->durable = durable;
+      survey->witness = position + i;
+    }
+    i += std::min<uint64_t>(frame_bytes, bytes.size() - i);
+  }
+}
+
+Status Replayer::SurveySegments(Survey* survey) {
+  uint64_t at = segments_.NextHeld(position());
+  while (at != UINT64_MAX) {
+    std::string_view bytes;
+    RETURN_IF_ERROR(segments_.Read(RoundUp(at, 8), kSurveyBytes, &bytes));
+    SurveyBytes(bytes, RoundUp(at, 8), survey);
+    // Windows overlap by a header; the end of a piece is passed over.
+    const uint64_t step = bytes.size() == kSurveyBytes ? kSurveyBytes - kFrameHeaderBytes : bytes.size() + 8;
+    at = segments_.NextHeld(RoundUp(at, 8) + step);
+  }
+  return {};
+}
+
+// The ring does not say which lap its bytes belong to: it is asked for every position that it could hold, a lap at a time.
+void Replayer::SurveyRing(Survey* survey) {
+  if (ring_.size() == 0) return;
+  const uint64_t limit = std::max(segments_.limit(), position()) + ring_.size();
+  const uint64_t step = std::min<uint64_t>(kSurveyBytes, ring_.size() / 2);
+  for (uint64_t at = RoundUp(position(), 8); at < limit; at += step) {
+    SurveyBytes(ring_.Read(at, std::min(step + kFrameHeaderBytes, limit - at)), at, survey);
+  }
+}
+
+// No frame stands above, and the last synced block goes on with something that has a frame's fields but not its checks.
+Status Replayer::ReportDamagedHeader() {
+  std::string_view bytes;
+  RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
+  if (bytes.size() < kFrameHeaderBytes || position() % kBlockBytes == 0) return {};
+  const FrameHeader header = LoadFrameHeader(bytes.data());
+  const bool follows = header.sequence >= replayed_.end.sequence && header.sequence - replayed_.end.sequence < (1u << 20);
+  if (!follows || header.length > kPayloadBytesMax || header.crc == 0) return {};
+  replayed_.dropped_bytes = kFrameHeaderBytes;
+  replayed_.report = segments_.Describe(position()) + ": the header of the last frame is damaged";
+  return {};
+}
+
+Status Replayer::Judge(std::optional<uint64_t> clean_end, uint64_t durable_position) {
+  const auto damaged = [&](const std::string& why) {
+    return Status::Corruption(directory_ + ": log damaged at " + segments_.Describe(position()) + ": " + why);
+  };
+  if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
+  if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
+  if (clean_end) return {};
+  Survey survey;
+  RETURN_IF_ERROR(SurveySegments(&survey));
+  SurveyRing(&survey);
+  if (survey.durable > position()) {
+    return damaged("the frame at position " + std::to_string(survey.witness) + " says that it was durable up to " +
+                   std::to_string(survey.durable));
+  }
+  if (survey.frames == 0) return ReportDamagedHeader();
+  replayed_.dropped_bytes = survey.end - position();
+  replayed_.report = "torn tail at " + segments_.Describe(position()) + ": dropped " +
+                     std::to_string(replayed_.dropped_bytes) + " bytes that were never made durable";
+  return {};
+}
+
+}  // namespace
+
+Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
+                        const format::Edit::LogStart& start, std::optional<uint64_t> clean_end,
+                        uint64_t durable_position, const std::vector<kv::FileNumber>& expected_segments,
+                        const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
+  if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
+  Replayer replayer(file_system, directory, database_id, start);
+  RETURN_IF_ERROR(replayer.OpenSegments(expected_segments));
+  RETURN_IF_ERROR(replayer.Walk(apply));
+  RETURN_IF_ERROR(replayer.Judge(clean_end, durable_position));
+  return replayer.Take();
+}
+
+}  // namespace mergedb::log

@@ -1,0 +1,104 @@
+// The files under the stream. A segment is one block of head and a fixed number of stream bytes, fully written before it
+// is used and recycled in place, so that a sync has no metadata to write: a sync of a fresh file costs twice as much.
+//
+//     live, oldest first                        free
+//     |000004 [0, 16M)|000007 [16M, 32M)|       000005  000009        position p: file offset 4096 + (p - base)
+//
+// Room is owned before it is promised: Reserve makes files until every byte below a position has its place, so the disk can
+// fill up only between two frames, never under one that is staged.
+//
+// A write that fails ends its segment: the bytes go to another one, which speaks for every position from there on. Its
+// generation is larger, and of two segments that hold a position replay believes the larger generation.
+//
+// THREADS: Write, Sync, Prepare and Abandon belong to whoever holds the drain; the rest is for any thread. Lock order:
+// creation_mutex_ (held while a file is made, so that two threads do not make two), then mutex_ (the lists).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sync.h"
+#include "log/frame.h"
+#include "log/log.h"
+
+namespace mergedb::log {
+
+class Segments {
+ public:
+  // is_direct: past the page cache; then positions and lengths of Write are multiples of kBlockBytes.
+  Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters);
+
+  // Take over whole segment files of earlier epochs; remove what does not fit.
+  Status Adopt(const std::vector<kv::FileNumber>& reusable);
+
+  // Own room for all bytes below `position`. NoSpace or IOError if a file cannot be made.
+  Status Reserve(uint64_t position);
+  uint64_t reserved_end() const;
+
+  // (drain) Write at `position` as much as one segment takes; returns how much. Bytes below `from` were written before
+  // and are repeated to fill the block. On failure all positions from `from` on move to another segment.
+  Result<size_t> Write(uint64_t position, std::string_view bytes, uint64_t from);
+  // (drain) Have a segment ready that holds `position`, new from `from` on.
+  Status Prepare(uint64_t position, uint64_t from) { return Open(position, from).status(); }
+  // (drain) Give up what was written from `from` on.
+  void Abandon(uint64_t from);
+  // (drain) All that was written is durable. After a failure: never again.
+  Status Sync();
+
+  void Release(uint64_t position);
+  std::vector<kv::FileNumber> numbers() const;
+  std::vector<kv::FileNumber> NumbersFrom(uint64_t position) const;
+  uint64_t bytes_on_disk() const;
+  void Close();
+
+ private:
+  struct Segment {
+    kv::FileNumber number{};
+    std::unique_ptr<File> file;
+    uint64_t start = 0;
+    bool is_unsynced = false;   // (drain)
+    bool is_abandoned = false;  // a write failed: takes no more, is never reused
+    bool is_used = false;       // has held something, now or in an earlier epoch
+
+    uint64_t base() const { return RoundDown(start, kBlockBytes); }
+  };
+  using SegmentPtr = std::shared_ptr<Segment>;
+  // WHY not removed at once: the newest MANIFEST edit, or the one being written, may list it among the files that must be
+  // there. The second Release from now follows an edit that does not.
+  struct Doomed {
+    kv::FileNumber number{};
+    int releases_left = 2;
+  };
+
+  std::string PathOf(kv::FileNumber number) const;
+  Result<SegmentPtr> Create();
+  Status FillWithZeros(File* file);
+  Result<Segment*> Open(uint64_t position, uint64_t from);
+  Status Activate(uint64_t start);
+  Result<SegmentPtr> TakeFree();
+  Status WriteHead(Segment* segment, uint64_t generation);
+  Segment* Find(uint64_t position) const;
+  void Remove(const std::vector<kv::FileNumber>& numbers);
+  uint64_t ReservedEndLocked() const REQUIRES_LOCK(mutex_);
+
+  const Options options_;
+  const bool is_direct_;
+  const uint64_t capacity_;
+  const size_t free_count_max_;
+  Log::Counters* const counters_;
+
+  uint64_t generation_ = 0;  // (drain)
+
+  base::Mutex creation_mutex_;
+  mutable base::Mutex mutex_;
+  std::vector<SegmentPtr> live_ GUARDED_BY(mutex_);  // by start, and by generation; only the drain adds
+  std::vector<SegmentPtr> free_ GUARDED_BY(mutex_);
+  std::vector<kv::FileNumber> creating_ GUARDED_BY(mutex_);
+  std::vector<Doomed> doomed_ GUARDED_BY(mutex_);
+  uint64_t next_base_ GUARDED_BY(mutex_) = 0;  // where the next segment will begin
+};
+
+}  // namespace mergedb::log

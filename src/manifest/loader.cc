@@ -1,0 +1,120 @@
+#include "manifest/loader.h"
+
+#include <cstdio>
+
+#include "base/bytes.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "format/file_name.h"
+#include "manifest/mirror_file.h"
+#include "tree/invariants.h"
+#include "tree/version_builder.h"
+
+namespace mergedb::manifest {
+namespace {
+
+constexpr std::string_view kCurrentPrefix = "mergedb-1 ";
+constexpr size_t kCurrentBytesMax = 128;
+
+std::string Hex32(uint32_t value) {
+  char text[9];
+  std::snprintf(text, sizeof text, "%08x", value);
+  return text;
+}
+
+Result<std::string> ReadCurrent(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  std::string bytes(kCurrentBytesMax, 0);
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, bytes.size(), bytes.data(), &got));
+  bytes.resize(got);
+  return bytes;
+}
+
+// No CURRENT: a new directory, or a database that lost it?
+Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  for (const std::string& name : names) {
+    if (const auto parsed = format::ParseFileName(name); parsed && parsed->kind == format::FileKind::kTable) {
+      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " is there");
+    }
+  }
+  return Status::NotFound(directory + ": no database");
+}
+
+// Later facts replace earlier ones.
+void TakeFacts(const format::Edit& edit, Loaded* loaded, std::optional<std::string>* comparator) {
+  if (edit.database_id) loaded->database_id = *edit.database_id;
+  if (edit.comparator) *comparator = *edit.comparator;
+  if (edit.next_file) loaded->next_file = *edit.next_file;
+  if (edit.next_position) loaded->next_position = *edit.next_position;
+  if (edit.last_sequence) loaded->last_sequence = *edit.last_sequence;
+  if (edit.log_start) loaded->log_start = *edit.log_start;
+  if (edit.log_durable) loaded->log_durable = *edit.log_durable;
+  if (edit.log_segments) loaded->log_segments = *edit.log_segments;
+  loaded->clean_log_end = edit.clean_log_end;
+}
+
+}  // namespace
+
+std::string EncodeCurrent(kv::FileNumber number) {
+  std::string text(kCurrentPrefix);
+  text += format::PrintFileName(format::FileKind::kManifest, number);
+  return text + " " + Hex32(base::Crc32c(text));
+}
+
+Result<kv::FileNumber> DecodeCurrent(std::string_view bytes, const std::string& path) {
+  const auto damaged = [&] {
+    return Status::Corruption(path + ": expected \"mergedb-1 MANIFEST-<number> <checksum>\", found \"" +
+                              base::Escape(bytes) + "\"");
+  };
+  if (bytes.size() < kCurrentPrefix.size() + 9 || bytes.substr(0, kCurrentPrefix.size()) != kCurrentPrefix) return damaged();
+  const std::string_view text = bytes.substr(0, bytes.size() - 9);
+  if (bytes.substr(text.size()) != " " + Hex32(base::Crc32c(text))) return damaged();
+  const auto name = format::ParseFileName(text.substr(kCurrentPrefix.size()));
+  if (!name || name->kind != format::FileKind::kManifest) return damaged();
+  return name->number;
+}
+
+Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
+  const std::string current = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
+  auto bytes = ReadCurrent(file_system, current);
+  if (!bytes) return bytes.error().IsNotFound() ? WithoutCurrent(file_system, directory) : bytes.error();
+
+  Loaded loaded;
+  ASSIGN_OR_RETURN(loaded.manifest, DecodeCurrent(*bytes, current));
+  loaded.version = std::make_shared<const tree::Version>();
+  std::optional<std::string> comparator;
+  const std::string path = format::ManifestPath(directory, loaded.manifest);
+  auto contents = ReadMirror(file_system, path, [&](std::string_view record) -> Status {
+    ASSIGN_OR_RETURN(const format::Edit edit, format::DecodeEdit(record));
+    // Names come first: a tree under another order would look damaged.
+    if (edit.comparator && *edit.comparator != order.comparator()->Name()) {
+      return Status::InvalidArgument("the database is ordered by \"" + base::Escape(*edit.comparator) +
+                                     "\", the options by \"" + std::string(order.comparator()->Name()) + "\"");
+    }
+    TakeFacts(edit, &loaded, &comparator);
+    ASSIGN_OR_RETURN(loaded.version, tree::ApplyEdit(order, *loaded.version, edit));
+    return {};
+  });
+  if (!contents) {
+    if (contents.error().IsNotFound()) return Status::Corruption(path + ": missing, but CURRENT names it");
+    return contents.error();
+  }
+  if (contents->identity.number != loaded.manifest) {
+    return Status::Corruption(path + ": says it is number " + std::to_string(kv::ToInt(contents->identity.number)));
+  }
+  if (!comparator || loaded.database_id == 0 || loaded.database_id != contents->identity.database_id) {
+    return Status::Corruption(path + ": does not say which database it describes");
+  }
+  RETURN_IF_ERROR(tree::CheckInvariants(order, *loaded.version).WithContext(path));
+  if (contents->repaired > 0) {
+    loaded.report += path + ": " + std::to_string(contents->repaired) + " records read from their second copy\n";
+  }
+  if (contents->dropped_bytes > 0) {
+    loaded.report += path + ": dropped an unfinished record of " + std::to_string(contents->dropped_bytes) + " bytes\n";
+  }
+  return loaded;
+}
+
+}  // namespace mergedb::manifest

@@ -1,0 +1,38 @@
+// CURRENT -> MANIFEST -> Version: what the tree was when the database was last heard of. Reads only.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/version_edit.h"
+#include "kv/order.h"
+#include "mergedb/env.h"
+#include "tree/version.h"
+
+namespace mergedb::manifest {
+
+struct Loaded {
+  tree::VersionPtr version;
+  kv::FileNumber manifest{};
+  uint64_t database_id = 0;
+  kv::FileNumber next_file{};
+  kv::Position next_position{};
+  kv::Sequence last_sequence = 0;
+  format::Edit::LogStart log_start;
+  uint64_t log_durable = 0;
+  std::vector<kv::FileNumber> log_segments;
+  std::optional<uint64_t> clean_log_end;
+  std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
+};
+
+// NotFound: the directory holds no database (no CURRENT and no file of ours beside LOCK). Corruption: damaged.
+// InvalidArgument: made with another comparator.
+Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order);
+
+std::string EncodeCurrent(kv::FileNumber number);
+Result<kv::FileNumber> DecodeCurrent(std::string_view bytes, const std::string& path);
+
+}  // namespace mergedb::manifest

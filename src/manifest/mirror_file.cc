@@ -1,0 +1,198 @@
+#include "manifest/mirror_file.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
+
+namespace mergedb::manifest {
+namespace {
+
+constexpr std::string_view kMagic = "mergedb manifest";
+constexpr size_t kHeaderBytes = 40;
+constexpr size_t kRecordHeaderBytes = 8;
+constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;  // a MANIFEST rolls over long before
+static_assert(kMagic.size() == 16);
+
+std::string EncodeHeader(const Identity& identity) {
+  std::string header(kMagic);
+  base::AppendFixed32(&header, kFormatVersion);
+  base::AppendFixed32(&header, static_cast<uint32_t>(kv::ToInt(identity.number)));
+  base::AppendFixed64(&header, identity.database_id);
+  base::AppendFixed32(&header, base::Crc32c(header));
+  base::AppendFixed32(&header, 0);
+  ASSERT(header.size() == kHeaderBytes, "the header's size is part of the format");
+  return header;
+}
+
+uint32_t HeaderChain(std::string_view header) { return base::LoadFixed32(header.data() + 32); }
+
+uint32_t RecordChain(uint32_t chain, std::string_view length, std::string_view payload) {
+  char seed[4];
+  base::StoreFixed32(seed, chain);
+  uint32_t crc = base::Crc32cExtend(0, seed, sizeof seed);
+  crc = base::Crc32cExtend(crc, length.data(), length.size());
+  return base::Crc32cExtend(crc, payload.data(), payload.size());
+}
+
+// Where byte `offset` of the stream lies in copy 0 or 1.
+uint64_t FileOffset(uint64_t offset, int copy) {
+  return offset / kPageBytes * (2 * kPageBytes) + static_cast<uint64_t>(copy) * kPageBytes + offset % kPageBytes;
+}
+
+std::string At(uint64_t offset) { return "at stream offset " + std::to_string(offset); }
+
+// One copy of the stream, put together from its pages.
+std::string CopyOf(std::string_view file, int copy) {
+  std::string stream;
+  stream.reserve(file.size() / 2);
+  for (uint64_t page = 0; page < file.size(); page += 2 * kPageBytes) {
+    stream.append(file.substr(page + static_cast<uint64_t>(copy) * kPageBytes, kPageBytes));
+  }
+  return stream;
+}
+
+struct Record {
+  std::string_view payload;
+  uint32_t crc;
+};
+
+// The record at `offset` of a stream if it is whole and follows `chain`.
+bool ParseRecord(std::string_view stream, uint64_t offset, uint32_t chain, Record* record) {
+  if (stream.size() - offset < kRecordHeaderBytes) return false;
+  const uint32_t crc = base::LoadFixed32(stream.data() + offset);
+  const uint32_t length = base::LoadFixed32(stream.data() + offset + 4);
+  if (length == 0 || length > stream.size() - offset - kRecordHeaderBytes) return false;
+  const std::string_view payload = stream.substr(offset + kRecordHeaderBytes, length);
+  if (RecordChain(chain, stream.substr(offset + 4, 4), payload) != crc) return false;
+  *record = {payload, crc};
+  return true;
+}
+
+bool ParseHeader(std::string_view stream, Identity* identity, uint32_t* version) {
+  if (stream.substr(0, kMagic.size()) != kMagic) return false;
+  if (base::Crc32c(stream.substr(0, 32)) != base::LoadFixed32(stream.data() + 32)) return false;
+  *version = base::LoadFixed32(stream.data() + 16);
+  identity->number = kv::FileNumber{base::LoadFixed32(stream.data() + 20)};
+  identity->database_id = base::LoadFixed64(stream.data() + 24);
+  return true;
+}
+
+Result<std::string> ReadWhole(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  if (bytes == 0 || bytes % (2 * kPageBytes) != 0 || bytes > kFileBytesMax) {
+    return Status::Corruption(path + ": size " + std::to_string(bytes) + ", expected a multiple of " +
+                              std::to_string(2 * kPageBytes) + " (truncated?)");
+  }
+  std::string contents(bytes, 0);
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, bytes, contents.data(), &got));
+  if (got != bytes) return Status::Corruption(path + ": ends at " + std::to_string(got));
+  return contents;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<MirrorWriter>> MirrorWriter::Create(FileSystem* file_system, const std::string& path,
+                                                           const Identity& identity) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kCreate}));
+  std::unique_ptr<MirrorWriter> writer(new MirrorWriter(std::move(file), path));
+  const std::string header = EncodeHeader(identity);
+  RETURN_IF_ERROR(writer->Extend(header.size()));
+  RETURN_IF_ERROR(writer->WriteStream(0, header));
+  writer->end_ = header.size();
+  writer->chain_ = HeaderChain(header);
+  return writer;
+}
+
+// Add page pairs until the stream holds `stream_bytes`.
+Status MirrorWriter::Extend(uint64_t stream_bytes) {
+  if (stream_bytes <= capacity_) return {};
+  const std::string zeros(2 * kPageBytes, 0);
+  while (capacity_ < stream_bytes) {
+    RETURN_IF_ERROR(file_->WriteAt(2 * capacity_, zeros));
+    capacity_ += kPageBytes;
+  }
+  return file_->Sync();
+}
+
+Status MirrorWriter::WriteStream(uint64_t offset, std::string_view bytes) {
+  for (int copy = 0; copy < 2; ++copy) {
+    std::string_view rest = bytes;
+    for (uint64_t at = offset; !rest.empty();) {
+      const size_t piece = std::min<size_t>(rest.size(), kPageBytes - at % kPageBytes);
+      RETURN_IF_ERROR(file_->WriteAt(FileOffset(at, copy), rest.substr(0, piece)));
+      rest.remove_prefix(piece);
+      at += piece;
+    }
+  }
+  return {};
+}
+
+Status MirrorWriter::Append(std::string_view payload) {
+  ASSERT(!payload.empty() && payload.size() < kFileBytesMax / 4, "a MANIFEST record is small");
+  char length[4];
+  base::StoreFixed32(length, static_cast<uint32_t>(payload.size()));
+  const uint32_t crc = RecordChain(chain_, {length, sizeof length}, payload);
+  std::string record;
+  record.reserve(kRecordHeaderBytes + payload.size());
+  base::AppendFixed32(&record, crc);
+  record.append(length, sizeof length);
+  record.append(payload);
+
+  RETURN_IF_ERROR(Extend(end_ + record.size()));
+  RETURN_IF_ERROR(WriteStream(end_, record));
+  RETURN_IF_ERROR(file_->Sync());
+  end_ += record.size();
+  chain_ = crc;
+  return {};
+}
+
+Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& path,
+                                  const std::function<Status(std::string_view)>& apply) {
+  ASSIGN_OR_RETURN(const std::string file, ReadWhole(file_system, path));
+  const std::string copies[2] = {CopyOf(file, 0), CopyOf(file, 1)};
+
+  MirrorContents contents;
+  uint32_t version = 0;
+  const bool whole_a = ParseHeader(copies[0], &contents.identity, &version);
+  if (!whole_a && !ParseHeader(copies[1], &contents.identity, &version)) {
+    return Status::Corruption(path + ": header: both copies are damaged, or this is not a mergedb MANIFEST");
+  }
+  if (version != kFormatVersion) {
+    return Status::NotSupported(path + ": format version " + std::to_string(version) + ", this build reads " +
+                                std::to_string(kFormatVersion) + "; use a newer mergedb");
+  }
+  if (!whole_a) ++contents.repaired;
+
+  uint32_t chain = HeaderChain(copies[whole_a ? 0 : 1]);
+  uint64_t offset = kHeaderBytes;
+  for (;;) {
+    Record record, other;
+    const bool in_a = ParseRecord(copies[0], offset, chain, &record);
+    const bool in_b = ParseRecord(copies[1], offset, chain, in_a ? &other : &record);
+    if (!in_a && !in_b) break;
+    if (in_a != in_b) ++contents.repaired;
+    RETURN_IF_ERROR(apply(record.payload).WithContext(path + " " + At(offset)));
+    ++contents.records;
+    chain = record.crc;
+    offset += kRecordHeaderBytes + record.payload.size();
+  }
+
+  // Neither copy goes on. After a crash at most one record was under way; zeros follow it in the pages of both copies.
+  const auto dropped = [&](const std::string& copy) -> uint64_t {
+    const size_t last = copy.find_last_not_of('\0');
+    return last == std::string::npos || last < offset ? 0 : last + 1 - offset;
+  };
+  contents.dropped_bytes = std::max(dropped(copies[0]), dropped(copies[1]));
+  if (contents.records == 0) {
+    // The first record is synced before CURRENT names the file.
+    return Status::Corruption(path + ": first record " + At(offset) + ": both copies are damaged");
+  }
+  return contents;
+}
+
+}  // namespace mergedb::manifest

@@ -1,0 +1,204 @@
+#include "memtable/memtable.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/hash.h"
+#include "memtable/hash_index.h"
+#include "memtable/memory.h"
+#include "memtable/ordered_index.h"
+#include "memtable/record.h"
+#include "memtable/sorted_pieces.h"
+#include "stream/merging.h"
+
+namespace mergedb::memtable {
+namespace {
+
+// One slot in so many bytes of memory: records of 64 bytes and more fill the arena before the index is three quarters
+// full, beyond which probes grow long.
+constexpr size_t kBytesPerSlot = 56;
+constexpr size_t kLineBytes = 64;
+constexpr uint32_t kFirstUnit = 1;  // offset 0 means none
+
+constexpr size_t SlotCount(size_t memory_bytes) { return memory_bytes / kBytesPerSlot; }
+constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), kLineBytes); }
+
+// The most that records take whose keys and values are `bytes` long together.
+constexpr size_t BytesForRecords(uint64_t records, size_t bytes, bool is_ordered) {
+  return records * (RecordBytes(0, 0) + kUnitBytes + (is_ordered ? OrderedIndex::kNodeBytesMax : 0)) + bytes;
+}
+
+}  // namespace
+
+// Under the bytewise order records are found by hash and put in order by pieces; under any other by a skip list alone.
+class Memtable::Impl {
+ public:
+  Impl(const kv::Order& order, std::shared_ptr<Memory> memory)
+      : order_(order),
+        memory_(std::move(memory)),
+        slots_(order.is_bytewise() ? SlotCount(memory_->bytes()) : 0),
+        arena_(memory_->begin() + IndexBytes(slots_)),
+        arena_bytes_(memory_->bytes() - IndexBytes(slots_)),
+        pieces_(arena_, kFirstUnit),
+        used_(kFirstUnit * kUnitBytes) {
+    if (order.is_bytewise()) {
+      hash_index_ = HashIndex(reinterpret_cast<uint64_t*>(memory_->begin()), static_cast<uint32_t>(slots_));
+    } else {
+      ordered_index_.emplace(order, arena_, kFirstUnit);
+      used_ += OrderedIndex::kNodeBytesMax;
+    }
+  }
+
+  bool HasRoom(size_t key_bytes, size_t value_bytes) const {
+    if (key_bytes > kLengthMax || value_bytes > kLengthMax) return false;
+    const size_t room = arena_bytes_ - used_.load(std::memory_order_relaxed);
+    if (ordered_index_) return RecordBytes(key_bytes, value_bytes) + OrderedIndex::kNodeBytesMax <= room;
+    return RecordBytes(key_bytes, value_bytes) <= room && slots_used_.load(std::memory_order_relaxed) < slots_ / 4 * 3;
+  }
+
+  bool HasRoomFor(uint64_t records, size_t bytes) const {
+    if (bytes > kLengthMax) return false;
+    const size_t room = arena_bytes_ - used_.load(std::memory_order_relaxed);
+    if (BytesForRecords(records, bytes, ordered_index_.has_value()) > room) return false;
+    return ordered_index_ || slots_used_.load(std::memory_order_relaxed) + records <= slots_ / 4 * 3;
+  }
+
+  void Add(std::string_view key, kv::Tag tag, std::string_view value) {
+    const size_t used = used_.load(std::memory_order_relaxed);
+    const size_t bytes = RecordBytes(key.size(), value.size());
+    ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
+    const size_t end =
+        ordered_index_ ? AddOrdered(used, bytes, key, tag, value) : AddHashed(used, bytes, key, tag, value);
+    // WHY release: an iterator that reads the end reads the records before it.
+    used_.store(end, std::memory_order_release);
+    entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  bool Get(std::string_view key, uint64_t hash, kv::Sequence sequence, Found* found) const {
+    uint32_t offset = hash_index_.Find(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
+    for (; offset != 0; offset = Record(arena_, offset).older()) {
+      const Record record(arena_, offset);
+      if (kv::SequenceOf(record.tag()) > sequence) continue;
+      *found = {.tag = record.tag(), .value = record.value()};
+      return true;
+    }
+    return false;
+  }
+
+  bool GetOrdered(std::string_view key, kv::Sequence sequence, Found* found) const {
+    const uint32_t node = ordered_index_->FindAtOrAfter(key, kv::SeekTag(sequence));
+    if (node == 0 || !order_.SameKey(ordered_index_->RecordAt(node).key(), key)) return false;
+    const Record record = ordered_index_->RecordAt(node);
+    *found = {.tag = record.tag(), .value = record.value()};
+    return true;
+  }
+
+  std::unique_ptr<kv::Iterator> NewIterator() {
+    if (ordered_index_) return NewOrderedIterator(&*ordered_index_);
+    std::vector<std::unique_ptr<kv::Iterator>> children;
+    for (PiecePtr& piece : pieces_.Cut(end_unit())) children.push_back(NewPieceIterator(arena_, std::move(piece)));
+    return stream::NewMergingIterator(order_, std::move(children));
+  }
+
+  std::unique_ptr<kv::Iterator> NewFlushIterator() {
+    if (ordered_index_) return NewOrderedIterator(&*ordered_index_);
+    return NewPieceIterator(arena_, pieces_.Whole(end_unit(), entries()));
+  }
+
+  bool is_ordered() const { return ordered_index_.has_value(); }
+  uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
+  size_t bytes_used() const { return used_.load(std::memory_order_relaxed); }
+  size_t bytes_held() const { return memory_->bytes(); }
+
+ private:
+  // WHY the slot is fetched first and looked at last: its cache miss passes while the record is copied.
+  size_t AddHashed(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
+    const uint64_t hash = base::Hash64(key);
+    hash_index_.PrefetchForWrite(hash);
+    char* const record = arena_ + used;
+    WriteRecord(record, key, tag, value);
+    const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
+    if (place.offset != 0) {
+      DCHECK(Record(arena_, place.offset).tag() < tag, "versions of a key are added oldest first");
+      SetOlder(record, place.offset);
+    } else {
+      const uint64_t slots_used = slots_used_.load(std::memory_order_relaxed);
+      ASSERT(slots_used + 1 < slots_, "Add without HasRoom");
+      slots_used_.store(slots_used + 1, std::memory_order_relaxed);
+    }
+    hash_index_.Store(place, hash, static_cast<uint32_t>(used / kUnitBytes));
+    return used + bytes;
+  }
+
+  size_t AddOrdered(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
+    const uint32_t height = ordered_index_->NextHeight();
+    const size_t node = used + bytes;
+    const size_t end = node + OrderedIndex::NodeBytes(height);
+    ASSERT(end <= arena_bytes_, "Add without HasRoom");
+    WriteRecord(arena_ + used, key, tag, value);
+    ordered_index_->Insert(static_cast<uint32_t>(used / kUnitBytes), static_cast<uint32_t>(node / kUnitBytes), height);
+    return end;
+  }
+
+  uint64_t end_unit() const { return used_.load(std::memory_order_acquire) / kUnitBytes; }
+
+  const kv::Order order_;
+  const std::shared_ptr<Memory> memory_;
+  const size_t slots_;
+  char* const arena_;
+  const size_t arena_bytes_;
+  HashIndex hash_index_;                      // either this
+  std::optional<OrderedIndex> ordered_index_;  // or that
+  SortedPieces pieces_;
+
+  // Stored by the writer alone.
+  std::atomic<size_t> used_;
+  std::atomic<uint64_t> entries_{0};
+  std::atomic<uint64_t> slots_used_{0};
+};
+
+Memtable::Memtable(const kv::Order& order, std::shared_ptr<Memory> memory)
+    : impl_(std::make_unique<Impl>(order, std::move(memory))) {}
+Memtable::~Memtable() = default;
+
+bool Memtable::HasRoom(size_t key_bytes, size_t value_bytes) const { return impl_->HasRoom(key_bytes, value_bytes); }
+
+// WHY 7/6: the index takes a seventh of the memory at most. The constant covers the skip list's nodes and roundings.
+size_t Memtable::BytesNeeded(size_t key_bytes, size_t value_bytes) {
+  static_assert(kBytesPerSlot == 7 * sizeof(uint64_t));
+  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * kLineBytes) / 6 * 7 + 7;
+}
+
+bool Memtable::HasRoomFor(uint64_t records, size_t bytes) const { return impl_->HasRoomFor(records, bytes); }
+
+bool Memtable::MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes) {
+  const size_t slots = SlotCount(memory_bytes);
+  const size_t spent = IndexBytes(slots) + OrderedIndex::kNodeBytesMax + 2 * kLineBytes;
+  return memory_bytes > spent && records <= slots / 4 * 3 &&
+         BytesForRecords(records, bytes, true) <= memory_bytes - spent;
+}
+
+void Memtable::Add(std::string_view key, kv::Tag tag, std::string_view value) { impl_->Add(key, tag, value); }
+
+bool Memtable::Get(std::string_view key, kv::Sequence sequence, Found* found) const {
+  if (impl_->is_ordered()) return impl_->GetOrdered(key, sequence, found);
+  return impl_->Get(key, base::Hash64(key), sequence, found);
+}
+
+bool Memtable::GetHashed(std::string_view key, uint64_t hash, kv::Sequence sequence, Found* found) const {
+  if (impl_->is_ordered()) return impl_->GetOrdered(key, sequence, found);
+  return impl_->Get(key, hash, sequence, found);
+}
+
+std::unique_ptr<kv::Iterator> Memtable::NewIterator() { return impl_->NewIterator(); }
+std::unique_ptr<kv::Iterator> Memtable::NewFlushIterator() { return impl_->NewFlushIterator(); }
+
+uint64_t Memtable::entries() const { return impl_->entries(); }
+size_t Memtable::bytes_used() const { return impl_->bytes_used(); }
+size_t Memtable::bytes_held() const { return impl_->bytes_held(); }
+
+}  // namespace mergedb::memtable

@@ -1,0 +1,64 @@
+#include "policy/partitions.h"
+
+#include <algorithm>
+#include <map>
+
+#include "policy/survey.h"
+
+namespace mergedb::policy {
+
+double Partition::GainBytes() const {
+  if (oldest_entries == 0) return upper_bytes;
+  const double deleted = std::min(upper_tombstones, static_cast<double>(oldest_entries));
+  return upper_bytes + deleted * static_cast<double>(oldest_bytes) / static_cast<double>(oldest_entries);
+}
+
+uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
+
+std::vector<Partition> MakePartitions(const tree::Run& oldest, uint64_t partition_bytes) {
+  std::vector<Partition> partitions(1);
+  for (const tree::Slice& slice : oldest.slices()) {
+    Partition* last = &partitions.back();
+    // WHY half: outputs are cut a little under the partition's size; two of them must not count as one.
+    if (last->oldest_bytes >= partition_bytes / 2) {
+      const std::string border(slice.smallest());
+      last->bounds.upper = border;
+      partitions.emplace_back();
+      last = &partitions.back();
+      last->bounds.lower = border;
+    }
+    last->oldest_bytes += slice.file->bytes;
+    last->oldest_entries += slice.file->entries;
+  }
+  return partitions;
+}
+
+void AddUpper(const kv::Order& order, const tree::Run& run, std::vector<Partition>* partitions) {
+  const SliceShares shares(run);
+  size_t first = 0;
+  for (const tree::Slice& slice : run.slices()) {
+    const auto ends_before_slice = [&](const Partition& partition) {
+      return partition.bounds.upper && order.CompareKeys(*partition.bounds.upper, slice.smallest()) <= 0;
+    };
+    while (ends_before_slice((*partitions)[first])) ++first;
+    size_t last = first;
+    while ((*partitions)[last].bounds.upper && !slice.IsBefore(order, *(*partitions)[last].bounds.upper)) ++last;
+    const double share = 1.0 / (static_cast<double>(last - first + 1) * static_cast<double>(shares.Of(slice)));
+    for (size_t i = first; i <= last; ++i) {
+      (*partitions)[i].upper_bytes += static_cast<double>(slice.file->bytes) * share;
+      (*partitions)[i].upper_entries += static_cast<double>(slice.file->entries) * share;
+      (*partitions)[i].upper_tombstones += static_cast<double>(slice.file->tombstones) * share;
+    }
+  }
+}
+
+std::vector<std::string> CutKeys(const std::vector<Partition>& partitions, uint64_t input_bytes) {
+  const uint64_t pieces = std::clamp<uint64_t>(input_bytes / kMebibyte, 1, partitions.size());
+  std::vector<std::string> keys;
+  for (uint64_t piece = 1; piece < pieces; ++piece) {
+    keys.push_back(*partitions[piece * partitions.size() / pieces].bounds.lower);
+  }
+  return keys;
+}
+
+}  // namespace mergedb::policy

@@ -1,0 +1,106 @@
+#include "policy/picker.h"
+
+#include <algorithm>
+
+#include "policy/partitions.h"
+#include "policy/styles.h"
+#include "policy/survey.h"
+
+namespace mergedb::policy {
+
+namespace {
+
+// WHY a ratio: a move copies the description of the run that it enters. With it, a long sequential load of small tables
+// gathers in a chain of 64, then of 4,096, and describes each table a few times, not once a flush.
+constexpr size_t kMoveRatioMax = 64;
+
+bool IsWorthMoving(const PickInput& input, const tree::Run& source, const tree::Run& target) {
+  return input.pressure != Pressure::kWriting || target.slices().size() <= kMoveRatioMax * source.slices().size();
+}
+
+format::Level LevelAfterMove(const PickInput& input, const tree::Run& source, const tree::Run& target) {
+  const uint64_t bytes = source.bytes() + target.bytes();
+  const format::Level fitting =
+      input.style == Style::kLazy ? LazyLevel(input, bytes) : CascadeLevel(input, bytes);
+  return std::max({source.level() == format::kBottomLevel ? 0 : source.level(), target.level(), fitting});
+}
+
+}  // namespace
+
+std::optional<Plan> PickMove(const PickInput& input) {
+  const auto& runs = input.version.runs();
+  for (size_t i = 0; i + 1 < runs.size(); ++i) {
+    const Span pair{.newest = i, .oldest = i + 1};
+    if (!IsWorthMoving(input, *runs[i], *runs[i + 1]) || !CanMove(input, pair)) continue;
+    if (IsBlocked(input, pair, {})) continue;
+    Plan plan = MakePlan(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), Reason::kDisjoint);
+    plan.is_move = true;
+    return plan;
+  }
+  return std::nullopt;
+}
+
+std::optional<Plan> Pick(const PickInput& input) {
+  if (auto plan = PickMove(input)) return plan;
+  if (auto plan = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return plan;
+  if (auto plan = PickSettling(input)) return plan;
+  return PickTombstones(input);
+}
+
+bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(input); }
+
+uint64_t LiveBytesAtLeast(const tree::Version& version) {
+  uint64_t live = 0;
+  uint64_t newer_tombstones = 0;
+  for (const tree::RunPtr& run : version.runs()) {
+    const uint64_t puts = run->entries() - std::min(run->entries(), run->tombstones());
+    const uint64_t left = puts - std::min(puts, newer_tombstones);
+    if (run->entries() > 0) {
+      const double share = static_cast<double>(left) / static_cast<double>(run->entries());
+      live = std::max(live, static_cast<uint64_t>(static_cast<double>(run->bytes()) * share));
+    }
+    newer_tombstones += run->tombstones();
+  }
+  return live;
+}
+
+uint64_t BytesOverBound(const PickInput& input) {
+  const SpaceBound bound = BoundOf(input);
+  const double allowed = bound.factor * static_cast<double>(LiveBytesAtLeast(input.version)) +
+                         static_cast<double>(bound.slack_bytes);
+  const auto allowed_bytes = static_cast<uint64_t>(allowed);
+  return input.version.bytes() - std::min(input.version.bytes(), allowed_bytes);
+}
+
+uint64_t BytesOverBoundMax(const PickInput& input) {
+  const uint64_t partition_bytes = PartitionBytes(LiveBytesAtLeast(input.version));
+  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2;
+}
+
+std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {
+  const auto& runs = input.version.runs();
+  const auto first = std::ranges::find_if(runs, [&](const tree::RunPtr& run) { return run->position() <= newest; });
+  if (first == runs.end()) return std::nullopt;
+  Span span{.newest = static_cast<size_t>(first - runs.begin()), .oldest = runs.size() - 1};
+  span.newest = std::max(span.newest, span.oldest + 1 - std::min(span.oldest + 1, kSourcesMax));
+  const tree::Run& oldest = *runs[span.oldest];
+  const uint64_t partition_bytes = PartitionBytes(oldest.bytes());
+  for (const Partition& partition : MakePartitions(oldest, partition_bytes)) {
+    if (!tree::Intersect(input.order, partition.bounds, bounds)) continue;
+    format::Bounds part = tree::Intersection(input.order, partition.bounds, bounds);
+    const bool is_owed = std::any_of(runs.begin() + static_cast<ptrdiff_t>(span.newest), runs.end() - 1,
+                                     [&](const tree::RunPtr& run) {
+                                       const auto [begin, end] = run->Overlap(input.order, part);
+                                       return begin < end;
+                                     });
+    if (!is_owed && !HasOldTombstones(input, oldest, part)) continue;
+    if (!is_owed) span.newest = span.oldest;
+    if (IsBlocked(input, span, part)) continue;
+    Plan plan = MakePlan(input, span, std::move(part), format::kBottomLevel, Reason::kManual);
+    plan.output_file_bytes = partition_bytes;
+    return plan;
+  }
+  return std::nullopt;
+}
+
+}  // namespace mergedb::policy

@@ -1,0 +1,25 @@
+// The strategies behind Pick. Each finds its most urgent plan that can start now, or nothing.
+#pragma once
+
+#include <optional>
+
+#include "policy/picker.h"
+
+namespace mergedb::policy {
+
+// Adjacent runs without a common key range become one.
+std::optional<Plan> PickMove(const PickInput& input);
+
+std::optional<Plan> PickTier(const PickInput& input);     // lazy: a tier that has its number of runs
+format::Level LazyLevel(const PickInput& input, uint64_t bytes);
+std::optional<Plan> PickCascade(const PickInput& input);  // cascade: all of its rules
+format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
+
+// Merge keys of all runs into the oldest one: because the space bound asks for it, or to settle into one run.
+std::optional<Plan> PickSettling(const PickInput& input);
+// Rewrite a part of the oldest run that tombstones dominate; any that has some at kIdle.
+std::optional<Plan> PickTombstones(const PickInput& input);
+// The run shows tables in `bounds` whose tombstones could go if nothing were below.
+bool HasOldTombstones(const PickInput& input, const tree::Run& run, const format::Bounds& bounds);
+
+}  // namespace mergedb::policy

@@ -1,0 +1,202 @@
+#include "read/run_iterator.h"
+
+#include <optional>
+#include <tuple>
+#include <string>
+#include <utility>
+
+namespace mergedb::read {
+namespace {
+
+class PinnedTableIterator final : public kv::Iterator {
+ public:
+  PinnedTableIterator(std::shared_ptr<table::Reader> reader, std::unique_ptr<kv::Iterator> iterator)
+      : reader_(std::move(reader)), iterator_(std::move(iterator)) {
+    Show();
+  }
+  void SeekToFirst() override { iterator_->SeekToFirst(), Show(); }
+  void SeekToLast() override { iterator_->SeekToLast(), Show(); }
+  void Seek(std::string_view key, kv::Tag tag) override { iterator_->Seek(key, tag), Show(); }
+  void Next() override { iterator_->Next(), Show(); }
+  void Prev() override { iterator_->Prev(), Show(); }
+
+ private:
+  void Show() {
+    valid_ = iterator_->Valid();
+    if (valid_) {
+      entry_ = iterator_->entry();
+    } else {
+      status_ = iterator_->status();
+    }
+  }
+  std::shared_ptr<table::Reader> reader_;  // outlives the iterator: declared first
+  std::unique_ptr<kv::Iterator> iterator_;
+};
+
+class RunIterator final : public kv::Iterator {
+ public:
+  RunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds, OpenSlice open)
+      : order_(order), run_(std::move(run)), bounds_(std::move(bounds)), open_(std::move(open)) {
+    std::tie(first_, last_) = run_->Overlap(order_, bounds_);
+  }
+
+  void SeekToFirst() override {
+    status_ = {};
+    EnterForward(first_);
+  }
+
+  void SeekToLast() override {
+    status_ = {};
+    EnterBackward(last_);
+  }
+
+  void Seek(std::string_view key, kv::Tag tag) override {
+    status_ = {};
+    if (bounds_.lower && order_.CompareKeys(key, *bounds_.lower) < 0) return EnterForward(first_);
+    size_t index = run_->FindIndex(order_, key);
+    if (index < first_) return EnterForward(first_);
+    if (index >= last_) return End();
+    if (!Open(index)) return;
+    // The slice's own lower bound may be above the key.
+    if (lower_ && order_.CompareKeys(key, *lower_) < 0) {
+      child_->Seek(*lower_, kv::kTagMax);
+    } else {
+      child_->Seek(key, tag);
+    }
+    SettleForward();
+  }
+
+  void Next() override {
+    child_->Next();
+    if (child_->Valid() && !upper_) {  // the common case: a whole file
+      entry_ = child_->entry();
+      return;
+    }
+    SettleForward();
+  }
+
+  void Prev() override {
+    child_->Prev();
+    SettleBackward();
+  }
+
+ private:
+  void End() {
+    child_ = nullptr;
+    valid_ = false;
+  }
+
+  // Open slice `index` and compute the bounds within which it shows. False after an error.
+  bool Open(size_t index) {
+    const tree::Slice& slice = run_->slices()[index];
+    if (child_ == nullptr || index != index_) {
+      child_ = open_(slice);
+      index_ = index;
+      lower_ = Later(slice.bounds.lower, bounds_.lower);
+      upper_ = Earlier(slice.bounds.upper, bounds_.upper);
+    }
+    if (child_->status().ok()) return true;
+    status_ = child_->status();
+    valid_ = false;
+    return false;
+  }
+
+  void EnterForward(size_t index) {
+    for (; index < last_; ++index) {
+      if (!Open(index)) return;
+      if (lower_) {
+        child_->Seek(*lower_, kv::kTagMax);
+      } else {
+        child_->SeekToFirst();
+      }
+      if (ShowForward()) return;
+      if (!status_.ok()) return;
+    }
+    End();
+  }
+
+  // `index` is one past the slice to enter.
+  void EnterBackward(size_t index) {
+    while (index > first_) {
+      if (!Open(--index)) return;
+      if (upper_) {
+        child_->Seek(*upper_, kv::kTagMax);
+        if (child_->Valid()) {
+          child_->Prev();
+        } else if (child_->status().ok()) {
+          child_->SeekToLast();
+        }
+      } else {
+        child_->SeekToLast();
+      }
+      if (ShowBackward()) return;
+      if (!status_.ok()) return;
+    }
+    End();
+  }
+
+  void SettleForward() {
+    if (!ShowForward() && status_.ok()) EnterForward(index_ + 1);
+  }
+  void SettleBackward() {
+    if (!ShowBackward() && status_.ok()) EnterBackward(index_);
+  }
+
+  bool ShowForward() {
+    valid_ = child_->Valid();
+    if (!valid_) {
+      status_ = child_->status();
+      return false;
+    }
+    if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
+    entry_ = child_->entry();
+    return true;
+  }
+  bool ShowBackward() {
+    valid_ = child_->Valid();
+    if (!valid_) {
+      status_ = child_->status();
+      return false;
+    }
+    if (lower_ && order_.CompareKeys(child_->entry().key, *lower_) < 0) return valid_ = false;
+    entry_ = child_->entry();
+    return true;
+  }
+
+  // Bounds as views: they live in the run and in bounds_.
+  using Bound = std::optional<std::string_view>;
+  Bound Later(const std::optional<std::string>& a, const std::optional<std::string>& b) const {
+    if (!a || !b) return a ? Bound(*a) : b ? Bound(*b) : Bound();
+    return order_.CompareKeys(*a, *b) >= 0 ? *a : *b;
+  }
+  Bound Earlier(const std::optional<std::string>& a, const std::optional<std::string>& b) const {
+    if (!a || !b) return a ? Bound(*a) : b ? Bound(*b) : Bound();
+    return order_.CompareKeys(*a, *b) <= 0 ? *a : *b;
+  }
+
+  const kv::Order order_;
+  const tree::RunPtr run_;
+  const format::Bounds bounds_;
+  const OpenSlice open_;
+  size_t first_ = 0;  // the slices that intersect bounds_: [first_, last_)
+  size_t last_ = 0;
+
+  std::unique_ptr<kv::Iterator> child_;  // over slice index_
+  size_t index_ = 0;
+  Bound lower_;
+  Bound upper_;
+};
+
+}  // namespace
+
+std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds,
+                                             OpenSlice open) {
+  return std::make_unique<RunIterator>(order, std::move(run), std::move(bounds), std::move(open));
+}
+
+std::unique_ptr<kv::Iterator> NewPinnedTableIterator(std::shared_ptr<table::Reader> reader,
+                                                     std::unique_ptr<kv::Iterator> iterator) {
+  return std::make_unique<PinnedTableIterator>(std::move(reader), std::move(iterator));
+}
+
+}  // namespace mergedb::read

@@ -1,0 +1,28 @@
+// A lazy walk of one run: opens a table when the walk reaches its slice, and shows the keys in the slice's bounds only.
+//
+//   run      [a . . f)[f . . . m]      [q . . z]
+//   walk      -------> ----------       ------->     one table open at a time
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "kv/iterator.h"
+#include "kv/order.h"
+#include "table/cache.h"
+#include "tree/run.h"
+
+namespace mergedb::read {
+
+// How the walk gets at a slice's table: through the block cache for readers, in large pieces for compactions.
+using OpenSlice = std::function<std::unique_ptr<kv::Iterator>(const tree::Slice& slice)>;
+
+// The slices that intersect `bounds`, and of those only the keys in `bounds`. `run` is kept alive.
+std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds,
+                                             OpenSlice open);
+
+// An iterator that keeps its table open.
+std::unique_ptr<kv::Iterator> NewPinnedTableIterator(std::shared_ptr<table::Reader> reader,
+                                                     std::unique_ptr<kv::Iterator> iterator);
+
+}  // namespace mergedb::read

@@ -1,0 +1,123 @@
+#include "table/block_source.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "format/block.h"
+#include "format/compression.h"
+#include "format/table_layout.h"
+
+namespace mergedb::table {
+namespace {
+
+using base::BlockCache;
+
+// Bytes as stored -> bytes of a block that can be opened.
+Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& place, bool verify) {
+  format::Part part;
+  RETURN_IF_ERROR(format::OpenPart(stored.bytes(), place, verify, &part));
+  if (part.codec == Compression::kNone) {
+    stored.block()->bytes = static_cast<uint32_t>(part.payload.size());  // the trailer is not shown
+  } else {
+    size_t raw_bytes = 0;
+    RETURN_IF_ERROR(format::ReadRawBytes(part.payload, &raw_bytes));
+    BlockCache::Pin raw(BlockCache::Allocate(raw_bytes));
+    RETURN_IF_ERROR(format::Decompress(part.codec, part.payload, raw.block()->data(), raw_bytes));
+    stored = std::move(raw);
+  }
+  RETURN_IF_ERROR(format::CheckBlock(stored.bytes()));
+  return stored;
+}
+
+constexpr uint64_t RoundDown(uint64_t offset) { return offset / kDirectIoAlign * kDirectIoAlign; }
+constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectIoAlign - 1); }
+
+}  // namespace
+
+Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out) {
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(offset, bytes, out, &got));
+  if (got < bytes) {
+    return Status::Corruption("the file ends at " + std::to_string(offset + got) + ", expected at least " +
+                              std::to_string(offset + bytes) + " bytes");
+  }
+  return {};
+}
+
+Status BlockSource::InContext(uint32_t block, const Status& status) const {
+  return status.WithContext(path + ": block at " + std::to_string(index.offset(block)));
+}
+
+Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin) const {
+  const uint64_t offset = index.offset(block);
+  const size_t bytes = index.stored_bytes(block);
+  BlockCache::Pin stored(BlockCache::Allocate(bytes));
+  if (Status status = ReadExactly(file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
+    return InContext(block, status);
+  }
+  auto opened =
+      OpenStored(std::move(stored), {.unique_id = unique_id, .offset = offset}, control.verify_checksums);
+  if (!opened) return InContext(block, opened.error());
+  *pin = std::move(opened).value();
+  if (cache != nullptr && control.fill_cache) cache->Insert(number, offset, *pin);
+  return {};
+}
+
+Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin) const {
+  *pin = FindCached(block);
+  return *pin ? Status() : Load(block, control, pin);
+}
+
+// One large read that has all of [begin, end) and what follows it.
+Status BlockWindow::Refill(uint64_t begin, uint64_t end) {
+  const uint64_t data_end = RoundUp(source_.index.offset(source_.index.count()));
+  const uint64_t first = RoundDown(begin);
+  const uint64_t last = std::max(RoundUp(end), std::min(first + read_bytes_, data_end));
+  const size_t bytes = static_cast<size_t>(last - first);
+  if (buffer_.size() < bytes) buffer_ = AlignedBuffer(bytes);
+  begin_ = end_ = 0;
+  size_t got = 0;
+  RETURN_IF_ERROR(file_->ReadAt(first, bytes, buffer_.data(), &got));
+  if (first + got < end) {
+    return Status::Corruption("the file ends at " + std::to_string(first + got) + ", expected at least " +
+                              std::to_string(end) + " bytes");
+  }
+  begin_ = first;
+  end_ = first + got;
+  read_bytes_ = std::min(read_bytes_ * 2, shape_.bytes_max);
+  return {};
+}
+
+char* BlockWindow::Room(size_t bytes) {
+  if (raw_room_ < bytes) {
+    raw_.reset(new char[bytes]);
+    raw_room_ = bytes;
+  }
+  return raw_.get();
+}
+
+Status BlockWindow::Open(std::string_view stored, uint64_t offset, std::string_view* raw) {
+  format::Part part;
+  RETURN_IF_ERROR(
+      format::OpenPart(stored, {.unique_id = source_.unique_id, .offset = offset}, shape_.verify, &part));
+  if (part.codec == Compression::kNone) {
+    *raw = part.payload;
+  } else {
+    size_t raw_bytes = 0;
+    RETURN_IF_ERROR(format::ReadRawBytes(part.payload, &raw_bytes));
+    RETURN_IF_ERROR(format::Decompress(part.codec, part.payload, Room(raw_bytes), raw_bytes));
+    *raw = {raw_.get(), raw_bytes};
+  }
+  return format::CheckBlock(*raw);
+}
+
+Status BlockWindow::Read(uint32_t block, std::string_view* raw) {
+  const uint64_t offset = source_.index.offset(block);
+  const size_t bytes = source_.index.stored_bytes(block);
+  Status status;
+  if (offset < begin_ || offset + bytes > end_) status = Refill(offset, offset + bytes);
+  if (status.ok()) status = Open({buffer_.data() + (offset - begin_), bytes}, offset, raw);
+  return status.ok() ? status : source_.InContext(block, status);
+}
+
+}  // namespace mergedb::table

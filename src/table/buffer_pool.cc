@@ -1,0 +1,84 @@
+#include "table/buffer_pool.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/sync.h"
+#include "mergedb/env.h"
+
+namespace mergedb::table {
+namespace {
+
+struct Pool {
+  base::Mutex mutex;
+  std::vector<char*> free GUARDED_BY(mutex);
+
+  static Pool& Get() {
+    static Pool* const pool = new Pool;  // never destroyed: threads may outlive main's statics
+    return *pool;
+  }
+};
+
+char* Allocate(size_t bytes) {
+  char* memory = static_cast<char*>(std::aligned_alloc(kDirectIoAlign, bytes));
+  ASSERT(memory != nullptr, "out of memory for an I/O buffer");
+  return memory;
+}
+
+char* TakePooled() {
+  Pool& pool = Pool::Get();
+  {
+    base::Lock lock(pool.mutex);
+    if (!pool.free.empty()) {
+      char* memory = pool.free.back();
+      pool.free.pop_back();
+      return memory;
+    }
+  }
+  return Allocate(kPooledBytes);
+}
+
+void GiveBack(char* memory) {
+  Pool& pool = Pool::Get();
+  {
+    base::Lock lock(pool.mutex);
+    if (pool.free.size() < kBuffersKept) {
+      pool.free.push_back(memory);
+      return;
+    }
+  }
+  std::free(memory);
+}
+
+size_t RoundUp(size_t bytes) { return (bytes + kDirectIoAlign - 1) / kDirectIoAlign * kDirectIoAlign; }
+
+}  // namespace
+
+AlignedBuffer::AlignedBuffer(size_t bytes_least) : size_(std::max(RoundUp(bytes_least), kDirectIoAlign)) {
+  // A quarter of a pooled buffer is worth one; below that, malloc's own recycling serves.
+  if (size_ <= kPooledBytes && size_ >= kPooledBytes / 4) size_ = kPooledBytes;
+  data_ = size_ == kPooledBytes ? TakePooled() : Allocate(size_);
+}
+
+AlignedBuffer::AlignedBuffer(AlignedBuffer&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+AlignedBuffer& AlignedBuffer::operator=(AlignedBuffer&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+AlignedBuffer::~AlignedBuffer() {
+  if (data_ == nullptr) return;
+  if (size_ == kPooledBytes) {
+    GiveBack(data_);
+  } else {
+    std::free(data_);
+  }
+}
+
+}  // namespace mergedb::table

@@ -1,0 +1,49 @@
+#include "table/file_sink.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+
+namespace mergedb::table {
+namespace {
+
+constexpr size_t kWriteBytes = size_t{1} << 20;
+static_assert(kWriteBytes <= kPooledBytes && kWriteBytes % kDirectIoAlign == 0);
+
+}  // namespace
+
+FileSink::FileSink(std::unique_ptr<File> file) : file_(std::move(file)), buffer_(kWriteBytes) {}
+
+Status FileSink::WriteBuffer() {
+  RETURN_IF_ERROR(file_->WriteAt(written_, {buffer_.data(), used_}));
+  written_ += used_;
+  used_ = 0;
+  return {};
+}
+
+Status FileSink::Append(std::string_view bytes) {
+  while (true) {
+    const size_t taken = std::min(bytes.size(), kWriteBytes - used_);
+    std::memcpy(buffer_.data() + used_, bytes.data(), taken);
+    used_ += taken;
+    if (used_ < kWriteBytes) return {};
+    RETURN_IF_ERROR(WriteBuffer());
+    bytes.remove_prefix(taken);
+  }
+}
+
+Status FileSink::PadTo(uint64_t end) {
+  static constexpr char kZeros[kDirectIoAlign] = {};
+  ASSERT(end >= offset() && end - offset() <= sizeof kZeros, "padding is less than a page");
+  return Append({kZeros, static_cast<size_t>(end - offset())});
+}
+
+Status FileSink::Finish() {
+  ASSERT(used_ % kDirectIoAlign == 0, "direct writes are aligned");
+  if (used_ > 0) RETURN_IF_ERROR(WriteBuffer());
+  buffer_ = AlignedBuffer();
+  return {};
+}
+
+}  // namespace mergedb::table

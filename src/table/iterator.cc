@@ -1,0 +1,118 @@
+#include "table/iterator.h"
+
+#include <string>
+
+#include "base/assert.h"
+#include "format/block.h"
+
+namespace mergedb::table {
+namespace {
+
+constexpr size_t kScanReadBytesFirst = 32 << 10;
+constexpr size_t kScanReadBytesMax = 256 << 10;
+constexpr uint32_t kMissesOfScan = 2;  // in a row, before the blocks come from the window
+
+class TableIterator final : public kv::Iterator {
+ public:
+  TableIterator(const BlockSource& source, const ReadControl& control)
+      : source_(source),
+        control_(control),
+        cursor_(source.order),
+        window_(source, source.file.get(),
+                {.bytes_first = kScanReadBytesFirst,
+                 .bytes_max = kScanReadBytesMax,
+                 .verify = control.verify_checksums}) {}
+
+  void SeekToFirst() override {
+    status_ = {};
+    if (Enter(0)) Show(0);
+  }
+
+  void SeekToLast() override {
+    status_ = {};
+    if (Enter(source_.index.count() - 1)) Show(cursor_.block().count() - 1);
+  }
+
+  void Seek(std::string_view key, kv::Tag tag) override {
+    if (valid_ && key.data() == entry_.key.data()) return Seek(std::string(key), tag);  // a view that is about to die
+    status_ = {};
+    valid_ = false;
+    // A key's versions may go on into the next blocks, and a fence may stand above the last key of its block.
+    for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
+      if (!Enter(block)) return;
+      const uint32_t i = cursor_.block().Seek(source_.order, key, tag);
+      if (i < cursor_.block().count()) return Show(i);
+    }
+  }
+
+  void Next() override {
+    DCHECK(valid_, "Next needs a valid iterator");
+    if (++position_ < cursor_.block().count()) [[likely]] return cursor_.Show(position_, &entry_);
+    valid_ = false;
+    if (block_ + 1 < source_.index.count() && Enter(block_ + 1)) Show(0);
+  }
+
+  void Prev() override {
+    DCHECK(valid_, "Prev needs a valid iterator");
+    if (position_ > 0) [[likely]] return cursor_.Show(--position_, &entry_);
+    valid_ = false;
+    if (block_ > 0 && Enter(block_ - 1)) Show(cursor_.block().count() - 1);
+  }
+
+ private:
+  void Show(uint32_t i) {
+    position_ = i;
+    cursor_.Show(i, &entry_);
+    valid_ = true;
+  }
+
+  // Open a block; false on an error.
+  bool Enter(uint32_t block) {
+    if (block == open_block_) {
+      block_ = block;
+      return true;
+    }
+    valid_ = false;
+    open_block_ = kNone;
+    std::string_view raw;
+    status_ = Fetch(block, &raw);
+    if (!status_.ok()) [[unlikely]] return false;
+    format::Block::Prefetch(raw);
+    cursor_.Open(format::Block(raw));
+    block_ = open_block_ = block;
+    return true;
+  }
+
+  Status Fetch(uint32_t block, std::string_view* raw) {
+    pin_ = source_.FindCached(block);
+    if (!pin_) {
+      misses_ = block == missed_ + 1 ? misses_ + 1 : 0;
+      missed_ = block;
+      if (misses_ >= kMissesOfScan) return window_.Read(block, raw);
+      RETURN_IF_ERROR(source_.Load(block, control_, &pin_));
+    }
+    *raw = pin_.bytes();
+    return {};
+  }
+
+  static constexpr uint32_t kNone = ~uint32_t{0};
+
+  const BlockSource& source_;
+  const ReadControl control_;
+  format::BlockCursor cursor_;
+  base::BlockCache::Pin pin_;  // of the open block, unless the window has it
+  BlockWindow window_;
+  uint32_t block_ = 0;
+  uint32_t position_ = 0;
+  uint32_t open_block_ = kNone;  // what cursor_ shows
+  uint32_t missed_ = kNone - 1;  // the block that the cache did not have
+  uint32_t misses_ = 0;          // in a row, one block after the other
+};
+
+}  // namespace
+
+std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control) {
+  return std::make_unique<TableIterator>(source, control);
+}
+
+}  // namespace mergedb::table

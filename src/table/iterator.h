@@ -1,0 +1,17 @@
+// A table's cursor for readers: both directions, block by block through the cache.
+//
+// Blocks that follow one another and are not in the cache are a scan: from the third on they come out of larger and
+// larger reads (BlockWindow), and do not enter the cache, where they would push out what is read again.
+#pragma once
+
+#include <memory>
+
+#include "kv/iterator.h"
+#include "table/block_source.h"
+
+namespace mergedb::table {
+
+// `source` outlives the iterator.
+std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control);
+
+}  // namespace mergedb::table

@@ -1,0 +1,261 @@
+#include "table/reader.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "format/block.h"
+#include "format/bloom.h"
+#include "format/table_layout.h"
+#include "table/block_source.h"
+#include "table/iterator.h"
+#include "table/scan_iterator.h"
+
+namespace mergedb::table {
+namespace {
+
+constexpr size_t kTailBytes = 16 << 10;  // read first: the footer, and in a small table all sections
+
+Status Differs(const char* what, uint64_t expected, uint64_t found) {
+  return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
+                            std::to_string(found));
+}
+
+Status DiffersKey(const char* what, std::string_view expected, std::string_view found) {
+  return Status::Corruption(std::string(what) + ": expected \"" + base::Escape(expected) + "\", found \"" +
+                            base::Escape(found) + "\"");
+}
+
+// Everything of a table but its blocks, as read from the file.
+struct Sections {
+  format::Footer footer;
+  std::string bytes;  // of [data_bytes, file_bytes)
+  format::Properties properties;
+
+  // A section without its trailer.
+  Status Open(uint64_t offset, uint64_t size, std::string_view* payload) const {
+    const std::string_view stored(bytes.data() + (offset - footer.data_bytes), static_cast<size_t>(size));
+    format::Part part;
+    RETURN_IF_ERROR(format::OpenPart(stored, {.unique_id = footer.unique_id, .offset = offset}, true, &part));
+    if (part.codec != Compression::kNone) return Status::NotSupported("compressed section: a newer version wrote it");
+    *payload = part.payload;
+    return {};
+  }
+  Status OpenFilter(std::string_view* payload) const { return Open(footer.data_bytes, footer.filter_bytes, payload); }
+  Status OpenIndex(std::string_view* payload) const {
+    return Open(footer.index_offset(), footer.index_bytes, payload);
+  }
+  Status OpenProperties() {
+    std::string_view payload;
+    RETURN_IF_ERROR(Open(footer.properties_offset(), footer.properties_bytes, &payload));
+    return format::DecodeProperties(payload, &properties);
+  }
+};
+
+Status ReadSections(File* file, Sections* sections) {
+  ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  if (file_bytes < format::kFooterBytes) return Differs("file's least size", format::kFooterBytes, file_bytes);
+  const size_t tail_bytes = static_cast<size_t>(std::min<uint64_t>(file_bytes, kTailBytes));
+  std::string tail(tail_bytes, '\0');
+  RETURN_IF_ERROR(ReadExactly(file, file_bytes - tail_bytes, tail_bytes, tail.data()));
+  const std::string_view footer(tail.data() + tail_bytes - format::kFooterBytes, format::kFooterBytes);
+  RETURN_IF_ERROR(format::DecodeFooter(footer, file_bytes, &sections->footer));
+  const size_t section_bytes = static_cast<size_t>(file_bytes - sections->footer.data_bytes);
+  if (section_bytes <= tail_bytes) {
+    sections->bytes = tail.substr(tail_bytes - section_bytes);
+  } else {
+    sections->bytes.resize(section_bytes);
+    RETURN_IF_ERROR(ReadExactly(file, sections->footer.data_bytes, section_bytes, sections->bytes.data()));
+  }
+  return sections->OpenProperties().WithContext("properties at " +
+                                                std::to_string(sections->footer.properties_offset()));
+}
+
+// Do the MANIFEST and the file speak of the same table?
+Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& found) {
+  if (expected.bytes != found.bytes) return Differs("file's size", expected.bytes, found.bytes);
+  if (expected.unique_id != found.unique_id) return Differs("unique id", expected.unique_id, found.unique_id);
+  if (expected.entries != found.entries) return Differs("entries", expected.entries, found.entries);
+  if (expected.smallest != found.smallest) return DiffersKey("smallest key", expected.smallest, found.smallest);
+  if (expected.largest != found.largest) return DiffersKey("largest key", expected.largest, found.largest);
+  if (expected.largest_sequence != found.largest_sequence) {
+    return Differs("largest sequence", expected.largest_sequence, found.largest_sequence);
+  }
+  if (expected.keyspace != found.keyspace) return Differs("keyspace", expected.keyspace, found.keyspace);
+  return {};
+}
+
+class ReaderImpl final : public Reader {
+ public:
+  ReaderImpl(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache)
+      : source_{.file_system = file_system, .path = path, .order = order, .cache = cache} {}
+
+  Status Load(format::FileMetaPtr meta);
+
+  bool MayContain(uint64_t hash) const override { return bloom_.MayContain(hash); }
+  void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
+  Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const override;
+  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control) const override {
+    return table::NewIterator(source_, control);
+  }
+  std::unique_ptr<kv::Iterator> NewScanIterator() const override { return table::NewScanIterator(source_); }
+  uint64_t ApproximateOffset(std::string_view key) const override {
+    return source_.index.offset(source_.index.Find(source_.order, key));
+  }
+  size_t memory_bytes() const override { return source_.index.memory_bytes() + bloom_.memory_bytes(); }
+  Status CheckIntegrity() const override;
+  std::vector<std::string> SplitKeys(size_t parts) const override;
+  const format::FileMeta& meta() const override { return *meta_; }
+
+ private:
+  Status LoadChecked(format::FileMetaPtr meta);
+  Status CheckSections() const;
+  Status CheckEntries() const;
+
+  // Constant once loaded.
+  BlockSource source_;
+  format::Bloom bloom_;
+  format::FileMetaPtr meta_;
+};
+
+Status ReaderImpl::Load(format::FileMetaPtr meta) {
+  return LoadChecked(std::move(meta)).WithContext(source_.path);
+}
+
+Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
+  ASSIGN_OR_RETURN(source_.file, source_.file_system->Open(source_.path, {.access = Access::kRead}));
+  Sections sections;
+  RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
+  const format::Footer& footer = sections.footer;
+
+  format::FileMeta& found = sections.properties.meta;
+  found.bytes = footer.file_bytes;
+  if (found.unique_id != footer.unique_id) return Differs("unique id", footer.unique_id, found.unique_id);
+  if (meta == nullptr) meta = std::make_shared<const format::FileMeta>(found);
+  RETURN_IF_ERROR(CompareMeta(*meta, found));
+  const std::string_view comparator = source_.order.comparator()->Name();
+  if (sections.properties.comparator != comparator) {
+    return Status::InvalidArgument("comparator: the table has \"" + base::Escape(sections.properties.comparator) +
+                                   "\", the database \"" + base::Escape(comparator) + "\"");
+  }
+  meta_ = std::move(meta);
+  source_.number = kv::ToInt(meta_->number);
+  source_.unique_id = footer.unique_id;
+
+  std::string_view payload;
+  Status status = sections.OpenIndex(&payload);
+  if (status.ok()) status = source_.index.Decode(payload, footer.data_bytes, source_.order);
+  if (!status.ok()) return status.WithContext("index at " + std::to_string(footer.index_offset()));
+  if (meta_->entries < source_.index.count()) {
+    return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
+  }
+  if (footer.filter_bytes == 0) return {};
+  if (!source_.order.is_bytewise()) return Status::Corruption("a filter under a comparator that equates bytes");
+  status = sections.OpenFilter(&payload);
+  if (status.ok()) status = bloom_.Decode(payload);
+  return status.WithContext("filter at " + std::to_string(footer.data_bytes));
+}
+
+Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const {
+  const kv::Tag wanted = kv::SeekTag(sequence);
+  for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
+    base::BlockCache::Pin pin;
+    RETURN_IF_ERROR(source_.Read(block, control, &pin));
+    format::Block::Prefetch(pin.bytes());
+    const format::Block entries(pin.bytes());
+    const uint32_t i = entries.Seek(source_.order, key, wanted);
+    if (i < entries.count()) {
+      if (!entries.HasKey(source_.order, i, key)) break;
+      found->tag = entries.tag(i);
+      found->value = entries.value(i);
+      found->pin = std::move(pin);
+      return {};
+    }
+    // All of the block is before the version asked for; the next one has it only if the key goes on there.
+    if (!entries.HasKey(source_.order, i - 1, key)) break;
+  }
+  return Status::Make(Code::kNotFound, {});
+}
+
+std::vector<std::string> ReaderImpl::SplitKeys(size_t parts) const {
+  std::vector<std::string> keys;
+  const format::Index& index = source_.index;
+  const uint64_t data_bytes = index.offset(index.count());
+  uint32_t block = 0;
+  for (size_t part = 1; part < parts; ++part) {
+    const auto target = static_cast<uint64_t>(static_cast<unsigned __int128>(data_bytes) * part / parts);
+    while (block < index.count() && index.offset(block + 1) < target) ++block;
+    if (block + 1 >= index.count()) break;  // the last block's fence is behind everything
+    std::string key = index.fence(block);
+    if (keys.empty() || source_.order.CompareKeys(keys.back(), key) < 0) keys.push_back(std::move(key));
+  }
+  return keys;
+}
+
+Status ReaderImpl::CheckIntegrity() const {
+  RETURN_IF_ERROR(CheckSections().WithContext(source_.path));
+  return CheckEntries();
+}
+
+// The sections may have rotted since they were loaded: once more, from the file.
+Status ReaderImpl::CheckSections() const {
+  Sections sections;
+  RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
+  const format::Footer& footer = sections.footer;
+  std::string_view payload;
+  RETURN_IF_ERROR(sections.OpenIndex(&payload));
+  if (footer.filter_bytes != 0) RETURN_IF_ERROR(sections.OpenFilter(&payload));
+  sections.properties.meta.bytes = footer.file_bytes;
+  RETURN_IF_ERROR(CompareMeta(*meta_, sections.properties.meta));
+  const std::string_view bytes = sections.bytes;
+  for (uint64_t offset = footer.sections_end(); offset < footer.file_bytes - format::kFooterBytes; ++offset) {
+    const char byte = bytes[static_cast<size_t>(offset - footer.data_bytes)];
+    if (byte != 0) return Differs("padding", 0, static_cast<uint8_t>(byte)).WithContext(std::to_string(offset));
+  }
+  return {};
+}
+
+// All entries: in order, of the numbers and bounds that the properties claim, passed by the filter.
+Status ReaderImpl::CheckEntries() const {
+  const auto scan = NewScanIterator();
+  kv::Entry before;
+  std::string before_key;
+  format::FileMeta found;
+  found.bytes = meta_->bytes;
+  found.unique_id = meta_->unique_id;
+  found.keyspace = meta_->keyspace;
+  for (scan->SeekToFirst(); scan->Valid(); scan->Next()) {
+    const kv::Entry& entry = scan->entry();
+    if (found.entries == 0) {
+      found.smallest = entry.key;
+    } else if (source_.order.Compare(before, entry) >= 0) {
+      return Status::Corruption(source_.path + ": " + kv::PrintKey(entry.key, entry.tag) + " follows " +
+                                kv::PrintKey(before_key, before.tag));
+    }
+    if (source_.order.is_bytewise() && !MayContain(base::Hash64(entry.key))) {
+      return Status::Corruption(source_.path + ": the filter denies " + kv::PrintKey(entry.key, entry.tag));
+    }
+    ++found.entries;
+    found.largest_sequence = std::max(found.largest_sequence, kv::SequenceOf(entry.tag));
+    before_key = entry.key;
+    before = {.prefix = entry.prefix, .key = before_key, .tag = entry.tag, .value = {}};
+  }
+  RETURN_IF_ERROR(scan->status());
+  found.largest = before_key;
+  return CompareMeta(*meta_, found).WithContext(source_.path);
+}
+
+}  // namespace
+
+Reader::~Reader() = default;
+
+Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
+                                             format::FileMetaPtr meta, const kv::Order& order,
+                                             base::BlockCache* cache) {
+  auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache);
+  RETURN_IF_ERROR(reader->Load(std::move(meta)));
+  return std::shared_ptr<Reader>(std::move(reader));
+}
+
+}  // namespace mergedb::table

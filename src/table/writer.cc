@@ -1,0 +1,215 @@
+#include "table/writer.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "format/block_builder.h"
+#include "format/bloom.h"
+#include "format/compression.h"
+#include "format/index.h"
+#include "format/table_layout.h"
+#include "table/file_sink.h"
+
+namespace mergedb::table {
+namespace {
+
+constexpr uint64_t kBufferedBytesMax = 256 << 10;
+constexpr size_t kSpareHashesMax = 2 << 20;  // 16 MiB a thread
+constexpr std::string_view kWriterName = "mergedb 0.1.0";
+
+// Hashes of the keys so far, 8 bytes each; the memory goes from one table to the thread's next, as fresh pages are dear.
+std::vector<uint64_t>& SpareHashes() {
+  thread_local std::vector<uint64_t> spare;
+  return spare;
+}
+
+class WriterImpl final : public Writer {
+ public:
+  WriterImpl(std::string path, std::unique_ptr<File> file, kv::FileNumber number, uint64_t unique_id,
+             const kv::Order& order, const WriterOptions& options);
+  ~WriterImpl() override;
+
+  Status Add(const kv::Entry& entry) override;
+  uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
+  uint64_t entries() const override { return meta_.entries; }
+  std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
+  Result<format::FileMetaPtr> Finish() override;
+  Status Sync() override;
+
+ private:
+  bool HasFilter() const { return bits_per_key_ > 0; }
+  uint64_t FilterBytes() const { return hashes_.size() * static_cast<uint64_t>(bits_per_key_) / 8; }
+  bool IsAfterLast(const kv::Entry& entry) const;
+  Status OutOfOrder(const kv::Entry& entry) const;
+  void Count(const kv::Entry& entry);
+  Status FinishBlock();
+  Status AppendPart(std::string_view payload, Compression codec, uint64_t* stored_bytes);
+  Status AppendSections();
+
+  // Constant after construction.
+  const std::string path_;
+  const kv::Order order_;
+  const size_t block_bytes_;
+  const int bits_per_key_;
+
+  FileSink sink_;
+  format::Compressor compressor_;
+  format::BlockBuilder block_;
+  format::IndexBuilder index_;
+  std::vector<uint64_t> hashes_;
+  uint64_t last_prefix_ = 0;
+  kv::Tag last_tag_ = 0;
+  std::string border_;  // the last key of the last finished block
+  format::FileMeta meta_;
+  Status status_;  // the first failure: the table is not to be had
+  bool is_finished_ = false;
+};
+
+WriterImpl::WriterImpl(std::string path, std::unique_ptr<File> file, kv::FileNumber number, uint64_t unique_id,
+                       const kv::Order& order, const WriterOptions& options)
+    : path_(std::move(path)),
+      order_(order),
+      block_bytes_(std::max<size_t>(options.block_bytes, 1)),
+      bits_per_key_(order.is_bytewise() ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
+      sink_(std::move(file)),
+      compressor_(options.compression),
+      block_(order.is_bytewise()),
+      index_(order.is_bytewise()),
+      hashes_(std::move(SpareHashes())) {
+  hashes_.clear();
+  meta_.number = number;
+  meta_.unique_id = unique_id;
+  meta_.smallest_sequence = kv::kSequenceMax;
+}
+
+WriterImpl::~WriterImpl() {
+  const size_t room = hashes_.capacity();
+  if (room > SpareHashes().capacity() && room <= kSpareHashesMax) SpareHashes() = std::move(hashes_);
+}
+
+// Different prefixes settle it without touching the last key.
+bool WriterImpl::IsAfterLast(const kv::Entry& entry) const {
+  if (entry.prefix != last_prefix_) return entry.prefix > last_prefix_;
+  const int order = order_.CompareKeys(last_key(), entry.key);
+  return order != 0 ? order < 0 : last_tag_ > entry.tag;
+}
+
+Status WriterImpl::OutOfOrder(const kv::Entry& entry) const {
+  return Status::Corruption(path_ + ": comparator \"" + std::string(order_.comparator()->Name()) +
+                            "\" is not a total order, or entries came out of order: " +
+                            kv::PrintKey(entry.key, entry.tag) + " after " + kv::PrintKey(last_key(), last_tag_));
+}
+
+void WriterImpl::Count(const kv::Entry& entry) {
+  const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+  meta_.smallest_sequence = std::min(meta_.smallest_sequence, sequence);
+  meta_.largest_sequence = std::max(meta_.largest_sequence, sequence);
+  meta_.tombstones += kv::KindOf(entry.tag) == kv::Kind::kDelete;
+  meta_.raw_bytes += entry.key.size() + entry.value.size();
+  ++meta_.entries;
+  last_prefix_ = entry.prefix;
+  last_tag_ = entry.tag;
+}
+
+Status WriterImpl::Add(const kv::Entry& entry) {
+  ASSERT(!is_finished_, "nothing is added after Finish");
+  DCHECK(entry.prefix == order_.Prefix(entry.key), "an entry carries its key's prefix");
+  if (!status_.ok()) [[unlikely]] return status_;
+  if (meta_.entries == 0) [[unlikely]] {
+    meta_.smallest = entry.key;
+  } else if (!IsAfterLast(entry)) [[unlikely]] {
+    return status_ = OutOfOrder(entry);
+  }
+  if (block_.IsFullFor(entry.key.size(), entry.value.size(), block_bytes_)) {
+    RETURN_IF_ERROR(status_ = FinishBlock());
+    index_.AddFence(border_, &entry.key);
+  }
+  block_.Add(entry.key, entry.tag, entry.value);
+  if (HasFilter()) {
+    const uint64_t hash = base::Hash64(entry.key);
+    if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);  // versions of a key count once
+  }
+  Count(entry);
+  return {};
+}
+
+Status WriterImpl::FinishBlock() {
+  const std::string_view raw = block_.Finish();
+  const std::string_view compressed = compressor_.Compress(raw);
+  uint64_t stored_bytes = 0;
+  RETURN_IF_ERROR(compressed.empty() ? AppendPart(raw, Compression::kNone, &stored_bytes)
+                                     : AppendPart(compressed, compressor_.codec(), &stored_bytes));
+  if (stored_bytes > UINT32_MAX) return Status::NotSupported(path_ + ": a block of 4 GiB");
+  index_.AddBlock(static_cast<uint32_t>(stored_bytes));
+  border_ = block_.last_key();
+  block_.Reset();
+  return {};
+}
+
+Status WriterImpl::AppendPart(std::string_view payload, Compression codec, uint64_t* stored_bytes) {
+  char trailer[format::kTrailerBytes];
+  format::StoreTrailer(trailer, payload, codec, {.unique_id = meta_.unique_id, .offset = sink_.offset()});
+  RETURN_IF_ERROR(sink_.Append(payload));
+  RETURN_IF_ERROR(sink_.Append({trailer, sizeof trailer}));
+  *stored_bytes = payload.size() + sizeof trailer;
+  return {};
+}
+
+Status WriterImpl::AppendSections() {
+  RETURN_IF_ERROR(FinishBlock());
+  index_.AddFence(border_, nullptr);
+  if (index_.bytes() > UINT32_MAX) return Status::NotSupported(path_ + ": an index of 4 GiB");
+  meta_.largest = border_;
+  format::Footer footer{.unique_id = meta_.unique_id, .data_bytes = sink_.offset()};
+  if (HasFilter()) {
+    RETURN_IF_ERROR(
+        AppendPart(format::EncodeBloom(hashes_, bits_per_key_), Compression::kNone, &footer.filter_bytes));
+  }
+  RETURN_IF_ERROR(
+      AppendPart(index_.Finish(meta_.smallest, meta_.largest), Compression::kNone, &footer.index_bytes));
+  const format::Properties properties{.meta = meta_,
+                                      .comparator = std::string(order_.comparator()->Name()),
+                                      .writer = std::string(kWriterName)};
+  RETURN_IF_ERROR(
+      AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
+  footer.file_bytes = format::TableBytes(footer.sections_end());
+  RETURN_IF_ERROR(sink_.PadTo(footer.file_bytes - format::kFooterBytes));
+  RETURN_IF_ERROR(sink_.Append(format::EncodeFooter(footer)));
+  meta_.bytes = footer.file_bytes;
+  return sink_.Finish();
+}
+
+Result<format::FileMetaPtr> WriterImpl::Finish() {
+  ASSERT(!is_finished_, "a table is finished once");
+  if (status_.ok()) {
+    ASSERT(meta_.entries > 0, "a table has entries");
+    status_ = AppendSections();
+  }
+  is_finished_ = true;
+  if (!status_.ok()) return status_;
+  return std::make_shared<const format::FileMeta>(meta_);
+}
+
+Status WriterImpl::Sync() {
+  ASSERT(is_finished_, "Finish comes before Sync");
+  if (!status_.ok()) return status_;
+  return status_ = sink_.Sync();  // a failed sync is never tried again
+}
+
+}  // namespace
+
+Writer::~Writer() = default;
+
+Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const std::string& path,
+                                               kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+                                               const WriterOptions& options) {
+  const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kCreate, .direct = is_direct}));
+  return std::unique_ptr<Writer>(
+      std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
+}
+
+}  // namespace mergedb::table

@@ -1,0 +1,77 @@
+#include "tree/run.h"
+
+#include <algorithm>
+
+namespace mergedb::tree {
+
+std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds) {
+  if (bounds.lower) {
+    if (order.CompareKeys(*bounds.lower, file->largest) > 0) return std::nullopt;
+    if (order.CompareKeys(*bounds.lower, file->smallest) <= 0) bounds.lower.reset();
+  }
+  if (bounds.upper) {
+    const std::string_view smallest = bounds.lower ? *bounds.lower : file->smallest;
+    if (order.CompareKeys(*bounds.upper, smallest) <= 0) return std::nullopt;
+    if (order.CompareKeys(*bounds.upper, file->largest) > 0) bounds.upper.reset();
+  }
+  return Slice{std::move(file), std::move(bounds)};
+}
+
+namespace {
+
+bool EndsBefore(const kv::Order& order, const format::Bounds& a, const format::Bounds& b) {
+  return a.upper && b.lower && order.CompareKeys(*a.upper, *b.lower) <= 0;
+}
+
+}  // namespace
+
+bool Intersect(const kv::Order& order, const format::Bounds& a, const format::Bounds& b) {
+  return !EndsBefore(order, a, b) && !EndsBefore(order, b, a);
+}
+
+format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, const format::Bounds& b) {
+  format::Bounds both = a;
+  if (b.lower && (!a.lower || order.CompareKeys(*a.lower, *b.lower) < 0)) both.lower = b.lower;
+  if (b.upper && (!a.upper || order.CompareKeys(*b.upper, *a.upper) < 0)) both.upper = b.upper;
+  return both;
+}
+
+Run::Run(kv::Position position, format::Level level, std::vector<Slice> slices)
+    : position_(position), level_(level), slices_(std::move(slices)) {
+  for (const Slice& slice : slices_) {
+    if (slice.is_whole()) {
+      whole_weight_.Add(*slice.file);
+    } else {
+      partial_files_.push_back(slice.file);
+    }
+  }
+  const auto number = [](const format::FileMetaPtr& file) { return file->number; };
+  std::ranges::sort(partial_files_, {}, number);
+  const auto repeated = std::ranges::unique(partial_files_, {}, number);
+  partial_files_.erase(repeated.begin(), repeated.end());
+  weight_ = whole_weight_;
+  for (const auto& file : partial_files_) weight_.Add(*file);
+}
+
+size_t Run::FindIndex(const kv::Order& order, std::string_view key) const {
+  const auto it = std::partition_point(slices_.begin(), slices_.end(),
+                                       [&](const Slice& slice) { return slice.IsBefore(order, key); });
+  return static_cast<size_t>(it - slices_.begin());
+}
+
+const Slice* Run::Find(const kv::Order& order, std::string_view key) const {
+  const size_t index = FindIndex(order, key);
+  if (index == slices_.size() || order.CompareKeys(slices_[index].smallest(), key) > 0) return nullptr;
+  return &slices_[index];
+}
+
+std::pair<size_t, size_t> Run::Overlap(const kv::Order& order, const format::Bounds& bounds) const {
+  const size_t first = bounds.lower ? FindIndex(order, *bounds.lower) : 0;
+  if (!bounds.upper) return {first, slices_.size()};
+  const auto it = std::partition_point(
+      slices_.begin() + static_cast<ptrdiff_t>(first), slices_.end(),
+      [&](const Slice& slice) { return order.CompareKeys(slice.smallest(), *bounds.upper) < 0; });
+  return {first, static_cast<size_t>(it - slices_.begin())};
+}
+
+}  // namespace mergedb::tree

@@ -1,0 +1,69 @@
+#include "tree/version.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+
+namespace mergedb::tree {
+
+namespace {
+
+void KeepEachOnce(std::vector<format::FileMetaPtr>* files) {
+  const auto number = [](const format::FileMetaPtr& file) { return file->number; };
+  std::ranges::sort(*files, {}, number);
+  const auto repeated = std::ranges::unique(*files, {}, number);
+  files->erase(repeated.begin(), repeated.end());
+}
+
+std::string PrintNumber(kv::FileNumber number) {
+  const std::string digits = std::to_string(kv::ToInt(number));
+  return digits.size() < 6 ? std::string(6 - digits.size(), '0') + digits : digits;
+}
+
+}  // namespace
+
+Version::Version(std::vector<RunPtr> runs) : runs_(std::move(runs)) {
+  std::vector<format::FileMetaPtr> partial;
+  for (const RunPtr& run : runs_) {
+    weight_.Add(run->whole_weight());
+    partial.insert(partial.end(), run->partial_files().begin(), run->partial_files().end());
+  }
+  KeepEachOnce(&partial);
+  for (const auto& file : partial) weight_.Add(*file);
+}
+
+RunPtr Version::FindRun(kv::Position position) const {
+  const auto it = std::partition_point(runs_.begin(), runs_.end(),
+                                       [&](const RunPtr& run) { return run->position() > position; });
+  return it != runs_.end() && (*it)->position() == position ? *it : nullptr;
+}
+
+std::vector<format::FileMetaPtr> Version::file_metas() const {
+  std::vector<format::FileMetaPtr> files;
+  for (const RunPtr& run : runs_) {
+    for (const Slice& slice : run->slices()) files.push_back(slice.file);
+  }
+  KeepEachOnce(&files);
+  return files;
+}
+
+std::set<kv::FileNumber> Version::files() const {
+  std::set<kv::FileNumber> numbers;
+  for (const auto& file : file_metas()) numbers.insert(numbers.end(), file->number);
+  return numbers;
+}
+
+std::string Version::ToString() const {
+  std::string text;
+  for (const RunPtr& run : runs_) {
+    text += "position " + std::to_string(kv::ToInt(run->position())) + " level " + std::to_string(run->level()) + ":";
+    for (const Slice& slice : run->slices()) {
+      text += " " + PrintNumber(slice.file->number) + "[" + base::Escape(slice.smallest()) + ".." +
+              base::Escape(slice.largest()) + (slice.largest_is_open() ? ")" : "]");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+}  // namespace mergedb::tree

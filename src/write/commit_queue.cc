@@ -1,0 +1,242 @@
+#include "write/commit_queue.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/assert.h"
+#include "format/batch.h"
+
+namespace mergedb::write {
+namespace {
+
+// A group is worth forming up to here: larger ones only delay their members.
+constexpr size_t kGroupBytesMax = 1 << 20;
+constexpr size_t kGroupWritersMax = 128;
+
+size_t PayloadBytes(const Change& change) {
+  return change.is_batch ? change.batch.size()
+                         : format::RecordBytes(change.kind, change.key.size(), change.value.size());
+}
+
+}  // namespace
+
+// A place in the queue: on the stack of the thread that waits.
+class CommitQueue::Waiter {
+ public:
+  explicit Waiter(const Change* to_commit) : change(to_commit) {}
+
+  const Change* const change;  // null: takes the turn only
+  Waiter* next = nullptr;      // guarded by the queue's mutex
+  Waiter* group_last = this;   // of a leader: the last of its group
+  bool is_done = false;        // guarded by the queue's mutex: a leader committed this
+  base::CondVar wake;
+
+  // Set by the leader.
+  kv::Sequence first_sequence = 0;
+  Status status;
+};
+
+Status CommitQueue::Commit(const Change& change) {
+  Waiter waiter(&change);
+  Join(waiter);
+  if (waiter.is_done) return std::move(waiter.status);
+  FormGroup(waiter);
+  Lead(waiter);
+  Leave(*waiter.group_last);
+  return std::move(waiter.status);
+}
+
+CommitQueue::Turn::Turn(CommitQueue& queue) : queue_(queue) {
+  Waiter* waiter = new Waiter(nullptr);
+  queue_.Join(*waiter);
+}
+
+CommitQueue::Turn::~Turn() {
+  Waiter* waiter;
+  {
+    base::Lock lock(queue_.mutex_);
+    waiter = queue_.front_;
+  }
+  queue_.Leave(*waiter);
+  delete waiter;
+}
+
+// Wait until this waiter is at the front or done.
+void CommitQueue::Join(Waiter& waiter) {
+  base::Lock lock(mutex_);
+  if (front_ == nullptr) {
+    front_ = back_ = &waiter;
+    return;
+  }
+  back_->next = &waiter;
+  back_ = &waiter;
+  while (!waiter.is_done && front_ != &waiter) waiter.wake.Wait(lock);
+}
+
+// The front up to `last` is done: wake them, and the next leader.
+void CommitQueue::Leave(Waiter& last) {
+  base::Lock lock(mutex_);
+  Waiter* follower = front_->next;
+  front_ = last.next;
+  if (front_ == nullptr) back_ = nullptr;
+  // A follower may be gone as soon as it is marked done and the lock is let go.
+  while (follower != front_) {
+    Waiter* next = follower->next;
+    follower->is_done = true;
+    follower->wake.NotifyOne();
+    follower = next;
+  }
+  if (front_ != nullptr) front_->wake.NotifyOne();
+}
+
+// Extend the group over those behind the leader that ask for no more than it does: who does not ask for a sync must not
+// wait for one that came later, and writes without a log take no part in groups with one.
+void CommitQueue::FormGroup(Waiter& leader) {
+  const Durability wanted = leader.change->durability;
+  if (PayloadBytes(*leader.change) > kGroupBytesMax / 4) return;
+  base::Lock lock(mutex_);
+  size_t bytes = PayloadBytes(*leader.change);
+  size_t writers = 1;
+  for (Waiter* waiter = leader.next; waiter != nullptr; waiter = waiter->next) {
+    if (waiter->change == nullptr) break;
+    const Durability asked = waiter->change->durability;
+    if ((asked == Durability::kNoLog) != (wanted == Durability::kNoLog)) break;
+    if (asked == Durability::kSynced && wanted != Durability::kSynced) break;
+    bytes += PayloadBytes(*waiter->change);
+    if (bytes > kGroupBytesMax || ++writers > kGroupWritersMax) break;
+    leader.group_last = waiter;
+  }
+}
+
+void CommitQueue::Lead(Waiter& leader) {
+  Waiter* const end = leader.group_last == &leader ? nullptr : leader.group_last;
+  const auto for_each = [&](auto&& act) {
+    for (Waiter* waiter = &leader;; waiter = waiter->next) {
+      act(*waiter);
+      if (end == nullptr || waiter == end) break;
+    }
+  };
+
+  Room room;
+  bool is_synced = false;
+  for_each([&](Waiter& waiter) {
+    room.records += waiter.change->records;
+    room.bytes += PayloadBytes(*waiter.change);
+    is_synced |= waiter.change->durability == Durability::kSynced;
+  });
+  if (end != nullptr && !host_.FitsOneMemtable(room)) {  // tiny memtables: one write at a time
+    leader.group_last = &leader;
+    return Lead(leader);
+  }
+
+  Status status = host_.BeforeGroup(room.bytes);
+  if (status.ok() && end == nullptr) status = host_.CheckConflicts(*leader.change);
+  if (status.ok() && !host_.FitsOneMemtable(room) && leader.change->is_batch) return LeadLarge(leader);
+  if (status.ok()) status = host_.MakeRoom(room);
+  if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
+
+  for_each([&](Waiter& waiter) { Stage(waiter); });
+  if (leader.change->durability != Durability::kNoLog) {
+    status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
+    if (is_synced) counters_.syncs.fetch_add(1, std::memory_order_relaxed);
+    if (!status.ok()) {
+      host_.LogFailed(status);
+      const Status unknown = status.WithOutcomeUnknown();
+      return for_each([&](Waiter& waiter) {
+        if (waiter.status.ok()) waiter.status = unknown;
+      });
+    }
+  }
+
+  kv::Sequence last = 0;
+  for_each([&](Waiter& waiter) {
+    if (!waiter.status.ok()) return;
+    waiter.status = Apply(waiter);
+    last = waiter.first_sequence + waiter.change->records - 1;
+  });
+  if (last != 0) host_.Publish(last);
+  counters_.groups.fetch_add(1, std::memory_order_relaxed);
+}
+
+// Give the change its sequences and its frame in the log.
+void CommitQueue::Stage(Waiter& waiter) {
+  const Change& change = *waiter.change;
+  log::Log& log = host_.log();
+  waiter.first_sequence = log.next_sequence();
+  if (waiter.first_sequence + change.records > kv::kSequenceMax) {
+    waiter.status = Status::NotSupported("sequence numbers are used up");
+    return;
+  }
+  if (change.durability == Durability::kNoLog) return log.SkipTo(waiter.first_sequence + change.records);
+
+  const size_t bytes = PayloadBytes(change);
+  if (bytes > log.direct_bytes_max()) {
+    std::string payload;
+    if (!change.is_batch) format::AppendRecord(&payload, change.kind, change.key, change.value);
+    waiter.status = log.AppendLarge(change.is_batch ? change.batch : payload, change.records);
+    return;
+  }
+  char* payload = nullptr;
+  waiter.status = log.Begin(bytes, &payload);
+  if (!waiter.status.ok()) return;
+  if (change.is_batch) {
+    std::memcpy(payload, change.batch.data(), bytes);
+  } else {
+    format::StoreRecord(payload, change.kind, change.key, change.value);
+  }
+  log.End(change.records);
+}
+
+Status CommitQueue::Apply(Waiter& waiter) {
+  const Change& change = *waiter.change;
+  memtable::Memtable& active = host_.active();
+  counters_.writes.fetch_add(1, std::memory_order_relaxed);
+  counters_.records.fetch_add(change.records, std::memory_order_relaxed);
+  if (!change.is_batch) {
+    active.Add(change.key, kv::MakeTag(waiter.first_sequence, change.kind), change.value);
+    return {};
+  }
+  kv::Sequence sequence = waiter.first_sequence;
+  format::BatchReader reader(change.batch);
+  while (reader.Next()) active.Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
+  ASSERT(reader.status().ok() && sequence == waiter.first_sequence + change.records, "the batch was checked before it was staged");
+  return {};
+}
+
+// One batch that no memtable holds. Durable in the log before any piece of it can reach a table: a table with half a batch
+// and a log without the rest would break atomicity.
+void CommitQueue::LeadLarge(Waiter& waiter) {
+  const Change& change = *waiter.change;
+  log::Log& log = host_.log();
+  const log::Mark before = log.end();
+  waiter.first_sequence = log.next_sequence();
+  if (change.durability == Durability::kNoLog) {
+    log.SkipTo(waiter.first_sequence + change.records);
+  } else {
+    waiter.status = log.AppendLarge(change.batch, change.records);
+    if (!waiter.status.ok()) {
+      if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
+      return;
+    }
+  }
+  host_.BeginPieces(before);
+  kv::Sequence sequence = waiter.first_sequence;
+  format::BatchReader reader(change.batch);
+  while (reader.Next()) {
+    Status room = host_.MakeRoom({.records = 1, .bytes = reader.key().size() + reader.value().size()});
+    if (!room.ok()) {
+      // In the log, and not in memory: the next open has all of it, this process none of it.
+      waiter.status = room.WithOutcomeUnknown();
+      host_.LogFailed(waiter.status);
+      break;
+    }
+    host_.active().Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
+  }
+  if (waiter.status.ok()) host_.Publish(sequence - 1);
+  host_.EndPieces();
+  counters_.writes.fetch_add(1, std::memory_order_relaxed);
+  counters_.records.fetch_add(change.records, std::memory_order_relaxed);
+}
+
+}  // namespace mergedb::write

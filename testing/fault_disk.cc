@@ -1,0 +1,193 @@
+#include "testing/fault_disk.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "base/assert.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr size_t kCapturesMax = 6;
+
+// visit(offset, bytes) for each chunk of `current` that is not the same in `base`.
+template <typename Visit>
+void ForEachChangedChunk(const CowBytes& current, const CowBytes& base, Visit&& visit) {
+  char now[kChunkBytes];
+  char then[kChunkBytes];
+  for (uint64_t offset = 0; offset < current.size(); offset += kChunkBytes) {
+    const size_t bytes = current.Read(offset, kChunkBytes, now);
+    const bool is_same = base.Read(offset, kChunkBytes, then) == bytes && std::memcmp(now, then, bytes) == 0;
+    if (!is_same) visit(offset, std::string_view(now, bytes));
+  }
+}
+
+}  // namespace
+
+MirroredMemory::MirroredMemory(const CowBytes& content) : bytes_(content.size()) {
+  const int fd = memfd_create("mergedb_test", MFD_CLOEXEC);
+  ASSERT(fd >= 0 && ftruncate(fd, static_cast<off_t>(bytes_)) == 0, "no memory to mirror");
+  void* reserved = mmap(nullptr, 2 * bytes_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT(reserved != MAP_FAILED, "no addresses to mirror");
+  base_ = static_cast<char*>(reserved);
+  for (char* half : {base_, base_ + bytes_}) {
+    ASSERT(mmap(half, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == half, "cannot mirror");
+  }
+  close(fd);
+  content.Read(0, bytes_, base_);
+}
+
+MirroredMemory::~MirroredMemory() { munmap(base_, 2 * bytes_); }
+
+void ApplyChange(const Change& change, CowBytes* content) {
+  if (change.bytes) {
+    content->Write(change.offset, *change.bytes);
+  } else {
+    content->Resize(change.offset);
+  }
+}
+
+const CowBytes& Inode::LastCapture() const {
+  if (!captures.empty()) return captures.back();
+  return durable.size() == size() ? durable : live;
+}
+
+CowBytes Inode::Current() const {
+  if (!memory) return live;
+  CowBytes current = LastCapture();
+  current.Follow(memory->view());
+  return current;
+}
+
+void Inode::WriteAt(uint64_t offset, std::string_view bytes) {
+  if (memory) {
+    ASSERT(offset + bytes.size() <= memory->view().size(), "a write behind the end of a mapped file");
+    std::memcpy(memory->data() + offset, bytes.data(), bytes.size());
+    return;
+  }
+  size_changed |= offset + bytes.size() > live.size();
+  pending.push_back({.offset = offset, .bytes = std::make_shared<const std::string>(bytes)});
+  ApplyChange(pending.back(), &live);
+}
+
+void Inode::Truncate(uint64_t size) {
+  ASSERT(!memory, "a truncation of a mapped file");
+  size_changed |= size != live.size();
+  pending.push_back({.offset = size});
+  ApplyChange(pending.back(), &live);
+}
+
+void Inode::Sync() {
+  durable_before = durable;
+  is_synced_ever = true;
+  const CowBytes current = Current();
+  if (!has_lost) {
+    durable = current;
+  } else if (memory) {
+    // Pages stored to since the failure are dirty again and get written; the others count as clean.
+    ForEachChangedChunk(current, lost, [this](uint64_t offset, std::string_view bytes) { durable.Write(offset, bytes); });
+    lost = current;
+  } else {
+    for (const Change& change : pending) ApplyChange(change, &durable);
+  }
+  pending.clear();
+  captures.clear();
+  size_changed = false;
+}
+
+void Inode::LoseUnsynced() {
+  has_lost = true;
+  lost = Current();
+  pending.clear();
+  captures.clear();
+}
+
+void Inode::Map() {
+  if (mappings++ == 0) memory = std::make_shared<MirroredMemory>(live);
+}
+
+void Inode::Unmap() {
+  if (--mappings > 0) return;
+  live = Current();
+  memory.reset();
+  captures.clear();
+  // What differs from the disk is unsynced from now on as if it had been written.
+  size_changed |= live.size() != durable.size();
+  ForEachChangedChunk(live, has_lost ? lost : durable, [this](uint64_t offset, std::string_view bytes) {
+    pending.push_back({.offset = offset, .bytes = std::make_shared<const std::string>(bytes)});
+  });
+}
+
+void Inode::Capture() {
+  CowBytes now = LastCapture();
+  if (!now.Follow(memory->view())) return;
+  if (captures.size() == kCapturesMax) captures.erase(captures.begin());
+  captures.push_back(std::move(now));
+}
+
+void ApplyNameOp(const NameOp& op, Inode::Entries* entries) {
+  if (op.is_link) {
+    (*entries)[op.name] = op.inode;
+    return;
+  }
+  const auto found = entries->find(op.name);
+  if (found != entries->end() && found->second == op.inode) entries->erase(found);
+}
+
+Disk::Place Disk::Find(const std::string& path) const {
+  Place place{.directory = nullptr, .name = "", .inode = root};
+  for (size_t begin = 0; begin < path.size();) {
+    const size_t end = std::min(path.find('/', begin), path.size());
+    std::string name = path.substr(begin, end - begin);
+    begin = end + 1;
+    if (name.empty() || name == ".") continue;
+    if (!place.inode || !place.inode->is_directory) return {nullptr, std::move(name), nullptr};
+    place.directory = std::exchange(place.inode, nullptr);
+    const auto found = place.directory->entries.find(name);
+    if (found != place.directory->entries.end()) place.inode = found->second;
+    place.name = std::move(name);
+  }
+  return place;
+}
+
+void Disk::Link(const Place& place, const std::shared_ptr<Inode>& inode) {
+  if (place.inode) {  // a rename onto it: the link op replaces the entry in one act
+    const uint64_t before = Occupied(*place.inode);
+    --place.inode->links;
+    Account(*place.inode, before);
+  }
+  const uint64_t before = Occupied(*inode);
+  ++inode->links;
+  Account(*inode, before);
+  place.directory->entries[place.name] = inode;
+  pending_names.push_back({.op = op, .directory = place.directory, .name = place.name, .inode = inode});
+}
+
+void Disk::Unlink(const Place& place) {
+  const uint64_t before = Occupied(*place.inode);
+  --place.inode->links;
+  Account(*place.inode, before);
+  place.directory->entries.erase(place.name);
+  pending_names.push_back(
+      {.op = op, .directory = place.directory, .name = place.name, .inode = place.inode, .is_link = false});
+}
+
+void Disk::SyncDirectory(const std::shared_ptr<Inode>& directory) {
+  std::erase_if(pending_names, [&](const NameOp& name_op) {
+    if (name_op.directory != directory) return false;
+    ApplyNameOp(name_op, &directory->durable_entries);
+    return true;
+  });
+  journal_op = op;
+}
+
+void Disk::SyncFile(const std::shared_ptr<Inode>& inode) {
+  if (inode->size_changed) journal_op = op;  // metadata to write: the journal commits, and the names with it
+  inode->Sync();
+}
+
+}  // namespace mergedb::testing

@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "testing/fault_state.h"
+
+namespace mergedb::testing {
+
+Status FaultFileSystem::OpenFile::ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) {
+  CheckAligned(offset, bytes, out);
+  *got = 0;
+  RETURN_IF_ERROR(CheckOpen(false));
+  if (const auto fault = state_->Begin(Op::kRead, path_)) return fault->status;
+  base::Lock lock(state_->mutex);
+  if (inode_->memory) {
+    const std::string_view memory = inode_->memory->view();
+    if (offset < memory.size()) *got = memory.copy(out, bytes, offset);
+  } else {
+    *got = inode_->live.Read(offset, bytes, out);
+  }
+  return {};
+}
+
+Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view bytes) {
+  CheckAligned(offset, bytes.size(), bytes.data());
+  RETURN_IF_ERROR(CheckOpen(true));
+  const auto fault = state_->Begin(Op::kWrite, path_);
+  base::Lock lock(state_->mutex);
+  if (!fault) return WriteLocked(offset, bytes);
+  if (fault->has_happened) {
+    RETURN_IF_ERROR(WriteLocked(offset, bytes));
+  } else {
+    RETURN_IF_ERROR(WriteLocked(offset, bytes.substr(0, fault->partial_bytes)));
+  }
+  return fault->status;
+}
+
+Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view bytes) {
+  if (bytes.empty()) return {};
+  const uint64_t capacity = state_->options.capacity_bytes;
+  const uint64_t room = capacity - std::min(capacity, state_->disk.used_bytes);
+  const size_t fit = inode_->memory ? bytes.size() : inode_->live.BytesThatFit(offset, bytes.size(), room);
+  if (fit > 0) {
+    const uint64_t before = Disk::Occupied(*inode_);
+    inode_->WriteAt(offset, bytes.substr(0, fit));
+    state_->disk.Account(*inode_, before);
+  }
+  if (fit == bytes.size()) return {};
+  return Status::NoSpace(path_ + ": pwrite " + std::to_string(bytes.size()) + " bytes at " + std::to_string(offset) +
+                         ": No space left on device");
+}
+
+Status FaultFileSystem::OpenFile::Truncate(uint64_t bytes) {
+  RETURN_IF_ERROR(CheckOpen(true));
+  const auto fault = state_->Begin(Op::kTruncate, path_);
+  if (fault && !fault->has_happened) return fault->status;
+  base::Lock lock(state_->mutex);
+  const uint64_t before = Disk::Occupied(*inode_);
+  inode_->Truncate(bytes);
+  state_->disk.Account(*inode_, before);
+  return fault ? fault->status : Status();
+}
+
+Status FaultFileSystem::OpenFile::Sync() {
+  RETURN_IF_ERROR(CheckOpen(false));
+  const auto fault = state_->Begin(Op::kSync, path_);
+  base::Lock lock(state_->mutex);
+  if (inode_->has_lost) ++state_->sync_after_failed_sync;
+  if (fault && !fault->has_happened) {
+    inode_->LoseUnsynced();
+    return fault->status;
+  }
+  state_->disk.SyncFile(inode_);
+  return fault ? fault->status : Status();
+}
+
+Result<uint64_t> FaultFileSystem::OpenFile::Size() {
+  RETURN_IF_ERROR(CheckOpen(false));
+  if (const auto fault = state_->Begin(Op::kSizeOf, path_)) return fault->status;
+  base::Lock lock(state_->mutex);
+  return inode_->size();
+}
+
+Status FaultFileSystem::OpenFile::Close() {
+  if (!is_open_) return {};
+  const auto fault = state_->Begin(Op::kClose, path_);
+  Release();
+  return fault ? fault->status : Status();
+}
+
+void FaultFileSystem::OpenFile::Release() {
+  is_open_ = false;
+  base::Lock lock(state_->mutex);
+  const uint64_t before = Disk::Occupied(*inode_);
+  --inode_->handles;
+  state_->disk.Account(*inode_, before);
+}
+
+Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
+  RETURN_IF_ERROR(CheckOpen(true));
+  if (const auto fault = state_->Begin(Op::kMap, path_)) return fault->status;
+  base::Lock lock(state_->mutex);
+  if (!state_->options.allow_mapping) return Status::NotSupported(path_ + ": map: not on this file system");
+  if (bytes == 0 || bytes % kChunkBytes != 0 || inode_->size() != bytes || inode_->live.allocated_bytes() != bytes) {
+    return Status::InvalidArgument(path_ + ": map: expected " + std::to_string(bytes) + " bytes, all written; found " +
+                                   std::to_string(inode_->size()) + " bytes, " +
+                                   std::to_string(inode_->live.allocated_bytes()) + " written");
+  }
+  inode_->Map();
+  state_->mapped.push_back(inode_);
+  return std::unique_ptr<Mapping>(new LiveMapping(state_, inode_));
+}
+
+}  // namespace mergedb::testing

@@ -1,0 +1,112 @@
+// Inside fault_file_system: what the file system, its open files, its locks and its mappings share. Not for tests.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/sync.h"
+#include "testing/fault_file_system.h"
+
+namespace mergedb::testing {
+
+struct FaultFileSystem::State {
+  struct ArmedFault {
+    Fault fault;
+    uint64_t calls = 0;
+  };
+
+  // Number the operation, tell the hook, and say whether it is to fail.
+  std::optional<Fault> Begin(Op op, const std::string& path, const std::string& second_path = "");
+  std::optional<Fault> MatchFault(Op op, const std::string& path, const std::string& second_path) REQUIRES_LOCK(mutex);
+  void CaptureMappings() REQUIRES_LOCK(mutex);
+
+  mutable base::Mutex mutex;
+  Options options GUARDED_BY(mutex);
+  Disk disk GUARDED_BY(mutex);
+  std::set<const Inode*> locked GUARDED_BY(mutex);
+  std::vector<std::weak_ptr<Inode>> mapped GUARDED_BY(mutex);
+  OpHook hook GUARDED_BY(mutex);
+  std::vector<ArmedFault> faults GUARDED_BY(mutex);
+  uint64_t faults_hit GUARDED_BY(mutex) = 0;
+  uint64_t sync_after_failed_sync GUARDED_BY(mutex) = 0;
+};
+
+class FaultFileSystem::LiveMapping final : public Mapping {
+ public:
+  LiveMapping(std::shared_ptr<State> state, std::shared_ptr<Inode> inode)
+      : state_(std::move(state)), inode_(std::move(inode)), memory_(inode_->memory) {}
+  ~LiveMapping() override {
+    base::Lock lock(state_->mutex);
+    const uint64_t before = Disk::Occupied(*inode_);
+    inode_->Unmap();
+    state_->disk.Account(*inode_, before);
+  }
+  char* data() override { return memory_->data(); }
+  size_t size() const override { return memory_->view().size(); }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<Inode> inode_;
+  const std::shared_ptr<MirroredMemory> memory_;
+};
+
+class FaultFileSystem::HeldLock final : public FileLock {
+ public:
+  HeldLock(std::shared_ptr<State> state, std::shared_ptr<Inode> inode)
+      : state_(std::move(state)), inode_(std::move(inode)) {}
+  ~HeldLock() override {
+    base::Lock lock(state_->mutex);
+    state_->locked.erase(inode_.get());
+  }
+
+ private:
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<Inode> inode_;
+};
+
+class FaultFileSystem::OpenFile final : public File {
+ public:
+  // REQUIRES: the caller holds the lock and counted the handle.
+  OpenFile(std::shared_ptr<State> state, std::shared_ptr<Inode> inode, std::string path, const FileOptions& options)
+      : state_(std::move(state)), inode_(std::move(inode)), path_(std::move(path)), options_(options) {}
+  ~OpenFile() override {
+    if (is_open_) Release();
+  }
+
+  Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override;
+  Status WriteAt(uint64_t offset, std::string_view bytes) override;
+  Status Truncate(uint64_t bytes) override;
+  Status Sync() override;
+  Result<uint64_t> Size() override;
+  Status Close() override;
+  void WillRead(uint64_t, uint64_t) override {}
+  Result<std::unique_ptr<Mapping>> Map(size_t bytes) override;
+
+ private:
+  void CheckAligned(uint64_t offset, size_t bytes, const char* memory) const {
+    if (!options_.direct) return;
+    const uint64_t all = offset | bytes | reinterpret_cast<uintptr_t>(memory);
+    ASSERT(all % kDirectIoAlign == 0, "direct I/O is not aligned");
+  }
+  Status CheckOpen(bool for_writing) const {
+    if (!is_open_) return Status::IOError(path_ + ": Bad file descriptor: closed");
+    if (for_writing && options_.access == Access::kRead) return Status::IOError(path_ + ": Bad file descriptor: read-only");
+    return {};
+  }
+  // Writes what the capacity allows.
+  Status WriteLocked(uint64_t offset, std::string_view bytes);
+  void Release();
+
+  const std::shared_ptr<State> state_;
+  const std::shared_ptr<Inode> inode_;
+  const std::string path_;
+  const FileOptions options_;
+  bool is_open_ = true;
+};
+
+}  // namespace mergedb::testing

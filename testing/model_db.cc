@@ -1,0 +1,85 @@
+#include "testing/model_db.h"
+
+#include <algorithm>
+
+namespace mergedb::testing {
+namespace {
+
+uint64_t DigestOf(const std::string& key, const std::string& value) {
+  const uint64_t hash = std::hash<std::string>{}(key) * 31 + std::hash<std::string>{}(value);
+  return (hash ^ (hash >> 32)) * 0x9E3779B97F4A7C15u;
+}
+
+uint64_t DigestOf(const std::string& key, const std::optional<std::string>& value) {
+  return value ? DigestOf(key, *value) : 0;
+}
+
+}  // namespace
+
+const std::optional<std::string>& ModelDb::ValueAt(const Versions& versions, uint64_t at) {
+  static const std::optional<std::string> nothing;
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    if (version->commit <= at) return version->value;
+  }
+  return nothing;
+}
+
+uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
+  const uint64_t commit = commits() + 1;
+  uint64_t digest = digests_.back();
+  for (const Change& change : changes) {
+    Versions& versions = history_[change.key];
+    digest -= DigestOf(change.key, ValueAt(versions, commit));
+    digest += DigestOf(change.key, change.value);
+    versions.push_back({commit, change.value});
+  }
+  digests_.push_back(digest);
+  return commit;
+}
+
+std::optional<std::string> ModelDb::Get(const std::string& key, uint64_t at) const {
+  const auto found = history_.find(key);
+  return found == history_.end() ? std::nullopt : ValueAt(found->second, at);
+}
+
+ModelDb::Pairs ModelDb::Scan(uint64_t at, const Bounds& bounds) const {
+  Pairs pairs;
+  for (const auto& [key, versions] : history_) {
+    if (bounds.lower && less_(key, *bounds.lower)) continue;
+    if (bounds.upper && !less_(key, *bounds.upper)) continue;
+    const std::optional<std::string>& value = ValueAt(versions, at);
+    if (value) pairs.emplace_back(key, *value);
+  }
+  return pairs;
+}
+
+ModelDb::Pairs ModelDb::ScanBackward(uint64_t at, const Bounds& bounds) const {
+  Pairs pairs = Scan(at, bounds);
+  std::reverse(pairs.begin(), pairs.end());
+  return pairs;
+}
+
+std::vector<std::string> ModelDb::KeysEverUsed() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, versions] : history_) keys.push_back(key);
+  return keys;
+}
+
+std::optional<uint64_t> ModelDb::FindPrefix(const Pairs& pairs, uint64_t first, uint64_t last) const {
+  uint64_t digest = 0;
+  for (const auto& [key, value] : pairs) digest += DigestOf(key, value);
+  for (uint64_t prefix = std::min(last, commits()) + 1; prefix-- > first;) {
+    if (digests_[prefix] == digest && Scan(prefix) == pairs) return prefix;
+  }
+  return std::nullopt;
+}
+
+void ModelDb::Truncate(uint64_t commits) {
+  digests_.resize(commits + 1);
+  for (auto entry = history_.begin(); entry != history_.end();) {
+    std::erase_if(entry->second, [&](const Version& version) { return version.commit > commits; });
+    entry = entry->second.empty() ? history_.erase(entry) : std::next(entry);
+  }
+}
+
+}  // namespace mergedb::testing

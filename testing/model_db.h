@@ -1,0 +1,69 @@
+// The oracle: what a database must answer, as slow and obvious as possible. It shares no code with the engine, not even
+// its encodings.
+//
+//     commits:  1: {put a=1}   2: {put b=1, del a}   3: {put a=2}
+//     history:  a -> (1, "1") (2, gone) (3, "2")        b -> (2, "1")
+//     Get("a", at 2) = nothing     Scan(at 3) = a=2 b=1
+//
+// A snapshot is a commit number. A crash keeps the first P commits, in order: `FindPrefix` says which P a recovered state
+// is, `Truncate` makes the model go on from there.
+// THREADS: none.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace mergedb::testing {
+
+class ModelDb {
+ public:
+  using Less = std::function<bool(const std::string&, const std::string&)>;
+  using Pairs = std::vector<std::pair<std::string, std::string>>;
+  struct Change {
+    std::string key;
+    std::optional<std::string> value = {};  // none: deleted
+  };
+  struct Bounds {
+    std::optional<std::string> lower = {};
+    std::optional<std::string> upper = {};  // not included
+  };
+
+  explicit ModelDb(Less less = std::less<std::string>()) : less_(less), history_(less) {}
+
+  // One atomic commit; later changes of a key win. Returns its number, from 1.
+  uint64_t Commit(const std::vector<Change>& changes);
+  uint64_t commits() const { return digests_.size() - 1; }
+
+  // The state after the first `at` commits.
+  std::optional<std::string> Get(const std::string& key, uint64_t at) const;
+  Pairs Scan(uint64_t at, const Bounds& bounds) const;
+  Pairs Scan(uint64_t at) const { return Scan(at, Bounds()); }
+  Pairs ScanBackward(uint64_t at, const Bounds& bounds) const;
+  Pairs ScanBackward(uint64_t at) const { return ScanBackward(at, Bounds()); }
+  // Every key that any commit named, in order.
+  std::vector<std::string> KeysEverUsed() const;
+
+  // The largest P in [first, last] whose state is `pairs` (which must be in order); none if there is no such P.
+  std::optional<uint64_t> FindPrefix(const Pairs& pairs, uint64_t first, uint64_t last) const;
+  // Forget all commits after the first `commits`.
+  void Truncate(uint64_t commits);
+
+ private:
+  struct Version {
+    uint64_t commit;
+    std::optional<std::string> value;
+  };
+  using Versions = std::vector<Version>;  // oldest first
+  static const std::optional<std::string>& ValueAt(const Versions& versions, uint64_t at);
+
+  Less less_;
+  std::map<std::string, Versions, Less> history_;
+  std::vector<uint64_t> digests_ = {0};  // of the state after each commit: a sum over its pairs
+};
+
+}  // namespace mergedb::testing

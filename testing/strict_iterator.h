@@ -1,0 +1,97 @@
+// A kv::Iterator that takes the contract at its word, put between an iterator and whoever uses it:
+//   - each entry lives in memory of its own and is overwritten and freed at the next move, so that a view kept too long
+//     (R5) reads rubbish, and is a report under the address sanitizer;
+//   - Next and Prev of an iterator that is not valid (R4) stop the program;
+//   - so do entries of the wrapped one that are out of order (R3) and an error on one that is valid (R6).
+// Equal neighbours are allowed: a merge shows them.
+#pragma once
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/assert.h"
+#include "kv/iterator.h"
+#include "kv/order.h"
+
+namespace mergedb::testing {
+
+class StrictIterator final : public kv::Iterator {
+ public:
+  explicit StrictIterator(std::unique_ptr<kv::Iterator> wrapped, const Comparator* comparator = BytewiseComparator())
+      : wrapped_(std::move(wrapped)), order_(comparator) {
+    ASSERT(!wrapped_->Valid(), "R1: a new iterator is valid");
+    status_ = wrapped_->status();
+  }
+  ~StrictIterator() override { Forget(); }
+
+  void SeekToFirst() override {
+    wrapped_->SeekToFirst();
+    Show(Move::kJump);
+  }
+  void SeekToLast() override {
+    wrapped_->SeekToLast();
+    Show(Move::kJump);
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    const std::string target(key);  // key may be a view of the entry that this move frees
+    wrapped_->Seek(target, tag);
+    Show(Move::kJump);
+    const kv::Entry least{.prefix = order_.Prefix(target), .key = target, .tag = tag, .value = {}};
+    ASSERT(!valid_ || order_.Compare(least, entry_) <= 0, "R2: Seek stopped before its target");
+  }
+  void Next() override {
+    ASSERT(valid_, "R4: Next of an iterator that is not valid");
+    wrapped_->Next();
+    Show(Move::kNext);
+  }
+  void Prev() override {
+    ASSERT(valid_, "R4: Prev of an iterator that is not valid");
+    wrapped_->Prev();
+    Show(Move::kPrev);
+  }
+
+ private:
+  enum class Move { kJump, kNext, kPrev };
+
+  void Show(Move move) {
+    ASSERT(!wrapped_->Valid() || wrapped_->status().ok(), "R6: valid, with an error");
+    if (wrapped_->Valid() && move != Move::kJump) CheckOrder(move);
+    Forget();
+    valid_ = wrapped_->Valid();
+    status_ = wrapped_->status();
+    if (valid_) Remember(wrapped_->entry());
+  }
+
+  void CheckOrder(Move move) const {
+    const int order = order_.Compare(entry_, wrapped_->entry());
+    ASSERT(move == Move::kNext ? order <= 0 : order >= 0, "R3: out of order");
+  }
+
+  void Remember(const kv::Entry& entry) {
+    ASSERT(entry.prefix == order_.Prefix(entry.key), "R3: the prefix is not the key's");
+    bytes_ = entry.key.size() + entry.value.size();
+    memory_ = std::make_unique<char[]>(bytes_ + 1);
+    if (!entry.key.empty()) std::memcpy(memory_.get(), entry.key.data(), entry.key.size());
+    if (!entry.value.empty()) std::memcpy(memory_.get() + entry.key.size(), entry.value.data(), entry.value.size());
+    entry_ = {.prefix = entry.prefix,
+              .key = {memory_.get(), entry.key.size()},
+              .tag = entry.tag,
+              .value = {memory_.get() + entry.key.size(), entry.value.size()}};
+  }
+
+  void Forget() {
+    if (memory_) std::memset(memory_.get(), 0xdb, bytes_);
+    memory_.reset();
+    entry_ = {};
+  }
+
+  const std::unique_ptr<kv::Iterator> wrapped_;
+  const kv::Order order_;
+  std::unique_ptr<char[]> memory_;
+  size_t bytes_ = 0;
+};
+
+}  // namespace mergedb::testing

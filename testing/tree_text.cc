@@ -1,0 +1,118 @@
+#include "testing/tree_text.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "tree/version_builder.h"
+
+namespace mergedb::testing {
+
+namespace {
+
+struct Mention {
+  kv::Position position{};
+  format::Level level = 0;
+  uint64_t number = 0;
+  std::string lower;
+  std::string upper;
+  bool is_open = false;
+};
+
+struct Table {
+  std::optional<std::string> smallest;
+  std::optional<std::string> largest;
+  uint64_t bytes = 1 << 20;
+  uint64_t tombstone_percent = 0;
+  uint64_t position = 0;
+};
+
+// "000012[a..f)8MB,25%"
+bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mention, std::map<uint64_t, Table>* tables) {
+  const size_t open = word.find('[');
+  const size_t dots = word.find("..");
+  const size_t close = word.find_first_of(")]");
+  if (open == 0 || open == std::string::npos || dots == std::string::npos || close == std::string::npos) return false;
+  mention->number = std::stoull(word.substr(0, open));
+  mention->lower = word.substr(open + 1, dots - open - 1);
+  mention->upper = word.substr(dots + 2, close - dots - 2);
+  mention->is_open = word[close] == ')';
+  Table& table = (*tables)[mention->number];
+  table.position = kv::ToInt(mention->position);
+  if (!table.smallest || order.CompareKeys(mention->lower, *table.smallest) < 0) table.smallest = mention->lower;
+  if (!table.largest || order.CompareKeys(mention->upper, *table.largest) > 0) table.largest = mention->upper;
+  std::istringstream rest(word.substr(close + 1));
+  uint64_t size = 0;
+  std::string unit;
+  if (rest >> size && std::getline(rest, unit, ',')) {
+    if (unit != "MB" && unit != "KB") return false;
+    table.bytes = size << (unit == "MB" ? 20 : 10);
+    if (uint64_t percent = 0; rest >> percent) table.tombstone_percent = percent;
+  }
+  return true;
+}
+
+// "position 9 level 0: slice slice ..."
+bool ParseLine(const kv::Order& order, const std::string& line, std::vector<Mention>* mentions,
+               std::map<uint64_t, Table>* tables) {
+  std::istringstream words(line);
+  std::string position_word, level_word, level, word;
+  uint64_t position = 0;
+  if (!(words >> position_word >> position >> level_word >> level)) return false;
+  if (position_word != "position" || level_word != "level" || level.back() != ':') return false;
+  level.pop_back();
+  while (words >> word) {
+    Mention mention{.position = kv::Position{position}, .lower = {}, .upper = {}};
+    mention.level = level == "bottom" ? format::kBottomLevel : static_cast<format::Level>(std::stoul(level));
+    if (!ParseSlice(order, word, &mention, tables)) return false;
+    mentions->push_back(std::move(mention));
+  }
+  return true;
+}
+
+format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
+  auto file = std::make_shared<format::FileMeta>();
+  file->number = kv::FileNumber{number};
+  file->bytes = table.bytes;
+  file->entries = std::max<uint64_t>(table.bytes >> 10, 1);
+  file->tombstones = file->entries * table.tombstone_percent / 100;
+  file->smallest_sequence = table.position * 10;
+  file->largest_sequence = table.position * 10;
+  file->smallest = *table.smallest;
+  file->largest = *table.largest;
+  return file;
+}
+
+}  // namespace
+
+Result<tree::VersionPtr> ParseTree(const kv::Order& order, std::string_view text) {
+  std::vector<Mention> mentions;
+  std::map<uint64_t, Table> tables;
+  std::istringstream lines{std::string(text)};
+  for (std::string line; std::getline(lines, line);) {
+    line.erase(0, line.find_first_not_of(' '));
+    if (line.empty() || line[0] == '#') continue;
+    if (!ParseLine(order, line, &mentions, &tables)) return Status::InvalidArgument("not a line of a tree: " + line);
+  }
+  std::map<uint64_t, format::FileMetaPtr> files;
+  for (const auto& [number, table] : tables) files[number] = MakeFile(number, table);
+  format::Edit edit;
+  for (const Mention& mention : mentions) {
+    format::Bounds bounds{.lower = mention.lower, .upper = {}};
+    if (mention.is_open) bounds.upper = mention.upper;
+    // A closed end that is not the table's last key cannot be said with bounds.
+    if (!mention.is_open && files[mention.number]->largest != mention.upper) {
+      return Status::InvalidArgument("a slice that ends with ] ends its table: " + mention.upper);
+    }
+    auto& add = edit.adds.emplace_back();
+    add.position = mention.position;
+    add.level = mention.level;
+    add.file = files[mention.number];
+    add.bounds = std::move(bounds);
+  }
+  return tree::ApplyEdit(order, tree::Version(), edit);
+}
+
+}  // namespace mergedb::testing

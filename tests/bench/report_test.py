@@ -1,0 +1,96 @@
+"""The report of ./dev bench, from made-up runs: ratios pair repetitions, targets are judged, the page holds it all."""
+
+import os
+import sys
+import unittest
+import xml.dom.minidom
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "bench"))
+
+import matrix  # noqa: E402
+import plot  # noqa: E402
+import report  # noqa: E402
+
+ENGINES = [{"id": "mergedb", "title": "mergedb", "peer": ""}, {"id": "leveldb", "title": "LevelDB", "peer": "leveldb"},
+           {"id": "rocksdb", "title": "RocksDB <leveled>", "peer": "rocksdb"},
+           {"id": "rocksdb-universal", "title": "RocksDB universal", "peer": "rocksdb"}]
+
+
+def step(name, ops, seconds, **more):
+    rows = [[0.25 * i, ops * i // 4, 1000, 1, 1000] for i in range(1, 5)]
+    return {"name": name, "ops": ops, "seconds": seconds, "cpu_user_seconds": seconds / 2, "cpu_system_seconds": 0,
+            "bytes": ops * 116, "device_bytes_written": ops * 232, "disk_bytes": 100000, "disk_bytes_peak": 150000,
+            "rss_bytes_peak": 1 << 20, "runs": 2, "samples": {"rows": rows}, **more}
+
+
+def run(engine, repetition, load_seconds, drain_seconds=0.0):
+    context = {"command": ["db_bench"], "key_size": 16, "value_size": 100, "num": 1000}
+    steps = [step("fillrandom", 1000, load_seconds), step("waitforcompaction", 1, drain_seconds), step("readrandom", 500, 1.0)]
+    return {"experiment": "random-100", "title": "random", "engine": engine, "repetition": repetition,
+            "commands": [["db_bench", f"--engine={engine}"]], "result": {"context": context, "benchmarks": steps}}
+
+
+class Report(unittest.TestCase):
+    def test_load_and_drain_add_up(self):
+        figures = report.metrics_of(run("leveldb", 0, 2.0, 1.0))
+        self.assertAlmostEqual(figures["fillrandom"]["wall"], 2000)
+        self.assertAlmostEqual(figures["fillrandom + drain"]["wall"], 3000)
+        self.assertAlmostEqual(figures["fillrandom + drain"]["cpu"], 1500)
+        self.assertAlmostEqual(figures["readrandom"]["wall"], 2000)
+
+    def test_ratios_pair_repetitions(self):
+        runs = [run("mergedb", 0, 1.0), run("leveldb", 0, 5.0), run("mergedb", 1, 2.0), run("leveldb", 1, 12.0),
+                run("leveldb", 2, 100.0)]
+        row = next(r for r in report.gather(runs) if r["metric"] == "fillrandom")
+        self.assertEqual(report.ratio(row, "leveldb"), (5.5, 5.0, 6.0))
+        self.assertIsNone(report.ratio(row, "rocksdb"))
+
+    def test_the_better_variant_of_a_peer_counts(self):
+        runs = [run("mergedb", 0, 1.0), run("rocksdb", 0, 9.0), run("rocksdb-universal", 0, 4.0)]
+        verdict, = report.judge(report.gather(runs), ENGINES, [("random-100", "fillrandom + drain", "rocksdb", 5)])
+        self.assertEqual(verdict["engine"], "rocksdb-universal")
+        self.assertFalse(verdict["is_reached"])
+
+    def test_amplification_counts_the_drain_and_the_live_bytes(self):
+        figures = report.amplification_of(run("leveldb", 0, 1.0))["fillrandom"]
+        self.assertAlmostEqual(figures["write"], (1000 * 232 + 232) / 116000)
+        self.assertAlmostEqual(figures["space"], 100000 / (116000 * (1 - 0.999 ** 1000)))
+
+    def test_page_is_self_contained_and_escapes(self):
+        runs = [run(e["id"], r, 1.0 + i, 0.5) for r in range(2) for i, e in enumerate(ENGINES)]
+        summary = report.summarize(runs, ENGINES, {"CPU": "a <fast> one"}, matrix.TARGETS)
+        page = report.page(summary)
+        self.assertIn("RocksDB &lt;leveled&gt;", page)
+        self.assertIn("a &lt;fast&gt; one", page)
+        self.assertIn("--engine=leveldb", page)
+        self.assertNotIn("<script", page)
+        self.assertNotIn("http", page.replace("http-equiv", ""))
+        for picture in page.split("<svg")[1:]:
+            xml.dom.minidom.parseString("<svg" + picture.split("</svg>")[0] + "</svg>")
+
+    def test_a_page_without_mergedb_or_runs_is_still_a_page(self):
+        self.assertIn("<html", report.page(report.summarize([], ENGINES, {}, matrix.TARGETS)))
+        self.assertIn("<html", report.page(report.summarize([run("leveldb", 0, 1.0)], ENGINES, {}, matrix.TARGETS)))
+
+
+class Matrix(unittest.TestCase):
+    def test_targets_name_experiments_and_engines_that_exist(self):
+        peers = {e.peer for e in matrix.engines("lib.so")}
+        ids = {x.id for x in matrix.full()}
+        for experiment, _, peer, _ in matrix.TARGETS:
+            self.assertIn(experiment, ids)
+            self.assertIn(peer, peers)
+
+    def test_experiments_run_engines_that_exist(self):
+        known = {e.id for e in matrix.engines("lib.so")}
+        for experiment in matrix.quick() + matrix.full():
+            self.assertLessEqual(set(experiment.engines or []), known)
+
+    def test_ticks_reach_the_top(self):
+        for top in (0.3, 1, 7, 99, 12345):
+            self.assertGreaterEqual(plot.nice_ticks(top)[-1], top)
+
+
+if __name__ == "__main__":
+    unittest.main()

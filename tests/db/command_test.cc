@@ -1,0 +1,145 @@
+// Goal: the mergedb command as a shell sees it: output, messages, exit codes. Method: run the built program on a database
+// in a temporary directory and compare.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "mergedb/c.h"
+
+namespace mergedb {
+namespace {
+
+struct Outcome {
+  int exit = -1;
+  std::string out, err;
+};
+
+class CommandTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/mergedb_command.XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    home_ = pattern;
+    database_ = home_ + "/db";
+  }
+  void TearDown() override { std::filesystem::remove_all(home_); }
+
+  // `line` is shell words; $M is the program and $D the database.
+  Outcome Run(const std::string& line) const {
+    const std::string script = "M='" MERGEDB_COMMAND "'; D='" + database_ + "'; H='" + home_ + "'; " + line;
+    const std::string command = "(" + script + ") > " + home_ + "/out 2> " + home_ + "/err";
+    const int status = std::system(command.c_str());
+    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Slurp("out"), Slurp("err")};
+  }
+  std::string Slurp(const std::string& name) const {
+    std::ifstream in(home_ + "/" + name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+  }
+
+  std::string home_, database_;
+};
+
+TEST_F(CommandTest, PutsGetsAndDeletes) {
+  EXPECT_EQ(Run("$M put $D apple green").exit, 0);
+  EXPECT_EQ(Run("$M put --db $D pear yellow --sync").exit, 0);
+  EXPECT_EQ(Run("$M get $D apple").out, "green\n");
+  EXPECT_EQ(Run("$M --db $D get pear").out, "yellow\n");
+  EXPECT_EQ(Run("$M delete $D apple nothing").exit, 0);
+  const Outcome missing = Run("$M get $D apple");
+  EXPECT_EQ(missing.exit, 1);
+  EXPECT_EQ(missing.out, "");
+  EXPECT_NE(missing.err.find("no such key"), std::string::npos);
+}
+
+TEST_F(CommandTest, CarriesAnyBytes) {
+  EXPECT_EQ(Run("printf 'a\\000b\\n' | $M put $D k -").exit, 0);
+  EXPECT_EQ(Run("$M get $D k --raw").out, std::string("a\0b\n", 4));
+  EXPECT_EQ(Run("$M get $D k").out, "a\\x00b\\n\n");
+  EXPECT_EQ(Run("$M get $D 6b --hex").out, "6100620a\n");
+  EXPECT_EQ(Run("$M put $D --hex 00FF 0a && $M get $D 00ff --hex --json").out,
+            "{\"key_hex\":\"00ff\",\"value_hex\":\"0a\"}\n");
+  EXPECT_EQ(Run("$M put $D -- -k -v && $M get $D -- -k").out, "-v\n");
+}
+
+TEST_F(CommandTest, KeepsControlCharactersFromTheTerminal) {
+  EXPECT_EQ(Run("printf '\\033]0;title\\007\\302\\233' | $M put $D k -").exit, 0);
+  EXPECT_EQ(Run("$M get $D k").out, "\\x1b]0;title\\x07\\xc2\\x9b\n");
+  EXPECT_EQ(Run("$M get $D k --json").out.find('\x1b'), std::string::npos);
+  EXPECT_EQ(Run("$M get $D \"$(printf 'no\\033[31m')\"").err.find('\x1b'), std::string::npos);
+}
+
+TEST_F(CommandTest, ScansRanges) {
+  EXPECT_EQ(Run("for k in a b1 b2 b3 c; do $M put $D $k v$k; done").exit, 0);
+  EXPECT_EQ(Run("$M scan $D --limit 2").out, "a\tva\nb1\tvb1\n");
+  EXPECT_EQ(Run("$M scan $D --prefix b --reverse --keys-only").out, "b3\nb2\nb1\n");
+  EXPECT_EQ(Run("$M scan $D --from b2 --to c").out, "b2\tvb2\nb3\tvb3\n");
+  EXPECT_EQ(Run("$M scan $D --prefix b --count").out, "3\n");
+  EXPECT_EQ(Run("$M scan $D --from c --json").out, "{\"key\":\"c\",\"value\":\"vc\"}\n");
+  EXPECT_EQ(Run("$M scan $D --from 63 --hex").out, "63\t7663\n");
+}
+
+TEST_F(CommandTest, CopiesADatabaseThroughAPipe) {
+  EXPECT_EQ(Run("printf '\\000\\t\\\\' | $M put $D 'a\tb' -; $M put $D --hex 00ff ''; $M put $D plain text").exit, 0);
+  for (const std::string flags : {"", "--hex", "--json"}) {
+    SCOPED_TRACE(flags);
+    const std::string copy = "$D.copy" + flags;
+    EXPECT_EQ(Run("$M scan $D " + flags + " | $M load " + copy + " " + flags).exit, 0);
+    EXPECT_EQ(Run("$M scan " + copy + " --hex").out, Run("$M scan $D --hex").out);
+  }
+  const Outcome broken = Run("printf 'k\\tv\\nno tab\\n' | $M load $D");
+  EXPECT_EQ(broken.exit, 3);
+  EXPECT_NE(broken.err.find("line 2"), std::string::npos);
+}
+
+TEST_F(CommandTest, ReportsAndCaresForADatabase) {
+  EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D").exit, 0);
+  EXPECT_EQ(Run("$M compact $D").exit, 0);
+  EXPECT_NE(Run("$M stat $D").out.find("on disk"), std::string::npos);
+  const Outcome json = Run("$M stat $D --json");
+  EXPECT_EQ(json.exit, 0);
+  EXPECT_NE(json.out.find("\"counters\""), std::string::npos);
+  EXPECT_EQ(Run("$M check $D --json").out.find("{\"directory\""), 0u);
+  EXPECT_EQ(Run("$M scan $D --count").out, "5000\n");
+  EXPECT_EQ(Run("$M destroy $D").exit, 2);
+  EXPECT_EQ(Run("$M destroy $D --yes").exit, 0);
+  EXPECT_EQ(Run("$M scan $D").exit, 3);
+}
+
+TEST_F(CommandTest, FindsDamage) {
+  EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D && $M compact $D").exit, 0);
+  EXPECT_EQ(Run("f=$(ls -S $D/*.tbl | head -1); printf X | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null").exit, 0);
+  const Outcome damaged = Run("$M check $D");
+  EXPECT_EQ(damaged.exit, 1);
+  EXPECT_NE(damaged.err.find("Corruption"), std::string::npos) << damaged.err;
+  EXPECT_NE(damaged.err.find(".tbl"), std::string::npos) << damaged.err;
+}
+
+TEST_F(CommandTest, ExplainsItselfAndRefusesNonsense) {
+  EXPECT_EQ(Run("$M --help").exit, 0);
+  EXPECT_EQ(Run("$M scan --help").out.find("Print keys"), 0u);
+  EXPECT_EQ(Run("$M --version").out, std::string("mergedb ") + mergedb_version() + "\n");
+  for (const char* line : {"$M", "$M bogus", "$M get", "$M get $D", "$M get $D a b", "$M get $D zz --hex",
+                           "$M scan $D --limit many", "$M scan $D --bogus"}) {
+    SCOPED_TRACE(line);
+    const Outcome outcome = Run(line);
+    EXPECT_EQ(outcome.exit, 2);
+    EXPECT_EQ(outcome.out, "");
+    EXPECT_NE(outcome.err, "");
+  }
+  EXPECT_EQ(Run("$M get $D k").exit, 3);
+  EXPECT_FALSE(std::filesystem::exists(database_)) << "an inspector made a directory";
+}
+
+TEST_F(CommandTest, SaysWhenItsOutputIsLost) {
+  EXPECT_EQ(Run("$M put $D k v").exit, 0);
+  EXPECT_EQ(Run("$M scan $D > /dev/full").exit, 3);
+}
+
+}  // namespace
+}  // namespace mergedb

@@ -1,0 +1,81 @@
+// Goal: text for people says exactly which bytes; prefixes and comparisons agree with memcmp.
+#include "base/bytes.h"
+
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+
+namespace mergedb::base {
+namespace {
+
+using namespace std::string_literals;
+
+TEST(Bytes, EscapeShowsPrintableAsciiAndHexForTheRest) {
+  EXPECT_EQ(Escape("apple pie"), "apple pie");
+  EXPECT_EQ(Escape("a\0b\n\\\xff"s), "a\\x00b\\x0a\\x5c\\xff");
+}
+
+TEST(Bytes, EscapeCutsLongBytes) {
+  EXPECT_EQ(Escape("abcdef", 3), "abc...");
+  EXPECT_EQ(Escape("abc", 3), "abc");
+}
+
+TEST(Bytes, UnescapeTakesBackWhatEscapeWrote) {
+  std::string all;
+  for (int c = 0; c < 256; ++c) all += static_cast<char>(c);
+  std::string bytes;
+  ASSERT_TRUE(Unescape(Escape(all, 256), &bytes));
+  EXPECT_EQ(bytes, all);
+}
+
+TEST(Bytes, UnescapeRefusesWhatEscapeNeverWrites) {
+  std::string bytes = "kept";
+  for (const char* text : {"\\", "\\x", "\\x1", "\\xg0", "\\n", "a\nb", "\\\\"}) {
+    EXPECT_FALSE(Unescape(text, &bytes)) << text;
+  }
+  EXPECT_EQ(bytes, "kept");
+}
+
+TEST(Bytes, HexGoesBothWays) {
+  EXPECT_EQ(ToHex("\x00\x7f\xa5"s), "007fa5");
+  std::string bytes;
+  ASSERT_TRUE(FromHex("007FA5", &bytes));
+  EXPECT_EQ(bytes, "\x00\x7f\xa5"s);
+  EXPECT_FALSE(FromHex("0", &bytes));
+  EXPECT_FALSE(FromHex("0x", &bytes));
+}
+
+TEST(Bytes, CommonPrefixStopsAtTheFirstDifference) {
+  EXPECT_EQ(CommonPrefixBytes("", "abc"), 0u);
+  const std::string a(40, 'x');
+  for (size_t index = 0; index < a.size(); ++index) {
+    std::string b = a;
+    b[index] = 'y';
+    ASSERT_EQ(CommonPrefixBytes(a, b), index);
+    ASSERT_EQ(CommonPrefixBytes(a, a.substr(0, index)), index);
+  }
+  EXPECT_EQ(CommonPrefixBytes(a, a), a.size());
+}
+
+TEST(Bytes, PrefixesThatDifferOrderAsTheKeysDo) {
+  const uint64_t seed = 6;
+  SCOPED_TRACE(seed);
+  Random random(seed);
+  const auto key = [&] {
+    std::string bytes(random.Uniform(12), '\0');
+    for (char& c : bytes) c = static_cast<char>(random.Uniform(3) * 127);  // 0x00, 0x7f, 0xfe
+    return bytes;
+  };
+  for (int round = 0; round < 5000; ++round) {
+    const std::string a = key(), b = key();
+    const int order = CompareBytes(a, b);
+    ASSERT_EQ(order < 0, a < b);
+    ASSERT_EQ(order == 0, a == b);
+    if (Prefix8(a) != Prefix8(b)) {
+      ASSERT_EQ(Prefix8(a) < Prefix8(b), order < 0) << Escape(a) << " " << Escape(b);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::base

@@ -1,0 +1,85 @@
+// Goal: the checksum is the one that RFC 3720 defines, whichever path computes it and however the bytes are cut.
+#include "base/crc32c.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "base/bytes.h"
+#include "base/random.h"
+
+namespace mergedb::base {
+namespace {
+
+std::string RandomBytes(uint64_t seed, size_t count) {
+  Random random(seed);
+  std::string bytes(count, '\0');
+  for (char& c : bytes) c = static_cast<char>(random.Next());
+  return bytes;
+}
+
+TEST(Crc32c, AnswersTheVectorsOfRfc3720) {
+  std::string ascending, descending;
+  for (char c = 0; c < 32; ++c) {
+    ascending += c;
+    descending += static_cast<char>(31 - c);
+  }
+  std::string read_command;
+  ASSERT_TRUE(FromHex("01c00000000000000000000000000000140000000000040000000014000000182800000000000000"
+                      "0200000000000000", &read_command));
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
+  EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
+  EXPECT_EQ(Crc32c(ascending), 0x46dd794eu);
+  EXPECT_EQ(Crc32c(descending), 0x113fdb5cu);
+  EXPECT_EQ(Crc32c(read_command), 0xd9963a56u);
+}
+
+TEST(Crc32c, AnswersTheUsualCheckValue) { EXPECT_EQ(Crc32c("123456789"), 0xe3069283u); }
+
+TEST(Crc32c, OfNothingIsWhatItWas) {
+  EXPECT_EQ(Crc32c(""), 0u);
+  EXPECT_EQ(Crc32cExtend(0x12345678, nullptr, 0), 0x12345678u);
+}
+
+TEST(Crc32c, PortableAndHardwareAgreeAtEveryLengthAndAlignment) {
+  const uint64_t seed = 2;
+  SCOPED_TRACE(seed);
+  const std::string bytes = RandomBytes(seed, 600);
+  for (size_t start = 0; start < 9; ++start) {
+    for (size_t count = 0; start + count <= bytes.size(); ++count) {
+      ASSERT_EQ(Crc32cExtend(7, bytes.data() + start, count), Crc32cExtendPortable(7, bytes.data() + start, count))
+          << "start " << start << " count " << count;
+    }
+  }
+}
+
+TEST(Crc32c, PortableAndHardwareAgreeAcrossTheLongLanes) {
+  const uint64_t seed = 3;
+  SCOPED_TRACE(seed);
+  const std::string bytes = RandomBytes(seed, 9000);
+  for (const size_t count : {2039u, 2040u, 2041u, 2047u, 2111u, 2112u, 4079u, 4080u, 4096u, 6120u, 8192u, 9000u}) {
+    ASSERT_EQ(Crc32c(bytes.substr(0, count)), Crc32cExtendPortable(0, bytes.data(), count)) << "count " << count;
+  }
+}
+
+TEST(Crc32c, ExtendsAcrossEveryCut) {
+  const std::string bytes = RandomBytes(4, 257);
+  const uint32_t whole = Crc32c(bytes);
+  for (size_t cut = 0; cut <= bytes.size(); ++cut) {
+    const uint32_t front = Crc32c(std::string_view(bytes).substr(0, cut));
+    ASSERT_EQ(Crc32cExtend(front, bytes.data() + cut, bytes.size() - cut), whole) << "cut " << cut;
+  }
+}
+
+TEST(Crc32c, NoticesEverySingleBitFlip) {
+  std::string bytes = RandomBytes(5, 150);
+  const uint32_t right = Crc32c(bytes);
+  for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+    ASSERT_NE(Crc32c(bytes), right) << "bit " << bit;
+    bytes[bit / 8] = static_cast<char>(bytes[bit / 8] ^ (1 << (bit % 8)));
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::base

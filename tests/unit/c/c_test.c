@@ -1,0 +1,365 @@
+/* Goal: the C face does what include/mergedb/c.h says, and no misuse of it is a crash. Method: a plain C11 program against
+ * the shared library, in a directory given as its argument; the first broken expectation ends it with exit code 1. */
+#include <mergedb/c.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static mergedb_error error;
+static char path[512];
+
+#define EXPECT(condition)                                                                                          \
+  do {                                                                                                             \
+    if (!(condition)) {                                                                                            \
+      fprintf(stderr, "%s:%d: expected %s; last error: %d %s\n", __FILE__, __LINE__, #condition, error.code,       \
+              error.message);                                                                                      \
+      exit(1);                                                                                                     \
+    }                                                                                                              \
+  } while (0)
+#define EXPECT_OK(call) EXPECT((call) == MERGEDB_OK)
+#define EXPECT_CODE(call, wanted) EXPECT((call) == (wanted) && error.code == (wanted) && error.message[0] != 0)
+
+static mergedb_slice slice(const char* text) {
+  mergedb_slice made = {text, strlen(text)};
+  return made;
+}
+
+static mergedb_code put(mergedb_db db, const char* key, const char* value) {
+  return mergedb_put(db, NULL, key, strlen(key), value, strlen(value), &error);
+}
+
+static int has(mergedb_db db, const mergedb_read_options* options, const char* key, const char* expected) {
+  void* value = NULL;
+  size_t size = 0;
+  mergedb_code code = mergedb_get(db, options, key, strlen(key), &value, &size, &error);
+  int same = expected == NULL ? code == MERGEDB_NOT_FOUND && value == NULL
+                              : code == MERGEDB_OK && size == strlen(expected) && strcmp(value, expected) == 0;
+  mergedb_free(value);
+  return same;
+}
+
+static mergedb_db open_fresh(void) {
+  mergedb_db db = 0;
+  mergedb_code code = mergedb_destroy(path, &error);
+  EXPECT(code == MERGEDB_OK || code == MERGEDB_NOT_FOUND);
+  mergedb_options options = {.struct_size = sizeof options, .mode = MERGEDB_MUST_NOT_EXIST, .memory_bytes = 16 << 20};
+  EXPECT_OK(mergedb_open(path, &options, &db, &error));
+  EXPECT(db != 0 && error.code == 0 && error.message[0] == 0);
+  return db;
+}
+
+static void reads_what_was_written(void) {
+  mergedb_db db = open_fresh();
+  EXPECT_OK(put(db, "apple", "green"));
+  mergedb_write_options synced = {.struct_size = sizeof synced, .durability = MERGEDB_SYNCED};
+  EXPECT_OK(mergedb_put(db, &synced, "pear", 4, "", 0, &error));
+  EXPECT_OK(mergedb_put(db, NULL, NULL, 0, "empty key", 9, &error));
+  EXPECT(has(db, NULL, "apple", "green") && has(db, NULL, "pear", "") && has(db, NULL, "", "empty key"));
+  EXPECT_OK(mergedb_delete(db, NULL, "apple", 5, &error));
+  EXPECT_OK(mergedb_delete(db, NULL, "never there", 11, &error));
+  EXPECT(has(db, NULL, "apple", NULL));
+
+  char buffer[4] = "....";
+  size_t size = 0;
+  EXPECT_OK(mergedb_get_into(db, NULL, "", 0, buffer, sizeof buffer, &size, &error));
+  EXPECT(size == 9 && memcmp(buffer, "empt", 4) == 0);
+  EXPECT_OK(mergedb_get_into(db, NULL, "", 0, NULL, 0, &size, &error));
+  EXPECT(size == 9);
+
+  mergedb_slice keys[3] = {slice("pear"), slice("nothing"), slice("")};
+  void* values[3];
+  size_t sizes[3];
+  int32_t codes[3];
+  EXPECT_OK(mergedb_multi_get(db, NULL, keys, 3, values, sizes, codes, &error));
+  EXPECT(codes[0] == MERGEDB_OK && sizes[0] == 0 && codes[1] == MERGEDB_NOT_FOUND && values[1] == NULL);
+  EXPECT(codes[2] == MERGEDB_OK && sizes[2] == 9);
+  for (int i = 0; i < 3; ++i) mergedb_free(values[i]);
+  EXPECT_OK(mergedb_multi_get(db, NULL, NULL, 0, NULL, NULL, NULL, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+
+  mergedb_options read_only = {.struct_size = sizeof read_only, .mode = MERGEDB_READ_ONLY};
+  EXPECT_OK(mergedb_open(path, &read_only, &db, &error));
+  EXPECT(has(db, NULL, "pear", "") && has(db, NULL, "apple", NULL));
+  EXPECT(put(db, "pear", "x") != MERGEDB_OK);
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static void writes_batches_whole(void) {
+  mergedb_db db = open_fresh();
+  mergedb_batch batch = 0, more = 0;
+  EXPECT_OK(mergedb_batch_create(&batch, &error));
+  EXPECT_OK(mergedb_batch_create(&more, &error));
+  EXPECT_OK(mergedb_batch_put(batch, "a", 1, "1", 1, &error));
+  EXPECT_OK(mergedb_batch_put(more, "b", 1, "2", 1, &error));
+  EXPECT_OK(mergedb_batch_delete(more, "a", 1, &error));
+  EXPECT_OK(mergedb_batch_append(batch, more, &error));
+  uint64_t count = 0, bytes = 0;
+  EXPECT_OK(mergedb_batch_size(batch, &count, &bytes, &error));
+  EXPECT(count == 3 && bytes >= 5);
+  EXPECT_OK(mergedb_write(db, NULL, batch, &error));
+  EXPECT(has(db, NULL, "a", NULL) && has(db, NULL, "b", "2"));
+  EXPECT_OK(mergedb_batch_clear(batch, &error));
+  EXPECT_OK(mergedb_batch_size(batch, &count, NULL, &error));
+  EXPECT(count == 0);
+  EXPECT_CODE(mergedb_batch_append(batch, batch, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_batch_close(batch, &error));
+  EXPECT_OK(mergedb_batch_close(more, &error));
+  EXPECT_CODE(mergedb_write(db, NULL, batch, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static void walk(mergedb_db db, const mergedb_iterator_options* options, int backward, const char* expected) {
+  mergedb_iterator it = 0;
+  char seen[256] = "";
+  EXPECT_OK(mergedb_iterator_create(db, options, &it, &error));
+  mergedb_slice key, value;
+  EXPECT_CODE(mergedb_iterator_entry(it, &key, &value, &error), MERGEDB_NOT_FOUND);
+  EXPECT_CODE(mergedb_iterator_next(it, &error), MERGEDB_NOT_FOUND);
+  mergedb_code code = backward ? mergedb_iterator_seek_to_last(it, &error) : mergedb_iterator_seek_to_first(it, &error);
+  while (code == MERGEDB_OK) {
+    EXPECT_OK(mergedb_iterator_entry(it, &key, &value, &error));
+    strncat(seen, key.data, key.size);
+    strcat(seen, " ");
+    code = backward ? mergedb_iterator_prev(it, &error) : mergedb_iterator_next(it, &error);
+  }
+  EXPECT(code == MERGEDB_NOT_FOUND);
+  if (strcmp(seen, expected) != 0) {
+    fprintf(stderr, "saw \"%s\", expected \"%s\"\n", seen, expected);
+    exit(1);
+  }
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+}
+
+static void iterates_within_bounds_both_ways(void) {
+  mergedb_db db = open_fresh();
+  const char* keys[] = {"a", "ba", "bb", "bc", "c"};
+  for (int i = 0; i < 5; ++i) EXPECT_OK(put(db, keys[i], "v"));
+  walk(db, NULL, 0, "a ba bb bc c ");
+  walk(db, NULL, 1, "c bc bb ba a ");
+  mergedb_slice lower = slice("ba"), upper = slice("bc");
+  mergedb_iterator_options bounded = {.struct_size = sizeof bounded, .lower = &lower, .upper = &upper};
+  walk(db, &bounded, 0, "ba bb ");
+  walk(db, &bounded, 1, "bb ba ");
+  mergedb_iterator_options prefixed = {.struct_size = sizeof prefixed, .prefix = slice("b")};
+  walk(db, &prefixed, 0, "ba bb bc ");
+  walk(db, &prefixed, 1, "bc bb ba ");
+
+  mergedb_iterator it = 0;
+  mergedb_slice key, value;
+  EXPECT_OK(mergedb_iterator_create(db, NULL, &it, &error));
+  EXPECT_OK(mergedb_iterator_seek(it, "bbb", 3, &error));
+  EXPECT_OK(mergedb_iterator_entry(it, &key, NULL, &error));
+  EXPECT(key.size == 2 && memcmp(key.data, "bc", 2) == 0);
+  EXPECT_OK(mergedb_iterator_seek_for_prev(it, "bbb", 3, &error));
+  EXPECT_OK(mergedb_iterator_entry(it, &key, &value, &error));
+  EXPECT(memcmp(key.data, "bb", 2) == 0 && value.size == 1);
+  EXPECT_CODE(mergedb_iterator_seek(it, "d", 1, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static void reads_as_of_a_snapshot(void) {
+  mergedb_db db = open_fresh();
+  mergedb_snapshot snapshot = 0;
+  uint64_t sequence = 99;
+  EXPECT_OK(put(db, "k", "old"));
+  EXPECT_OK(mergedb_snapshot_create(db, &snapshot, &error));
+  EXPECT_OK(mergedb_snapshot_sequence(snapshot, &sequence, &error));
+  EXPECT(sequence == 1);
+  EXPECT_OK(put(db, "k", "new"));
+  EXPECT_OK(put(db, "z", "later"));
+  mergedb_read_options then = {.struct_size = sizeof then, .snapshot = snapshot};
+  EXPECT(has(db, &then, "k", "old") && has(db, NULL, "k", "new") && has(db, &then, "z", NULL));
+  mergedb_iterator_options options = {.struct_size = sizeof options, .read = &then};
+  walk(db, &options, 0, "k ");
+  EXPECT_OK(mergedb_snapshot_close(snapshot, &error));
+  EXPECT_CODE(mergedb_snapshot_close(snapshot, &error), MERGEDB_BAD_HANDLE);
+  void* value;
+  size_t size;
+  EXPECT_CODE(mergedb_get(db, &then, "k", 1, &value, &size, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static void cares_for_the_database(void) {
+  mergedb_db db = open_fresh();
+  for (int i = 0; i < 2000; ++i) {
+    char key[16];
+    snprintf(key, sizeof key, "%08d", i);
+    EXPECT_OK(put(db, key, "a value that takes some room on the disk"));
+  }
+  mergedb_slice lower = slice("0"), upper = slice("1");
+  uint64_t bytes = 0;
+  EXPECT_OK(mergedb_sync_log(db, &error));
+  EXPECT_OK(mergedb_flush(db, &error));
+  EXPECT_OK(mergedb_approximate_sizes(db, &lower, &upper, 1, &bytes, &error));
+  EXPECT(bytes > 1000);
+  EXPECT_OK(mergedb_compact_range(db, &lower, &upper, &error));
+  EXPECT_OK(mergedb_compact_range(db, NULL, NULL, &error));
+  EXPECT_OK(mergedb_wait(db, &error));
+  EXPECT_OK(mergedb_check(db, &error));
+  char* text = NULL;
+  EXPECT_OK(mergedb_get_property(db, "mergedb.stats", &text, &error));
+  EXPECT(text != NULL && text[0] != 0);
+  mergedb_free(text);
+  EXPECT_CODE(mergedb_get_property(db, "no.such", &text, &error), MERGEDB_NOT_FOUND);
+  EXPECT(text == NULL);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_OK(mergedb_destroy(path, &error));
+  EXPECT_CODE(mergedb_destroy(path, &error), MERGEDB_NOT_FOUND);
+}
+
+static int destroyed_comparators;
+static int reversed(void* state, const void* a, size_t a_size, const void* b, size_t b_size) {
+  (void)state;
+  int order = memcmp(b, a, a_size < b_size ? a_size : b_size);
+  return order != 0 ? order : a_size < b_size ? 1 : a_size > b_size ? -1 : 0;
+}
+static void count_destroyed(void* state) { ++*(int*)state; }
+
+static void keeps_a_callers_order(void) {
+  mergedb_comparator order = {sizeof order, "test.reversed", reversed, count_destroyed, &destroyed_comparators};
+  mergedb_options options = {.struct_size = sizeof options, .comparator = &order};
+  mergedb_db db = 0;
+  EXPECT_OK(mergedb_open(path, &options, &db, &error));
+  EXPECT_OK(put(db, "a", "1"));
+  EXPECT_OK(put(db, "b", "2"));
+  walk(db, NULL, 0, "b a ");
+  mergedb_iterator it = 0;
+  EXPECT_OK(mergedb_iterator_create(db, NULL, &it, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT(destroyed_comparators == 0);
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT(destroyed_comparators == 1);
+  EXPECT_CODE(mergedb_open(path, NULL, &db, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT(db == 0);
+  options.mode = MERGEDB_MUST_NOT_EXIST;
+  EXPECT(mergedb_open(path, &options, &db, &error) != MERGEDB_OK);
+  EXPECT(destroyed_comparators == 2);
+}
+
+static void refuses_bad_handles(void) {
+  mergedb_db db = open_fresh();
+  mergedb_iterator it = 0;
+  mergedb_snapshot snapshot = 0;
+  uint64_t sequence;
+  EXPECT_OK(put(db, "k", "v"));
+  EXPECT_OK(mergedb_iterator_create(db, NULL, &it, &error));
+  EXPECT_OK(mergedb_snapshot_create(db, &snapshot, &error));
+
+  const uint64_t forged[] = {0, 1, 42, UINT64_MAX, (uint64_t)(uintptr_t)&db, it, snapshot, db + 1, db ^ (1ull << 32)};
+  for (size_t i = 0; i < sizeof forged / sizeof *forged; ++i) {
+    EXPECT_CODE(put(forged[i], "k", "x"), MERGEDB_BAD_HANDLE);
+    EXPECT_CODE(mergedb_close(forged[i], &error), MERGEDB_BAD_HANDLE);
+  }
+  EXPECT_CODE(mergedb_iterator_next(db, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_CODE(mergedb_snapshot_sequence(it, &sequence, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_CODE(mergedb_batch_clear(snapshot, &error), MERGEDB_BAD_HANDLE);
+
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_CODE(mergedb_close(db, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_CODE(put(db, "k", "x"), MERGEDB_BAD_HANDLE);
+  EXPECT(mergedb_put(db, NULL, "k", 1, "x", 1, NULL) == MERGEDB_BAD_HANDLE);
+  EXPECT_CODE(mergedb_iterator_seek_to_first(it, &error), MERGEDB_SHUTTING_DOWN);
+  EXPECT_OK(mergedb_snapshot_sequence(snapshot, &sequence, &error));
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT_CODE(mergedb_iterator_close(it, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_OK(mergedb_snapshot_close(snapshot, &error));
+
+  mergedb_db again = 0;
+  EXPECT_OK(mergedb_open(path, NULL, &again, &error));
+  EXPECT(again != db);
+  EXPECT_CODE(put(db, "k", "x"), MERGEDB_BAD_HANDLE);
+  EXPECT(has(again, NULL, "k", "v"));
+  EXPECT_OK(mergedb_close(again, &error));
+}
+
+static void refuses_bad_arguments(void) {
+  mergedb_db db = open_fresh(), other = 0;
+  void* value = &db;
+  size_t size = 7;
+  EXPECT_CODE(mergedb_put(db, NULL, NULL, 3, "v", 1, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_put(db, NULL, "k", 1, NULL, 1, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_get(db, NULL, "k", 1, NULL, &size, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_get(db, NULL, "k", 1, &value, &size, &error), MERGEDB_NOT_FOUND);
+  EXPECT(value == NULL && size == 0);
+  EXPECT_CODE(mergedb_open(NULL, NULL, &other, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_open(path, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_open(path, NULL, &other, &error), MERGEDB_BUSY);
+
+  mergedb_options options = {.struct_size = 3};
+  EXPECT_CODE(mergedb_open(path, &options, &other, &error), MERGEDB_INVALID_ARGUMENT);
+  mergedb_options bad_mode = {.struct_size = sizeof bad_mode, .mode = 17};
+  EXPECT_CODE(mergedb_open(path, &bad_mode, &other, &error), MERGEDB_INVALID_ARGUMENT);
+  struct {
+    mergedb_write_options known;
+    uint64_t future;
+  } newer = {{.struct_size = sizeof newer}, 0};
+  EXPECT_OK(mergedb_put(db, &newer.known, "k", 1, "v", 1, &error));
+  newer.future = 1;
+  EXPECT_CODE(mergedb_put(db, &newer.known, "k", 1, "v", 1, &error), MERGEDB_NOT_SUPPORTED);
+  mergedb_write_options older = {.struct_size = sizeof(size_t), .durability = 99};
+  EXPECT_OK(mergedb_put(db, &older, "k", 1, "v", 1, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_CODE(mergedb_destroy(NULL, &error), MERGEDB_INVALID_ARGUMENT);
+}
+
+static void refuses_a_snapshot_of_another_database(void) {
+  mergedb_db db = open_fresh(), other = 0;
+  mergedb_snapshot snapshot = 0;
+  char other_path[600];
+  snprintf(other_path, sizeof other_path, "%s.other", path);
+  EXPECT_OK(mergedb_open(other_path, NULL, &other, &error));
+  EXPECT_OK(mergedb_snapshot_create(other, &snapshot, &error));
+  mergedb_read_options options = {.struct_size = sizeof options, .snapshot = snapshot};
+  void* value;
+  size_t size;
+  EXPECT_CODE(mergedb_get(db, &options, "k", 1, &value, &size, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_snapshot_close(snapshot, &error));
+  EXPECT_OK(mergedb_close(other, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_OK(mergedb_destroy(other_path, &error));
+}
+
+static void refuses_handles_in_the_child_of_a_fork(void) {
+  mergedb_db db = open_fresh();
+  pid_t child = fork();
+  if (child == 0) _exit(put(db, "k", "from the child") == MERGEDB_BAD_HANDLE ? 0 : 1);
+  int status = -1;
+  EXPECT(waitpid(child, &status, 0) == child && status == 0);
+  EXPECT_OK(put(db, "k", "from the parent"));
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static void names_codes_and_version(void) {
+  char expected[32];
+  snprintf(expected, sizeof expected, "%d.%d.%d", MERGEDB_VERSION_MAJOR, MERGEDB_VERSION_MINOR, MERGEDB_VERSION_PATCH);
+  EXPECT(strcmp(mergedb_version(), expected) == 0);
+  EXPECT(strcmp(mergedb_code_name(MERGEDB_CORRUPTION), "Corruption") == 0);
+  EXPECT(strcmp(mergedb_code_name(MERGEDB_BAD_HANDLE), "BadHandle") == 0);
+  EXPECT(strcmp(mergedb_code_name(-5), "Unknown") == 0);
+  mergedb_free(NULL);
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    fprintf(stderr, "usage: %s DIRECTORY\n", argv[0]);
+    return 2;
+  }
+  snprintf(path, sizeof path, "%s", argv[1]);
+  names_codes_and_version();
+  reads_what_was_written();
+  writes_batches_whole();
+  iterates_within_bounds_both_ways();
+  reads_as_of_a_snapshot();
+  cares_for_the_database();
+  keeps_a_callers_order();
+  refuses_bad_handles();
+  refuses_bad_arguments();
+  refuses_a_snapshot_of_another_database();
+  refuses_handles_in_the_child_of_a_fork();
+  EXPECT_OK(mergedb_destroy(path, &error));
+  puts("ok");
+  return 0;
+}

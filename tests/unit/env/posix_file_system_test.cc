@@ -1,0 +1,298 @@
+// Goal: the real file system keeps env.h's word, and its traps stay closed. Method: a temporary directory; each trap is
+// set for real (a FIFO, a symlink, a full descriptor table, a second process).
+#include "env/posix_file_system.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstring>
+#include <memory>
+
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+#include "tests/unit/env/temp_directory.h"
+
+namespace mergedb::env {
+namespace {
+
+using mergedb::testing::IsOkAndHolds;
+using mergedb::testing::StatusIs;
+using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
+
+class PosixFileSystemTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<File> Open(const std::string& name, const FileOptions& options) {
+    auto file = fs_.Open(directory_ / name, options);
+    EXPECT_OK(file);
+    return std::move(file).value();
+  }
+  std::unique_ptr<File> Create(const std::string& name, std::string_view bytes = "") {
+    auto file = Open(name, {.access = Access::kCreate});
+    EXPECT_OK(file->WriteAt(0, bytes));
+    return file;
+  }
+  std::string Read(File& file, uint64_t offset, size_t bytes) {
+    std::string out(bytes, '\0');
+    size_t got = 0;
+    EXPECT_OK(file.ReadAt(offset, bytes, out.data(), &got));
+    out.resize(got);
+    return out;
+  }
+
+  mergedb::testing::TempDirectory directory_;
+  FileSystem& fs_ = *PosixFileSystem();
+};
+
+TEST_F(PosixFileSystemTest, ReadsBackWhatWasWritten) {
+  const auto file = Create("a", "hello");
+  ASSERT_OK(file->WriteAt(10, "world"));
+  EXPECT_EQ(Read(*file, 0, 100), std::string("hello\0\0\0\0\0world", 15));
+  EXPECT_EQ(Read(*file, 12, 2), "rl");
+  EXPECT_EQ(Read(*file, 15, 2), "");
+  ASSERT_OK(file->Truncate(4));
+  EXPECT_THAT(file->Size(), IsOkAndHolds(4u));
+  EXPECT_OK(file->Sync());
+  EXPECT_OK(file->Close());
+  EXPECT_THAT(fs_.SizeOf(directory_ / "a"), IsOkAndHolds(4u));
+}
+
+TEST_F(PosixFileSystemTest, CreatedFilesAreNewAndPrivate) {
+  Create("a");
+  EXPECT_THAT(fs_.Open(directory_ / "a", {.access = Access::kCreate}), StatusIs(Code::kInvalidArgument));
+  struct stat found {};
+  ASSERT_EQ(stat((directory_ / "a").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0600u);
+  ASSERT_OK(fs_.CreateDirectory(directory_ / "d"));
+  ASSERT_EQ(stat((directory_ / "d").c_str(), &found), 0);
+  EXPECT_EQ(found.st_mode & 0777, 0700u);
+}
+
+TEST_F(PosixFileSystemTest, ErrorsSayPathActAndPlace) {
+  const std::string path = directory_ / "a";
+  EXPECT_THAT(fs_.Open(path, {}), StatusIs(Code::kNotFound, HasSubstr(path + ": open: No such file")));
+  Create("a");
+  const auto file = Open("a", {});
+  EXPECT_THAT(file->WriteAt(8192, "1234"), StatusIs(Code::kIOError, path + ": pwrite 4 bytes at 8192: Bad file descriptor"));
+  EXPECT_THAT(file->WriteAt(~uint64_t{0}, "1234"), StatusIs(Code::kNoSpace)) << "beyond any file";
+}
+
+TEST_F(PosixFileSystemTest, OpensNothingButRegularFilesAndAtOnce) {
+  ASSERT_EQ(mkfifo((directory_ / "fifo").c_str(), 0600), 0);
+  ASSERT_EQ(symlink("a", (directory_ / "link").c_str()), 0);
+  ASSERT_OK(fs_.CreateDirectory(directory_ / "directory"));
+  Create("a");
+  for (const char* name : {"fifo", "link", "directory"}) {
+    for (const Access access : {Access::kRead, Access::kReadWrite}) {
+      EXPECT_THAT(fs_.Open(directory_ / name, {.access = access}), StatusIs(Code::kIOError)) << name;
+    }
+    EXPECT_THAT(fs_.SizeOf(directory_ / name), StatusIs(Code::kInvalidArgument)) << name;
+  }
+}
+
+TEST_F(PosixFileSystemTest, DirectIoReadsAndWritesWholeBlocks) {
+  alignas(kDirectIoAlign) static char block[2 * kDirectIoAlign];
+  std::memset(block, 'd', sizeof block);
+  const auto file = Open("a", {.access = Access::kCreate, .direct = true});
+  ASSERT_OK(file->WriteAt(0, {block, sizeof block}));
+  ASSERT_OK(file->Truncate(kDirectIoAlign + 100));
+  std::memset(block, 0, sizeof block);
+  size_t got = 0;
+  ASSERT_OK(file->ReadAt(0, sizeof block, block, &got));
+  EXPECT_EQ(got, kDirectIoAlign + 100) << "short at the end of the file";
+  EXPECT_EQ(block[got - 1], 'd');
+}
+
+TEST_F(PosixFileSystemTest, NamesComeGoAndMove) {
+  Create("a", "one");
+  Create("b", "two");
+  ASSERT_OK(fs_.Rename(directory_ / "a", directory_ / "b"));
+  EXPECT_THAT(fs_.Rename(directory_ / "a", directory_ / "b"), StatusIs(Code::kNotFound));
+  EXPECT_EQ(Read(*Open("b", {}), 0, 10), "one");
+  ASSERT_OK(fs_.CreateDirectory(directory_ / "d"));
+  EXPECT_OK(fs_.CreateDirectory(directory_ / "d"));
+  EXPECT_THAT(fs_.CreateDirectory(directory_ / "b"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(fs_.List(directory_.path()), IsOkAndHolds(UnorderedElementsAre("b", "d")));
+  EXPECT_THAT(fs_.List(directory_ / "no"), StatusIs(Code::kNotFound));
+  EXPECT_THAT(fs_.IsDirectory(directory_ / "d"), IsOkAndHolds(true));
+  EXPECT_THAT(fs_.IsDirectory(directory_ / "b"), IsOkAndHolds(false));
+  EXPECT_THAT(fs_.IsDirectory(directory_ / "no"), IsOkAndHolds(false));
+  EXPECT_OK(fs_.SyncDirectory(directory_.path()));
+  EXPECT_THAT(fs_.SyncDirectory(directory_ / "no"), StatusIs(Code::kNotFound));
+  EXPECT_THAT(fs_.RemoveDirectory(directory_.path()), StatusIs(Code::kIOError)) << "not empty";
+  EXPECT_OK(fs_.RemoveDirectory(directory_ / "d"));
+  EXPECT_OK(fs_.Remove(directory_ / "b"));
+  EXPECT_THAT(fs_.Remove(directory_ / "b"), StatusIs(Code::kNotFound));
+}
+
+TEST_F(PosixFileSystemTest, OutOfDescriptorsIsBusy) {
+  Create("a");
+  rlimit limit {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const Status status = fs_.Open(directory_ / "a", {}).status();
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_THAT(status, StatusIs(Code::kBusy));
+}
+
+// The limit on the size of a file stands in for a full disk: the same code, the same short write before it.
+TEST_F(PosixFileSystemTest, OutOfSpaceIsNoSpaceAfterWritingWhatFits) {
+  rlimit limit {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const auto file = Create("a");
+  const pid_t child = fork();
+  if (child == 0) {
+    signal(SIGXFSZ, SIG_IGN);
+    const rlimit small = {.rlim_cur = 4096, .rlim_max = limit.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &small);
+    _exit(file->WriteAt(0, std::string(10'000, 'x')).code() == Code::kNoSpace ? 0 : 1);
+  }
+  int outcome = 0;
+  ASSERT_EQ(waitpid(child, &outcome, 0), child);
+  EXPECT_EQ(outcome, 0);
+  EXPECT_THAT(file->Size(), IsOkAndHolds(4096u));
+}
+
+// ---- locks ----
+
+TEST_F(PosixFileSystemTest, LockIsBusyWithinTheProcess) {
+  const std::string path = directory_ / "LOCK";
+  ASSERT_OK_AND_ASSIGN(auto lock, fs_.Lock(path));
+  EXPECT_THAT(fs_.Lock(path), StatusIs(Code::kBusy, HasSubstr("held by this process")));
+  EXPECT_THAT(fs_.Lock(directory_.path() + "/../" + directory_.path().substr(directory_.path().rfind('/') + 1) + "/LOCK"),
+              StatusIs(Code::kBusy));
+  ASSERT_OK(fs_.Remove(path));
+  EXPECT_THAT(fs_.Lock(path), StatusIs(Code::kBusy)) << "still ours";
+  lock.reset();
+  EXPECT_OK(fs_.Lock(path));
+}
+
+TEST_F(PosixFileSystemTest, LockIsBusyForAnotherProcess) {
+  const std::string path = directory_ / "LOCK";
+  int ready[2];
+  int done[2];
+  ASSERT_EQ(pipe(ready), 0);
+  ASSERT_EQ(pipe(done), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    close(done[1]);
+    const auto lock = fs_.Lock(path);
+    char byte = lock.has_value() ? 'y' : 'n';
+    (void)!write(ready[1], &byte, 1);
+    (void)!read(done[0], &byte, 1);  // until the parent closes its end
+    _exit(0);
+  }
+  char byte = 0;
+  ASSERT_EQ(read(ready[0], &byte, 1), 1);
+  EXPECT_EQ(byte, 'y');
+  EXPECT_THAT(fs_.Lock(path), StatusIs(Code::kBusy, HasSubstr("another process")));
+  close(done[0]);
+  close(done[1]);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_OK(fs_.Lock(path)) << "a dead process holds nothing";
+  close(ready[0]);
+  close(ready[1]);
+}
+
+TEST_F(PosixFileSystemTest, LockCollidesWithTheClassicOneOfLevelDb) {
+  const std::string path = directory_ / "LOCK";
+  ASSERT_OK_AND_ASSIGN(const auto lock, fs_.Lock(path));
+  const int fd = open(path.c_str(), O_RDWR);
+  struct flock classic {};
+  classic.l_type = F_WRLCK;
+  classic.l_whence = SEEK_SET;
+  EXPECT_EQ(fcntl(fd, F_SETLK, &classic), -1);
+  close(fd);
+}
+
+TEST_F(PosixFileSystemTest, LockRefusesWhatIsNoFile) {
+  ASSERT_OK(fs_.CreateDirectory(directory_ / "LOCK"));
+  EXPECT_FALSE(fs_.Lock(directory_ / "LOCK").has_value());
+  EXPECT_THAT(fs_.Lock(directory_ / "no" + "/LOCK"), StatusIs(Code::kNotFound));
+}
+
+// ---- mappings ----
+
+class PosixMappingTest : public PosixFileSystemTest {
+ protected:
+  static constexpr size_t kBytes = 256 * 1024;
+  void SetUp() override {
+    file_ = Create("ring");
+    for (size_t offset = 0; offset < kBytes; offset += 4096) ASSERT_OK(file_->WriteAt(offset, std::string(4096, '.')));
+    auto mapping = file_->Map(kBytes);
+    if (mapping.status().IsNotSupported()) GTEST_SKIP() << mapping.status().ToString();
+    ASSERT_OK(mapping);
+    mapping_ = std::move(mapping).value();
+  }
+  std::unique_ptr<File> file_;
+  std::unique_ptr<Mapping> mapping_;
+};
+
+TEST_F(PosixMappingTest, IsTheFileTwice) {
+  ASSERT_EQ(mapping_->size(), kBytes);
+  std::memcpy(mapping_->data() + kBytes - 2, "wrap", 4);
+  EXPECT_EQ(std::string(mapping_->data(), 2), "ap");
+  EXPECT_EQ(Read(*file_, kBytes - 2, 2), "wr");
+  EXPECT_EQ(Read(*file_, 0, 2), "ap");
+  ASSERT_OK(file_->WriteAt(100, "!"));
+  EXPECT_EQ(mapping_->data()[kBytes + 100], '!');
+}
+
+TEST_F(PosixMappingTest, StoresSurviveAKilledProcess) {
+  const std::string path = directory_ / "ring";
+  mapping_.reset();
+  file_.reset();
+  const pid_t child = fork();
+  if (child == 0) {
+    auto file = fs_.Open(path, {.access = Access::kReadWrite});
+    auto mapping = file.value()->Map(kBytes);
+    std::memcpy(mapping.value()->data() + 1000, "survives", 8);
+    kill(getpid(), SIGKILL);
+  }
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  EXPECT_EQ(Read(*Open("ring", {}), 1000, 8), "survives");
+}
+
+TEST_F(PosixMappingTest, OutlivesItsFile) {
+  file_.reset();
+  std::memcpy(mapping_->data(), "x", 1);
+  mapping_.reset();
+  EXPECT_EQ(Read(*Open("ring", {}), 0, 1), "x");
+}
+
+TEST_F(PosixMappingTest, IsNotInheritedByFork) {
+  const pid_t child = fork();
+  if (child == 0) {
+    unsigned char resident[1];
+    const bool is_there = mincore(mapping_->data(), 1, resident) == 0;
+    _exit(is_there ? 1 : 0);
+  }
+  int outcome = 0;
+  ASSERT_EQ(waitpid(child, &outcome, 0), child);
+  EXPECT_EQ(outcome, 0);
+}
+
+TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
+  EXPECT_THAT(file_->Map(kBytes / 2), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(file_->Map(kBytes - 1), StatusIs(Code::kNotSupported)) << "not whole pages";
+  const auto sparse = Create("sparse");
+  ASSERT_OK(sparse->Truncate(kBytes));
+  EXPECT_THAT(sparse->Map(kBytes), StatusIs(Code::kInvalidArgument, HasSubstr("0 written")));
+}
+
+TEST(DefaultEnv, HasAllButALogger) {
+  const Env env = DefaultEnv();
+  EXPECT_EQ(env.file_system, PosixFileSystem());
+  EXPECT_NE(env.clock, nullptr);
+  EXPECT_GE(env.executor->Parallelism(), 2);
+  EXPECT_NE(env.entropy(), env.entropy());
+}
+
+}  // namespace
+}  // namespace mergedb::env

@@ -1,0 +1,152 @@
+// Goal: trailer, footer and properties: their bytes, and that no damage to them goes unnoticed.
+#include "format/table_layout.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/coding.h"
+
+namespace mergedb::format {
+namespace {
+
+Footer SomeFooter() {
+  return {.unique_id = 0x1122334455667788,
+          .file_bytes = 8192,
+          .data_bytes = 4000,
+          .filter_bytes = 70,
+          .index_bytes = 60,
+          .properties_bytes = 50};
+}
+
+TEST(Footer, HasTheseBytes) {
+  EXPECT_EQ(base::ToHex(EncodeFooter(SomeFooter())),
+            "8877665544332211"                  // unique id
+            "0020000000000000"                  // file bytes
+            "a00f000000000000"                  // data bytes
+            "4600000000000000"                  // filter bytes
+            "3c00000000000000"                  // index bytes
+            "3200000000000000"                  // properties bytes
+            "000000000000000000000000000000000000000000000000"  // reserved
+            "7e201227"                        // checksum
+            "01000000"                          // version
+            "6d657267656462207461626c650d0a1a");  // "mergedb table\r\n\x1a"
+}
+
+TEST(Footer, GoesBothWays) {
+  Footer back;
+  ASSERT_TRUE(DecodeFooter(EncodeFooter(SomeFooter()), 8192, &back).ok());
+  EXPECT_EQ(back, SomeFooter());
+}
+
+TEST(Footer, NoticesEveryChangedByte) {
+  const std::string bytes = EncodeFooter(SomeFooter());
+  for (size_t at = 0; at < bytes.size(); ++at) {
+    for (int bit = 0; bit < 8; ++bit) {
+      std::string damaged = bytes;
+      damaged[at] = static_cast<char>(damaged[at] ^ 1 << bit);
+      Footer back;
+      EXPECT_FALSE(DecodeFooter(damaged, 8192, &back).ok()) << at;
+    }
+  }
+}
+
+TEST(Footer, RefusesAFileOfAnotherSize) {
+  Footer back;
+  EXPECT_TRUE(DecodeFooter(EncodeFooter(SomeFooter()), 4096, &back).IsCorruption());
+  EXPECT_TRUE(DecodeFooter(EncodeFooter(SomeFooter()), 12288, &back).IsCorruption());
+}
+
+TEST(Footer, RefusesSectionsThatDoNotFit) {
+  for (uint64_t Footer::*section :
+       {&Footer::data_bytes, &Footer::filter_bytes, &Footer::index_bytes, &Footer::properties_bytes}) {
+    for (const uint64_t bytes : {uint64_t{8192}, ~uint64_t{0}, ~uint64_t{0} - 4000}) {
+      Footer footer = SomeFooter();
+      footer.*section = bytes;
+      Footer back;
+      EXPECT_TRUE(DecodeFooter(EncodeFooter(footer), 8192, &back).IsCorruption());
+    }
+  }
+}
+
+TEST(Footer, NamesTheVersionOfANewerProgram) {
+  std::string bytes = EncodeFooter(SomeFooter());
+  bytes[76] = 9;
+  Footer back;
+  const Status status = DecodeFooter(bytes, 8192, &back);
+  EXPECT_TRUE(status.IsNotSupported());
+  EXPECT_NE(status.message().find("format 9"), std::string_view::npos) << status.ToString();
+}
+
+TEST(Part, KnowsItsPlace) {
+  const std::string payload = "some payload";
+  const Place place{.unique_id = 7, .offset = 4096};
+  std::string stored = payload + std::string(kTrailerBytes, '\0');
+  StoreTrailer(stored.data() + payload.size(), payload, Compression::kLz4, place);
+  Part part;
+  ASSERT_TRUE(OpenPart(stored, place, true, &part).ok());
+  EXPECT_EQ(part.payload, payload);
+  EXPECT_EQ(part.codec, Compression::kLz4);
+  EXPECT_TRUE(OpenPart(stored, {.unique_id = 8, .offset = 4096}, true, &part).IsCorruption()) << "another file";
+  EXPECT_TRUE(OpenPart(stored, {.unique_id = 7, .offset = 8192}, true, &part).IsCorruption()) << "another place";
+  for (size_t at = 0; at < stored.size(); ++at) {
+    std::string damaged = stored;
+    damaged[at] = static_cast<char>(damaged[at] ^ 4);
+    EXPECT_TRUE(OpenPart(damaged, place, true, &part).IsCorruption()) << at;
+  }
+  for (size_t size = 0; size < kTrailerBytes; ++size) {
+    EXPECT_TRUE(OpenPart(stored.substr(0, size), place, false, &part).IsCorruption()) << size;
+  }
+}
+
+TEST(Part, RefusesAnUnknownCodec) {
+  std::string stored = "x" + std::string(kTrailerBytes, '\0');
+  StoreTrailer(stored.data() + 1, "x", static_cast<Compression>(9), {});
+  Part part;
+  EXPECT_TRUE(OpenPart(stored, {}, true, &part).IsNotSupported());
+}
+
+Properties SomeProperties() {
+  Properties properties;
+  properties.meta.number = kv::FileNumber{12};
+  properties.meta.unique_id = 99;
+  properties.meta.entries = 1000;
+  properties.meta.tombstones = 3;
+  properties.meta.raw_bytes = 123'456;
+  properties.meta.smallest_sequence = 5;
+  properties.meta.largest_sequence = kv::kSequenceMax;
+  properties.meta.smallest = std::string("a\0b", 3);
+  properties.meta.largest = "zebra";
+  properties.meta.keyspace = 4;
+  properties.comparator = "mergedb.bytewise";
+  properties.writer = "test";
+  return properties;
+}
+
+TEST(Properties, GoBothWays) {
+  Properties back;
+  ASSERT_TRUE(DecodeProperties(EncodeProperties(SomeProperties()), &back).ok());
+  EXPECT_EQ(back, SomeProperties());
+}
+
+TEST(Properties, AreSafeOnEveryTruncation) {
+  const std::string bytes = EncodeProperties(SomeProperties());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    Properties back;
+    const Status status = DecodeProperties(bytes.substr(0, size), &back);
+    EXPECT_TRUE(status.ok() || status.IsCorruption()) << size;
+  }
+}
+
+TEST(Properties, SkipUnknownTagsOnlyFrom64Up) {
+  std::string bytes = EncodeProperties(SomeProperties());
+  base::AppendVarint32(&bytes, 70);
+  base::AppendLengthPrefixed(&bytes, "of the future");
+  Properties back;
+  EXPECT_TRUE(DecodeProperties(bytes, &back).ok());
+  base::AppendVarint32(&bytes, 63);
+  base::AppendLengthPrefixed(&bytes, "not to be skipped");
+  EXPECT_TRUE(DecodeProperties(bytes, &back).IsNotSupported());
+}
+
+}  // namespace
+}  // namespace mergedb::format

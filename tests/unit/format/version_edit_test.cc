@@ -1,0 +1,237 @@
+// Goal: every Edit comes back as it was; its bytes are those of docs/formats/manifest.md; other bytes are errors that
+// say where, and never more.
+#include "format/version_edit.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/coding.h"
+#include "base/random.h"
+
+namespace mergedb::format {
+namespace {
+
+FileMetaPtr NewFile() {
+  return std::make_shared<const FileMeta>(FileMeta{
+      .number = kv::FileNumber{12},
+      .bytes = 4096,
+      .unique_id = 0x1122334455667788,
+      .entries = 300,
+      .tombstones = 2,
+      .raw_bytes = 5000,
+      .smallest_sequence = 7,
+      .largest_sequence = 306,
+      .smallest = "apple",
+      .largest = "plum",
+  });
+}
+
+Edit FullEdit() {
+  Edit edit;
+  edit.cuts.push_back({.position = kv::Position{9}, .bounds = {.lower = "b", .upper = {}}});
+  edit.cuts.push_back({.position = kv::Position{8}, .bounds = {}});
+  edit.adds.push_back(
+      {.position = kv::Position{9}, .level = 1, .file = NewFile(), .bounds = {.lower = {}, .upper = "m"}});
+  edit.levels.push_back({.position = kv::Position{9}, .level = kBottomLevel});
+  edit.database_id = 0x0102030405060708;
+  edit.comparator = "mergedb.bytewise";
+  edit.next_file = kv::FileNumber{13};
+  edit.next_position = kv::Position{10};
+  edit.last_sequence = 306;
+  edit.log_start = {.epoch = 2, .salt = 0xa1a2a3a4a5a6a7a8, .position = 65536, .chain = 0xdeadbeef, .sequence = 307};
+  edit.log_durable = 70000;
+  edit.log_segments = {kv::FileNumber{10}, kv::FileNumber{11}};
+  edit.clean_log_end = 70008;
+  return edit;
+}
+
+// FullEdit, field by field: tag, payload length, payload. Also in docs/formats/manifest.md.
+constexpr const char* kGolden[] = {
+    "01" "04" "09" "01" "0162",
+    "01" "02" "08" "00",
+    "02" "24" "09" "01" "02" "016d" "0c" "8020" "8877665544332211" "ac02" "02" "8827" "07" "b202" "056170706c65"
+    "04706c756d" "00",
+    "03" "03" "09" "e807",
+    "04" "08" "0807060504030201",
+    "05" "10" "6d657267656462" "2e" "6279746577697365",
+    "06" "01" "0d",
+    "07" "01" "0a",
+    "08" "02" "b202",
+    "09" "12" "02" "a8a7a6a5a4a3a2a1" "808004" "efbeadde" "b302",
+    "0a" "03" "f0a204",
+    "0b" "02" "0a0b",
+    "0c" "03" "f8a204",
+};
+
+std::string Field(uint32_t tag, std::string_view payload) {
+  std::string bytes;
+  base::AppendVarint32(&bytes, tag);
+  base::AppendLengthPrefixed(&bytes, payload);
+  return bytes;
+}
+
+std::string FromHexOrDie(std::string_view hex) {
+  std::string bytes;
+  EXPECT_TRUE(base::FromHex(hex, &bytes)) << hex;
+  return bytes;
+}
+
+std::string GoldenHex() {
+  std::string hex;
+  for (const char* field : kGolden) hex += field;
+  return hex;
+}
+
+Status DecodeStatus(std::string_view bytes) { return DecodeEdit(bytes).status(); }
+
+TEST(VersionEdit, IsTheBytesOfTheSpecification) { EXPECT_EQ(base::ToHex(EncodeEdit(FullEdit())), GoldenHex()); }
+
+TEST(VersionEdit, StoredBytesStillDecode) {
+  const auto edit = DecodeEdit(FromHexOrDie(GoldenHex()));
+  ASSERT_TRUE(edit) << edit.status().ToString();
+  EXPECT_TRUE(*edit == FullEdit()) << PrintEdit(*edit);
+}
+
+TEST(VersionEdit, OfNothingIsNoBytes) {
+  EXPECT_EQ(EncodeEdit({}), "");
+  const auto edit = DecodeEdit("");
+  ASSERT_TRUE(edit);
+  EXPECT_TRUE(*edit == Edit());
+}
+
+TEST(VersionEdit, ExtremesComeBack) {
+  Edit edit;
+  FileMeta file{.number = kv::FileNumber{UINT64_MAX}, .bytes = UINT64_MAX, .unique_id = UINT64_MAX,
+                .entries = UINT64_MAX, .tombstones = UINT64_MAX, .raw_bytes = UINT64_MAX, .smallest_sequence = 0,
+                .largest_sequence = kv::kSequenceMax, .smallest = "", .largest = std::string(100000, '\xff')};
+  edit.adds.push_back({.position = kv::Position{UINT64_MAX}, .level = UINT32_MAX,
+                       .file = std::make_shared<const FileMeta>(file), .bounds = {.lower = "", .upper = ""}});
+  edit.comparator = "";
+  edit.log_segments.emplace();
+  edit.log_start = {.epoch = UINT64_MAX, .salt = 0, .position = UINT64_MAX, .chain = UINT32_MAX,
+                    .sequence = kv::kSequenceMax};
+  edit.last_sequence = 0;
+  const auto decoded = DecodeEdit(EncodeEdit(edit));
+  ASSERT_TRUE(decoded) << decoded.status().ToString();
+  EXPECT_TRUE(*decoded == edit) << PrintEdit(*decoded);
+}
+
+TEST(VersionEdit, PrintsOneLineAFact) {
+  EXPECT_EQ(PrintEdit(FullEdit()),
+            "cut position 9 [b ..)\n"
+            "cut position 8 [..)\n"
+            "add position 9 level 1 [.. m) file 12 [apple .. plum] bytes 4096 raw 5000 entries 300 tombstones 2 "
+            "sequences 7..306 id 1234605616436508552\n"
+            "level position 9 level 1000\n"
+            "database_id 72623859790382856\n"
+            "comparator mergedb.bytewise\n"
+            "next_file 13\n"
+            "next_position 10\n"
+            "last_sequence 306\n"
+            "log_start epoch 2 salt 11647051513882650536 position 65536 chain 3735928559 sequence 307\n"
+            "log_durable 70000\n"
+            "log_segments 10 11\n"
+            "clean_log_end 70008\n");
+}
+
+TEST(VersionEdit, AnUnknownFieldBelow64NeedsANewerVersion) {
+  for (const uint32_t tag : {0u, 13u, 63u}) {
+    EXPECT_EQ(DecodeStatus(Field(tag, "x")).code(), Code::kNotSupported) << tag;
+  }
+}
+
+TEST(VersionEdit, AnUnknownFieldFrom64UpIsSkipped) {
+  const auto edit = DecodeEdit(Field(64, "ignored") + EncodeEdit(FullEdit()) + Field(UINT32_MAX, ""));
+  ASSERT_TRUE(edit) << edit.status().ToString();
+  EXPECT_TRUE(*edit == FullEdit());
+}
+
+TEST(VersionEdit, EveryTruncationIsAnErrorUnlessItEndsBetweenFields) {
+  const std::string bytes = EncodeEdit(FullEdit());
+  size_t border = 0, field = 0;
+  for (size_t length = 0; length < bytes.size(); ++length) {
+    const std::string cut = bytes.substr(0, length);
+    const Status status = DecodeStatus(cut);
+    if (length == border) {
+      EXPECT_TRUE(status.ok()) << length << " " << status.ToString();
+      border += std::string_view(kGolden[field++]).size() / 2;
+    } else {
+      EXPECT_TRUE(status.IsCorruption()) << length;
+    }
+  }
+}
+
+TEST(VersionEdit, EveryTruncatedOrLengthenedPayloadIsCorruption) {
+  for (const char* golden : kGolden) {
+    const std::string field = FromHexOrDie(golden);  // tags and lengths are one byte each
+    const auto tag = static_cast<uint8_t>(field[0]);
+    const std::string payload = field.substr(2);
+    const bool is_list = tag == 5 || tag == 11;  // any payload is a name; any varints are a list
+    for (size_t length = 0; length < payload.size() && !is_list; ++length) {
+      EXPECT_TRUE(DecodeStatus(Field(tag, payload.substr(0, length))).IsCorruption()) << golden << " " << length;
+    }
+    if (!is_list) {
+      EXPECT_TRUE(DecodeStatus(Field(tag, payload + "\x01")).IsCorruption()) << golden;
+    }
+  }
+  EXPECT_TRUE(DecodeStatus(Field(11, "\x80")).IsCorruption());
+}
+
+TEST(VersionEdit, AFactStatedTwiceIsCorruption) {
+  for (size_t index = 4; index < std::size(kGolden); ++index) {
+    const std::string field = FromHexOrDie(kGolden[index]);
+    EXPECT_TRUE(DecodeStatus(field).ok());
+    EXPECT_TRUE(DecodeStatus(field + field).IsCorruption()) << kGolden[index];
+  }
+}
+
+TEST(VersionEdit, ValuesOutOfRangeAreCorruption) {
+  std::string sequence;
+  base::AppendVarint64(&sequence, kv::kSequenceMax + 1);
+  EXPECT_TRUE(DecodeStatus(Field(8, sequence)).IsCorruption());
+  EXPECT_TRUE(DecodeStatus(Field(1, FromHexOrDie("0904"))).IsCorruption()) << "an unknown bounds flag";
+  EXPECT_TRUE(DecodeStatus(Field(3, FromHexOrDie("09ffffffff1f"))).IsCorruption()) << "a level of 33 bits";
+
+  const auto status_of = [](void (*spoil)(FileMeta*)) {
+    FileMeta file = *NewFile();
+    spoil(&file);
+    Edit edit;
+    edit.adds.push_back({.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(file), .bounds = {}});
+    return DecodeStatus(EncodeEdit(edit));
+  };
+  EXPECT_TRUE(status_of([](FileMeta*) {}).ok());
+  EXPECT_TRUE(status_of([](FileMeta* file) { file->tombstones = file->entries + 1; }).IsCorruption());
+  EXPECT_TRUE(status_of([](FileMeta* file) { file->smallest_sequence = file->largest_sequence + 1; }).IsCorruption());
+  EXPECT_TRUE(status_of([](FileMeta* file) { file->largest_sequence = kv::kSequenceMax + 1; }).IsCorruption());
+  EXPECT_EQ(status_of([](FileMeta* file) { file->keyspace = 1; }).code(), Code::kNotSupported);
+}
+
+TEST(VersionEdit, AnErrorSaysFieldOffsetExpectedAndFound) {
+  EXPECT_EQ(DecodeStatus(Field(6, "\x0d") + Field(3, "\x09")).ToString(),
+            "Corruption: edit field 3 at offset 3: payload offset 1 of 1: expected a varint32, found the end");
+  EXPECT_EQ(DecodeStatus("\x06\x05\x01").ToString(),
+            "Corruption: edit offset 0 of 3: expected a tag, a length and as many bytes, found 060501");
+}
+
+TEST(VersionEdit, FlippedAndRandomBytesNeverDoMoreThanFail) {
+  const uint64_t seed = 13;
+  SCOPED_TRACE(seed);
+  base::Random random(seed);
+  const std::string bytes = EncodeEdit(FullEdit());
+  for (int round = 0; round < 3000; ++round) {
+    std::string hostile = bytes;
+    for (uint64_t flips = 1 + random.Uniform(4); flips > 0; --flips) {
+      hostile[random.Uniform(hostile.size())] = static_cast<char>(random.Next());
+    }
+    if (random.OneIn(4)) hostile.resize(random.Uniform(hostile.size()));
+    const auto edit = DecodeEdit(hostile);
+    if (edit) {  // then it is an Edit like any other
+      const auto again = DecodeEdit(EncodeEdit(*edit));
+      ASSERT_TRUE(again) << again.status().ToString();
+      ASSERT_TRUE(*again == *edit);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::format

@@ -1,0 +1,407 @@
+// Goal: what the log promises its user while it lives: frames come back in order after a kill, durable ones after a power cut,
+// space and errors are handled without losing or repeating a frame.
+// Method: tiny rings and segments on the fault-injecting file system; background work runs when told.
+#include "log/log.h"
+
+#include "gtest/gtest.h"
+#include "tests/unit/log/world.h"
+
+namespace mergedb::log {
+namespace {
+
+using testing::Fault;
+using testing::IsOk;
+using testing::Op;
+using testing::StatusIs;
+
+// Every test runs with the ring in a mapped file and in memory.
+class LogTest : public ::testing::TestWithParam<bool> {
+ protected:
+  LogTest() : world_({.allow_mapping = GetParam()}) {}
+  World world_;
+};
+INSTANTIATE_TEST_SUITE_P(, LogTest, ::testing::Values(true, false),
+                         [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
+
+TEST_P(LogTest, FramesComeBackInOrderAfterAKill) {
+  auto log = world_.Create();
+  EXPECT_EQ(log->is_mapped(), GetParam());
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100 + i)));
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 10u);
+  EXPECT_EQ(outcome.replayed.end.position, log->end().position);
+  EXPECT_EQ(outcome.replayed.end.chain, log->end().chain);
+  EXPECT_EQ(outcome.replayed.end.sequence, log->end().sequence);
+  EXPECT_EQ(outcome.replayed.dropped_bytes, 0u);
+}
+
+TEST_P(LogTest, NothingWasWrittenNothingComesBack) {
+  auto log = world_.Create();
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_TRUE(outcome.frames.empty());
+}
+
+TEST_P(LogTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(log->durable_position(), log->end().position);
+  for (uint64_t i = 10; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  const Outcome outcome = ReplayAll(*world_.CutPower());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 10u);
+}
+
+TEST_P(LogTest, WrapsTheRingAndCrossesSegments) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  base::Random random(1);
+  while (log->end().position < (size_t{300} << 10)) {
+    ASSERT_OK(Append(*log, PayloadOf(i++, random.Uniform(3000))));
+    if (random.OneIn(10)) world_.executor.RunAll();
+    if (random.OneIn(50)) {
+      ASSERT_OK(log->MakeDurable());
+    }
+  }
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+  EXPECT_GE(log->segments().size(), 5u);
+}
+
+TEST_P(LogTest, EveryFrameSizeUpToTheLargestComesBack) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (size_t bytes = 8; bytes < log->direct_bytes_max(); bytes += 509) ASSERT_OK(Append(*log, PayloadOf(i++, bytes)));
+  ASSERT_OK(Append(*log, PayloadOf(i++, log->direct_bytes_max())));
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+}
+
+TEST_P(LogTest, EmptyPayloadsAreFrames) {
+  auto log = world_.Create();
+  for (int i = 0; i < 3; ++i) ASSERT_OK(Append(*log, ""));
+  EXPECT_EQ(ReplayAll(*world_.Kill()).frames.size(), 3u);
+}
+
+TEST_P(LogTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 1001)));
+  for (uint64_t i = 1; i < 4; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 100'000 * i + 3)));
+    EXPECT_EQ(log->durable_position(), log->end().position);
+  }
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 4u);
+  for (uint64_t i = 4; i < 40; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 40u);
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 40u);
+}
+
+TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
+  for (size_t offset = 8; offset < 9000; offset += 1016) {
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    ASSERT_OK(Append(*log, PayloadOf(0, offset - kFrameHeaderBytes % 8)));
+    ASSERT_OK(Append(*log, PayloadOf(1, 70'000)));
+    ASSERT_OK(Append(*log, PayloadOf(2, 10)));
+    ASSERT_OK(log->MakeDurable());
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 3u) << offset;
+  }
+}
+
+TEST_P(LogTest, ReplayStartsAtAnyMark) {
+  auto log = world_.Create();
+  std::vector<Mark> marks;
+  for (uint64_t i = 0; i < 200; ++i) {
+    marks.push_back(log->end());
+    ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  }
+  const auto image = world_.Kill();
+  for (size_t i = 0; i < marks.size(); i += 17) {
+    const Outcome outcome = ReplayAll(*image, {.start = marks[i]});
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(outcome.frames.size(), marks.size() - i);
+    EXPECT_EQ(outcome.frames.front().first, i + 1);
+  }
+}
+
+TEST_P(LogTest, SequencesMaySkip) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 10), 5));
+  EXPECT_EQ(log->next_sequence(), 6u);
+  log->SkipTo(100);
+  ASSERT_OK(Append(*log, PayloadOf(1, 10)));
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_EQ(outcome.frames.size(), 2u);
+  EXPECT_EQ(outcome.frames[0].first, 1u);
+  EXPECT_EQ(outcome.frames[1].first, 100u);
+}
+
+TEST_P(LogTest, ReleasedSegmentsAreUsedAgain) {
+  auto log = world_.Create();
+  Mark mark;
+  uint64_t i = 0;
+  for (int round = 0; round < 20; ++round) {
+    mark = log->end();
+    for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+    world_.executor.RunAll();
+    log->Release(mark.position);
+  }
+  EXPECT_LE(log->segments().size(), 8u);
+  EXPECT_GT(log->counters().segments_reused.load(), 10u);
+  EXPECT_LE(log->counters().segments_created.load(), 8u);
+  for (const auto& image : {world_.Kill(), world_.CutPower()}) {
+    const Outcome outcome = ReplayAll(*image, {.start = mark, .expected = log->segments_from(mark.position)});
+    ASSERT_OK(outcome.status);
+    for (const auto& [sequence, payload] : outcome.frames) EXPECT_EQ(payload, PayloadOf(sequence - 1, 1000));
+  }
+  EXPECT_EQ(ReplayAll(*world_.Kill(), {.start = mark}).frames.size(), 100u);
+}
+
+TEST_P(LogTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
+  std::vector<kv::FileNumber> left;
+  {
+    auto log = world_.Create();
+    for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+    ASSERT_OK(log->MakeDurable());
+    left = ReplayAll(world_.files).replayed.segments;
+    EXPECT_FALSE(left.empty());
+  }
+  Options options = world_.LogOptions();
+  options.epoch = 2;
+  options.salt = 43;
+  options.reusable_segments = left;
+  auto log = world_.Create(options);
+  const ReplayArgs args = {.epoch = 2, .salt = 43};
+  EXPECT_TRUE(ReplayAll(*world_.Kill(), args).frames.empty());
+  for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(log->counters().segments_created.load(), 0u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), args)), 20u);
+}
+
+TEST_P(LogTest, WhatIsStagedIsDurableAfterTheTimer) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  EXPECT_EQ(log->durable_position(), 0u);
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_EQ(log->durable_position(), log->end().position);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 5u);
+}
+
+TEST_P(LogTest, TheTimerRestsWhenNothingIsStagedAndWakesAgain) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  for (int i = 0; i < 5; ++i) {
+    world_.executor.RunTimers();
+    world_.executor.RunAll();
+  }
+  world_.executor.RunTimers();
+  EXPECT_EQ(world_.executor.waiting(), 0u);
+  ASSERT_OK(Append(*log, PayloadOf(1, 100)));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_EQ(log->durable_position(), log->end().position);
+}
+
+TEST_P(LogTest, WorkThatComesLateFindsTheLogGone) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
+  log.reset();
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+}
+
+TEST_P(LogTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    ASSERT_LE(log->undrained_bytes(), size_t{16} << 10);
+  }
+}
+
+TEST_P(LogTest, BackgroundDrainMovesBytesWithoutTheWriter) {
+  if (!GetParam()) GTEST_SKIP() << "the writer writes";
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 200; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    world_.executor.RunAll();
+  }
+  EXPECT_EQ(log->counters().waits.load(), 0u);
+  EXPECT_LT(log->undrained_bytes(), size_t{8} << 10);
+}
+
+TEST_P(LogTest, AFullDiskIsNoSpaceBeforeAByteIsStagedAndPasses) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (; i < 30; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  world_.files.SetCapacity(world_.files.bytes_used());
+  Status status;
+  while (status.ok()) {
+    status = Append(*log, PayloadOf(i, 1000));
+    if (status.ok()) ++i;
+    ASSERT_LT(i, 1000u);
+  }
+  EXPECT_THAT(status, StatusIs(Code::kNoSpace));
+  EXPECT_FALSE(status.outcome_unknown());
+  EXPECT_OK(log->MakeDurable()) << "what is staged has its place";
+  EXPECT_OK(log->failure());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
+  for (int again = 0; again < 3; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kNoSpace));
+  EXPECT_THAT(Append(*log, PayloadOf(i, 100'000)), StatusIs(Code::kNoSpace));
+
+  world_.files.SetCapacity(UINT64_MAX);
+  for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
+}
+
+TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .partial_bytes = 700});
+  Status status = Append(*log, PayloadOf(i++, 1000));
+  if (status.ok()) status = log->MakeDurable();
+  EXPECT_THAT(status, StatusIs(Code::kIOError));
+  EXPECT_TRUE(status.outcome_unknown());
+  EXPECT_OK(log->failure());
+  for (; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
+  ASSERT_OK(log->MakeDurable());
+  const Outcome outcome = ReplayAll(*world_.CutPower(), {.expected = log->segments_from(0)});
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+}
+
+TEST_P(LogTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true});
+  (void)Append(*log, PayloadOf(i++, 1000));
+  EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
+  for (int again = 0; again < 20; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError));
+  EXPECT_LE(log->segments().size(), 6u);
+  world_.files.ClearFaults();
+  for (; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
+}
+
+TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
+  for (uint64_t nth = 1; nth <= 12; ++nth) {
+    SCOPED_TRACE(nth);
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
+    ASSERT_OK(log->MakeDurable());
+    world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth, .has_happened = true});
+    const Status status = Append(*log, PayloadOf(1, 150'000));
+    if (status.ok()) break;
+    if (status.outcome_unknown()) {
+      EXPECT_FALSE(log->failure().ok());
+      EXPECT_FALSE(Append(*log, PayloadOf(1, 10)).ok());
+      continue;
+    }
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
+    for (uint64_t i = 1; i < 60; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 60u);
+    ASSERT_OK(log->MakeDurable());
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 60u);
+  }
+}
+
+TEST_P(LogTest, AFailedSyncIsFinal) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  ASSERT_OK(log->MakeDurable());
+  ASSERT_OK(Append(*log, PayloadOf(3, 100)));
+  world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  const Status failed = log->MakeDurable();
+  EXPECT_THAT(failed, StatusIs(Code::kIOError));
+  EXPECT_TRUE(failed.outcome_unknown());
+  const Status later = log->MakeDurable();
+  EXPECT_THAT(later, StatusIs(Code::kIOError));
+  EXPECT_TRUE(later.outcome_unknown());
+  const Status begun = Append(*log, PayloadOf(4, 100));
+  EXPECT_THAT(begun, StatusIs(Code::kIOError));
+  EXPECT_FALSE(begun.outcome_unknown()) << "nothing was staged";
+  EXPECT_THAT(Append(*log, PayloadOf(4, 100'000)), StatusIs(Code::kIOError));
+  EXPECT_THAT(log->failure(), StatusIs(Code::kIOError));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_EQ(world_.files.sync_after_failed_sync(), 0u);
+  EXPECT_GE(CountPrefix(ReplayAll(*world_.CutPower())), 3u);
+}
+
+TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
+}
+
+TEST_P(LogTest, ASegmentThatCannotBeMadeLeavesNoFile) {
+  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    world.files.AddFault({.op = op, .path_contains = op == Op::kSyncDirectory ? "" : ".seg"});
+    EXPECT_THAT(Append(*log, PayloadOf(0, 100)), StatusIs(Code::kIOError));
+    for (const std::string& path : world.files.Files()) EXPECT_EQ(path.find(".seg"), std::string::npos) << path;
+    ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
+    EXPECT_EQ(world.files.sync_after_failed_sync(), 0u);
+  }
+}
+
+TEST_P(LogTest, RefusesWorkOnceStopped) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  log->Stop();
+  EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kShuttingDown));
+  log->Stop();
+}
+
+TEST_P(LogTest, ReusableFilesOfAnotherSizeAreRemoved) {
+  ASSERT_OK(world_.files.WriteWhole("/db/000002.seg", std::string(4096 + 4096, 'x')));
+  Options options = world_.LogOptions();
+  options.reusable_segments = {kv::FileNumber(2), kv::FileNumber(3)};
+  auto log = world_.Create(options);
+  EXPECT_TRUE(log->segments().empty());
+  EXPECT_THAT(world_.files.SizeOf("/db/000002.seg"), StatusIs(Code::kNotFound));
+}
+
+TEST_P(LogTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
+  auto log = world_.Create();
+  std::vector<Mark> marks;
+  for (uint64_t i = 0; i < 300; ++i) {
+    if (i % 60 == 0) marks.push_back(log->end());
+    ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  }
+  ASSERT_OK(log->MakeDurable());
+  for (const Mark& mark : marks) {
+    const auto image = world_.CutPower();
+    const auto needed = log->segments_from(mark.position);
+    for (const kv::FileNumber number : log->segments()) {
+      if (std::find(needed.begin(), needed.end(), number) != needed.end()) continue;
+      ASSERT_OK(image->Remove(format::SegmentPath(kDirectory, number)));
+    }
+    const Outcome outcome = ReplayAll(*image, {.start = mark, .expected = needed});
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(outcome.replayed.end.position, log->end().position);
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::log

@@ -1,0 +1,211 @@
+// Goal: replay never takes damage for a torn tail where a durable mark knows better, and takes no bytes of any kind amiss.
+// Method: a written log on the fault-injecting file system; then files are changed by hand.
+#include "gtest/gtest.h"
+#include "log/frame.h"
+#include "tests/unit/log/world.h"
+
+namespace mergedb::log {
+namespace {
+
+using testing::Op;
+using testing::StatusIs;
+
+constexpr char kSegment[] = "/db/000004.seg";
+constexpr char kStaging[] = "/db/STAGING";
+
+// 20 frames, each durable before the next; the marks in between.
+class Damage : public ::testing::Test {
+ protected:
+  Damage() : log_(world_.Create()) {
+    for (uint64_t i = 0; i < 20; ++i) {
+      EXPECT_OK(Append(*log_, PayloadOf(i, 90)));
+      EXPECT_OK(log_->MakeDurable());
+    }
+  }
+  uint64_t FrameStart(uint64_t i) const { return i * FrameBytes(90); }
+
+  World world_;
+  std::unique_ptr<Log> log_;
+};
+
+TEST_F(Damage, AnyFlippedBitBelowADurableMarkIsCorruptionAndAboveItIsReported) {
+  const uint64_t last = FrameStart(19);
+  for (uint64_t at = 0; at < log_->end().position; ++at) {
+    SCOPED_TRACE(at);
+    auto image = world_.CutPower();
+    ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + at, static_cast<int>(at % 8)));
+    const Outcome outcome = ReplayAll(*image);
+    const uint64_t in_frame = at % FrameBytes(90);
+    if (in_frame >= kFrameHeaderBytes + 90) {  // padding carries nothing
+      ASSERT_OK(outcome.status);
+      EXPECT_EQ(CountPrefix(outcome), 20u);
+    } else if (at < last) {
+      EXPECT_THAT(outcome.status, StatusIs(Code::kCorruption));
+    } else {
+      ASSERT_OK(outcome.status);
+      EXPECT_EQ(CountPrefix(outcome), 19u);
+      const bool hits_sequence = in_frame >= 16 && in_frame < 24;
+      if (!hits_sequence) {
+        EXPECT_GT(outcome.replayed.dropped_bytes, 0u);
+      }
+    }
+  }
+}
+
+TEST_F(Damage, TheCallersKnowledgeOfWhatWasDurableCounts) {
+  auto image = world_.CutPower();
+  ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + FrameStart(19) + 30, 0));
+  EXPECT_THAT(ReplayAll(*image, {.durable = log_->end().position}).status, StatusIs(Code::kCorruption));
+  EXPECT_THAT(ReplayAll(*image, {.clean_end = log_->end().position}).status, StatusIs(Code::kCorruption));
+}
+
+TEST_F(Damage, ACleanlyClosedLogEndsWhereItSays) {
+  auto image = world_.CutPower();
+  EXPECT_OK(ReplayAll(*image, {.clean_end = log_->end().position}).status);
+  EXPECT_THAT(ReplayAll(*image, {.clean_end = log_->end().position - 8}).status, StatusIs(Code::kCorruption));
+  EXPECT_THAT(ReplayAll(*image, {.clean_end = log_->end().position + 8}).status, StatusIs(Code::kCorruption));
+}
+
+TEST_F(Damage, AMissingSegmentIsNamed) {
+  auto image = world_.CutPower();
+  ASSERT_OK(image->Remove(kSegment));
+  EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(4)}}).status,
+              StatusIs(Code::kCorruption, ::testing::HasSubstr("000004.seg")));
+}
+
+TEST_F(Damage, AnExpectedSegmentWithADamagedHeadIsNamed) {
+  auto image = world_.CutPower();
+  ASSERT_OK(image->FlipBit(kSegment, 20, 3));
+  EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(4)}}).status,
+              StatusIs(Code::kCorruption, ::testing::HasSubstr("000004.seg")));
+}
+
+TEST_F(Damage, ASegmentCutShortBelowAMarkIsCorruption) {
+  for (const uint64_t keep : {FrameStart(3), FrameStart(3) + 10, FrameStart(3) + 100}) {
+    auto image = world_.Kill();
+    const std::string whole = *image->ReadWhole(kSegment);
+    ASSERT_OK(image->WriteWhole(kSegment, whole.substr(0, kBlockBytes + keep)));
+    ASSERT_OK(image->Remove(kStaging));
+    EXPECT_OK(ReplayAll(*image).status) << "nothing is left that knows better";
+    EXPECT_EQ(CountPrefix(ReplayAll(*image)), 3u);
+    EXPECT_THAT(ReplayAll(*image, {.durable = FrameStart(20)}).status, StatusIs(Code::kCorruption));
+  }
+}
+
+TEST_F(Damage, TheRingStandsInForADamagedSegmentAfterAKill) {
+  auto image = world_.Kill();
+  ASSERT_OK(image->FlipBit(kSegment, kBlockBytes + FrameStart(7) + 40, 0));
+  const Outcome outcome = ReplayAll(*image);
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 20u);
+}
+
+TEST_F(Damage, SegmentsOfAnotherDatabaseAreLeftAlone) {
+  Outcome outcome;
+  const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
+  auto replayed = Replay(&world_.files, kDirectory, kDatabase + 1, start, {}, 0, {},
+                         [](kv::Sequence, std::string_view) { return Status(); });
+  ASSERT_OK(replayed);
+  EXPECT_TRUE(replayed->segments.empty());
+}
+
+TEST_F(Damage, AnotherSaltSeesNothing) {
+  const Outcome outcome = ReplayAll(world_.files, {.salt = 41});
+  ASSERT_OK(outcome.status);
+  EXPECT_TRUE(outcome.frames.empty());
+}
+
+TEST_F(Damage, AReadErrorIsNotTheEndOfTheLog) {
+  auto image = world_.CutPower();
+  image->AddFault({.op = Op::kRead, .path_contains = ".seg", .nth = 2});
+  EXPECT_THAT(ReplayAll(*image).status, StatusIs(Code::kIOError));
+}
+
+TEST_F(Damage, ReplayWritesNothing) {
+  auto image = world_.Kill();
+  image->AddFault({.op = Op::kAnyChange, .sticky = true});
+  EXPECT_OK(ReplayAll(*image).status);
+  EXPECT_EQ(image->faults_hit(), 0u);
+}
+
+TEST_F(Damage, AnErrorOfTheCallerStopsReplay) {
+  int calls = 0;
+  const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
+  auto replayed = Replay(&world_.files, kDirectory, kDatabase, start, {}, 0, {}, [&](kv::Sequence, std::string_view) {
+    return ++calls == 3 ? Status::NoSpace("memtable") : Status();
+  });
+  EXPECT_THAT(replayed, StatusIs(Code::kNoSpace));
+  EXPECT_EQ(calls, 3);
+}
+
+TEST(Replay, TornFrameInTheRingIsATornTail) {
+  World world;
+  auto log = world.Create();
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
+  auto image = world.Kill();
+  ASSERT_OK(image->FlipBit(kStaging, 2 * FrameBytes(90) + 50, 0));
+  const Outcome outcome = ReplayAll(*image);
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 2u);
+  EXPECT_EQ(outcome.replayed.dropped_bytes, 3 * FrameBytes(90));
+  EXPECT_NE(outcome.replayed.report, "");
+}
+
+TEST(Replay, AStagingFileOfAnImpossibleSizeIsEmpty) {
+  for (const size_t bytes : {size_t{0}, size_t{100}, size_t{4096 * 3}}) {
+    World world;
+    ASSERT_OK(world.files.WriteWhole(kStaging, std::string(bytes, 'x')));
+    const Outcome outcome = ReplayAll(world.files);
+    EXPECT_OK(outcome.status);
+    EXPECT_TRUE(outcome.frames.empty());
+  }
+}
+
+TEST(Replay, AStartBeyondAllBytesIsAnEmptyLogAndAnImpossibleOneIsCorruption) {
+  World world;
+  auto log = world.Create();
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
+  const Outcome beyond = ReplayAll(*world.Kill(), {.start = {.position = uint64_t{1} << 40, .chain = 1, .sequence = 9}});
+  EXPECT_OK(beyond.status);
+  EXPECT_TRUE(beyond.frames.empty());
+  EXPECT_THAT(ReplayAll(*world.Kill(), {.start = {.position = ~uint64_t{7}, .chain = 1, .sequence = 9}}).status,
+              StatusIs(Code::kCorruption));
+}
+
+TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
+  World world;
+  auto log = world.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 90)));
+  ASSERT_OK(log->MakeDurable());
+  auto image = world.CutPower();
+  std::string segment = *image->ReadWhole(kSegment);
+  const uint64_t end = log->end().position;
+  StoreFrameHeader(segment.data() + kBlockBytes + end, SaltCrc(42), end, uint32_t{1} << 31, end, 2);
+  ASSERT_OK(image->WriteWhole(kSegment, segment));
+  const Outcome outcome = ReplayAll(*image);
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 1u);
+  EXPECT_GT(outcome.replayed.dropped_bytes, 0u);
+}
+
+TEST(Replay, SurvivesRandomBytesInEveryFile) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    SCOPED_TRACE(seed);
+    World world;
+    auto log = world.Create();
+    for (uint64_t i = 0; i < 60; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    auto image = world.Kill();
+    base::Random random(seed);
+    for (const std::string& path : image->Files()) {
+      const uint64_t size = *image->SizeOf(path);
+      std::string bytes = *image->ReadWhole(path);
+      for (int hits = 0; hits < 20; ++hits) bytes[random.Uniform(size)] = static_cast<char>(random.Next());
+      ASSERT_OK(image->WriteWhole(path, bytes.substr(0, random.OneIn(3) ? random.Uniform(size) : size)));
+    }
+    const Outcome outcome = ReplayAll(*image);
+    if (outcome.status.ok()) CountPrefix(outcome);
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::log

@@ -1,0 +1,98 @@
+// What the stream tests read from: a vector with a cursor under StrictIterator, so that a view kept across a move or a
+// step without an entry shows; and random histories of a few keys, cut into runs as a database would.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "testing/strict_iterator.h"
+#include "tests/unit/kv/iterator_contract.h"
+
+namespace mergedb::stream {
+
+using testing::OwnedEntry;
+
+class VectorIterator final : public kv::Iterator {
+ public:
+  VectorIterator(std::vector<OwnedEntry> entries, const kv::Order& order, std::optional<size_t> gap)
+      : entries_(std::move(entries)), order_(order), gap_(gap) {}
+  void SeekToFirst() override { GoTo(0); }
+  void SeekToLast() override { GoTo(entries_.size() - 1); }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    const kv::Entry target{.prefix = order_.Prefix(key), .key = key, .tag = tag, .value = {}};
+    const auto found = std::partition_point(entries_.begin(), entries_.end(), [&](const OwnedEntry& entry) {
+      return order_.Compare(testing::ViewOf(entry, order_), target) < 0;
+    });
+    GoTo(static_cast<size_t>(found - entries_.begin()));
+  }
+  void Next() override { GoTo(at_ + 1); }
+  void Prev() override { GoTo(at_ - 1); }
+
+ private:
+  void GoTo(size_t index) {
+    at_ = index;
+    status_ = index == gap_ ? Status::IOError("gap") : Status();
+    valid_ = index < entries_.size() && index != gap_;
+    if (valid_) entry_ = testing::ViewOf(entries_[index], order_);
+  }
+  const std::vector<OwnedEntry> entries_;
+  const kv::Order order_;
+  const std::optional<size_t> gap_;
+  size_t at_ = 0;
+};
+
+// `gap` is the index of an entry that cannot be read.
+inline std::unique_ptr<kv::Iterator> Input(std::vector<OwnedEntry> entries,
+                                           const Comparator* comparator = BytewiseComparator(),
+                                           std::optional<size_t> gap = {}) {
+  return std::make_unique<testing::StrictIterator>(
+      std::make_unique<VectorIterator>(std::move(entries), kv::Order(comparator), gap), comparator);
+}
+
+inline OwnedEntry Put(std::string_view key, kv::Sequence sequence, std::string_view value = "") {
+  return {std::string(key), kv::MakeTag(sequence, kv::Kind::kPut), std::string(value)};
+}
+inline OwnedEntry Delete(std::string_view key, kv::Sequence sequence) {
+  return {std::string(key), kv::MakeTag(sequence, kv::Kind::kDelete), ""};
+}
+
+inline std::string Print(const kv::Entry& entry) {
+  return kv::PrintKey(entry.key, entry.tag) + "=" + std::string(entry.value);
+}
+
+// "a#3,PUT=x b#1,DELETE= ..." from where it stands to its end.
+inline std::string PrintRest(kv::Iterator& iterator) {
+  std::string out;
+  for (; iterator.Valid(); iterator.Next()) out += Print(iterator.entry()) + " ";
+  if (!iterator.status().ok()) out += iterator.status().ToString();
+  return out;
+}
+inline std::string PrintAll(kv::Iterator& iterator) {
+  iterator.SeekToFirst();
+  return PrintRest(iterator);
+}
+
+inline void SortEntries(std::vector<OwnedEntry>* entries, const kv::Order& order) {
+  std::stable_sort(entries->begin(), entries->end(), [&](const OwnedEntry& a, const OwnedEntry& b) {
+    return order.Compare(testing::ViewOf(a, order), testing::ViewOf(b, order)) < 0;
+  });
+}
+
+// Changes 1, 2, ... `count` to keys from a small set: in places many versions of one key in a row.
+inline std::vector<OwnedEntry> RandomHistory(base::Random& random, size_t count, size_t keys) {
+  std::vector<OwnedEntry> history;
+  std::string key;
+  for (size_t i = 1; i <= count; ++i) {
+    if (i == 1 || random.OneIn(3)) key = "some/directory/" + std::to_string(random.Uniform(keys));
+    const bool is_delete = random.OneIn(3);
+    history.push_back(is_delete ? Delete(key, i) : Put(key, i, "v" + std::to_string(i)));
+  }
+  return history;
+}
+
+}  // namespace mergedb::stream

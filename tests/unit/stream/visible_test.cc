@@ -1,0 +1,142 @@
+// Goal: a reader at a sequence sees, between its bounds and in both directions, just what a map replayed up to that
+// sequence holds.
+#include "stream/visible.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "tests/unit/stream/stream_inputs.h"
+
+namespace mergedb::stream {
+namespace {
+
+const kv::Order kOrder(BytewiseComparator());
+
+std::unique_ptr<kv::Iterator> VisibleOf(std::vector<OwnedEntry> entries, VisibleOptions options = {}) {
+  return NewVisibleIterator(kOrder, std::move(options), Input(std::move(entries)));
+}
+
+std::string PrintBackward(kv::Iterator& iterator) {
+  std::string out;
+  for (iterator.SeekToLast(); iterator.Valid(); iterator.Prev()) out += Print(iterator.entry()) + " ";
+  if (!iterator.status().ok()) out += iterator.status().ToString();
+  return out;
+}
+
+TEST(VisibleIterator, ShowsTheNewestVersionUpToItsSequence) {
+  const std::vector<OwnedEntry> entries = {Put("a", 9, "9"), Put("a", 4, "4"), Delete("b", 5), Put("b", 3, "3"),
+                                           Put("c", 6, "6"), Delete("c", 2)};
+  EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=9 c#6,PUT=6 ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4})), "a#4,PUT=4 b#3,PUT=3 ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 2})), "");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "c#6,PUT=6 a#9,PUT=9 ");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 4})), "b#3,PUT=3 a#4,PUT=4 ");
+}
+
+TEST(VisibleIterator, StaysBetweenItsBounds) {
+  const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3), Put("d", 4)};
+  const auto visible = VisibleOf(entries, {.lower = "b", .upper = "d"});
+  EXPECT_EQ(PrintAll(*visible), "b#2,PUT= c#3,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT= b#2,PUT= ");
+  visible->Seek("a", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "b#2,PUT= c#3,PUT= ");
+  visible->Seek("d", kv::kTagMax);
+  EXPECT_FALSE(visible->Valid());
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
+}
+
+TEST(VisibleIterator, DoesNotReadBeyondItsUpperBound) {
+  const auto visible = NewVisibleIterator(
+      kOrder, {.upper = "b"}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2));
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= ");
+}
+
+TEST(VisibleIterator, ReportsWhatItsInputCannotRead) {
+  const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3)};
+  const auto visible = NewVisibleIterator(kOrder, {}, Input(entries, BytewiseComparator(), 1));
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
+  // Backward, "c" might have newer versions in the gap: it may not be shown either.
+  EXPECT_EQ(PrintBackward(*visible), "IOError: gap");
+  visible->Seek("c", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
+}
+
+TEST(VisibleIterator, RefusesAKindThatItCannotShow) {
+  for (const kv::Kind kind : {kv::Kind::kMerge, kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
+    const auto visible = VisibleOf({Put("a", 1), {"b", kv::MakeTag(2, kind), "v"}, Put("c", 3)});
+    visible->SeekToFirst();
+    visible->Next();
+    EXPECT_FALSE(visible->Valid());
+    EXPECT_EQ(visible->status().code(), Code::kNotSupported);
+    visible->SeekToLast();
+    ASSERT_TRUE(visible->Valid());
+    visible->Prev();
+    EXPECT_FALSE(visible->Valid());
+    EXPECT_EQ(visible->status().code(), Code::kNotSupported);
+  }
+}
+
+// The map that a reader at `sequence` should see.
+std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, kv::Sequence sequence) {
+  std::map<std::string, OwnedEntry> model;
+  for (const OwnedEntry& change : history) {
+    if (kv::SequenceOf(change.tag) > sequence) break;
+    if (kv::KindOf(change.tag) == kv::Kind::kPut) {
+      model[change.key] = change;
+    } else {
+      model.erase(change.key);
+    }
+  }
+  return model;
+}
+
+TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    base::Random random(seed);
+    const size_t keys = 1 + random.Uniform(30);
+    const std::vector<OwnedEntry> history = RandomHistory(random, 200, keys);
+    std::vector<OwnedEntry> entries = history;
+    SortEntries(&entries, kOrder);
+    VisibleOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201)};
+    if (random.OneIn(3)) options.lower = "some/directory/" + std::to_string(random.Uniform(keys));
+    if (random.OneIn(3)) options.upper = "some/directory/" + std::to_string(random.Uniform(keys));
+    auto model = Model(history, options.sequence);
+    std::erase_if(model, [&](const auto& each) {
+      return (options.lower && each.first < *options.lower) || (options.upper && each.first >= *options.upper);
+    });
+
+    const auto visible = VisibleOf(entries, options);
+    auto at = model.end();
+    for (int step = 0; step < 300; ++step) {
+      const uint64_t choice = random.Uniform(at == model.end() ? 4 : 16);
+      if (choice == 0) {
+        visible->SeekToFirst();
+        at = model.begin();
+      } else if (choice == 1) {
+        visible->SeekToLast();
+        at = model.empty() ? model.end() : std::prev(model.end());
+      } else if (choice < 4) {
+        const std::string key = "some/directory/" + std::to_string(random.Uniform(keys + 1));
+        visible->Seek(key, kv::kTagMax);
+        at = model.lower_bound(key);
+      } else if (choice < 10) {
+        visible->Next();
+        ++at;
+      } else {
+        visible->Prev();
+        at = at == model.begin() ? model.end() : std::prev(at);
+      }
+      ASSERT_TRUE(visible->status().ok()) << visible->status().ToString();
+      ASSERT_EQ(visible->Valid(), at != model.end()) << "step " << step;
+      if (visible->Valid()) {
+        ASSERT_EQ(Print(visible->entry()), Print(testing::ViewOf(at->second, kOrder))) << "step " << step;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::stream

@@ -1,0 +1,135 @@
+// Goal: no damage to a table file ever shows wrong data: it is noticed, or it does no harm. Nothing crashes on any of it.
+// Method: a small table; every bit of every byte flipped, every length cut, every page zeroed; then all reads are compared.
+#include <gtest/gtest.h>
+
+#include "base/hash.h"
+#include "tests/unit/table/table_rows.h"
+
+namespace mergedb::table {
+namespace {
+
+using testing::Bytewise;
+using testing::MemoryFiles;
+using testing::Row;
+
+std::vector<Row> Rows() {
+  std::vector<Row> rows;
+  for (int i = 0; i < 30; ++i) {
+    const std::string key = "key" + std::to_string(100 + i / 2);
+    rows.push_back({key, kv::MakeTag(static_cast<kv::Sequence>(100 - i), kv::Kind::kPut), "value " + std::to_string(i)});
+  }
+  return rows;
+}
+
+// Reads everything; true if some error was reported. Whatever is read must be right.
+bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::vector<Row>& rows) {
+  auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr);
+  if (!reader) return true;
+  bool is_noticed = !(*reader)->CheckIntegrity().ok();
+  for (const Row& row : rows) {
+    if (!(*reader)->MayContain(base::Hash64(row.key))) ADD_FAILURE() << "the filter denies " << row.key;
+    Found found;
+    const Status status = (*reader)->Get(row.key, kv::SequenceOf(row.tag), {}, &found);
+    EXPECT_FALSE(status.IsNotFound());
+    if (status.ok()) EXPECT_EQ(found.value, row.value);
+    is_noticed |= !status.ok();
+  }
+  for (const bool is_scan : {false, true}) {
+    const auto it = is_scan ? (*reader)->NewScanIterator() : (*reader)->NewIterator({});
+    size_t at = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next(), ++at) {
+      EXPECT_LT(at, rows.size());
+      if (at < rows.size()) EXPECT_EQ(it->entry().value, rows[at].value);
+    }
+    is_noticed |= !it->status().ok();
+    EXPECT_TRUE(at == rows.size() || !it->status().ok());
+  }
+  return is_noticed;
+}
+
+class Damage : public ::testing::TestWithParam<Compression> {
+ protected:
+  void SetUp() override {
+    meta_ = WriteTable(&files_, "7.tbl", Bytewise(), rows_, {.compression = GetParam(), .block_bytes = 200});
+    whole_ = files_.bytes("7.tbl");
+    ASSERT_FALSE(IsNoticed(&files_, meta_, rows_));
+  }
+  void ExpectNoticed(std::string damaged, const std::string& what) {
+    files_.bytes("7.tbl") = std::move(damaged);
+    EXPECT_TRUE(IsNoticed(&files_, meta_, rows_)) << what;
+  }
+
+  const std::vector<Row> rows_ = Rows();
+  MemoryFiles files_;
+  format::FileMetaPtr meta_;
+  std::string whole_;
+};
+
+TEST_P(Damage, EveryFlippedBitIsNoticed) {
+  for (size_t at = 0; at < whole_.size(); ++at) {
+    // Padding is all alike: a few of its bytes will do.
+    if (at > 1500 && at < 3900 && at % 97 != 0) continue;
+    std::string damaged = whole_;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1 << at % 8);
+    ExpectNoticed(damaged, "byte " + std::to_string(at));
+  }
+}
+
+TEST_P(Damage, EveryTruncationIsNoticed) {
+  for (size_t bytes = 0; bytes < whole_.size(); bytes += bytes < 200 || bytes > 4000 ? 1 : 37) {
+    ExpectNoticed(whole_.substr(0, bytes), "cut at " + std::to_string(bytes));
+  }
+}
+
+TEST_P(Damage, ALongerFileIsNoticed) {
+  ExpectNoticed(whole_ + "x", "one byte more");
+  ExpectNoticed(whole_ + std::string(4096, '\0'), "a page more");
+  ExpectNoticed(std::string(4096, '\0'), "zeros");
+}
+
+INSTANTIATE_TEST_SUITE_P(Codecs, Damage,
+                         ::testing::Values(Compression::kNone, Compression::kSnappy, Compression::kLz4,
+                                           Compression::kZstd));
+
+TEST(Table, NoticesABlockInTheWrongPlaceAndAFileInThePlaceOfAnother) {
+  MemoryFiles files;
+  std::vector<Row> rows;
+  for (int i = 0; i < 100; ++i) rows.push_back({std::to_string(100 + i), 1 << 8 | 1, std::string(100, 'v')});
+  const auto meta = WriteTable(&files, "7.tbl", Bytewise(), rows, {.block_bytes = 1});
+  std::string& bytes = files.bytes("7.tbl");
+  const size_t block_bytes = 100 + 3 + 1 + 8 + 16 + 5;  // value, key, tag, offsets, tail, trailer
+  std::string swapped = bytes.substr(block_bytes, block_bytes) + bytes.substr(0, block_bytes) + bytes.substr(2 * block_bytes);
+  std::swap(bytes, swapped);
+  auto reader = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  Found found;
+  const Status status = (*reader)->Get("100", kv::kSequenceMax, {}, &found);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("7.tbl: block at 0: checksum"), std::string_view::npos) << status.ToString();
+  EXPECT_TRUE((*reader)->CheckIntegrity().IsCorruption());
+}
+
+TEST(Table, SkipsChecksumsOnlyWhenAsked) {
+  MemoryFiles files;
+  const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, "value"}});
+  files.bytes("7.tbl")[0] = 'V';
+  auto reader = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  Found found;
+  EXPECT_TRUE((*reader)->Get("key", kv::kSequenceMax, {}, &found).IsCorruption());
+  ASSERT_TRUE((*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false}, &found).ok());
+  EXPECT_EQ(found.value, "Value");
+}
+
+TEST(Table, NamesTheVersionOfANewerProgram) {
+  MemoryFiles files;
+  const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, "value"}});
+  std::string& bytes = files.bytes("7.tbl");
+  bytes[bytes.size() - 20] = 2;
+  const Status status = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr).status();
+  EXPECT_TRUE(status.IsNotSupported());
+  EXPECT_NE(status.message().find("format 2"), std::string_view::npos) << status.ToString();
+}
+
+}  // namespace
+}  // namespace mergedb::table

@@ -1,0 +1,100 @@
+// Files in memory for the tests of tables: whole, readable from outside, and strict about direct I/O.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "base/assert.h"
+#include "mergedb/env.h"
+
+namespace mergedb::testing {
+
+class MemoryFiles final : public FileSystem {
+ public:
+  std::string& bytes(const std::string& path) { return *files_.at(path); }
+  bool has(const std::string& path) const { return files_.count(path) != 0; }
+
+  uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
+  uint64_t opens_failing = 0;           // so many Opens fail with IOError
+  uint64_t opens = 0;
+  uint64_t reads = 0;
+  uint64_t direct_opens = 0;
+
+  Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override {
+    ++opens;
+    if (opens_failing > 0) {
+      --opens_failing;
+      return Status::IOError(path + ": too many open files");
+    }
+    if (options.access == Access::kCreate) {
+      if (has(path)) return Status::IOError(path + ": exists");
+      files_[path] = std::make_shared<std::string>();
+    }
+    if (!has(path)) return Status::NotFound(path);
+    direct_opens += options.direct;
+    return std::unique_ptr<File>(std::make_unique<MemoryFile>(this, files_[path], options.direct));
+  }
+  Status Remove(const std::string& path) override {
+    return files_.erase(path) > 0 ? Status() : Status::NotFound(path);
+  }
+  Status Rename(const std::string&, const std::string&) override { return Refused(); }
+  Result<std::vector<std::string>> List(const std::string&) override { return Refused(); }
+  Status CreateDirectory(const std::string&) override { return Refused(); }
+  Status RemoveDirectory(const std::string&) override { return Refused(); }
+  Status SyncDirectory(const std::string&) override { return Refused(); }
+  Result<uint64_t> SizeOf(const std::string&) override { return Refused(); }
+  Result<bool> IsDirectory(const std::string&) override { return Refused(); }
+  Result<std::unique_ptr<FileLock>> Lock(const std::string&) override { return Refused(); }
+
+ private:
+  static Status Refused() { return Status::NotSupported("not by files in memory"); }
+
+  class MemoryFile final : public File {
+   public:
+    MemoryFile(MemoryFiles* files, std::shared_ptr<std::string> bytes, bool is_direct)
+        : files_(files), bytes_(std::move(bytes)), is_direct_(is_direct) {}
+
+    Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override {
+      ++files_->reads;
+      CheckAligned(offset, bytes, out);
+      *got = offset >= bytes_->size() ? 0 : std::min<size_t>(bytes, bytes_->size() - offset);
+      if (*got > 0) std::memcpy(out, bytes_->data() + offset, *got);
+      return {};
+    }
+    Status WriteAt(uint64_t offset, std::string_view bytes) override {
+      CheckAligned(offset, bytes.size(), bytes.data());
+      if (files_->writes_left == 0) return Status::NoSpace("files in memory are full");
+      --files_->writes_left;
+      if (bytes_->size() < offset + bytes.size()) bytes_->resize(offset + bytes.size());
+      bytes_->replace(offset, bytes.size(), bytes);
+      return {};
+    }
+    Status Truncate(uint64_t bytes) override {
+      bytes_->resize(bytes);
+      return {};
+    }
+    Status Sync() override { return {}; }
+    Result<uint64_t> Size() override { return uint64_t{bytes_->size()}; }
+    Status Close() override { return {}; }
+    void WillRead(uint64_t, uint64_t) override {}
+    Result<std::unique_ptr<Mapping>> Map(size_t) override { return Refused(); }
+
+   private:
+    void CheckAligned(uint64_t offset, size_t bytes, const void* memory) const {
+      if (!is_direct_) return;
+      const auto address = reinterpret_cast<uintptr_t>(memory);
+      ASSERT((offset | bytes | address) % kDirectIoAlign == 0, "direct I/O is aligned");
+    }
+
+    MemoryFiles* files_;
+    std::shared_ptr<std::string> bytes_;
+    bool is_direct_;
+  };
+
+  std::map<std::string, std::shared_ptr<std::string>> files_;
+};
+
+}  // namespace mergedb::testing

@@ -1,0 +1,122 @@
+// Goal: what a writer says of its table, and how it fails.
+#include "table/writer.h"
+
+#include <gtest/gtest.h>
+
+#include "base/bytes.h"
+#include "base/crc32c.h"
+#include "tests/unit/table/table_rows.h"
+
+namespace mergedb::table {
+namespace {
+
+using testing::Bytewise;
+using testing::MemoryFiles;
+using testing::Row;
+
+Result<std::unique_ptr<Writer>> Create(MemoryFiles* files, const kv::Order& order, WriterOptions options = {}) {
+  return Writer::Create(files, "7.tbl", kv::FileNumber{7}, 42, order, options);
+}
+
+TEST(Writer, DescribesItsTable) {
+  MemoryFiles files;
+  auto writer = Create(&files, Bytewise());
+  ASSERT_TRUE(writer.has_value());
+  const Row rows[] = {{"apple", kv::MakeTag(9, kv::Kind::kPut), "red"},
+                      {"apple", kv::MakeTag(3, kv::Kind::kPut), "green"},
+                      {"pear", kv::MakeTag(5, kv::Kind::kDelete), ""}};
+  for (const Row& row : rows) ASSERT_TRUE((*writer)->Add(ViewOf(Bytewise(), row)).ok());
+  EXPECT_EQ((*writer)->entries(), 3u);
+  EXPECT_EQ((*writer)->last_key(), "pear");
+  EXPECT_GT((*writer)->bytes_written(), 0u);
+  const auto meta = (*writer)->Finish();
+  ASSERT_TRUE(meta.has_value());
+  EXPECT_TRUE((*writer)->Sync().ok());
+  format::FileMeta expected;
+  expected.number = kv::FileNumber{7};
+  expected.bytes = 4096;
+  expected.unique_id = 42;
+  expected.entries = 3;
+  expected.tombstones = 1;
+  expected.raw_bytes = 5 + 3 + 5 + 5 + 4;
+  expected.smallest_sequence = 3;
+  expected.largest_sequence = 9;
+  expected.smallest = "apple";
+  expected.largest = "pear";
+  EXPECT_EQ(**meta, expected);
+}
+
+// docs/formats/table.md shows this file byte by byte.
+TEST(Writer, WritesTheseBytes) {
+  MemoryFiles files;
+  const std::vector<Row> rows = {{"apple", kv::MakeTag(7, kv::Kind::kPut), "red"},
+                                 {"apricot", kv::MakeTag(9, kv::Kind::kDelete), ""}};
+  (void)testing::WriteTable(&files, "7.tbl", Bytewise(), rows);
+  const std::string& bytes = files.bytes("7.tbl");
+  ASSERT_EQ(bytes.size(), 4096u);
+  EXPECT_EQ(base::ToHex(bytes.substr(0, 48)), "BLOCK_HEX");
+  EXPECT_EQ(base::ToHex(bytes.substr(4000)), "FOOTER_HEX");
+  EXPECT_EQ(base::Crc32c(bytes), 0u);
+}
+
+TEST(Writer, RefusesEntriesOutOfOrder) {
+  const Row good{"b", kv::MakeTag(5, kv::Kind::kPut), ""};
+  const Row bad[] = {{"a", kv::MakeTag(9, kv::Kind::kPut), ""},
+                     {"b", kv::MakeTag(5, kv::Kind::kPut), ""},
+                     {"b", kv::MakeTag(6, kv::Kind::kPut), ""}};
+  for (const Row& row : bad) {
+    MemoryFiles files;
+    auto writer = Create(&files, Bytewise());
+    ASSERT_TRUE((*writer)->Add(ViewOf(Bytewise(), good)).ok());
+    EXPECT_TRUE((*writer)->Add(ViewOf(Bytewise(), row)).IsCorruption());
+    const auto finished = (*writer)->Finish();
+    EXPECT_TRUE(finished.status().IsCorruption());
+    EXPECT_NE(finished.status().message().find("not a total order"), std::string_view::npos);
+  }
+}
+
+TEST(Writer, ReportsAFullDiskAndStaysFailed) {
+  MemoryFiles files;
+  auto writer = Create(&files, Bytewise(), {.bytes_expected = 8 << 20});
+  files.writes_left = 1;
+  Status status;
+  for (int i = 0; i < 40'000 && status.ok(); ++i) {
+    const Row row{std::to_string(1'000'000 + i), 1 << 8, std::string(100, 'v')};
+    status = (*writer)->Add(ViewOf(Bytewise(), row));
+  }
+  EXPECT_TRUE(status.code() == Code::kNoSpace) << status.ToString();
+  files.writes_left = 100;
+  EXPECT_TRUE((*writer)->Finish().status().code() == Code::kNoSpace);
+}
+
+TEST(Writer, WritesSmallTablesThroughThePageCacheInOneCall) {
+  MemoryFiles files;
+  files.writes_left = 1;
+  base::Random random(1);
+  const auto rows = testing::RandomRows(&random, Bytewise(), 500, 1000);
+  (void)testing::WriteTable(&files, "7.tbl", Bytewise(), rows, {.bytes_expected = 100 << 10});
+  EXPECT_EQ(files.direct_opens, 0u);
+}
+
+TEST(Writer, EstimatesTheSizeOfItsFile) {
+  MemoryFiles files;
+  auto writer = Create(&files, Bytewise(), {.bytes_expected = 8 << 20});
+  for (int i = 0; i < 20'000; ++i) {
+    const Row row{std::to_string(1'000'000 + i), 1 << 8, std::string(100, 'v')};
+    ASSERT_TRUE((*writer)->Add(ViewOf(Bytewise(), row)).ok());
+  }
+  const auto estimate = static_cast<double>((*writer)->bytes_written());
+  const auto meta = (*writer)->Finish();
+  EXPECT_NEAR(estimate, static_cast<double>((*meta)->bytes), estimate / 50);
+}
+
+TEST(Writer, GivesUpQuietlyWhenItDies) {
+  MemoryFiles files;
+  auto writer = Create(&files, Bytewise());
+  ASSERT_TRUE((*writer)->Add({.prefix = 0, .key = "", .tag = 0, .value = ""}).ok());
+  writer->reset();
+  EXPECT_TRUE(files.bytes("7.tbl").empty());
+}
+
+}  // namespace
+}  // namespace mergedb::table

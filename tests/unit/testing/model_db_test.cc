@@ -1,0 +1,73 @@
+// Goal: the oracle is right by example; a wrong oracle would make every model test worthless.
+#include "testing/model_db.h"
+
+#include "gtest/gtest.h"
+
+namespace mergedb::testing {
+namespace {
+
+using Pairs = ModelDb::Pairs;
+
+ModelDb Example() {
+  ModelDb model;
+  model.Commit({{"a", "1"}});
+  model.Commit({{"b", "1"}, {"a", {}}});
+  model.Commit({{"a", "2"}});
+  model.Commit({});
+  return model;
+}
+
+TEST(ModelDb, AnswersAsOfEachCommit) {
+  const ModelDb model = Example();
+  EXPECT_EQ(model.commits(), 4u);
+  EXPECT_EQ(model.Get("a", 0), std::nullopt);
+  EXPECT_EQ(model.Get("a", 1), "1");
+  EXPECT_EQ(model.Get("a", 2), std::nullopt);
+  EXPECT_EQ(model.Get("a", 3), "2");
+  EXPECT_EQ(model.Get("never", 3), std::nullopt);
+  EXPECT_EQ(model.Scan(0), Pairs{});
+  EXPECT_EQ(model.Scan(2), (Pairs{{"b", "1"}}));
+  EXPECT_EQ(model.Scan(4), (Pairs{{"a", "2"}, {"b", "1"}}));
+}
+
+TEST(ModelDb, LaterChangesOfACommitWin) {
+  ModelDb model;
+  model.Commit({{"a", "1"}, {"a", "2"}, {"b", "1"}, {"b", {}}});
+  EXPECT_EQ(model.Scan(1), (Pairs{{"a", "2"}}));
+  EXPECT_EQ(model.FindPrefix({{"a", "2"}}, 0, 1), 1u);
+}
+
+TEST(ModelDb, ScansWithinBoundsBothWays) {
+  ModelDb model;
+  model.Commit({{"a", ""}, {"b", ""}, {"c", ""}, {"d", ""}});
+  EXPECT_EQ(model.Scan(1, {.lower = "b", .upper = "d"}), (Pairs{{"b", ""}, {"c", ""}}));
+  EXPECT_EQ(model.ScanBackward(1, {.lower = "b"}), (Pairs{{"d", ""}, {"c", ""}, {"b", ""}}));
+}
+
+TEST(ModelDb, FollowsAnotherOrder) {
+  ModelDb model([](const std::string& a, const std::string& b) { return a > b; });
+  model.Commit({{"a", ""}, {"b", ""}});
+  EXPECT_EQ(model.Scan(1), (Pairs{{"b", ""}, {"a", ""}}));
+}
+
+TEST(ModelDb, FindsWhichPrefixAStateIs) {
+  const ModelDb model = Example();
+  EXPECT_EQ(model.FindPrefix({}, 0, 4), 0u);
+  EXPECT_EQ(model.FindPrefix({{"a", "1"}}, 0, 4), 1u);
+  EXPECT_EQ(model.FindPrefix({{"a", "2"}, {"b", "1"}}, 0, 4), 4u) << "the largest";
+  EXPECT_EQ(model.FindPrefix({{"a", "2"}, {"b", "1"}}, 0, 3), 3u);
+  EXPECT_EQ(model.FindPrefix({{"a", "1"}}, 2, 4), std::nullopt) << "too old";
+  EXPECT_EQ(model.FindPrefix({{"a", "2"}}, 0, 4), std::nullopt) << "a hole";
+}
+
+TEST(ModelDb, GoesOnFromAPrefix) {
+  ModelDb model = Example();
+  model.Truncate(1);
+  EXPECT_EQ(model.commits(), 1u);
+  EXPECT_EQ(model.Scan(4), (Pairs{{"a", "1"}}));
+  EXPECT_EQ(model.Commit({{"c", "3"}}), 2u);
+  EXPECT_EQ(model.FindPrefix({{"a", "1"}, {"c", "3"}}, 2, 2), 2u);
+}
+
+}  // namespace
+}  // namespace mergedb::testing

@@ -1,0 +1,252 @@
+// Goal: an Edit does to a Version what it says, for any edit, and touches nothing else. Method: trees as text, then random
+// edits against a map from key to file.
+#include "tree/version_builder.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/random.h"
+#include "testing/tree_text.h"
+#include "tree/invariants.h"
+#include "tree/version_diff.h"
+
+namespace mergedb::tree {
+namespace {
+
+const kv::Order kOrder(BytewiseComparator());
+
+VersionPtr Tree(std::string_view text) {
+  auto parsed = mergedb::testing::ParseTree(kOrder, text);
+  EXPECT_TRUE(parsed.has_value()) << parsed.status().ToString();
+  return parsed ? *parsed : std::make_shared<Version>();
+}
+
+format::FileMetaPtr File(uint64_t number, std::string smallest, std::string largest, uint64_t bytes = 1000) {
+  auto file = std::make_shared<format::FileMeta>();
+  file->number = kv::FileNumber{number};
+  file->bytes = bytes;
+  file->entries = 10;
+  file->smallest = std::move(smallest);
+  file->largest = std::move(largest);
+  return file;
+}
+
+format::Edit::Cut Cut(uint64_t position, std::optional<std::string> lower, std::optional<std::string> upper) {
+  return {.position = kv::Position{position}, .bounds = {.lower = std::move(lower), .upper = std::move(upper)}};
+}
+
+format::Edit::Add Add(uint64_t position, format::FileMetaPtr file, format::Bounds bounds = {}) {
+  return {.position = kv::Position{position}, .level = 0, .file = std::move(file), .bounds = std::move(bounds)};
+}
+
+std::string Apply(const Version& version, const format::Edit& edit) {
+  auto applied = ApplyEdit(kOrder, version, edit);
+  return applied ? (*applied)->ToString() : std::string(CodeName(applied.error().code()));
+}
+
+TEST(ApplyEdit, AddsARunAtItsPositionNewestFirst) {
+  const auto version = Tree("position 5 level 0: 000005[a..z]");
+  format::Edit edit;
+  edit.adds = {Add(9, File(9, "b", "c")), Add(2, File(2, "d", "e"))};
+  EXPECT_EQ(Apply(*version, edit),
+            "position 9 level 0: 000009[b..c]\n"
+            "position 5 level 0: 000005[a..z]\n"
+            "position 2 level 0: 000002[d..e]\n");
+}
+
+TEST(ApplyEdit, CutInTheMiddleOfASliceLeavesTwo) {
+  const auto version = Tree("position 5 level 0: 000005[a..z]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, "f", "m")};
+  EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000005[a..f) 000005[m..z]\n");
+}
+
+TEST(ApplyEdit, CutTakesWholeSlicesAndClipsTheOutermost) {
+  const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f] 000003[g..i] 000004[j..l]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, "b", "k")};
+  EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000001[a..b) 000004[k..l]\n");
+  edit.cuts = {Cut(5, "c5", "j")};
+  EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000001[a..c] 000004[j..l]\n");
+}
+
+TEST(ApplyEdit, ASliceThatShowsNothingVanishes) {
+  const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, std::nullopt, "c1")};
+  EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000002[d..f]\n");
+  edit.cuts = {Cut(5, std::nullopt, "c")};
+  EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000001[c..c] 000002[d..f]\n");
+}
+
+TEST(ApplyEdit, ARunThatShowsNothingVanishesAndMayBeCutAgain) {
+  const auto version = Tree("position 5 level 0: 000001[a..c]\nposition 3 level 0: 000002[a..z]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, std::nullopt, std::nullopt), Cut(4, "a", "b")};
+  edit.levels = {{.position = kv::Position{5}, .level = 1}};
+  EXPECT_EQ(Apply(*version, edit), "position 3 level 0: 000002[a..z]\n");
+}
+
+TEST(ApplyEdit, MovesAPartOfTwoRunsIntoTheOlder) {
+  const auto version = Tree("position 5 level 0: 000005[a..z]\nposition 3 level 1: 000003[b..y]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, std::nullopt, "m"), Cut(3, std::nullopt, "m")};
+  edit.adds = {Add(3, File(7, "a", "l"))};
+  edit.levels = {{.position = kv::Position{3}, .level = 2}};
+  EXPECT_EQ(Apply(*version, edit),
+            "position 5 level 0: 000005[m..z]\n"
+            "position 3 level 2: 000007[a..l] 000003[m..y]\n");
+}
+
+TEST(ApplyEdit, RefusesSlicesThatOverlap) {
+  const auto version = Tree("position 5 level 0: 000005[f..m]");
+  for (const auto& [smallest, largest] : {std::pair{"a", "f"}, {"m", "z"}, {"g", "h"}, {"a", "z"}}) {
+    format::Edit edit;
+    edit.adds = {Add(5, File(9, smallest, largest))};
+    EXPECT_EQ(Apply(*version, edit), "Corruption") << smallest;
+  }
+  format::Edit twins;
+  twins.adds = {Add(5, File(9, "a", "c")), Add(5, File(10, "b", "d"))};
+  EXPECT_EQ(Apply(*version, twins), "Corruption");
+}
+
+TEST(ApplyEdit, RefusesWhatMakesNoSense) {
+  const Version empty;
+  format::Edit backwards;
+  backwards.cuts = {Cut(1, "m", "a")};
+  EXPECT_EQ(Apply(empty, backwards), "Corruption");
+  format::Edit hidden;
+  hidden.adds = {Add(1, File(1, "a", "c"), {.lower = "d", .upper = {}})};
+  EXPECT_EQ(Apply(empty, hidden), "Corruption");
+  format::Edit no_table;
+  no_table.adds = {Add(1, nullptr)};
+  EXPECT_EQ(Apply(empty, no_table), "Corruption");
+  format::Edit inside_out;
+  inside_out.adds = {Add(1, File(1, "z", "a"))};
+  EXPECT_EQ(Apply(empty, inside_out), "Corruption");
+}
+
+TEST(ApplyEdit, AnEmptyCutDoesNothing) {
+  const auto version = Tree("position 5 level 0: 000005[a..z]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, "f", "f")};
+  EXPECT_EQ(Apply(*version, edit), version->ToString());
+}
+
+TEST(ApplyEdit, SharesTheRunsThatItDoesNotTouch) {
+  const auto version = Tree("position 5 level 0: 000005[a..z]\nposition 3 level 1: 000003[b..y]");
+  format::Edit edit;
+  edit.cuts = {Cut(5, "f", "g")};
+  const auto applied = ApplyEdit(kOrder, *version, edit);
+  ASSERT_TRUE(applied.has_value());
+  EXPECT_EQ((*applied)->FindRun(kv::Position{3}), version->FindRun(kv::Position{3}));
+}
+
+TEST(Version, CountsAFileOnceAndWholeUntilNothingShowsIt) {
+  const auto version = Tree(
+      "position 5 level 0: 000005[a..f)8MB 000006[f..g]2MB 000005[m..p)\n"
+      "position 3 level 1: 000005[q..z]");
+  EXPECT_EQ(version->bytes(), 10u << 20);
+  EXPECT_EQ(version->runs()[0]->bytes(), 10u << 20);
+  EXPECT_EQ(version->runs()[1]->bytes(), 8u << 20);
+  EXPECT_EQ(version->files().size(), 2u);
+  format::Edit edit;
+  edit.cuts = {Cut(5, std::nullopt, std::nullopt)};
+  EXPECT_EQ((*ApplyEdit(kOrder, *version, edit))->bytes(), 8u << 20);
+  edit.cuts.push_back(Cut(3, std::nullopt, std::nullopt));
+  EXPECT_EQ((*ApplyEdit(kOrder, *version, edit))->bytes(), 0u);
+}
+
+TEST(RunFind, FindsTheSliceThatMayShowAKey) {
+  const auto version = Tree("position 5 level 0: 000005[b..f) 000006[f..h] 000007[m..p]");
+  const tree::Run& run = *version->runs()[0];
+  const auto found = [&](std::string_view key) {
+    const Slice* slice = run.Find(kOrder, key);
+    return slice ? kv::ToInt(slice->file->number) : 0;
+  };
+  EXPECT_EQ(found("a"), 0u);
+  EXPECT_EQ(found("b"), 5u);
+  EXPECT_EQ(found("ez"), 5u);
+  EXPECT_EQ(found("f"), 6u);
+  EXPECT_EQ(found("h"), 6u);
+  EXPECT_EQ(found("ha"), 0u);
+  EXPECT_EQ(found("p"), 7u);
+  EXPECT_EQ(found("q"), 0u);
+  EXPECT_EQ(run.FindIndex(kOrder, "i"), 2u);
+  EXPECT_EQ(run.FindIndex(kOrder, "q"), 3u);
+  using Range = std::pair<size_t, size_t>;
+  EXPECT_EQ(run.Overlap(kOrder, {}), Range(0, 3));
+  EXPECT_EQ(run.Overlap(kOrder, {.lower = "f", .upper = "m"}), Range(1, 2));
+  EXPECT_EQ(run.Overlap(kOrder, {.lower = "i", .upper = "j"}), Range(2, 2));
+}
+
+// Random edits beside the simplest thing that knows which file shows which key.
+class RandomEdits {
+ public:
+  explicit RandomEdits(uint64_t seed) : random_(seed) {}
+
+  void Run() {
+    for (int step = 0; step < 40; ++step) {
+      const VersionPtr before = version_;
+      Step();
+      if (::testing::Test::HasFailure()) return;
+      Check();
+      const format::Edit diff = DiffVersions(kOrder, *before, *version_);
+      EXPECT_EQ(Apply(*before, diff), version_->ToString());
+      EXPECT_EQ(Apply(Version(), EditFromEmpty(*version_)), version_->ToString());
+    }
+  }
+
+ private:
+  static std::string Key(uint64_t key) { return {static_cast<char>('a' + key / 10), static_cast<char>('0' + key % 10)}; }
+
+  void Step() {
+    const uint64_t position = 1 + random_.Uniform(4);
+    const uint64_t lower = random_.Uniform(100);
+    const uint64_t upper = lower + 1 + random_.Uniform(100 - lower);
+    auto& shown = model_[position];
+    format::Edit edit;
+    edit.cuts.push_back(Cut(position, Key(lower), Key(upper)));
+    for (uint64_t key = lower; key < upper; ++key) shown[key] = 0;
+    if (!random_.OneIn(3)) {
+      // A file that reaches further than it shows.
+      const uint64_t smallest = lower - random_.Uniform(lower + 1);
+      const uint64_t largest = upper - 1 + random_.Uniform(101 - upper);
+      const auto file = File(++files_, Key(smallest), Key(largest));
+      edit.adds.push_back(Add(position, file, {.lower = Key(lower), .upper = Key(upper)}));
+      for (uint64_t key = lower; key < upper; ++key) shown[key] = files_;
+    }
+    auto applied = ApplyEdit(kOrder, *version_, edit);
+    ASSERT_TRUE(applied.has_value()) << applied.error().ToString();
+    version_ = *applied;
+  }
+
+  void Check() {
+    const Status status = CheckInvariants(kOrder, *version_);
+    ASSERT_TRUE(status.ok()) << status.ToString() << "\n" << version_->ToString();
+    for (auto& [position, shown] : model_) {
+      const RunPtr run = version_->FindRun(kv::Position{position});
+      for (uint64_t key = 0; key < 100; ++key) {
+        const Slice* slice = run ? run->Find(kOrder, Key(key)) : nullptr;
+        ASSERT_EQ(slice ? kv::ToInt(slice->file->number) : 0, shown[key]) << Key(key) << "\n" << version_->ToString();
+      }
+    }
+  }
+
+  base::Random random_;
+  VersionPtr version_ = std::make_shared<Version>();
+  std::map<uint64_t, std::map<uint64_t, uint64_t>> model_;  // position -> key -> file
+  uint64_t files_ = 0;
+};
+
+TEST(ApplyEdit, ShowsWhatAMapShowsAfterRandomEdits) {
+  for (uint64_t seed = 1; seed <= 5; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    RandomEdits(seed).Run();
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::tree

@@ -1,0 +1,107 @@
+// ./dev demo: mergedb at its main job, on the text of this machine, with LevelDB beside it.
+#include <cstdio>
+#include <filesystem>
+
+#include <CLI/CLI.hpp>
+
+#include "acts.h"
+
+namespace mergedb::demo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Beside the program's own bin/: on the disk that the user builds on, and out of the way of git.
+std::string DefaultDirectory(std::string* binaries) {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  *binaries = fs::relative(program.parent_path(), error).string();
+  return fs::relative(program.parent_path().parent_path() / "demo", error).string();
+}
+
+// Remove what an earlier run left, and only that.
+void ClearDirectory(const std::string& directory) {
+  std::error_code error;
+  for (const char* name : {kMergedb.name, kLeveldb.name, "killed"}) fs::remove_all(fs::path(directory) / name, error);
+  fs::create_directories(directory, error);
+}
+
+void PrintCorpus(const Corpus& corpus, uint64_t bytes_max) {
+  uint64_t words = 0, skipped = 0;
+  for (const TextFile& file : corpus.files) {
+    skipped += ForEachWord(file.text, [&](std::string_view, uint32_t) { ++words; });
+  }
+  const auto number = [](uint64_t value) { return static_cast<unsigned long long>(value); };
+  std::printf("  %llu files, %.1f MB of text, %.2f M words.\n", number(corpus.files.size()),
+              static_cast<double>(corpus.bytes) / 1e6, static_cast<double>(words) / 1e6);
+  std::printf("  Skipped: %llu empty or binary files, %llu unreadable; %llu runs of one letter or more than 32.\n",
+              number(corpus.binary_files), number(corpus.unreadable_files), number(skipped));
+  std::printf("  Not looked at, after the first %.0f MB: %llu files, %.0f MB.\n", static_cast<double>(bytes_max) / 1e6,
+              number(corpus.files_after_limit), static_cast<double>(corpus.bytes_after_limit) / 1e6);
+}
+
+void PrintNext(const std::string& directory, const std::string& binaries) {
+  const std::string store = StoreDirectory(directory, kMergedb);
+  std::printf("\nThe index is yours to play with:\n");
+  std::printf("  %s/mergedb scan %s --prefix merge --limit 5\n", binaries.c_str(), store.c_str());
+  std::printf("  %s/mergedb stat %s\n", binaries.c_str(), store.c_str());
+  std::printf("  %s/mergedb check %s\n", binaries.c_str(), store.c_str());
+  std::printf("Then: ./dev bench --quick compares engines; README.md has the ten lines of a program of your own.\n");
+}
+
+struct Arguments {
+  uint64_t megabytes = 64;
+  std::string directory;
+  std::vector<std::string> roots = {"/usr/share", "/usr/include"};
+  bool is_alone = false;
+};
+
+int Play(const Arguments& arguments, const std::string& binaries) {
+  std::vector<EngineKind> kinds = {kMergedb};
+  if (!arguments.is_alone && HasLeveldb()) kinds.push_back(kLeveldb);
+  const uint64_t bytes_max = arguments.megabytes << 20;
+
+  std::string roots;
+  for (const std::string& root : arguments.roots) roots += (roots.empty() ? "" : " and ") + root;
+  std::printf("1. The text of this machine: the first %llu MiB under %s, sorted by path.\n",
+              static_cast<unsigned long long>(arguments.megabytes), roots.c_str());
+  std::fflush(stdout);
+  const Corpus corpus = ReadCorpus(arguments.roots, bytes_max);
+  PrintCorpus(corpus, bytes_max);
+  if (corpus.files.empty()) {
+    std::printf("  Nothing to index.\n");
+    return 1;
+  }
+  ClearDirectory(arguments.directory);
+
+  std::printf("\n2. An index of every word, one put each: (word, file, position). Same memory, same codec.\n");
+  if (!HasLeveldb()) std::printf("  LevelDB is skipped: it was not there when this was built (libleveldb-dev).\n");
+  if (!RunRace(corpus, kinds, arguments.directory)) return 1;
+
+  std::printf("\n3. Questions.\n");
+  if (!RunQuestions(corpus, kinds, arguments.directory)) return 1;
+
+  std::printf("\n4. Again from the start, and the indexer is killed half-way.\n");
+  if (!RunCrash(corpus, arguments.directory)) return 1;
+
+  PrintNext(arguments.directory, binaries);
+  return 0;
+}
+
+}  // namespace
+
+}  // namespace mergedb::demo
+
+int main(int argc, char** argv) {
+  mergedb::demo::Arguments arguments;
+  std::string binaries;
+  arguments.directory = mergedb::demo::DefaultDirectory(&binaries);
+  CLI::App app("Index the text of this machine on mergedb, and on LevelDB beside it.", "mergedb_demo");
+  app.add_option("--mb", arguments.megabytes, "How much text, in MiB")->check(CLI::Range(1, 4096))->capture_default_str();
+  app.add_option("--dir", arguments.directory, "Where the stores go")->capture_default_str();
+  app.add_option("--root", arguments.roots, "Directories to read")->capture_default_str();
+  app.add_flag("--alone", arguments.is_alone, "mergedb only");
+  CLI11_PARSE(app, argc, argv);
+  return mergedb::demo::Play(arguments, binaries);
+}

@@ -1,0 +1,60 @@
+// A child process that does one piece of the demo and reports through a pipe.
+//
+// WHY processes: each engine gets its own /proc/self/io, a kill is a real SIGKILL, and a store's threads never meet a
+// fork, since the parent opens no store at all.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "mergedb/status.h"
+
+namespace mergedb::demo {
+
+// Fixed size, below PIPE_BUF: arrives whole or not at all.
+struct Message {
+  enum class Kind : uint32_t { kProgress, kDone, kFailed };
+  Kind kind = Kind::kProgress;
+  uint64_t records = 0;        // acknowledged: their puts returned OK
+  uint64_t text_bytes = 0;
+  uint64_t user_bytes = 0;     // keys and values of the records
+  uint64_t device_bytes = 0;   // written, as /proc/self/io says; 0 if it does not
+  double load_seconds = 0;
+  double total_seconds = 0;    // with background work
+  uint64_t sum = 0;
+  char text[256] = {};
+};
+
+class Reporter {
+ public:
+  explicit Reporter(int pipe) : pipe_(pipe) {}
+  void Send(const Message& message) const;
+
+ private:
+  int pipe_;
+};
+
+class Worker {
+ public:
+  // Fork; the child runs `work` and ends. A failed Status is sent as kFailed.
+  explicit Worker(const std::function<Status(const Reporter&)>& work);
+  ~Worker();
+  Worker(const Worker&) = delete;
+  Worker& operator=(const Worker&) = delete;
+
+  bool Receive(Message* message);  // false: the child has ended
+  void Kill();                     // SIGKILL
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+  int pipe_ = -1;
+};
+
+// Bytes that this process caused to be written to storage; 0 if unknown.
+uint64_t DeviceBytesWritten();
+
+}  // namespace mergedb::demo

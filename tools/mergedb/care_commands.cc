@@ -1,0 +1,42 @@
+// compact, destroy: change how a database lies on disk, or that it does.
+#include "command.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+int RunCompact(Arguments& arguments) {
+  std::string lower, upper;
+  if (arguments.from) lower = TakeBytes(arguments, *arguments.from);
+  if (arguments.to) upper = TakeBytes(arguments, *arguments.to);
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
+  if (db == nullptr) return kError;
+  const std::string_view lower_view = lower, upper_view = upper;
+  Status status =
+      db->CompactRange(arguments.from ? &lower_view : nullptr, arguments.to ? &upper_view : nullptr);
+  if (status.ok()) status = db->WaitForCompaction();
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+int RunDestroy(Arguments& arguments) {
+  if (!arguments.is_sure) return Fail(kUsage, "destroy removes the whole database: say --yes if that is meant");
+  const Status status = DB::Destroy({}, arguments.directory);
+  return status.ok() ? kOk : Fail(status);
+}
+
+}  // namespace
+
+void AddCareCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* compact =
+      AddVerb(app, context, {"compact", "compact DIR [--from KEY] [--to KEY] [--hex]",
+                             "Merge a range of keys into one run, and wait", "", 0, 0, RunCompact});
+  AddRange(compact, arguments);
+  compact->add_flag("--hex", arguments.is_hex, "KEYs are hex");
+
+  CLI::App* destroy = AddVerb(app, context, {"destroy", "destroy DIR --yes", "Remove a database's files",
+                                             "Files that are not the database's are left alone.", 0, 0, RunDestroy});
+  destroy->add_flag("--yes", arguments.is_sure, "Really");
+}
+
+}  // namespace mergedb::tool

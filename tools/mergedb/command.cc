@@ -1,0 +1,111 @@
+#include "command.h"
+
+#include <cstdio>
+#include <optional>
+
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+// Help that shows the usage as a person would write it.
+class UsageFormatter final : public CLI::Formatter {
+ public:
+  explicit UsageFormatter(std::string usage) : usage_(std::move(usage)) {}
+  std::string make_usage(const CLI::App*, std::string) const override { return "Usage: mergedb " + usage_ + "\n"; }
+  std::string make_positionals(const CLI::App*) const override { return ""; }
+
+ private:
+  std::string usage_;
+};
+
+// The first word is the directory, unless --db gave it.
+void TakeWords(const Verb& verb, Arguments& arguments) {
+  std::vector<std::string>& words = arguments.words;
+  words.insert(words.end(), arguments.tail.begin(), arguments.tail.end());
+  if (arguments.directory.empty() && !words.empty()) {
+    arguments.directory = words.front();
+    words.erase(words.begin());
+  }
+  if (arguments.directory.empty()) throw CLI::ValidationError(verb.name, "no database directory was given");
+  if (words.size() < verb.words_min || words.size() > verb.words_max) {
+    throw CLI::ValidationError(verb.name, "wrong number of words; usage: mergedb " + std::string(verb.usage));
+  }
+}
+
+}  // namespace
+
+CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb) {
+  CLI::App* added = app.add_subcommand(verb.name, verb.description);
+  added->formatter(std::make_shared<UsageFormatter>(verb.usage));
+  added->footer(verb.footer);
+  added->add_option("--db", context.arguments.directory, "The database directory, instead of the first word");
+  added->add_option("WORDS", context.arguments.words);
+  added->final_callback([&context, verb] {
+    TakeWords(verb, context.arguments);
+    context.run = [&context, run = verb.run] { return run(context.arguments); };
+  });
+  return added;
+}
+
+void AddHexAndJson(CLI::App* verb, Arguments& arguments) {
+  verb->add_flag("--hex", arguments.is_hex, "Keys and values are hex, on the command line and in what is printed");
+  verb->add_flag("--json", arguments.is_json, "Print JSON");
+}
+
+void AddRange(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("--from", arguments.from, "Smallest key");
+  verb->add_option("--to", arguments.to, "First key that is left out");
+}
+
+int Fail(Exit exit, std::string_view message) {
+  std::fprintf(stderr, "mergedb: %s\n", ToText(message).c_str());
+  return exit;
+}
+
+int Fail(const Status& status) { return Fail(kError, status.ToString()); }
+
+std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode) {
+  Result<std::unique_ptr<DB>> db = DB::Open({.mode = mode, .memory_bytes = size_t{64} << 20}, directory);
+  if (!db) {
+    Fail(db.error());
+    return nullptr;
+  }
+  return std::move(db).value();
+}
+
+int Finish(DB& db, int exit) {
+  if (const Status status = db.Close(); !status.ok()) exit = Fail(status);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) exit = Fail(kError, "cannot write to stdout");
+  return exit;
+}
+
+std::string TakeBytes(const Arguments& arguments, const std::string& word) {
+  if (!arguments.is_hex) return word;
+  std::optional<std::string> bytes = FromHex(word);
+  if (!bytes) throw CLI::ValidationError("--hex", "\"" + word + "\" is not hex");
+  return *std::move(bytes);
+}
+
+std::string ShowBytes(const Arguments& arguments, std::string_view bytes) {
+  return arguments.is_hex ? ToHex(bytes) : ToText(bytes);
+}
+
+void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const std::string& name,
+              std::string_view bytes) {
+  if (arguments.is_hex || !IsUtf8(bytes)) {
+    (*object)[name + "_hex"] = ToHex(bytes);
+  } else {
+    (*object)[name] = std::string(bytes);
+  }
+}
+
+void PrintJson(const nlohmann::ordered_json& json, int indent) {
+  // WHY ensure_ascii: control characters of UTF-8 reach a terminal as escapes.
+  Print(json.dump(indent, ' ', true, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void Print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+}  // namespace mergedb::tool

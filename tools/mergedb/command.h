@@ -1,0 +1,91 @@
+// The frame of the mergedb command: git-style verbs over one database directory.
+//
+// A verb is a CLI::App with options, and a function that runs after parsing and returns an exit code. Data goes to
+// stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
+//
+// main.cc lists the verbs; data_commands.cc has get, put, delete, scan, load; inspect_commands.cc has stat, check;
+// care_commands.cc has compact, destroy. Tested from outside by tests/db/command_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include "mergedb/db.h"
+
+namespace mergedb::tool {
+
+enum Exit : int {
+  kOk = 0,
+  kNo = 1,     // the key is not there, or the check found damage
+  kUsage = 2,  // the command line makes no sense
+  kError = 3,  // anything else went wrong
+};
+
+// What the command line said. One verb runs a call, so they share it.
+struct Arguments {
+  std::string directory;           // --db
+  std::vector<std::string> words;  // after the verb, without the directory once TakeWords returned
+  std::vector<std::string> tail;   // words after "--", which may begin with a dash
+  bool is_hex = false;
+  bool is_json = false;
+  bool is_raw = false;
+  bool is_synced = false;
+  bool is_sure = false;
+  bool is_reverse = false;
+  bool is_keys_only = false;
+  bool is_count = false;
+  std::optional<std::string> from, to, prefix, property;
+  uint64_t limit = UINT64_MAX;
+};
+
+struct Context {
+  Arguments arguments;
+  std::function<int()> run;  // of the verb that was chosen
+};
+
+// A verb whose help begins with "mergedb <usage>". `words_min` to `words_max` words follow the directory.
+struct Verb {
+  const char* name;
+  const char* usage;
+  const char* description;
+  const char* footer;
+  size_t words_min;
+  size_t words_max;
+  int (*run)(Arguments& arguments);
+};
+CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
+void AddHexAndJson(CLI::App* verb, Arguments& arguments);
+void AddRange(CLI::App* verb, Arguments& arguments);
+
+void AddDataCommands(CLI::App& app, Context& context);
+void AddInspectCommands(CLI::App& app, Context& context);
+void AddCareCommands(CLI::App& app, Context& context);
+
+// "mergedb: message" on stderr; returns `exit`.
+int Fail(Exit exit, std::string_view message);
+int Fail(const Status& status);
+
+// Say why on stderr and return null.
+std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
+// Close, and report what that or stdout had to say.
+int Finish(DB& db, int exit);
+
+// A key or value as the command line gives it: hex after --hex. Throws CLI::ValidationError.
+std::string TakeBytes(const Arguments& arguments, const std::string& word);
+// A key or value for stdout: hex after --hex, else escaped.
+std::string ShowBytes(const Arguments& arguments, std::string_view bytes);
+// {"key": "..."}; {"key_hex": "..."} after --hex or if the bytes are not UTF-8.
+void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const std::string& name,
+              std::string_view bytes);
+void PrintJson(const nlohmann::ordered_json& json, int indent = -1);
+void Print(std::string_view text);
+
+}  // namespace mergedb::tool

@@ -1,0 +1,217 @@
+// get, put, delete, scan, load: the everyday part.
+#include <cstdio>
+#include <iostream>
+#include <iterator>
+#include <optional>
+
+#include "command.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+constexpr size_t kLoadBatchBytes = size_t{1} << 20;
+
+std::string ReadAll(std::istream& in) { return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}; }
+
+WriteOptions WriteOptionsOf(const Arguments& arguments) {
+  return {.durability = arguments.is_synced ? Durability::kSynced : Durability::kProcessCrash};
+}
+
+int RunGet(Arguments& arguments) {
+  const std::string key = TakeBytes(arguments, arguments.words[0]);
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  std::string value;
+  const Status status = db->Get({}, key, &value);
+  if (status.IsNotFound()) return Finish(*db, Fail(kNo, "no such key: " + ShowBytes(arguments, key)));
+  if (!status.ok()) return Finish(*db, Fail(status));
+  if (arguments.is_json) {
+    nlohmann::ordered_json object;
+    SetBytes(arguments, &object, "key", key);
+    SetBytes(arguments, &object, "value", value);
+    PrintJson(object);
+  } else if (arguments.is_raw) {
+    Print(value);
+  } else {
+    Print(ShowBytes(arguments, value) + "\n");
+  }
+  return Finish(*db, kOk);
+}
+
+int RunPut(Arguments& arguments) {
+  const std::string key = TakeBytes(arguments, arguments.words[0]);
+  const std::string value =
+      arguments.words[1] == "-" ? ReadAll(std::cin) : TakeBytes(arguments, arguments.words[1]);
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
+  if (db == nullptr) return kError;
+  const Status status = db->Put(WriteOptionsOf(arguments), key, value);
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+int RunDelete(Arguments& arguments) {
+  WriteBatch batch;
+  for (const std::string& word : arguments.words) batch.Delete(TakeBytes(arguments, word));
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
+  if (db == nullptr) return kError;
+  const Status status = db->Write(WriteOptionsOf(arguments), batch);
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+// ---- scan
+
+IteratorOptions RangeOf(const Arguments& arguments) {
+  IteratorOptions options;
+  if (arguments.from) options.lower = TakeBytes(arguments, *arguments.from);
+  if (arguments.to) options.upper = TakeBytes(arguments, *arguments.to);
+  if (arguments.prefix) options.prefix = TakeBytes(arguments, *arguments.prefix);
+  options.read.fill_cache = false;
+  return options;
+}
+
+void PrintEntry(const Arguments& arguments, std::string_view key, std::string_view value) {
+  if (arguments.is_json) {
+    nlohmann::ordered_json object;
+    SetBytes(arguments, &object, "key", key);
+    if (!arguments.is_keys_only) SetBytes(arguments, &object, "value", value);
+    PrintJson(object);
+    return;
+  }
+  std::string line = ShowBytes(arguments, key);
+  if (!arguments.is_keys_only) line += "\t" + ShowBytes(arguments, value);
+  Print(line + "\n");
+}
+
+int RunScan(Arguments& arguments) {
+  const IteratorOptions range = RangeOf(arguments);
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  uint64_t count = 0;
+  Status status;
+  {
+    const auto it = db->NewIterator(range);
+    arguments.is_reverse ? it->SeekToLast() : it->SeekToFirst();
+    while (it->Valid() && count < arguments.limit && std::ferror(stdout) == 0) {
+      ++count;
+      if (!arguments.is_count) PrintEntry(arguments, it->key(), it->value());
+      arguments.is_reverse ? it->Prev() : it->Next();
+    }
+    status = it->status();
+  }
+  if (!status.ok()) return Finish(*db, Fail(status));
+  if (arguments.is_count) {
+    arguments.is_json ? PrintJson({{"count", count}}) : Print(std::to_string(count) + "\n");
+  }
+  return Finish(*db, kOk);
+}
+
+// ---- load
+
+struct Pair {
+  std::string key, value;
+};
+
+std::optional<std::string> BytesOfJson(const nlohmann::json& object, const std::string& name) {
+  if (const auto it = object.find(name + "_hex"); it != object.end() && it->is_string()) {
+    return FromHex(it->get<std::string>());
+  }
+  if (const auto it = object.find(name); it != object.end() && it->is_string()) return it->get<std::string>();
+  return std::nullopt;
+}
+
+// A line as scan prints it with the same flags.
+std::optional<Pair> ParseLine(const Arguments& arguments, const std::string& line) {
+  std::optional<std::string> key, value;
+  if (arguments.is_json) {
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object()) return std::nullopt;
+    key = BytesOfJson(object, "key");
+    value = BytesOfJson(object, "value");
+  } else {
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos) return std::nullopt;
+    const auto decode = arguments.is_hex ? FromHex : FromText;
+    key = decode(std::string_view(line).substr(0, tab));
+    value = decode(std::string_view(line).substr(tab + 1));
+  }
+  if (!key || !value) return std::nullopt;
+  return Pair{*std::move(key), *std::move(value)};
+}
+
+Status LoadLines(const Arguments& arguments, DB& db, uint64_t* loaded) {
+  WriteBatch batch;
+  std::string line;
+  for (uint64_t number = 1; std::getline(std::cin, line); ++number) {
+    const std::optional<Pair> pair = ParseLine(arguments, line);
+    if (!pair) {
+      return Status::InvalidArgument("stdin line " + std::to_string(number) + ": expected " +
+                                     (arguments.is_json ? "{\"key\":...,\"value\":...}" : "key, tab, value") +
+                                     (arguments.is_hex ? " in hex" : ""));
+    }
+    batch.Put(pair->key, pair->value);
+    if (batch.bytes() >= kLoadBatchBytes) {
+      RETURN_IF_ERROR(db.Write({}, batch));
+      *loaded += batch.count();
+      batch.Clear();
+    }
+  }
+  RETURN_IF_ERROR(db.Write({}, batch));
+  *loaded += batch.count();
+  return db.SyncLog();
+}
+
+int RunLoad(Arguments& arguments) {
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
+  if (db == nullptr) return kError;
+  uint64_t loaded = 0;
+  const Status status = LoadLines(arguments, *db, &loaded);
+  std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loaded));
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+}  // namespace
+
+void AddDataCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* get = AddVerb(app, context, {"get", "get DIR KEY [--hex] [--json] [--raw]", "Print the value of a key",
+                                         "Exit code 1 if the key is not there.", 1, 1, RunGet});
+  AddHexAndJson(get, arguments);
+  get->add_flag("--raw", arguments.is_raw, "The value's bytes as they are, and no newline");
+
+  CLI::App* put = AddVerb(app, context,
+                          {"put", "put DIR KEY VALUE [--hex] [--sync]", "Set a key; makes the database if it is missing",
+                           "VALUE - reads the value from stdin, byte for byte.", 2, 2, RunPut});
+  put->add_flag("--hex", arguments.is_hex, "KEY and VALUE are hex");
+  put->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
+
+  CLI::App* remove = AddVerb(app, context,
+                             {"delete", "delete DIR KEY... [--hex] [--sync]", "Remove keys, all in one step",
+                              "Removing a key that is not there is no error.", 1, SIZE_MAX, RunDelete});
+  remove->add_flag("--hex", arguments.is_hex, "KEYs are hex");
+  remove->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
+
+  CLI::App* scan = AddVerb(
+      app, context,
+      {"scan", "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--hex] [--json]",
+       "Print keys and values in order",
+       "A line is key, tab, value. Bytes that a terminal would act on are escaped: \\t \\n \\r \\\\ \\xNN.", 0, 0,
+       RunScan});
+  AddHexAndJson(scan, arguments);
+  AddRange(scan, arguments);
+  scan->add_option("--prefix", arguments.prefix, "Only keys that begin so");
+  scan->add_option("--limit", arguments.limit, "At most so many");
+  scan->add_flag("--reverse", arguments.is_reverse, "Largest key first");
+  scan->add_flag("--keys-only", arguments.is_keys_only, "No values");
+  scan->add_flag("--count", arguments.is_count, "Print only how many there are");
+
+  CLI::App* load = AddVerb(app, context,
+                           {"load", "load DIR [--hex] [--json] < LINES",
+                            "Put the lines of stdin; makes the database if it is missing",
+                            "Takes what scan prints with the same flags: `mergedb scan A | mergedb load B` copies.", 0,
+                            0, RunLoad});
+  load->add_flag("--hex", arguments.is_hex, "Keys and values are hex");
+  load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
+}
+
+}  // namespace mergedb::tool

@@ -1,0 +1,122 @@
+// stat, check: look, and change nothing.
+#include <filesystem>
+#include <sstream>
+
+#include "command.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+struct Disk {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+};
+
+Disk MeasureDirectory(const std::string& directory) {
+  Disk disk;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const uint64_t bytes = entry.is_regular_file(error) ? entry.file_size(error) : 0;
+    if (error) continue;  // went away meanwhile
+    ++disk.files;
+    disk.bytes += bytes;
+  }
+  return disk;
+}
+
+std::string Property(DB& db, const std::string& name) {
+  std::string text;
+  db.GetProperty("mergedb." + name, &text);
+  return text;
+}
+
+std::vector<std::string> Lines(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+nlohmann::ordered_json CountersOf(DB& db) {
+  nlohmann::ordered_json counters = nlohmann::ordered_json::object();
+  for (const std::string& line : Lines(Property(db, "counters"))) {
+    std::istringstream in(line);
+    std::string name;
+    if (uint64_t value = 0; in >> name >> value) counters[name] = value;
+  }
+  return counters;
+}
+
+void PrintSection(const char* title, const std::string& text) {
+  if (text.empty()) return;
+  Print(std::string(title) + "\n");
+  for (const std::string& line : Lines(text)) Print("  " + ToText(line) + "\n");
+}
+
+int RunStat(Arguments& arguments) {
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  if (arguments.property) {
+    std::string text;
+    if (!db->GetProperty(*arguments.property, &text)) {
+      return Finish(*db, Fail(kNo, "no property is called " + *arguments.property));
+    }
+    for (const std::string& line : Lines(text)) Print(ToText(line) + "\n");
+    return Finish(*db, kOk);
+  }
+  const Disk disk = MeasureDirectory(arguments.directory);
+  if (arguments.is_json) {
+    PrintJson({{"directory", arguments.directory},
+               {"files", disk.files},
+               {"bytes", disk.bytes},
+               {"runs", Lines(Property(*db, "runs"))},
+               {"counters", CountersOf(*db)},
+               {"recovery", Property(*db, "recovery")},
+               {"errors", Property(*db, "errors")}},
+              2);
+    return Finish(*db, kOk);
+  }
+  Print("directory  " + ToText(arguments.directory) + "\n");
+  Print("on disk    " + PrintBytes(disk.bytes) + " in " + std::to_string(disk.files) + " files\n");
+  for (const char* section : {"runs", "stats", "recovery", "errors"}) PrintSection(section, Property(*db, section));
+  return Finish(*db, kOk);
+}
+
+int ReportCheck(const Arguments& arguments, const Status& status) {
+  const bool is_damaged = status.IsCorruption();
+  if (arguments.is_json && (status.ok() || is_damaged)) {
+    nlohmann::ordered_json object = {{"directory", arguments.directory}, {"ok", status.ok()}};
+    if (is_damaged) object["damage"] = std::string(status.message());
+    PrintJson(object);
+  } else if (status.ok()) {
+    Print("ok: every byte of every live table was read and is as it was written\n");
+  }
+  if (status.ok()) return kOk;
+  return Fail(is_damaged ? kNo : kError, status.ToString());
+}
+
+int RunCheck(Arguments& arguments) {
+  Result<std::unique_ptr<DB>> db =
+      DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
+  if (!db) return ReportCheck(arguments, db.error());
+  return Finish(**db, ReportCheck(arguments, (*db)->CheckIntegrity()));
+}
+
+}  // namespace
+
+void AddInspectCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* stat = AddVerb(app, context, {"stat", "stat DIR [--json] [--property NAME]",
+                                          "Show sizes, runs and counters", "", 0, 0, RunStat});
+  stat->add_flag("--json", arguments.is_json, "Print JSON");
+  stat->add_option("--property", arguments.property, "Print one property, such as mergedb.counters");
+
+  CLI::App* check = AddVerb(app, context, {"check", "check DIR [--json]",
+                                           "Read everything and verify it; changes nothing",
+                                           "Exit code 1 if damage was found: the message says where.", 0, 0, RunCheck});
+  check->add_flag("--json", arguments.is_json, "Print JSON");
+}
+
+}  // namespace mergedb::tool

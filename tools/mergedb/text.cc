@@ -1,0 +1,159 @@
+#include "text.h"
+
+#include <cstdint>
+#include <cstdio>
+
+namespace mergedb::tool {
+
+namespace {
+
+constexpr char kHexDigits[] = "0123456789abcdef";
+
+int HexValue(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return -1;
+}
+
+// Characters that a terminal shows as themselves, where they stand.
+bool IsPlain(uint32_t code_point) {
+  if (code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) || code_point == '\\') return false;
+  const bool is_invisible_or_reordering = (code_point >= 0x200b && code_point <= 0x200f) ||
+                                          (code_point >= 0x2028 && code_point <= 0x202e) ||
+                                          (code_point >= 0x2060 && code_point <= 0x206f) || code_point == 0xfeff ||
+                                          code_point == 0x61c || code_point == 0xad || code_point >= 0xe0000;
+  return !is_invisible_or_reordering;
+}
+
+void AppendEscape(std::string* out, char c) {
+  switch (c) {
+    case '\\': *out += "\\\\"; return;
+    case '\t': *out += "\\t"; return;
+    case '\n': *out += "\\n"; return;
+    case '\r': *out += "\\r"; return;
+    default: break;
+  }
+  const auto byte = static_cast<unsigned char>(c);
+  *out += "\\x";
+  *out += kHexDigits[byte >> 4];
+  *out += kHexDigits[byte & 15];
+}
+
+}  // namespace
+
+size_t Utf8Bytes(std::string_view bytes, uint32_t* code_point) {
+  if (bytes.empty()) return 0;
+  const auto first = static_cast<unsigned char>(bytes[0]);
+  if (first < 0x80) {
+    *code_point = first;
+    return 1;
+  }
+  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : first >= 0xc2 ? 2 : 0;
+  if (length == 0 || first > 0xf4 || bytes.size() < length) return 0;
+  uint32_t value = first & (0xff >> (length + 1));
+  for (size_t i = 1; i < length; ++i) {
+    const auto next = static_cast<unsigned char>(bytes[i]);
+    if ((next & 0xc0) != 0x80) return 0;
+    value = value << 6 | (next & 0x3f);
+  }
+  const uint32_t least = length == 2 ? 0x80 : length == 3 ? 0x800 : 0x10000;
+  if (value < least || value > 0x10ffff || (value >= 0xd800 && value < 0xe000)) return 0;
+  *code_point = value;
+  return length;
+}
+
+bool IsUtf8(std::string_view bytes) {
+  for (uint32_t code_point = 0; !bytes.empty();) {
+    const size_t length = Utf8Bytes(bytes, &code_point);
+    if (length == 0) return false;
+    bytes.remove_prefix(length);
+  }
+  return true;
+}
+
+std::string ToText(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  for (uint32_t code_point = 0; !bytes.empty();) {
+    size_t length = Utf8Bytes(bytes, &code_point);
+    if (length > 0 && IsPlain(code_point)) {
+      out.append(bytes.substr(0, length));
+    } else {
+      if (length == 0) length = 1;
+      for (char c : bytes.substr(0, length)) AppendEscape(&out, c);
+    }
+    bytes.remove_prefix(length);
+  }
+  return out;
+}
+
+std::optional<std::string> FromText(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '\\') {
+      out += text[i];
+      continue;
+    }
+    if (++i == text.size()) return std::nullopt;
+    switch (text[i]) {
+      case '\\': out += '\\'; break;
+      case 't': out += '\t'; break;
+      case 'n': out += '\n'; break;
+      case 'r': out += '\r'; break;
+      case 'x': {
+        if (text.size() - i < 3) return std::nullopt;
+        const int high = HexValue(text[i + 1]), low = HexValue(text[i + 2]);
+        if (high < 0 || low < 0) return std::nullopt;
+        out += static_cast<char>(high << 4 | low);
+        i += 2;
+        break;
+      }
+      default: return std::nullopt;
+    }
+  }
+  return out;
+}
+
+std::string ToHex(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size() * 2);
+  for (char c : bytes) {
+    const auto byte = static_cast<unsigned char>(c);
+    out += kHexDigits[byte >> 4];
+    out += kHexDigits[byte & 15];
+  }
+  return out;
+}
+
+std::optional<std::string> FromHex(std::string_view text) {
+  if (text.size() % 2 != 0) return std::nullopt;
+  std::string out;
+  out.reserve(text.size() / 2);
+  for (size_t i = 0; i < text.size(); i += 2) {
+    const int high = HexValue(text[i]), low = HexValue(text[i + 1]);
+    if (high < 0 || low < 0) return std::nullopt;
+    out += static_cast<char>(high << 4 | low);
+  }
+  return out;
+}
+
+std::string PrintBytes(uint64_t bytes) {
+  char text[32];
+  if (bytes < 1000) {
+    std::snprintf(text, sizeof text, "%u B", static_cast<unsigned>(bytes));
+    return text;
+  }
+  double value = static_cast<double>(bytes);
+  const char* unit = "";
+  for (const char* next : {"kB", "MB", "GB", "TB"}) {
+    if (value < 999.95) break;
+    value /= 1000;
+    unit = next;
+  }
+  std::snprintf(text, sizeof text, "%.1f %s", value, unit);
+  return text;
+}
+
+}  // namespace mergedb::tool
