@@ -215,8 +215,9 @@ def print_targets(summary_path):
     titles = {e["id"]: e["title"] for e in summary["engines"]}
     for t in summary["targets"]:
         verdict = "ok  " if t["is_reached"] else "LESS"
+        cpu = f", by CPU {t['cpu_ratio']:.2f}" if t["cpu_ratio"] else ""
         print(f"{verdict} {t['experiment'] + ': ' + t['metric']:42} {t['ratio']:6.2f} x {titles[t['engine']]}"
-              f"  ({t['ratio_min']:.2f} to {t['ratio_max']:.2f}; at least {t['least']})")
+              f"  ({t['ratio_min']:.2f} to {t['ratio_max']:.2f}{cpu}; at least {t['least']})")
 
 
 def parse():

@@ -3,14 +3,16 @@
 import html
 import math
 
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 860, 320, 70, 190, 24, 40
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 960, 320, 70, 250, 24, 40
 
 
 def number(value):
     if value is None:
         return "–"
     if value == 0 or not math.isfinite(value):
-        return str(value)
+        return f"{value:.0f}"
+    if value == int(value) and abs(value) < 1e6:
+        return f"{value:,.0f}"
     if abs(value) >= 1e6:
         return f"{value:,.0f}"
     digits = max(0, 2 - math.floor(math.log10(abs(value))))
@@ -80,28 +82,27 @@ def lines(series, x_label, y_label, x_names=None, is_log=False):
 
 def bars(rows, names, x_label, marks=()):
     """rows: [(label, {name: (value, low, high)})], horizontal, with a whisker from low to high; marks: x values drawn as lines."""
-    row_height, bar = 16 * len(names) + 14, 13
-    label_width = 250
-    height = TOP + row_height * len(rows) + BOTTOM
+    bar, step, gap, label_width = 13, 16, 14, 250
+    height = TOP + sum(step * len(values) + gap for _, values in rows) + BOTTOM
     top = max([high for _, values in rows for _, _, high in values.values()] + [1])
-    axis = Axis(nice_ticks(top, 8), label_width, WIDTH - RIGHT, False)
+    axis = Axis(nice_ticks(top, 8), label_width, WIDTH - RIGHT - 40, False)  # room for a number after the longest bar
     body = [text((label_width + WIDTH - RIGHT) / 2, height - 6, x_label, "middle")]
     for tick in axis.ticks:
         x = axis.at(tick)
-        kind = "mark" if tick in marks else "grid"
-        body.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>')
+        body.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>')
         body.append(text(x, height - BOTTOM + 16, number(tick), "middle"))
-    for mark in marks:
-        body.append(f'<line class="mark" x1="{axis.at(mark):.1f}" x2="{axis.at(mark):.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>')
-    for r, (label, values) in enumerate(rows):
-        base = TOP + r * row_height + 8
-        body.append(text(label_width - 8, base + row_height / 2 - 8, label, "end"))
+    y = TOP + gap / 2
+    for label, values in rows:
+        body.append(text(label_width - 8, y + step * len(values) / 2 + 3, label, "end"))
         for i, name in enumerate(names):
             if name not in values:
                 continue
             value, low, high = values[name]
-            y = base + 16 * i
             body.append(f'<rect class="c{i % 8}" x="{label_width}" y="{y}" width="{max(1, axis.at(value) - label_width):.1f}" height="{bar}"/>')
             body.append(f'<line class="whisker" x1="{axis.at(low):.1f}" x2="{axis.at(high):.1f}" y1="{y + bar / 2}" y2="{y + bar / 2}"/>')
             body.append(text(axis.at(high) + 4, y + 10, number(value)))
+            y += step
+        y += gap
+    for mark in marks:
+        body.append(f'<line class="mark" x1="{axis.at(mark):.1f}" x2="{axis.at(mark):.1f}" y1="{TOP}" y2="{height - BOTTOM}"/>')
     return svg(body + legend(names), height)

@@ -81,7 +81,9 @@ void CowBytes::Resize(uint64_t size) {
   }
   chunks_.resize(ChunkCount(size));
   const size_t tail = size % kChunkBytes;
-  if (size < size_ && tail != 0 && chunks_.back()) std::memset(MutableChunk(chunks_.size() - 1) + tail, 0, kChunkBytes - tail);
+  if (size < size_ && tail != 0 && chunks_.back()) {
+    std::memset(MutableChunk(chunks_.size() - 1) + tail, 0, kChunkBytes - tail);
+  }
   size_ = size;
 }
 

@@ -1,6 +1,6 @@
-// A file's bytes in 4 KiB chunks that copies share until one of them writes: a copy of 1 MB costs microseconds, which is
-// what makes a crash image for every operation of a test affordable. A chunk that was never written is a hole: it reads
-// as zeros and occupies nothing.
+// A file's bytes in 4 KiB chunks that copies share until one of them writes: a copy of 1 MB costs microseconds, which
+// is what makes a crash image for every operation of a test affordable. A chunk that was never written is a hole: it
+// reads as zeros and occupies nothing.
 // THREADS: a value; copies may live on different threads as long as each is used by one.
 #pragma once
 

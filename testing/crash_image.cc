@@ -82,8 +82,8 @@ CowBytes BlockMix(const Inode& file, CrashModel model, base::Random& random) {
     const uint64_t end = change.bytes ? change.offset + change.bytes->size() : content.size();
     ForEachSector(change.offset, end, [&](uint64_t sector, uint64_t offset, size_t bytes) {
       if (!has_seen(sector, i)) return;
-      const std::string_view source = change.bytes ? std::string_view(*change.bytes).substr(offset - change.offset) : zeros;
-      content.Write(offset, source.substr(0, bytes));
+      const std::string_view all = change.bytes ? std::string_view(*change.bytes) : zeros;
+      content.Write(offset, all.substr(change.bytes ? offset - change.offset : 0, bytes));
     });
   }
   content.Resize(size);

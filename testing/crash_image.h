@@ -7,15 +7,15 @@
 //     kNamesMinDataFull     only durable          all
 //     kPrefixTorn           some                  unsynced writes up to a random one, that one cut at a sector or page
 //     kBlockMix             some                  each unsynced sector old, new or in between; growth zero
-//     kGarbageTail          some                  as kPrefixTorn; the rest of the growth holds bytes of other files or noise
+//     kGarbageTail          some                  as kPrefixTorn; the rest of the growth: bytes of other files or noise
 //     kLostSync             only durable          only durable, and one file's last sync was a lie
 //
-// A mapped file: kKill keeps every store; the power cuts that mix choose for each sector among what was last synced, what
-// was there at some moments since, and what was there at the end.
+// A mapped file: kKill keeps every store; the power cuts that mix choose for each sector among what was last synced,
+// what was there at some moments since, and what was there at the end.
 //
-// model: kStrict makes a name durable by SyncDirectory alone, and any subset of the other name ops may survive. kJournaled
-// (ext4, data=ordered) keeps name ops in order, all of them up to the last sync that committed the journal; a file grows
-// only over data that has been written.
+// model: kStrict makes a name durable by SyncDirectory alone, and any subset of the other name ops may survive.
+// kJournaled (ext4, data=ordered) keeps name ops in order, all of them up to the last sync that committed the journal;
+// a file grows only over data that has been written.
 #pragma once
 
 #include <cstdint>

@@ -89,7 +89,8 @@ void Inode::Sync() {
     durable = current;
   } else if (memory) {
     // Pages stored to since the failure are dirty again and get written; the others count as clean.
-    ForEachChangedChunk(current, lost, [this](uint64_t offset, std::string_view bytes) { durable.Write(offset, bytes); });
+    ForEachChangedChunk(current, lost,
+                        [this](uint64_t offset, std::string_view bytes) { durable.Write(offset, bytes); });
     lost = current;
   } else {
     for (const Change& change : pending) ApplyChange(change, &durable);

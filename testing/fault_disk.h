@@ -1,6 +1,6 @@
 // What a simulated disk remembers: for each file what programs see and what would survive, and everything in between in
-// the order in which it happened. No locks, no errors, no handles: fault_file_system adds those. crash_image turns a Disk
-// into the Disk that a crash would leave.
+// the order in which it happened. No locks, no errors, no handles: fault_file_system adds those. crash_image turns a
+// Disk into the Disk that a crash would leave.
 //
 //     file:       durable --change--change--change--> live        Sync: durable catches up
 //                    \__ mapped: durable --capture--capture--> memory, in pieces, in any order

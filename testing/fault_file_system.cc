@@ -36,6 +36,8 @@ const char* OpName(Op op) {
   return kNames[static_cast<size_t>(op)];
 }
 
+bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 Status Missing(const std::string& path) { return Status::NotFound(path + ": No such file or directory"); }
 
 }  // namespace
@@ -55,13 +57,13 @@ std::optional<Fault> FaultFileSystem::State::Begin(Op op, const std::string& pat
   return MatchFault(op, path, second_path);
 }
 
-std::optional<Fault> FaultFileSystem::State::MatchFault(Op op, const std::string& path, const std::string& second_path) {
+std::optional<Fault> FaultFileSystem::State::MatchFault(Op op, const std::string& path,
+                                                        const std::string& second_path) {
   std::optional<Fault> matched;
   for (ArmedFault& armed : faults) {
     const Fault& fault = armed.fault;
     const bool is_meant = fault.op == op || fault.op == Op::kAny || (fault.op == Op::kAnyChange && IsChange(op));
-    const bool is_there =
-        path.find(fault.path_contains) != std::string::npos || second_path.find(fault.path_contains) != std::string::npos;
+    const bool is_there = Contains(path, fault.path_contains) || Contains(second_path, fault.path_contains);
     if (!is_meant || !is_there) continue;
     const uint64_t call = ++armed.calls;
     if (!matched && (call == fault.nth || (fault.sticky && call > fault.nth))) matched = fault;

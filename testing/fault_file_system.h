@@ -1,19 +1,19 @@
-// A file system in memory on which every fault of the catalogue can be had for a function call: crashes with any outcome
-// that the rules allow, errors on the n-th call of a kind, full disks, flipped bits, a sync that lies.
+// A file system in memory on which every fault of the catalogue can be had for a function call: crashes with any
+// outcome that the rules allow, errors on the n-th call of a kind, full disks, flipped bits, a sync that lies.
 //
 //     FaultFileSystem fs;
 //     auto db = Open({.env = {.file_system = &fs, ...}});
 //     fs.SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
-//       auto image = fs.Crash(CrashMode::kBlockMix, CrashModel::kStrict, op);   // the power fails before this operation
+//       auto image = fs.Crash(CrashMode::kBlockMix, CrashModel::kStrict, op);   // the power fails before this
 //       CheckThatItRecovers(*image);                                            // an independent FaultFileSystem
 //     });
 //     fs.AddFault({.op = Op::kSync, .path_contains = ".seg", .nth = 3});        // the third sync of a segment fails
 //
 // Operations that change something are numbered from 1 (`ops`); the number is the same in every run of a deterministic
-// test. What a crash may leave is written in crash_image.h. A failed sync behaves as Linux does: what it covered is seen
-// by readers, never reaches the disk, and the next sync says OK; sync_after_failed_sync() counts who fell for it.
-// Direct I/O with misaligned offset, length or memory stops the program.
-// Handles, locks and mappings may outlive the file system object.
+// test. What a crash may leave is written in crash_image.h. A failed sync behaves as Linux does: what it covered is
+// seen by readers, never reaches the disk, and the next sync says OK; sync_after_failed_sync() counts who fell for it.
+// Direct I/O with misaligned offset, length or memory stops the program. Handles, locks and mappings may outlive the
+// file system object.
 //
 // THREADS: all methods from several threads, one lock inside. The hook runs on the calling thread, without the lock.
 // Mapped memory is read while its owner may store to it: with several threads turn capture_mappings off, and call Crash

@@ -95,8 +95,8 @@ class FaultFileSystem::OpenFile final : public File {
   }
   Status CheckOpen(bool for_writing) const {
     if (!is_open_) return Status::IOError(path_ + ": Bad file descriptor: closed");
-    if (for_writing && options_.access == Access::kRead) return Status::IOError(path_ + ": Bad file descriptor: read-only");
-    return {};
+    const bool is_allowed = !for_writing || options_.access != Access::kRead;
+    return is_allowed ? Status() : Status::IOError(path_ + ": Bad file descriptor: read-only");
   }
   // Writes what the capacity allows.
   Status WriteLocked(uint64_t offset, std::string_view bytes);

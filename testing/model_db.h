@@ -5,8 +5,8 @@
 //     history:  a -> (1, "1") (2, gone) (3, "2")        b -> (2, "1")
 //     Get("a", at 2) = nothing     Scan(at 3) = a=2 b=1
 //
-// A snapshot is a commit number. A crash keeps the first P commits, in order: `FindPrefix` says which P a recovered state
-// is, `Truncate` makes the model go on from there.
+// A snapshot is a commit number. A crash keeps the first P commits, in order: `FindPrefix` says which P a recovered
+// state is, `Truncate` makes the model go on from there.
 // THREADS: none.
 #pragma once
 

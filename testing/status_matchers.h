@@ -46,7 +46,8 @@ MATCHER_P(StatusIs, code, "is " + std::string(CodeName(code))) { return StatusOf
 
 MATCHER_P2(StatusIs, code, message, "is " + std::string(CodeName(code)) + " with such a message") {
   const Status& status = StatusOf(arg);
-  return status.code() == code && ::testing::ExplainMatchResult(message, std::string(status.message()), result_listener);
+  if (status.code() != code) return false;
+  return ::testing::ExplainMatchResult(message, std::string(status.message()), result_listener);
 }
 
 MATCHER_P(IsOkAndHolds, value, "is OK and holds a value that " + ::testing::PrintToString(value)) {

@@ -6,15 +6,15 @@
  *     mergedb_put(db, NULL, "key", 3, "value", 5, &error);
  *     mergedb_close(db, &error);
  *
- * HANDLES. A database, iterator, snapshot or batch is a 64-bit number, not an address: kind, slot and generation. Every
- * call checks it, so a handle that is closed, closed twice, made up, of another kind, or inherited by fork is answered with
- * MERGEDB_BAD_HANDLE and never touches memory. 0 is no handle. Whoever got a handle closes it, in any order: an
- * iterator or snapshot may be closed after its database (its other calls then answer MERGEDB_SHUTTING_DOWN).
+ * HANDLES. A database, iterator, snapshot or batch is a 64-bit number, not an address: kind, slot and generation.
+ * Every call checks it, so a handle that is closed, closed twice, made up, of another kind, or inherited by fork is
+ * answered with MERGEDB_BAD_HANDLE and never touches memory. 0 is no handle. Whoever got a handle closes it, in any
+ * order: an iterator or snapshot may be closed after its database (its other calls then answer MERGEDB_SHUTTING_DOWN).
  *
- * ERRORS are values. Every function that can fail returns a mergedb_code, and takes as its last argument a mergedb_error
- * of the caller's, or NULL, which it fills: nothing to free, nothing in a thread's hidden state. After a failure the
- * out-parameters hold 0 or NULL unless a function says otherwise. No exception and no abort crosses this face for
- * what a caller can get wrong, except memory that is not what its size says.
+ * ERRORS are values. Every function that can fail returns a mergedb_code, and takes as its last argument a
+ * mergedb_error of the caller's, or NULL, which it fills: nothing to free, nothing in a thread's hidden state. After a
+ * failure the out-parameters hold 0 or NULL unless a function says otherwise. No exception and no abort crosses this
+ * face for what a caller can get wrong, except memory that is not what its size says.
  *
  * BYTES go in as (pointer, size) and are copied before the call returns; a NULL pointer is allowed where the size is 0.
  * Keys and values may hold any byte. Sizes and limits are in bytes. Bytes that come out as `void**` were allocated
@@ -71,7 +71,7 @@ typedef enum mergedb_code {
 typedef struct mergedb_error {
   int32_t code;            /* a mergedb_code */
   int32_t outcome_unknown; /* 1: the failed write may be there after the next open, whole or not at all */
-  char message[504];       /* UTF-8 or file names as they are; NUL-terminated; cut short if longer; "" after success */
+  char message[504];       /* NUL-terminated; cut short if longer; "" after success, and where a key is not there */
 } mergedb_error;
 
 /* "NotFound", "Corruption", ...; "Unknown" for a number that is no code. Lives for ever. */
@@ -121,8 +121,8 @@ enum {
 };
 
 /* An order of keys. `compare` is called by many threads at once, until the database, its iterators and its snapshots
- * are closed; then `destroy` (may be NULL) is called once with `state`. A mergedb_open that fails calls it too, unless it
- * refuses the options as such (INVALID_ARGUMENT or NOT_SUPPORTED naming "mergedb_options" or "mergedb_comparator").
+ * are closed; then `destroy` (may be NULL) is called once with `state`. A mergedb_open that fails calls it too, unless
+ * it refuses the options as such (INVALID_ARGUMENT or NOT_SUPPORTED naming "mergedb_options" or "mergedb_comparator").
  * `compare` must be pure and total, must not throw, and must not call into mergedb. */
 typedef struct mergedb_comparator {
   size_t struct_size;
@@ -288,8 +288,8 @@ MERGEDB_C_EXPORT mergedb_code mergedb_compact_range(mergedb_db db, const mergedb
 /* Wait until no background work is owed. */
 MERGEDB_C_EXPORT mergedb_code mergedb_wait(mergedb_db db, mergedb_error* error);
 
-/* About how many bytes on disk each range [lowers[i], uppers[i]) takes; unflushed writes are not counted. The arrays have
- * `count` elements and are the caller's. */
+/* About how many bytes on disk each range [lowers[i], uppers[i]) takes; unflushed writes are not counted. The arrays
+ * have `count` elements and are the caller's. */
 MERGEDB_C_EXPORT mergedb_code mergedb_approximate_sizes(mergedb_db db, const mergedb_slice* lowers,
                                                         const mergedb_slice* uppers, size_t count, uint64_t* bytes,
                                                         mergedb_error* error);

@@ -16,8 +16,8 @@ namespace {
 
 #define MERGEDB_TEXT_INNER(x) #x
 #define MERGEDB_TEXT(x) MERGEDB_TEXT_INNER(x)
-constexpr char kVersion[] = MERGEDB_TEXT(MERGEDB_VERSION_MAJOR) "." MERGEDB_TEXT(MERGEDB_VERSION_MINOR) "." MERGEDB_TEXT(
-    MERGEDB_VERSION_PATCH);
+constexpr char kVersion[] = MERGEDB_TEXT(MERGEDB_VERSION_MAJOR) "." MERGEDB_TEXT(MERGEDB_VERSION_MINOR)  //
+    "." MERGEDB_TEXT(MERGEDB_VERSION_PATCH);
 static_assert(std::string_view(kVersion) == MERGEDB_PROJECT_VERSION, "c.h and CMakeLists.txt name different versions");
 
 static_assert(MERGEDB_SHUTTING_DOWN == static_cast<int>(Code::kShuttingDown), "the codes are the same numbers");

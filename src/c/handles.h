@@ -4,8 +4,8 @@
 //   59..32  slot        index in the table
 //   31..0   generation  of the slot; counts up when the object goes, so that an old handle fits no later object
 //
-// The simple truth: Pin looks the number up and keeps the object alive for the length of one call; Close takes the object
-// out, so that exactly one caller destroys it. A slot's state is one atomic word,
+// The simple truth: Pin looks the number up and keeps the object alive for the length of one call; Close takes the
+// object out, so that exactly one caller destroys it. A slot's state is one atomic word,
 //
 //   63..32  generation    31  closing (or free)    30..0  pins
 //

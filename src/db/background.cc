@@ -147,7 +147,7 @@ Status Background::Flush() {
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
   counters_.flush_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
-  UpdatePace();
+  UpdateTreeDebt();
   parts_.make_standby();
   return {};
 }
@@ -161,12 +161,14 @@ Status Background::Commit() {
 
 policy::PickInput Background::PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
                                            policy::Pressure pressure) const {
+  const Snapshots::Oldest oldest = parts_.snapshots.oldest();
   return {.version = *view.version,
           .busy = busy,
           .style = parts_.options.style,
           .pressure = pressure,
           .flush_bytes = flush_bytes_,
-          .order = parts_.order};
+          .order = parts_.order,
+          .oldest_snapshot = oldest.count > 0 ? oldest.sequence : kv::kSequenceMax};
 }
 
 void Background::PickJob() {
@@ -247,7 +249,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   }
   running->job = nullptr;  // lets go of its inputs
   TreeChanged();
-  UpdatePace();
+  UpdateTreeDebt();
 }
 
 void Background::RemoveObsolete() {
@@ -307,14 +309,27 @@ bool Background::IsSettledLocked(policy::Pressure pressure) const {
   return policy::IsSettled(PickInputFor(*view, none, pressure));
 }
 
+void Background::UpdateTreeDebt() {
+  const read::ViewPtr view = parts_.shape.Current();
+  const std::vector<policy::Busy> none;
+  const policy::PickInput input = PickInputFor(*view, none, policy::Pressure::kWriting);
+  debt_runs_.store(view->version->runs().size(), std::memory_order_relaxed);
+  debt_upper_bytes_.store(policy::BytesOverBound(input), std::memory_order_relaxed);
+  debt_upper_bytes_max_.store(policy::BytesOverBoundMax(input), std::memory_order_relaxed);
+  UpdatePace();
+}
+
 void Background::UpdatePace() {
-  const uint64_t unflushed = (parts_.shape.sealed_count() + 1) * parts_.memory.memtable_bytes;
+  const read::ViewPtr view = parts_.shape.Current();
+  const uint64_t unflushed = view->sealed.size() * parts_.memory.memtable_bytes + view->active->bytes_used();
   const policy::Debt debt{.staged_bytes = parts_.log_debt(),
                           .staging_bytes_max = parts_.memory.staging_bytes,
                           .unflushed_bytes = unflushed,
                           .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
-                          .runs = parts_.shape.Current()->version->runs().size(),
-                          .runs_max = kRunsMax};
+                          .runs = debt_runs_.load(std::memory_order_relaxed),
+                          .runs_max = kRunsMax,
+                          .upper_bytes = debt_upper_bytes_.load(std::memory_order_relaxed),
+                          .upper_bytes_max = debt_upper_bytes_max_.load(std::memory_order_relaxed)};
   parts_.gate.SetRate(policy::DelayNanos(debt, 1024, parts_.options.pause_us_max));
 }
 

@@ -62,7 +62,7 @@ class Background : public std::enable_shared_from_this<Background> {
   void WriteHappened() {
     if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]] NoteWrite();
   }
-  // Set the writers' pace from the debt as it is.
+  // Set the writers' pace from the memory that is full now, and the tree as it was last looked at.
   void UpdatePace();
   // Jobs stop at their next step, or run to their end; returns when nothing runs. No work happens afterwards.
   void Stop(bool finish_jobs);
@@ -122,6 +122,7 @@ class Background : public std::enable_shared_from_this<Background> {
   policy::PickInput PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
                                  policy::Pressure pressure) const;
   bool IsSettledLocked(policy::Pressure pressure) const;
+  void UpdateTreeDebt();
   void TreeChanged() { tree_generation_.fetch_add(1, std::memory_order_relaxed); }
   void ArmTimerLocked();
   void OnTimer();
@@ -134,6 +135,10 @@ class Background : public std::enable_shared_from_this<Background> {
   compaction::Ledger ledger_;
   std::atomic<bool> wrote_{false};            // since the last tick
   std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
+
+  std::atomic<uint64_t> debt_runs_{0};
+  std::atomic<uint64_t> debt_upper_bytes_{0};
+  std::atomic<uint64_t> debt_upper_bytes_max_{0};
 
   mutable base::Mutex mutex_;
   base::CondVar changed_;

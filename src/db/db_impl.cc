@@ -80,6 +80,11 @@ Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen());
   if (!log_failure_.ok()) RETURN_IF_ERROR(Resume());
   background_->WriteHappened();
+  paced_bytes_ += bytes;
+  if (paced_bytes_ >= store_->memory.memtable_bytes / 16) {
+    paced_bytes_ = 0;
+    background_->UpdatePace();
+  }
   gate_.Enter(bytes);
   return {};
 }

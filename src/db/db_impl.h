@@ -99,6 +99,7 @@ class DbImpl final : public DB, private write::Host {
   // (turn)
   std::shared_ptr<memtable::Memtable> active_;
   std::optional<log::Mark> pieces_from_;  // a batch is being applied piece by piece
+  size_t paced_bytes_ = 0;                // since the pace was last set
   uint64_t epoch_ = 0;
   uint64_t salt_ = 0;
   Status log_failure_;

@@ -58,9 +58,11 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   if (may_create) {
     RETURN_IF_ERROR(files->CreateDirectory(path));
   } else {
-    auto is_directory = files->IsDirectory(path);
-    if (!is_directory) return is_directory.error();
-    if (!*is_directory) return Status::InvalidArgument(path + ": not a directory");
+    ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
+    if (!is_directory) {
+      const bool is_absent = files->SizeOf(path).status().IsNotFound();
+      return is_absent ? Status::NotFound(path + ": no such directory") : Status::InvalidArgument(path + ": not a directory");
+    }
   }
   auto store = std::make_shared<Store>(checked, path);
   std::unique_ptr<DbImpl> database(new DbImpl(store));

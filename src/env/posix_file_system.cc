@@ -124,7 +124,8 @@ int OpenFlags(Access access) {
   return O_RDONLY;
 }
 
-// WHY after the open and not as one of its flags: an open that creates and then refuses O_DIRECT leaves the file behind.
+// WHY after the open and not as one of its flags: an open that creates and then refuses O_DIRECT leaves the file
+// behind.
 void TurnDirect(int fd) {
 #ifdef O_DIRECT
   const int flags = fcntl(fd, F_GETFL);

@@ -31,7 +31,9 @@ class PosixMapping final : public Mapping {
 
 Status CheckFileSystem(const MappingRequest& request) {
   struct statfs mount {};
-  if (RetryOnSignal([&] { return fstatfs(request.fd, &mount); }) != 0) return PosixStatus(errno, request.path, "fstatfs");
+  if (RetryOnSignal([&] { return fstatfs(request.fd, &mount); }) != 0) {
+    return PosixStatus(errno, request.path, "fstatfs");
+  }
   const auto magic = static_cast<uint32_t>(mount.f_type);
   if (magic == kMagicExt || magic == kMagicTmpfs) return {};
   // A file found on XFS may share extents with a copy: the first store to each would then need new space.
@@ -90,8 +92,8 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
   }
   auto mapping = std::make_unique<PosixMapping>(base, bytes);
   if (madvise(base, 2 * bytes, MADV_DONTFORK) != 0) return PosixStatus(errno, request.path, "madvise dontfork");
-  // Only the first half: a record that wraps touches the second a few pages deep, once a lap, and write-back visits every
-  // place where a page is mapped.
+  // Only the first half: a record that wraps touches the second a few pages deep, once a lap, and write-back visits
+  // every place where a page is mapped.
   MakeWritable(base, bytes, page_bytes);
   return std::unique_ptr<Mapping>(std::move(mapping));
 }

@@ -7,8 +7,8 @@
 // happen to such a store, and each has its guard here:
 //   - a fault that fails for want of space (SIGBUS): every block of the file was written before, and only file systems
 //     that overwrite in place are accepted: ext4, tmpfs, and XFS where nobody can share our extents;
-//   - a fault at all, on the write path: the pages are made writable up front. MADV_POPULATE_WRITE does that; MAP_POPULATE
-//     does not, it only reads them in;
+//   - a fault at all, on the write path: the pages are made writable up front. MADV_POPULATE_WRITE does that;
+//     MAP_POPULATE does not, it only reads them in;
 //   - two processes that share it: the mapping is not inherited by fork.
 #pragma once
 

@@ -72,7 +72,7 @@ uint64_t TableBytes(uint64_t sections_end);
 struct Properties {
   FileMeta meta;  // but for `bytes`, which the footer has
   std::string comparator;
-  std::string writer;  // "mergedb 0.1.0": for people
+  std::string writer;  // "mergedb": which program wrote it, for people
   friend bool operator==(const Properties&, const Properties&) = default;
 };
 std::string EncodeProperties(const Properties& properties);

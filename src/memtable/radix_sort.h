@@ -7,7 +7,8 @@
 // radix sort (the least significant digit first). What still ties is a short group, put right by insertion, or a long
 // one: the same again with the bits that are left, and when ranks are equal with the next 8 bytes of the keys.
 //
-// WHY not std::sort: 117 ns an entry against less than 40, at a hundred thousand entries (bench/micro/memtable_bench.cc).
+// MEASURED: bench/micro/memtable_bench.cc, 100,000 keys of 16 bytes, walking the arena for them included: 27 ns an entry
+// for digits, 21 for random bytes.
 #pragma once
 
 #include <cstdint>

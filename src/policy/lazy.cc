@@ -18,6 +18,7 @@ namespace {
 // MEASURED: the simulator, overwrites at 256 memtables: merges read 2.9 entries a put with 16, 3.1 with 8; at 600 memtables
 // 3.2 and 3.7. The price is 28 runs on average, not 25.
 constexpr size_t kTierWidth = 16;
+constexpr format::Level kTierMax = 8;
 
 size_t WidthOf(const PickInput& input, format::Level level) { return level == 0 ? FlushedWidth(input) : kTierWidth; }
 
@@ -47,7 +48,7 @@ std::optional<Tier> FullTier(const PickInput& input) {
 format::Level LazyLevel(const PickInput& input, uint64_t bytes) {
   uint64_t tier_bytes = FlushedWidth(input) * FlushBytes(input);
   format::Level level = 0;
-  for (; bytes >= tier_bytes && level < 8; ++level) tier_bytes *= kTierWidth;
+  for (; bytes >= tier_bytes && level < kTierMax; ++level) tier_bytes *= kTierWidth;
   return level;
 }
 

@@ -43,9 +43,9 @@ struct PickInput {
 // The most urgent plan that can start now, or nothing.
 std::optional<Plan> Pick(const PickInput& input);
 
-// Merge `bounds` of all runs into the oldest (CompactRange), by partitions if there are any: the next step of it that is
-// not busy, or nothing when [bounds] lies in the bottom run alone. `not_older_than_done`: runs newer than this position
-// (written since the call began) are left alone.
+// Merge `bounds` of all runs into the oldest (CompactRange), by partitions: the next step of it that is not blocked; nothing
+// when the keys lie in the oldest run alone, or when all that is left is blocked. Runs newer than `newest` (written since the
+// call began) are left alone.
 std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest);
 
 // Nothing is owed at this pressure: no plan could start and nothing runs.

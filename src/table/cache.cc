@@ -112,14 +112,16 @@ class CacheImpl final : public Cache {
 
 Result<ReaderPtr> CacheImpl::OpenFile(const format::FileMetaPtr& meta) {
   const std::string path = format::TablePath(directory_, meta->number);
-  auto reader = Reader::Open(file_system_, path, meta, order_, blocks_);
-  if (reader || !reader.error().IsIOError()) return reader;
+  // WHY a copy: when the last holder of the tree's FileMeta lets go the file is removed; a reader kept here is no holder.
+  const auto copy = std::make_shared<const format::FileMeta>(*meta);
+  auto reader = Reader::Open(file_system_, path, copy, order_, blocks_);
+  if (reader || !reader.error().IsBusy()) return reader;
   // The process may be out of file descriptors: give back what is idle and try once more.
   std::vector<ReaderPtr> closed;
   for (Shard& shard : shards_) shard.EvictIdle(&closed);
   if (closed.empty()) return reader;
   closed.clear();
-  return Reader::Open(file_system_, path, meta, order_, blocks_);
+  return Reader::Open(file_system_, path, copy, order_, blocks_);
 }
 
 Result<ReaderPtr> CacheImpl::Open(const format::FileMetaPtr& meta) {

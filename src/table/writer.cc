@@ -18,7 +18,7 @@ namespace {
 
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
 constexpr size_t kSpareHashesMax = 2 << 20;  // 16 MiB a thread
-constexpr std::string_view kWriterName = "mergedb 0.1.0";
+constexpr std::string_view kWriterName = "mergedb";
 
 // Hashes of the keys so far, 8 bytes each; the memory goes from one table to the thread's next, as fresh pages are dear.
 std::vector<uint64_t>& SpareHashes() {

@@ -1,5 +1,5 @@
-// Goal: the mergedb command as a shell sees it: output, messages, exit codes. Method: run the built program on a database
-// in a temporary directory and compare.
+// Goal: the mergedb command as a shell sees it: output, messages, exit codes. Method: run the built program on a
+// database in a temporary directory and compare.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -11,8 +11,8 @@
 
 namespace mergedb::demo {
 
-// Index the records of the corpus from number `first` on, in a child. Draws progress. `kill_at` text bytes acknowledged:
-// SIGKILL. Returns the last message: kDone, kFailed, or kProgress if the child was killed.
+// Index the records of the corpus from number `first` on, in a child. Draws progress. `kill_at` text bytes
+// acknowledged: SIGKILL. Returns the last message: kDone, kFailed, or kProgress if the child was killed.
 struct IndexRequest {
   EngineKind kind;
   const Corpus* corpus;

@@ -39,7 +39,8 @@ std::vector<Found> ListFiles(const std::string& root) {
 bool LooksLikeText(std::string_view text) {
   const std::string_view head = text.substr(0, kSniffBytes);
   if (std::memchr(head.data(), 0, head.size()) != nullptr) return false;
-  const auto high = std::count_if(head.begin(), head.end(), [](char c) { return static_cast<unsigned char>(c) >= 0x80; });
+  const auto is_high = [](char c) { return static_cast<unsigned char>(c) >= 0x80; };
+  const auto high = std::count_if(head.begin(), head.end(), is_high);
   return static_cast<size_t>(high) * 10 < head.size() * 3;
 }
 

@@ -1,5 +1,5 @@
-// The text that the demo indexes: what this machine has under /usr/share and /usr/include, always in the same order, up to
-// a limit. It is read into memory first, so that the clocks of the engines do not count the reading.
+// The text that the demo indexes: what this machine has under /usr/share and /usr/include, always in the same order,
+// up to a limit. It is read into memory first, so that the clocks of the engines do not count the reading.
 //
 // The index is a stream of records. For each file, in order:
 //

@@ -1,5 +1,5 @@
-// A store that the demo can run: mergedb, and LevelDB where its library was found at build time. Both get the same memory,
-// the same codec (snappy), the same filters and the same durability: a put that returned survives kill -9.
+// A store that the demo can run: mergedb, and LevelDB where its library was found at build time. Both get the same
+// memory, the same codec (snappy), the same filters and the same durability: a put that returned survives kill -9.
 #pragma once
 
 #include <functional>

@@ -14,8 +14,8 @@ namespace {
 
 Status Translate(const leveldb::Status& status) {
   if (status.ok()) return Status::Ok();
-  return Status::Make(status.IsNotFound() ? Code::kNotFound : status.IsCorruption() ? Code::kCorruption : Code::kIOError,
-                      status.ToString());
+  const Code code = status.IsNotFound() ? Code::kNotFound : status.IsCorruption() ? Code::kCorruption : Code::kIOError;
+  return Status::Make(code, status.ToString());
 }
 
 leveldb::Slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
@@ -24,7 +24,9 @@ std::string_view View(const leveldb::Slice& slice) { return {slice.data(), slice
 double CpuSeconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) { return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6; };
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 

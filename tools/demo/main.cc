@@ -98,7 +98,9 @@ int main(int argc, char** argv) {
   std::string binaries;
   arguments.directory = mergedb::demo::DefaultDirectory(&binaries);
   CLI::App app("Index the text of this machine on mergedb, and on LevelDB beside it.", "mergedb_demo");
-  app.add_option("--mb", arguments.megabytes, "How much text, in MiB")->check(CLI::Range(1, 4096))->capture_default_str();
+  app.add_option("--mb", arguments.megabytes, "How much text, in MiB")
+      ->check(CLI::Range(1, 4096))
+      ->capture_default_str();
   app.add_option("--dir", arguments.directory, "Where the stores go")->capture_default_str();
   app.add_option("--root", arguments.roots, "Directories to read")->capture_default_str();
   app.add_flag("--alone", arguments.is_alone, "mergedb only");

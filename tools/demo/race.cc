@@ -109,8 +109,9 @@ bool RunRace(const Corpus& corpus, const std::vector<EngineKind>& kinds, const s
     PrintRow(kinds[i].name, done[i], BytesOnDisk(StoreDirectory(directory, kinds[i])));
   }
   std::printf(
-      "  load+merges: until no background work is left. written/put: bytes written to storage (write_bytes of\n"
-      "  /proc/self/io) for each byte of keys put, the log included; n/a on file systems in memory.\n");
+      "  load+merges: until no background work is left. on disk: tables, and log files kept for reuse. written/put:\n"
+      "  bytes written to storage (write_bytes of /proc/self/io) for each byte of keys put, the log included; n/a on\n"
+      "  file systems in memory.\n");
   if (done.size() == 2) {
     std::printf("  mergedb loads %.1f times as fast, with merges %.1f times.\n",
                 done[1].load_seconds / done[0].load_seconds, done[1].total_seconds / done[0].total_seconds);

@@ -180,7 +180,8 @@ void AddDataCommands(CLI::App& app, Context& context) {
   get->add_flag("--raw", arguments.is_raw, "The value's bytes as they are, and no newline");
 
   CLI::App* put = AddVerb(app, context,
-                          {"put", "put DIR KEY VALUE [--hex] [--sync]", "Set a key; makes the database if it is missing",
+                          {"put", "put DIR KEY VALUE [--hex] [--sync]",
+                           "Set a key; makes the database if it is missing",
                            "VALUE - reads the value from stdin, byte for byte.", 2, 2, RunPut});
   put->add_flag("--hex", arguments.is_hex, "KEY and VALUE are hex");
   put->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");

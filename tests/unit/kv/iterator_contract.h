@@ -179,7 +179,8 @@ inline void CheckFullWalks(const OpenIterator& open, const Reference& reference,
 // Every place where two targets may lead to different entries: on each entry, just before it and just behind it.
 inline std::vector<std::pair<std::string, kv::Tag>> Targets(const Reference& reference, base::Random& random,
                                                             size_t key_bytes_max) {
-  std::vector<std::pair<std::string, kv::Tag>> targets = {{"", kv::kTagMax}, {"", 0}, {"\xff\xff\xff\xff", kv::kTagMax}};
+  std::vector<std::pair<std::string, kv::Tag>> targets = {
+      {"", kv::kTagMax}, {"", 0}, {"\xff\xff\xff\xff", kv::kTagMax}};
   for (const OwnedEntry& entry : reference.entries()) {
     const std::string shorter = entry.key.substr(0, entry.key.size() / 2);
     targets.insert(targets.end(), {{entry.key, entry.tag},

@@ -13,12 +13,22 @@ using testing::CrashMode;
 using testing::CrashModel;
 using testing::FaultFileSystem;
 
+// Tiny: every step goes through the drain's buffer. Roomy: steps write blocks from the ring and cut frames in two, and the
+// ring is filled to the brim.
+enum class Size { kTiny, kRoomy };
+
 class CrashRun {
  public:
-  CrashRun(uint64_t seed, bool is_mapped) : random_(seed), world_({.allow_mapping = is_mapped}) {}
+  CrashRun(uint64_t seed, bool is_mapped, Size size)
+      : random_(seed), size_(size), world_({.allow_mapping = is_mapped}) {}
 
   void Run(int frames) {
-    log_ = world_.Create();
+    Options options = world_.LogOptions();
+    if (size_ == Size::kRoomy) {
+      options.staging_bytes = options.undrained_bytes_max = size_t{256} << 10;
+      options.segment_bytes = size_t{384} << 10;
+    }
+    log_ = world_.Create(options);
     world_.files.SetOpHook([this](uint64_t op, const char*, const std::string&) { CheckAll(op); });
     for (int i = 0; i < frames && !::testing::Test::HasFailure(); ++i) Step();
     world_.files.SetOpHook(nullptr);
@@ -29,7 +39,7 @@ class CrashRun {
  private:
   void Step() {
     const size_t bytes = random_.OneIn(40)  ? 10'000 + random_.Uniform(80'000)
-                         : random_.OneIn(4) ? random_.Uniform(6000)
+                         : random_.OneIn(4) || size_ == Size::kRoomy ? random_.Uniform(6000)
                                             : random_.Uniform(300);
     const std::string payload = PayloadOf(index_, bytes);
     is_appending_ = true;
@@ -39,7 +49,7 @@ class CrashRun {
     ++index_;
     if (random_.OneIn(9)) world_.executor.RunOne();
     if (random_.OneIn(40)) world_.executor.RunTimers();
-    if (random_.OneIn(13)) {
+    if (random_.OneIn(size_ == Size::kTiny ? 13 : 200)) {
       ASSERT_OK(log_->MakeDurable());
     }
     if (random_.OneIn(30)) ReleaseSome();
@@ -85,6 +95,7 @@ class CrashRun {
   }
 
   base::Random random_;
+  const Size size_;
   World world_;
   std::unique_ptr<Log> log_;
   uint64_t index_ = 0;
@@ -100,15 +111,18 @@ class LogCrash : public ::testing::TestWithParam<bool> {};
 INSTANTIATE_TEST_SUITE_P(, LogCrash, ::testing::Values(true, false),
                          [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
 
-TEST_P(LogCrash, KeepsAPrefixWithAllThatWasDurableAtEveryOperation) {
+void RunSeeds(bool is_mapped, Size size, int frames) {
   for (const uint64_t seed : {1, 2, 3}) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    CrashRun run(seed, GetParam());
-    run.Run(150);
+    CrashRun run(seed, is_mapped, size);
+    run.Run(frames);
     EXPECT_GT(run.images(), 100u);
-    if (HasFailure()) return;
+    if (::testing::Test::HasFailure()) return;
   }
 }
+
+TEST_P(LogCrash, KeepsAPrefixWithAllThatWasDurableAtEveryOperation) { RunSeeds(GetParam(), Size::kTiny, 150); }
+TEST_P(LogCrash, SoWithStepsThatCutFramesInTwo) { RunSeeds(GetParam(), Size::kRoomy, 400); }
 
 }  // namespace
 }  // namespace mergedb::log

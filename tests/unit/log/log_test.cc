@@ -272,6 +272,8 @@ TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
   EXPECT_THAT(status, StatusIs(Code::kIOError));
   EXPECT_TRUE(status.outcome_unknown());
   EXPECT_OK(log->failure());
+  for (; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(log->segments_from(0).size(), 2u);
   for (; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
   ASSERT_OK(log->MakeDurable());
@@ -312,11 +314,61 @@ TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
       continue;
     }
     EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
-    for (uint64_t i = 1; i < 60; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 60u);
+    for (uint64_t i = 1; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 200u);
     ASSERT_OK(log->MakeDurable());
-    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 60u);
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 200u);
   }
+}
+
+TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
+  std::vector<std::vector<kv::FileNumber>> listed;
+  world_.files.SetOpHook([&](uint64_t, const char*, const std::string&) { listed.push_back(log->segments_from(0)); });
+  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 9});
+  EXPECT_THAT(Append(*log, PayloadOf(1, 150'000)), StatusIs(Code::kIOError));
+  world_.files.SetOpHook(nullptr);
+  for (const auto& expected : listed) EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = expected}).status);
+  log->Release(0);
+  log->Release(0);
+  for (uint64_t i = 1; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = log->segments_from(0)}).status);
+  EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), world_.files.Files().size() + 1) << "no file is forgotten";
+}
+
+TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
+  std::vector<kv::FileNumber> left;
+  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
+    if (std::string_view(what) == "syncdir") throw 0;  // it dies before this
+  });
+  auto log = world_.Create();
+  try {
+    (void)Append(*log, PayloadOf(0, 10));
+  } catch (int) {
+  }
+  world_.files.SetOpHook(nullptr);
+  left = ReplayAll(world_.files).replayed.segments;
+  ASSERT_EQ(left.size(), 1u);
+  Options options = world_.LogOptions();
+  options.epoch = 2;
+  options.reusable_segments = left;
+  auto next = world_.Create(options);
+  ASSERT_OK(Append(*next, PayloadOf(0, 10)));
+  ASSERT_OK(next->MakeDurable());
+  EXPECT_EQ(next->counters().segments_created.load(), 0u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), {.epoch = 2})), 1u);
+}
+
+TEST_P(LogTest, TheTimerCallsNothingDurableThatNoFileHolds) {
+  auto log = world_.Create();
+  char* room = nullptr;
+  ASSERT_OK(log->Begin(8, &room));
+  PayloadOf(0, 8).copy(room, 8);
+  log->End(1);
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_GE(ReplayAll(*world_.CutPower()).replayed.end.position, log->durable_position());
 }
 
 TEST_P(LogTest, AFailedSyncIsFinal) {

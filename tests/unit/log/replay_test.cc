@@ -10,7 +10,7 @@ namespace {
 using testing::Op;
 using testing::StatusIs;
 
-constexpr char kSegment[] = "/db/000004.seg";
+constexpr char kSegment[] = "/db/000400.seg";
 constexpr char kStaging[] = "/db/STAGING";
 
 // 20 frames, each durable before the next; the marks in between.
@@ -69,15 +69,15 @@ TEST_F(Damage, ACleanlyClosedLogEndsWhereItSays) {
 TEST_F(Damage, AMissingSegmentIsNamed) {
   auto image = world_.CutPower();
   ASSERT_OK(image->Remove(kSegment));
-  EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(4)}}).status,
-              StatusIs(Code::kCorruption, ::testing::HasSubstr("000004.seg")));
+  EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(400)}}).status,
+              StatusIs(Code::kCorruption, ::testing::HasSubstr("000400.seg")));
 }
 
 TEST_F(Damage, AnExpectedSegmentWithADamagedHeadIsNamed) {
   auto image = world_.CutPower();
   ASSERT_OK(image->FlipBit(kSegment, 20, 3));
-  EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(4)}}).status,
-              StatusIs(Code::kCorruption, ::testing::HasSubstr("000004.seg")));
+  EXPECT_THAT(ReplayAll(*image, {.expected = {kv::FileNumber(400)}}).status,
+              StatusIs(Code::kCorruption, ::testing::HasSubstr("000400.seg")));
 }
 
 TEST_F(Damage, ASegmentCutShortBelowAMarkIsCorruption) {

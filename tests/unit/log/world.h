@@ -102,7 +102,7 @@ class World {
     options.staging_bytes = size_t{32} << 10;
     options.undrained_bytes_max = size_t{16} << 10;
     options.segment_bytes = size_t{64} << 10;
-    options.allocate_number = [this] { return kv::FileNumber(next_file++); };
+    options.allocate_number = [this] { return kv::FileNumber(next_file--); };
     return options;
   }
   std::unique_ptr<Log> Create() { return Create(LogOptions()); }
@@ -120,7 +120,7 @@ class World {
 
   testing::FaultFileSystem files;
   testing::ManualExecutor executor;
-  uint64_t next_file = 4;
+  uint64_t next_file = 400;  // downward: the order of segments must not hang on their numbers
 };
 
 }  // namespace mergedb::log

@@ -124,7 +124,7 @@ TEST(SortedPieces, CoverAllRecordsInTenPiecesAtMost) {
   SortedPieces pieces(arena.data(), 1);
   size_t end = 1;
   kv::Sequence sequence = 0;
-  for (int round = 0; round < 200; ++round) {
+  for (int round = 0; round < 60; ++round) {
     for (uint64_t i = random.Uniform(400); i > 0; --i) {
       // The bytes that all share get fewer with time.
       const std::string key = Digits(random.Uniform(1 + sequence * sequence), 16);

@@ -73,6 +73,8 @@ class Database {
   // CompactRange: false if a step could not be taken.
   void CompactRange(const format::Bounds& bounds);
 
+  void SetStyle(Style style) { config_.style = style; }
+
   const tree::Version& version() const { return *version_; }
   const kv::Order& order() const { return order_; }
   Figures& figures() { return figures_; }

@@ -54,9 +54,22 @@ TEST(Writer, WritesTheseBytes) {
   (void)testing::WriteTable(&files, "7.tbl", Bytewise(), rows);
   const std::string& bytes = files.bytes("7.tbl");
   ASSERT_EQ(bytes.size(), 4096u);
-  EXPECT_EQ(base::ToHex(bytes.substr(0, 48)), "BLOCK_HEX");
-  EXPECT_EQ(base::ToHex(bytes.substr(4000)), "FOOTER_HEX");
-  EXPECT_EQ(base::Crc32c(bytes), 0u);
+  EXPECT_EQ(base::ToHex(bytes.substr(0, 50)), 
+            "7265646170706c657269636f740100000200000300080000000300030002000000020000000700000000000022"
+            "00"          // codec
+            "67b5b4cb");
+  EXPECT_EQ(base::ToHex(bytes.substr(4000)), 
+            "78563412cefaedfe"  // unique id
+            "0010000000000000"  // file bytes
+            "3200000000000000"  // data bytes
+            "4600000000000000"  // filter bytes
+            "1d00000000000000"  // index bytes
+            "7600000000000000"  // properties bytes
+            "000000000000000000000000000000000000000000000000"
+            "90ee1a1d"          // checksum
+            "01000000"          // version
+            "6d657267656462207461626c650d0a1a");
+  EXPECT_EQ(base::Crc32c(bytes), 3268131718u);
 }
 
 TEST(Writer, RefusesEntriesOutOfOrder) {

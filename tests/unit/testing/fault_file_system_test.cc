@@ -182,7 +182,9 @@ TEST_F(FaultFileSystemTest, StrictModelMayKeepAnySubsetOfNameOps) {
   Create(fs_, "/db/1");
   Create(fs_, "/db/2");
   std::set<std::vector<std::string>> outcomes;
-  for (uint64_t seed = 0; seed < 50; ++seed) outcomes.insert(fs_.Crash(CrashMode::kPrefixTorn, CrashModel::kStrict, seed)->Files());
+  for (uint64_t seed = 0; seed < 50; ++seed) {
+    outcomes.insert(fs_.Crash(CrashMode::kPrefixTorn, CrashModel::kStrict, seed)->Files());
+  }
   EXPECT_EQ(outcomes.size(), 4u);
 }
 
@@ -341,7 +343,8 @@ TEST_F(FaultFileSystemTest, FullDiskTakesWhatFitsAndComesBack) {
   fs_.SetCapacity(3 * 4096);
   const auto file = Create(fs_, "/db/a");
   ASSERT_OK(file->WriteAt(0, std::string(4096, 'a')));
-  EXPECT_THAT(file->WriteAt(4096, std::string(4 * 4096, 'b')), StatusIs(Code::kNoSpace, HasSubstr("16384 bytes at 4096")));
+  EXPECT_THAT(file->WriteAt(4096, std::string(4 * 4096, 'b')),
+              StatusIs(Code::kNoSpace, HasSubstr("16384 bytes at 4096")));
   EXPECT_THAT(file->Size(), IsOkAndHolds(3 * 4096u));
   EXPECT_EQ(fs_.bytes_used(), 3 * 4096u);
   EXPECT_OK(file->WriteAt(0, "overwriting needs no space"));
@@ -462,7 +465,8 @@ TEST(FaultFileSystem, RefusesToMapWhereTold) {
 
 // ---- random ----
 
-// Whatever the mode: a synced byte is kept, and every byte is one that was once there (or zero, or the growth's garbage).
+// Whatever the mode: a synced byte is kept, and every byte is one that was once there (or zero, or the growth's
+// garbage).
 TEST(FaultFileSystem, KeepsEverySyncedByteUnderRandomOperations) {
   for (uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -1,4 +1,5 @@
-// Goal: the iterator contract suite and StrictIterator agree with each other on an iterator that is right by inspection.
+// Goal: the iterator contract suite and StrictIterator agree with each other on an iterator that is right by
+// inspection.
 #include "testing/strict_iterator.h"
 
 #include <algorithm>
@@ -58,7 +59,8 @@ TEST(StrictIteratorDeathTest, StopsAtNextWithoutAnEntry) {
 }
 
 TEST(StrictIteratorDeathTest, StopsAtEntriesOutOfOrder) {
-  const std::vector<OwnedEntry> wrong = {{"b", kv::MakeTag(1, kv::Kind::kPut), ""}, {"a", kv::MakeTag(1, kv::Kind::kPut), ""}};
+  constexpr kv::Tag kTag = kv::MakeTag(1, kv::Kind::kPut);
+  const std::vector<OwnedEntry> wrong = {{"b", kTag, ""}, {"a", kTag, ""}};
   StrictIterator it(std::make_unique<VectorIterator>(wrong));
   it.SeekToFirst();
   EXPECT_DEATH(it.Next(), "R3");

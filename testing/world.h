@@ -1,0 +1,76 @@
+// A whole world for one database in one process: files in memory that can crash, a clock that ticks when it is looked at, and
+// background work that runs when the test says so. The same seed gives the same run.
+//
+//     World world({.seed = 7});
+//     auto db = world.Open();
+//     ... world.executor.RunAll(); ...
+//     auto after = World::After(world, CrashMode::kMin, CrashModel::kStrict, seed);   // the power failed here
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "base/random.h"
+#include "mergedb/db.h"
+#include "testing/fault_file_system.h"
+#include "testing/manual_executor.h"
+
+namespace mergedb::testing {
+
+// Every look takes 50 us, so that a job's step ends after some hundreds of entries and jobs interleave.
+class TickingClock final : public Clock {
+ public:
+  uint64_t NowNanos() override { return now_nanos_ += 50'000; }
+  void SleepNanos(uint64_t nanos) override {
+    now_nanos_ += nanos;
+    slept_nanos_ += nanos;
+  }
+  uint64_t slept_nanos() const { return slept_nanos_; }
+
+ private:
+  std::atomic<uint64_t> now_nanos_{1'000'000'000};
+  std::atomic<uint64_t> slept_nanos_{0};
+};
+
+class World {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    int parallelism = 2;
+  };
+  static inline const std::string kPath = "/db";
+
+  World() : World(Options{}) {}
+  explicit World(const Options& options) : World(options, std::make_unique<FaultFileSystem>()) {}
+  World(const Options& options, std::unique_ptr<FaultFileSystem> file_system)
+      : files(std::move(file_system)),
+        executor({.seed = options.seed, .parallelism = options.parallelism}),
+        entropy_(options.seed * 31 + 7) {}
+
+  // What a restart finds if this world stopped now.
+  static std::unique_ptr<World> After(const World& world, CrashMode mode, CrashModel model, uint64_t seed) {
+    return std::make_unique<World>(Options{.seed = seed}, world.files->Crash(mode, model, seed));
+  }
+
+  // Small buffers, so that little data makes much happen.
+  mergedb::Options SmallOptions() {
+    mergedb::Options options;
+    options.memory_bytes = 1 << 20;
+    options.write_buffer_bytes = 64 << 10;
+    options.compression = {Compression::kNone, Compression::kNone};
+    options.env = {.file_system = files.get(), .clock = &clock, .executor = &executor, .logger = nullptr,
+                   .entropy = [this] { return entropy_.Next(); }};
+    return options;
+  }
+  Result<std::unique_ptr<DB>> Open() { return DB::Open(SmallOptions(), kPath); }
+
+  std::unique_ptr<FaultFileSystem> files;
+  TickingClock clock;
+  ManualExecutor executor;
+
+ private:
+  base::Random entropy_;
+};
+
+}  // namespace mergedb::testing

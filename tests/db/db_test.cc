@@ -1,0 +1,260 @@
+// The database as a whole, through its public face, on files in memory and with background work run by hand.
+// Method: behaviours by example; then random operations beside a model, in several worlds.
+#include "mergedb/db.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb {
+namespace {
+
+using testing::World;
+
+std::string Key(uint64_t i) {
+  char text[32];
+  std::snprintf(text, sizeof text, "key%08llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+std::map<std::string, std::string> Contents(DB& db, const IteratorOptions& options = {}) {
+  std::map<std::string, std::string> contents;
+  auto it = db.NewIterator(options);
+  for (it->SeekToFirst(); it->Valid(); it->Next()) contents.emplace(it->key(), it->value());
+  EXPECT_OK(it->status());
+  std::map<std::string, std::string> backward;
+  for (it->SeekToLast(); it->Valid(); it->Prev()) backward.emplace(it->key(), it->value());
+  EXPECT_OK(it->status());
+  EXPECT_EQ(contents, backward);
+  return contents;
+}
+
+class DbTest : public ::testing::Test {
+ protected:
+  void SetUp() override { Reopen(); }
+  void Reopen() {
+    db_ = nullptr;
+    auto db = DB::Open(options_, World::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  std::string Get(std::string_view key, const ReadOptions& options = {}) {
+    std::string value;
+    const Status status = db_->Get(options, key, &value);
+    return status.ok() ? value : std::string(CodeName(status.code()));
+  }
+
+  World world_;
+  Options options_ = world_.SmallOptions();
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(DbTest, AnswersWhatWasPut) {
+  ASSERT_OK(db_->Put({}, "a", "1"));
+  ASSERT_OK(db_->Put({}, "", "empty key"));
+  ASSERT_OK(db_->Put({}, std::string("\0\xff", 2), ""));
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get(""), "empty key");
+  EXPECT_EQ(Get(std::string("\0\xff", 2)), "");
+  EXPECT_EQ(Get("b"), "NotFound");
+  ASSERT_OK(db_->Delete({}, "a"));
+  EXPECT_EQ(Get("a"), "NotFound");
+}
+
+TEST_F(DbTest, KeepsWhatWasPutThroughFlushMergeAndReopen) {
+  std::map<std::string, std::string> expected;
+  for (uint64_t i = 0; i < 5000; ++i) {
+    const std::string key = Key(i * 7919 % 2000), value(100, static_cast<char>('a' + i % 26));
+    ASSERT_OK(db_->Put({}, key, value));
+    expected[key] = value;
+  }
+  EXPECT_EQ(Contents(*db_), expected);
+  ASSERT_OK(db_->Flush());
+  EXPECT_EQ(Contents(*db_), expected);
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Contents(*db_), expected);
+  Reopen();
+  EXPECT_EQ(Contents(*db_), expected);
+  ASSERT_OK(db_->CheckIntegrity());
+}
+
+TEST_F(DbTest, ShowsABatchWholeOrNotAtAll) {
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put("b", "2");
+  batch.Delete("a");
+  ASSERT_OK(db_->Write({}, batch));
+  EXPECT_EQ(Get("a"), "NotFound");
+  EXPECT_EQ(Get("b"), "2");
+}
+
+TEST_F(DbTest, AppliesABatchLargerThanAMemtable) {
+  WriteBatch batch;
+  std::map<std::string, std::string> expected;
+  for (uint64_t i = 0; i < 4000; ++i) {
+    expected[Key(i)] = std::string(200, static_cast<char>('a' + i % 26));
+    batch.Put(Key(i), expected[Key(i)]);
+  }
+  const auto before = db_->GetSnapshot();
+  ASSERT_OK(db_->Write({}, batch));
+  EXPECT_EQ(Contents(*db_), expected);
+  EXPECT_TRUE(Contents(*db_, {.read = {.snapshot = before.get()}}).empty());
+  Reopen();
+  EXPECT_EQ(Contents(*db_), expected);
+}
+
+TEST_F(DbTest, TakesValuesLargerThanAMemtable) {
+  const std::string large(3 << 20, 'v');
+  ASSERT_OK(db_->Put({}, "large", large));
+  ASSERT_OK(db_->Put({}, "small", "s"));
+  EXPECT_EQ(Get("large"), large);
+  ASSERT_OK(db_->Flush());
+  EXPECT_EQ(Get("large"), large);
+  Reopen();
+  EXPECT_EQ(Get("large"), large);
+  EXPECT_EQ(Get("small"), "s");
+}
+
+TEST_F(DbTest, ReadsASnapshotThroughOverwritesFlushesAndMerges) {
+  for (uint64_t i = 0; i < 500; ++i) ASSERT_OK(db_->Put({}, Key(i), "old"));
+  auto snapshot = db_->GetSnapshot();
+  for (int round = 0; round < 4; ++round) {
+    for (uint64_t i = 0; i < 500; ++i) {
+      ASSERT_OK(i % 3 == 0 ? db_->Delete({}, Key(i)) : db_->Put({}, Key(i), "new" + std::string(200, 'n')));
+    }
+    ASSERT_OK(db_->Flush());
+  }
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Get(Key(0), {.snapshot = snapshot.get()}), "old");
+  EXPECT_EQ(Contents(*db_, {.read = {.snapshot = snapshot.get()}}).size(), 500u);
+  EXPECT_EQ(Get(Key(0)), "NotFound");
+  std::string text;
+  ASSERT_TRUE(db_->GetProperty("mergedb.snapshots", &text));
+  EXPECT_NE(text.find("1 snapshots"), std::string::npos) << text;
+}
+
+TEST_F(DbTest, BoundsAnIteratorBelowAboveAndByPrefix) {
+  for (const char* key : {"a", "b1", "b2", "b3", "c"}) ASSERT_OK(db_->Put({}, key, key));
+  EXPECT_EQ(Contents(*db_, {.lower = "b2"}).begin()->first, "b2");
+  EXPECT_EQ(Contents(*db_, {.upper = "b2"}).rbegin()->first, "b1");
+  EXPECT_EQ(Contents(*db_, {.prefix = "b"}).size(), 3u);
+  EXPECT_EQ(Contents(*db_, {.upper = "b3", .prefix = "b"}).size(), 2u);
+  auto it = db_->NewIterator();
+  it->SeekForPrev("b9");
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key(), "b3");
+}
+
+TEST_F(DbTest, TurnsHandlesThatOutliveItIntoErrors) {
+  ASSERT_OK(db_->Put({}, "a", "1"));
+  auto it = db_->NewIterator();
+  auto snapshot = db_->GetSnapshot();
+  it->SeekToFirst();
+  ASSERT_TRUE(it->Valid());
+  ASSERT_OK(db_->Close());
+  EXPECT_FALSE(it->Valid());
+  it->Next();
+  EXPECT_TRUE(it->status().IsShuttingDown());
+  std::string value;
+  EXPECT_TRUE(db_->Get({}, "a", &value).IsShuttingDown());
+  EXPECT_TRUE(db_->Put({}, "a", "2").IsShuttingDown());
+  EXPECT_TRUE(db_->NewIterator()->status().IsShuttingDown());
+  ASSERT_OK(db_->Close());
+  db_ = nullptr;  // before the iterator and the snapshot
+}
+
+TEST_F(DbTest, RefusesASnapshotOfAnotherDatabase) {
+  World other_world;
+  auto other = other_world.Open();
+  ASSERT_OK(other.status());
+  auto snapshot = (*other)->GetSnapshot();
+  EXPECT_EQ(Get("a", {.snapshot = snapshot.get()}), "InvalidArgument");
+}
+
+TEST_F(DbTest, HonoursTheOpenMode) {
+  ASSERT_OK(db_->Put({}, "a", "1"));
+  EXPECT_TRUE(DB::Open(options_, World::kPath).status().IsBusy());
+  db_ = nullptr;
+  options_.mode = OpenMode::kMustNotExist;
+  EXPECT_TRUE(DB::Open(options_, World::kPath).status().IsInvalidArgument());
+  options_.mode = OpenMode::kMustExist;
+  EXPECT_TRUE(DB::Open(options_, "/absent").status().IsNotFound());
+  options_.mode = OpenMode::kReadOnly;
+  const uint64_t before = world_.files->Fingerprint();
+  Reopen();
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(db_->Put({}, "a", "2").code(), Code::kNotSupported);
+  EXPECT_EQ(db_->Flush().code(), Code::kNotSupported);
+  db_ = nullptr;
+  EXPECT_EQ(world_.files->Fingerprint(), before);
+}
+
+TEST_F(DbTest, LoadsInOrderWithoutMerging) {
+  for (uint64_t i = 0; i < 20000; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(100, 'v')));
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK(db_->WaitForCompaction());
+  std::string merges, runs;
+  ASSERT_TRUE(db_->GetProperty("mergedb.merges", &merges));
+  ASSERT_TRUE(db_->GetProperty("mergedb.runs", &runs));
+  EXPECT_EQ(merges, "0");
+  EXPECT_EQ(std::count(runs.begin(), runs.end(), '\n'), 1) << runs;
+}
+
+TEST_F(DbTest, GivesTheSpaceBackWhenEverythingIsDeleted) {
+  for (uint64_t i = 0; i < 5000; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(200, 'v')));
+  ASSERT_OK(db_->Flush());
+  for (uint64_t i = 0; i < 5000; ++i) ASSERT_OK(db_->Delete({}, Key(i)));
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK(db_->WaitForCompaction());
+  std::string bytes, stats;
+  ASSERT_TRUE(db_->GetProperty("mergedb.table_bytes_on_disk", &bytes));
+  ASSERT_TRUE(db_->GetProperty("mergedb.stats", &stats));
+  EXPECT_LT(std::stoull(bytes), 100'000u) << stats;
+}
+
+TEST_F(DbTest, DestroysItsOwnFilesAndNoOthers) {
+  ASSERT_OK(db_->Put({}, "a", "1"));
+  EXPECT_TRUE(DB::Destroy(options_, World::kPath).IsBusy());
+  db_ = nullptr;
+  ASSERT_OK(world_.files->WriteWhole(World::kPath + "/notes.txt", "mine"));
+  ASSERT_OK(DB::Destroy(options_, World::kPath));
+  EXPECT_EQ(world_.files->Files(), std::vector<std::string>{World::kPath + "/notes.txt"});
+  EXPECT_TRUE(DB::Destroy(options_, World::kPath).IsNotFound());
+}
+
+class ReverseComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
+  std::string_view Name() const override { return "test.reverse"; }
+};
+
+TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
+  World world;
+  ReverseComparator reverse;
+  Options options = world.SmallOptions();
+  options.comparator = &reverse;
+  auto db = DB::Open(options, World::kPath);
+  ASSERT_OK(db.status());
+  for (uint64_t i = 0; i < 3000; ++i) ASSERT_OK((*db)->Put({}, Key(i), std::string(100, 'v')));
+  ASSERT_OK((*db)->CompactRange(nullptr, nullptr));
+  auto it = (*db)->NewIterator();
+  it->SeekToFirst();
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key(), Key(2999));
+  it->Seek(Key(10));
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key(), Key(10));
+  it->Next();
+  EXPECT_EQ(it->key(), Key(9));
+  it = nullptr;
+  *db = nullptr;
+  const Status status = DB::Open(world.SmallOptions(), World::kPath).status();
+  EXPECT_TRUE(status.IsInvalidArgument());
+  EXPECT_NE(status.ToString().find("test.reverse"), std::string::npos) << status.ToString();
+}
+
+}  // namespace
+}  // namespace mergedb
