@@ -44,9 +44,9 @@ struct Flags {
   bool mapped_staging = true;
   std::string distribution = "uniform";  // or zipfian
   double zipf_theta = 0.99;
-  double rate = 100000;      // openloop: puts a second
-  double duration = 10;      // openloop: seconds
-  double write_rate = 0;     // ...whilewriting: writes a second; 0: as fast as they go
+  double rate = 100000;   // openloop: puts a second
+  double duration = 10;   // openloop: seconds
+  double write_rate = 0;  // ...whilewriting: writes a second; 0: as fast as they go
   std::string rocksdb_library;
   std::string rocksdb_style = "leveled";  // or universal
   int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: sized to the write buffer

@@ -97,8 +97,11 @@ class Zipfian {
 class NumberSource {
  public:
   NumberSource(const Flags& flags, bool is_sequential, uint32_t seed)
-      : count_(flags.num), is_sequential_(is_sequential), is_zipfian_(flags.distribution == "zipfian"),
-        random_(seed), zipfian_(flags.num, flags.zipf_theta) {}
+      : count_(flags.num),
+        is_sequential_(is_sequential),
+        is_zipfian_(flags.distribution == "zipfian"),
+        random_(seed),
+        zipfian_(flags.num, flags.zipf_theta) {}
 
   uint64_t Next(int64_t step) {
     if (is_sequential_) return static_cast<uint64_t>(step);

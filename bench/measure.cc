@@ -69,7 +69,8 @@ DeviceCounter::DeviceCounter(const std::string& directory) : source_(DiskStatFil
 
 DeviceBytes DeviceCounter::Now() const {
   if (source_ == "/proc/self/io") {
-    return {.read = NumberAfter("/proc/self/io", "read_bytes: "), .written = NumberAfter("/proc/self/io", "write_bytes: ")};
+    return {.read = NumberAfter("/proc/self/io", "read_bytes: "),
+            .written = NumberAfter("/proc/self/io", "write_bytes: ")};
   }
   std::ifstream file(source_);
   uint64_t fields[7] = {};  // reads, merged, sectors read, ms, writes, merged, sectors written
@@ -80,9 +81,11 @@ DeviceBytes DeviceCounter::Now() const {
 uint64_t DirectoryBytes(const std::string& directory) {
   uint64_t bytes = 0;
   std::error_code error;
-  for (std::filesystem::recursive_directory_iterator it(directory, error), end; !error && it != end; it.increment(error)) {
+  for (std::filesystem::recursive_directory_iterator it(directory, error), end; !error && it != end;
+       it.increment(error)) {
     struct stat about;
-    if (lstat(it->path().c_str(), &about) == 0 && S_ISREG(about.st_mode)) bytes += static_cast<uint64_t>(about.st_blocks) * 512;
+    if (lstat(it->path().c_str(), &about) == 0 && S_ISREG(about.st_mode))
+      bytes += static_cast<uint64_t>(about.st_blocks) * 512;
   }
   return bytes;
 }

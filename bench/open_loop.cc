@@ -12,8 +12,8 @@
 namespace mergedb::bench {
 namespace {
 
-constexpr double kControlRate = 2000;          // coarse, so that it leaves its core to the engine's background work
-constexpr uint64_t kSpinNanos = 60'000;        // a sleep may overshoot by this much
+constexpr double kControlRate = 2000;    // coarse, so that it leaves its core to the engine's background work
+constexpr uint64_t kSpinNanos = 60'000;  // a sleep may overshoot by this much
 constexpr uint64_t kSleepWorthNanos = 200'000;
 
 void WaitUntil(uint64_t due_nanos) {
@@ -64,8 +64,9 @@ void RunOpenLoop(Task& task) {
   task.stats.AddLatencies(result.puts);
   task.stats.AddBytes(task.stats.done() * static_cast<int64_t>(key.view().size() + value_bytes));
   const auto millis = [](uint64_t nanos) { return std::to_string(static_cast<double>(nanos) * 1e-6).substr(0, 6); };
-  task.stats.AddMessage("(p99.9 " + millis(result.puts.Percentile(99.9)) + " p99.99 " + millis(result.puts.Percentile(99.99)) +
-                        " max " + millis(result.puts.max()) + " ms; control max " + millis(result.control.max()) + " ms)");
+  task.stats.AddMessage("(p99.9 " + millis(result.puts.Percentile(99.9)) + " p99.99 " +
+                        millis(result.puts.Percentile(99.99)) + " max " + millis(result.puts.max()) +
+                        " ms; control max " + millis(result.control.max()) + " ms)");
   task.open_loop = std::move(result);
 }
 

@@ -16,14 +16,16 @@ namespace mergedb::bench {
 namespace {
 
 std::string DefaultPath() {
-  return (std::filesystem::temp_directory_path() / ("mergedb-dbbench-" + std::to_string(getuid())) / "dbbench").string();
+  return (std::filesystem::temp_directory_path() / ("mergedb-dbbench-" + std::to_string(getuid())) / "dbbench")
+      .string();
 }
 
 void PrintDetails(const Result& result) {
   const auto& latencies = result.stats.latencies();
   std::printf("%15s%.3f cpu us/op, device %.1f MB, disk %.1f MB (peak %.1f), rss peak %.1f MB, runs %lld", "",
               result.cpu_micros_per_op(), static_cast<double>(result.device.written) / 1048576.0,
-              static_cast<double>(result.disk_bytes) / 1048576.0, static_cast<double>(result.disk_bytes_peak) / 1048576.0,
+              static_cast<double>(result.disk_bytes) / 1048576.0,
+              static_cast<double>(result.disk_bytes_peak) / 1048576.0,
               static_cast<double>(result.rss_bytes_peak) / 1048576.0, static_cast<long long>(result.runs));
   if (latencies.count() > 0) {
     std::printf(", p99 %.1f us, p99.99 %.1f us, max %.1f us", static_cast<double>(latencies.Percentile(99)) * 1e-3,
@@ -37,7 +39,8 @@ void PrintDetails(const Result& result) {
 Runner::Runner(const Flags& flags)
     : flags_(flags),
       path_(flags.db.empty() ? DefaultPath() : flags.db),
-      value_bytes_(MakeValueBytes(flags.compression_ratio, std::max<size_t>(static_cast<size_t>(flags.value_size), 100 * 1000))) {
+      value_bytes_(MakeValueBytes(flags.compression_ratio,
+                                  std::max<size_t>(static_cast<size_t>(flags.value_size), 100 * 1000))) {
   if (!flags_.use_existing_db) DestroyEngine(flags_, path_);
 }
 
@@ -107,8 +110,14 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   std::atomic<int> others_left{flags_.threads};
   std::vector<std::unique_ptr<Task>> tasks;
   for (int i = 0; i < threads; ++i) {
-    tasks.emplace_back(new Task{.flags = flags_, .workload = workload, .engine = engine, .index = i,
-                                .seed = 1000 + ++threads_started_, .value_bytes = value_bytes_, .reopen = reopen, .others_left = others_left});
+    tasks.emplace_back(new Task{.flags = flags_,
+                                .workload = workload,
+                                .engine = engine,
+                                .index = i,
+                                .seed = 1000 + ++threads_started_,
+                                .value_bytes = value_bytes_,
+                                .reopen = reopen,
+                                .others_left = others_left});
   }
   const bool has_background_writer = workload.extra_threads > 0;
   std::barrier ready(threads + 1);
@@ -150,7 +159,8 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
   }
   if (workload.name == "waitforcompaction") SyncFileSystem(path_);
   const DeviceBytes device_after = device_->Now();
-  result->device = {.read = device_after.read - device_before.read, .written = device_after.written - device_before.written};
+  result->device = {.read = device_after.read - device_before.read,
+                    .written = device_after.written - device_before.written};
   result->disk_bytes = DirectoryBytes(path_);
   result->disk_bytes_peak = std::max(result->disk_bytes_peak, result->disk_bytes);
   result->runs = engine->RunCount();

@@ -17,8 +17,8 @@ struct Result {
   std::string name;
   int threads = 0;
   ThreadStats stats;
-  Cpu cpu;                // the harness's looking taken off
-  DeviceBytes device;     // a drain writes out the page cache first, so that load + drain is complete
+  Cpu cpu;             // the harness's looking taken off
+  DeviceBytes device;  // a drain writes out the page cache first, so that load + drain is complete
   uint64_t disk_bytes = 0;
   uint64_t disk_bytes_peak = 0;
   int64_t write_memory_bytes_peak = -1;
@@ -27,7 +27,9 @@ struct Result {
   std::vector<Sample> samples;
   std::optional<OpenLoopResult> open_loop;
 
-  double cpu_micros_per_op() const { return cpu.seconds() * 1e6 / static_cast<double>(stats.done() < 1 ? 1 : stats.done()); }
+  double cpu_micros_per_op() const {
+    return cpu.seconds() * 1e6 / static_cast<double>(stats.done() < 1 ? 1 : stats.done());
+  }
 };
 
 class Runner {

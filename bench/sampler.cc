@@ -15,7 +15,11 @@ constexpr int kLooksASample = 10;
 }  // namespace
 
 Sampler::Sampler(Engine* engine, const std::string& path, const DeviceCounter* device, std::function<int64_t()> ops)
-    : engine_(engine), path_(path), device_(device), ops_(std::move(ops)), device_written_at_start_(device->Now().written) {
+    : engine_(engine),
+      path_(path),
+      device_(device),
+      ops_(std::move(ops)),
+      device_written_at_start_(device->Now().written) {
   thread_ = std::thread([this] { Run(); });
 }
 

@@ -1,12 +1,11 @@
 // LevelDB, from the system's library. Debian builds it with its assertions on, which costs it a little: the report
 // says so.
-#include "leveldb/db.h"
-
 #include <cstdlib>
 
 #include "bench/engines/engine.h"
 #include "bench/measure.h"
 #include "leveldb/cache.h"
+#include "leveldb/db.h"
 #include "leveldb/filter_policy.h"
 #include "leveldb/write_batch.h"
 

@@ -15,7 +15,8 @@ void Check(const Status& status, std::string_view act) {
 Options OptionsOf(const Flags& flags) {
   Options options;
   options.write_buffer_bytes = static_cast<size_t>(flags.write_buffer_size);
-  options.memory_bytes = static_cast<size_t>(flags.memory > 0 ? flags.memory : 2 * flags.write_buffer_size + flags.cache_bytes());
+  options.memory_bytes =
+      static_cast<size_t>(flags.memory > 0 ? flags.memory : 2 * flags.write_buffer_size + flags.cache_bytes());
   options.style = flags.style == "cascade" ? Style::kCascade : Style::kLazy;
   const auto codec = static_cast<Compression>(flags.compression);
   options.compression = {.upper = codec, .bottom = codec};
@@ -28,9 +29,12 @@ Options OptionsOf(const Flags& flags) {
 
 WriteOptions WriteOptionsOf(Durability durability) {
   switch (durability) {
-    case Durability::kSynced: return {.durability = mergedb::Durability::kSynced};
-    case Durability::kNoLog: return {.durability = mergedb::Durability::kNoLog};
-    case Durability::kProcessCrash: break;
+    case Durability::kSynced:
+      return {.durability = mergedb::Durability::kSynced};
+    case Durability::kNoLog:
+      return {.durability = mergedb::Durability::kNoLog};
+    case Durability::kProcessCrash:
+      break;
   }
   return {.durability = mergedb::Durability::kProcessCrash};
 }
@@ -117,7 +121,9 @@ class MergedbEngine final : public Engine {
 
   std::string Property(std::string_view name) override {
     std::string text;
-    return db_->GetProperty(name == "sstables" ? "mergedb.runs" : "mergedb." + std::string(name), &text) ? text : std::string();
+    return db_->GetProperty(name == "sstables" ? "mergedb.runs" : "mergedb." + std::string(name), &text)
+               ? text
+               : std::string();
   }
   int64_t RunCount() override { return Counter("\n" + Property("counters"), "runs"); }
   int64_t WriteMemoryBytes() override {

@@ -45,7 +45,8 @@ rocksdb_options_t* OptionsOf(const RocksdbLibrary& rocks, const Flags& flags) {
   rocks.options_set_compression_(options, CodecOf(flags.compression));
   rocks.options_set_compaction_style_(options, flags.rocksdb_style == "universal" ? 1 : 0);
   rocks.options_set_max_bytes_for_level_base_(options, static_cast<uint64_t>(level_base));
-  rocks.options_set_target_file_size_base_(options, static_cast<uint64_t>(std::max<int64_t>(level_base / 10, int64_t{2} << 20)));
+  rocks.options_set_target_file_size_base_(options,
+                                           static_cast<uint64_t>(std::max<int64_t>(level_base / 10, int64_t{2} << 20)));
   rocks.options_set_block_based_table_factory_(options, table);
   rocks.block_based_options_destroy_(table);
   return options;
@@ -92,7 +93,8 @@ class RocksdbWriter final : public Writer {
 
 class RocksdbReader final : public Reader {
  public:
-  RocksdbReader(const RocksdbLibrary& rocks, rocksdb_t* db) : rocks_(rocks), db_(db), options_(rocks.readoptions_create_()) {}
+  RocksdbReader(const RocksdbLibrary& rocks, rocksdb_t* db)
+      : rocks_(rocks), db_(db), options_(rocks.readoptions_create_()) {}
   ~RocksdbReader() override { rocks_.readoptions_destroy_(options_); }
   bool Get(std::string_view key, std::string* value) override {
     char* error = nullptr;

@@ -16,8 +16,8 @@ void Find(void* library, const char* name, bool is_required, Call* call) {
 RocksdbLibrary Load(const std::string& path) {
   void* library = nullptr;
   RocksdbLibrary calls;
-  for (const std::string& candidate : path.empty() ? std::vector<std::string>{"librocksdb.so.7.8", "librocksdb.so"}
-                                                   : std::vector<std::string>{path}) {
+  for (const std::string& candidate :
+       path.empty() ? std::vector<std::string>{"librocksdb.so.7.8", "librocksdb.so"} : std::vector<std::string>{path}) {
     calls.path = candidate;
     library = dlopen(candidate.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (library) break;

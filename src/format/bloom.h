@@ -4,8 +4,8 @@
 //
 // A key's line is the high part of hash x lines; within the line, `probes` bits are chosen by the top 9 bits of the
 // hash's low half, multiplied by an odd constant from probe to probe. The hash is base::Hash64 of the user key.
-// At 10 bits a key about 1 in 100 absent keys passes. (A filter that spreads its bits over all of its bytes passes 1 in 120,
-// at six cache misses instead of one.)
+// At 10 bits a key about 1 in 100 absent keys passes. (A filter that spreads its bits over all of its bytes would pass 1 in
+// 120, at seven cache misses instead of one.)
 //
 // Tests: tests/unit/format/bloom_test.cc.
 #pragma once

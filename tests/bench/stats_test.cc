@@ -16,7 +16,8 @@ TEST(ReportLine, IsLevelDbs) {
   stats.AddBytes(116000);
   stats.AddMessage("(1000 ops)");
   stats.Stop();
-  EXPECT_THAT(ReportLine("fillrandom", stats), MatchesRegex("fillrandom   : +[0-9]+\\.[0-9]+ micros/op; +[0-9]+\\.[0-9] MB/s \\(1000 ops\\)\n"));
+  EXPECT_THAT(ReportLine("fillrandom", stats),
+              MatchesRegex("fillrandom   : +[0-9]+\\.[0-9]+ micros/op; +[0-9]+\\.[0-9] MB/s \\(1000 ops\\)\n"));
   EXPECT_EQ(ReportLine("fillrandom", stats).find(" micros/op;"), 12u + 3u + 11u);
 }
 

@@ -32,6 +32,11 @@ bool RunQuestions(const Corpus& corpus, const std::vector<EngineKind>& kinds, co
 bool RunCrash(const Corpus& corpus, const std::string& directory);
 
 std::string StoreDirectory(const std::string& directory, const EngineKind& kind);
-uint64_t BytesOnDisk(const std::string& directory);
+
+struct DiskBytes {
+  uint64_t tables = 0;
+  uint64_t rest = 0;  // log, staging, MANIFEST
+};
+DiskBytes MeasureDisk(const std::string& directory);
 
 }  // namespace mergedb::demo

@@ -46,15 +46,15 @@ Status IndexHere(const IndexRequest& request, const Reporter& reporter) {
   return Status::Ok();
 }
 
-void PrintRow(const char* name, const Message& done, uint64_t bytes_on_disk) {
+void PrintRow(const char* name, const Message& done, const DiskBytes& disk) {
   char amplification[32] = "n/a";
   if (done.device_bytes > 0) {
     std::snprintf(amplification, sizeof amplification, "%.1f",
                   static_cast<double>(done.device_bytes) / static_cast<double>(done.user_bytes));
   }
-  std::printf("  %-8s %8.1f s %11.1f s %10.2f us %10.0f MB %14s\n", name, done.load_seconds, done.total_seconds,
-              done.load_seconds * 1e6 / static_cast<double>(done.records), static_cast<double>(bytes_on_disk) / 1e6,
-              amplification);
+  std::printf("  %-8s %8.1f s %11.1f s %10.2f us %8.0f MB %8.0f MB %13s\n", name, done.load_seconds, done.total_seconds,
+              done.load_seconds * 1e6 / static_cast<double>(done.records), static_cast<double>(disk.tables) / 1e6,
+              static_cast<double>(disk.rest) / 1e6, amplification);
 }
 
 }  // namespace
@@ -63,13 +63,15 @@ std::string StoreDirectory(const std::string& directory, const EngineKind& kind)
   return directory + "/" + kind.name;
 }
 
-uint64_t BytesOnDisk(const std::string& directory) {
-  uint64_t bytes = 0;
+DiskBytes MeasureDisk(const std::string& directory) {
+  DiskBytes bytes;
   std::error_code error;
   for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
     std::error_code ignored;
     const uint64_t size = entry.file_size(ignored);
-    if (!ignored) bytes += size;
+    if (ignored) continue;
+    const std::string ending = entry.path().extension().string();
+    (ending == ".tbl" || ending == ".ldb" ? bytes.tables : bytes.rest) += size;
   }
   return bytes;
 }
@@ -104,14 +106,15 @@ bool RunRace(const Corpus& corpus, const std::vector<EngineKind>& kinds, const s
       return false;
     }
   }
-  std::printf("  %-8s %10s %13s %13s %13s %14s\n", "", "load", "load+merges", "per word", "on disk", "written/put");
+  std::printf("  %-8s %10s %13s %13s %11s %11s %13s\n", "", "load", "load+merges", "per word", "tables", "log",
+              "written/put");
   for (size_t i = 0; i < kinds.size(); ++i) {
-    PrintRow(kinds[i].name, done[i], BytesOnDisk(StoreDirectory(directory, kinds[i])));
+    PrintRow(kinds[i].name, done[i], MeasureDisk(StoreDirectory(directory, kinds[i])));
   }
   std::printf(
-      "  load+merges: until no background work is left. on disk: tables, and log files kept for reuse. written/put:\n"
-      "  bytes written to storage (write_bytes of /proc/self/io) for each byte of keys put, the log included; n/a on\n"
-      "  file systems in memory.\n");
+      "  load+merges: until no background work is left. log: on disk, kept for reuse. written/put: bytes written to\n"
+      "  storage (write_bytes of /proc/self/io) for each byte of keys put, the log included; n/a on file systems in\n"
+      "  memory.\n");
   if (done.size() == 2) {
     std::printf("  mergedb loads %.1f times as fast, with merges %.1f times.\n",
                 done[1].load_seconds / done[0].load_seconds, done[1].total_seconds / done[0].total_seconds);

@@ -60,7 +60,7 @@ void AddRange(CLI::App* verb, Arguments& arguments) {
 }
 
 int Fail(Exit exit, std::string_view message) {
-  std::fprintf(stderr, "mergedb: %s\n", ToText(message).c_str());
+  std::fprintf(stderr, "mergedb: %s\n", ToLine(message).c_str());
   return exit;
 }
 

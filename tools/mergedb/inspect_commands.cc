@@ -52,7 +52,7 @@ nlohmann::ordered_json CountersOf(DB& db) {
 void PrintSection(const char* title, const std::string& text) {
   if (text.empty()) return;
   Print(std::string(title) + "\n");
-  for (const std::string& line : Lines(text)) Print("  " + ToText(line) + "\n");
+  for (const std::string& line : Lines(text)) Print("  " + ToLine(line) + "\n");
 }
 
 int RunStat(Arguments& arguments) {
@@ -63,7 +63,7 @@ int RunStat(Arguments& arguments) {
     if (!db->GetProperty(*arguments.property, &text)) {
       return Finish(*db, Fail(kNo, "no property is called " + *arguments.property));
     }
-    for (const std::string& line : Lines(text)) Print(ToText(line) + "\n");
+    for (const std::string& line : Lines(text)) Print(ToLine(line) + "\n");
     return Finish(*db, kOk);
   }
   const Disk disk = MeasureDirectory(arguments.directory);

@@ -18,7 +18,7 @@ int HexValue(char c) {
 
 // Characters that a terminal shows as themselves, where they stand.
 bool IsPlain(uint32_t code_point) {
-  if (code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0) || code_point == '\\') return false;
+  if (code_point < 0x20 || (code_point >= 0x7f && code_point < 0xa0)) return false;
   const bool is_invisible_or_reordering = (code_point >= 0x200b && code_point <= 0x200f) ||
                                           (code_point >= 0x2028 && code_point <= 0x202e) ||
                                           (code_point >= 0x2060 && code_point <= 0x206f) || code_point == 0xfeff ||
@@ -72,12 +72,14 @@ bool IsUtf8(std::string_view bytes) {
   return true;
 }
 
-std::string ToText(std::string_view bytes) {
+namespace {
+
+std::string EscapeAll(std::string_view bytes, bool escapes_backslash) {
   std::string out;
   out.reserve(bytes.size());
   for (uint32_t code_point = 0; !bytes.empty();) {
     size_t length = Utf8Bytes(bytes, &code_point);
-    if (length > 0 && IsPlain(code_point)) {
+    if (length > 0 && IsPlain(code_point) && !(escapes_backslash && code_point == '\\')) {
       out.append(bytes.substr(0, length));
     } else {
       if (length == 0) length = 1;
@@ -87,6 +89,11 @@ std::string ToText(std::string_view bytes) {
   }
   return out;
 }
+
+}  // namespace
+
+std::string ToText(std::string_view bytes) { return EscapeAll(bytes, true); }
+std::string ToLine(std::string_view text) { return EscapeAll(text, false); }
 
 std::optional<std::string> FromText(std::string_view text) {
   std::string out;

@@ -12,6 +12,8 @@ namespace mergedb::tool {
 
 // As it is, but for \\ \t \n \r and \xNN.
 std::string ToText(std::string_view bytes);
+// The same for text that has escapes already, such as a property: backslashes stay as they are.
+std::string ToLine(std::string_view text);
 std::optional<std::string> FromText(std::string_view text);  // nullopt: a broken escape
 
 std::string ToHex(std::string_view bytes);                  // lower-case

@@ -47,7 +47,8 @@ class CrashRun {
     is_appending_ = false;
     ends_.push_back(log_->end());
     ++index_;
-    if (random_.OneIn(9)) world_.executor.RunOne();
+    const bool is_background_asleep = size_ == Size::kRoomy && index_ / 100 % 2 == 1;
+    if (!is_background_asleep && random_.OneIn(9)) world_.executor.RunOne();
     if (random_.OneIn(40)) world_.executor.RunTimers();
     if (random_.OneIn(size_ == Size::kTiny ? 13 : 200)) {
       ASSERT_OK(log_->MakeDurable());

@@ -18,7 +18,7 @@ class MemoryFiles final : public FileSystem {
   bool has(const std::string& path) const { return files_.count(path) != 0; }
 
   uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
-  uint64_t opens_failing = 0;           // so many Opens fail with IOError
+  uint64_t opens_failing = 0;           // so many Opens fail with Busy, as when descriptors run out
   uint64_t opens = 0;
   uint64_t reads = 0;
   uint64_t direct_opens = 0;
@@ -27,7 +27,7 @@ class MemoryFiles final : public FileSystem {
     ++opens;
     if (opens_failing > 0) {
       --opens_failing;
-      return Status::IOError(path + ": too many open files");
+      return Status::Busy(path + ": too many open files");
     }
     if (options.access == Access::kCreate) {
       if (has(path)) return Status::IOError(path + ": exists");
