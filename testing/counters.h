@@ -15,6 +15,12 @@ inline std::string Property(DB& db, const std::string& name) {
   return text;
 }
 
-inline uint64_t Counter(DB& db, const std::string& name) { return std::stoull("0" + Property(db, name)); }
+// From the list of counters: "mergedb.runs" by itself is a text.
+inline uint64_t Counter(DB& db, const std::string& name) {
+  const std::string list = "\n" + Property(db, "counters");
+  const size_t at = list.find("\n" + name + " ");
+  EXPECT_NE(at, std::string::npos) << name;
+  return at == std::string::npos ? 0 : std::stoull(list.substr(at + name.size() + 2));
+}
 
 }  // namespace mergedb::testing

@@ -1,7 +1,7 @@
 // What a record costs in the log: stage (reserve, copy, checksums) and drain, CPU of the whole process; and how many synced
 // appends a second one thread gets.
 //
-//     log_bench DIRECTORY [bytes to write for each row, MiB] [staging, MiB]
+//     log_bench EMPTY_DIRECTORY [bytes to write for each row, MiB] [staging, MiB]
 //
 // Rows: mapped ring with direct I/O, and ring in memory with one write() a record. Segments are released as they fill, as
 // flushes would, so that they are recycled. Minimum of three runs.

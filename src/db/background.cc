@@ -17,6 +17,9 @@ constexpr uint64_t kIdleAfterNanos = 5 * kSecond;
 constexpr uint64_t kCommitIntervalNanos = kSecond / 10;  // when nothing presses
 constexpr uint64_t kRetryFirstNanos = kSecond / 10;
 constexpr uint64_t kRetryLastNanos = 5 * kSecond;
+// Outputs of a job between two releases: few, but small databases are not to hold twice their size either.
+constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
+constexpr uint64_t kFlushesPerRelease = 16;
 constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
@@ -200,7 +203,8 @@ void Background::PickJob() {
               Status status = parts_.shape.Install(edit);
               TreeChanged();
               return status;
-            }};
+            },
+        .release_bytes = std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_)};
     running = std::make_shared<Running>();
     running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
   }

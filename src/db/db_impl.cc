@@ -58,19 +58,19 @@ Status CheckBatch(const WriteBatch& batch) {
 Status DbImpl::Put(const WriteOptions& options, std::string_view key, std::string_view value) {
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
-  RETURN_IF_ERROR(CheckWritable());
+  RETURN_IF_ERROR(CheckWritable(options));
   return queue_.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
 }
 
 Status DbImpl::Delete(const WriteOptions& options, std::string_view key) {
   RETURN_IF_ERROR(CheckKey(key));
-  RETURN_IF_ERROR(CheckWritable());
+  RETURN_IF_ERROR(CheckWritable(options));
   return queue_.Commit({.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
 }
 
 Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
   RETURN_IF_ERROR(CheckBatch(batch));
-  RETURN_IF_ERROR(CheckWritable());
+  RETURN_IF_ERROR(CheckWritable(options));
   if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncLog() : Status();
   return queue_.Commit(
       {.batch = batch.rep(), .is_batch = true, .records = batch.count(), .durability = options.durability});
@@ -233,6 +233,12 @@ Status DbImpl::CheckWritable() const {
   return Status::NotSupported(store_->directory + ": opened read-only");
 }
 
+Status DbImpl::CheckWritable(const WriteOptions& options) {
+  RETURN_IF_ERROR(CheckWritable());
+  if (options.durability == Durability::kNoLog) has_unlogged_.store(true, std::memory_order_relaxed);
+  return {};
+}
+
 Result<kv::Sequence> DbImpl::SequenceFor(const ReadOptions& options, const read::View& view) const {
   if (options.snapshot == nullptr) return std::min(store_->snapshots->published(), view.sequence_max);
   if (!store_->snapshots->Owns(options.snapshot)) return Status::InvalidArgument("the snapshot is of another database");
@@ -360,6 +366,11 @@ Status DbImpl::Close() {
   if (store_->options.mode == OpenMode::kReadOnly || background_ == nullptr) return {};
 
   write::CommitQueue::Turn turn(queue_);
+  Status unlogged;
+  if (has_unlogged_) {  // durable after Close, as options.h promises
+    unlogged = SealIfUsed();
+    if (unlogged.ok()) unlogged = background_->WaitForFlush();
+  }
   background_->Stop(store_->options.finish_merges_on_close);
   Status status = log_failure_;
   if (status.ok()) status = log_->MakeDurable();
@@ -371,7 +382,7 @@ Status DbImpl::Close() {
   }
   log_->Stop();
   lock_ = nullptr;
-  return status;
+  return status.ok() ? unlogged : status;
 }
 
 DbImpl::~DbImpl() { (void)Close(); }

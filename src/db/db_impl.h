@@ -77,6 +77,7 @@ class DbImpl final : public DB, private write::Host {
 
   Status CheckOpen() const;
   Status CheckWritable() const;
+  Status CheckWritable(const WriteOptions& options);
   Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
   std::shared_ptr<log::Log> CurrentLog() const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
@@ -109,6 +110,7 @@ class DbImpl final : public DB, private write::Host {
   std::shared_ptr<log::Log> log_;  // replaced under the turn and the mutex
   std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);
   bool is_stopped_ GUARDED_BY(mutex_) = false;
+  std::atomic<bool> has_unlogged_{false};  // a write without a log was made, ever
   std::atomic<uint64_t> errors_{0};
   std::atomic<uint64_t> resumes_{0};
 };

@@ -45,7 +45,7 @@ uint64_t KernelEntropy() {
 // Never destroyed: at exit another static's destructor may still use a database.
 Executor* SharedPool() {
   static auto* const pool =
-      new env::ThreadPool(std::max(2, static_cast<int>(std::thread::hardware_concurrency()) - 1));
+      new env::ThreadPool(std::max(4, static_cast<int>(std::thread::hardware_concurrency())));
   return pool;
 }
 

@@ -6,8 +6,9 @@
 //
 // The simple truth: a commit copies its frame into the ring and returns. Where the file system allows it the ring is a
 // mapped file of the database directory, so the bytes survive kill -9 at once; elsewhere the commit leader calls
-// WriteThrough, one write a group. A thread of our own (the drain) copies the ring to segments in large aligned writes; a
-// commit that wants power-loss durability calls MakeDurable.
+// WriteThrough, one write a group. Background work (the drain) copies the ring to segments in large aligned writes; a
+// commit that wants power-loss durability calls MakeDurable. MEASURED (log_bench): staging and draining 132 B costs 66-75 ns
+// of CPU, one write() a record 660.
 //
 // FORMAT: frame (docs/formats/log.md), at a multiple of 8 bytes:
 //   0   crc        u32  crc32c of (chain: the predecessor's crc, then bytes 4..24, then the payload)

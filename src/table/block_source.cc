@@ -29,6 +29,10 @@ Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& 
   return stored;
 }
 
+// Tables are written past the page cache, so the first reads of each block go to the disk one by one. When so many of a table's
+// blocks were asked for, reading all of it in one go costs no more than was spent already, and the rest come for free.
+constexpr uint32_t kHotShare = 16;
+
 constexpr uint64_t RoundDown(uint64_t offset) { return offset / kDirectIoAlign * kDirectIoAlign; }
 constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectIoAlign - 1); }
 
@@ -59,6 +63,9 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
       OpenStored(std::move(stored), {.unique_id = unique_id, .offset = offset}, control.verify_checksums);
   if (!opened) return InContext(block, opened.error());
   *pin = std::move(opened).value();
+  if (loads.fetch_add(1, std::memory_order_relaxed) == index.count() / kHotShare) {
+    file->WillRead(0, index.offset(index.count()));
+  }
   if (cache != nullptr && control.fill_cache) cache->Insert(number, offset, *pin);
   return {};
 }

@@ -7,6 +7,7 @@
 // file and offset.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -34,6 +35,7 @@ struct BlockSource {
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
+  mutable std::atomic<uint32_t> loads = 0;  // blocks that the cache did not have
 
   // An empty Pin if the cache does not have it.
   base::BlockCache::Pin FindCached(uint32_t block) const {

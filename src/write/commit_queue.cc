@@ -205,20 +205,16 @@ Status CommitQueue::Apply(Waiter& waiter) {
 }
 
 // One batch that no memtable holds. Durable in the log before any piece of it can reach a table: a table with half a batch
-// and a log without the rest would break atomicity.
+// and a log without the rest would break atomicity. For the same reason it is logged even if it asked for no log.
 void CommitQueue::LeadLarge(Waiter& waiter) {
   const Change& change = *waiter.change;
   log::Log& log = host_.log();
   const log::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
-  if (change.durability == Durability::kNoLog) {
-    log.SkipTo(waiter.first_sequence + change.records);
-  } else {
-    waiter.status = log.AppendLarge(change.batch, change.records);
-    if (!waiter.status.ok()) {
-      if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
-      return;
-    }
+  waiter.status = log.AppendLarge(change.batch, change.records);
+  if (!waiter.status.ok()) {
+    if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
+    return;
   }
   host_.BeginPieces(before);
   kv::Sequence sequence = waiter.first_sequence;

@@ -397,9 +397,7 @@ class ModelRun {
   }
   void Reopen() {
     ReleaseSnapshots();
-    // Close makes what was not logged durable only by a flush before it.
-    if (has_unlogged_) EXPECT_OK(db_->Flush());
-    has_unlogged_ = false;
+    has_unlogged_ = false;  // Close makes it durable
     EXPECT_OK(db_->Close());
     db_ = nullptr;
     Open(OpenMode::kMustExist);
@@ -407,8 +405,7 @@ class ModelRun {
   }
   void Kill() {
     ReleaseSnapshots();
-    if (has_unlogged_) EXPECT_OK(db_->Flush());
-    has_unlogged_ = false;
+    if (has_unlogged_) Step(Kind::kFlush);
     auto after = World::After(*world_, CrashMode::kKill, CrashModel::kStrict, random_.Next());
     db_ = nullptr;
     world_ = std::make_unique<World>(World::Options{.seed = random_.Next(), .parallelism = set_.parallelism},
@@ -418,7 +415,6 @@ class ModelRun {
   }
   void ReadOnly() {
     ReleaseSnapshots();
-    if (has_unlogged_) EXPECT_OK(db_->Flush());
     has_unlogged_ = false;
     db_ = nullptr;
     const uint64_t before = world_->files->Fingerprint();

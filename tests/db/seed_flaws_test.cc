@@ -1,0 +1,307 @@
+// What went wrong in the original MergeDB, each as a behaviour that must hold here (its flaws 1-8, in their order).
+// Method: little data with tiny buffers, so that merges never cease; background steps one at a time, between the writes, in an
+// order that the seed chooses; a map says what must be read.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/model_db.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+std::string Key(uint64_t i) {
+  char text[24];
+  std::snprintf(text, sizeof text, "key%07llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+ModelDb::Pairs Contents(DB& db) {
+  ModelDb::Pairs pairs;
+  auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) pairs.emplace_back(it->key(), it->value());
+  EXPECT_OK(it->status());
+  return pairs;
+}
+
+size_t TablesIn(const FaultFileSystem& files) {
+  const auto names = files.Files();
+  return static_cast<size_t>(std::ranges::count_if(names, [](const std::string& name) { return name.ends_with(".tbl"); }));
+}
+
+class SeedFlaws : public ::testing::TestWithParam<Style> {
+ protected:
+  using Expected = std::map<std::string, std::string>;
+
+  Options SmallOptions() {
+    Options options = world_.SmallOptions();
+    options.style = GetParam();
+    return options;
+  }
+  std::unique_ptr<DB> Open() { return OpenIn(world_, SmallOptions()); }
+  static std::unique_ptr<DB> OpenIn(World&, const Options& options) {
+    auto db = DB::Open(options, World::kPath);
+    EXPECT_OK(db.status());
+    return db ? std::move(*db) : nullptr;
+  }
+
+  void PutOne(DB& db, uint64_t i, size_t value_bytes) {
+    std::string value = std::to_string(++puts_) + ":";
+    value.resize(value_bytes, 'v');
+    ASSERT_OK(db.Put({}, Key(i), value));
+    expected_[Key(i)] = std::move(value);
+  }
+  void DeleteOne(DB& db, uint64_t i) {
+    ASSERT_OK(db.Delete({}, Key(i)));
+    expected_.erase(Key(i));
+  }
+  void CheckOne(DB& db, uint64_t i) {
+    std::string value;
+    const Status status = db.Get({}, Key(i), &value);
+    const auto found = expected_.find(Key(i));
+    if (found == expected_.end()) {
+      ASSERT_TRUE(status.IsNotFound()) << Key(i) << " is back: " << value.substr(0, 20) << status.ToString();
+    } else {
+      ASSERT_OK(status) << Key(i);
+      ASSERT_EQ(value, found->second) << Key(i) << " is stale";
+    }
+  }
+  void CheckAll(DB& db) { ASSERT_EQ(Contents(db), ModelDb::Pairs(expected_.begin(), expected_.end())); }
+
+  World world_;
+  Expected expected_;
+  uint64_t puts_ = 0;
+};
+
+// Flaws 1 and 2, while the database is open, and after it was opened again.
+TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
+  const uint64_t seed = SeedOr(11);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+  base::Random random(seed);
+  auto db = Open();
+  constexpr uint64_t kKeys = 3'000;
+  const uint64_t ops = IsFullSize() ? 600'000 : 50'000;
+  for (uint64_t op = 0; op < ops; ++op) {
+    const uint64_t i = random.Uniform(kKeys);
+    if (op % 4 == 3) {
+      CheckOne(*db, i);
+    } else if (random.OneIn(10)) {
+      DeleteOne(*db, i);
+    } else {
+      PutOne(*db, i, 1'000);
+    }
+    for (uint64_t steps = random.Uniform(4); steps > 0; --steps) world_.executor.RunOne();
+    if (HasFatalFailure()) FAIL() << "op " << op;
+  }
+  EXPECT_GT(Counter(*db, "merges"), 10u);
+  CheckAll(*db);
+  ASSERT_OK(db->Close());
+  db = Open();
+  CheckAll(*db);
+}
+
+// Flaw 2: the machine stops between two releases of one merge, with many keys deleted a little before. What an image shows
+// is a state after some first commits: a deleted key that is alive again is in none of them.
+TEST_P(SeedFlaws, KeepsDeletedKeysDeletedWhenItCrashesInTheMiddleOfAMerge) {
+  const uint64_t seed = SeedOr(12);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+  base::Random random(seed);
+  ModelDb model;
+  auto db = Open();
+  constexpr uint64_t kKeys = 9'000;
+  uint64_t durable = 0, images = 0;
+  bool takes_images = false;
+  world_.files->SetOpHook([&](uint64_t op, const char*, const std::string& path) {
+    const bool is_manifest = path.find("MANIFEST") != std::string::npos;
+    if (!takes_images || !random.OneIn(is_manifest ? 4 : 80) || ::testing::Test::HasFailure()) return;
+    const auto mode = random.OneIn(3) ? CrashMode::kKill : CrashMode::kPrefixTorn;
+    auto after = World::After(world_, mode, CrashModel::kJournaled, op);
+    Options options = after->SmallOptions();
+    options.style = GetParam();
+    auto recovered = OpenIn(*after, options);
+    ASSERT_NE(recovered, nullptr);
+    // The write under way, the model's last one, may be missing.
+    const uint64_t least = mode == CrashMode::kKill ? model.commits() - 1 : durable;
+    const auto found = Contents(*recovered);
+    ASSERT_TRUE(model.FindPrefix(found, least, model.commits())) << "op " << op << ", " << found.size() << " keys";
+    ++images;
+  });
+  for (uint64_t n = 0; n < 4 * kKeys && !HasFailure(); ++n) {
+    takes_images = n > kKeys;
+    const std::string key = Key(n < kKeys ? n : random.Uniform(kKeys));
+    const uint64_t before = model.commits();
+    if (random.Uniform(10) < 3) {
+      model.Commit({{.key = key}});
+      ASSERT_OK(db->Delete({}, key));
+    } else {
+      const std::string value = std::to_string(before) + std::string(1'000, 'v');
+      model.Commit({{.key = key, .value = value}});
+      ASSERT_OK(db->Put({}, key, value));
+    }
+    if (n % 2 == 0) world_.executor.RunOne();
+    if (n % 3'000 == 0) {
+      ASSERT_OK(db->Flush());
+      durable = model.commits();
+    }
+  }
+  world_.files->SetOpHook(nullptr);
+  EXPECT_GT(images, 20u);
+  EXPECT_EQ(Contents(*db), model.Scan(model.commits()));
+}
+
+// Flaw 3: what is flushed while a merge runs is newer than all that the merge makes, wherever either ends up.
+TEST_P(SeedFlaws, PutsAFlushDuringAMergeAboveItsResult) {
+  auto db = Open();
+  for (int life = 0; life < 3; ++life) {
+    for (uint64_t i = 0; i < 3'000; ++i) PutOne(*db, i * 7 % 1'000, 300);
+    ASSERT_OK(db->Flush());
+    // A merge is under way: let it run a few steps, then flush in between.
+    for (int i = 0; i < 30; ++i) world_.executor.RunOne();
+    for (uint64_t i = 0; i < 1'000; i += 10) i % 20 == 0 ? DeleteOne(*db, i) : PutOne(*db, i, 40);
+    ASSERT_OK(db->Flush());
+    CheckAll(*db);
+    for (int i = 0; i < 50; ++i) {
+      world_.executor.RunOne();
+      CheckOne(*db, static_cast<uint64_t>(i) * 10);
+    }
+    CheckAll(*db);
+    ASSERT_OK(db->CompactRange(nullptr, nullptr));
+    CheckAll(*db);
+    db = nullptr;
+    db = Open();
+    CheckAll(*db);
+  }
+}
+
+// Flaws 4 and 5: more runs than any array was made for, and as many levels as there may be.
+TEST_P(SeedFlaws, MergesVeryManyRuns) {
+  auto db = Open();
+  constexpr uint64_t kRuns = 300;
+  uint64_t runs_max = 0;
+  // No background step runs but those that a flush waits for; each flush takes a few keys that the others have too.
+  for (uint64_t run = 0; run < kRuns; ++run) {
+    for (uint64_t i = 0; i < 5; ++i) PutOne(*db, (run * 13 + i * 31) % 200, 50);
+    if (run % 7 == 0) DeleteOne(*db, run % 200);
+    ASSERT_OK(db->Flush());
+    runs_max = std::max(runs_max, Counter(*db, "runs"));
+  }
+  CheckAll(*db);
+  ASSERT_OK(db->WaitForCompaction());
+  CheckAll(*db);
+  ASSERT_OK(db->CompactRange(nullptr, nullptr));
+  CheckAll(*db);
+  EXPECT_EQ(Counter(*db, "runs"), 1u) << Property(*db, "runs");
+  EXPECT_GE(runs_max, 3u);
+}
+
+// Flaw 6: merges that fail leave no files behind, in this life or the next, and do not keep later ones from working.
+TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
+  auto db = Open();
+  base::Random random(13);
+  for (int round = 0; round < 12; ++round) {
+    for (int n = 0; n < 400; ++n) PutOne(*db, random.Uniform(600), 300);
+    ASSERT_OK(db->Flush());
+    const Op kinds[] = {Op::kWrite, Op::kCreate, Op::kSync, Op::kRead};
+    world_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(2)});
+    (void)db->CompactRange(nullptr, nullptr);
+    world_.files->ClearFaults();
+    CheckAll(*db);
+  }
+  world_.clock.SleepNanos(10'000'000'000);
+  world_.executor.RunTimers();
+  ASSERT_OK(db->CompactRange(nullptr, nullptr));
+  ASSERT_OK(db->WaitForCompaction());
+  EXPECT_GT(Counter(*db, "merges_failed"), 0u);
+  CheckAll(*db);
+  EXPECT_EQ(TablesIn(*world_.files), Counter(*db, "tables")) << "tables that nobody names";
+  const size_t before = TablesIn(*world_.files);
+  db = nullptr;
+  db = Open();
+  EXPECT_EQ(TablesIn(*world_.files), before);
+  CheckAll(*db);
+}
+
+// Flaw 7: when nothing is to do, nothing is done.
+TEST_P(SeedFlaws, WritesNothingWhenNothingIsOwed) {
+  auto db = Open();
+  for (uint64_t i = 0; i < 8'000; ++i) PutOne(*db, i * 7919 % 3'000, 100);
+  ASSERT_OK(db->WaitForCompaction());
+  // Time passes, until it settles; there is an end to that.
+  const auto pass_time = [&] {
+    for (int second = 0; second < 30; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(100'000);
+    }
+  };
+  pass_time();
+  const uint64_t ops = world_.files->ops(), commits = Counter(*db, "manifest_commits"), merges = Counter(*db, "merges");
+  pass_time();
+  EXPECT_EQ(Counter(*db, "manifest_commits"), commits);
+  EXPECT_EQ(Counter(*db, "merges"), merges);
+  EXPECT_EQ(world_.files->ops(), ops);
+  CheckAll(*db);
+}
+
+// Flaw 7: moves are what could be picked for ever. Disjoint runs, in any order, become one by moves alone, each once.
+TEST_P(SeedFlaws, MovesDisjointRunsOnce) {
+  auto db = Open();
+  for (const uint64_t block : {5, 1, 4, 0, 3, 2}) {
+    for (uint64_t i = 0; i < 1'000; ++i) PutOne(*db, block * 1'000 + i, 200);
+    ASSERT_OK(db->Flush());
+  }
+  ASSERT_OK(db->WaitForCompaction());
+  const uint64_t moves = Counter(*db, "moves");
+  EXPECT_LE(moves, 60u);
+  world_.executor.RunAll(10'000);
+  EXPECT_EQ(Counter(*db, "moves"), moves);
+  CheckAll(*db);
+}
+
+// Flaw 8: a close does not wait for a merge, unless it was asked to.
+class CloseDuringAMerge : public SeedFlaws {
+ protected:
+  // How long Close took, on a clock that ticks with the work.
+  uint64_t NanosOfClose(bool finish_merges) {
+    Options options = SmallOptions();
+    options.finish_merges_on_close = finish_merges;
+    options.write_buffer_bytes = 256 << 10;
+    auto db = OpenIn(world_, options);
+    for (uint64_t i = 0; i < 60'000; ++i) PutOne(*db, i * 7919 % 20'000, 100);
+    EXPECT_OK(db->Flush());
+    while (Property(*db, "stats").find("running merges") != std::string::npos) world_.executor.RunOne();
+    // Runs pile up, since no step is run but those of flushes, until one merge of all of them begins.
+    for (uint64_t i = 0; i < 200'000 && Property(*db, "stats").find("running merges") == std::string::npos; ++i) {
+      PutOne(*db, i * 7919 % 20'000, 100);
+      if (i % 2'000 == 0) world_.executor.RunOne();
+    }
+    EXPECT_NE(Property(*db, "stats").find("running merges"), std::string::npos);
+    const uint64_t start = world_.clock.NowNanos();
+    EXPECT_OK(db->Close());
+    const uint64_t nanos = world_.clock.NowNanos() - start;
+    db = nullptr;
+    db = OpenIn(world_, options);
+    CheckAll(*db);
+    return nanos;
+  }
+};
+
+TEST_P(CloseDuringAMerge, StopsItAtTheNextStep) { EXPECT_LE(NanosOfClose(false), 2'000'000u); }
+TEST_P(CloseDuringAMerge, WaitsForItIfAsked) { EXPECT_GT(NanosOfClose(true), 2'000'000u); }
+
+const auto kStyles = ::testing::Values(Style::kLazy, Style::kCascade);
+const auto kStyleName = [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; };
+INSTANTIATE_TEST_SUITE_P(Styles, SeedFlaws, kStyles, kStyleName);
+INSTANTIATE_TEST_SUITE_P(Styles, CloseDuringAMerge, kStyles, kStyleName);
+
+}  // namespace
+}  // namespace mergedb::testing
