@@ -14,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "mergedb/export.h"
@@ -112,7 +113,9 @@ class MERGEDB_EXPORT Executor {
   virtual ~Executor();
   // Run `work` once, later, on a thread of the executor.
   virtual void Schedule(std::function<void()> work) = 0;
-  // The same, not before `nanos` have passed.
+  // The same, ahead of all other work: writers wait for it. A short list of it is always underway at once.
+  virtual void ScheduleUrgent(std::function<void()> work) { Schedule(std::move(work)); }
+  // As Schedule, not before `nanos` have passed.
   virtual void ScheduleAfter(uint64_t nanos, std::function<void()> work) = 0;
   // How many pieces of work can run at once.
   virtual int Parallelism() const = 0;
@@ -135,7 +138,7 @@ struct Env {
   std::function<uint64_t()> entropy = {};  // unpredictable 64 bits, for salts and identities
 };
 
-// POSIX files, the steady clock, `max(2, cores - 1)` background threads at low priority, getrandom. Shared by all
+// POSIX files, the steady clock, getrandom, and background threads: two for urgent work, `max(3, cores)` at low priority. Shared by all
 // databases of the process; lives for ever.
 MERGEDB_EXPORT Env DefaultEnv();
 

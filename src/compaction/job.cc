@@ -1,8 +1,8 @@
 #include "compaction/job.h"
 
 #include <algorithm>
+#include <deque>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "base/assert.h"
@@ -14,12 +14,14 @@ namespace {
 // Entries between two looks at the clock.
 constexpr int kEntriesPerLook = 256;
 
-// The slices of one source within the plan's bounds, one table after the other, read in large pieces.
+// The slices of one source within the plan's bounds, one table after the other, read in large pieces. A table that was read
+// is let go of: once its release is installed it may be removed, while the job goes on.
 class SourceIterator final : public kv::Iterator {
  public:
-  SourceIterator(const kv::Order& order, table::Cache& tables, tree::RunPtr run, const format::Bounds& bounds)
-      : order_(order), tables_(tables), run_(std::move(run)), bounds_(bounds) {
-    std::tie(index_, last_) = run_->Overlap(order_, bounds_);
+  SourceIterator(const kv::Order& order, table::Cache& tables, const tree::Run& run, const format::Bounds& bounds)
+      : order_(order), tables_(tables), bounds_(bounds) {
+    const auto [first, last] = run.Overlap(order_, bounds_);
+    for (size_t i = first; i < last; ++i) slices_.push_back(run.slices()[i]);
   }
 
   void SeekToFirst() override { Enter(); }
@@ -33,8 +35,8 @@ class SourceIterator final : public kv::Iterator {
 
  private:
   void Enter() {
-    for (; index_ < last_; ++index_) {
-      const tree::Slice& slice = run_->slices()[index_];
+    for (; !slices_.empty(); slices_.pop_front()) {
+      const tree::Slice& slice = slices_.front();
       auto reader = tables_.Open(slice.file);
       if (!reader) return Fail(reader.error());
       child_ = nullptr;
@@ -52,10 +54,11 @@ class SourceIterator final : public kv::Iterator {
     }
     valid_ = false;
     child_ = nullptr;
+    reader_ = nullptr;
   }
   void Settle() {
     if (Show() || !status_.ok()) return;
-    ++index_;
+    slices_.pop_front();
     Enter();
   }
   bool Show() {
@@ -79,10 +82,8 @@ class SourceIterator final : public kv::Iterator {
 
   const kv::Order order_;
   table::Cache& tables_;
-  const tree::RunPtr run_;
   const format::Bounds bounds_;
-  size_t index_ = 0;
-  size_t last_ = 0;
+  std::deque<tree::Slice> slices_;  // not yet read; the first one is being read
   std::shared_ptr<table::Reader> reader_;
   std::unique_ptr<kv::Iterator> child_;
   Bound lower_;
@@ -98,8 +99,13 @@ uint64_t BytesIn(const kv::Order& order, const tree::Run& run, const format::Bou
 
 }  // namespace
 
-Job::Job(const JobContext& context, policy::Plan plan, tree::VersionPtr version)
-    : context_(context), plan_(std::move(plan)), version_(std::move(version)), rest_(plan_.bounds) {}
+Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& version)
+    : context_(context), plan_(std::move(plan)), rest_(plan_.bounds) {
+  for (const kv::Position position : plan_.sources) {
+    sources_.push_back(version->FindRun(position));
+    ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
+  }
+}
 
 Job::~Job() = default;
 
@@ -132,13 +138,12 @@ Result<bool> Job::Step(uint64_t nanos) {
 Status Job::Start() {
   const kv::Order& order = context_.factory.order;
   std::vector<std::unique_ptr<kv::Iterator>> children;
-  for (const kv::Position position : plan_.sources) {
-    tree::RunPtr run = version_->FindRun(position);
-    ASSERT(run != nullptr, "a plan's sources are in the version it was made for");
+  for (const tree::RunPtr& run : sources_) {
     counts_.bytes_read += BytesIn(order, *run, plan_.bounds);
-    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(run), plan_.bounds));
+    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, *run, plan_.bounds));
   }
-  // The inputs are fixed (version_); a snapshot taken from now on sees the newest versions, which stay.
+  sources_.clear();
+  // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
   stream::CollapseOptions options{.snapshots = context_.snapshots(), .is_bottom = plan_.is_bottom};
   input_ = stream::NewCollapsingIterator(order, std::move(options),
                                          stream::NewMergingIterator(order, std::move(children)), &counts_.collapse);
@@ -173,11 +178,9 @@ Status Job::Release(const std::string* cursor) {
 Status Job::Move() {
   format::Edit edit;
   const kv::Position target = plan_.sources.back();
-  for (const kv::Position position : plan_.sources) {
-    if (position == target) continue;
-    const tree::RunPtr run = version_->FindRun(position);
-    ASSERT(run != nullptr, "a plan's sources are in the version it was made for");
-    edit.cuts.push_back({.position = position, .bounds = plan_.bounds});
+  for (const tree::RunPtr& run : sources_) {
+    if (run->position() == target) continue;
+    edit.cuts.push_back({.position = run->position(), .bounds = plan_.bounds});
     const auto [first, last] = run->Overlap(context_.factory.order, plan_.bounds);
     for (size_t i = first; i < last; ++i) {
       const tree::Slice& slice = run->slices()[i];

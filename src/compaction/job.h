@@ -40,7 +40,7 @@ struct JobContext {
 
 class Job {
  public:
-  Job(const JobContext& context, policy::Plan plan, tree::VersionPtr version);
+  Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& version);
   ~Job();
 
   const policy::Plan& plan() const { return plan_; }
@@ -62,7 +62,8 @@ class Job {
 
   const JobContext context_;
   const policy::Plan plan_;
-  const tree::VersionPtr version_;  // pins the inputs
+  // The inputs, until the job starts. WHY not the Version: it would pin every table that other jobs replace meanwhile.
+  std::vector<tree::RunPtr> sources_;
   Counts counts_;
 
   std::unique_ptr<Outputs> outputs_;

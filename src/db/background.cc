@@ -47,8 +47,32 @@ void Background::NoteWrite() {
   ArmTimerLocked();
 }
 
+// Flushes go in order, so there is one at a time.
+void Background::ScheduleFlushLocked() {
+  if (is_stopping_ || is_flushing_ || parts_.shape.sealed_count() == 0 || !MayTryLocked(flush_retry_)) return;
+  is_flushing_ = true;
+  executor_->ScheduleUrgent([weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->RunFlush();
+  });
+}
+
+void Background::RunFlush() {
+  base::Lock lock(mutex_);
+  if (!is_stopping_) {
+    lock.Unlock();
+    const Status status = Flush();
+    lock.Relock();
+    NoteOutcomeLocked(&flush_retry_, status);
+    standby_is_wanted_ = true;
+  }
+  is_flushing_ = false;
+  ScheduleLocked();
+  changed_.NotifyAll();
+}
+
 // One more worker, if there is room for one. A worker that finds a task asks for another before it begins.
 void Background::ScheduleLocked() {
+  ScheduleFlushLocked();
   if (is_stopping_ || workers_ >= executor_->Parallelism()) return;
   ++workers_;
   executor_->Schedule([weak = weak_from_this()] {
@@ -72,9 +96,9 @@ void Background::RunStep() {
 }
 
 Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
-  if (!is_flushing_ && MayTryLocked(flush_retry_) && parts_.shape.sealed_count() > 0) {
-    is_flushing_ = true;
-    return Task::kFlush;
+  if (standby_is_wanted_) {
+    standby_is_wanted_ = false;
+    return Task::kStandby;
   }
   const bool may_commit = !is_committing_ && MayTryLocked(commit_retry_);
   if (may_commit && CommitIsOverdueLocked()) {
@@ -88,7 +112,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
   // New jobs before steps of old ones: a small urgent merge must not wait for a large one to end.
   const bool may_pick = picks_jobs_ && !is_picking_ && jobs_.size() < kJobsMax && MayTryLocked(job_retry_);
   if (may_pick && (picked_generation_ != tree_generation_.load(std::memory_order_relaxed) ||
-                   picked_pressure_ != PressureLocked())) {
+                   picked_pressure_ != PressureLocked() || picked_snapshot_ != OldestSnapshot())) {
     is_picking_ = true;
     return Task::kPick;
   }
@@ -112,13 +136,8 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
   switch (task) {
     case Task::kNone:
       return;
-    case Task::kFlush: {
-      const Status status = Flush();
-      base::Lock lock(mutex_);
-      NoteOutcomeLocked(&flush_retry_, status);
-      is_flushing_ = false;
-      return;
-    }
+    case Task::kStandby:
+      return parts_.make_standby();
     case Task::kCommit: {
       const Status status = Commit();
       base::Lock lock(mutex_);
@@ -151,7 +170,6 @@ Status Background::Flush() {
   counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
   counters_.flush_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   UpdateTreeDebt();
-  parts_.make_standby();
   return {};
 }
 
@@ -162,16 +180,20 @@ Status Background::Commit() {
   return {};
 }
 
+kv::Sequence Background::OldestSnapshot() const {
+  const Snapshots::Oldest oldest = parts_.snapshots.oldest();
+  return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
+}
+
 policy::PickInput Background::PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
                                            policy::Pressure pressure) const {
-  const Snapshots::Oldest oldest = parts_.snapshots.oldest();
   return {.version = *view.version,
           .busy = busy,
           .style = parts_.options.style,
           .pressure = pressure,
           .flush_bytes = flush_bytes_,
           .order = parts_.order,
-          .oldest_snapshot = oldest.count > 0 ? oldest.sequence : kv::kSequenceMax};
+          .oldest_snapshot = OldestSnapshot()};
 }
 
 void Background::PickJob() {
@@ -218,6 +240,7 @@ void Background::PickJob() {
   } else if (!plan) {
     picked_generation_ = generation;
     picked_pressure_ = pressure;
+    picked_snapshot_ = input.oldest_snapshot;
   }
   const uint64_t runs = view->version->runs().size();
   if (runs > counters_.runs_max.load()) counters_.runs_max.store(runs);
@@ -249,6 +272,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   {
     base::Lock lock(mutex_);
     std::erase(jobs_, running);
+    ArmTimerLocked();  // cursors may pin what is obsolete now
     NoteOutcomeLocked(&job_retry_, done ? Status() : done.error());
   }
   running->job = nullptr;  // lets go of its inputs
@@ -349,7 +373,8 @@ void Background::ArmTimerLocked() {
   });
 }
 
-// Once a second while writes come, and until the tree has settled after the last one.
+// Once a second while writes come, until the tree has settled after the last one, and while cursors or snapshots pin what
+// could go: nobody else says when they are let go of.
 void Background::OnTimer() {
   base::Lock lock(mutex_);
   timer_is_armed_ = false;
@@ -357,6 +382,8 @@ void Background::OnTimer() {
   const uint64_t now = clock_->NowNanos();
   if (wrote_.exchange(false, std::memory_order_relaxed)) last_write_nanos_ = now;
   const bool is_over = now - last_write_nanos_ > kIdleAfterNanos + kSecond && jobs_.empty() &&
+                       parts_.snapshots.oldest().count == 0 &&
+                       parts_.obsolete.bytes_on_disk() <= parts_.shape.Current()->version->bytes() &&
                        IsSettledLocked(policy::Pressure::kIdle);
   if (!is_over) ArmTimerLocked();
   ScheduleLocked();
@@ -377,11 +404,11 @@ void Background::Stop(bool finish_jobs) {
   }
   is_stopping_ = true;
   changed_.NotifyAll();
-  while (workers_ > 0) {
+  while (workers_ > 0 || is_flushing_) {
     lock.Unlock();
     const bool ran = executor_->RunOne();
     lock.Relock();
-    if (!ran && workers_ > 0) changed_.WaitFor(lock, kSecond / 10);
+    if (!ran && (workers_ > 0 || is_flushing_)) changed_.WaitFor(lock, kSecond / 10);
   }
   auto jobs = std::exchange(jobs_, {});
   lock.Unlock();

@@ -1,10 +1,11 @@
 // The one scheduler: decides which piece of background work comes next, and hands it to the executor, one step at a time.
 //
-//   1  flush         a sealed memtable: writers wait for its memory
-//   2  commit        the MANIFEST lags by more than it may, or nothing else is to do
-//   3  job steps     half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
-//   4  new jobs      policy::Pick
-//   5  removals      tables that nobody names
+//   urgent   flush       a sealed memtable: writers wait for its memory
+//   1        standby     a memory for the memtable after the active one
+//   2        commit      the MANIFEST lags by more than it may, or nothing else is to do
+//   3        removals    tables that nobody names
+//   4        new jobs    policy::Pick
+//   5        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
 //
 // Every step is one piece of work for the executor, so a test that runs them by hand chooses the interleaving, and with one
 // thread inner and outer merges still go on at once.
@@ -91,7 +92,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kFlush, kCommit, kJob, kPick, kRemove };
+  enum class Task : uint8_t { kNone, kStandby, kCommit, kJob, kPick, kRemove };
   struct Running {  // a job and whether a thread is in it
     std::unique_ptr<compaction::Job> job;
     bool is_stepping = false;
@@ -106,6 +107,8 @@ class Background : public std::enable_shared_from_this<Background> {
     uint64_t pause_nanos = 0;
   };
 
+  void ScheduleFlushLocked();
+  void RunFlush();
   void ScheduleLocked();
   void RunStep();
   Task ChooseLocked(std::shared_ptr<Running>* job);
@@ -121,6 +124,7 @@ class Background : public std::enable_shared_from_this<Background> {
   policy::Pressure PressureLocked() const;
   policy::PickInput PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
                                  policy::Pressure pressure) const;
+  kv::Sequence OldestSnapshot() const;  // kSequenceMax if there is none
   bool IsSettledLocked(policy::Pressure pressure) const;
   void UpdateTreeDebt();
   void TreeChanged() { tree_generation_.fetch_add(1, std::memory_order_relaxed); }
@@ -146,6 +150,7 @@ class Background : public std::enable_shared_from_this<Background> {
   bool is_stopping_ GUARDED_BY(mutex_) = false;
   bool picks_jobs_ GUARDED_BY(mutex_) = true;
   bool is_flushing_ GUARDED_BY(mutex_) = false;
+  bool standby_is_wanted_ GUARDED_BY(mutex_) = true;
   bool is_committing_ GUARDED_BY(mutex_) = false;
   bool is_picking_ GUARDED_BY(mutex_) = false;
   bool is_removing_ GUARDED_BY(mutex_) = false;
@@ -154,6 +159,7 @@ class Background : public std::enable_shared_from_this<Background> {
   uint64_t last_commit_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick
+  kv::Sequence picked_snapshot_ GUARDED_BY(mutex_) = 0;
   policy::Pressure picked_pressure_ GUARDED_BY(mutex_) = policy::Pressure::kWriting;
   std::vector<policy::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
   std::optional<Manual> manual_ GUARDED_BY(mutex_);

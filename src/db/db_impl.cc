@@ -78,7 +78,7 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 
 Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen());
-  if (!log_failure_.ok()) RETURN_IF_ERROR(Resume());
+  RETURN_IF_ERROR(ReviveLog());
   background_->WriteHappened();
   paced_bytes_ += bytes;
   if (paced_bytes_ >= store_->memory.memtable_bytes / 16) {
@@ -96,10 +96,14 @@ bool DbImpl::FitsOneMemtable(const write::Room& room) const {
 Status DbImpl::MakeRoom(const write::Room& room) {
   if (active_->HasRoomFor(room.records, room.bytes)) [[likely]] return {};
   RETURN_IF_ERROR(WaitForSealedSlot());
+  MakeRoomAnyway(room);
+  return {};
+}
+
+void DbImpl::MakeRoomAnyway(const write::Room& room) {
   Seal(FitsOneMemtable(room) ? TakeStandby()
                              : write::MemoryPool::NewLargeMemtable(
                                    store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
-  return {};
 }
 
 // The active memtable may be sealed when those sealed, itself and the next one together are within the memory for unflushed
@@ -140,7 +144,19 @@ void DbImpl::EndPieces() {
 
 void DbImpl::LogFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
-  if (!log_->failure().ok()) log_failure_ = status;  // else the log can go on by itself
+  if (log_->failure().ok()) return;  // the log can go on by itself
+  log_failure_ = Status::Make(status.code(), status.message());  // of those who come later the outcome is known: absent
+}
+
+// OK if the log can be written. It may have failed behind everyone's back, when the background synced it.
+Status DbImpl::ReviveLog() {
+  if (!log_->is_in_trouble()) [[likely]] return {};
+  if (log_failure_.ok()) {
+    const Status failure = log_->failure();
+    if (failure.ok()) return {};
+    LogFailed(failure);
+  }
+  return Resume();
 }
 
 // A log whose sync failed is given up, never synced again (row B1): everything applied goes into tables, a new epoch begins, and
@@ -188,9 +204,9 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                        .reusable_segments = std::move(reusable_segments)};
   options.undrained_bytes_max = std::min(options.undrained_bytes_max, store_->memory.staging_bytes / 2);
   ASSIGN_OR_RETURN(std::shared_ptr<log::Log> log, log::Log::Create(options));
-  epoch_ = epoch;
   salt_ = salt;
   base::Lock lock(mutex_);
+  epoch_ = epoch;
   log_ = std::move(log);
   return {};
 }
@@ -198,6 +214,11 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
 std::shared_ptr<log::Log> DbImpl::CurrentLog() const {
   base::Lock lock(mutex_);
   return log_;
+}
+
+std::shared_ptr<log::Log> DbImpl::LogOf(uint64_t epoch) const {
+  base::Lock lock(mutex_);
+  return epoch == epoch_ ? log_ : nullptr;
 }
 
 std::shared_ptr<memtable::Memtable> DbImpl::TakeStandby() {
@@ -328,7 +349,7 @@ Status DbImpl::Flush() {
   RETURN_IF_ERROR(CheckWritable());
   {
     write::CommitQueue::Turn turn(queue_);
-    if (!log_failure_.ok()) RETURN_IF_ERROR(Resume());
+    RETURN_IF_ERROR(ReviveLog());
     RETURN_IF_ERROR(SealIfUsed());
   }
   return background_->WaitForFlush();
@@ -337,7 +358,7 @@ Status DbImpl::Flush() {
 Status DbImpl::SyncLog() {
   RETURN_IF_ERROR(CheckWritable());
   write::CommitQueue::Turn turn(queue_);
-  if (!log_failure_.ok()) return Resume();  // which makes everything durable
+  RETURN_IF_ERROR(ReviveLog());
   Status status = log_->MakeDurable();
   if (!status.ok()) LogFailed(status);
   return status;

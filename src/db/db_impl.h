@@ -52,15 +52,17 @@ class DbImpl final : public DB, private write::Host {
   explicit DbImpl(std::shared_ptr<Store> store);
 
   // open.cc
+  Shape::Options ShapeOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
   Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
   void StartBackground();
-  void RemoveOrphans(const Inventory& inventory, const std::vector<kv::FileNumber>& reusable_segments);
+  void RemoveOrphans(const Inventory& inventory);
 
   // write::Host: by the holder of the turn
   Status BeforeGroup(size_t bytes) override;
   Status MakeRoom(const write::Room& room) override;
+  void MakeRoomAnyway(const write::Room& room) override;
   bool FitsOneMemtable(const write::Room& room) const override;
   log::Log& log() override { return *log_; }
   memtable::Memtable& active() override { return *active_; }
@@ -71,6 +73,7 @@ class DbImpl final : public DB, private write::Host {
   Status WaitForSealedSlot();
   void Seal(std::shared_ptr<memtable::Memtable> next);
   Status SealIfUsed();
+  Status ReviveLog();
   Status Resume();
   Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
   Shape::LogStart At(const log::Mark& mark) const;
@@ -80,6 +83,8 @@ class DbImpl final : public DB, private write::Host {
   Status CheckWritable(const WriteOptions& options);
   Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
   std::shared_ptr<log::Log> CurrentLog() const;
+  // Null if the log in use is of another epoch: it knows nothing about that one's positions.
+  std::shared_ptr<log::Log> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
   uint64_t SizeOfRange(const tree::Version& version, const format::Bounds& bounds);
@@ -101,7 +106,7 @@ class DbImpl final : public DB, private write::Host {
   std::shared_ptr<memtable::Memtable> active_;
   std::optional<log::Mark> pieces_from_;  // a batch is being applied piece by piece
   size_t paced_bytes_ = 0;                // since the pace was last set
-  uint64_t epoch_ = 0;
+  uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
   uint64_t salt_ = 0;
   Status log_failure_;
   uint64_t resume_not_before_nanos_ = 0;

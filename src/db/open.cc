@@ -86,6 +86,20 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   return database;
 }
 
+Shape::Options DbImpl::ShapeOptions() {
+  FileSystem* const files = store_->options.env.file_system;
+  return {.file_system = files,
+          .directory = store_->directory,
+          .order = store_->order,
+          .database_id = database_id_,
+          .check_table =
+              [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
+                ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
+                return reader->CheckIntegrity();
+              },
+          .table_replaced = [this](kv::FileNumber number) { store_->tables->Evict(number); }};
+}
+
 Status DbImpl::Create() {
   const Env& env = store_->options.env;
   ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(env.file_system, store_->directory));
@@ -95,10 +109,7 @@ Status DbImpl::Create() {
   const uint64_t salt = env.entropy();
   const log::Mark first = log::FirstMark(salt, 1);
   const Shape::LogStart start{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
-  shape_ = std::make_unique<Shape>(Shape::Options{.file_system = env.file_system,
-                                                  .directory = store_->directory,
-                                                  .order = store_->order,
-                                                  .database_id = database_id_},
+  shape_ = std::make_unique<Shape>(ShapeOptions(),
                                    std::make_shared<const tree::Version>(),
                                    kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
   RETURN_IF_ERROR(env.file_system->SyncDirectory(ParentOf(store_->directory)));  // rule W5
@@ -112,10 +123,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
   // Orphans may have numbers that the MANIFEST, which lags, has not heard of.
   const uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
-  shape_ = std::make_unique<Shape>(Shape::Options{.file_system = env.file_system,
-                                                  .directory = store_->directory,
-                                                  .order = store_->order,
-                                                  .database_id = database_id_},
+  shape_ = std::make_unique<Shape>(ShapeOptions(),
                                    std::move(version), kv::FileNumber{next_file}, loaded.next_position, loaded.log_start);
 
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
@@ -144,7 +152,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const log::Mark first = log::FirstMark(salt, last + 1);
   const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = last + 1};
   RETURN_IF_ERROR(StartWriting(start, replayed.log.segments));
-  RemoveOrphans(inventory, replayed.log.segments);
+  RemoveOrphans(inventory);
   return {};
 }
 
@@ -174,17 +182,22 @@ void DbImpl::StartBackground() {
       .factory = factory_,
       .log_facts =
           [this](const Shape::LogStart& from) {
-            const auto log = CurrentLog();
+            const auto log = LogOf(from.epoch);
+            if (log == nullptr) return Shape::LogFacts{};
             return Shape::LogFacts{.durable = log->durable_position(), .segments = log->segments_from(from.position)};
           },
-      .log_released = [this](const Shape::LogStart& start) { CurrentLog()->Release(start.position); },
+      .log_released =
+          [this](const Shape::LogStart& start) {
+            if (const auto log = LogOf(start.epoch)) log->Release(start.position);
+          },
       .log_debt = [this] { return CurrentLog()->undrained_bytes(); },
       .make_standby = [this] { MakeStandby(); }});
   background_->Nudge();
 }
 
-// Tables and MANIFESTs that the durable state does not name: left by a crash, or by a failed open.
-void DbImpl::RemoveOrphans(const Inventory& inventory, const std::vector<kv::FileNumber>& reusable_segments) {
+// Tables and MANIFESTs that the durable state does not name: left by a crash, or by a failed open. Segments are the log's: it
+// reuses or removes those of this database, and leaves others alone.
+void DbImpl::RemoveOrphans(const Inventory& inventory) {
   FileSystem* const files = store_->options.env.file_system;
   const auto live = shape_->Current()->version->files();
   const auto current = shape_->manifest_number();
@@ -194,11 +207,6 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, const std::vector<kv::Fil
   }
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) remove(format::ManifestPath(store_->directory, number));
-  }
-  for (const kv::FileNumber number : inventory.segments) {
-    if (std::find(reusable_segments.begin(), reusable_segments.end(), number) == reusable_segments.end()) {
-      remove(format::SegmentPath(store_->directory, number));
-    }
   }
 }
 
@@ -213,14 +221,13 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
   ASSIGN_OR_RETURN(const auto names, files->List(path));
-  // CURRENT goes first: what is left of an interrupted Destroy is no database.
-  RETURN_IF_ERROR(files->Remove(current));
-  RETURN_IF_ERROR(files->SyncDirectory(path));
+  // CURRENT goes last: what is left of an interrupted Destroy is a damaged database, which Destroy takes on again.
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kCurrent) continue;
     RETURN_IF_ERROR(files->Remove(format::JoinPath(path, name)));
   }
+  RETURN_IF_ERROR(files->Remove(current));
   RETURN_IF_ERROR(files->Remove(lock_path));
   (void)files->RemoveDirectory(path);  // it stays if it holds anything else
   return {};

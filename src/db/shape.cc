@@ -8,6 +8,26 @@
 #include "tree/version_diff.h"
 
 namespace mergedb::db {
+namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;
+
+// `target` is new, and durable but for its name when this returns OK.
+Status CopyFile(FileSystem* file_system, const std::string& source, const std::string& target) {
+  ASSIGN_OR_RETURN(auto input, file_system->Open(source, {.access = Access::kRead}));
+  ASSIGN_OR_RETURN(auto output, file_system->Open(target, {.access = Access::kCreate}));
+  std::string piece(kCopyBytes, 0);
+  for (uint64_t offset = 0;; offset += piece.size()) {
+    size_t got = 0;
+    RETURN_IF_ERROR(input->ReadAt(offset, piece.size(), piece.data(), &got));
+    RETURN_IF_ERROR(output->WriteAt(offset, std::string_view(piece).substr(0, got)));
+    if (got < piece.size()) break;
+  }
+  RETURN_IF_ERROR(output->Sync());
+  return output->Close();
+}
+
+}  // namespace
 
 Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
              const LogStart& log_start)
@@ -23,33 +43,36 @@ Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber ne
       flushed_(log_start),
       next_position_(next_position) {}
 
-void Shape::InstallViewLocked() {
+read::ViewPtr Shape::InstallViewLocked() {
   auto view = std::make_shared<read::View>();
   view->active = active_;
   view->sealed.reserve(sealed_.size());
   for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) view->sealed.push_back(sealed->memtable);
   view->version = version_;
   view->sequence_max = sequence_max_;
-  views_.Install(std::move(view));
+  return views_.Install(std::move(view));
 }
 
 void Shape::Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end) {
+  read::ViewPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   if (active_ != nullptr) sealed_.push_back({std::move(active_), end});
   active_ = std::move(next);
-  InstallViewLocked();
+  before = InstallViewLocked();
 }
 
 void Shape::BeginPieces(kv::Sequence sequence_max) {
+  read::ViewPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   sequence_max_ = sequence_max;
-  InstallViewLocked();
+  before = InstallViewLocked();
 }
 
 void Shape::EndPieces() {
+  read::ViewPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   sequence_max_ = kv::kSequenceMax;
-  InstallViewLocked();
+  before = InstallViewLocked();
 }
 
 size_t Shape::sealed_count() const {
@@ -74,6 +97,7 @@ Status Shape::InstallVersionLocked(const format::Edit& edit) {
 }
 
 Status Shape::InstallFlush(const format::FileMetaPtr& table) {
+  read::ViewPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   ASSERT(!sealed_.empty(), "a flush is of the oldest sealed memtable");
   if (table != nullptr) {
@@ -85,14 +109,15 @@ Status Shape::InstallFlush(const format::FileMetaPtr& table) {
   flushed_ = sealed_.front().end;
   sealed_.pop_front();
   has_uncommitted_ = true;
-  InstallViewLocked();
+  before = InstallViewLocked();
   return {};
 }
 
 Status Shape::Install(const format::Edit& edit) {
+  read::ViewPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   RETURN_IF_ERROR(InstallVersionLocked(edit));
-  InstallViewLocked();
+  before = InstallViewLocked();
   return {};
 }
 
@@ -105,17 +130,42 @@ void Shape::StartEpoch(const LogStart& start) {
 
 // Rule W1: tables and their names are durable before the MANIFEST names them.
 Status Shape::SyncNewFiles(const format::Edit& edit) {
-  bool has_new = false;
+  std::set<kv::FileNumber> fresh;
   for (const auto& add : edit.adds) {
     if (synced_.contains(add.file->number)) continue;
-    ASSIGN_OR_RETURN(auto file, options_.file_system->Open(format::TablePath(options_.directory, add.file->number),
-                                                           {.access = Access::kReadWrite}));
-    RETURN_IF_ERROR(file->Sync());
-    RETURN_IF_ERROR(file->Close());
-    synced_.insert(add.file->number);
-    has_new = true;
+    RETURN_IF_ERROR(sync_failed_.contains(add.file->number) ? ReplaceTable(add.file) : SyncTable(add.file->number));
+    fresh.insert(add.file->number);
   }
-  return has_new ? options_.file_system->SyncDirectory(options_.directory) : Status();
+  if (fresh.empty()) return {};
+  RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
+  synced_.merge(fresh);
+  return {};
+}
+
+Status Shape::SyncTable(kv::FileNumber number) {
+  ASSIGN_OR_RETURN(auto file, options_.file_system->Open(format::TablePath(options_.directory, number),
+                                                         {.access = Access::kReadWrite}));
+  Status status = file->Sync();
+  if (status.ok()) status = file->Close();
+  if (!status.ok()) sync_failed_.insert(number);
+  return status;
+}
+
+// Row B1: after a failed sync nobody knows which of the file's pages will ever reach the disk, and a second sync would say OK.
+// The bytes can still be read; they go into a new file, are checked there, and take over the name.
+Status Shape::ReplaceTable(const format::FileMetaPtr& meta) {
+  const std::string path = format::TablePath(options_.directory, meta->number);
+  const std::string copy = format::TablePath(options_.directory, AllocateNumber());  // an orphan, should we die here
+  Status status = CopyFile(options_.file_system, path, copy);
+  if (status.ok()) status = options_.check_table(copy, meta);
+  if (status.ok()) status = options_.file_system->Rename(copy, path);
+  if (!status.ok()) {
+    (void)options_.file_system->Remove(copy);
+    return status;
+  }
+  sync_failed_.erase(meta->number);
+  options_.table_replaced(meta->number);
+  return {};
 }
 
 format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const {

@@ -39,6 +39,10 @@ class Shape {
     std::string directory;
     const kv::Order& order;
     uint64_t database_id = 0;
+    // Is what stands in the file at `path` the table `meta`, every byte of it?
+    std::function<Status(const std::string& path, const format::FileMetaPtr& meta)> check_table;
+    // The file of this table was replaced by an equal one.
+    std::function<void(kv::FileNumber)> table_replaced;
   };
   // What a commit says of the log, asked just before it.
   struct LogFacts {
@@ -92,9 +96,12 @@ class Shape {
     kv::Position next_position{};
   };
 
-  void InstallViewLocked();
+  // Returns the View before, to be let go of when the lock is: it may hold the last of a memtable.
+  [[nodiscard]] read::ViewPtr InstallViewLocked();
   Status InstallVersionLocked(const format::Edit& edit);
   Status SyncNewFiles(const format::Edit& edit);
+  Status SyncTable(kv::FileNumber number);
+  Status ReplaceTable(const format::FileMetaPtr& meta);
   format::Edit Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const;
 
   const Options options_;
@@ -108,6 +115,7 @@ class Shape {
   tree::VersionPtr committed_ GUARDED_BY(commit_mutex_);               // what the MANIFEST says
   std::vector<tree::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);   // what it may say: commits of unknown outcome
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
+  std::set<kv::FileNumber> sync_failed_ GUARDED_BY(commit_mutex_);  // never to be synced again: to be replaced
 
   mutable base::Mutex mutex_;
   std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "env/executor.h"
 
+#include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -21,18 +22,27 @@ void TakeNoSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// On Linux a priority belongs to a thread. Refused is no harm: the work is only less polite.
+// On Linux a priority belongs to a thread. Refused is no harm: the work is only less polite. A batch thread does not preempt
+// another when it wakes.
 void LowerPriority() {
 #ifdef SYS_gettid
+  const sched_param none{};
+  (void)sched_setscheduler(0, SCHED_BATCH, &none);
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
 #endif
 }
 
 }  // namespace
 
-ThreadPool::ThreadPool(int thread_count) {
-  threads_.reserve(static_cast<size_t>(thread_count));
-  for (int i = 0; i < thread_count; ++i) threads_.emplace_back([this] { Serve(); });
+ThreadPool::ThreadPool(int patient_threads, int urgent_threads)
+    : patient_threads_(patient_threads), has_urgent_(urgent_threads > 0) {
+  for (int i = 0; i < patient_threads; ++i) {
+    threads_.emplace_back([this] {
+      LowerPriority();
+      Serve(&patient_);
+    });
+  }
+  for (int i = 0; i < urgent_threads; ++i) threads_.emplace_back([this] { Serve(&urgent_); });
 }
 
 ThreadPool::~ThreadPool() {
@@ -40,16 +50,26 @@ ThreadPool::~ThreadPool() {
     base::Lock lock(mutex_);
     is_closing_ = true;
   }
-  work_waits_.NotifyAll();
+  patient_.work_waits.NotifyAll();
+  urgent_.work_waits.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadPool::Schedule(std::function<void()> work) {
   {
     base::Lock lock(mutex_);
-    queue_.push_back(std::move(work));
+    patient_.queue.push_back(std::move(work));
   }
-  work_waits_.NotifyOne();
+  patient_.work_waits.NotifyOne();
+}
+
+void ThreadPool::ScheduleUrgent(std::function<void()> work) {
+  if (!has_urgent_) return Schedule(std::move(work));
+  {
+    base::Lock lock(mutex_);
+    urgent_.queue.push_back(std::move(work));
+  }
+  urgent_.work_waits.NotifyOne();
 }
 
 void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
@@ -57,36 +77,35 @@ void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
     base::Lock lock(mutex_);
     delayed_.emplace(std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanos), std::move(work));
   }
-  work_waits_.NotifyOne();  // a thread must learn how long it may sleep
+  patient_.work_waits.NotifyOne();  // a thread must learn how long it may sleep
 }
 
-// Until the queue has work, or the pool closes. What has become due joins the queue.
-void ThreadPool::WaitForWork(base::Lock& lock) {
+// Until the lane has work, or the pool closes. What has become due joins the patient lane.
+void ThreadPool::WaitForWork(Lane* lane, base::Lock& lock) {
   for (;;) {
     const Time now = std::chrono::steady_clock::now();
-    while (!delayed_.empty() && delayed_.begin()->first <= now) {
-      queue_.push_back(std::move(delayed_.begin()->second));
+    while (lane == &patient_ && !delayed_.empty() && delayed_.begin()->first <= now) {
+      lane->queue.push_back(std::move(delayed_.begin()->second));
       delayed_.erase(delayed_.begin());
     }
-    if (!queue_.empty() || is_closing_) return;
-    if (delayed_.empty()) {
-      work_waits_.Wait(lock);
+    if (!lane->queue.empty() || is_closing_) return;
+    if (lane == &urgent_ || delayed_.empty()) {
+      lane->work_waits.Wait(lock);
     } else {
       const auto wait = std::chrono::nanoseconds(delayed_.begin()->first - now);
-      (void)work_waits_.WaitFor(lock, static_cast<uint64_t>(wait.count()));
+      (void)lane->work_waits.WaitFor(lock, static_cast<uint64_t>(wait.count()));
     }
   }
 }
 
-void ThreadPool::Serve() {
+void ThreadPool::Serve(Lane* lane) {
   TakeNoSignals();
-  LowerPriority();
   base::Lock lock(mutex_);
   for (;;) {
-    WaitForWork(lock);
-    if (queue_.empty()) return;
-    std::function<void()> work = std::move(queue_.front());
-    queue_.pop_front();
+    WaitForWork(lane, lock);
+    if (lane->queue.empty()) return;
+    std::function<void()> work = std::move(lane->queue.front());
+    lane->queue.pop_front();
     lock.Unlock();
     work();
     work = nullptr;  // what it captured dies here, not under the lock

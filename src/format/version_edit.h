@@ -26,6 +26,7 @@ struct FileMeta {
   uint64_t bytes = 0;        // of the file
   uint64_t unique_id = 0;    // also in the file; salts its checksums (rule W9: a swapped file is noticed)
   uint64_t entries = 0;
+  // Entries that a full compaction drops: deletes, and versions kept for a snapshot beside a newer one of their key.
   uint64_t tombstones = 0;
   uint64_t raw_bytes = 0;    // of keys and values before compression
   kv::Sequence smallest_sequence = 0;

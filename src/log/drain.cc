@@ -248,7 +248,7 @@ void Drain::OnLastLook() {
 
 void Drain::Schedule() {
   if (is_scheduled_.exchange(true)) return;
-  options_.executor->Schedule([self = shared_from_this()] { self->Run(); });
+  options_.executor->ScheduleUrgent([self = shared_from_this()] { self->Run(); });
 }
 
 void Drain::Run() {

@@ -43,6 +43,7 @@ class LogImpl final : public Log {
     return drain_->staged_end() - drained;
   }
   bool is_mapped() const override { return drain_->ring().is_mapped(); }
+  bool is_in_trouble() const override { return drain_->trouble(); }
   Status failure() const override { return drain_->failure(); }
 
   void Release(uint64_t position) override { drain_->segments().Release(position); }
@@ -95,6 +96,7 @@ Result<std::unique_ptr<Log>> LogImpl::Create(const Options& options) {
   log->nudge_at_ = log->nudge_bytes_;
   log->drain_ = std::make_shared<Drain>(options, std::move(ring), undrained_bytes_max, &log->counters_);
   RETURN_IF_ERROR(log->drain_->segments().Adopt(options.reusable_segments));
+  log->drain_->Nudge();  // the first segment is made before the first put asks for it
   return std::unique_ptr<Log>(std::move(log));
 }
 

@@ -102,6 +102,8 @@ class Log {
   virtual uint64_t durable_position() const = 0;
   virtual uint64_t undrained_bytes() const = 0;
   virtual bool is_mapped() const = 0;
+  // A hint that costs a load: the log failed or stopped, or its last write did.
+  virtual bool is_in_trouble() const = 0;
   // OK, or why the log can take no more.
   virtual Status failure() const = 0;
 

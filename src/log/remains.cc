@@ -56,7 +56,15 @@ uint64_t SegmentRemains::limit() const {
 std::string SegmentRemains::Describe(uint64_t position) const {
   uint64_t piece_end = 0;
   const Segment* segment = Find(position, &piece_end);
-  if (segment == nullptr) return "no segment holds log position " + std::to_string(position);
+  if (segment == nullptr) {
+    // The newest that should hold it was cut short.
+    for (auto cut = segments_.rbegin(); cut != segments_.rend(); ++cut) {
+      if (position < cut->head.start || position >= cut->head.limit()) continue;
+      return format::PrintFileName(format::FileKind::kSegment, cut->number) + ": ends before log position " +
+             std::to_string(position) + " (truncated?)";
+    }
+    return "no segment holds log position " + std::to_string(position);
+  }
   return format::PrintFileName(format::FileKind::kSegment, segment->number) + ": offset " +
          std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " + std::to_string(position) + ")";
 }
@@ -102,7 +110,10 @@ Status RingRemains::Load() {
   auto file = file_system_->Open(path, {.access = Access::kRead});
   if (!file) return file.error().IsNotFound() ? Status() : file.error();
   ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
-  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) return {};
+  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) {
+    damage_ = path + ": " + std::to_string(size) + " bytes, expected a power of two; what only it held is lost";
+    return {};
+  }
   ring_.resize(size);
   size_t got = 0;
   RETURN_IF_ERROR((*file)->ReadAt(0, size, ring_.data(), &got));

@@ -52,6 +52,8 @@ class RingRemains {
   RingRemains(FileSystem* file_system, std::string directory);
 
   uint64_t size() { return ring_.size(); }
+  // What is wrong with a file that was there and could not be used; empty if nothing.
+  const std::string& damage() const { return damage_; }
   // Read STAGING, once. A missing file, or one of an impossible size (a crash while it was made), is empty.
   Status Load();
   // Empty if the ring is. REQUIRES: bytes <= size()
@@ -62,6 +64,7 @@ class RingRemains {
   const std::string directory_;
   bool is_loaded_ = false;
   std::string ring_;
+  std::string damage_;
   std::string wrapped_;
 };
 

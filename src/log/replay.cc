@@ -8,6 +8,7 @@
 // WHY the ring before the segments: where both hold a frame they hold the same one; but for the rest of a large frame whose
 // write failed, which only a segment can hold, and which the ring's frame has replaced.
 #include <algorithm>
+#include <cstring>
 #include <string>
 
 #include "format/file_name.h"
@@ -63,6 +64,7 @@ class Replayer {
   void SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const;
   Status SurveySegments(Survey* survey);
   void SurveyRing(Survey* survey);
+  bool FitsWithABitTurned(std::string_view bytes) const;
   Status ReportDamagedHeader();
 
   uint64_t position() const { return replayed_.end.position; }
@@ -215,9 +217,28 @@ void Replayer::SurveyRing(Survey* survey) {
   }
 }
 
-// No frame stands above, and the last synced block goes on with something that has a frame's fields but not its checks.
+// Did a frame begin here whose header lost a bit? The bit that makes it fit again proves it.
+bool Replayer::FitsWithABitTurned(std::string_view bytes) const {
+  if (bytes.size() < kFrameHeaderBytes) return false;
+  char header[kFrameHeaderBytes];
+  std::memcpy(header, bytes.data(), sizeof header);
+  for (size_t bit = 0; bit < 8 * sizeof header; ++bit) {
+    const char mask = static_cast<char>(1 << bit % 8);
+    header[bit / 8] ^= mask;
+    if (HeaderFits(header)) return true;
+    header[bit / 8] ^= mask;
+  }
+  return false;
+}
+
+// No frame stands above, and what is here has a frame's fields but not its checks.
 Status Replayer::ReportDamagedHeader() {
   std::string_view bytes;
+  if (FitsWithABitTurned(ring_.Read(position(), kFrameHeaderBytes))) {
+    replayed_.dropped_bytes = kFrameHeaderBytes;
+    replayed_.report = "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
+    return {};
+  }
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
   if (bytes.size() < kFrameHeaderBytes || position() % kBlockBytes == 0) return {};
   const FrameHeader header = LoadFrameHeader(bytes.data());
@@ -235,6 +256,7 @@ Status Replayer::Judge(std::optional<uint64_t> clean_end, uint64_t durable_posit
   if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
   if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
   if (clean_end) return {};
+  replayed_.report = ring_.damage();
   Survey survey;
   RETURN_IF_ERROR(SurveySegments(&survey));
   SurveyRing(&survey);

@@ -31,11 +31,14 @@ Result<std::string> ReadCurrent(FileSystem* file_system, const std::string& path
   return bytes;
 }
 
-// No CURRENT: a new directory, or a database that lost it?
+// No CURRENT: a new directory, or a database that lost it? A database is born with CURRENT before it has anything but a MANIFEST.
 Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   for (const std::string& name : names) {
-    if (const auto parsed = format::ParseFileName(name); parsed && parsed->kind == format::FileKind::kTable) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed) continue;
+    if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
+        parsed->kind == format::FileKind::kStaging) {
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " is there");
     }
   }

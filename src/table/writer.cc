@@ -42,7 +42,7 @@ class WriterImpl final : public Writer {
  private:
   bool HasFilter() const { return bits_per_key_ > 0; }
   uint64_t FilterBytes() const { return hashes_.size() * static_cast<uint64_t>(bits_per_key_) / 8; }
-  bool IsAfterLast(const kv::Entry& entry) const;
+  bool IsAfterLast(const kv::Entry& entry);
   Status OutOfOrder(const kv::Entry& entry) const;
   void Count(const kv::Entry& entry);
   Status FinishBlock();
@@ -62,6 +62,7 @@ class WriterImpl final : public Writer {
   std::vector<uint64_t> hashes_;
   uint64_t last_prefix_ = 0;
   kv::Tag last_tag_ = 0;
+  bool is_older_version_ = false;  // of the last key, than the entry before
   std::string border_;  // the last key of the last finished block
   format::FileMeta meta_;
   Status status_;  // the first failure: the table is not to be had
@@ -91,9 +92,11 @@ WriterImpl::~WriterImpl() {
 }
 
 // Different prefixes settle it without touching the last key.
-bool WriterImpl::IsAfterLast(const kv::Entry& entry) const {
+bool WriterImpl::IsAfterLast(const kv::Entry& entry) {
+  is_older_version_ = false;
   if (entry.prefix != last_prefix_) return entry.prefix > last_prefix_;
   const int order = order_.CompareKeys(last_key(), entry.key);
+  is_older_version_ = order == 0;
   return order != 0 ? order < 0 : last_tag_ > entry.tag;
 }
 
@@ -107,7 +110,7 @@ void WriterImpl::Count(const kv::Entry& entry) {
   const kv::Sequence sequence = kv::SequenceOf(entry.tag);
   meta_.smallest_sequence = std::min(meta_.smallest_sequence, sequence);
   meta_.largest_sequence = std::max(meta_.largest_sequence, sequence);
-  meta_.tombstones += kv::KindOf(entry.tag) == kv::Kind::kDelete;
+  meta_.tombstones += is_older_version_ || kv::KindOf(entry.tag) == kv::Kind::kDelete;
   meta_.raw_bytes += entry.key.size() + entry.value.size();
   ++meta_.entries;
   last_prefix_ = entry.prefix;

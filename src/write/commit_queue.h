@@ -53,6 +53,8 @@ class Host {
   virtual Status CheckConflicts(const Change&) { return {}; }
   // The active memtable has room when this returns OK; seals the full one, waits for a flush.
   virtual Status MakeRoom(const Room& room) = 0;
+  // The same for what is in the log already and must go in: beyond the memory for unflushed writes, if need be.
+  virtual void MakeRoomAnyway(const Room& room) = 0;
   virtual bool FitsOneMemtable(const Room& room) const = 0;
   virtual log::Log& log() = 0;
   virtual memtable::Memtable& active() = 0;

@@ -207,11 +207,12 @@ TEST_P(SeedFlaws, MergesVeryManyRuns) {
 TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
   auto db = Open();
   base::Random random(13);
-  for (int round = 0; round < 12; ++round) {
+  for (int round = 0; round < 24; ++round) {
     for (int n = 0; n < 400; ++n) PutOne(*db, random.Uniform(600), 300);
     ASSERT_OK(db->Flush());
     const Op kinds[] = {Op::kWrite, Op::kCreate, Op::kSync, Op::kRead};
-    world_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(2)});
+    world_.files->AddFault({.op = kinds[round % 4], .path_contains = ".tbl", .nth = 1 + random.Uniform(4)});
+    PutOne(*db, random.Uniform(600), 300);  // a run for the merge to take in; the flush may take the fault
     (void)db->CompactRange(nullptr, nullptr);
     world_.files->ClearFaults();
     CheckAll(*db);

@@ -1,0 +1,133 @@
+// Outer and inner merges go on at once, in steps that take turns on one thread, and a small one overtakes a large one.
+// Method: the steps are run by hand; what runs is read from the list of running merges in "mergedb.stats".
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+std::string Key(uint64_t i) {
+  char text[24];
+  std::snprintf(text, sizeof text, "key%07llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+class MergesAtOnce : public ::testing::TestWithParam<Style> {
+ protected:
+  void SetUp() override {
+    Options options = world_.SmallOptions();
+    options.style = GetParam();
+    auto db = DB::Open(options, World::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  void Put(uint64_t i) {
+    std::string value = std::to_string(++puts_) + ":" + std::string(500, 'v');
+    ASSERT_OK(db_->Put({}, Key(i), value));
+    expected_[Key(i)] = std::move(value);
+  }
+  // The lines after "running merges:", one a job.
+  std::multiset<std::string> RunningMerges() {
+    std::multiset<std::string> jobs;
+    const std::string stats = Property(*db_, "stats"), title = "running merges:\n";
+    size_t at = stats.find(title);
+    if (at == std::string::npos) return jobs;
+    for (at += title.size(); at < stats.size();) {
+      const size_t end = stats.find('\n', at);
+      const std::string line = stats.substr(at, end - at);
+      if (line.find(" runs, ") == std::string::npos) break;
+      jobs.insert(line);
+      at = end + 1;
+    }
+    return jobs;
+  }
+  void CheckContents() {
+    auto it = db_->NewIterator();
+    auto next = expected_.begin();
+    for (it->SeekToFirst(); it->Valid(); it->Next(), ++next) {
+      ASSERT_NE(next, expected_.end());
+      ASSERT_EQ(it->key(), next->first);
+      ASSERT_EQ(it->value(), next->second);
+    }
+    EXPECT_OK(it->status());
+    EXPECT_EQ(next, expected_.end());
+  }
+
+  World world_{{.seed = 31, .parallelism = 2}};
+  std::unique_ptr<DB> db_;
+  std::map<std::string, std::string> expected_;
+  uint64_t puts_ = 0;
+};
+
+TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
+  constexpr uint64_t kKeys = 20'000;
+  for (uint64_t i = 0; i < kKeys; ++i) Put(i);
+  ASSERT_OK(db_->WaitForCompaction());
+
+  // Writes go on while merges run. `running` is in the order in which they began: one that ends while an earlier one runs on
+  // has overtaken it.
+  uint64_t overtaken = 0, merges = Counter(*db_, "merges");
+  std::vector<std::string> running;
+  for (uint64_t n = 0; n < 30'000 && overtaken < 3; ++n) {
+    Put(n * 7919 % kKeys);
+    if (n % 500 == 0) world_.executor.RunTimers();
+    if (n % 4 != 0) continue;
+    world_.executor.RunOne();
+    auto now = RunningMerges();
+    std::vector<std::string> still;
+    uint64_t ended = 0;
+    for (const std::string& job : running) {
+      if (const auto found = now.find(job); found != now.end()) {
+        still.push_back(job);
+        now.erase(found);
+      } else {
+        ++ended;
+        overtaken += still.empty() ? 0 : 1;
+      }
+    }
+    const uint64_t done = Counter(*db_, "merges");
+    if (done > merges + ended && !still.empty()) ++overtaken;  // began and ended since the last look
+    merges = done;
+    running = std::move(still);
+    running.insert(running.end(), now.begin(), now.end());
+  }
+  EXPECT_GT(overtaken, 0u) << Property(*db_, "counters");
+  EXPECT_GT(Counter(*db_, "jobs_at_once_max"), 1u);
+  CheckContents();
+  ASSERT_OK(db_->WaitForCompaction());
+  CheckContents();
+  ASSERT_OK(db_->CheckIntegrity());
+}
+
+TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
+  constexpr uint64_t kKeys = 10'000;
+  for (uint64_t i = 0; i < 3 * kKeys; ++i) {
+    Put(i * 7919 % kKeys);
+    if (i % 64 == 0) world_.executor.RunTimers();
+  }
+  while (RunningMerges().empty()) Put(puts_ * 7919 % kKeys), world_.executor.RunOne();
+  // As long as the merge runs, nothing keeps a writer from going on: memtables are flushed between its steps.
+  const uint64_t flushes = Counter(*db_, "flushes"), merges = Counter(*db_, "merges");
+  uint64_t puts = 0;
+  while (Counter(*db_, "merges") == merges && puts < 5'000) {
+    Put(puts++ * 31 % kKeys);
+    if (puts % 8 == 0) world_.executor.RunOne();
+  }
+  EXPECT_GT(Counter(*db_, "flushes"), flushes + puts * 500 / (64 << 10) / 2);
+  CheckContents();
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, MergesAtOnce, ::testing::Values(Style::kLazy, Style::kCascade),
+                         [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
+
+}  // namespace
+}  // namespace mergedb::testing

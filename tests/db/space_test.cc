@@ -1,0 +1,149 @@
+// Bytes on disk, at every moment: through every merge of a long random overwrite they stay within the bound of the style, and
+// come back when the pressure is off, or when everything is deleted.
+// Method: before each operation of the file system the disk's used bytes are held against the bound. Live bytes are those of
+// the model: what a full compaction would leave is never less.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+std::string Key(uint64_t i) {
+  char text[24];
+  std::snprintf(text, sizeof text, "key%09llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+class Space : public ::testing::TestWithParam<Style> {
+ protected:
+  Options SpaceOptions() {
+    Options options = world_.SmallOptions();
+    options.style = GetParam();
+    return options;
+  }
+  void Open() {
+    auto db = DB::Open(SpaceOptions(), World::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  void Put(uint64_t i) {
+    value_.replace(0, 8, std::to_string(10'000'000 + ++puts_));
+    ASSERT_OK(db_->Put({}, Key(i), value_));
+  }
+  // Without its timer the database thinks that the writer is gone.
+  void RunTimersIfDue() {
+    if (world_.clock.NowNanos() < next_timer_nanos_) return;
+    world_.executor.RunTimers();
+    next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
+  }
+  uint64_t TableBytes() { return Counter(*db_, "table_bytes_on_disk"); }
+  void PassTime(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(1'000'000);
+    }
+  }
+
+  World world_;
+  std::unique_ptr<DB> db_;
+  std::string value_ = std::string(1'000, 'v');
+  uint64_t puts_ = 0;
+  uint64_t next_timer_nanos_ = 0;
+};
+
+TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) {
+  const uint64_t seed = SeedOr(21);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+  base::Random random(seed);
+  Open();
+  const uint64_t keys = IsFullSize() ? 300'000 : 40'000;
+  for (uint64_t i = 0; i < keys; ++i) Put(i);
+  ASSERT_OK(db_->WaitForCompaction());
+  const uint64_t live = TableBytes();
+  EXPECT_GE(live, keys * value_.size());
+
+  // The style's bound x live, the log's quota, two partitions, and what is being written. lazy: src/policy/picker.h;
+  // cascade: src/policy/cascade.cc.
+  const double factor = GetParam() == Style::kLazy ? 2.0 : 1.5;
+  const uint64_t log_quota = 16 * kMiB, partitions = 2 * 8 * kMiB, scratch = 4 * kMiB;
+  const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live)) + log_quota + partitions + scratch;
+  uint64_t most = 0;
+  world_.files->SetOpHook([&](uint64_t, const char*, const std::string&) { most = std::max(most, world_.files->bytes_used()); });
+  for (uint64_t n = 0; n < 4 * keys; ++n) {
+    Put(random.Uniform(keys));
+    RunTimersIfDue();
+    for (uint64_t steps = random.Uniform(3); steps > 0; --steps) world_.executor.RunOne();
+  }
+  EXPECT_LE(most, bound) << Property(*db_, "stats") << Property(*db_, "counters");
+  RecordProperty("most_over_live_percent", static_cast<int>(most * 100 / live));
+  world_.files->SetOpHook(nullptr);
+
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(TableBytes(), live + live / 4) << Property(*db_, "stats");
+  EXPECT_LE(Counter(*db_, "log_bytes_on_disk"), log_quota + 2 * kMiB);
+  PassTime(20);
+  EXPECT_LE(TableBytes(), live + live / 50 + kMiB) << "one run when idle\n" << Property(*db_, "stats");
+}
+
+TEST_P(Space, ComesBackAfterEverythingWasDeletedAndNothingIsWrittenAnyMore) {
+  Open();
+  for (uint64_t i = 0; i < 20'000; ++i) Put(i);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_GT(TableBytes(), 20 * kMiB * 9 / 10);
+  for (uint64_t i = 0; i < 20'000; ++i) ASSERT_OK(db_->Delete({}, Key(i)));
+  PassTime(60);
+  EXPECT_LE(TableBytes(), 2 * kMiB) << Property(*db_, "stats");
+  EXPECT_LE(world_.files->bytes_used(), 22 * kMiB) << Property(*db_, "counters");
+  auto it = db_->NewIterator();
+  it->SeekToFirst();
+  EXPECT_FALSE(it->Valid());
+}
+
+TEST_P(Space, ComesBackWhenTheSnapshotThatPinsItGoes) {
+  Open();
+  for (uint64_t i = 0; i < 4'000; ++i) Put(i);
+  auto snapshot = db_->GetSnapshot();
+  for (uint64_t i = 0; i < 16'000; ++i) Put(i % 4'000);
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  ASSERT_OK(db_->WaitForCompaction());
+  PassTime(20);
+  EXPECT_GT(TableBytes(), 7 * kMiB) << "the snapshot needs the old values";
+  snapshot = nullptr;
+  ASSERT_OK(db_->WaitForCompaction());
+  PassTime(10);
+  EXPECT_LE(TableBytes(), 5 * kMiB) << Property(*db_, "stats");
+}
+
+TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
+  Open();
+  for (uint64_t i = 0; i < 4'000; ++i) Put(i);
+  ASSERT_OK(db_->Flush());
+  auto it = db_->NewIterator();
+  it->SeekToFirst();
+  for (uint64_t i = 0; i < 4'000; ++i) Put(i);
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  PassTime(20);
+  EXPECT_GT(TableBytes(), 7 * kMiB) << "the iterator needs the old tables";
+  it = nullptr;
+  PassTime(2);
+  EXPECT_LE(TableBytes(), 5 * kMiB) << Property(*db_, "stats");
+  EXPECT_LE(world_.files->bytes_used(), 5 * kMiB + Counter(*db_, "log_bytes_on_disk"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, Space, ::testing::Values(Style::kLazy, Style::kCascade),
+                         [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
+
+}  // namespace
+}  // namespace mergedb::testing
