@@ -199,6 +199,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                        .first_sequence = sequence,
                        .staging_bytes = store_->memory.staging_bytes,
                        .segment_bytes = store_->memory.segment_bytes,
+                       .spare_bytes = store_->memory.log_quota_bytes,
                        .use_mapping = store_->options.use_mapped_staging,
                        .allocate_number = [this] { return shape_->AllocateNumber(); },
                        .reusable_segments = std::move(reusable_segments)};

@@ -13,7 +13,7 @@ Drain::Drain(const Options& options, std::unique_ptr<Ring> ring, size_t undraine
       undrained_bytes_max_(undrained_bytes_max),
       wake_bytes_(std::min<uint64_t>(kStepBytes, ring_->size() / 4)),
       counters_(counters),
-      segments_(options, ring_->is_mapped(), ring_->size(), counters),
+      segments_(options, ring_->is_mapped(), std::max(ring_->size(), options.spare_bytes), counters),
       bounce_(AllocateAligned(kBounceBytes)) {}
 
 // --- who holds the drain -------------------------------------------------------------------------------------------------

@@ -63,6 +63,7 @@ struct Options {
   size_t staging_bytes = size_t{16} << 20;   // rounded to a power of two, at least 32 KiB
   size_t undrained_bytes_max = size_t{8} << 20;
   size_t segment_bytes = size_t{16} << 20;
+  size_t spare_bytes = 0;  // released segments kept for reuse, at least two; as much as is released at once saves making new ones
   bool use_mapping = true;
   std::function<kv::FileNumber()> allocate_number;    // for a new segment file; called from any thread
   std::vector<kv::FileNumber> reusable_segments;      // left by earlier epochs; ours now. Never those of a failed log

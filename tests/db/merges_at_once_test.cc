@@ -31,7 +31,7 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     db_ = std::move(*db);
   }
   void Put(uint64_t i) {
-    std::string value = std::to_string(++puts_) + ":" + std::string(500, 'v');
+    std::string value = std::to_string(++puts_) + ":" + std::string(value_bytes_, 'v');
     ASSERT_OK(db_->Put({}, Key(i), value));
     expected_[Key(i)] = std::move(value);
   }
@@ -66,21 +66,28 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
   std::unique_ptr<DB> db_;
   std::map<std::string, std::string> expected_;
   uint64_t puts_ = 0;
+  size_t value_bytes_ = 300;
 };
 
 TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
-  constexpr uint64_t kKeys = 20'000;
+  value_bytes_ = 60;
+  constexpr uint64_t kKeys = 150'000;
   for (uint64_t i = 0; i < kKeys; ++i) Put(i);
   ASSERT_OK(db_->WaitForCompaction());
 
   // Writes go on while merges run. `running` is in the order in which they began: one that ends while an earlier one runs on
   // has overtaken it.
+  constexpr uint64_t kStepNanos = 500'000;
+  uint64_t slept_steps = world_.clock.slept_nanos() / kStepNanos;
   uint64_t overtaken = 0, merges = Counter(*db_, "merges");
   std::vector<std::string> running;
-  for (uint64_t n = 0; n < 30'000 && overtaken < 3; ++n) {
+  for (uint64_t n = 0; n < 200'000 && overtaken < 3; ++n) {
     Put(n * 7919 % kKeys);
-    if (n % 500 == 0) world_.executor.RunTimers();
-    if (n % 4 != 0) continue;
+    if (n % 5'000 == 0) world_.executor.RunTimers();
+    // Few steps for much data, so that merges take long; and those that there is time for while the writer is held back.
+    const uint64_t slept = world_.clock.slept_nanos() / kStepNanos;
+    if (n % 100 != 0 && slept == slept_steps) continue;
+    for (; slept_steps < slept; ++slept_steps) world_.executor.RunOne();
     world_.executor.RunOne();
     auto now = RunningMerges();
     std::vector<std::string> still;
@@ -122,7 +129,7 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
     Put(puts++ * 31 % kKeys);
     if (puts % 8 == 0) world_.executor.RunOne();
   }
-  EXPECT_GT(Counter(*db_, "flushes"), flushes + puts * 500 / (64 << 10) / 2);
+  EXPECT_GT(Counter(*db_, "flushes"), flushes + puts * value_bytes_ / (64 << 10) / 2);
   CheckContents();
 }
 

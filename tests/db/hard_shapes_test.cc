@@ -1,0 +1,252 @@
+// Shapes that users bring and that log-structured trees are known to take badly: each stays cheap, in memory and in space.
+// Short versions; MERGEDB_FULL=1 runs them at full size.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+std::string Key(uint64_t i) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%012llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+class HardShapes : public ::testing::TestWithParam<Style> {
+ protected:
+  void Open(size_t write_buffer_bytes = 64 << 10) {
+    options_ = world_.SmallOptions();
+    options_.style = GetParam();
+    options_.write_buffer_bytes = write_buffer_bytes;
+    options_.memory_bytes = std::max<size_t>(options_.memory_bytes, 4 * write_buffer_bytes);
+    Reopen();
+  }
+  void Reopen() {
+    db_ = nullptr;
+    auto db = DB::Open(options_, World::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  // The machine's other thread, and its timer.
+  void Work(int steps) {
+    for (int i = 0; i < steps; ++i) world_.executor.RunOne();
+    if (world_.clock.NowNanos() < next_timer_nanos_) return;
+    world_.executor.RunTimers();
+    next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
+  }
+  uint64_t TableBytes() { return Counter(*db_, "table_bytes_on_disk"); }
+
+  World world_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+  uint64_t next_timer_nanos_ = 0;
+};
+
+// Append at the end, pop at the front: what was popped must not be waded through, nor kept.
+TEST_P(HardShapes, AQueueStaysFlat) {
+  Open();
+  const uint64_t length = 2'000, pops = IsFullSize() ? 10'000'000 : 60'000;
+  uint64_t front = 0, most_bytes = 0, most_blocks[2] = {};  // of each half
+  for (uint64_t i = 0; i < length; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(100, 'q')));
+  for (; front < pops; ++front) {
+    if (front % 50 == 0) {
+      auto it = db_->NewIterator();
+      const uint64_t misses = Counter(*db_, "block_cache_misses"), hits = Counter(*db_, "block_cache_hits");
+      it->SeekToFirst();
+      ASSERT_TRUE(it->Valid());
+      ASSERT_EQ(it->key(), Key(front));
+      const uint64_t blocks = Counter(*db_, "block_cache_misses") - misses + Counter(*db_, "block_cache_hits") - hits;
+      uint64_t& most = most_blocks[front >= pops / 2];
+      most = std::max(most, blocks);
+    }
+    ASSERT_OK(db_->Put({}, Key(front + length), std::string(100, 'q')));
+    ASSERT_OK(db_->Delete({}, Key(front)));
+    Work(1);
+    if (front % 500 == 0) most_bytes = std::max(most_bytes, TableBytes());
+  }
+  RecordProperty("blocks_for_seek_to_first", static_cast<int>(most_blocks[1]));
+  RecordProperty("table_bytes_max", static_cast<int>(most_bytes));
+  EXPECT_LE(most_blocks[1], 1'000u) << "blocks read by one SeekToFirst";
+  EXPECT_LE(most_blocks[1], 3 * most_blocks[0] / 2 + 20) << "it grows with what was popped";
+  EXPECT_LE(most_bytes, 6 * kMiB) << "of a queue of 0.2 MiB";
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(TableBytes(), kMiB) << Property(*db_, "stats");
+}
+
+TEST_P(HardShapes, ZipfianOverwritesStayWithinTheBound) {
+  const uint64_t seed = SeedOr(41);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+  base::Random random(seed);
+  Open();
+  const uint64_t keys = 20'000, puts = IsFullSize() ? 5'000'000 : 60'000;
+  for (uint64_t i = 0; i < keys; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(400, 'z')));
+  ASSERT_OK(db_->WaitForCompaction());
+  const uint64_t live = TableBytes();
+  uint64_t most = 0;
+  for (uint64_t i = 0; i < puts; ++i) {
+    // Rank r with a chance like 1/r.
+    const double uniform = static_cast<double>(random.Next() >> 11) / 9007199254740992.0;
+    const auto rank = static_cast<uint64_t>(std::pow(static_cast<double>(keys), uniform)) - 1;
+    ASSERT_OK(db_->Put({}, Key(rank * 7919 % keys), std::string(400, static_cast<char>('a' + i % 26))));
+    Work(1);
+    if (i % 200 == 0) most = std::max(most, TableBytes());
+  }
+  EXPECT_LE(most, 2 * live + 36 * kMiB);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(TableBytes(), live + live / 4) << Property(*db_, "stats");
+}
+
+TEST_P(HardShapes, HoldsLargeValuesAndKeysInLittleMemory) {
+  Open();
+  const auto value = [](int i) { return std::string(16 * kMiB, static_cast<char>('a' + i)); };
+  const auto key = [](int i) { return std::string(kMiB, 'k') + std::to_string(i); };
+  for (int i = 0; i < 4; ++i) {
+    ASSERT_OK(db_->Put({}, "large" + std::to_string(i % 2), value(i)));
+    ASSERT_OK(db_->Put({}, key(i), "of a large key"));
+    ASSERT_OK(db_->Put({}, "small" + std::to_string(i), "s"));
+    Work(20);
+    // One large entry is in a memtable of its own; more than two of those are never held.
+    EXPECT_LE(Counter(*db_, "memtable_bytes"), 40 * kMiB) << Property(*db_, "counters");
+  }
+  const auto check = [&] {
+    std::string found;
+    for (int i = 2; i < 4; ++i) {
+      ASSERT_OK(db_->Get({}, "large" + std::to_string(i % 2), &found));
+      ASSERT_TRUE(found == value(i));
+    }
+    auto it = db_->NewIterator({.prefix = "kkk"});
+    int i = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next(), ++i) ASSERT_TRUE(it->key() == key(i));
+    ASSERT_OK(it->status());
+    ASSERT_EQ(i, 4);
+  };
+  check();
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  check();
+  Reopen();
+  check();
+  ASSERT_OK(db_->CheckIntegrity());
+}
+
+TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
+  Open(kMiB);
+  const uint64_t batch_bytes = IsFullSize() ? 1'024 * kMiB : 64 * kMiB, value_bytes = 4'000;
+  const uint64_t entries = batch_bytes / value_bytes;
+  WriteBatch batch;
+  batch.Reserve(batch_bytes + entries * 32);
+  for (uint64_t i = 0; i < entries; ++i) batch.Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
+  uint64_t most = 0;
+  world_.files->SetOpHook([&](uint64_t, const char*, const std::string& path) {
+    if (path.ends_with(".tbl")) most = std::max(most, Counter(*db_, "memtable_bytes"));
+  });
+  ASSERT_OK(db_->Write({}, batch));
+  world_.files->SetOpHook(nullptr);
+  EXPECT_LE(most, 2 * kMiB) << "twice the write buffer";
+  const auto count = [&] {
+    uint64_t found = 0;
+    auto it = db_->NewIterator();
+    for (it->SeekToFirst(); it->Valid(); it->Next()) ++found;
+    EXPECT_OK(it->status());
+    return found;
+  };
+  EXPECT_EQ(count(), entries);
+  Reopen();
+  EXPECT_EQ(count(), entries);
+}
+
+// A batch without a log is atomic too, however large.
+TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
+  Open();
+  WriteBatch batch;
+  constexpr uint64_t kEntries = 2'000;
+  for (uint64_t i = 0; i < kEntries; ++i) batch.Put(Key(i), std::string(300, 'b'));
+  uint64_t images = 0;
+  world_.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+    if (op % 9 != 0) return;
+    auto after = World::After(world_, op % 2 ? CrashMode::kKill : CrashMode::kPrefixTorn, CrashModel::kJournaled, op);
+    auto db = after->Open();
+    ASSERT_OK(db.status());
+    uint64_t found = 0;
+    auto it = (*db)->NewIterator();
+    for (it->SeekToFirst(); it->Valid(); it->Next()) ++found;
+    ASSERT_TRUE(found == 0 || found == kEntries) << found << " at op " << op;
+    ++images;
+  });
+  ASSERT_OK(db_->Write({.durability = Durability::kNoLog}, batch));
+  ASSERT_OK(db_->Flush());
+  world_.files->SetOpHook(nullptr);
+  EXPECT_GT(images, 5u);
+}
+
+TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
+  Open();
+  constexpr uint64_t kKeys = 3'000;
+  for (uint64_t i = 0; i < kKeys; ++i) ASSERT_OK(db_->Put({}, Key(i), "old" + std::string(300, 'o')));
+  auto snapshot = db_->GetSnapshot();
+  const uint64_t rounds = IsFullSize() ? 200 : 20;
+  for (uint64_t round = 0; round < rounds; ++round) {
+    for (uint64_t i = 0; i < kKeys; ++i) {
+      ASSERT_OK(db_->Put({}, Key(i), "new" + std::string(300, static_cast<char>('a' + round % 26))));
+      if (i % 8 == 0) Work(1);
+    }
+  }
+  // Two versions of each key are needed, whatever the number of rounds.
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(TableBytes(), 3 * kMiB) << Property(*db_, "stats");
+  const auto check = [&](const Snapshot* at, char first) {
+    auto it = db_->NewIterator({.read = {.snapshot = at}});
+    uint64_t i = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next(), ++i) {
+      ASSERT_EQ(it->key(), Key(i));
+      ASSERT_EQ(it->value()[0], first);
+    }
+    EXPECT_OK(it->status());
+    EXPECT_EQ(i, kKeys);
+  };
+  check(snapshot.get(), 'o');
+  check(nullptr, 'n');
+}
+
+// Tables of a load in order are moved, never merged: the smallest buffers make very many of them.
+TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
+  Open();
+  const uint64_t tables = IsFullSize() ? 100'000 : 2'000;
+  uint64_t puts = 0;
+  for (; Counter(*db_, "flushes") < tables;) {
+    for (int i = 0; i < 20; ++i) ASSERT_OK(db_->Put({}, Key(puts++), std::string(1'000, 't')));
+    Work(2);
+  }
+  ASSERT_OK(db_->Flush());
+  const uint64_t there = Counter(*db_, "tables");
+  EXPECT_GT(there, tables / 40) << Property(*db_, "counters");
+  EXPECT_LT(Counter(*db_, "manifest_bytes"), 64 * kMiB);
+  options_.open_tables_max = 20;
+  Reopen();
+  EXPECT_EQ(Counter(*db_, "tables"), there);
+  base::Random random(5);
+  for (int i = 0; i < 2'000; ++i) {
+    std::string value;
+    ASSERT_OK(db_->Get({}, Key(random.Uniform(puts)), &value));
+    if (i % 50 == 0) {
+      ASSERT_LE(Counter(*db_, "tables_open"), 20u);
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, HardShapes, ::testing::Values(Style::kLazy, Style::kCascade),
+                         [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
+
+}  // namespace
+}  // namespace mergedb::testing
