@@ -21,7 +21,8 @@ Status Outputs::Add(const kv::Entry& entry) {
                                                     {.compression = options_.compression,
                                                      .bloom_bits_per_key = factory_.bloom_bits_per_key,
                                                      .block_bytes = factory_.block_bytes,
-                                                     .bytes_expected = options_.bytes_expected}));
+                                                     .bytes_expected = options_.bytes_expected,
+                                                     .is_direct = !factory_.has_readers || !factory_.has_readers()}));
   }
   return writer_->Add(entry);
 }

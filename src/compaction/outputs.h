@@ -27,6 +27,8 @@ struct TableFactory {
   std::function<uint64_t()> entropy;
   // Makes a finished table one that is removed when nobody names it any more.
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
+  // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
+  std::function<bool()> has_readers = {};
 };
 
 class Outputs {

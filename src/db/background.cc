@@ -21,6 +21,7 @@ constexpr uint64_t kRetryLastNanos = 5 * kSecond;
 constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kFlushesPerRelease = 16;
 constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
+constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ours
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
 
@@ -101,7 +102,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     return Task::kStandby;
   }
   const bool may_commit = !is_committing_ && MayTryLocked(commit_retry_);
-  if (may_commit && CommitIsOverdueLocked()) {
+  if (may_commit && (CommitIsOverdueLocked() || (commit_is_urgent_ && parts_.shape.HasUncommitted()))) {
     is_committing_ = true;
     return Task::kCommit;
   }
@@ -129,6 +130,11 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
+  if (jobs_.empty() && !is_picking_ && PressureLocked() != policy::Pressure::kWriting &&
+      warmed_generation_ != picked_generation_) {
+    warmed_generation_ = picked_generation_;
+    return Task::kWarm;
+  }
   return Task::kNone;
 }
 
@@ -144,6 +150,7 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       NoteOutcomeLocked(&commit_retry_, status);
       last_commit_nanos_ = clock_->NowNanos();
       commit_is_wanted_ = false;
+      commit_is_urgent_ = false;
       is_committing_ = false;
       return;
     }
@@ -153,6 +160,8 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       return StepJob(job);
     case Task::kRemove:
       return RemoveObsolete();
+    case Task::kWarm:
+      return WarmTables();
   }
 }
 
@@ -298,6 +307,25 @@ void Background::RemoveObsolete() {
   if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
 }
 
+// Newest tables first, each once, and no more of them than a few times the memory that the database was given.
+void Background::WarmTables() {
+  const read::ViewPtr view = parts_.shape.Current();
+  const uint64_t warmed_below = warmed_below_.load();
+  uint64_t budget = kWarmShare * parts_.options.memory_bytes;
+  uint64_t next = warmed_below;
+  for (const auto& run : view->version->runs()) {
+    for (const auto& slice : run->slices()) {
+      const uint64_t number = kv::ToInt(slice.file->number);
+      next = std::max(next, number + 1);
+      if (slice.file->bytes > budget) continue;
+      budget -= slice.file->bytes;
+      if (number < warmed_below) continue;
+      if (auto reader = parts_.tables.Open(slice.file)) (*reader)->Warm();
+    }
+  }
+  warmed_below_.store(next);
+}
+
 bool Background::CommitIsOverdueLocked() const {
   if (!parts_.shape.HasUncommitted()) return false;
   const uint64_t dead = parts_.shape.uncommitted_dead_bytes();
@@ -433,17 +461,13 @@ Status Background::WaitUntil(const std::function<bool()>& is_done) {
 }
 
 Status Background::WaitForFlush() {
-  {
-    base::Lock lock(mutex_);
-    commit_is_wanted_ = true;
-  }
-  return WaitUntil([this] {
-    if (parts_.shape.sealed_count() > 0 || is_flushing_) return false;
-    if (is_committing_ || parts_.shape.HasUncommitted()) {
-      commit_is_wanted_ = true;
-      return false;
-    }
-    return true;
+  const kv::Sequence end = parts_.shape.sealed_end();
+  RETURN_IF_ERROR(WaitUntil([&] { return parts_.shape.flushed_end() >= end; }));
+  const uint64_t changes = parts_.shape.changes();
+  return WaitUntil([&] {
+    if (parts_.shape.committed_changes() >= changes) return true;
+    commit_is_urgent_ = true;
+    return false;
   });
 }
 

@@ -6,6 +6,7 @@
 //   3        removals    tables that nobody names
 //   4        new jobs    policy::Pick
 //   5        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
+//   6        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
 //
 // Every step is one piece of work for the executor, so a test that runs them by hand chooses the interleaving, and with one
 // thread inner and outer merges still go on at once.
@@ -92,7 +93,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kStandby, kCommit, kJob, kPick, kRemove };
+  enum class Task : uint8_t { kNone, kStandby, kCommit, kJob, kPick, kRemove, kWarm };
   struct Running {  // a job and whether a thread is in it
     std::unique_ptr<compaction::Job> job;
     bool is_stepping = false;
@@ -118,6 +119,7 @@ class Background : public std::enable_shared_from_this<Background> {
   void StepJob(const std::shared_ptr<Running>& running);
   void PickJob();
   void RemoveObsolete();
+  void WarmTables();
   bool CommitIsOverdueLocked() const;
   bool MayTryLocked(const Retry& retry) const;
   void NoteOutcomeLocked(Retry* retry, const Status& status);
@@ -140,6 +142,8 @@ class Background : public std::enable_shared_from_this<Background> {
   std::atomic<bool> wrote_{false};            // since the last tick
   std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
 
+  std::atomic<uint64_t> warmed_below_{0};  // tables with smaller numbers need no warming
+
   std::atomic<uint64_t> debt_runs_{0};
   std::atomic<uint64_t> debt_upper_bytes_{0};
   std::atomic<uint64_t> debt_upper_bytes_max_{0};
@@ -155,7 +159,9 @@ class Background : public std::enable_shared_from_this<Background> {
   bool is_picking_ GUARDED_BY(mutex_) = false;
   bool is_removing_ GUARDED_BY(mutex_) = false;
   bool timer_is_armed_ GUARDED_BY(mutex_) = false;
-  bool commit_is_wanted_ GUARDED_BY(mutex_) = false;
+  bool commit_is_wanted_ GUARDED_BY(mutex_) = false;  // when there is nothing else to do
+  bool commit_is_urgent_ GUARDED_BY(mutex_) = false;  // before any step of a job
+  uint64_t warmed_generation_ GUARDED_BY(mutex_) = 0;
   uint64_t last_commit_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick

@@ -43,7 +43,8 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .block_bytes = store_->options.block_bytes,
                .allocate_number = [this] { return shape_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
-               .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); }},
+               .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
+               .has_readers = [this] { return store_->TakeReadersSeen(); }},
       gate_(store_->options.env.clock, store_->options.pause_us_max * 1000),
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}

@@ -93,6 +93,7 @@ Status Shape::InstallVersionLocked(const format::Edit& edit) {
   if (before + added > next->bytes()) dead_bytes_.fetch_add(before + added - next->bytes(), std::memory_order_relaxed);
   version_ = std::move(next);
   has_uncommitted_ = true;
+  ++changes_;
   return {};
 }
 
@@ -109,6 +110,7 @@ Status Shape::InstallFlush(const format::FileMetaPtr& table) {
   flushed_ = sealed_.front().end;
   sealed_.pop_front();
   has_uncommitted_ = true;
+  ++changes_;
   before = InstallViewLocked();
   return {};
 }
@@ -126,6 +128,7 @@ void Shape::StartEpoch(const LogStart& start) {
   ASSERT(sealed_.empty(), "a new epoch begins when everything older is in tables");
   flushed_ = start;
   has_uncommitted_ = true;
+  ++changes_;
 }
 
 // Rule W1: tables and their names are durable before the MANIFEST names them.
@@ -189,10 +192,12 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
                      LogStart* released) {
   base::Lock commit_lock(commit_mutex_);
   Target target;
+  uint64_t changes;
   {
     base::Lock lock(mutex_);
     target = {version_, flushed_, next_position_};
     has_uncommitted_ = false;
+    changes = changes_;
     dead_bytes_.store(0, std::memory_order_relaxed);
   }
   const format::Edit edit = Describe(target, log_facts(target.log_start), clean_log_end);
@@ -214,6 +219,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
     base::Lock lock(mutex_);
     committed_position_ = target.log_start.position;
     committed_epoch_ = target.log_start.epoch;
+    committed_changes_ = changes;
   }
   *released = target.log_start;
   return {};
@@ -222,6 +228,26 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
 bool Shape::HasUncommitted() const {
   base::Lock lock(mutex_);
   return has_uncommitted_;
+}
+
+kv::Sequence Shape::sealed_end() const {
+  base::Lock lock(mutex_);
+  return sealed_.empty() ? flushed_.sequence : sealed_.back().end.sequence;
+}
+
+kv::Sequence Shape::flushed_end() const {
+  base::Lock lock(mutex_);
+  return flushed_.sequence;
+}
+
+uint64_t Shape::changes() const {
+  base::Lock lock(mutex_);
+  return changes_;
+}
+
+uint64_t Shape::committed_changes() const {
+  base::Lock lock(mutex_);
+  return committed_changes_;
 }
 
 uint64_t Shape::UncommittedLogBytes() const {

@@ -76,6 +76,12 @@ class Shape {
   // Make the MANIFEST say what the View's runs are. On success `released` is where the log is needed from.
   Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end, LogStart* released);
   bool HasUncommitted() const;
+  // For whoever waits for what is there now, and not for what comes after it. Everything sealed so far, and everything in
+  // tables, ends before these sequences; `changes` counts what a commit has to write, `committed_changes` what one wrote.
+  kv::Sequence sealed_end() const;
+  kv::Sequence flushed_end() const;
+  uint64_t changes() const;
+  uint64_t committed_changes() const;
   // Log kept only because the MANIFEST lags.
   uint64_t UncommittedLogBytes() const;
   // Bytes of tables that a commit would free.
@@ -125,6 +131,8 @@ class Shape {
   LogStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
   kv::Position next_position_ GUARDED_BY(mutex_);
   bool has_uncommitted_ GUARDED_BY(mutex_) = true;
+  uint64_t changes_ GUARDED_BY(mutex_) = 1;
+  uint64_t committed_changes_ GUARDED_BY(mutex_) = 0;
   uint64_t committed_position_ GUARDED_BY(mutex_) = 0;
   uint64_t committed_epoch_ GUARDED_BY(mutex_) = 0;
 };

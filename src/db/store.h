@@ -30,6 +30,13 @@ struct Store {
         memtables(std::make_shared<write::MemoryPool>(memory.memtable_bytes, memory.memtables_max)),
         is_closed(std::make_shared<std::atomic<bool>>(false)) {}
 
+  // Have blocks been asked for since the last call?
+  bool TakeReadersSeen() {
+    const uint64_t asked = blocks.hits() + blocks.misses();
+    return asked > blocks_asked_before.exchange(asked) + kReadsToMatter;
+  }
+  static constexpr uint64_t kReadsToMatter = 64;
+
   const Options options;
   const std::string directory;
   const MemoryPlan memory;
@@ -40,6 +47,7 @@ struct Store {
   const std::shared_ptr<Snapshots> snapshots;
   const std::shared_ptr<write::MemoryPool> memtables;
   const std::shared_ptr<std::atomic<bool>> is_closed;
+  std::atomic<uint64_t> blocks_asked_before{0};
 };
 
 }  // namespace mergedb::db

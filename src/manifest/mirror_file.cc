@@ -182,13 +182,13 @@ Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& pa
     offset += kRecordHeaderBytes + record.payload.size();
   }
 
-  // Pages are there before a record enters them: one that goes on behind the last page was cut off with the page after it.
-  for (const std::string& copy : copies) {
-    const std::string_view rest = std::string_view(copy).substr(offset);
-    const bool has_length = rest.size() >= kRecordHeaderBytes;
-    const bool is_cut = has_length ? base::LoadFixed32(rest.data() + 4) > rest.size() - kRecordHeaderBytes
-                                   : rest.find_first_not_of('\0') != std::string_view::npos;
-    if (!is_cut) continue;
+  // Pages are there before a record enters them: one that goes on behind the last pair was cut off with the pair after it.
+  const auto is_cut = [&](std::string_view copy) {
+    const std::string_view rest = copy.substr(offset);
+    if (rest.size() < kRecordHeaderBytes) return rest.find_first_not_of('\0') != std::string_view::npos;
+    return base::LoadFixed32(rest.data() + 4) > rest.size() - kRecordHeaderBytes;
+  };
+  if (is_cut(copies[0]) && is_cut(copies[1])) {
     return Status::Corruption(path + ": record " + At(offset) + " goes on behind the end of the file (truncated?)");
   }
   // Neither copy goes on. After a crash at most one record was under way; zeros follow it in the pages of both copies.

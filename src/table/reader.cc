@@ -106,6 +106,7 @@ class ReaderImpl final : public Reader {
   size_t memory_bytes() const override { return source_.index.memory_bytes() + bloom_.memory_bytes(); }
   Status CheckIntegrity() const override;
   std::vector<std::string> SplitKeys(size_t parts) const override;
+  void Warm() const override { source_.file->WillRead(0, source_.index.offset(source_.index.count())); }
   const format::FileMeta& meta() const override { return *meta_; }
 
  private:

@@ -60,6 +60,8 @@ class Reader {
   // Bytes of the file before the first entry at or after `key`, about.
   virtual uint64_t ApproximateOffset(std::string_view key) const = 0;
   virtual size_t memory_bytes() const = 0;  // of index and filter
+  // Ask the system to have the file in its page cache soon: it was written past it.
+  virtual void Warm() const = 0;
   // Read and verify every byte.
   virtual Status CheckIntegrity() const = 0;
   // Keys that cut the file into about `parts` equal shares by bytes, ascending; fewer if it has fewer blocks.

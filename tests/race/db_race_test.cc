@@ -1,0 +1,188 @@
+// Everybody at once: writers, readers, iterators, snapshots, flushes, merges and those who ask for properties, on real files
+// with real threads. Small and quick, for the thread sanitizer; each thread checks what must hold whatever the others do.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <thread>
+
+#include "base/random.h"
+#include "mergedb/db.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr size_t kWriters = 2;
+constexpr uint64_t kWritesEach = 1500;
+constexpr uint64_t kPairs = 100;
+
+class DbRaceTest : public ::testing::TestWithParam<Style> {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/mergedb_race_XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    path_ = pattern;
+    Reopen();
+  }
+  void TearDown() override {
+    db_ = nullptr;
+    std::filesystem::remove_all(path_);
+  }
+  void Reopen() {
+    db_ = nullptr;
+    Options options;
+    options.memory_bytes = 2 << 20;
+    options.write_buffer_bytes = 64 << 10;
+    options.style = GetParam();
+    auto db = DB::Open(options, path_);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+
+  static std::string Left(size_t writer, uint64_t i) { return "a" + std::to_string(writer) + "-" + std::to_string(i); }
+  static std::string Right(size_t writer, uint64_t i) { return "b" + std::to_string(writer) + "-" + std::to_string(i); }
+
+  // Each batch writes the same number to a pair of keys: at any one moment the two are equal.
+  void Write(size_t writer) {
+    base::Random random(seed_ + writer);
+    for (uint64_t n = 1; n <= kWritesEach; ++n) {
+      const uint64_t pair = random.Uniform(kPairs);
+      const std::string value = std::to_string(1'000'000 + n) + std::string(random.Uniform(200), 'v');
+      WriteBatch batch;
+      batch.Put(Left(writer, pair), value);
+      batch.Put(Right(writer, pair), value);
+      ASSERT_OK(db_->Write({.durability = random.OneIn(200) ? Durability::kSynced : Durability::kProcessCrash}, batch));
+      done_[writer] = n;
+    }
+  }
+  // A key's number never goes down.
+  void Read(uint64_t salt) {
+    base::Random random(seed_ + salt);
+    std::string before, after;
+    while (!is_over_) {
+      const size_t writer = random.Uniform(kWriters);
+      const std::string key = Left(writer, random.Uniform(kPairs));
+      const Status first = db_->Get({}, key, &before);
+      const Status second = db_->Get({}, key, &after);
+      ASSERT_TRUE(first.ok() || first.IsNotFound()) << first.ToString();
+      if (!first.ok()) continue;
+      ASSERT_OK(second);
+      ASSERT_LE(before.substr(0, 7), after.substr(0, 7)) << key;
+    }
+  }
+  void ReadSnapshots() {
+    base::Random random(seed_ + 77);
+    while (!is_over_) {
+      const auto snapshot = db_->GetSnapshot();
+      for (int i = 0; i < 20; ++i) {
+        const size_t writer = random.Uniform(kWriters);
+        const uint64_t pair = random.Uniform(kPairs);
+        const std::string left = Left(writer, pair), right = Right(writer, pair);
+        std::vector<std::string> values;
+        const auto statuses = db_->MultiGet({.snapshot = snapshot.get()}, {left, right}, &values);
+        ASSERT_EQ(statuses[0].code(), statuses[1].code()) << left;
+        ASSERT_EQ(values[0], values[1]) << left;
+      }
+    }
+  }
+  void Iterate() {
+    base::Random random(seed_ + 88);
+    while (!is_over_) {
+      auto it = db_->NewIterator();
+      std::map<std::string, std::string> lefts;
+      std::string last;
+      for (it->SeekToFirst(); it->Valid(); it->Next()) {
+        const std::string key(it->key());
+        ASSERT_LT(last, key);
+        last = key;
+        if (key[0] == 'a') {
+          lefts[key.substr(1)] = it->value();
+        } else {
+          ASSERT_EQ(lefts[key.substr(1)], it->value()) << key;
+          lefts.erase(key.substr(1));
+        }
+      }
+      ASSERT_OK(it->status());
+      ASSERT_TRUE(lefts.empty()) << lefts.begin()->first;
+      it->SeekToLast();
+      for (uint64_t steps = random.Uniform(40); steps > 0 && it->Valid(); --steps) it->Prev();
+      ASSERT_OK(it->status());
+    }
+  }
+  void Tend() {
+    base::Random random(seed_ + 99);
+    std::string text;
+    while (!is_over_) {
+      if (random.OneIn(4)) {
+        ASSERT_OK(db_->Flush());
+      } else if (random.OneIn(8)) {
+        ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+      } else if (random.OneIn(4)) {
+        ASSERT_OK(db_->SyncLog());
+      }
+      for (const char* name : {"stats", "runs", "counters", "snapshots", "errors", "recovery"}) {
+        ASSERT_TRUE(db_->GetProperty(std::string("mergedb.") + name, &text)) << name;
+      }
+      (void)db_->ApproximateSizes({{.lower = "a", .upper = "b"}});
+      std::this_thread::yield();
+    }
+  }
+
+  const uint64_t seed_ = SeedOr(13);
+  std::string path_;
+  std::unique_ptr<DB> db_;
+  std::atomic<bool> is_over_{false};
+  std::array<std::atomic<uint64_t>, kWriters> done_{};
+};
+
+TEST_P(DbRaceTest, KeepsEveryThreadsView) {
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_));
+  std::vector<std::thread> writers, others;
+  for (size_t i = 0; i < kWriters; ++i) writers.emplace_back([this, i] { Write(i); });
+  others.emplace_back([this] { Read(1000); });
+  others.emplace_back([this] { ReadSnapshots(); });
+  others.emplace_back([this] { Iterate(); });
+  others.emplace_back([this] { Tend(); });
+  for (auto& thread : writers) thread.join();
+  is_over_ = true;
+  for (auto& thread : others) thread.join();
+  for (const auto& done : done_) EXPECT_EQ(done, kWritesEach);
+  ASSERT_OK(db_->WaitForCompaction());
+  ASSERT_OK(db_->CheckIntegrity());
+  Reopen();
+  std::string left, right;
+  for (uint64_t pair = 0; pair < kPairs; ++pair) {
+    if (db_->Get({}, Left(0, pair), &left).IsNotFound()) continue;
+    ASSERT_OK(db_->Get({}, Right(0, pair), &right));
+    EXPECT_EQ(left, right);
+  }
+}
+
+TEST_P(DbRaceTest, ClosesWhileIteratorsAndSnapshotsAreHeld) {
+  ASSERT_OK(db_->Put({}, "a0-0", "1"));
+  auto snapshot = db_->GetSnapshot();
+  std::vector<std::thread> readers;
+  std::atomic<int> ready{0};
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([&] {
+      auto it = db_->NewIterator();
+      it->SeekToFirst();
+      ++ready;
+      while (it->status().ok()) it->SeekToFirst();
+      EXPECT_TRUE(it->status().IsShuttingDown());
+    });
+  }
+  while (ready < 3) std::this_thread::yield();
+  ASSERT_OK(db_->Close());
+  for (auto& reader : readers) reader.join();
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, DbRaceTest, ::testing::Values(Style::kLazy, Style::kCascade));
+
+}  // namespace
+}  // namespace mergedb::testing

@@ -1,0 +1,145 @@
+// Goal: a job's releases are right one by one: after each, what the tree shows is what it showed before, whether or not the job
+// goes on; what was read and released is let go of; a failed job leaves no file of its own.
+#include "compaction/job.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+
+#include "testing/manual_clock.h"
+#include "tests/unit/compaction/tables.h"
+#include "tree/version_builder.h"
+
+namespace mergedb::compaction {
+namespace {
+
+using testing::DeleteEntry;
+using testing::OwnedEntry;
+using testing::PutEntry;
+
+std::string Key(int i) { return "key" + std::to_string(1'000 + i); }
+
+class JobTest : public ::testing::Test {
+ protected:
+  using Shown = std::map<std::string, std::string>;  // a deleted key is absent
+
+  void SetUp() override {
+    std::vector<OwnedEntry> older, newer;
+    for (int i = 0; i < 600; ++i) {
+      older.push_back(PutEntry(Key(i), 10 + static_cast<kv::Sequence>(i), "old" + std::string(100, 'o')));
+      if (i % 3 == 0) newer.push_back(DeleteEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i)));
+      if (i % 3 == 1) newer.push_back(PutEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i), "new" + std::string(100, 'n')));
+    }
+    format::Edit edit;
+    edit.adds.push_back({.position = kv::Position{2}, .level = 0, .file = tables_.Write(newer), .bounds = {}});
+    edit.adds.push_back({.position = kv::Position{1}, .level = 0, .file = tables_.Write(older), .bounds = {}});
+    ASSERT_OK(Install(edit));
+  }
+  Status Install(const format::Edit& edit) {
+    auto next = tree::ApplyEdit(tables_.order, *version_, edit);
+    if (!next) return next.error();
+    version_ = std::move(*next);
+    return {};
+  }
+  // Newest run first: the first version met of a key is what is shown.
+  Shown ShownNow() {
+    Shown shown;
+    std::set<std::string> met;
+    for (const auto& run : version_->runs()) {
+      for (const auto& slice : run->slices()) {
+        for (const OwnedEntry& entry : tables_.Read(slice.file)) {
+          if (slice.bounds.lower && entry.key < *slice.bounds.lower) continue;
+          if (slice.bounds.upper && entry.key >= *slice.bounds.upper) continue;
+          if (!met.insert(entry.key).second) continue;
+          if (kv::KindOf(entry.tag) == kv::Kind::kPut) shown[entry.key] = entry.value;
+        }
+      }
+    }
+    return shown;
+  }
+  JobContext Context() {
+    return {.factory = tables_.factory,
+            .tables = *tables_.cache,
+            .clock = &clock_,
+            .compression = {Compression::kNone, Compression::kNone},
+            .snapshots = [] { return std::vector<kv::Sequence>{5'000}; },
+            .install = [this](const format::Edit& edit) { ++releases_; return Install(edit); },
+            .release_bytes = 8'192};
+  }
+  static policy::Plan MergeAll() {
+    policy::Plan plan;
+    plan.sources = {kv::Position{2}, kv::Position{1}};
+    plan.target_level = 3;
+    plan.is_bottom = true;
+    plan.output_file_bytes = 8'192;
+    return plan;
+  }
+
+  testing::Tables tables_;
+  testing::ManualClock clock_;
+  tree::VersionPtr version_ = std::make_shared<const tree::Version>();
+  int releases_ = 0;
+};
+
+TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
+  const Shown before = ShownNow();
+  ASSERT_EQ(before.size(), 400u);
+  Job job(Context(), MergeAll(), version_);
+  for (bool is_done = false; !is_done;) {
+    const auto step = job.Step(0);
+    ASSERT_OK(step.status());
+    is_done = *step;
+    ASSERT_EQ(ShownNow(), before) << "after release " << releases_;
+  }
+  EXPECT_GT(releases_, 3);
+  ASSERT_EQ(version_->runs().size(), 1u);
+  EXPECT_EQ(version_->runs()[0]->level(), 3u);
+  EXPECT_EQ(version_->tombstones(), 0u);
+  EXPECT_EQ(version_->entries(), 400u);
+}
+
+TEST_F(JobTest, PinsNoVersion) {
+  const std::weak_ptr<const tree::Version> at_start = version_;
+  Job job(Context(), MergeAll(), version_);
+  while (releases_ == 0) ASSERT_OK(job.Step(0).status());
+  EXPECT_TRUE(at_start.expired()) << "a long job would pin all that others replace";
+}
+
+TEST_F(JobTest, LeavesNoFileOfAFailure) {
+  const Shown before = ShownNow();
+  const size_t files = tables_.files_there();
+  tables_.files.AddFault({.op = testing::Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  {
+    Job job(Context(), MergeAll(), version_);
+    Result<bool> step = false;
+    while (step && !*step) step = job.Step(0);
+    EXPECT_THAT(step, testing::StatusIs(Code::kIOError));
+  }
+  tables_.files.ClearFaults();
+  EXPECT_EQ(releases_, 0);
+  EXPECT_EQ(tables_.files_there(), files);
+  EXPECT_EQ(ShownNow(), before);
+}
+
+TEST_F(JobTest, MovesWithoutWriting) {
+  const size_t files = tables_.files_there();
+  policy::Plan plan = MergeAll();
+  plan.is_move = true;
+  // Disjoint: what each run shows is cut to its half.
+  format::Edit halves;
+  halves.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = Key(300)}});
+  halves.cuts.push_back({.position = kv::Position{1}, .bounds = {.upper = Key(300)}});
+  ASSERT_OK(Install(halves));
+  const Shown before = ShownNow();
+  Job job(Context(), plan, version_);
+  const auto step = job.Step(0);
+  ASSERT_OK(step.status());
+  EXPECT_TRUE(*step);
+  EXPECT_EQ(ShownNow(), before);
+  EXPECT_EQ(version_->runs().size(), 1u);
+  EXPECT_EQ(tables_.files_there(), files);
+}
+
+}  // namespace
+}  // namespace mergedb::compaction

@@ -1,0 +1,65 @@
+// Goal: two running plans never interleave, and a plan made on an old Version is refused.
+#include "compaction/ledger.h"
+
+#include <gtest/gtest.h>
+
+namespace mergedb::compaction {
+namespace {
+
+tree::Version VersionOf(const std::vector<uint64_t>& positions) {
+  std::vector<tree::RunPtr> runs;
+  for (const uint64_t position : positions) {
+    runs.push_back(std::make_shared<const tree::Run>(kv::Position{position}, 0, std::vector<tree::Slice>()));
+  }
+  return tree::Version(std::move(runs));
+}
+
+policy::Plan PlanOf(const std::vector<uint64_t>& positions, const format::Bounds& bounds = {}) {
+  policy::Plan plan;
+  for (const uint64_t position : positions) plan.sources.push_back(kv::Position{position});
+  plan.bounds = bounds;
+  return plan;
+}
+
+class LedgerTest : public ::testing::Test {
+ protected:
+  const tree::Version version_ = VersionOf({9, 7, 5, 3, 1});
+  Ledger ledger_{kv::Order(BytewiseComparator())};
+};
+
+TEST_F(LedgerTest, LetsDisjointRunsBeMergedAtOnce) {
+  EXPECT_TRUE(ledger_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(ledger_.Claim(PlanOf({3, 1}), version_));
+  EXPECT_EQ(ledger_.busy().size(), 2u);
+}
+
+TEST_F(LedgerTest, RefusesARunThatIsTaken) {
+  EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}), version_));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({5, 3}), version_));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 7, 5, 3}), version_));
+}
+
+TEST_F(LedgerTest, LetsDisjointKeysOfTheSameRunsBeMergedAtOnce) {
+  EXPECT_TRUE(ledger_.Claim(PlanOf({5, 3}, {.upper = "m"}), version_));
+  EXPECT_TRUE(ledger_.Claim(PlanOf({5, 3}, {.lower = "m"}), version_));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
+}
+
+TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
+  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 8}), version_));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 5}), version_));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({1, 0}), version_));
+  EXPECT_TRUE(ledger_.busy().empty());
+}
+
+TEST_F(LedgerTest, TakesAgainWhatWasReleased) {
+  EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}, {.upper = "m"}), version_));
+  EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}, {.lower = "m"}), version_));
+  ledger_.Release(PlanOf({7, 5}, {.upper = "m"}));
+  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(ledger_.Claim(PlanOf({9, 7}, {.upper = "k"}), version_));
+}
+
+}  // namespace
+}  // namespace mergedb::compaction

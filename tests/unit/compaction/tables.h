@@ -1,0 +1,68 @@
+// Tables in memory, and what makes, opens and reads them: for the tests of compaction/ and read/.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/block_cache.h"
+#include "compaction/outputs.h"
+#include "table/cache.h"
+#include "testing/fault_file_system.h"
+#include "testing/status_matchers.h"
+#include "tests/unit/kv/iterator_contract.h"
+#include "tree/run.h"
+
+namespace mergedb::testing {
+
+class Tables {
+ public:
+  explicit Tables(const Comparator* comparator = BytewiseComparator()) : order(comparator) {
+    EXPECT_OK(files.CreateDirectory("dir"));
+    cache = table::Cache::New(&files, "dir", order, &blocks, 100);
+  }
+
+  // One table of entries in order.
+  format::FileMetaPtr Write(const std::vector<OwnedEntry>& entries) {
+    compaction::Outputs outputs(factory, {});
+    for (const OwnedEntry& entry : entries) EXPECT_OK(outputs.Add(ViewOf(entry, order)));
+    EXPECT_OK(outputs.Finish());
+    return outputs.Take().at(0);
+  }
+  std::vector<OwnedEntry> Read(const format::FileMetaPtr& meta) {
+    auto reader = cache->Open(meta);
+    EXPECT_OK(reader.status());
+    std::vector<OwnedEntry> entries;
+    auto it = (*reader)->NewIterator({});
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      entries.push_back({std::string(it->entry().key), it->entry().tag, std::string(it->entry().value)});
+    }
+    EXPECT_OK(it->status());
+    return entries;
+  }
+  size_t files_there() const { return files.Files().size(); }
+
+  const kv::Order order;
+  FaultFileSystem files;
+  base::BlockCache blocks{1 << 20};
+  uint64_t last_number = 0;
+  compaction::TableFactory factory{.file_system = &files,
+                                   .directory = "dir",
+                                   .order = order,
+                                   .block_bytes = 256,
+                                   .allocate_number = [this] { return kv::FileNumber{++last_number}; },
+                                   .entropy = [this] { return last_number + 100; },
+                                   .track = [](const format::FileMetaPtr& meta) { return meta; }};
+  std::unique_ptr<table::Cache> cache;
+};
+
+inline OwnedEntry PutEntry(std::string key, kv::Sequence sequence, std::string value) {
+  return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPut), std::move(value)};
+}
+inline OwnedEntry DeleteEntry(std::string key, kv::Sequence sequence) {
+  return {std::move(key), kv::MakeTag(sequence, kv::Kind::kDelete), ""};
+}
+
+}  // namespace mergedb::testing

@@ -1,0 +1,104 @@
+// From CURRENT to a Version: what is there is told, what is damaged is named. tests/crash/damage_test.cc flips the bytes.
+#include "manifest/loader.h"
+
+#include <gtest/gtest.h>
+
+#include "manifest/manifest.h"
+#include "testing/fault_file_system.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::manifest {
+namespace {
+
+using testing::IsOkAndHolds;
+using testing::StatusIs;
+using ::testing::HasSubstr;
+
+class LoaderTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(files_.CreateDirectory("/d")); }
+  Result<Loaded> LoadIt() { return Load(&files_, "/d", order_); }
+  format::Edit Snapshot() {
+    format::Edit edit;
+    edit.database_id = 7;
+    edit.comparator = std::string(BytewiseComparator()->Name());
+    edit.next_file = kv::FileNumber{12};
+    edit.next_position = kv::Position{3};
+    edit.last_sequence = 99;
+    edit.log_start = format::Edit::LogStart{.epoch = 2, .salt = 5, .position = 640, .chain = 1, .sequence = 100};
+    edit.log_durable = 700;
+    edit.clean_log_end = 720;
+    return edit;
+  }
+  void Commit(const format::Edit& edit) {
+    Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [] { return kv::FileNumber{4}; }});
+    ASSERT_OK(manifest.Commit(edit));
+  }
+
+  testing::FaultFileSystem files_;
+  const kv::Order order_{BytewiseComparator()};
+};
+
+TEST_F(LoaderTest, FindsNothingInAnEmptyDirectory) {
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kNotFound));
+  ASSERT_OK(files_.WriteWhole("/d/LOCK", ""));
+  ASSERT_OK(files_.WriteWhole("/d/MANIFEST-000001", "of a creation that was interrupted"));
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kNotFound));
+}
+
+TEST_F(LoaderTest, MissesCurrentWhereThereAreFilesOfADatabase) {
+  for (const char* name : {"/d/000004.tbl", "/d/000004.seg", "/d/STAGING"}) {
+    ASSERT_OK(files_.WriteWhole(name, "x"));
+    EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("CURRENT"))) << name;
+    ASSERT_OK(files_.Remove(name));
+  }
+}
+
+TEST_F(LoaderTest, TellsWhatWasCommitted) {
+  Commit(Snapshot());
+  ASSERT_OK_AND_ASSIGN(const Loaded loaded, LoadIt());
+  EXPECT_EQ(loaded.manifest, kv::FileNumber{4});
+  EXPECT_EQ(loaded.database_id, 7u);
+  EXPECT_EQ(loaded.next_file, kv::FileNumber{12});
+  EXPECT_EQ(loaded.last_sequence, 99u);
+  EXPECT_EQ(loaded.log_start, *Snapshot().log_start);
+  EXPECT_EQ(loaded.log_durable, 700u);
+  EXPECT_EQ(loaded.clean_log_end, std::optional<uint64_t>(720));
+  EXPECT_EQ(loaded.report, "");
+}
+
+TEST_F(LoaderTest, NamesTheManifestThatIsMissing) {
+  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(kv::FileNumber{9})));
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("MANIFEST-000009: missing")));
+}
+
+TEST_F(LoaderTest, RefusesAManifestUnderAnotherNumberOrOfAnotherDatabase) {
+  Commit(Snapshot());
+  ASSERT_OK(files_.WriteWhole("/d/MANIFEST-000009", *files_.ReadWhole("/d/MANIFEST-000004")));
+  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(kv::FileNumber{9})));
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("says it is number 4")));
+}
+
+TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {
+  format::Edit edit = Snapshot();
+  edit.comparator = std::nullopt;
+  Commit(edit);
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("which database")));
+}
+
+TEST(Current, RefusesWhatItDidNotWrite) {
+  const std::string good = EncodeCurrent(kv::FileNumber{12});
+  EXPECT_THAT(DecodeCurrent(good, "p"), IsOkAndHolds(kv::FileNumber{12}));
+  for (size_t length = 0; length < good.size(); ++length) {
+    EXPECT_THAT(DecodeCurrent(good.substr(0, length), "p"), StatusIs(Code::kCorruption)) << length;
+  }
+  for (size_t i = 0; i < good.size(); ++i) {
+    std::string damaged = good;
+    damaged[i] ^= 1;
+    EXPECT_THAT(DecodeCurrent(damaged, "p"), StatusIs(Code::kCorruption)) << i;
+  }
+  EXPECT_THAT(DecodeCurrent(good + "\n", "p"), StatusIs(Code::kCorruption));
+}
+
+}  // namespace
+}  // namespace mergedb::manifest

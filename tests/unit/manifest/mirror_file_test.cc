@@ -1,0 +1,119 @@
+// A file whose every byte stands twice: no single damage loses a record. Method: a small file is damaged in every way.
+#include "manifest/mirror_file.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/fault_file_system.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::manifest {
+namespace {
+
+using testing::FaultFileSystem;
+using testing::StatusIs;
+using ::testing::HasSubstr;
+
+const std::string kPath = "/d/MANIFEST-000001";
+
+class MirrorFileTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(files_.CreateDirectory("/d"));
+    ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}));
+  }
+  void Append(const std::string& record) {
+    ASSERT_OK(writer_->Append(record));
+    written_.push_back(record);
+  }
+  Result<MirrorContents> Read() {
+    read_.clear();
+    return ReadMirror(&files_, kPath, [this](std::string_view record) {
+      read_.emplace_back(record);
+      return Status();
+    });
+  }
+  std::string Bytes() { return *files_.ReadWhole(kPath); }
+
+  FaultFileSystem files_;
+  std::unique_ptr<MirrorWriter> writer_;
+  std::vector<std::string> written_, read_;
+};
+
+TEST_F(MirrorFileTest, GivesBackWhatWasAppended) {
+  Append("one");
+  Append(std::string(100'000, 'x'));  // over several pages
+  Append("three");
+  ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
+  EXPECT_EQ(read_, written_);
+  EXPECT_EQ(contents.identity.database_id, 7u);
+  EXPECT_EQ(contents.identity.number, kv::FileNumber{1});
+  EXPECT_EQ(contents.records, 3u);
+  EXPECT_EQ(contents.repaired + contents.dropped_bytes, 0u);
+  EXPECT_EQ(Bytes().size() % (2 * kPageBytes), 0u);
+}
+
+TEST_F(MirrorFileTest, SurvivesAnyFlippedByteOfEitherCopy) {
+  Append("one");
+  Append("two");
+  for (const size_t copy : {size_t{0}, kPageBytes}) {
+    for (size_t at = 0; at < 80; ++at) {
+      ASSERT_OK(files_.FlipBit(kPath, copy + at, static_cast<int>(at % 8)));
+      ASSERT_OK(Read());
+      EXPECT_EQ(read_, written_) << "byte " << at;
+      ASSERT_OK(files_.FlipBit(kPath, copy + at, static_cast<int>(at % 8)));
+    }
+  }
+}
+
+TEST_F(MirrorFileTest, SurvivesALostPage) {
+  for (int i = 0; i < 50; ++i) Append(std::string(2000, static_cast<char>('a' + i % 26)));
+  const std::string whole = Bytes();
+  for (size_t page = 0; page < whole.size(); page += kPageBytes) {
+    std::string damaged = whole;
+    damaged.replace(page, kPageBytes, kPageBytes, '\0');
+    ASSERT_OK(files_.WriteWhole(kPath, damaged));
+    ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
+    EXPECT_EQ(read_, written_) << "page at " << page;
+    EXPECT_EQ(contents.dropped_bytes, 0u);
+  }
+}
+
+TEST_F(MirrorFileTest, RefusesEveryShorterLength) {
+  for (int i = 0; i < 50; ++i) Append(std::string(2000, static_cast<char>('a' + i % 26)));
+  const std::string whole = Bytes();
+  ASSERT_GT(whole.size(), 2 * kPageBytes);
+  for (size_t length = 0; length < whole.size(); length += 8192) {
+    ASSERT_OK(files_.WriteWhole(kPath, std::string_view(whole).substr(0, length)));
+    EXPECT_THAT(Read(), StatusIs(Code::kCorruption, HasSubstr(kPath))) << length;
+  }
+}
+
+TEST_F(MirrorFileTest, DropsARecordOfWhichBothCopiesAreTorn) {
+  Append("one");
+  const uint64_t end = writer_->bytes();
+  Append("two");
+  for (const size_t copy : {size_t{0}, kPageBytes}) ASSERT_OK(files_.FlipBit(kPath, copy + end + 8, 0));
+  ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
+  EXPECT_EQ(read_, std::vector<std::string>{"one"});
+  EXPECT_EQ(contents.dropped_bytes, 8u + 3u);
+}
+
+TEST_F(MirrorFileTest, RefusesAFileWithoutAWholeHeaderOrRecord) {
+  EXPECT_THAT(Read(), StatusIs(Code::kCorruption, HasSubstr("first record")));
+  for (const size_t copy : {size_t{0}, kPageBytes}) ASSERT_OK(files_.FlipBit(kPath, copy + 20, 3));
+  EXPECT_THAT(Read(), StatusIs(Code::kCorruption, HasSubstr("header")));
+}
+
+TEST_F(MirrorFileTest, PassesOnWhatTheReaderSays) {
+  Append("one");
+  const auto refuse = [](std::string_view) { return Status::InvalidArgument("no"); };
+  EXPECT_THAT(ReadMirror(&files_, kPath, refuse), StatusIs(Code::kInvalidArgument, HasSubstr(kPath)));
+}
+
+TEST_F(MirrorFileTest, TellsOfAFailedSync) {
+  files_.AddFault({.op = testing::Op::kSync});
+  EXPECT_THAT(writer_->Append("one"), StatusIs(Code::kIOError));
+}
+
+}  // namespace
+}  // namespace mergedb::manifest

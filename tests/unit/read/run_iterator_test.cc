@@ -1,0 +1,102 @@
+// Goal: a run walks like one sorted list, whatever its slices: files cut into several, shown in part, and bounds on top.
+#include "read/run_iterator.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/compaction/tables.h"
+
+namespace mergedb::read {
+namespace {
+
+using testing::OpenIterator;
+using testing::OwnedEntry;
+using testing::Tables;
+
+OpenSlice Opener(Tables& tables) {
+  return [&tables](const tree::Slice& slice) {
+    auto reader = tables.cache->Open(slice.file);
+    if (!reader) return kv::NewEmptyIterator(reader.error());
+    auto iterator = (*reader)->NewIterator({});
+    return NewPinnedTableIterator(std::move(*reader), std::move(iterator));
+  };
+}
+
+// The entries in tables of about 40, cut where the key changes.
+tree::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) {
+  std::vector<tree::Slice> slices;
+  std::vector<OwnedEntry> part;
+  const auto finish = [&] {
+    if (!part.empty()) slices.push_back({.file = tables.Write(part), .bounds = {}});
+    part.clear();
+  };
+  for (const OwnedEntry& entry : entries) {
+    if (part.size() >= 40 && part.back().key != entry.key) finish();
+    part.push_back(entry);
+  }
+  finish();
+  return std::make_shared<const tree::Run>(kv::Position{1}, 0, std::move(slices));
+}
+
+TEST(RunIterator, KeepsTheContract) {
+  auto tables = std::make_shared<Tables>();
+  testing::CheckIteratorContract({.build = [&](const std::vector<OwnedEntry>& entries) -> OpenIterator {
+    return [tables, run = MakeRun(*tables, entries)] {
+      return NewRunIterator(tables->order, run, {}, Opener(*tables));
+    };
+  }});
+}
+
+// One file that holds every key once more, shown by two slices with a gap between them.
+TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
+  auto tables = std::make_shared<Tables>();
+  testing::CheckIteratorContract({.build = [&](const std::vector<OwnedEntry>& entries) -> OpenIterator {
+    std::vector<OwnedEntry> padded = entries;
+    // Keys that no slice shows: before, after, and the reference has none of them.
+    padded.insert(padded.begin(), testing::PutEntry("", kv::kSequenceMax - 1, "hidden"));
+    std::erase_if(padded, [&](const OwnedEntry& entry) { return entry.key.empty() && entry.value == "hidden" && !entries.empty() && entries[0].key.empty(); });
+    const bool has_padding = padded.size() > entries.size();
+    std::vector<tree::Slice> slices;
+    if (!entries.empty()) {
+      const auto file = tables->Write(padded);
+      const std::string middle = entries[entries.size() / 2].key;
+      format::Bounds low{.upper = middle}, high{.lower = middle};
+      if (has_padding) low.lower = entries[0].key;
+      if (entries[0].key != middle) slices.push_back({file, low});
+      slices.push_back({file, high});
+    }
+    return [tables, run = std::make_shared<const tree::Run>(kv::Position{1}, 0, slices)] {
+      return NewRunIterator(tables->order, run, {}, Opener(*tables));
+    };
+  }});
+}
+
+TEST(RunIterator, ShowsOnlyKeysWithinItsBoundsAndOpensNoOtherTable) {
+  Tables tables;
+  std::vector<OwnedEntry> entries;
+  for (int i = 100; i < 300; ++i) entries.push_back(testing::PutEntry("k" + std::to_string(i), 7, "v"));
+  const auto run = MakeRun(tables, entries);
+  ASSERT_EQ(run->slices().size(), 5u);
+  int opened = 0;
+  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"}, [&](const tree::Slice& slice) {
+    ++opened;
+    return Opener(tables)(slice);
+  });
+  it->SeekToFirst();
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->entry().key, "k150");
+  int count = 0;
+  for (; it->Valid(); it->Next()) ++count;
+  EXPECT_EQ(count, 20);
+  it->SeekToLast();
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->entry().key, "k169");
+  it->Seek("k999", kv::kTagMax);
+  EXPECT_FALSE(it->Valid());
+  it->Seek("a", kv::kTagMax);
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->entry().key, "k150");
+  EXPECT_LE(opened, 4);
+}
+
+}  // namespace
+}  // namespace mergedb::read
