@@ -1,0 +1,47 @@
+// A table is buried when its last holder lets go, once.
+#include "db/obsolete_files.h"
+
+#include <gtest/gtest.h>
+
+namespace mergedb::db {
+namespace {
+
+format::FileMetaPtr Meta(uint64_t number, uint64_t bytes) {
+  return std::make_shared<const format::FileMeta>(format::FileMeta{.number = kv::FileNumber{number}, .bytes = bytes});
+}
+
+TEST(ObsoleteFiles, BuriesWhatNobodyHolds) {
+  auto obsolete = std::make_shared<ObsoleteFiles>();
+  auto a = obsolete->Track(Meta(1, 100));
+  auto same = a;
+  auto b = obsolete->Track(Meta(2, 200));
+  EXPECT_EQ(obsolete->bytes_on_disk(), 300u);
+  a = nullptr;
+  EXPECT_FALSE(obsolete->HasBuried());
+  same = nullptr;
+  EXPECT_TRUE(obsolete->HasBuried());
+  const auto buried = obsolete->Take();
+  ASSERT_EQ(buried.size(), 1u);
+  EXPECT_EQ(buried[0].number, kv::FileNumber{1});
+  EXPECT_TRUE(obsolete->Take().empty());
+  EXPECT_EQ(obsolete->bytes_on_disk(), 300u);  // until it is removed
+  obsolete->Removed(buried[0]);
+  EXPECT_EQ(obsolete->bytes_on_disk(), 200u);
+}
+
+TEST(ObsoleteFiles, KeepsWhatCouldNotBeRemoved) {
+  auto obsolete = std::make_shared<ObsoleteFiles>();
+  obsolete->Track(Meta(1, 100));
+  obsolete->PutBack(obsolete->Take().at(0));
+  EXPECT_EQ(obsolete->Take().at(0).bytes, 100u);
+}
+
+TEST(ObsoleteFiles, OutlivesTheDatabase) {
+  auto obsolete = std::make_shared<ObsoleteFiles>();
+  auto held = obsolete->Track(Meta(1, 100));
+  obsolete = nullptr;
+  held = nullptr;
+}
+
+}  // namespace
+}  // namespace mergedb::db

@@ -1,0 +1,56 @@
+// Options: what is left out is filled in, what contradicts itself is refused by name, and memory is never spent twice.
+#include "db/options_check.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/status_matchers.h"
+
+namespace mergedb::db {
+namespace {
+
+using testing::StatusIs;
+using ::testing::HasSubstr;
+
+TEST(OptionsCheck, FillsInWhatIsLeftOut) {
+  Options options;
+  ASSERT_OK(CheckOptions(&options));
+  EXPECT_NE(options.env.file_system, nullptr);
+  EXPECT_NE(options.env.clock, nullptr);
+  EXPECT_NE(options.env.executor, nullptr);
+  EXPECT_TRUE(options.env.entropy);
+  EXPECT_EQ(options.write_buffer_bytes, options.memory_bytes / 8);
+}
+
+TEST(OptionsCheck, RefusesEachContradictionByName) {
+  const auto refuses = [](const char* name, auto&& change) {
+    Options options;
+    change(options);
+    EXPECT_THAT(CheckOptions(&options), StatusIs(Code::kInvalidArgument, HasSubstr(std::string("options.") + name)));
+  };
+  refuses("comparator", [](Options& o) { o.comparator = nullptr; });
+  refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = 65535; });
+  refuses("memory_bytes", [](Options& o) { o.memory_bytes = 1 << 20, o.write_buffer_bytes = 1 << 20; });
+  refuses("block_bytes", [](Options& o) { o.block_bytes = 255; });
+  refuses("block_bytes", [](Options& o) { o.block_bytes = (4 << 20) + 1; });
+  refuses("bloom_bits_per_key", [](Options& o) { o.bloom_bits_per_key = -1; });
+  refuses("bloom_bits_per_key", [](Options& o) { o.bloom_bits_per_key = 65; });
+  refuses("open_tables_max", [](Options& o) { o.open_tables_max = 15; });
+  refuses("compression", [](Options& o) { o.compression.upper = static_cast<Compression>(9); });
+}
+
+TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
+  for (size_t buffer = 64 << 10; buffer <= size_t{1} << 30; buffer = buffer * 3 / 2) {
+    Options options;
+    options.write_buffer_bytes = buffer;
+    options.memory_bytes = 4 * buffer;
+    ASSERT_OK(CheckOptions(&options));
+    const MemoryPlan plan = PlanMemory(options);
+    EXPECT_LE(plan.staging_bytes + plan.memtables_max * plan.memtable_bytes, 2 * buffer) << buffer;
+    EXPECT_GT(plan.memtable_bytes, 0u);
+    EXPECT_LE(plan.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;
+    EXPECT_GE(plan.log_quota_bytes, 2 * buffer);
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::db

@@ -1,0 +1,130 @@
+// The View and the MANIFEST: what a commit makes durable, and what a failed one leaves to the next.
+#include "db/shape.h"
+
+#include <gtest/gtest.h>
+
+#include "manifest/loader.h"
+#include "testing/fault_file_system.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::db {
+namespace {
+
+using testing::CrashMode;
+using testing::CrashModel;
+using testing::Op;
+
+class ShapeTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK(files_.CreateDirectory("/d"));
+    ASSERT_OK(files_.SyncDirectory("/"));
+  }
+  std::shared_ptr<memtable::Memtable> NewMemtable() {
+    return std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10));
+  }
+  // A table in a file that was written and never synced.
+  format::FileMetaPtr NewTable() {
+    const kv::FileNumber number = shape_.AllocateNumber();
+    const std::string path = "/d/0000" + std::to_string(kv::ToInt(number)) + ".tbl";
+    auto file = files_.Open(path, {.access = Access::kCreate});
+    EXPECT_OK(file.status());
+    EXPECT_OK((*file)->WriteAt(0, std::string(5000, 't')));
+    return std::make_shared<const format::FileMeta>(format::FileMeta{
+        .number = number, .bytes = 5000, .entries = 1, .smallest_sequence = 1, .largest_sequence = 1, .smallest = "a", .largest = "z"});
+  }
+  void Flush(uint64_t end) {
+    if (shape_.Current() == nullptr || shape_.Current()->active == nullptr) shape_.Seal(NewMemtable(), {});
+    shape_.Seal(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
+    ASSERT_OK(shape_.InstallFlush(NewTable()));
+  }
+  Status Commit() {
+    return shape_.Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released_);
+  }
+  // Are the tables of the durable MANIFEST there, whole, after a power cut?
+  void CheckPowerCut(size_t tables) {
+    auto image = files_.Crash(CrashMode::kMin, CrashModel::kStrict, 1);
+    ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(image.get(), "/d", order_));
+    EXPECT_EQ(loaded.version->files().size(), tables);
+    for (const auto& meta : loaded.version->file_metas()) {
+      EXPECT_THAT(image->ReadWhole("/d/0000" + std::to_string(kv::ToInt(meta->number)) + ".tbl"),
+                  testing::IsOkAndHolds(std::string(5000, 't')));
+    }
+  }
+
+  testing::FaultFileSystem files_;
+  const kv::Order order_{BytewiseComparator()};
+  Shape::LogStart released_;
+  std::vector<kv::FileNumber> replaced_;
+  Shape shape_{{.file_system = &files_,
+                .directory = "/d",
+                .order = order_,
+                .database_id = 7,
+                .check_table = [](const std::string&, const format::FileMetaPtr&) { return Status(); },
+                .table_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
+               std::make_shared<const tree::Version>(),
+               kv::FileNumber{10},
+               kv::Position{1},
+               {}};
+};
+
+TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {
+  Flush(100);
+  EXPECT_EQ(shape_.Current()->version->files().size(), 1u);
+  EXPECT_EQ(shape_.Current()->sealed.size(), 0u);
+  EXPECT_TRUE(shape_.HasUncommitted());
+  EXPECT_EQ(shape_.UncommittedLogBytes(), 100u);
+  ASSERT_OK(Commit());
+  EXPECT_FALSE(shape_.HasUncommitted());
+  EXPECT_EQ(released_.position, 100u);
+  EXPECT_EQ(shape_.UncommittedLogBytes(), 0u);
+  CheckPowerCut(1);
+}
+
+TEST_F(ShapeTest, PutsANewerFlushAtANewerPosition) {
+  Flush(100);
+  Flush(200);
+  const auto& runs = shape_.Current()->version->runs();
+  ASSERT_EQ(runs.size(), 2u);
+  EXPECT_GT(runs[0]->position(), runs[1]->position());
+}
+
+TEST_F(ShapeTest, ReplacesATableWhoseSyncFailed) {
+  ASSERT_OK(Commit());
+  Flush(100);
+  files_.AddFault({.op = Op::kSync, .path_contains = ".tbl"});
+  EXPECT_THAT(Commit(), testing::StatusIs(Code::kIOError));
+  EXPECT_TRUE(shape_.HasUncommitted());
+  ASSERT_OK(Commit());
+  EXPECT_EQ(replaced_.size(), 1u);
+  EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
+  CheckPowerCut(1);
+}
+
+TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
+  for (uint64_t n = 1; n < 12; ++n) {
+    SCOPED_TRACE("n " + std::to_string(n));
+    Flush(100 * n);
+    files_.AddFault({.op = Op::kAnyChange, .nth = n % 6 + 1});
+    const bool failed = !Commit().ok();
+    files_.ClearFaults();
+    if (failed) {
+      ASSERT_OK(Commit());
+    }
+    CheckPowerCut(n);
+  }
+  EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
+}
+
+TEST_F(ShapeTest, HidesThePiecesOfALargeBatch) {
+  Flush(100);
+  shape_.BeginPieces(5);
+  EXPECT_EQ(shape_.Current()->sequence_max, 5u);
+  Flush(200);
+  EXPECT_EQ(shape_.Current()->sequence_max, 5u);
+  shape_.EndPieces();
+  EXPECT_EQ(shape_.Current()->sequence_max, kv::kSequenceMax);
+}
+
+}  // namespace
+}  // namespace mergedb::db

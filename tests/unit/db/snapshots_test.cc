@@ -1,0 +1,55 @@
+// Who needs which sequence: the list that jobs keep versions for.
+#include "db/snapshots.h"
+
+#include <gtest/gtest.h>
+
+namespace mergedb::db {
+namespace {
+
+using Sequences = std::vector<kv::Sequence>;
+
+class SnapshotsTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<const Snapshot> Get() { return snapshots_->Get(kv::kSequenceMax, now_++); }
+  const std::shared_ptr<Snapshots> snapshots_ = std::make_shared<Snapshots>();
+  uint64_t now_ = 100;
+};
+
+TEST_F(SnapshotsTest, ListsThePublishedSequenceForThoseWithoutASnapshot) {
+  snapshots_->Publish(7);
+  EXPECT_EQ(snapshots_->Live(), Sequences{7});
+  EXPECT_EQ(snapshots_->oldest().count, 0u);
+}
+
+TEST_F(SnapshotsTest, ListsEachSequenceOnceUntilItsLastSnapshotGoes) {
+  snapshots_->Publish(3);
+  auto a = Get(), b = Get();
+  snapshots_->Publish(9);
+  auto c = Get();
+  EXPECT_EQ(snapshots_->Live(), (Sequences{3, 9}));
+  EXPECT_EQ(snapshots_->oldest().count, 3u);
+  EXPECT_EQ(snapshots_->oldest().since_nanos, 100u);
+  a = nullptr;
+  EXPECT_EQ(snapshots_->Live(), (Sequences{3, 9}));
+  b = nullptr;
+  EXPECT_EQ(snapshots_->Live(), Sequences{9});
+}
+
+TEST_F(SnapshotsTest, TakesNoneBeyondWhatReadersMaySee) {
+  snapshots_->Publish(50);
+  EXPECT_EQ(snapshots_->Get(20, 0)->sequence(), 20u);
+  EXPECT_EQ(snapshots_->Get(80, 0)->sequence(), 50u);
+}
+
+TEST_F(SnapshotsTest, KnowsItsOwnAndOutlivesItsHolder) {
+  auto other = std::make_shared<Snapshots>();
+  auto ours = Get(), theirs = other->Get(kv::kSequenceMax, 0);
+  EXPECT_TRUE(snapshots_->Owns(ours.get()));
+  EXPECT_FALSE(snapshots_->Owns(theirs.get()));
+  EXPECT_FALSE(snapshots_->Owns(nullptr));
+  other = nullptr;
+  theirs = nullptr;  // its home was kept for this
+}
+
+}  // namespace
+}  // namespace mergedb::db
