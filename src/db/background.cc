@@ -41,6 +41,12 @@ void Background::Nudge() {
   ScheduleLocked();
 }
 
+void Background::SealHappened() {
+  executor_->ScheduleUrgent([weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->Nudge();
+  });
+}
+
 void Background::NoteWrite() {
   wrote_.store(true, std::memory_order_relaxed);
   base::Lock lock(mutex_);
@@ -48,9 +54,10 @@ void Background::NoteWrite() {
   ArmTimerLocked();
 }
 
-// Flushes go in order, so there is one at a time.
+// Flushes go in order, so there is one at a time. After each, and at first, a memory for the next memtable is made ready.
 void Background::ScheduleFlushLocked() {
-  if (is_stopping_ || is_flushing_ || parts_.shape.sealed_count() == 0 || !MayTryLocked(flush_retry_)) return;
+  const bool has_sealed = parts_.shape.sealed_count() > 0 && MayTryLocked(flush_retry_);
+  if (is_stopping_ || is_flushing_ || !(has_sealed || standby_is_wanted_)) return;
   is_flushing_ = true;
   executor_->ScheduleUrgent([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->RunFlush();
@@ -64,7 +71,10 @@ void Background::RunFlush() {
     const Status status = Flush();
     lock.Relock();
     NoteOutcomeLocked(&flush_retry_, status);
-    standby_is_wanted_ = true;
+    standby_is_wanted_ = false;
+    lock.Unlock();
+    parts_.make_standby();
+    lock.Relock();
   }
   is_flushing_ = false;
   ScheduleLocked();
@@ -97,10 +107,6 @@ void Background::RunStep() {
 }
 
 Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
-  if (standby_is_wanted_) {
-    standby_is_wanted_ = false;
-    return Task::kStandby;
-  }
   const bool may_commit = !is_committing_ && MayTryLocked(commit_retry_);
   if (may_commit && (CommitIsOverdueLocked() || (commit_is_urgent_ && parts_.shape.HasUncommitted()))) {
     is_committing_ = true;
@@ -142,8 +148,6 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
   switch (task) {
     case Task::kNone:
       return;
-    case Task::kStandby:
-      return parts_.make_standby();
     case Task::kCommit: {
       const Status status = Commit();
       base::Lock lock(mutex_);

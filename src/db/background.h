@@ -1,12 +1,12 @@
 // The one scheduler: decides which piece of background work comes next, and hands it to the executor, one step at a time.
 //
 //   urgent   flush       a sealed memtable: writers wait for its memory
-//   1        standby     a memory for the memtable after the active one
-//   2        commit      the MANIFEST lags by more than it may, or nothing else is to do
-//   3        removals    tables that nobody names
-//   4        new jobs    policy::Pick
-//   5        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
-//   6        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
+//            standby     a memory for the memtable after the active one
+//   1        commit      the MANIFEST lags by more than it may, or nothing else is to do
+//   2        removals    tables that nobody names
+//   3        new jobs    policy::Pick
+//   4        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
+//   5        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
 //
 // Every step is one piece of work for the executor, so a test that runs them by hand chooses the interleaving, and with one
 // thread inner and outer merges still go on at once.
@@ -60,6 +60,8 @@ class Background : public std::enable_shared_from_this<Background> {
 
   // There may be something to do.
   void Nudge();
+  // The same from a writer that sealed a memtable: takes no lock that a merging thread may hold while it has no core.
+  void SealHappened();
   // A writer was here: the pressure is on. A load and a compare, but for the first one of each second.
   void WriteHappened() {
     if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]] NoteWrite();
@@ -93,7 +95,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kStandby, kCommit, kJob, kPick, kRemove, kWarm };
+  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRemove, kWarm };
   struct Running {  // a job and whether a thread is in it
     std::unique_ptr<compaction::Job> job;
     bool is_stepping = false;

@@ -122,7 +122,7 @@ void DbImpl::Seal(std::shared_ptr<memtable::Memtable> next) {
   active_ = next;
   shape_->Seal(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
   background_->UpdatePace();
-  background_->Nudge();
+  background_->SealHappened();
 }
 
 Status DbImpl::SealIfUsed() {

@@ -55,6 +55,7 @@ class DbImpl final : public DB, private write::Host {
   Shape::Options ShapeOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
+  void RemoveTablesFrom(kv::FileNumber first);
   Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
   void StartBackground();
   void RemoveOrphans(const Inventory& inventory);

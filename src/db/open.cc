@@ -138,7 +138,12 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   };
   std::function<Status(std::shared_ptr<memtable::Memtable>*)> on_full;
   if (!is_read_only) on_full = flush;
-  ASSIGN_OR_RETURN(Replayed replayed, ReplayLog(*store_, loaded, on_full));
+  auto replay = ReplayLog(*store_, loaded, on_full);
+  if (!replay) {
+    RemoveTablesFrom(kv::FileNumber{next_file});
+    return replay.error();
+  }
+  Replayed replayed = std::move(*replay);
   recovery_report_ = loaded.report + replayed.log.report;
   const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
   store_->snapshots->Publish(last);
@@ -155,6 +160,15 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   RETURN_IF_ERROR(StartWriting(start, replayed.log.segments));
   RemoveOrphans(inventory);
   return {};
+}
+
+// A log that turns out to be damaged may have been flushed in part: the open that fails leaves nothing of it.
+void DbImpl::RemoveTablesFrom(kv::FileNumber first) {
+  shape_ = nullptr;  // lets go of all tables
+  for (const auto& buried : store_->obsolete->Take()) {
+    if (buried.number < first) continue;
+    (void)store_->options.env.file_system->Remove(format::TablePath(store_->directory, buried.number));  // else an orphan
+  }
 }
 
 // The new epoch becomes durable first; only then is anything of the one before overwritten.

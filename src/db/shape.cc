@@ -85,42 +85,57 @@ std::shared_ptr<memtable::Memtable> Shape::OldestSealed() const {
   return sealed_.empty() ? nullptr : sealed_.front().memtable;
 }
 
-Status Shape::InstallVersionLocked(const format::Edit& edit) {
-  ASSIGN_OR_RETURN(auto next, tree::ApplyEdit(options_.order, *version_, edit));
-  const uint64_t before = version_->bytes();
+// Built outside of mutex_: a writer that seals must not wait for it. REQUIRES: install_mutex_ is held.
+Result<tree::VersionPtr> Shape::NextVersion(const format::Edit& edit) {
+  tree::VersionPtr base;
+  {
+    base::Lock lock(mutex_);
+    base = version_;
+  }
+  ASSIGN_OR_RETURN(auto next, tree::ApplyEdit(options_.order, *base, edit));
   uint64_t added = 0;
   for (const auto& add : edit.adds) added += add.file->bytes;
-  if (before + added > next->bytes()) dead_bytes_.fetch_add(before + added - next->bytes(), std::memory_order_relaxed);
-  version_ = std::move(next);
-  has_uncommitted_ = true;
-  ++changes_;
-  return {};
+  if (base->bytes() + added > next->bytes()) {
+    dead_bytes_.fetch_add(base->bytes() + added - next->bytes(), std::memory_order_relaxed);
+  }
+  return next;
 }
 
 Status Shape::InstallFlush(const format::FileMetaPtr& table) {
-  read::ViewPtr before;  // dies after the lock
-  base::Lock lock(mutex_);
-  ASSERT(!sealed_.empty(), "a flush is of the oldest sealed memtable");
+  read::ViewPtr before;  // dies after the locks
+  base::Lock install_lock(install_mutex_);
+  tree::VersionPtr next;
   if (table != nullptr) {
     format::Edit edit;
     edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
-    RETURN_IF_ERROR(InstallVersionLocked(edit));
+    ASSIGN_OR_RETURN(next, NextVersion(edit));
+  }
+  base::Lock lock(mutex_);
+  ASSERT(!sealed_.empty(), "a flush is of the oldest sealed memtable");
+  if (next != nullptr) {
+    version_ = std::move(next);
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
   }
   flushed_ = sealed_.front().end;
   sealed_.pop_front();
-  has_uncommitted_ = true;
-  ++changes_;
-  before = InstallViewLocked();
+  before = NoteChangeLocked();
   return {};
 }
 
 Status Shape::Install(const format::Edit& edit) {
-  read::ViewPtr before;  // dies after the lock
+  read::ViewPtr before;  // dies after the locks
+  base::Lock install_lock(install_mutex_);
+  ASSIGN_OR_RETURN(auto next, NextVersion(edit));
   base::Lock lock(mutex_);
-  RETURN_IF_ERROR(InstallVersionLocked(edit));
-  before = InstallViewLocked();
+  version_ = std::move(next);
+  before = NoteChangeLocked();
   return {};
+}
+
+read::ViewPtr Shape::NoteChangeLocked() {
+  has_uncommitted_ = true;
+  ++changes_;
+  return InstallViewLocked();
 }
 
 void Shape::StartEpoch(const LogStart& start) {

@@ -11,7 +11,7 @@
 // that the Version before named.
 //
 // THREADS: Seal, BeginPieces, EndPieces, StartEpoch by the holder of the turn; InstallFlush by one flush at a time; the rest any.
-// Lock order: commit_mutex_, then mutex_, then the View holder's.
+// Lock order: commit_mutex_ or install_mutex_, then mutex_, then the View holder's.
 #pragma once
 
 #include <atomic>
@@ -104,7 +104,8 @@ class Shape {
 
   // Returns the View before, to be let go of when the lock is: it may hold the last of a memtable.
   [[nodiscard]] read::ViewPtr InstallViewLocked();
-  Status InstallVersionLocked(const format::Edit& edit);
+  [[nodiscard]] read::ViewPtr NoteChangeLocked();
+  Result<tree::VersionPtr> NextVersion(const format::Edit& edit);
   Status SyncNewFiles(const format::Edit& edit);
   Status SyncTable(kv::FileNumber number);
   Status ReplaceTable(const format::FileMetaPtr& meta);
@@ -123,6 +124,7 @@ class Shape {
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
   std::set<kv::FileNumber> sync_failed_ GUARDED_BY(commit_mutex_);  // never to be synced again: to be replaced
 
+  base::Mutex install_mutex_;  // one new Version at a time
   mutable base::Mutex mutex_;
   std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);
   std::deque<Sealed> sealed_ GUARDED_BY(mutex_);  // oldest first

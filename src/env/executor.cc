@@ -22,12 +22,14 @@ void TakeNoSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// On Linux a priority belongs to a thread. Refused is no harm: the work is only less polite. A batch thread does not preempt
-// another when it wakes.
+// On Linux a priority belongs to a thread. A batch thread does not preempt another when it wakes. Refused is no harm: the work
+// is only less polite. WHY not for urgent threads: a drain that waits for a writer's time slice to end makes the writer wait.
 void LowerPriority() {
-#ifdef SYS_gettid
+#ifdef SCHED_BATCH
   const sched_param none{};
   (void)sched_setscheduler(0, SCHED_BATCH, &none);
+#endif
+#ifdef SYS_gettid
   (void)setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
 #endif
 }

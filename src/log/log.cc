@@ -96,7 +96,8 @@ Result<std::unique_ptr<Log>> LogImpl::Create(const Options& options) {
   log->nudge_at_ = log->nudge_bytes_;
   log->drain_ = std::make_shared<Drain>(options, std::move(ring), undrained_bytes_max, &log->counters_);
   RETURN_IF_ERROR(log->drain_->segments().Adopt(options.reusable_segments));
-  log->drain_->Nudge();  // the first segment is made before the first put asks for it
+  // The first segment is made here, not under the first put. If there is no room for it, Begin will say so.
+  (void)log->drain_->segments().Reserve(1);
   return std::unique_ptr<Log>(std::move(log));
 }
 

@@ -28,7 +28,7 @@ struct Loaded {
   std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
 };
 
-// NotFound: the directory holds no database (no CURRENT and no file of ours beside LOCK). Corruption: damaged.
+// NotFound: the directory holds no database (no CURRENT, and at most the LOCK and MANIFEST of an interrupted creation). Corruption: damaged.
 // InvalidArgument: made with another comparator.
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order);
 

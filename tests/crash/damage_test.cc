@@ -304,6 +304,27 @@ TEST_P(DamageTest, RefusesAFutureFormat) {
   }
 }
 
+// A long log is flushed piece by piece while it is replayed; that its end is damaged shows only then.
+TEST(LongLog, LeavesNothingBehindWhenItsEndIsDamaged) {
+  World world({.seed = 5});
+  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  for (int i = 0; i < 300; ++i) ASSERT_OK(db->Put({}, "k" + std::to_string(i), std::string(1000, 'v')));
+  ASSERT_OK(db->Put({.durability = Durability::kSynced}, "last", std::string(100, 'l')));
+  ASSERT_OK(db->Close());
+  int flips = 0;
+  for (const std::string& path : world.files->Files()) {
+    const std::string bytes = *world.files->ReadWhole(path);
+    const size_t at = bytes.find("llllllll");
+    if (at == std::string::npos || EndsWith(path, ".tbl")) continue;
+    ASSERT_OK(world.files->FlipBit(path, at, 0));
+    ++flips;
+  }
+  ASSERT_GT(flips, 0);
+  const uint64_t before = world.files->Fingerprint();
+  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption));
+  EXPECT_EQ(world.files->Fingerprint(), before);
+}
+
 class OtherComparator final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override { return a.compare(b); }

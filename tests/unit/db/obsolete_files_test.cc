@@ -7,7 +7,10 @@ namespace mergedb::db {
 namespace {
 
 format::FileMetaPtr Meta(uint64_t number, uint64_t bytes) {
-  return std::make_shared<const format::FileMeta>(format::FileMeta{.number = kv::FileNumber{number}, .bytes = bytes});
+  auto meta = std::make_shared<format::FileMeta>();
+  meta->number = kv::FileNumber{number};
+  meta->bytes = bytes;
+  return meta;
 }
 
 TEST(ObsoleteFiles, BuriesWhatNobodyHolds) {

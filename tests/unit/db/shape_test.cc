@@ -30,8 +30,13 @@ class ShapeTest : public ::testing::Test {
     auto file = files_.Open(path, {.access = Access::kCreate});
     EXPECT_OK(file.status());
     EXPECT_OK((*file)->WriteAt(0, std::string(5000, 't')));
-    return std::make_shared<const format::FileMeta>(format::FileMeta{
-        .number = number, .bytes = 5000, .entries = 1, .smallest_sequence = 1, .largest_sequence = 1, .smallest = "a", .largest = "z"});
+    auto meta = std::make_shared<format::FileMeta>();
+    meta->number = number;
+    meta->bytes = 5000;
+    meta->entries = meta->smallest_sequence = meta->largest_sequence = 1;
+    meta->smallest = "a";
+    meta->largest = "z";
+    return meta;
   }
   void Flush(uint64_t end) {
     if (shape_.Current() == nullptr || shape_.Current()->active == nullptr) shape_.Seal(NewMemtable(), {});
@@ -65,7 +70,7 @@ class ShapeTest : public ::testing::Test {
                std::make_shared<const tree::Version>(),
                kv::FileNumber{10},
                kv::Position{1},
-               {}};
+               {.epoch = 1, .sequence = 1}};
 };
 
 TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {

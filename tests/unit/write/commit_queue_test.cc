@@ -1,0 +1,195 @@
+// A group's way: sequences, log, memtable, publication, and who hears what when a step fails.
+// Method: a real log on files in memory, behind a host that fails when told to.
+#include "write/commit_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "mergedb/write_batch.h"
+#include "testing/fault_file_system.h"
+#include "testing/manual_executor.h"
+#include "testing/status_matchers.h"
+#include "write/memory_pool.h"
+
+namespace mergedb::write {
+namespace {
+
+using testing::Op;
+using testing::StatusIs;
+
+constexpr size_t kMemtableBytes = 32 << 10;
+
+class FakeHost final : public Host {
+ public:
+  FakeHost() {
+    EXPECT_OK(files.CreateDirectory("/d"));
+    auto made = log::Log::Create({.file_system = &files,
+                                  .executor = &executor,
+                                  .directory = "/d",
+                                  .staging_bytes = 32 << 10,
+                                  .segment_bytes = 1 << 20,
+                                  .allocate_number = [this] { return kv::FileNumber{next_file++}; },
+                                  .reusable_segments = {}});
+    EXPECT_OK(made.status());
+    log_ = std::move(*made);
+    Seal();
+  }
+  void Seal() { memtables.push_back(pool->NewMemtable(order)); }
+
+  Status BeforeGroup(size_t) override {
+    ++groups;
+    return before_group;
+  }
+  Status MakeRoom(const Room& room) override {
+    if (active().HasRoomFor(room.records, room.bytes)) return {};
+    RETURN_IF_ERROR(make_room);
+    Seal();
+    return {};
+  }
+  void MakeRoomAnyway(const Room&) override { Seal(); }
+  bool FitsOneMemtable(const Room& room) const override {
+    return memtable::Memtable::MemoryHolds(kMemtableBytes, room.records, room.bytes);
+  }
+  log::Log& log() override { return *log_; }
+  memtable::Memtable& active() override { return *memtables.back(); }
+  void Publish(kv::Sequence last) override {
+    EXPECT_GT(last, published);
+    published = last;
+  }
+  void LogFailed(const Status& status) override { log_failure = status; }
+  void BeginPieces(const log::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
+  void EndPieces() override { EXPECT_TRUE(std::exchange(in_pieces, false)); }
+
+  uint64_t entries() const {
+    uint64_t sum = 0;
+    for (const auto& table : memtables) sum += table->entries();
+    return sum;
+  }
+
+  testing::FaultFileSystem files;
+  testing::ManualExecutor executor;
+  const kv::Order order{BytewiseComparator()};
+  const std::shared_ptr<MemoryPool> pool = std::make_shared<MemoryPool>(kMemtableBytes, 2);
+  uint64_t next_file = 1;
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables;
+  kv::Sequence published = 0;
+  uint64_t groups = 0;
+  bool in_pieces = false;
+  Status before_group, make_room, log_failure;
+
+ private:
+  std::unique_ptr<log::Log> log_;
+};
+
+class CommitQueueTest : public ::testing::Test {
+ protected:
+  Status Put(const std::string& key, Durability durability = Durability::kProcessCrash) {
+    return queue_.Commit({.key = key, .value = "value", .durability = durability});
+  }
+  Status Write(const WriteBatch& batch) {
+    return queue_.Commit({.batch = batch.rep(), .is_batch = true, .records = batch.count()});
+  }
+  FakeHost host_;
+  CommitQueue queue_{host_};
+};
+
+TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
+  ASSERT_OK(Put("a"));
+  WriteBatch batch;
+  batch.Put("b", "1");
+  batch.Delete("a");
+  ASSERT_OK(Write(batch));
+  EXPECT_EQ(host_.published, 3u);
+  EXPECT_EQ(host_.entries(), 3u);
+  EXPECT_EQ(host_.log().next_sequence(), 4u);
+  EXPECT_EQ(queue_.counters().records, 3u);
+}
+
+TEST_F(CommitQueueTest, SyncsOnlyWhenAsked) {
+  ASSERT_OK(Put("a"));
+  EXPECT_EQ(host_.log().durable_position(), 0u);
+  ASSERT_OK(Put("b", Durability::kSynced));
+  EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);
+  EXPECT_EQ(queue_.counters().syncs, 1u);
+}
+
+TEST_F(CommitQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
+  ASSERT_OK(Put("a", Durability::kNoLog));
+  EXPECT_EQ(host_.log().end().position, 0u);
+  EXPECT_EQ(host_.published, 1u);
+  ASSERT_OK(Put("b"));
+  EXPECT_EQ(host_.published, 2u);
+}
+
+TEST_F(CommitQueueTest, WritesNothingWhenTheHostRefuses) {
+  host_.before_group = Status::IOError("refused");
+  EXPECT_THAT(Put("a"), StatusIs(Code::kIOError));
+  EXPECT_FALSE(Put("a").outcome_unknown());
+  EXPECT_EQ(host_.log().end().position, 0u);
+  EXPECT_EQ(host_.entries(), 0u);
+}
+
+TEST_F(CommitQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
+  ASSERT_OK(Put("a", Durability::kSynced));
+  host_.files.AddFault({.op = Op::kSync});
+  const Status status = Put("b", Durability::kSynced);
+  EXPECT_THAT(status, StatusIs(Code::kIOError));
+  EXPECT_TRUE(status.outcome_unknown());
+  EXPECT_FALSE(host_.log_failure.ok());
+  EXPECT_EQ(host_.published, 1u);  // not visible
+  EXPECT_EQ(host_.entries(), 1u);
+  EXPECT_FALSE(Put("c").ok());  // the log is of no more use
+}
+
+WriteBatch LargeBatch() {
+  WriteBatch batch;
+  for (int i = 0; i < 100; ++i) batch.Put("key" + std::to_string(i), std::string(1000, 'v'));
+  return batch;
+}
+
+TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
+  ASSERT_OK(Write(LargeBatch()));
+  EXPECT_EQ(host_.published, 100u);
+  EXPECT_EQ(host_.entries(), 100u);
+  EXPECT_GT(host_.memtables.size(), 2u);
+  EXPECT_FALSE(host_.in_pieces);
+  EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);  // before a piece can reach a table
+}
+
+TEST_F(CommitQueueTest, NeverLeavesALargeBatchHalfApplied) {
+  host_.make_room = Status::NoSpace("no flush, no room");
+  ASSERT_OK(Write(LargeBatch()));  // it is in the log: it goes in, whatever it takes
+  EXPECT_EQ(host_.entries(), 100u);
+  EXPECT_EQ(host_.published, 100u);
+}
+
+TEST_F(CommitQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
+  host_.files.SetCapacity(host_.files.bytes_used());
+  EXPECT_THAT(Write(LargeBatch()), StatusIs(Code::kNoSpace));
+  EXPECT_EQ(host_.entries(), 0u);
+  host_.files.SetCapacity(UINT64_MAX);
+  ASSERT_OK(Put("a"));
+  EXPECT_EQ(host_.published, 1u);
+}
+
+TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
+  constexpr int kThreads = 4, kWritesEach = 50;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < kThreads; ++i) {
+    writers.emplace_back([this, i] {
+      for (int n = 0; n < kWritesEach; ++n) {
+        if (n % 10 == 0) CommitQueue::Turn turn(queue_);
+        EXPECT_OK(Put(std::to_string(i * 1000 + n), n % 25 == 0 ? Durability::kSynced : Durability::kProcessCrash));
+      }
+    });
+  }
+  for (auto& writer : writers) writer.join();
+  EXPECT_EQ(host_.published, kThreads * kWritesEach);
+  EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
+}
+
+}  // namespace
+}  // namespace mergedb::write
