@@ -446,15 +446,15 @@ void Background::Stop(bool finish_jobs) {
   lock.Unlock();
 }
 
-Status Background::WaitUntil(const std::function<bool()>& is_done) {
+Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
   base::Lock lock(mutex_);
   // What failed before is tried again now, on behalf of who waits.
   flush_retry_ = commit_retry_ = job_retry_ = {};
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
-    for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
-      if (!retry->status.ok()) return retry->status;
-    }
+    if (!flush_retry_.status.ok()) return flush_retry_.status;
+    if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return commit_retry_.status;
+    if (needs >= Needs::kMerges && !job_retry_.status.ok()) return job_retry_.status;
     ScheduleLocked();
     lock.Unlock();
     const bool ran = executor_->RunOne();
@@ -466,9 +466,9 @@ Status Background::WaitUntil(const std::function<bool()>& is_done) {
 
 Status Background::WaitForFlush() {
   const kv::Sequence end = parts_.shape.sealed_end();
-  RETURN_IF_ERROR(WaitUntil([&] { return parts_.shape.flushed_end() >= end; }));
+  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return parts_.shape.flushed_end() >= end; }));
   const uint64_t changes = parts_.shape.changes();
-  return WaitUntil([&] {
+  return WaitUntil(Needs::kCommits, [&] {
     if (parts_.shape.committed_changes() >= changes) return true;
     commit_is_urgent_ = true;
     return false;
@@ -480,7 +480,7 @@ Status Background::WaitForSettled(policy::Pressure pressure) {
     base::Lock lock(mutex_);
     wanted_.push_back(pressure);
   }
-  Status status = WaitUntil([&] {
+  Status status = WaitUntil(Needs::kMerges, [&] {
     if (IsSettledLocked(pressure)) return true;
     commit_is_wanted_ = true;
     return false;
@@ -493,14 +493,14 @@ Status Background::WaitForSettled(policy::Pressure pressure) {
 Status Background::CompactRange(const format::Bounds& bounds) {
   const auto& runs = parts_.shape.Current()->version->runs();
   if (runs.empty()) return {};
-  RETURN_IF_ERROR(WaitUntil([this] { return !manual_; }));  // one at a time
+  RETURN_IF_ERROR(WaitUntil(Needs::kMerges, [this] { return !manual_; }));  // one at a time
   {
     base::Lock lock(mutex_);
     manual_ = Manual{.bounds = bounds, .newest = parts_.shape.Current()->version->runs().front()->position()};
     manual_is_done_ = false;
   }
   TreeChanged();
-  Status status = WaitUntil([this] {
+  Status status = WaitUntil(Needs::kMerges, [this] {
     if (manual_is_done_ || !manual_) return true;
     if (jobs_.empty() && !is_picking_) TreeChanged();  // look again
     return false;

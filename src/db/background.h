@@ -71,8 +71,10 @@ class Background : public std::enable_shared_from_this<Background> {
   // Jobs stop at their next step, or run to their end; returns when nothing runs. No work happens afterwards.
   void Stop(bool finish_jobs);
 
-  // Block until `is_done` holds. Failed background work is tried again at once, and ends the wait if it fails again.
-  Status WaitUntil(const std::function<bool()>& is_done);
+  // Block until `is_done` holds. Failed background work is tried again at once; if what the wait `needs` fails again, the wait
+  // ends with its status.
+  enum class Needs : uint8_t { kFlushes, kCommits, kMerges };  // each includes the ones before
+  Status WaitUntil(Needs needs, const std::function<bool()>& is_done);
   // Everything sealed is flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
   // Nothing is owed at this pressure.

@@ -111,7 +111,7 @@ void DbImpl::MakeRoomAnyway(const write::Room& room) {
 Status DbImpl::WaitForSealedSlot() {
   const size_t sealed_max = store_->memory.memtables_max - 2;
   if (shape_->sealed_count() <= sealed_max) return {};
-  return background_->WaitUntil([&] { return shape_->sealed_count() <= sealed_max; });
+  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() <= sealed_max; });
 }
 
 Shape::LogStart DbImpl::At(const log::Mark& mark) const {
@@ -168,7 +168,7 @@ Status DbImpl::Resume() {
 
   const kv::Sequence sequence = log_->next_sequence();
   if (!SealIfUsed().ok()) return log_failure_;
-  if (!background_->WaitUntil([&] { return shape_->sealed_count() == 0; }).ok()) return log_failure_;
+  if (!background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() == 0; }).ok()) return log_failure_;
 
   const uint64_t salt = store_->options.env.entropy();
   const log::Mark first = log::FirstMark(salt, sequence);
@@ -205,6 +205,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                        .reusable_segments = std::move(reusable_segments)};
   options.undrained_bytes_max = std::min(options.undrained_bytes_max, store_->memory.staging_bytes / 2);
   ASSIGN_OR_RETURN(std::shared_ptr<log::Log> log, log::Log::Create(options));
+  (void)log->Prepare();  // a full disk is the first writer's error, not the open's
   salt_ = salt;
   base::Lock lock(mutex_);
   epoch_ = epoch;

@@ -227,6 +227,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
     return status;
   }
   commits_.fetch_add(1, std::memory_order_relaxed);
+  manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;
   suspects_.clear();
   if (synced_.size() > 2 * committed_->files().size() + 1000) synced_ = committed_->files();
@@ -274,11 +275,6 @@ uint64_t Shape::UncommittedLogBytes() const {
 std::optional<kv::FileNumber> Shape::manifest_number() const {
   base::Lock lock(commit_mutex_);
   return manifest_.number();
-}
-
-uint64_t Shape::manifest_bytes() const {
-  base::Lock lock(commit_mutex_);
-  return manifest_.bytes_on_disk();
 }
 
 }  // namespace mergedb::db

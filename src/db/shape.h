@@ -88,7 +88,7 @@ class Shape {
   uint64_t uncommitted_dead_bytes() const { return dead_bytes_.load(std::memory_order_relaxed); }
 
   std::optional<kv::FileNumber> manifest_number() const;
-  uint64_t manifest_bytes() const;
+  uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
   uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
 
  private:
@@ -115,6 +115,7 @@ class Shape {
   std::atomic<uint64_t> next_file_;
   std::atomic<uint64_t> dead_bytes_{0};
   std::atomic<uint64_t> commits_{0};
+  std::atomic<uint64_t> manifest_bytes_{0};  // as of the last commit: asking must not wait for the next one's sync
   read::ViewHolder views_;
 
   mutable base::Mutex commit_mutex_;

@@ -46,6 +46,7 @@ class LogImpl final : public Log {
   bool is_in_trouble() const override { return drain_->trouble(); }
   Status failure() const override { return drain_->failure(); }
 
+  Status Prepare() override { return drain_->segments().Reserve(1); }
   void Release(uint64_t position) override { drain_->segments().Release(position); }
   std::vector<kv::FileNumber> segments() const override { return drain_->segments().numbers(); }
   std::vector<kv::FileNumber> segments_from(uint64_t position) const override {
@@ -96,8 +97,6 @@ Result<std::unique_ptr<Log>> LogImpl::Create(const Options& options) {
   log->nudge_at_ = log->nudge_bytes_;
   log->drain_ = std::make_shared<Drain>(options, std::move(ring), undrained_bytes_max, &log->counters_);
   RETURN_IF_ERROR(log->drain_->segments().Adopt(options.reusable_segments));
-  // The first segment is made here, not under the first put. If there is no room for it, Begin will say so.
-  (void)log->drain_->segments().Reserve(1);
   return std::unique_ptr<Log>(std::move(log));
 }
 

@@ -76,6 +76,9 @@ class Log {
   static Result<std::unique_ptr<Log>> Create(const Options& options);
   virtual ~Log();
 
+  // Make the first segment now, not under the first Begin (10 ms). A failure will be met again there.
+  virtual Status Prepare() = 0;
+
   // (turn) Room for a frame of payload_bytes: write the payload at *payload, then End. Waits for the drain while the ring
   // is full. NoSpace or IOError if the drain fails; nothing is staged then. Between a failed Begin and the next one
   // space may have come back. REQUIRES: payload_bytes <= direct_bytes_max().

@@ -167,10 +167,10 @@ TEST_F(CommitQueueTest, NeverLeavesALargeBatchHalfApplied) {
 }
 
 TEST_F(CommitQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
-  host_.files.SetCapacity(host_.files.bytes_used());
+  host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
   EXPECT_THAT(Write(LargeBatch()), StatusIs(Code::kNoSpace));
   EXPECT_EQ(host_.entries(), 0u);
-  host_.files.SetCapacity(UINT64_MAX);
+  host_.files.ClearFaults();
   ASSERT_OK(Put("a"));
   EXPECT_EQ(host_.published, 1u);
 }
