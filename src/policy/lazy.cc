@@ -1,7 +1,7 @@
 // lazy: runs gather in tiers above one partitioned oldest run.
 //
-//   L0  o o o o o o o        flushed runs; the 16th makes one L1 run of them (up to the 64th while flushes are tiny, so that
-//                            the result has about 4 MiB)
+//   L0  o o o o o o o        flushed runs; the 16th makes one L1 run of them (up to the 64th while flushes are small, so that
+//                            the result has about 64 MiB); the 8th when writes have stopped
 //   L1  -- -- --             each cut at the partitions' borders
 //   L2  --------
 //   bottom  [  ][  ][  ][  ][  ][  ][  ][  ]       takes in what is above a partition when the space bound asks for it
@@ -20,7 +20,13 @@ namespace {
 constexpr size_t kTierWidth = 16;
 constexpr format::Level kTierMax = 8;
 
-size_t WidthOf(const PickInput& input, format::Level level) { return level == 0 ? FlushedWidth(input) : kTierWidth; }
+// A tree at rest is read: few flushed runs are worth a small merge.
+constexpr size_t kFlushedAtRest = 8;
+
+size_t WidthOf(const PickInput& input, format::Level level) {
+  if (level > 0) return kTierWidth;
+  return input.pressure == Pressure::kWriting ? FlushedWidth(input) : kFlushedAtRest;
+}
 
 // Consecutive free runs of one level.
 struct Tier {

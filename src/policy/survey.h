@@ -53,7 +53,7 @@ SpaceBound BoundOf(const PickInput& input);
 // Size of a flushed table, with a default where it is not known.
 uint64_t FlushBytes(const PickInput& input);
 
-// How many flushed runs the smallest tier takes: 16; up to 64 while they are tiny, so that its merge makes about 4 MiB.
+// How many flushed runs the smallest tier takes: 16; up to 64 while they are small, so that its merge makes about 64 MiB.
 size_t FlushedWidth(const PickInput& input);
 
 // A plan with sources, bounds, input_bytes and is_bottom filled in.
