@@ -23,11 +23,6 @@ constexpr format::Level kTierMax = 8;
 // A tree at rest is read: few flushed runs are worth a small merge.
 constexpr size_t kFlushedAtRest = 8;
 
-size_t WidthOf(const PickInput& input, format::Level level) {
-  if (level > 0) return kTierWidth;
-  return input.pressure == Pressure::kWriting ? FlushedWidth(input) : kFlushedAtRest;
-}
-
 // Consecutive free runs of one level.
 struct Tier {
   Span span;
@@ -36,14 +31,14 @@ struct Tier {
   size_t count() const { return span.oldest - span.newest + 1; }
 };
 
-std::optional<Tier> FullTier(const PickInput& input) {
+std::optional<Tier> FullTier(const PickInput& input, size_t flushed_width) {
   const auto& runs = input.version.runs();
   std::optional<Tier> found;
   for (size_t i = 0; i < runs.size();) {
     Tier tier{.span = {.newest = i, .oldest = i}, .level = runs[i]->level()};
     if (!IsFree(input, i++)) continue;
     while (i < runs.size() && runs[i]->level() == tier.level && IsFree(input, i)) tier.span.oldest = i++;
-    if (tier.level == format::kBottomLevel || tier.count() < WidthOf(input, tier.level)) continue;
+    if (tier.level == format::kBottomLevel || tier.count() < (tier.level == 0 ? flushed_width : kTierWidth)) continue;
     if (!found || tier.level < found->level) found = tier;
   }
   return found;
@@ -58,8 +53,10 @@ format::Level LazyLevel(const PickInput& input, uint64_t bytes) {
   return level;
 }
 
-std::optional<Plan> PickTier(const PickInput& input) {
-  const auto tier = FullTier(input);
+namespace {
+
+std::optional<Plan> MergeTier(const PickInput& input, size_t flushed_width) {
+  const auto tier = FullTier(input, flushed_width);
   if (!tier) return std::nullopt;
   const auto& runs = input.version.runs();
   Span span = tier->span;
@@ -72,6 +69,14 @@ std::optional<Plan> PickTier(const PickInput& input) {
   plan.output_file_bytes = partition_bytes;
   if (!is_oldest) plan.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), plan.input_bytes);
   return plan;
+}
+
+}  // namespace
+
+std::optional<Plan> PickTier(const PickInput& input) { return MergeTier(input, FlushedWidth(input)); }
+
+std::optional<Plan> PickTierAtRest(const PickInput& input) {
+  return input.pressure == Pressure::kWriting ? std::nullopt : MergeTier(input, kFlushedAtRest);
 }
 
 }  // namespace mergedb::policy

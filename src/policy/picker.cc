@@ -44,7 +44,8 @@ std::optional<Plan> Pick(const PickInput& input) {
   if (auto plan = PickMove(input)) return plan;
   if (auto plan = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return plan;
   if (auto plan = PickSettling(input)) return plan;
-  return PickTombstones(input);
+  if (auto plan = PickTombstones(input)) return plan;
+  return input.style == Style::kLazy ? PickTierAtRest(input) : std::nullopt;
 }
 
 bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(input); }

@@ -11,6 +11,7 @@ namespace mergedb::policy {
 std::optional<Plan> PickMove(const PickInput& input);
 
 std::optional<Plan> PickTier(const PickInput& input);     // lazy: a tier that has its number of runs
+std::optional<Plan> PickTierAtRest(const PickInput& input);  // lazy: a few flushed runs, when writes have stopped
 format::Level LazyLevel(const PickInput& input, uint64_t bytes);
 std::optional<Plan> PickCascade(const PickInput& input);  // cascade: all of its rules
 format::Level CascadeLevel(const PickInput& input, uint64_t bytes);

@@ -30,8 +30,8 @@ Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& 
 }
 
 // Tables are written past the page cache, so the first reads of each block go to the disk one by one. When so many of a table's
-// blocks were asked for, reading all of it in one go costs no more than was spent already, and the rest come for free.
-constexpr uint32_t kHotShare = 16;
+// blocks were asked for, reading all of it in one go costs a few times what was spent already, and the rest come for free.
+constexpr uint32_t kHotShare = 64;
 
 constexpr uint64_t RoundDown(uint64_t offset) { return offset / kDirectIoAlign * kDirectIoAlign; }
 constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectIoAlign - 1); }
