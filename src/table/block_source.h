@@ -35,8 +35,12 @@ struct BlockSource {
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
-  mutable std::atomic<uint32_t> loads = 0;  // blocks that the cache did not have
+  // One for each kAroundBytes of the file: the system was asked for it.
+  std::unique_ptr<std::atomic<bool>[]> was_asked_for = nullptr;
 
+  // After the index is known.
+  void PrepareReadAround();
+  void ReadAround(uint64_t offset) const;
   // An empty Pin if the cache does not have it.
   base::BlockCache::Pin FindCached(uint32_t block) const {
     return cache == nullptr ? base::BlockCache::Pin() : cache->Find(number, index.offset(block));

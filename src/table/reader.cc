@@ -148,6 +148,7 @@ Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
   Status status = sections.OpenIndex(&payload);
   if (status.ok()) status = source_.index.Decode(payload, footer.data_bytes, source_.order);
   if (!status.ok()) return status.WithContext("index at " + std::to_string(footer.index_offset()));
+  source_.PrepareReadAround();
   if (meta_->entries < source_.index.count()) {
     return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
   }
