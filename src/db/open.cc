@@ -114,7 +114,9 @@ Status DbImpl::Create() {
                                    std::make_shared<const tree::Version>(),
                                    kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
   RETURN_IF_ERROR(env.file_system->SyncDirectory(ParentOf(store_->directory)));  // rule W5
-  return StartWriting(start, {});
+  RETURN_IF_ERROR(StartWriting(start, {}));
+  StartBackground();
+  return {};
 }
 
 Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventory) {
@@ -158,7 +160,10 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const log::Mark first = log::FirstMark(salt, last + 1);
   const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = last + 1};
   RETURN_IF_ERROR(StartWriting(start, replayed.log.segments));
+  // WHY before the background starts: a merge would take tables out of the View that the MANIFEST, which lags, still names; they
+  // would pass for orphans.
   RemoveOrphans(inventory);
+  StartBackground();
   return {};
 }
 
@@ -179,7 +184,6 @@ Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNu
   Shape::LogStart released;
   RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released));
   RETURN_IF_ERROR(StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments)));
-  StartBackground();
   return {};
 }
 

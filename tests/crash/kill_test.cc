@@ -2,6 +2,8 @@
 // durability asked for, and each writer's writes are a prefix of what it wrote.
 // Method: a child process runs four writers; each says so through a shared page once a write returned. The parent kills it at
 // a random moment and opens what is left. The directory lives through all cycles.
+// Found here: an open that took tables for orphans which merges, already running, had replaced in the View but not yet in the
+// MANIFEST; the next kill left a MANIFEST that named missing tables (1 in 20 runs of 10 cycles, 2 in 3 of 200).
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -10,6 +12,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <thread>
@@ -72,7 +75,10 @@ void WriteForEver(DB& db, size_t writer, uint64_t seed, const SharedProgress& pr
 
 [[noreturn]] void RunChild(const std::string& path, bool use_mapping, uint64_t seed, const SharedProgress& progress) {
   auto db = DB::Open(OptionsFor(use_mapping), path);
-  if (!db) _exit(2);
+  if (!db) {
+    std::fprintf(stderr, "the child cannot open %s: %s\n", path.c_str(), db.error().ToString().c_str());
+    _exit(2);
+  }
   std::vector<std::thread> writers;
   for (size_t i = 0; i < kWriters; ++i) writers.emplace_back([&, i] { WriteForEver(**db, i, seed, progress); });
   for (auto& writer : writers) writer.join();
