@@ -82,7 +82,7 @@ class MERGEDB_EXPORT DB {
   // Read every byte of every live table and check it. OK, or the first damage found.
   virtual Status CheckIntegrity() = 0;
 
-  // Flush nothing, stop background work at its next step (see finish_merges_on_close), make the log durable, and
+  // Flush nothing but writes without a log, stop background work at its next step (see finish_merges_on_close), make the log durable, and
   // release the lock. Iterators and snapshots that are left become errors. A second call is OK.
   virtual Status Close() = 0;
 };

@@ -132,7 +132,7 @@ class Shape {
   tree::VersionPtr version_ GUARDED_BY(mutex_);
   kv::Sequence sequence_max_ GUARDED_BY(mutex_) = kv::kSequenceMax;
   LogStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
-  kv::Position next_position_ GUARDED_BY(mutex_);
+  kv::Position next_position_;  // written under install_mutex_ and mutex_ both, read under either
   bool has_uncommitted_ GUARDED_BY(mutex_) = true;
   uint64_t changes_ GUARDED_BY(mutex_) = 1;
   uint64_t committed_changes_ GUARDED_BY(mutex_) = 0;

@@ -64,8 +64,8 @@ struct MirrorContents {
   uint64_t dropped_bytes = 0;  // a torn tail
 };
 
-// Calls `apply` for every record in order. Corruption: identity, size, or damage to both copies with whole records after it
-// (which a crash cannot leave). NotSupported: a future format version.
+// Calls `apply` for every record in order. Corruption: identity or size. NotSupported: a future format version. Where both copies
+// of a record are damaged the stream ends: what follows is dropped and counted, as after a crash.
 Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& path,
                                   const std::function<Status(std::string_view)>& apply);
 
