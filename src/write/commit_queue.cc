@@ -131,7 +131,7 @@ void CommitQueue::Lead(Waiter& leader) {
   }
 
   Status status = host_.BeforeGroup(room.bytes);
-  if (status.ok() && end == nullptr) status = host_.CheckConflicts(*leader.change);
+  if (status.ok()) for_each([&](Waiter& waiter) { waiter.status = host_.CheckConflicts(*waiter.change); });
   if (status.ok() && !host_.FitsOneMemtable(room) && leader.change->is_batch) return LeadLarge(leader);
   if (status.ok()) status = host_.MakeRoom(room);
   if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
@@ -161,6 +161,7 @@ void CommitQueue::Lead(Waiter& leader) {
 
 // Give the change its sequences and its frame in the log.
 void CommitQueue::Stage(Waiter& waiter) {
+  if (!waiter.status.ok()) return;  // a conflict
   const Change& change = *waiter.change;
   log::Log& log = host_.log();
   waiter.first_sequence = log.next_sequence();
@@ -207,6 +208,7 @@ Status CommitQueue::Apply(Waiter& waiter) {
 // One batch that no memtable holds. Durable in the log before any piece of it can reach a table: a table with half a batch
 // and a log without the rest would break atomicity. For the same reason it is logged even if it asked for no log.
 void CommitQueue::LeadLarge(Waiter& waiter) {
+  if (!waiter.status.ok()) return;
   const Change& change = *waiter.change;
   log::Log& log = host_.log();
   const log::Mark before = log.end();
