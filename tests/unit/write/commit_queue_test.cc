@@ -39,6 +39,9 @@ class FakeHost final : public Host {
   }
   void Seal() { memtables.push_back(pool->NewMemtable(order)); }
 
+  Status CheckConflicts(const Change& change) override {
+    return change.key == conflict_key ? Status::Conflict("somebody wrote it") : Status();
+  }
   Status BeforeGroup(size_t) override {
     ++groups;
     return before_group;
@@ -78,6 +81,7 @@ class FakeHost final : public Host {
   kv::Sequence published = 0;
   uint64_t groups = 0;
   bool in_pieces = false;
+  std::string conflict_key = "none";
   Status before_group, make_room, log_failure;
 
  private:
@@ -148,6 +152,18 @@ WriteBatch LargeBatch() {
   WriteBatch batch;
   for (int i = 0; i < 100; ++i) batch.Put("key" + std::to_string(i), std::string(1000, 'v'));
   return batch;
+}
+
+TEST_F(CommitQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
+  ASSERT_OK(Put("a"));
+  host_.conflict_key = "b";
+  const log::Mark before = host_.log().end();
+  EXPECT_THAT(Put("b"), StatusIs(Code::kConflict));
+  EXPECT_EQ(host_.log().end().position, before.position);
+  EXPECT_EQ(host_.entries(), 1u);
+  EXPECT_EQ(host_.published, 1u);
+  ASSERT_OK(Put("c"));
+  EXPECT_EQ(host_.published, 2u);
 }
 
 TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
