@@ -15,16 +15,35 @@ Status Outputs::Add(const kv::Entry& entry) {
            factory_.order.CompareKeys(options_.cut_keys[next_cut_], entry.key) <= 0) {
       ++next_cut_;
     }
-    number_ = factory_.allocate_number();
-    ASSIGN_OR_RETURN(writer_, table::Writer::Create(factory_.file_system, format::TablePath(factory_.directory, number_), number_,
-                                                    factory_.entropy(), factory_.order,
-                                                    {.compression = options_.compression,
-                                                     .bloom_bits_per_key = factory_.bloom_bits_per_key,
-                                                     .block_bytes = factory_.block_bytes,
-                                                     .bytes_expected = options_.bytes_expected,
-                                                     .is_direct = !factory_.has_readers || !factory_.has_readers()}));
+    RETURN_IF_ERROR(BeginTable());
   }
   return writer_->Add(entry);
+}
+
+// In a spare file if there is one that can be had; else in a new one.
+Status Outputs::BeginTable() {
+  number_ = factory_.allocate_number();
+  const std::string path = format::TablePath(factory_.directory, number_);
+  table::WriterOptions options{.compression = options_.compression,
+                               .bloom_bits_per_key = factory_.bloom_bits_per_key,
+                               .block_bytes = factory_.block_bytes,
+                               .bytes_expected = options_.bytes_expected,
+                               .is_direct = !factory_.has_readers || !factory_.has_readers()};
+  if (factory_.reuse) {
+    ASSIGN_OR_RETURN(options.is_reuse, factory_.reuse(number_, options_.bytes_expected));
+  }
+  const auto create = [&] {
+    return table::Writer::Create(factory_.file_system, path, number_, factory_.entropy(), factory_.order, options);
+  };
+  auto writer = create();
+  if (!writer && options.is_reuse) {  // somebody made a hard link to it, for example
+    RETURN_IF_ERROR(factory_.file_system->Remove(path));
+    options.is_reuse = false;
+    writer = create();
+  }
+  if (!writer) return writer.error();
+  writer_ = std::move(*writer);
+  return {};
 }
 
 bool Outputs::MustCut(const kv::Entry& entry) const {

@@ -25,6 +25,8 @@ struct TableFactory {
   size_t block_bytes = 4096;
   std::function<kv::FileNumber()> allocate_number;
   std::function<uint64_t()> entropy;
+  // Gives the name of table `number` to a spare file of about `bytes_expected`, to be written over. False, or null: there is none.
+  std::function<Result<bool>(kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
   // Makes a finished table one that is removed when nobody names it any more.
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
   // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
@@ -52,6 +54,7 @@ class Outputs {
 
  private:
   bool MustCut(const kv::Entry& entry) const;
+  Status BeginTable();
   Status FinishTable();
 
   const TableFactory& factory_;

@@ -19,8 +19,9 @@ constexpr uint64_t kRetryFirstNanos = kSecond / 10;
 constexpr uint64_t kRetryLastNanos = 5 * kSecond;
 // Outputs of a job between two releases: few, but small databases are not to hold twice their size either.
 constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
-constexpr uint64_t kFlushesPerRelease = 16;
+constexpr uint64_t kFlushesPerRelease = 8;
 constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
+constexpr uint64_t kSpareShare = 16;  // of the tables on disk: spares that may be kept, beside the log's quota
 constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ours
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
@@ -116,6 +117,10 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_removing_ = true;
     return Task::kRemove;
   }
+  if (!is_removing_ && !parts_.spares.empty() && MayTryLocked(job_retry_) && SparesShouldGoLocked()) {
+    is_removing_ = true;
+    return Task::kRemoveSpares;
+  }
   // New jobs before steps of old ones: a small urgent merge must not wait for a large one to end.
   const bool may_pick = picks_jobs_ && !is_picking_ && jobs_.size() < kJobsMax && MayTryLocked(job_retry_);
   if (may_pick && (picked_generation_ != tree_generation_.load(std::memory_order_relaxed) ||
@@ -164,6 +169,8 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       return StepJob(job);
     case Task::kRemove:
       return RemoveObsolete();
+    case Task::kRemoveSpares:
+      return RemoveSpares();
     case Task::kWarm:
       return WarmTables();
   }
@@ -295,8 +302,10 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
 
 void Background::RemoveObsolete() {
   Status failure;
+  const uint64_t pool_bytes = SpareBytesMax();
   for (const auto& file : parts_.obsolete.Take()) {
     parts_.tables.Evict(file.number);
+    if (parts_.spares.Keep(file, pool_bytes)) continue;
     Status status = parts_.options.env.file_system->Remove(format::TablePath(parts_.directory, file.number));
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);
@@ -309,6 +318,32 @@ void Background::RemoveObsolete() {
   base::Lock lock(mutex_);
   is_removing_ = false;
   if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
+}
+
+// As many as the next merges will write over, and half of what the space bound has room for: the other half is for their outputs.
+uint64_t Background::SpareBytesMax() const {
+  const uint64_t quota = parts_.memory.log_quota_bytes;
+  const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
+  const uint64_t tables = on_disk - std::min(on_disk, parts_.spares.bytes());
+  const uint64_t allowed = allowed_bytes_.load(std::memory_order_relaxed);
+  return std::min(2 * quota + on_disk / kSpareShare, (allowed - std::min(allowed, tables)) / 2);
+}
+
+void Background::RemoveSpares() {
+  const Status status = parts_.spares.RemoveAll();
+  base::Lock lock(mutex_);
+  is_removing_ = false;
+  if (!status.ok()) NoteOutcomeLocked(&job_retry_, status);
+}
+
+// When nothing will be written over them soon, or the disk has no room for anything else.
+bool Background::SparesShouldGoLocked() const {
+  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+    if (retry->status.IsNoSpace()) return true;
+  }
+  return PressureLocked() != policy::Pressure::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
+         picked_generation_ == tree_generation_.load(std::memory_order_relaxed) && picked_pressure_ == PressureLocked() &&
+         !parts_.shape.HasUncommitted();
 }
 
 // Newest tables first, each once, and no more of them than a few times the memory that the database was given.
@@ -363,7 +398,7 @@ policy::Pressure Background::PressureLocked() const {
 
 bool Background::IsSettledLocked(policy::Pressure pressure) const {
   if (parts_.shape.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
-  if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || is_removing_) return false;
+  if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || !parts_.spares.empty() || is_removing_) return false;
   const read::ViewPtr view = parts_.shape.Current();
   const std::vector<policy::Busy> none;
   return policy::IsSettled(PickInputFor(*view, none, pressure));
@@ -374,6 +409,7 @@ void Background::UpdateTreeDebt() {
   const std::vector<policy::Busy> none;
   const policy::PickInput input = PickInputFor(*view, none, policy::Pressure::kWriting);
   debt_runs_.store(view->version->runs().size(), std::memory_order_relaxed);
+  allowed_bytes_.store(policy::BytesAllowed(input), std::memory_order_relaxed);
   debt_upper_bytes_.store(policy::BytesOverBound(input), std::memory_order_relaxed);
   debt_upper_bytes_max_.store(policy::BytesOverBoundMax(input), std::memory_order_relaxed);
   UpdatePace();

@@ -27,6 +27,7 @@
 #include "compaction/job.h"
 #include "compaction/ledger.h"
 #include "db/obsolete_files.h"
+#include "db/spare_files.h"
 #include "db/options_check.h"
 #include "db/shape.h"
 #include "db/snapshots.h"
@@ -48,6 +49,7 @@ class Background : public std::enable_shared_from_this<Background> {
     Snapshots& snapshots;
     table::Cache& tables;
     ObsoleteFiles& obsolete;
+    SpareFiles& spares;
     write::Gate& gate;
     const compaction::TableFactory& factory;
     std::function<Shape::LogFacts(const Shape::LogStart&)> log_facts;
@@ -97,7 +99,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRemove, kWarm };
+  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRemove, kRemoveSpares, kWarm };
   struct Running {  // a job and whether a thread is in it
     std::unique_ptr<compaction::Job> job;
     bool is_stepping = false;
@@ -123,6 +125,9 @@ class Background : public std::enable_shared_from_this<Background> {
   void StepJob(const std::shared_ptr<Running>& running);
   void PickJob();
   void RemoveObsolete();
+  uint64_t SpareBytesMax() const;
+  void RemoveSpares();
+  bool SparesShouldGoLocked() const;
   void WarmTables();
   bool CommitIsOverdueLocked() const;
   bool MayTryLocked(const Retry& retry) const;
@@ -148,6 +153,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
   std::atomic<uint64_t> warmed_below_{0};  // tables with smaller numbers need no warming
 
+  std::atomic<uint64_t> allowed_bytes_{0};  // of tables on disk, by the space bound
   std::atomic<uint64_t> debt_runs_{0};
   std::atomic<uint64_t> debt_upper_bytes_{0};
   std::atomic<uint64_t> debt_upper_bytes_max_{0};

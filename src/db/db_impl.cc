@@ -144,6 +144,7 @@ void DbImpl::EndPieces() {
 
 void DbImpl::LogFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
+  if (status.IsNoSpace()) (void)spares_.RemoveAll();  // the log needs their space more
   if (log_->failure().ok()) return;  // the log can go on by itself
   log_failure_ = Status::Make(status.code(), status.message());  // of those who come later the outcome is known: absent
 }
@@ -403,6 +404,7 @@ Status DbImpl::Close() {
     Shape::LogStart released;
     status = shape_->Commit([&](const Shape::LogStart& from) { return Shape::LogFacts{end.position, log_->segments_from(from.position)}; }, end.position, &released);
   }
+  (void)spares_.RemoveAll();  // else at the next open
   log_->Stop();
   lock_ = nullptr;
   return status.ok() ? unlogged : status;

@@ -94,6 +94,7 @@ class DbImpl final : public DB, private write::Host {
 
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> lock_;
+  SpareFiles spares_;
   compaction::TableFactory factory_;
   write::Gate gate_;
   write::CommitQueue queue_;

@@ -36,6 +36,7 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
 
 DbImpl::DbImpl(std::shared_ptr<Store> store)
     : store_(std::move(store)),
+      spares_(store_->options.env.file_system, store_->directory, *store_->obsolete, store_->memory.memtable_bytes / 8),
       factory_{.file_system = store_->options.env.file_system,
                .directory = store_->directory,
                .order = store_->order,
@@ -43,6 +44,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .block_bytes = store_->options.block_bytes,
                .allocate_number = [this] { return shape_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
+               .reuse = [this](kv::FileNumber number, uint64_t bytes) { return spares_.Reuse(number, bytes); },
                .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
                .has_readers = [this] { return store_->TakeReadersSeen(); }},
       gate_(store_->options.env.clock, store_->options.pause_us_max * 1000),
@@ -197,6 +199,7 @@ void DbImpl::StartBackground() {
       .snapshots = *store_->snapshots,
       .tables = *store_->tables,
       .obsolete = *store_->obsolete,
+      .spares = spares_,
       .gate = gate_,
       .factory = factory_,
       .log_facts =
@@ -224,6 +227,7 @@ void DbImpl::RemoveOrphans(const Inventory& inventory) {
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number)) remove(format::TablePath(store_->directory, number));
   }
+  for (const kv::FileNumber number : inventory.spares) remove(format::SparePath(store_->directory, number));
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) remove(format::ManifestPath(store_->directory, number));
   }

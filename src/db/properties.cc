@@ -77,6 +77,7 @@ std::string DbImpl::CountersText() {
   put("merge_entries_out", work.merge_entries_out);
   put("merge_nanos", work.merge_nanos);
   put("tables_removed", work.tables_removed);
+  put("tables_reused", spares_.reused());
   put("runs_max", work.runs_max);
   put("jobs_at_once_max", work.jobs_at_once_max);
   put("manifest_commits", shape_->commits());

@@ -25,6 +25,9 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kManifest:
         inventory.manifests.push_back(parsed->number);
         break;
+      case format::FileKind::kSpare:
+        inventory.spares.push_back(parsed->number);
+        break;
       case format::FileKind::kStaging:
         inventory.has_staging = true;
         break;

@@ -18,6 +18,7 @@ namespace mergedb::db {
 // What the directory holds, by kind.
 struct Inventory {
   std::vector<kv::FileNumber> tables;
+  std::vector<kv::FileNumber> spares;
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
   bool has_staging = false;

@@ -117,6 +117,7 @@ int OpenFlags(Access access) {
     case Access::kRead:
       return O_RDONLY;
     case Access::kReadWrite:
+    case Access::kReuse:
       return O_RDWR;
     case Access::kCreate:
       return O_RDWR | O_CREAT | O_EXCL;
@@ -156,6 +157,9 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
   struct stat opened {};
   if (fstat(fd, &opened) != 0) return PosixStatus(errno, path, "fstat");
   if (!S_ISREG(opened.st_mode)) return Status::IOError(path + ": open: not a regular file");
+  if (options.access == Access::kReuse && opened.st_nlink != 1) {
+    return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " + std::to_string(opened.st_nlink));
+  }
   if (options.direct) TurnDirect(fd);
   return std::unique_ptr<File>(std::move(file));
 }

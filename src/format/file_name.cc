@@ -18,7 +18,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kCurrent, "CURRENT", "", false}, {FileKind::kCurrentTemporary, "CURRENT.tmp", "", false},
     {FileKind::kLock, "LOCK", "", false},       {FileKind::kManifest, "MANIFEST-", "", true},
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
-    {FileKind::kTable, "", ".tbl", true},
+    {FileKind::kTable, "", ".tbl", true},       {FileKind::kSpare, "", ".spare", true},
 };
 constexpr size_t kDigitsMin = 6;
 
@@ -72,6 +72,10 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
 
 std::string TablePath(std::string_view directory, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(FileKind::kTable, number));
+}
+
+std::string SparePath(std::string_view directory, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(FileKind::kSpare, number));
 }
 
 std::string SegmentPath(std::string_view directory, kv::FileNumber number) {

@@ -8,6 +8,7 @@
 //   STAGING             the mapped ring
 //   000007.seg          a log segment
 //   000012.tbl          a table
+//   000012.spare        what was that table, kept to be written again under another number
 #pragma once
 
 #include <optional>
@@ -18,7 +19,7 @@
 
 namespace mergedb::format {
 
-enum class FileKind : uint8_t { kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable };
+enum class FileKind : uint8_t { kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare };
 
 struct FileName {
   FileKind kind;
@@ -29,6 +30,7 @@ std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // withou
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
 std::string TablePath(std::string_view directory, kv::FileNumber number);
+std::string SparePath(std::string_view directory, kv::FileNumber number);
 std::string SegmentPath(std::string_view directory, kv::FileNumber number);
 std::string ManifestPath(std::string_view directory, kv::FileNumber number);
 

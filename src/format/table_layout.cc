@@ -105,9 +105,10 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
     if (section > left) return Damaged("section's most bytes", left, section);
     left -= section;
   }
-  if (TableBytes(footer->sections_end()) != file_bytes) {
-    return Damaged("file's size by its sections", TableBytes(footer->sections_end()), file_bytes);
+  if (TableBytes(footer->sections_end()) > file_bytes) {
+    return Damaged("file's least size by its sections", TableBytes(footer->sections_end()), file_bytes);
   }
+  if (file_bytes % kTableAlign != 0) return Damaged("file's size past a multiple of 4096", 0, file_bytes % kTableAlign);
   return {};
 }
 

@@ -2,7 +2,8 @@
 //
 // FORMAT: docs/formats/table.md
 //
-//   table   := block* | filter? | index | properties | zeros | footer        a multiple of 4096 bytes in all
+//   table   := block* | filter? | index | properties | zeros | footer        a multiple of 4096 bytes in all;
+//              the zeros are longer than the multiple asks for where a table was written into a spare file (db/spare_files.h)
 //   block, filter, index, properties := payload | trailer
 //   trailer := codec u8 | crc u32                          5 bytes; codec is a mergedb::Compression
 //   footer  := unique id u64 | file bytes u64 | data bytes u64 | filter bytes u32x2 ... (see StoreFooter)   96 bytes
@@ -64,7 +65,7 @@ struct Footer {
 std::string EncodeFooter(const Footer& footer);
 // `bytes` are the last kFooterBytes of a file of `file_bytes`. Corruption; NotSupported if a newer version wrote it.
 [[nodiscard]] Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer);
-// The size of the file that these sections make.
+// The size of the least file that these sections make.
 uint64_t TableBytes(uint64_t sections_end);
 
 // FORMAT: properties := (tag varint32, payload length varint32, payload)*    an unknown tag below 64 is NotSupported ("newer

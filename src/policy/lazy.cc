@@ -66,8 +66,8 @@ std::optional<Plan> MergeTier(const PickInput& input, size_t flushed_width) {
   Plan plan = MakePlan(input, span, {}, target_level, Reason::kTierFull);
   const tree::Run& oldest = *runs.back();
   const uint64_t partition_bytes = PartitionBytes(is_oldest ? plan.input_bytes : oldest.bytes());
-  plan.output_file_bytes = partition_bytes;
-  if (!is_oldest) plan.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), plan.input_bytes);
+  plan.output_file_bytes = OutputBytes(input, partition_bytes);
+  if (!is_oldest) plan.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), plan.input_bytes, plan.output_file_bytes);
   return plan;
 }
 

@@ -15,12 +15,16 @@ double Partition::GainBytes() const {
 
 uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
 
+uint64_t OutputBytes(const PickInput& input, uint64_t partition_bytes) {
+  return std::clamp(FlushBytes(input), std::max(partition_bytes / 8, kMebibyte), partition_bytes);
+}
+
 std::vector<Partition> MakePartitions(const tree::Run& oldest, uint64_t partition_bytes) {
   std::vector<Partition> partitions(1);
   for (const tree::Slice& slice : oldest.slices()) {
     Partition* last = &partitions.back();
-    // WHY half: outputs are cut a little under the partition's size; two of them must not count as one.
-    if (last->oldest_bytes >= partition_bytes / 2) {
+    // WHY half of the next one: partitions are then nearest to their size, whatever the size of the slices.
+    if (last->oldest_bytes > 0 && last->oldest_bytes + slice.file->bytes / 2 >= partition_bytes) {
       const std::string border(slice.smallest());
       last->bounds.upper = border;
       partitions.emplace_back();
@@ -52,8 +56,8 @@ void AddUpper(const kv::Order& order, const tree::Run& run, std::vector<Partitio
   }
 }
 
-std::vector<std::string> CutKeys(const std::vector<Partition>& partitions, uint64_t input_bytes) {
-  const uint64_t pieces = std::clamp<uint64_t>(input_bytes / kMebibyte, 1, partitions.size());
+std::vector<std::string> CutKeys(const std::vector<Partition>& partitions, uint64_t input_bytes, uint64_t piece_bytes) {
+  const uint64_t pieces = std::clamp<uint64_t>(input_bytes / piece_bytes, 1, partitions.size());
   std::vector<std::string> keys;
   for (uint64_t piece = 1; piece < pieces; ++piece) {
     keys.push_back(*partitions[piece * partitions.size() / pieces].bounds.lower);

@@ -33,11 +33,15 @@ struct Partition {
 // The size of a partition when the database has `bytes`: 32 partitions, of 8 to 256 MiB each.
 uint64_t PartitionBytes(uint64_t bytes);
 
+// The size at which a merge cuts its outputs: that of a flushed table, or an eighth of a partition.
+// WHY not whole partitions: tables of one size can be written over each other's files (db/spare_files.h), and go one by one.
+uint64_t OutputBytes(const PickInput& input, uint64_t partition_bytes);
+
 // REQUIRES: `oldest` is not empty.
 std::vector<Partition> MakePartitions(const tree::Run& oldest, uint64_t partition_bytes);
 void AddUpper(const kv::Order& order, const tree::Run& run, std::vector<Partition>* partitions);
 
-// Borders at which to cut the outputs of a merge of upper runs, so that each piece has about 1 MiB or more.
-std::vector<std::string> CutKeys(const std::vector<Partition>& partitions, uint64_t input_bytes);
+// Borders at which to cut the outputs of a merge of upper runs, so that each piece has about `piece_bytes` or more.
+std::vector<std::string> CutKeys(const std::vector<Partition>& partitions, uint64_t input_bytes, uint64_t piece_bytes);
 
 }  // namespace mergedb::policy

@@ -65,12 +65,14 @@ uint64_t LiveBytesAtLeast(const tree::Version& version) {
   return live;
 }
 
-uint64_t BytesOverBound(const PickInput& input) {
+uint64_t BytesAllowed(const PickInput& input) {
   const SpaceBound bound = BoundOf(input);
-  const double allowed = bound.factor * static_cast<double>(LiveBytesAtLeast(input.version)) +
-                         static_cast<double>(bound.slack_bytes);
-  const auto allowed_bytes = static_cast<uint64_t>(allowed);
-  return input.version.bytes() - std::min(input.version.bytes(), allowed_bytes);
+  return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(input.version)) +
+                               static_cast<double>(bound.slack_bytes));
+}
+
+uint64_t BytesOverBound(const PickInput& input) {
+  return input.version.bytes() - std::min(input.version.bytes(), BytesAllowed(input));
 }
 
 uint64_t BytesOverBoundMax(const PickInput& input) {
@@ -98,7 +100,7 @@ std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bou
     if (!is_owed) span.newest = span.oldest;
     if (IsBlocked(input, span, part)) continue;
     Plan plan = MakePlan(input, span, std::move(part), format::kBottomLevel, Reason::kManual);
-    plan.output_file_bytes = partition_bytes;
+    plan.output_file_bytes = OutputBytes(input, partition_bytes);
     return plan;
   }
   return std::nullopt;

@@ -51,6 +51,8 @@ std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bou
 // Nothing is owed at this pressure: no plan could start and nothing runs.
 bool IsSettled(const PickInput& input);
 
+// Bytes on disk that the space bound of this pressure allows.
+uint64_t BytesAllowed(const PickInput& input);
 // Bytes on disk above what the space bound of this pressure allows: a debt for pace.h. Not lessened by what runs.
 uint64_t BytesOverBound(const PickInput& input);
 // Where that debt is at its maximum: what running merges may hold for a while, two partitions and half of a tier.

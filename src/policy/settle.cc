@@ -115,7 +115,7 @@ Plan PlanFor(const PickInput& input, Span span, const Ground& ground, Part part,
                         .upper = ground.partitions[part.last].bounds.upper};
   const Reason reason = input.pressure == Pressure::kIdle ? Reason::kIdle : Reason::kSpace;
   Plan plan = MakePlan(input, span, std::move(bounds), format::kBottomLevel, reason);
-  plan.output_file_bytes = partition_bytes;
+  plan.output_file_bytes = OutputBytes(input, partition_bytes);
   for (size_t i = part.first + 1; i <= part.last; ++i) {
     plan.cut_keys.push_back(*ground.partitions[i].bounds.lower);
   }
@@ -187,7 +187,7 @@ std::optional<Plan> PickTombstones(const PickInput& input) {
     if (i < slices.size()) bounds.upper = slices[i].smallest();
     if (IsBlocked(input, span, bounds)) continue;
     Plan plan = MakePlan(input, span, std::move(bounds), runs.back()->level(), Reason::kTombstones);
-    plan.output_file_bytes = PartitionBytes(runs.back()->bytes());
+    plan.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
     return plan;
   }
   return std::nullopt;

@@ -35,8 +35,11 @@ Status FileSink::Append(std::string_view bytes) {
 
 Status FileSink::PadTo(uint64_t end) {
   static constexpr char kZeros[kDirectIoAlign] = {};
-  ASSERT(end >= offset() && end - offset() <= sizeof kZeros, "padding is less than a page");
-  return Append({kZeros, static_cast<size_t>(end - offset())});
+  ASSERT(end >= offset(), "padding goes forward");
+  while (offset() < end) {
+    RETURN_IF_ERROR(Append({kZeros, static_cast<size_t>(std::min<uint64_t>(sizeof kZeros, end - offset()))}));
+  }
+  return {};
 }
 
 Status FileSink::Finish() {

@@ -16,11 +16,12 @@ class FileSink {
 
   uint64_t offset() const { return written_ + used_; }  // of the next byte
   [[nodiscard]] Status Append(std::string_view bytes);
-  // Zeros up to `offset`.
+  // Zeros up to `offset`, less than a page of them or many.
   [[nodiscard]] Status PadTo(uint64_t offset);
   // Write what is left. REQUIRES: offset() is a multiple of kDirectIoAlign. Nothing can be appended afterwards.
   [[nodiscard]] Status Finish();
   [[nodiscard]] Status Sync() { return file_->Sync(); }
+  [[nodiscard]] Status Truncate(uint64_t bytes) { return file_->Truncate(bytes); }
 
  private:
   Status WriteBuffer();

@@ -30,7 +30,7 @@ Status DiffersKey(const char* what, std::string_view expected, std::string_view 
 // Everything of a table but its blocks, as read from the file.
 struct Sections {
   format::Footer footer;
-  std::string bytes;  // of [data_bytes, file_bytes)
+  std::string bytes;  // of [data_bytes, sections_end)
   format::Properties properties;
 
   // A section without its trailer.
@@ -61,12 +61,13 @@ Status ReadSections(File* file, Sections* sections) {
   RETURN_IF_ERROR(ReadExactly(file, file_bytes - tail_bytes, tail_bytes, tail.data()));
   const std::string_view footer(tail.data() + tail_bytes - format::kFooterBytes, format::kFooterBytes);
   RETURN_IF_ERROR(format::DecodeFooter(footer, file_bytes, &sections->footer));
-  const size_t section_bytes = static_cast<size_t>(file_bytes - sections->footer.data_bytes);
-  if (section_bytes <= tail_bytes) {
-    sections->bytes = tail.substr(tail_bytes - section_bytes);
+  const format::Footer& footer_found = sections->footer;
+  const size_t section_bytes = static_cast<size_t>(footer_found.sections_end() - footer_found.data_bytes);
+  if (footer_found.data_bytes >= file_bytes - tail_bytes) {
+    sections->bytes = tail.substr(static_cast<size_t>(footer_found.data_bytes - (file_bytes - tail_bytes)), section_bytes);
   } else {
     sections->bytes.resize(section_bytes);
-    RETURN_IF_ERROR(ReadExactly(file, sections->footer.data_bytes, section_bytes, sections->bytes.data()));
+    RETURN_IF_ERROR(ReadExactly(file, footer_found.data_bytes, section_bytes, sections->bytes.data()));
   }
   return sections->OpenProperties().WithContext("properties at " +
                                                 std::to_string(sections->footer.properties_offset()));
@@ -112,6 +113,7 @@ class ReaderImpl final : public Reader {
  private:
   Status LoadChecked(format::FileMetaPtr meta);
   Status CheckSections() const;
+  Status CheckPadding(uint64_t begin, uint64_t end) const;
   Status CheckEntries() const;
 
   // Constant once loaded.
@@ -210,10 +212,19 @@ Status ReaderImpl::CheckSections() const {
   if (footer.filter_bytes != 0) RETURN_IF_ERROR(sections.OpenFilter(&payload));
   sections.properties.meta.bytes = footer.file_bytes;
   RETURN_IF_ERROR(CompareMeta(*meta_, sections.properties.meta));
-  const std::string_view bytes = sections.bytes;
-  for (uint64_t offset = footer.sections_end(); offset < footer.file_bytes - format::kFooterBytes; ++offset) {
-    const char byte = bytes[static_cast<size_t>(offset - footer.data_bytes)];
-    if (byte != 0) return Differs("padding", 0, static_cast<uint8_t>(byte)).WithContext(std::to_string(offset));
+  return CheckPadding(footer.sections_end(), footer.file_bytes - format::kFooterBytes);
+}
+
+// The bytes [begin, end) are zeros.
+Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
+  char piece[4096];
+  for (uint64_t offset = begin; offset < end;) {
+    const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
+    RETURN_IF_ERROR(ReadExactly(source_.file.get(), offset, bytes, piece));
+    for (size_t i = 0; i < bytes; ++i) {
+      if (piece[i] != 0) return Differs("padding", 0, static_cast<uint8_t>(piece[i])).WithContext(std::to_string(offset + i));
+    }
+    offset += bytes;
   }
   return {};
 }

@@ -17,6 +17,7 @@ namespace mergedb::table {
 namespace {
 
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
+constexpr uint64_t kPaddingShare = 16;
 constexpr size_t kSpareHashesMax = 2 << 20;  // 16 MiB a thread
 constexpr std::string_view kWriterName = "mergedb";
 
@@ -28,7 +29,8 @@ std::vector<uint64_t>& SpareHashes() {
 
 class WriterImpl final : public Writer {
  public:
-  WriterImpl(std::string path, std::unique_ptr<File> file, kv::FileNumber number, uint64_t unique_id,
+  // The file is `spare_bytes` long already.
+  WriterImpl(std::string path, std::unique_ptr<File> file, uint64_t spare_bytes, kv::FileNumber number, uint64_t unique_id,
              const kv::Order& order, const WriterOptions& options);
   ~WriterImpl() override;
 
@@ -51,6 +53,7 @@ class WriterImpl final : public Writer {
 
   // Constant after construction.
   const std::string path_;
+  const uint64_t spare_bytes_;
   const kv::Order order_;
   const size_t block_bytes_;
   const int bits_per_key_;
@@ -69,9 +72,10 @@ class WriterImpl final : public Writer {
   bool is_finished_ = false;
 };
 
-WriterImpl::WriterImpl(std::string path, std::unique_ptr<File> file, kv::FileNumber number, uint64_t unique_id,
-                       const kv::Order& order, const WriterOptions& options)
+WriterImpl::WriterImpl(std::string path, std::unique_ptr<File> file, uint64_t spare_bytes, kv::FileNumber number,
+                       uint64_t unique_id, const kv::Order& order, const WriterOptions& options)
     : path_(std::move(path)),
+      spare_bytes_(spare_bytes),
       order_(order),
       block_bytes_(std::max<size_t>(options.block_bytes, 1)),
       bits_per_key_(order.is_bytewise() ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
@@ -178,11 +182,15 @@ Status WriterImpl::AppendSections() {
                                       .writer = std::string(kWriterName)};
   RETURN_IF_ERROR(
       AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
-  footer.file_bytes = format::TableBytes(footer.sections_end());
+  const uint64_t least_bytes = format::TableBytes(footer.sections_end());
+  const bool fits = spare_bytes_ >= least_bytes && spare_bytes_ % format::kTableAlign == 0 &&
+                    spare_bytes_ - least_bytes <= spare_bytes_ / kPaddingShare;
+  footer.file_bytes = fits ? spare_bytes_ : least_bytes;
   RETURN_IF_ERROR(sink_.PadTo(footer.file_bytes - format::kFooterBytes));
   RETURN_IF_ERROR(sink_.Append(format::EncodeFooter(footer)));
   meta_.bytes = footer.file_bytes;
-  return sink_.Finish();
+  RETURN_IF_ERROR(sink_.Finish());
+  return spare_bytes_ > footer.file_bytes ? sink_.Truncate(footer.file_bytes) : Status();
 }
 
 Result<format::FileMetaPtr> WriterImpl::Finish() {
@@ -210,9 +218,14 @@ Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const st
                                                kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
                                                const WriterOptions& options) {
   const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
-  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kCreate, .direct = is_direct}));
+  const Access access = options.is_reuse ? Access::kReuse : Access::kCreate;
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = access, .direct = is_direct}));
+  uint64_t spare_bytes = 0;
+  if (options.is_reuse) {
+    ASSIGN_OR_RETURN(spare_bytes, file->Size());
+  }
   return std::unique_ptr<Writer>(
-      std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
+      std::make_unique<WriterImpl>(path, std::move(file), spare_bytes, number, unique_id, order, options));
 }
 
 }  // namespace mergedb::table

@@ -30,11 +30,14 @@ struct WriterOptions {
   // Expected size; small tables (below 256 KiB) are written through the page cache in one call.
   uint64_t bytes_expected = 0;
   bool is_direct = true;
+  // The file is there already, with no meaning left: write over it. What it has too much is filled with zeros before the footer,
+  // or cut off if that is more than a sixteenth of it.
+  bool is_reuse = false;
 };
 
 class Writer {
  public:
-  // Creates `path`. `unique_id` is random.
+  // Creates `path`, or writes over it (is_reuse). `unique_id` is random.
   static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path,
                                                 kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
                                                 const WriterOptions& options);

@@ -73,6 +73,14 @@ TEST_F(PosixFileSystemTest, CreatedFilesAreNewAndPrivate) {
   EXPECT_EQ(found.st_mode & 0777, 0700u);
 }
 
+TEST_F(PosixFileSystemTest, WritesAgainOnlyWhatHasOneName) {
+  Create("a");
+  EXPECT_OK(fs_.Open(directory_ / "a", {.access = Access::kReuse}).status());
+  ASSERT_EQ(link((directory_ / "a").c_str(), (directory_ / "backup").c_str()), 0);
+  EXPECT_THAT(fs_.Open(directory_ / "a", {.access = Access::kReuse}),
+              StatusIs(Code::kInvalidArgument, HasSubstr("expected 1 name, found 2")));
+}
+
 TEST_F(PosixFileSystemTest, ErrorsSayPathActAndPlace) {
   const std::string path = directory_ / "a";
   EXPECT_THAT(fs_.Open(path, {}), StatusIs(Code::kNotFound, HasSubstr(path + ": open: No such file")));

@@ -21,6 +21,7 @@ const Golden kGoldens[] = {
     {FileKind::kSegment, 7, "000007.seg"},
     {FileKind::kTable, 12, "000012.tbl"},
     {FileKind::kTable, 999999, "999999.tbl"},
+    {FileKind::kSpare, 12, "000012.spare"},
     {FileKind::kTable, 1000000, "1000000.tbl"},
     {FileKind::kManifest, UINT64_MAX, "MANIFEST-18446744073709551615"},
 };

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/crc32c.h"
+#include "table/reader.h"
 #include "tests/unit/table/table_rows.h"
 
 namespace mergedb::table {
@@ -130,6 +131,39 @@ TEST(Writer, GivesUpQuietlyWhenItDies) {
   writer->reset();
   EXPECT_TRUE(files.bytes("7.tbl").empty());
 }
+
+// A table written into the file of a dead one.
+class WriterOverASpare : public ::testing::TestWithParam<size_t> {};
+
+TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
+  const size_t spare_bytes = GetParam();
+  MemoryFiles files;
+  {
+    auto spare = files.Open("7.tbl", {.access = Access::kCreate});
+    ASSERT_TRUE(spare.has_value());
+    ASSERT_TRUE((*spare)->WriteAt(0, std::string(spare_bytes, 'x')).ok());
+  }
+  auto writer = Create(&files, Bytewise(), {.is_reuse = true});
+  ASSERT_TRUE(writer.has_value());
+  for (int i = 0; i < 5'000; ++i) {
+    const std::string key = std::to_string(100'000 + i);
+    const Row row{key, kv::MakeTag(9, kv::Kind::kPut), "a value of some length"};
+    ASSERT_TRUE((*writer)->Add(ViewOf(Bytewise(), row)).ok());
+  }
+  const auto meta = (*writer)->Finish();
+  ASSERT_TRUE(meta.has_value());
+  ASSERT_TRUE((*writer)->Sync().ok());
+  EXPECT_EQ(files.bytes("7.tbl").size(), (*meta)->bytes);
+  EXPECT_LE((*meta)->bytes, uint64_t{200'000}) << "what is much too long is cut off";
+  auto reader = Reader::Open(&files, "7.tbl", *meta, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value()) << reader.error().ToString();
+  const Status checked = (*reader)->CheckIntegrity();
+  EXPECT_TRUE(checked.ok()) << checked.ToString();
+  EXPECT_EQ(files.bytes("7.tbl").find("xxxx"), std::string::npos) << "nothing of the dead table is left";
+}
+
+// The table takes about 170 KB.
+INSTANTIATE_TEST_SUITE_P(Spares, WriterOverASpare, ::testing::Values(size_t{4'096}, size_t{100 << 10}, size_t{176 << 10}, size_t{180 << 10}, size_t{1 << 20}));
 
 }  // namespace
 }  // namespace mergedb::table

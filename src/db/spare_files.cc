@@ -1,0 +1,80 @@
+#include "db/spare_files.h"
+
+#include <optional>
+
+#include "format/file_name.h"
+
+namespace mergedb::db {
+
+bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max) {
+  if (file.bytes < bytes_min_) return false;
+  {
+    base::Lock lock(mutex_);
+    if (bytes_ + file.bytes > pool_bytes_max) return false;
+    bytes_ += file.bytes;
+  }
+  const Status renamed = file_system_->Rename(format::TablePath(directory_, file.number), format::SparePath(directory_, file.number));
+  base::Lock lock(mutex_);
+  if (renamed.ok()) {
+    spares_.push_back(file);
+  } else {
+    bytes_ -= file.bytes;
+  }
+  return renamed.ok();
+}
+
+// The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all.
+Result<bool> SpareFiles::Reuse(kv::FileNumber number, uint64_t bytes_expected) {
+  std::optional<ObsoleteFiles::Buried> spare;
+  {
+    base::Lock lock(mutex_);
+    auto best = spares_.end();
+    uint64_t least = UINT64_MAX;
+    for (auto at = spares_.begin(); at != spares_.end(); ++at) {
+      if (at->bytes > bytes_expected + bytes_expected / 8) continue;
+      const uint64_t distance = at->bytes > bytes_expected ? at->bytes - bytes_expected : bytes_expected - at->bytes;
+      if (distance >= least) continue;
+      least = distance;
+      best = at;
+    }
+    if (best == spares_.end()) return false;
+    spare = *best;
+    spares_.erase(best);
+    bytes_ -= spare->bytes;
+    ++reused_;
+  }
+  const std::string source = format::SparePath(directory_, spare->number);
+  const std::string target = format::TablePath(directory_, number);
+  const Status renamed = file_system_->Rename(source, target);
+  obsolete_.Removed(*spare);
+  if (renamed.ok()) return true;
+  if (renamed.IsNotFound()) return false;  // a removal that was said to have failed
+  // It may have happened nevertheless. What is left of it is an orphan that the next open removes.
+  (void)file_system_->Remove(source);
+  (void)file_system_->Remove(target);
+  return renamed;
+}
+
+Status SpareFiles::RemoveAll() {
+  while (true) {
+    std::optional<ObsoleteFiles::Buried> spare;
+    {
+      base::Lock lock(mutex_);
+      if (spares_.empty()) return {};
+      spare = spares_.back();
+      spares_.pop_back();
+      bytes_ -= spare->bytes;
+    }
+    const Status status = file_system_->Remove(format::SparePath(directory_, spare->number));
+    if (status.ok() || status.IsNotFound()) {
+      obsolete_.Removed(*spare);
+      continue;
+    }
+    base::Lock lock(mutex_);
+    spares_.push_back(*spare);
+    bytes_ += spare->bytes;
+    return status;
+  }
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,91 @@
+// Files of dead tables are written again under another number; the pool is bounded and can be emptied at any time.
+#include "db/spare_files.h"
+
+#include <gtest/gtest.h>
+
+#include "testing/fault_file_system.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::db {
+namespace {
+
+using testing::IsOkAndHolds;
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+class SpareFilesTest : public ::testing::Test {
+ protected:
+  void SetUp() override { ASSERT_OK(files_.CreateDirectory("/db")); }
+
+  // A table that nobody names any more.
+  ObsoleteFiles::Buried Bury(uint64_t number, uint64_t bytes) {
+    auto file = files_.Open("/db/0000" + std::to_string(number) + ".tbl", {.access = Access::kCreate});
+    EXPECT_OK(file.status());
+    auto meta = std::make_shared<format::FileMeta>();
+    meta->number = kv::FileNumber{number};
+    meta->bytes = bytes;
+    obsolete_->Track(meta);
+    return obsolete_->Take().at(0);
+  }
+  std::vector<std::string> Names() {
+    auto names = files_.List("/db");
+    EXPECT_OK(names.status());
+    std::sort(names->begin(), names->end());
+    return *names;
+  }
+
+  testing::FaultFileSystem files_;
+  std::shared_ptr<ObsoleteFiles> obsolete_ = std::make_shared<ObsoleteFiles>();
+  SpareFiles spares_{&files_, "/db", *obsolete_, 256 << 10};
+};
+
+using Names = std::vector<std::string>;
+
+TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
+  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 8 * kMiB));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare"}));
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB) << "a spare is space on disk";
+  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 0u) << "the new table counts for itself";
+  EXPECT_TRUE(spares_.empty());
+  EXPECT_THAT(spares_.Reuse(kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
+}
+
+TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
+  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB), 100 * kMiB));
+  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB), 100 * kMiB));
+  ASSERT_TRUE(spares_.Keep(Bury(13, 4 * kMiB), 100 * kMiB));
+  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
+  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
+}
+
+TEST_F(SpareFilesTest, RefusesWhatIsSmallAndWhatThePoolCannotHold) {
+  EXPECT_FALSE(spares_.Keep(Bury(11, 1'000), 100 * kMiB));
+  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 3 * kMiB));
+  EXPECT_FALSE(spares_.Keep(Bury(13, 2 * kMiB), 3 * kMiB));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.tbl", "000012.spare", "000013.tbl"}));
+}
+
+TEST_F(SpareFilesTest, RemovesAllOfThem) {
+  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB), 100 * kMiB));
+  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB), 100 * kMiB));
+  EXPECT_OK(spares_.RemoveAll());
+  EXPECT_TRUE(Names().empty());
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
+}
+
+TEST_F(SpareFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
+  const auto buried = Bury(11, 2 * kMiB);
+  ASSERT_OK(files_.Remove("/db/000011.tbl"));
+  EXPECT_FALSE(spares_.Keep(buried, 100 * kMiB)) << "it is not there";
+  EXPECT_TRUE(spares_.empty());
+  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 100 * kMiB));
+  ASSERT_OK(files_.Remove("/db/000012.spare"));
+  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_TRUE(Names().empty());
+}
+
+}  // namespace
+}  // namespace mergedb::db
