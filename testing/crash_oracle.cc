@@ -13,8 +13,8 @@ std::string Short(const std::string& value) { return value.substr(0, std::min<si
 }  // namespace
 
 uint64_t CrashOracle::Begin(const std::vector<Change>& changes, bool is_logged) {
-  logged_.push_back(is_logged);
-  const uint64_t commit = logged_.size();
+  commits_.push_back(is_logged ? Standing::kLogged : Standing::kUnlogged);
+  const uint64_t commit = commits_.size();
   for (const Change& change : changes) {
     std::vector<Version>& versions = history_[change.key];
     if (!versions.empty() && versions.back().commit == commit) versions.pop_back();
@@ -51,23 +51,37 @@ bool CrashOracle::IsExplainedBy(uint64_t prefix, const State& state, const Owed&
 bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix, const Value& found, const Owed& owed,
                            Choices* choices) const {
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-    const uint64_t commit = version->commit;
-    const bool is_logged = logged_[commit - 1];
-    if (is_logged && commit > prefix) continue;
+    const Presence presence = PresenceOf(version->commit, prefix, owed);
+    if (presence == Presence::kNever) continue;
     const bool matches = ValueAfter(version->change) == found;
-    if (is_logged || commit <= owed.unlogged) return matches;
+    if (presence == Presence::kMust) return matches;
     const bool tells = version->change.kind == Kind::kPut;  // a key that is absent may be so for another reason
-    if (tells && choices->try_emplace(commit, matches).first->second != matches) return false;
+    if (tells && choices->try_emplace(version->commit, matches).first->second != matches) return false;
     if (matches) return true;
   }
   return !found;
 }
 
-CrashOracle::State CrashOracle::StateAt(uint64_t prefix, uint64_t unlogged) const {
+CrashOracle::Presence CrashOracle::PresenceOf(uint64_t commit, uint64_t prefix, const Owed& owed) const {
+  switch (commits_[commit - 1]) {
+    case Standing::kLogged:
+      return commit <= prefix ? Presence::kMust : Presence::kNever;
+    case Standing::kUnlogged:
+      return commit <= owed.unlogged ? Presence::kMust : Presence::kMay;
+    case Standing::kUnknown:
+      return Presence::kMay;
+    case Standing::kFailed:
+      break;
+  }
+  return Presence::kNever;
+}
+
+// What was owed, and nothing else.
+CrashOracle::State CrashOracle::StateAt(const Owed& owed) const {
   State state;
   for (const auto& [key, versions] : history_) {
     for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-      if (version->commit > (logged_[version->commit - 1] ? prefix : unlogged)) continue;
+      if (PresenceOf(version->commit, owed.logged, owed) != Presence::kMust) continue;
       if (const Value value = ValueAfter(version->change)) state.emplace(key, *value);
       break;
     }
@@ -75,7 +89,7 @@ CrashOracle::State CrashOracle::StateAt(uint64_t prefix, uint64_t unlogged) cons
   return state;
 }
 
-CrashOracle::State CrashOracle::Everything() const { return StateAt(begun(), begun()); }
+CrashOracle::State CrashOracle::Everything() const { return StateAt({.logged = begun(), .unlogged = begun()}); }
 
 std::vector<std::string> CrashOracle::KeysEverUsed() const {
   std::vector<std::string> keys;
@@ -85,7 +99,7 @@ std::vector<std::string> CrashOracle::KeysEverUsed() const {
 
 std::string CrashOracle::Difference(const State& state, const Owed& owed) const {
   return "owed: commits up to " + std::to_string(owed.logged) + ", without log up to " + std::to_string(owed.unlogged) +
-         ", begun " + std::to_string(begun()) + "; beside what was owed:" + DescribeDifference(state, StateAt(owed.logged, owed.unlogged)) +
+         ", begun " + std::to_string(begun()) + "; beside what was owed:" + DescribeDifference(state, StateAt(owed)) +
          "; beside all that was begun:" + DescribeDifference(state, Everything());
 }
 

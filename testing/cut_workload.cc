@@ -21,7 +21,8 @@ constexpr size_t kShortSteps = 8;       // so few steps meet on one hot key
 constexpr size_t kSmallValueBytes = 200;
 constexpr size_t kMiddleValueBytes = 1'500;
 constexpr size_t kLargeValueBytes = 40'000;
-constexpr size_t kGroupWriters = 3;
+constexpr size_t kGroupWriters = 6;
+constexpr uint64_t kLongSleepNanos = 6'000'000'000;  // what failed may be tried again
 
 // Is this thread of ours asleep? The letter after the name in its stat line.
 bool IsAsleep(pid_t thread) {
@@ -94,8 +95,9 @@ uint64_t CutBooks::Begin(const std::vector<CrashOracle::Change>& changes, Durabi
   return oracle_.Begin(changes, durability != Durability::kNoLog);
 }
 
-void CutBooks::Returned(uint64_t commit, Durability durability) {
+void CutBooks::Returned(uint64_t commit, Durability durability, const Status& status) {
   base::Lock lock(mutex_);
+  if (!status.ok()) return oracle_.Failed(commit, status.outcome_unknown());
   if (durability == Durability::kNoLog) return;
   returned_ = std::max(returned_, commit);
   if (durability == Durability::kSynced) durable_ = std::max(durable_, commit);
@@ -179,12 +181,17 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
 
 std::string CutWorkload::Outcome(const char* what, const Status& status) {
   on_return_();
-  return status.ok() ? "" : std::string(what) + ": " + status.ToString();
+  if (status.ok()) return "";
+  if (!HasFaulted() || !status.IsIOError()) return std::string(what) + ": " + status.ToString();
+  world_->clock.SleepNanos(kLongSleepNanos);
+  return "";
 }
 
 std::string CutWorkload::Open() {
   auto db = DB::Open(OptionsFor(setup_, world_), World::kPath);
-  if (db) db_ = std::move(*db);
+  if (!db && HasFaulted()) db = DB::Open(OptionsFor(setup_, world_), World::kPath);
+  if (!db) return "open: " + db.status().ToString();
+  db_ = std::move(*db);
   return Outcome("open", db.status());
 }
 
@@ -210,7 +217,7 @@ Status CutWorkload::Commit(const Draft& draft, uint64_t commit) {
     }
   }
   const Status status = db_->Write({.durability = draft.durability}, batch);
-  if (status.ok()) books_->Returned(commit, draft.durability);
+  books_->Returned(commit, draft.durability, status);
   return status;
 }
 
@@ -220,7 +227,8 @@ std::string CutWorkload::Write(const Draft& draft) {
 
 // The others start at the first operation of the writer that syncs, and are in the queue before it goes on.
 std::string CutWorkload::WriteAsGroup(size_t index) {
-  static constexpr Durability kAsked[kGroupWriters] = {Durability::kProcessCrash, Durability::kSynced, Durability::kNoLog};
+  static constexpr Durability kAsked[kGroupWriters] = {Durability::kSynced, Durability::kProcessCrash, Durability::kProcessCrash,
+                                                       Durability::kNoLog,  Durability::kNoLog,        Durability::kProcessCrash};
   Draft leader = DraftFor('s', index);
   Draft drafts[kGroupWriters];
   uint64_t commits[kGroupWriters] = {};
@@ -260,12 +268,14 @@ std::string CutWorkload::CheckLive() {
   Status status;
   const auto state = ReadForward(*db_, {}, &status);
   if (!status.ok()) return "scan before any crash: " + status.ToString();
-  const std::string difference = DescribeDifference(state, books_->quiet_oracle().Everything());
-  return difference.empty() ? "" : "wrong before any crash:" + difference;
+  const CrashOracle& oracle = books_->quiet_oracle();
+  const CrashOracle::Owed all{.logged = oracle.begun(), .unlogged = oracle.begun()};
+  return oracle.Explain(state, all) ? "" : "wrong before any crash; " + oracle.Difference(state, all);
 }
 
 std::string CutWorkload::Step(size_t index) {
   std::string problem;
+  if (index == 0 && setup_.failing_sync > 0) world_->files->AddFault({.op = Op::kSync, .nth = setup_.failing_sync});
   const uint64_t last = books_->begun();
   switch (const char letter = setup_.steps[index]; letter) {
     case 'f': {

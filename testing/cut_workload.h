@@ -27,6 +27,7 @@ struct CutSetup {
   Style style = Style::kLazy;
   bool use_mapping = true;
   std::string steps;
+  uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
 inline constexpr std::string_view kAllSteps = "podbsfcnrylwtvg";
@@ -37,7 +38,7 @@ Options OptionsFor(const CutSetup& setup, World* world);
 class CutBooks {
  public:
   uint64_t Begin(const std::vector<CrashOracle::Change>& changes, Durability durability);
-  void Returned(uint64_t commit, Durability durability);
+  void Returned(uint64_t commit, Durability durability, const Status& status);
   uint64_t begun() const;
   // SyncLog, Flush or Close returned; `commit` was the last one when it was called.
   void Synced(uint64_t commit);
@@ -89,6 +90,7 @@ class CutWorkload {
   std::string Snapshot();
   std::string CheckLive();
   std::string Outcome(const char* what, const Status& status);
+  bool HasFaulted() const { return setup_.failing_sync > 0 && world_->files->faults_hit() > 0; }
 
   const CutSetup setup_;
   World* const world_;

@@ -100,7 +100,8 @@ std::string PowerCuts::RunSteps() {
 // Before an operation, or after a call: here the power may fail.
 void PowerCuts::AtPoint() {
   const uint64_t point = ++counts_.points;
-  if (!is_armed_ || !problem_.empty()) return;
+  if (setup_.failing_sync > 0) counts_.has_faulted = world_.files->faults_hit() > 0;
+  if (!is_armed_ || !problem_.empty() || (setup_.failing_sync > 0 && !counts_.has_faulted)) return;
   if (!replay_.empty() && replay_[0].point != point) return;
   if (replay_.empty() && Mix(setup_.seed, point) % plan_.point_one_in != 0) return;
   for (const CrashMode mode : kModes) {
@@ -226,7 +227,8 @@ std::string PowerCuts::Blame(const Image& image, const std::string& problem) con
 
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
   std::string text = "seed=" + std::to_string(setup.seed) + " style=" + (setup.style == Style::kLazy ? "lazy" : "cascade") +
-                     " staging=" + (setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps;
+                     " staging=" + (setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps +
+                     (setup.failing_sync > 0 ? " fail=" + std::to_string(setup.failing_sync) : "");
   for (size_t i = 0; i < cuts.size(); ++i) {
     const std::string point = std::to_string(cuts[i].point);
     text += i == 0 ? " point=" + point + " cut=" + PrintCut(cuts[i]) : (i == 1 ? " nested=" : ",") + point + ":" + PrintCut(cuts[i]);
@@ -251,6 +253,8 @@ bool ParseCuts(const std::string& text, CutSetup* setup, std::vector<Cut>* cuts)
     } else if (name == "steps") {
       if (value.find_first_not_of(kAllSteps) != std::string::npos) return false;
       setup->steps = value;
+    } else if (name == "fail") {
+      setup->failing_sync = std::stoull(value);
     } else if (name == "point") {
       first.point = std::stoull(value);
     } else if (name == "cut") {

@@ -35,13 +35,14 @@ struct Cut {
 
 // Which crashes of a workload are checked.
 struct CutPlan {
-  size_t first_step = 0;      // none before it: a shorter workload had them
+  size_t first_step = 0;      // none before it: a shorter workload had them; nor before a sync that is to fail did
   uint64_t point_one_in = 1;
   uint64_t nest_one_in = 24;  // images whose recovery is cut as well
   int depth_max = 3;
 };
 
 struct CutCounts {
+  bool has_faulted = false;  // the sync that was to fail came
   uint64_t points = 0;
   uint64_t states = 0;     // crash states judged
   uint64_t recovered = 0;  // of them, images that were recovered: no other looked the same

@@ -43,6 +43,19 @@ TEST(CrashOracle, LetsWritesWithoutLogBeMissingEachByItself) {
   EXPECT_TRUE(oracle.Explain({{"a", "2"}, {"b", "2"}, {"d", "4"}}, {.logged = 4, .unlogged = 2}));
 }
 
+TEST(CrashOracle, KnowsWhatFailedAndWhatNobodyKnows) {
+  CrashOracle oracle;
+  oracle.Begin({Put("a", "1")}, true);
+  oracle.Failed(oracle.Begin({Put("a", "2"), Put("b", "2")}, true), true);
+  oracle.Failed(oracle.Begin({Put("a", "3")}, true), false);
+  oracle.Begin({Put("c", "4")}, true);
+  EXPECT_EQ(oracle.Everything(), (State{{"a", "1"}, {"c", "4"}}));
+  EXPECT_TRUE(oracle.Explain({{"a", "1"}, {"c", "4"}}, {.logged = 4}));
+  EXPECT_TRUE(oracle.Explain({{"a", "2"}, {"b", "2"}, {"c", "4"}}, {.logged = 4}));
+  EXPECT_FALSE(oracle.Explain({{"a", "2"}, {"c", "4"}}, {.logged = 4})) << "half a batch";
+  EXPECT_FALSE(oracle.Explain({{"a", "3"}, {"c", "4"}}, {.logged = 4})) << "it failed";
+}
+
 TEST(CrashOracle, TheLastChangeOfAKeyInABatchWins) {
   CrashOracle oracle;
   oracle.Begin({Put("a", "1"), Delete("a"), Put("a", "2")}, true);
