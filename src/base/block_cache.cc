@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/sync.h"
+#include "base/zoo.h"
 
 namespace mergedb::base {
 namespace {
@@ -147,6 +148,7 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
 }
 
 BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
+  if (ZOO(kCacheKeyedByOffset)) file = 0;
   Shard& shard = ShardOf(file, offset);
   Lock lock(shard.mutex);
   Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
@@ -160,6 +162,7 @@ BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
 }
 
 void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
+  if (ZOO(kCacheKeyedByOffset)) file = 0;
   const size_t charge = ChargeOf(*pin.block());
   const size_t shard_bytes_max = bytes_max_ / shard_count_;
   if (charge > shard_bytes_max) return;

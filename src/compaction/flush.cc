@@ -2,11 +2,14 @@
 
 #include <utility>
 
+#include "base/zoo.h"
+
 namespace mergedb::compaction {
 
 Result<format::FileMetaPtr> Flush(const TableFactory& factory, memtable::Memtable& sealed,
                                   std::vector<kv::Sequence> snapshots, Compression compression,
                                   stream::CollapseCounts* counts) {
+  if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
   auto input = stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots)},
                                              sealed.NewFlushIterator(), counts);
   Outputs outputs(factory, {.compression = compression, .bytes_expected = sealed.bytes_used()});

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "stream/merging.h"
 
 namespace mergedb::compaction {
@@ -145,6 +146,7 @@ Status Job::Start() {
   sources_.clear();
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
   stream::CollapseOptions options{.snapshots = context_.snapshots(), .is_bottom = plan_.is_bottom};
+  if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
   input_ = stream::NewCollapsingIterator(order, std::move(options),
                                          stream::NewMergingIterator(order, std::move(children)), &counts_.collapse);
   outputs_ = std::make_unique<Outputs>(
@@ -162,7 +164,9 @@ Status Job::Release(const std::string* cursor) {
   format::Edit edit;
   format::Bounds done = rest_;
   if (cursor != nullptr) done.upper = *cursor;
-  const kv::Position target = plan_.sources.back();
+  if (ZOO(kPartialRelease)) done = plan_.bounds;
+  kv::Position target = plan_.sources.back();
+  if (ZOO(kMergeResultToFront)) target = kv::Position{kv::ToInt(plan_.sources.front()) + 1000};
   for (const kv::Position position : plan_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
   for (auto& file : outputs_->Take()) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -304,6 +305,7 @@ void Background::RemoveObsolete() {
   Status failure;
   const uint64_t pool_bytes = SpareBytesMax();
   for (const auto& file : parts_.obsolete.Take()) {
+    if (ZOO(kObsoleteTablesKept)) continue;
     parts_.tables.Evict(file.number);
     if (parts_.spares.Keep(file, pool_bytes)) continue;
     Status status = parts_.options.env.file_system->Remove(format::TablePath(parts_.directory, file.number));

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "format/batch.h"
 #include "format/file_name.h"
 #include "read/db_iterator.h"
@@ -391,7 +392,7 @@ Status DbImpl::Close() {
 
   write::CommitQueue::Turn turn(queue_);
   Status unlogged;
-  if (has_unlogged_) {  // durable after Close, as options.h promises
+  if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {  // durable after Close, as options.h promises
     unlogged = SealIfUsed();
     if (unlogged.ok()) unlogged = background_->WaitForFlush();
   }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "db/db_impl.h"
 #include "format/file_name.h"
 #include "tree/version_builder.h"
@@ -29,6 +30,7 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
   for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
   format::Edit edit = tree::EditFromEmpty(version);
   for (auto& add : edit.adds) add.file = tracked[add.file->number];
+  if (ZOO(kRecencyByFileNumber)) for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
   return tree::ApplyEdit(store.order, tree::Version(), edit);
 }
 
@@ -69,7 +71,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
   auto store = std::make_shared<Store>(checked, path);
   std::unique_ptr<DbImpl> database(new DbImpl(store));
-  if (!is_read_only) {
+  if (!is_read_only && !ZOO(kLockNotTaken)) {
     ASSIGN_OR_RETURN(database->lock_,
                      files->Lock(format::JoinPath(path, format::PrintFileName(format::FileKind::kLock))));
   }
@@ -115,7 +117,8 @@ Status DbImpl::Create() {
   shape_ = std::make_unique<Shape>(ShapeOptions(),
                                    std::make_shared<const tree::Version>(),
                                    kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
-  RETURN_IF_ERROR(env.file_system->SyncDirectory(ParentOf(store_->directory)));  // rule W5
+  const std::string parent = ZOO(kSkippedDirectorySyncOfParent) ? store_->directory : ParentOf(store_->directory);
+  RETURN_IF_ERROR(env.file_system->SyncDirectory(parent));  // rule W5
   RETURN_IF_ERROR(StartWriting(start, {}));
   StartBackground();
   return {};
@@ -127,7 +130,8 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   database_id_ = loaded.database_id;
   ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
   // Orphans may have numbers that the MANIFEST, which lags, has not heard of.
-  const uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
+  uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
+  if (ZOO(kFileNumberUsedTwice)) next_file = kv::ToInt(loaded.next_file);
   shape_ = std::make_unique<Shape>(ShapeOptions(),
                                    std::move(version), kv::FileNumber{next_file}, loaded.next_position, loaded.log_start);
 
@@ -225,7 +229,7 @@ void DbImpl::RemoveOrphans(const Inventory& inventory) {
   const auto current = shape_->manifest_number();
   const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
   for (const kv::FileNumber number : inventory.tables) {
-    if (!live.contains(number)) remove(format::TablePath(store_->directory, number));
+    if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
   }
   for (const kv::FileNumber number : inventory.spares) remove(format::SparePath(store_->directory, number));
   for (const kv::FileNumber number : inventory.manifests) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/zoo.h"
 #include "format/batch.h"
 #include "format/file_name.h"
 
@@ -68,7 +69,7 @@ class Replayer {
       RETURN_IF_ERROR(MakeRoom(reader.key().size(), reader.value().size()));
       current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
     }
-    last_sequence_ = sequence - 1;
+    last_sequence_ = sequence - 1 - ZOO(kSequenceUsedTwice);
     return reader.status();
   }
   kv::Sequence last_sequence() const { return last_sequence_; }

@@ -1,8 +1,10 @@
 #include "db/shape.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "format/file_name.h"
 #include "tree/version_builder.h"
 #include "tree/version_diff.h"
@@ -48,6 +50,7 @@ read::ViewPtr Shape::InstallViewLocked() {
   view->active = active_;
   view->sealed.reserve(sealed_.size());
   for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) view->sealed.push_back(sealed->memtable);
+  if (ZOO(kSealedReadOldestFirst)) std::reverse(view->sealed.begin(), view->sealed.end());
   view->version = version_;
   view->sequence_max = sequence_max_;
   return views_.Install(std::move(view));
@@ -154,7 +157,7 @@ Status Shape::SyncNewFiles(const format::Edit& edit) {
     RETURN_IF_ERROR(sync_failed_.contains(add.file->number) ? ReplaceTable(add.file) : SyncTable(add.file->number));
     fresh.insert(add.file->number);
   }
-  if (fresh.empty()) return {};
+  if (fresh.empty() || ZOO(kSkippedDirectorySyncOfTables)) return {};
   RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   synced_.merge(fresh);
   return {};
@@ -163,9 +166,9 @@ Status Shape::SyncNewFiles(const format::Edit& edit) {
 Status Shape::SyncTable(kv::FileNumber number) {
   ASSIGN_OR_RETURN(auto file, options_.file_system->Open(format::TablePath(options_.directory, number),
                                                          {.access = Access::kReadWrite}));
-  Status status = file->Sync();
+  Status status = ZOO(kDroppedTableSync) ? Status() : file->Sync();
   if (status.ok()) status = file->Close();
-  if (!status.ok()) sync_failed_.insert(number);
+  if (!status.ok() && !ZOO(kRetriedTableSync)) sync_failed_.insert(number);
   return status;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 
 namespace mergedb::log {
 
@@ -45,7 +46,7 @@ Status Drain::failure() const {
 
 Status Drain::Fail(const Status& status) {
   base::Lock lock(mutex_);
-  if (failure_.ok()) failure_ = status;
+  if (failure_.ok() && !ZOO(kRetriedLogSync)) failure_ = status;
   trouble_ = true;
   return status.WithOutcomeUnknown();
 }
@@ -112,7 +113,7 @@ void Drain::Advance(uint64_t drained, uint64_t target) {
     boundary_ = drained == target ? target : next_boundary_;
     next_boundary_ = target;
   }
-  kept_.store(RoundDown(boundary_, kBlockBytes), std::memory_order_release);
+  kept_.store(RoundDown(ZOO(kStagingReusedTooEarly) ? drained : boundary_, kBlockBytes), std::memory_order_release);
   drained_.store(drained, std::memory_order_release);
 }
 

@@ -3,6 +3,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/zoo.h"
+
 namespace mergedb::log {
 
 namespace {
@@ -16,7 +18,7 @@ constexpr uint64_t kCapacityMax = uint64_t{1} << 48;
 
 uint32_t SaltCrc(uint64_t salt) {
   char bytes[8];
-  base::StoreFixed64(bytes, salt);
+  base::StoreFixed64(bytes, ZOO(kFrameWithoutSalt) ? 0 : salt);
   return base::Crc32c({bytes, sizeof bytes});
 }
 

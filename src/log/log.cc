@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/coding.h"
+#include "base/zoo.h"
 #include "log/drain.h"
 #include "log/frame.h"
 #include "log/ring.h"
@@ -135,7 +136,8 @@ void LogImpl::End(uint64_t records) {
   ASSERT(has_begun_ && records > 0, "End follows Begin, and a frame holds a record");
   char* frame = ring_ + (end_ & ring_mask_);
   const size_t bytes = kFrameHeaderBytes + payload_bytes_;
-  StoreFrameHeader(frame, salt_crc_, end_, static_cast<uint32_t>(payload_bytes_), drain_->durable(), next_sequence_);
+  const uint64_t durable = ZOO(kDurableMarkTooHigh) ? end_ : drain_->durable();
+  StoreFrameHeader(frame, salt_crc_, end_, static_cast<uint32_t>(payload_bytes_), durable, next_sequence_);
   const uint32_t crc = FrameCrc(chain_, frame, bytes);
   base::StoreFixed32(frame, crc);
   const uint64_t frame_bytes = FrameBytes(payload_bytes_);
@@ -180,7 +182,7 @@ Status LogImpl::AppendLarge(std::string_view payload, uint64_t records) {
 }
 
 Status LogImpl::WriteThrough() {
-  if (is_mapped()) return {};
+  if (is_mapped() || ZOO(kAcknowledgedBeforeWrite)) return {};
   Status status = drain_->Check();
   if (status.ok()) status = drain_->WriteAll();
   return status.ok() ? Status() : status.WithOutcomeUnknown();

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/zoo.h"
 #include "format/file_name.h"
 
 namespace mergedb::log {
@@ -28,7 +29,8 @@ void SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::un
 // The newest that holds `position`, and where it or its being the newest ends.
 const SegmentRemains::Segment* SegmentRemains::Find(uint64_t position, uint64_t* piece_end) const {
   *piece_end = UINT64_MAX;
-  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+  const bool skips_last = ZOO(kLastSegmentIgnored) && segments_.size() > 1;
+  for (auto segment = segments_.rbegin() + skips_last; segment != segments_.rend(); ++segment) {
     if (position < segment->head.start) {
       *piece_end = std::min(*piece_end, segment->head.start);
     } else if (position < segment->limit) {

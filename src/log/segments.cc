@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "format/file_name.h"
 #include "log/aligned.h"
 
@@ -101,6 +102,7 @@ Status Segments::FillWithZeros(File* file) {
   }
   counters_->syncs.fetch_add(1, std::memory_order_relaxed);
   RETURN_IF_ERROR(file->Sync());
+  if (ZOO(kSkippedDirectorySyncOfSegments)) return {};
   return options_.file_system->SyncDirectory(options_.directory);
 }
 
@@ -217,7 +219,7 @@ Status Segments::Sync() {
   }
   for (const SegmentPtr& segment : unsynced) {
     counters_->syncs.fetch_add(1, std::memory_order_relaxed);
-    RETURN_IF_ERROR(segment->file->Sync());
+    if (!ZOO(kDroppedLogSync)) RETURN_IF_ERROR(segment->file->Sync());
     segment->is_unsynced = false;
   }
   return {};
@@ -233,7 +235,7 @@ void Segments::Release(uint64_t position) {
     }
     std::erase_if(doomed_, [](const Doomed& doomed) { return doomed.releases_left == 0; });
     size_t released = 0;
-    while (released + 1 < live_.size() && live_[released + 1]->start <= position) {
+    while (released + 1 < live_.size() && (live_[released + 1]->start <= position || ZOO(kSegmentReleasedEarly))) {
       SegmentPtr segment = std::move(live_[released++]);
       const bool keep = !segment->is_abandoned && free_.size() < free_count_max_;
       (keep ? free_ : surplus).push_back(std::move(segment));

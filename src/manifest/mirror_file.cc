@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
+#include "base/zoo.h"
 
 namespace mergedb::manifest {
 namespace {
@@ -66,7 +67,8 @@ bool ParseRecord(std::string_view stream, uint64_t offset, uint32_t chain, Recor
   const uint32_t length = base::LoadFixed32(stream.data() + offset + 4);
   if (length == 0 || length > stream.size() - offset - kRecordHeaderBytes) return false;
   const std::string_view payload = stream.substr(offset + kRecordHeaderBytes, length);
-  if (RecordChain(chain, stream.substr(offset + 4, 4), payload) != crc) return false;
+  const bool is_whole = RecordChain(chain, stream.substr(offset + 4, 4), payload) == crc;
+  if (!is_whole && !ZOO(kManifestNotChecked)) return false;
   *record = {payload, crc};
   return true;
 }
@@ -145,7 +147,7 @@ Status MirrorWriter::Append(std::string_view payload) {
 
   RETURN_IF_ERROR(Extend(end_ + record.size()));
   RETURN_IF_ERROR(WriteStream(end_, record));
-  RETURN_IF_ERROR(file_->Sync());
+  if (!ZOO(kDroppedManifestSync)) RETURN_IF_ERROR(file_->Sync());
   end_ += record.size();
   chain_ = crc;
   return {};
@@ -173,7 +175,7 @@ Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& pa
   for (;;) {
     Record record, other;
     const bool in_a = ParseRecord(copies[0], offset, chain, &record);
-    const bool in_b = ParseRecord(copies[1], offset, chain, in_a ? &other : &record);
+    const bool in_b = !ZOO(kManifestMirrorUnread) && ParseRecord(copies[1], offset, chain, in_a ? &other : &record);
     if (!in_a && !in_b) break;
     if (in_a != in_b) ++contents.repaired;
     RETURN_IF_ERROR(apply(record.payload).WithContext(path + " " + At(offset)));

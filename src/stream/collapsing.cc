@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "stream/kept_key.h"
 #include "stream/plain_moves.h"
 
@@ -55,7 +56,7 @@ class CollapsingIterator final : public kv::Iterator {
       if (IsKept(entry)) {
         ++counts_->entries_out;
         CopyEntry(entry, &entry_);
-        if (is_settled()) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
+        if (is_settled() || ZOO(kSequenceZeroedEarly)) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
         return;
       }
@@ -72,7 +73,7 @@ class CollapsingIterator final : public kv::Iterator {
       return false;
     }
     stripe_ = stripe;
-    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && is_settled()) {
+    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && (is_settled() || ZOO(kTombstoneDroppedEarly))) {
       ++counts_->tombstones;
       return false;
     }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "stream/kept_key.h"
 #include "stream/plain_moves.h"
 
@@ -134,6 +135,7 @@ class VisibleIterator final : public kv::Iterator {
     for (int steps = 1; input_->Valid(); ++steps) {
       const kv::Entry& entry = input_->entry();
       if (!key_.Matches(order_, entry) || kv::SequenceOf(entry.tag) > options_.sequence) break;
+      if (ZOO(kReverseMissesNewest) && is_found) break;
       if (steps == kStepsMax) {
         Leap(entry, kv::SeekTag(options_.sequence));
         continue;
@@ -178,7 +180,7 @@ class VisibleIterator final : public kv::Iterator {
 
   bool IsAtUpper(const kv::Entry& entry) const {
     if (!options_.upper || entry.prefix < upper_prefix_) return false;
-    return entry.prefix > upper_prefix_ || order_.CompareKeys(entry.key, *options_.upper) >= 0;
+    return entry.prefix > upper_prefix_ || order_.CompareKeys(entry.key, *options_.upper) >= ZOO(kUpperBoundIncluded);
   }
   bool IsBelowLower(const kv::Entry& entry) const {
     if (!options_.lower || entry.prefix > lower_prefix_) return false;

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "format/block.h"
 
 namespace mergedb::table {
@@ -49,7 +50,8 @@ class TableIterator final : public kv::Iterator {
     DCHECK(valid_, "Next needs a valid iterator");
     if (++position_ < cursor_.block().count()) [[likely]] return cursor_.Show(position_, &entry_);
     valid_ = false;
-    if (block_ + 1 < source_.index.count() && Enter(block_ + 1)) Show(0);
+    if (block_ + 1 >= source_.index.count() || !Enter(block_ + 1)) return;
+    Show(ZOO(kBlockBorderSkipped) && cursor_.block().count() > 1);
   }
 
   void Prev() override {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "format/batch.h"
 
 namespace mergedb::write {
@@ -138,9 +139,10 @@ void CommitQueue::Lead(Waiter& leader) {
 
   for_each([&](Waiter& waiter) { Stage(waiter); });
   if (leader.change->durability != Durability::kNoLog) {
+    if (ZOO(kAcknowledgedBeforeSync)) is_synced = false;
     status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
     if (is_synced) counters_.syncs.fetch_add(1, std::memory_order_relaxed);
-    if (!status.ok()) {
+    if (!status.ok() && !ZOO(kFailedSyncAcknowledged)) {
       host_.LogFailed(status);
       const Status unknown = status.WithOutcomeUnknown();
       return for_each([&](Waiter& waiter) {
@@ -149,6 +151,7 @@ void CommitQueue::Lead(Waiter& leader) {
     }
   }
 
+  if (ZOO(kPublishedBeforeApply)) host_.Publish(host_.log().next_sequence() - 1);
   kv::Sequence last = 0;
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;
@@ -170,6 +173,7 @@ void CommitQueue::Stage(Waiter& waiter) {
     return;
   }
   if (change.durability == Durability::kNoLog) return log.SkipTo(waiter.first_sequence + change.records);
+  if (ZOO(kFollowerNotLogged) && &waiter != front_) return log.SkipTo(waiter.first_sequence + change.records);
 
   const size_t bytes = PayloadBytes(change);
   if (bytes > log.direct_bytes_max()) {
@@ -218,7 +222,7 @@ void CommitQueue::LeadLarge(Waiter& waiter) {
     if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
     return;
   }
-  host_.BeginPieces(before);
+  if (!ZOO(kBatchReplayedInHalves)) host_.BeginPieces(before);
   kv::Sequence sequence = waiter.first_sequence;
   format::BatchReader reader(change.batch);
   while (reader.Next()) {

@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "testing/counters.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
 
@@ -62,6 +63,23 @@ TEST_F(DbTest, AnswersWhatWasPut) {
   EXPECT_EQ(Get("b"), "NotFound");
   ASSERT_OK(db_->Delete({}, "a"));
   EXPECT_EQ(Get("a"), "NotFound");
+}
+
+// A memtable holds some 27 of these values: the first two are sealed, and no background work runs that would flush them.
+TEST_F(DbTest, ReadsTheNewestOfSeveralSealedMemtables) {
+  for (uint64_t i = 0; i < 60; ++i) {
+    if (i == 5) {
+      ASSERT_OK(db_->Put({}, "key", "in the older"));
+      ASSERT_OK(db_->Put({}, "gone", "in the older"));
+    } else if (i == 40) {
+      ASSERT_OK(db_->Put({}, "key", "in the newer"));
+      ASSERT_OK(db_->Delete({}, "gone"));
+    }
+    ASSERT_OK(db_->Put({}, Key(i), std::string(1'000, 'v')));
+  }
+  EXPECT_EQ(testing::Counter(*db_, "flushes"), 0u);
+  EXPECT_EQ(Get("key"), "in the newer");
+  EXPECT_EQ(Get("gone"), "NotFound");
 }
 
 TEST_F(DbTest, KeepsWhatWasPutThroughFlushMergeAndReopen) {

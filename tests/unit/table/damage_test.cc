@@ -109,6 +109,25 @@ TEST(Table, NoticesABlockInTheWrongPlaceAndAFileInThePlaceOfAnother) {
   EXPECT_TRUE((*reader)->CheckIntegrity().IsCorruption());
 }
 
+// As a misdirected write, or a block of a deleted table's freed space, would leave it: whole, in its place, of another file.
+TEST(Table, NoticesABlockOfAnotherTableInItsPlace) {
+  MemoryFiles files;
+  const auto rows = [](char value) {
+    std::vector<Row> made;
+    for (int i = 0; i < 100; ++i) made.push_back({std::to_string(100 + i), 1 << 8 | 1, std::string(100, value)});
+    return made;
+  };
+  const auto meta = WriteTable(&files, "7.tbl", Bytewise(), rows('v'), {.block_bytes = 1});
+  WriteTable(&files, "8.tbl", Bytewise(), rows('w'), {.block_bytes = 1, .unique_id = testing::kUniqueId + 1});
+  constexpr size_t kBlocksBytes = 1000;  // some whole blocks
+  files.bytes("7.tbl").replace(0, kBlocksBytes, files.bytes("8.tbl"), 0, kBlocksBytes);
+  auto reader = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  Found found;
+  EXPECT_TRUE((*reader)->Get("100", kv::kSequenceMax, {}, &found).IsCorruption());
+  EXPECT_TRUE((*reader)->CheckIntegrity().IsCorruption());
+}
+
 TEST(Table, SkipsChecksumsOnlyWhenAsked) {
   MemoryFiles files;
   const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, "value"}});

@@ -54,18 +54,19 @@ inline std::vector<Row> RandomRows(base::Random* random, const kv::Order& order,
   return rows;
 }
 
+inline constexpr uint64_t kUniqueId = 0xfeedface12345678;
+
 struct TableShape {
   Compression compression = Compression::kNone;
   size_t block_bytes = 4096;
   int bloom_bits_per_key = 10;
   uint64_t bytes_expected = 1 << 20;
+  uint64_t unique_id = kUniqueId;
 };
-
-inline constexpr uint64_t kUniqueId = 0xfeedface12345678;
 
 inline format::FileMetaPtr WriteTable(MemoryFiles* files, const std::string& path, const kv::Order& order,
                                       const std::vector<Row>& rows, const TableShape& shape = {}) {
-  auto writer = table::Writer::Create(files, path, kv::FileNumber{7}, kUniqueId, order,
+  auto writer = table::Writer::Create(files, path, kv::FileNumber{7}, shape.unique_id, order,
                                       {.compression = shape.compression,
                                        .bloom_bits_per_key = shape.bloom_bits_per_key,
                                        .block_bytes = shape.block_bytes,

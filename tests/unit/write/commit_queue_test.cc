@@ -61,6 +61,7 @@ class FakeHost final : public Host {
   void Publish(kv::Sequence last) override {
     EXPECT_GT(last, published);
     published = last;
+    entries_when_published = entries();
   }
   void LogFailed(const Status& status) override { log_failure = status; }
   void BeginPieces(const log::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
@@ -79,6 +80,7 @@ class FakeHost final : public Host {
   uint64_t next_file = 1;
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;
   kv::Sequence published = 0;
+  uint64_t entries_when_published = 0;
   uint64_t groups = 0;
   bool in_pieces = false;
   std::string conflict_key = "none";
@@ -110,6 +112,19 @@ TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
   EXPECT_EQ(host_.entries(), 3u);
   EXPECT_EQ(host_.log().next_sequence(), 4u);
   EXPECT_EQ(queue_.counters().records, 3u);
+}
+
+// A reader who takes the sequence at that moment must find all of it.
+TEST_F(CommitQueueTest, PublishesWhatTheMemtableHolds) {
+  ASSERT_OK(Put("a"));
+  EXPECT_EQ(host_.entries_when_published, 1u);
+  WriteBatch batch;
+  batch.Put("b", "1");
+  batch.Delete("a");
+  ASSERT_OK(Write(batch));
+  EXPECT_EQ(host_.entries_when_published, 3u);
+  ASSERT_OK(Put("c", Durability::kNoLog));
+  EXPECT_EQ(host_.entries_when_published, 4u);
 }
 
 TEST_F(CommitQueueTest, SyncsOnlyWhenAsked) {

@@ -1,0 +1,109 @@
+// The bug zoo: bugs planted on purpose, one at a time, to prove that the tests find such bugs. `./dev test zoo` lets each of
+// them out and prints which test found it, after how long (docs/decisions/0016-power-cuts-and-the-zoo.md).
+//
+//     Status status = ZOO(kDroppedTableSync) ? Status() : file->Sync();
+//
+// ZOO(...) is the constant false, and the list below is not compiled, but in a build of its own (preset `zoo`), where the
+// environment names the bug: MERGEDB_ZOO=kDroppedTableSync. tests/zoo/absent_test.py proves that other builds hold no trace.
+// WHY in the product's lines and not in a patch: patches rot; a planted bug moves with the line that it spoils.
+// THREADS: any.
+#pragma once
+
+#ifndef MERGEDB_ZOO_BUILD
+
+#define ZOO(bug) false
+
+#else
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+// clang-format off
+#define MERGEDB_ZOO_BUGS(X) \
+  /* What is durable, and when. */ \
+  X(kDroppedTableSync)               /* tables are named by the MANIFEST unsynced */ \
+  X(kDroppedLogSync)                 /* segments are not synced for a synced write */ \
+  X(kDroppedManifestSync)            /* an Edit counts as committed unsynced */ \
+  X(kDroppedCurrentSync)             /* CURRENT is renamed before its bytes are durable */ \
+  X(kSkippedDirectorySyncOfTables)   /* names of new tables */ \
+  X(kSkippedDirectorySyncOfSegments) /* names of new segments */ \
+  X(kSkippedDirectorySyncOfCurrent)  /* the rename of CURRENT */ \
+  X(kSkippedDirectorySyncOfParent)   /* the database's own name */ \
+  X(kAcknowledgedBeforeSync)         /* a synced write returns before its sync */ \
+  X(kAcknowledgedBeforeWrite)        /* an unmapped write returns before it left the process */ \
+  X(kFollowerNotLogged)              /* of a commit group only the leader reaches the log */ \
+  X(kNoLogForgottenByClose)          /* Close does not flush writes without log */ \
+  X(kSegmentReleasedEarly)           /* segments are used again while replay needs them */ \
+  X(kStagingReusedTooEarly)          /* the ring's bytes of a frame that the drain cut in two */ \
+  /* Failures. */ \
+  X(kRetriedLogSync)                 /* a failed sync of the log is tried again on the same file */ \
+  X(kRetriedTableSync)               /* and of a table */ \
+  X(kFailedSyncAcknowledged)         /* a write whose sync failed is OK, and visible */ \
+  X(kLockNotTaken)                   /* two databases in one directory */ \
+  /* Recovery. */ \
+  X(kDurableMarkTooHigh)             /* frames say that all before them was durable */ \
+  X(kPayloadNotChecked)              /* a frame's header vouches for its payload */ \
+  X(kReplayPastGap)                  /* replay goes on behind a hole */ \
+  X(kLastSegmentIgnored)             /* the newest of several */ \
+  X(kDamageTakenForTornTail)         /* below a durable mark */ \
+  X(kCleanEndIgnored)                /* a log that was closed may end anywhere */ \
+  X(kSequenceUsedTwice)              /* recovery is off by one */ \
+  X(kLiveTableTakenForOrphan) \
+  X(kFileNumberUsedTwice)            /* an orphan's */ \
+  X(kBatchReplayedInHalves)          /* a batch in several memtables is released with the first */ \
+  /* Checks. */ \
+  X(kBlockNotChecked) \
+  X(kBlockSaltWithoutFile)           /* a block passes in another table */ \
+  X(kBlockSaltWithoutOffset)         /* a block passes in another place */ \
+  X(kFrameWithoutSalt)               /* a frame passes in another epoch */ \
+  X(kManifestNotChecked) \
+  X(kManifestMirrorUnread)           /* the second copy */ \
+  /* Versions of a key. */ \
+  X(kTombstoneDroppedEarly)          /* above older versions */ \
+  X(kSequenceZeroedEarly) \
+  X(kSnapshotIgnoredByMerge) \
+  X(kSnapshotIgnoredByFlush) \
+  X(kKeyCutInTwo)                    /* versions of a key in two tables of a run */ \
+  X(kMergeResultToFront)             /* the original MergeDB's first rule: a merge's result counts as the newest run, */ \
+  X(kPartialRelease)                 /* its second: inputs go before all of them is merged, */ \
+  X(kRecencyByFileNumber)            /* and its third: at open runs are ordered by their files' numbers */ \
+  /* Reading. */ \
+  X(kSealedReadOldestFirst) \
+  X(kFilterWithoutKey) \
+  X(kCacheKeyedByOffset) \
+  X(kBlockBorderSkipped)             /* the first entry of a block, in a scan */ \
+  X(kReverseMissesNewest) \
+  X(kUpperBoundIncluded) \
+  X(kPublishedBeforeApply)           /* a sequence is visible before its records are */ \
+  X(kObsoleteTablesKept)             /* space never comes back */
+// clang-format on
+
+namespace mergedb::base::zoo {
+
+#define MERGEDB_ZOO_NAME(bug) bug,
+enum class Bug { kNone, MERGEDB_ZOO_BUGS(MERGEDB_ZOO_NAME) };
+#undef MERGEDB_ZOO_NAME
+
+// A name that is none stops the program: a bug that is not let out would pass for one that nobody finds.
+inline Bug LetOut() {
+  const char* name = std::getenv("MERGEDB_ZOO");
+  if (name == nullptr) return Bug::kNone;
+#define MERGEDB_ZOO_MATCH(bug) \
+  if (std::strcmp(name, #bug) == 0) return Bug::bug;
+  MERGEDB_ZOO_BUGS(MERGEDB_ZOO_MATCH)
+#undef MERGEDB_ZOO_MATCH
+  std::fprintf(stderr, "no such bug in the zoo: %s\n", name);
+  std::abort();
+}
+
+inline bool Is(Bug bug) {
+  static const Bug out = LetOut();
+  return out == bug;
+}
+
+}  // namespace mergedb::base::zoo
+
+#define ZOO(bug) ::mergedb::base::zoo::Is(::mergedb::base::zoo::Bug::bug)
+
+#endif

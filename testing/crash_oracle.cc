@@ -1,0 +1,124 @@
+#include "testing/crash_oracle.h"
+
+#include <algorithm>
+
+namespace mergedb::testing {
+namespace {
+
+constexpr size_t kShownMax = 6;
+
+// The part of a value that tells whose it is.
+std::string Short(const std::string& value) { return value.substr(0, std::min<size_t>(value.size(), 12)); }
+
+}  // namespace
+
+uint64_t CrashOracle::Begin(const std::vector<Change>& changes, bool is_logged) {
+  commits_.push_back(is_logged ? Standing::kLogged : Standing::kUnlogged);
+  const uint64_t commit = commits_.size();
+  for (const Change& change : changes) {
+    std::vector<Version>& versions = history_[change.key];
+    if (!versions.empty() && versions.back().commit == commit) versions.pop_back();
+    versions.push_back({.commit = commit, .change = change});
+  }
+  return commit;
+}
+
+CrashOracle::Value CrashOracle::ValueAfter(const Change& change) {
+  return change.kind == Kind::kPut ? Value(change.value) : std::nullopt;
+}
+
+std::optional<uint64_t> CrashOracle::Explain(const State& state, const Owed& owed) const {
+  for (const auto& [key, value] : state) {
+    if (!history_.contains(key)) return std::nullopt;
+  }
+  for (uint64_t prefix = begun() + 1; prefix-- > owed.logged;) {
+    if (IsExplainedBy(prefix, state, owed)) return prefix;
+  }
+  return std::nullopt;
+}
+
+bool CrashOracle::IsExplainedBy(uint64_t prefix, const State& state, const Owed& owed) const {
+  Choices choices;
+  for (const auto& [key, versions] : history_) {
+    const auto found = state.find(key);
+    const Value value = found == state.end() ? std::nullopt : Value(found->second);
+    if (!MatchKey(versions, prefix, value, owed, &choices)) return false;
+  }
+  return true;
+}
+
+// From the newest version on: one that must be there decides; one that may be missing is there if its value was found.
+bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix, const Value& found, const Owed& owed,
+                           Choices* choices) const {
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    const Presence presence = PresenceOf(version->commit, prefix, owed);
+    if (presence == Presence::kNever) continue;
+    const bool matches = ValueAfter(version->change) == found;
+    if (presence == Presence::kMust) return matches;
+    const bool tells = version->change.kind == Kind::kPut;  // a key that is absent may be so for another reason
+    if (tells && choices->try_emplace(version->commit, matches).first->second != matches) return false;
+    if (matches) return true;
+  }
+  return !found;
+}
+
+CrashOracle::Presence CrashOracle::PresenceOf(uint64_t commit, uint64_t prefix, const Owed& owed) const {
+  switch (commits_[commit - 1]) {
+    case Standing::kLogged:
+      return commit <= prefix ? Presence::kMust : Presence::kNever;
+    case Standing::kUnlogged:
+      return commit <= owed.unlogged ? Presence::kMust : Presence::kMay;
+    case Standing::kUnknown:
+      return Presence::kMay;
+    case Standing::kFailed:
+      break;
+  }
+  return Presence::kNever;
+}
+
+// What was owed, and nothing else.
+CrashOracle::State CrashOracle::StateAt(const Owed& owed) const {
+  State state;
+  for (const auto& [key, versions] : history_) {
+    for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+      if (PresenceOf(version->commit, owed.logged, owed) != Presence::kMust) continue;
+      if (const Value value = ValueAfter(version->change)) state.emplace(key, *value);
+      break;
+    }
+  }
+  return state;
+}
+
+CrashOracle::State CrashOracle::Everything() const { return StateAt({.logged = begun(), .unlogged = begun()}); }
+
+std::vector<std::string> CrashOracle::KeysEverUsed() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, versions] : history_) keys.push_back(key);
+  return keys;
+}
+
+std::string CrashOracle::Difference(const State& state, const Owed& owed) const {
+  return "owed: commits up to " + std::to_string(owed.logged) + ", without log up to " + std::to_string(owed.unlogged) +
+         ", begun " + std::to_string(begun()) + "; beside what was owed:" + DescribeDifference(state, StateAt(owed)) +
+         "; beside all that was begun:" + DescribeDifference(state, Everything());
+}
+
+std::string DescribeDifference(const CrashOracle::State& found, const CrashOracle::State& expected) {
+  std::string text;
+  size_t shown = 0;
+  const auto tell = [&](const std::string& words) {
+    if (++shown <= kShownMax) text += words;
+    if (shown == kShownMax + 1) text += " ...";
+  };
+  for (const auto& [key, value] : expected) {
+    const auto it = found.find(key);
+    if (it == found.end()) tell(" " + key + " is missing (" + Short(value) + ")");
+    if (it != found.end() && it->second != value) tell(" " + key + "=" + Short(it->second) + " not " + Short(value));
+  }
+  for (const auto& [key, value] : found) {
+    if (!expected.contains(key)) tell(" " + key + "=" + Short(value) + " is there");
+  }
+  return text;
+}
+
+}  // namespace mergedb::testing

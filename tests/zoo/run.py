@@ -1,0 +1,171 @@
+#!/usr/bin/env python3
+"""Let each planted bug of src/base/zoo.h out, and see which test of the normal suite finds it.
+
+usage: run.py BUILD [BUG...]      BUILD: a build of the preset `zoo`; BUG: only these
+
+Each bug names the tests that should find it, the best first; the first that fails has found it. A test that runs into its time limit
+has found nothing. At first all of these tests run with no bug out, and must pass: what fails then proves nothing later.
+Prints a table; fails if a bug goes unnoticed, or has no test to its name.
+"""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import time
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+SECONDS_MAX = 120  # one test
+WORKERS = 2
+
+CUTS_MAPPED = ("crash_power_cut_test", "*AllSequences*/LazyMapped")
+CUTS_WRITTEN = ("crash_power_cut_test", "*AllSequences*/LazyWritten")
+CUTS_RANDOM = ("crash_power_cut_test", "*Random*/LazyMapped")
+CUTS_ROLLING = ("crash_power_cut_test", "*RollOver*/CascadeMapped")
+CUTS_FAILING = ("crash_power_cut_test", "*SyncsThatFail*/LazyMapped")
+ERRORS = ("crash_errors_test", "*")
+DAMAGE = ("crash_damage_test", "*")
+MODEL = ("model_model_test", "*")
+SHAPES = ("db_hard_shapes_test", "*")
+FLAWS = ("db_seed_flaws_test", "*")
+
+FINDERS = {
+    "kDroppedTableSync": [CUTS_MAPPED],
+    "kDroppedLogSync": [CUTS_MAPPED],
+    "kDroppedManifestSync": [CUTS_MAPPED],
+    "kDroppedCurrentSync": [CUTS_MAPPED],
+    "kSkippedDirectorySyncOfTables": [CUTS_MAPPED],
+    "kSkippedDirectorySyncOfSegments": [CUTS_MAPPED],
+    "kSkippedDirectorySyncOfCurrent": [CUTS_MAPPED],
+    "kSkippedDirectorySyncOfParent": [CUTS_MAPPED],
+    "kAcknowledgedBeforeSync": [CUTS_MAPPED],
+    "kAcknowledgedBeforeWrite": [CUTS_WRITTEN],
+    "kFollowerNotLogged": [CUTS_RANDOM],
+    "kNoLogForgottenByClose": [CUTS_MAPPED],
+    "kSegmentReleasedEarly": [("unit_log_crash_test", "*"), CUTS_ROLLING],
+    "kStagingReusedTooEarly": [("unit_log_crash_test", "*"), CUTS_ROLLING],
+    "kRetriedLogSync": [ERRORS],
+    "kRetriedTableSync": [ERRORS],
+    "kFailedSyncAcknowledged": [CUTS_FAILING],
+    "kLockNotTaken": [("db_db_test", "*")],
+    "kDurableMarkTooHigh": [CUTS_MAPPED],
+    "kPayloadNotChecked": [CUTS_MAPPED],
+    "kReplayPastGap": [CUTS_MAPPED, ("unit_log_crash_test", "*")],
+    "kLastSegmentIgnored": [("unit_log_crash_test", "*"), CUTS_ROLLING],
+    "kDamageTakenForTornTail": [("unit_log_replay_test", "*")],
+    "kCleanEndIgnored": [("unit_log_replay_test", "*"), DAMAGE],
+    "kSequenceUsedTwice": [CUTS_MAPPED],
+    "kLiveTableTakenForOrphan": [CUTS_MAPPED],
+    "kFileNumberUsedTwice": [CUTS_MAPPED],
+    "kBatchReplayedInHalves": [SHAPES],
+    "kBlockNotChecked": [DAMAGE],
+    "kBlockSaltWithoutFile": [("unit_table_damage_test", "*")],
+    "kBlockSaltWithoutOffset": [("unit_table_damage_test", "*"), DAMAGE],
+    "kFrameWithoutSalt": [("unit_log_frame_test", "*"), ("unit_log_replay_test", "*")],
+    "kManifestNotChecked": [("unit_manifest_mirror_file_test", "*"), DAMAGE],
+    "kManifestMirrorUnread": [("unit_manifest_mirror_file_test", "*"), DAMAGE],
+    "kTombstoneDroppedEarly": [MODEL],
+    "kSequenceZeroedEarly": [MODEL],
+    "kSnapshotIgnoredByMerge": [MODEL],
+    "kSnapshotIgnoredByFlush": [MODEL],
+    "kKeyCutInTwo": [("unit_compaction_outputs_test", "*")],
+    "kMergeResultToFront": [MODEL],
+    "kPartialRelease": [("unit_compaction_job_test", "*"), FLAWS, ("db_space_test", "*"), ("db_merges_at_once_test", "*")],
+    "kRecencyByFileNumber": [MODEL, FLAWS],
+    "kSealedReadOldestFirst": [("db_db_test", "*")],
+    "kFilterWithoutKey": [MODEL],
+    "kCacheKeyedByOffset": [MODEL],
+    "kBlockBorderSkipped": [MODEL],
+    "kReverseMissesNewest": [MODEL],
+    "kUpperBoundIncluded": [MODEL],
+    "kPublishedBeforeApply": [("unit_write_commit_queue_test", "*")],
+    "kObsoleteTablesKept": [("db_space_test", "*")],
+}
+
+
+def bugs_of_the_zoo():
+    with open(os.path.join(ROOT, "src/base/zoo.h"), encoding="utf-8") as header:
+        return re.findall(r"^\s*X\((k\w+)\)", header.read(), re.M)
+
+
+def planted():
+    names = set()
+    for folder, _, files in os.walk(os.path.join(ROOT, "src")):
+        for name in files:
+            if name.endswith((".cc", ".h")) and name != "zoo.h":
+                with open(os.path.join(folder, name), encoding="utf-8") as source:
+                    names.update(re.findall(r"\bZOO\((k\w+)\)", source.read()))
+    return names
+
+
+def first_failure(output):
+    """What a failed run says: its first failed test, or the assertion that ended it."""
+    failed = re.search(r"^\[  FAILED  \] (\S+?),? ", output + " ", re.M) or re.search(r"^\[  FAILED  \] (\S+)", output, re.M)
+    if failed:
+        return failed.group(1)
+    running = re.findall(r"^\[ RUN      \] (\S+)", output, re.M)
+    return running[-1] + " (stopped by an assertion)" if running else "(stopped before any test)"
+
+
+def run(build, finder, bug):
+    """(failed?, what failed or why not, seconds)"""
+    program, tests = finder
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("MERGEDB_", "GTEST_"))}
+    if bug:
+        environment["MERGEDB_ZOO"] = bug
+    start = time.monotonic()
+    scratch = os.path.join(build, "zoo")
+    os.makedirs(scratch, exist_ok=True)
+    try:
+        done = subprocess.run([os.path.join(build, "tests", program), f"--gtest_filter={tests}", "--gtest_fail_fast"],
+                              env=environment, cwd=scratch, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              timeout=SECONDS_MAX, check=False)
+    except subprocess.TimeoutExpired:
+        return False, "time limit", time.monotonic() - start
+    seconds = time.monotonic() - start
+    output = done.stdout.decode(errors="replace")
+    if "[==========] Running 0 tests" in output:
+        return False, f"no test of {program} is called {tests}", seconds
+    if "no such bug in the zoo" in output:
+        return False, "the build does not know the bug", seconds
+    return done.returncode != 0, first_failure(output) if done.returncode else "passed", seconds
+
+
+def find(build, bug):
+    tried, seconds = [], 0.0
+    for finder in FINDERS[bug]:
+        is_found, what, took = run(build, finder, bug)
+        seconds += took
+        if is_found:
+            return True, f"{finder[0]} {what}", seconds
+        tried.append(f"{finder[0]} {finder[1]}: {what}")
+    return False, "; ".join(tried), seconds
+
+
+def main():
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    build, bugs = os.path.abspath(sys.argv[1]), sys.argv[2:] or bugs_of_the_zoo()
+    homeless = set(bugs_of_the_zoo()) ^ set(FINDERS) | set(bugs_of_the_zoo()) ^ planted()
+    if homeless:
+        sys.exit("not in src/base/zoo.h, in no line of src/, or without a test to find them: " + " ".join(sorted(homeless)))
+    begun = time.monotonic()
+    with concurrent.futures.ThreadPoolExecutor(WORKERS) as pool:
+        controls = sorted({finder for bug in bugs for finder in FINDERS[bug]})
+        broken = [f"{finder[0]} {finder[1]}: {what}" for finder, (failed, what, _) in
+                  zip(controls, pool.map(lambda finder: run(build, finder, None), controls)) if failed or what != "passed"]
+        if broken:
+            sys.exit("fails without a bug: " + "; ".join(broken))
+        print(f"{len(controls)} tests pass with no bug out, {time.monotonic() - begun:.0f} s", flush=True)
+        lost = []
+        for bug, (is_found, what, seconds) in zip(bugs, pool.map(lambda bug: find(build, bug), bugs)):
+            print(f"{bug:32} {seconds:6.1f} s  {'found by ' if is_found else 'NOT FOUND: '}{what}", flush=True)
+            if not is_found:
+                lost.append(bug)
+    print(f"{len(bugs) - len(lost)} of {len(bugs)} bugs found in {time.monotonic() - begun:.0f} s")
+    sys.exit(1 if lost else 0)
+
+
+if __name__ == "__main__":
+    main()
