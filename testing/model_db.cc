@@ -10,18 +10,13 @@ uint64_t DigestOf(const std::string& key, const std::string& value) {
   return (hash ^ (hash >> 32)) * 0x9E3779B97F4A7C15u;
 }
 
-uint64_t DigestOf(const std::string& key, const std::optional<std::string>& value) {
-  return value ? DigestOf(key, *value) : 0;
-}
-
 }  // namespace
 
-const std::optional<std::string>& ModelDb::ValueAt(const Versions& versions, uint64_t at) {
-  static const std::optional<std::string> nothing;
+const ModelDb::Version* ModelDb::VersionAt(const Versions& versions, uint64_t at) {
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-    if (version->commit <= at) return version->value;
+    if (version->commit <= at) return version->value ? &*version : nullptr;
   }
-  return nothing;
+  return nullptr;
 }
 
 uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
@@ -29,9 +24,9 @@ uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
   uint64_t digest = digests_.back();
   for (const Change& change : changes) {
     Versions& versions = history_[change.key];
-    digest -= DigestOf(change.key, ValueAt(versions, commit));
-    digest += DigestOf(change.key, change.value);
-    versions.push_back({commit, change.value});
+    if (const Version* before = VersionAt(versions, commit)) digest -= DigestOf(before->key, *before->value);
+    if (change.value) digest += DigestOf(change.key, *change.value);
+    versions.push_back({commit, change.key, change.value});
   }
   digests_.push_back(digest);
   return commit;
@@ -39,7 +34,8 @@ uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
 
 std::optional<std::string> ModelDb::Get(const std::string& key, uint64_t at) const {
   const auto found = history_.find(key);
-  return found == history_.end() ? std::nullopt : ValueAt(found->second, at);
+  const Version* version = found == history_.end() ? nullptr : VersionAt(found->second, at);
+  return version == nullptr ? std::nullopt : version->value;
 }
 
 ModelDb::Pairs ModelDb::Scan(uint64_t at, const Bounds& bounds) const {
@@ -47,8 +43,7 @@ ModelDb::Pairs ModelDb::Scan(uint64_t at, const Bounds& bounds) const {
   for (const auto& [key, versions] : history_) {
     if (bounds.lower && less_(key, *bounds.lower)) continue;
     if (bounds.upper && !less_(key, *bounds.upper)) continue;
-    const std::optional<std::string>& value = ValueAt(versions, at);
-    if (value) pairs.emplace_back(key, *value);
+    if (const Version* version = VersionAt(versions, at)) pairs.emplace_back(version->key, *version->value);
   }
   return pairs;
 }

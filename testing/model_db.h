@@ -56,10 +56,11 @@ class ModelDb {
  private:
   struct Version {
     uint64_t commit;
+    std::string key;  // as this commit spelled it: `less` may take two spellings for one key
     std::optional<std::string> value;
   };
   using Versions = std::vector<Version>;  // oldest first
-  static const std::optional<std::string>& ValueAt(const Versions& versions, uint64_t at);
+  static const Version* VersionAt(const Versions& versions, uint64_t at);  // null: none that has a value
 
   Less less_;
   std::map<std::string, Versions, Less> history_;

@@ -1,11 +1,12 @@
-// Where a random test's seed comes from, so that a failure can be had again:
+// Where a random test's seed comes from, so that a failure can be had again, and how much it should do:
 //
 //     MERGEDB_SEED=1234 ./model_model_test        ./model_model_test --gtest_random_seed=1234
 //
 // Without either the test's own seed: the same run every time. MERGEDB_FULL=1 asks the tests that have a long version for
-// it.
+// it. Under a sanitizer every step costs several times as much: Sized() is the one place that makes up for it.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -23,6 +24,21 @@ inline uint64_t SeedOr(uint64_t standard) {
 inline bool IsFullSize() {
   const char* text = std::getenv("MERGEDB_FULL");
   return text != nullptr && std::string(text) == "1";
+}
+
+// By what a sanitized build divides the sizes of random tests.
+#if defined(__SANITIZE_THREAD__)
+inline constexpr uint64_t kSanitizerFactor = 16;
+#elif defined(__SANITIZE_ADDRESS__)
+inline constexpr uint64_t kSanitizerFactor = 8;
+#else
+inline constexpr uint64_t kSanitizerFactor = 1;
+#endif
+
+// How many rounds, keys or operations a random test does: `standard`, fewer under a sanitizer (but `least`), `full` if
+// MERGEDB_FULL asks for it.
+inline uint64_t Sized(uint64_t standard, uint64_t full, uint64_t least = 1) {
+  return std::max((IsFullSize() ? full : standard) / kSanitizerFactor, least);
 }
 
 }  // namespace mergedb::testing

@@ -67,7 +67,7 @@ class MERGEDB_EXPORT DB {
   virtual Status Flush() = 0;
   // Every write that returned before the call survives power loss when this returns OK.
   virtual Status SyncLog() = 0;
-  // Merge [lower, upper) into the bottom run; null ends are open. Waits.
+  // Flush, then merge [lower, upper) into the bottom run; null ends are open, an empty range is nothing. Waits.
   virtual Status CompactRange(const std::string_view* lower, const std::string_view* upper) = 0;
   // Wait until no background work is owed: everything sealed is flushed and space is within 1.25 of live data.
   virtual Status WaitForCompaction() = 0;

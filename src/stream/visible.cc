@@ -141,6 +141,8 @@ class VisibleIterator final : public kv::Iterator {
         continue;
       }
       is_found = true;
+      // WHY: a comparator may take two spellings for one key; the newest version's is shown, as when moving forward.
+      if (!order_.is_bytewise()) [[unlikely]] key_.Keep(entry);
       entry_.tag = entry.tag;
       value_.assign(entry.value);
       input_->Prev();

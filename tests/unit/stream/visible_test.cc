@@ -47,6 +47,25 @@ TEST(VisibleIterator, StaysBetweenItsBounds) {
   EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
 }
 
+// An order that takes two spellings for one key.
+class FoldingComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return (a.front() | 0x20) - (b.front() | 0x20); }
+  std::string_view Name() const override { return "test.folding"; }
+};
+
+// Symptom: a scan backward shows "K", one forward "k". Cause: going backward the key was kept when its oldest version came by, and
+// the newest one's value was put beside it.
+TEST(VisibleIterator, ShowsTheNewestSpellingInBothDirections) {
+  const FoldingComparator folding;
+  const std::vector<OwnedEntry> entries = {Put("a", 9), Put("k", 7, "new"), Put("K", 5, "old"), Put("z", 1)};
+  const auto visible = NewVisibleIterator(kv::Order(&folding), {}, Input(entries, &folding));
+  EXPECT_EQ(PrintAll(*visible), "a#9,PUT= k#7,PUT=new z#1,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "z#1,PUT= k#7,PUT=new a#9,PUT= ");
+  const auto older = NewVisibleIterator(kv::Order(&folding), {.sequence = 6}, Input(entries, &folding));
+  EXPECT_EQ(PrintBackward(*older), "z#1,PUT= K#5,PUT=old ");
+}
+
 TEST(VisibleIterator, DoesNotReadBeyondItsUpperBound) {
   const auto visible = NewVisibleIterator(
       kOrder, {.upper = "b"}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2));

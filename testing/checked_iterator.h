@@ -1,0 +1,48 @@
+// An iterator beside the list of what it has to show: every move is made on both and compared.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mergedb/comparator.h"
+#include "mergedb/iterator.h"
+#include "testing/model_db.h"
+
+namespace mergedb::testing {
+
+// How to move, as the numbers of an operation.
+inline constexpr uint64_t kMoves = 12;  // SeekToFirst, SeekToLast, Seek x 2, SeekForPrev x 2, Next x 3, Prev x 3
+
+class CheckedIterator {
+ public:
+  CheckedIterator(std::unique_ptr<Iterator> iterator, ModelDb::Pairs shown, const Comparator* comparator)
+      : iterator_(std::move(iterator)), shown_(std::move(shown)), comparator_(comparator) {}
+
+  // Empty, or what was wrong. REQUIRES: how < kMoves
+  std::string Move(uint64_t how, const std::string& key);
+  // Where it stands now, by the list; null: nowhere.
+  const std::pair<std::string, std::string>* at() const { return at_ ? &shown_[*at_] : nullptr; }
+
+  Iterator& iterator() { return *iterator_; }
+  std::unique_ptr<Iterator> Take() && { return std::move(iterator_); }
+
+ private:
+  std::optional<size_t> Target(uint64_t how, const std::string& key) const;
+
+  std::unique_ptr<Iterator> iterator_;
+  ModelDb::Pairs shown_;
+  const Comparator* comparator_;
+  std::optional<size_t> at_;
+};
+
+// Empty, or in what the two differ.
+std::string DifferenceOf(const Iterator& iterator, const std::pair<std::string, std::string>& expected);
+// What is compared is long at times: "300 bytes abc...".
+std::string Short(std::string_view bytes);
+
+}  // namespace mergedb::testing

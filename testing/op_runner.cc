@@ -1,0 +1,524 @@
+#include "testing/op_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+#include "testing/checked_iterator.h"
+#include "testing/model_db.h"
+#include "testing/op_home.h"
+#include "testing/op_numbers.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr size_t kSnapshots = 6, kIterators = 4;
+// 0: now; else a snapshot's slot + 1.
+uint64_t DrawSight(base::Random& random, const Profile&) { return random.OneIn(2) ? 0 : 1 + random.Uniform(kSnapshots); }
+
+// ---- changes -----------------------------------------------------------------------------------------------------------
+
+struct Change {
+  enum Kind : uint64_t { kPut, kDelete, kKinds };
+  Kind kind;
+  std::string key;
+  std::string value = {};
+};
+
+void AddTo(WriteBatch* batch, const Change& change) {
+  switch (change.kind) {
+    case Change::kDelete: return batch->Delete(change.key);
+    case Change::kPut:
+    case Change::kKinds: return batch->Put(change.key, change.value);
+  }
+}
+ModelDb::Change ToModel(const Change& change) {
+  if (change.kind == Change::kDelete) return {.key = change.key};
+  return {.key = change.key, .value = change.value};
+}
+
+// ---- the runner --------------------------------------------------------------------------------------------------------
+
+class OpRunner {
+ public:
+  OpRunner(const OptionSet& set, const RunOptions& options)
+      : set_(set),
+        options_(options),
+        home_(NewOpHome(set, options.seed)),
+        model_([comparator = set.comparator](const std::string& a, const std::string& b) {
+          return comparator->Compare(a, b) < 0;
+        }) {}
+
+  Verdict Run(const OpList& list);
+
+  // ---- operations: one each in the table ----
+  void Put(const Op& op) { CommitOne({Change::kPut, KeyOf(Number(op, 0)), ValueOf(Number(op, 1))}, Number(op, 2)); }
+  void Delete(const Op& op) { CommitOne({Change::kDelete, KeyOf(Number(op, 0))}, Number(op, 1)); }
+  void Batch(const Op& op);
+  void Get(const Op& op);
+  void MultiGet(const Op& op);
+  void Scan(const Op& op);
+  void OpenIterator(const Op& op);
+  void Move(const Op& op);
+  void CloseIterator(const Op& op) { iterators_[Number(op, 0) % kIterators] = nullptr; }
+  void TakeSnapshot(const Op& op);
+  void DropSnapshot(const Op& op) { snapshots_[Number(op, 0) % kSnapshots] = {}; }
+  void Steps(const Op& op);
+  void Seconds(const Op& op) { home_->PassSeconds(Number(op, 0)); }
+  void Flush(const Op&);
+  void SyncLog(const Op&) { MustBeOk(db_->SyncLog(), "SyncLog"); }
+  void CompactRange(const Op& op);
+  void Settle(const Op&) { MustBeOk(db_->WaitForCompaction(), "WaitForCompaction"); }
+  void Reopen(const Op&);
+  void Kill(const Op& op);
+  void Rest(const Op& op) { if (!IsAnythingHeld()) Reopen(op); }
+  void Relapse(const Op& op) { if (!IsAnythingHeld()) Kill(op); }
+  void ReadOnly(const Op&);
+  void Destroy(const Op&);
+  void OpenTwice(const Op&);
+  void Sizes(const Op& op);
+  void Properties(const Op&);
+  void Check(const Op&) { MustBeOk(db_->CheckIntegrity(), "CheckIntegrity"); }
+  void Misuse(const Op& op);
+
+ private:
+  struct HeldSnapshot {
+    std::shared_ptr<const Snapshot> snapshot;
+    uint64_t commit = 0;
+  };
+  // What a read sees.
+  struct Sight {
+    const Snapshot* snapshot;
+    uint64_t commit;
+  };
+
+  static uint64_t Number(const Op& op, size_t i) { return NumberAt(op.head, i); }
+  static WriteOptions DurabilityOf(uint64_t number) { return {.durability = static_cast<Durability>(number % 3)}; }
+  static ReadOptions ReadOf(const Sight& sight, uint64_t flags) {
+    return {.snapshot = sight.snapshot, .verify_checksums = (flags & 1) == 0, .fill_cache = (flags & 2) == 0};
+  }
+
+  void Fail(const std::string& problem) {
+    if (problem_.empty()) problem_ = problem;
+  }
+  bool MustBeOk(const Status& status, const std::string& what) {
+    if (!status.ok()) Fail(what + " gave " + status.ToString());
+    return status.ok();
+  }
+  void MustBe(Code code, const Status& status, const std::string& what) {
+    if (status.code() != code) Fail(what + " gave " + status.ToString() + ", not " + std::string(CodeName(code)));
+  }
+  void Answered(std::string_view bytes) {
+    answers_ = (answers_ ^ std::hash<std::string_view>{}(bytes)) * 0x9E3779B97F4A7C15u;
+    answers_ ^= answers_ >> 32;
+  }
+  bool failed() const { return !problem_.empty(); }
+
+  void Open(OpenMode mode);
+  bool MadeDurable(const Status& status, const std::string& what) {
+    if (status.ok()) has_unlogged_ = false;
+    return MustBeOk(status, what);
+  }
+  void CommitOne(const Change& change, uint64_t durability);
+  void Note(uint64_t durability) { has_unlogged_ |= DurabilityOf(durability).durability == Durability::kNoLog; }
+  Sight SightOf(uint64_t number) const;
+  bool IsAnythingHeld() const;
+  void CheckAnswer(const std::string& key, const Sight& sight, const Status& status, const std::string& value);
+  bool MustBeEmpty(const std::string& problem, const std::string& what) {
+    if (!problem.empty()) Fail(what + ": " + problem);
+    return problem.empty();
+  }
+  void CheckWhole(const Sight& sight);
+  void CloseAndLetGo();
+  void CheckOrphan(Iterator& iterator);
+
+  const OptionSet& set_;
+  const RunOptions& options_;
+  // Homes of databases that are gone; what was taken from those and outlives them; it needs them.
+  std::vector<std::unique_ptr<OpHome>> former_homes_;
+  std::vector<std::unique_ptr<Iterator>> orphans_;
+  std::vector<std::shared_ptr<const Snapshot>> orphan_snapshots_;
+  std::unique_ptr<OpHome> home_;
+  ModelDb model_;
+  std::unique_ptr<DB> db_;
+  std::array<HeldSnapshot, kSnapshots> snapshots_;
+  std::array<std::unique_ptr<CheckedIterator>, kIterators> iterators_;
+  bool is_next_kept_ = true;   // of what the database leaves behind when it closes
+  bool has_unlogged_ = false;  // writes that a kill may take
+  uint64_t kills_ = 0;
+  uint64_t answers_ = 0;
+  std::string problem_;
+};
+
+// ---- writes ------------------------------------------------------------------------------------------------------------
+
+void OpRunner::CommitOne(const Change& change, uint64_t durability) {
+  Note(durability);
+  const WriteOptions options = DurabilityOf(durability);
+  const Status status = change.kind == Change::kDelete ? db_->Delete(options, change.key)
+                                                       : db_->Put(options, change.key, change.value);
+  if (MustBeOk(status, "write")) model_.Commit({ToModel(change)});
+}
+
+// Head: durability, and how many of the changes come by way of a second batch. Each: kind, key, value.
+void OpRunner::Batch(const Op& op) {
+  WriteBatch batch, second;
+  std::vector<ModelDb::Change> changes;
+  const size_t first_of_second = op.tail.size() - std::min<size_t>(op.tail.size(), Number(op, 1));
+  for (size_t i = 0; i < op.tail.size(); ++i) {
+    const Op::Numbers& group = op.tail[i];
+    const Change change{static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), KeyOf(NumberAt(group, 1)),
+                        ValueOf(NumberAt(group, 2))};
+    AddTo(i < first_of_second ? &batch : &second, change);
+    changes.push_back(ToModel(change));
+  }
+  batch.Append(second);
+  if (batch.count() != changes.size()) return Fail("a batch of " + std::to_string(batch.count()) + " changes");
+  Note(Number(op, 0));
+  if (!MustBeOk(db_->Write(DurabilityOf(Number(op, 0)), batch), "Write")) return;
+  if (!changes.empty()) model_.Commit(changes);
+}
+
+// ---- reads -------------------------------------------------------------------------------------------------------------
+
+OpRunner::Sight OpRunner::SightOf(uint64_t number) const {
+  const HeldSnapshot& held = snapshots_[(number + kSnapshots - 1) % kSnapshots];
+  if (number == 0 || held.snapshot == nullptr) return {nullptr, model_.commits()};
+  return {held.snapshot.get(), held.commit};
+}
+
+void OpRunner::CheckAnswer(const std::string& key, const Sight& sight, const Status& status, const std::string& value) {
+  const auto expected = model_.Get(key, sight.commit);
+  if (status.ok()) {
+    Answered(value);
+    if (!expected) return Fail("key " + Short(key) + ": found " + Short(value) + ", expected nothing");
+    if (value != *expected) Fail("key " + Short(key) + ": found " + Short(value) + ", expected " + Short(*expected));
+  } else if (!status.IsNotFound()) {
+    MustBeOk(status, "key " + Short(key));
+  } else {
+    Answered("nothing");
+    if (expected) Fail("key " + Short(key) + ": found nothing, expected " + Short(*expected));
+  }
+}
+
+// Head: sight, key, flags.
+void OpRunner::Get(const Op& op) {
+  const Sight sight = SightOf(Number(op, 0));
+  const std::string key = KeyOf(Number(op, 1));
+  std::string value = "untouched";
+  const Status status = db_->Get(ReadOf(sight, Number(op, 2)), key, &value);
+  CheckAnswer(key, sight, status, value);
+  if (status.IsNotFound() && value != "untouched") Fail("Get of an absent key changed the value");
+}
+
+// Head: sight, flags. Each: key.
+void OpRunner::MultiGet(const Op& op) {
+  const Sight sight = SightOf(Number(op, 0));
+  std::vector<std::string> keys, values;
+  for (const Op::Numbers& group : op.tail) keys.push_back(KeyOf(NumberAt(group, 0)));
+  const auto statuses = db_->MultiGet(ReadOf(sight, Number(op, 1)), {keys.begin(), keys.end()}, &values);
+  if (statuses.size() != keys.size() || values.size() != keys.size()) return Fail("MultiGet answered another number of keys");
+  for (size_t i = 0; i < keys.size(); ++i) CheckAnswer(keys[i], sight, statuses[i], values[i]);
+}
+
+void OpRunner::CheckWhole(const Sight& sight) {
+  const auto expected = model_.Scan(sight.commit);
+  auto iterator = db_->NewIterator({.read = {.snapshot = sight.snapshot}});
+  size_t i = 0;
+  for (iterator->SeekToFirst(); iterator->Valid() && i < expected.size(); iterator->Next(), ++i) {
+    if (!MustBeEmpty(DifferenceOf(*iterator, expected[i]), "scan")) return;
+  }
+  if (!MustBeOk(iterator->status(), "scan")) return;
+  if (iterator->Valid()) return Fail("scan: one too many, " + Short(iterator->key()));
+  if (i < expected.size()) return Fail("scan: no " + Short(expected[i].first));
+  for (iterator->SeekToLast(); iterator->Valid() && i > 0; iterator->Prev()) {
+    if (!MustBeEmpty(DifferenceOf(*iterator, expected[--i]), "scan back")) return;
+  }
+  if (!MustBeOk(iterator->status(), "scan back")) return;
+  if (iterator->Valid()) return Fail("scan back: one too many, " + Short(iterator->key()));
+  if (i > 0) Fail("scan back: no " + Short(expected[i - 1].first));
+}
+
+// Head: sight.
+void OpRunner::Scan(const Op& op) {
+  CheckWhole(SightOf(Number(op, 0)));
+  Answered("scan");
+}
+
+// ---- iterators and snapshots that stay open ----------------------------------------------------------------------------
+
+// Head: slot, sight, lower, upper, prefix, flags.
+void OpRunner::OpenIterator(const Op& op) {
+  const Sight sight = SightOf(Number(op, 1));
+  IteratorOptions options{.lower = MaybeKeyOf(Number(op, 2)), .upper = MaybeKeyOf(Number(op, 3)), .read = ReadOf(sight, Number(op, 5))};
+  if (const uint64_t prefix = Number(op, 4); prefix > 0) options.prefix = KeyOf(prefix - 1).substr(0, 1 + prefix % 5);
+  auto iterator = db_->NewIterator(options);
+  if (set_.comparator != BytewiseComparator() && !options.prefix.empty()) {
+    MustBe(Code::kInvalidArgument, iterator->status(), "a prefix under another order");
+    options.prefix.clear();
+    iterator = db_->NewIterator(options);
+  }
+  MustBeOk(iterator->status(), "a new iterator");
+  if (iterator->Valid()) Fail("a new iterator stands at a key");
+  auto shown = model_.Scan(sight.commit, {.lower = options.lower, .upper = options.upper});
+  std::erase_if(shown, [&](const auto& pair) { return !pair.first.starts_with(options.prefix); });
+  iterators_[Number(op, 0) % kIterators] = std::make_unique<CheckedIterator>(std::move(iterator), std::move(shown), set_.comparator);
+}
+
+// Head: slot. Each: how, key.
+void OpRunner::Move(const Op& op) {
+  CheckedIterator* const iterator = iterators_[Number(op, 0) % kIterators].get();
+  if (iterator == nullptr) return;
+  for (const Op::Numbers& group : op.tail) {
+    if (!MustBeEmpty(iterator->Move(NumberAt(group, 0) % kMoves, KeyOf(NumberAt(group, 1))), "iterator")) return;
+    Answered(iterator->at() == nullptr ? "end" : iterator->at()->first);
+  }
+}
+
+// Head: slot.
+void OpRunner::TakeSnapshot(const Op& op) {
+  snapshots_[Number(op, 0) % kSnapshots] = {db_->GetSnapshot(), model_.commits()};
+}
+
+bool OpRunner::IsAnythingHeld() const {
+  return std::any_of(snapshots_.begin(), snapshots_.end(), [](const auto& held) { return held.snapshot != nullptr; }) ||
+         std::any_of(iterators_.begin(), iterators_.end(), [](const auto& held) { return held != nullptr; });
+}
+
+// ---- care --------------------------------------------------------------------------------------------------------------
+
+void OpRunner::Steps(const Op& op) {
+  for (uint64_t steps = Number(op, 0); steps > 0 && home_->RunOne();) --steps;
+}
+
+void OpRunner::Flush(const Op&) { MadeDurable(db_->Flush(), "Flush"); }
+
+// Head: lower, upper.
+void OpRunner::CompactRange(const Op& op) {
+  const auto lower = MaybeKeyOf(Number(op, 0)), upper = MaybeKeyOf(Number(op, 1));  // in any order
+  const std::string_view from = lower ? *lower : std::string_view(), to = upper ? *upper : std::string_view();
+  MadeDurable(db_->CompactRange(lower ? &from : nullptr, upper ? &to : nullptr), "CompactRange");
+}
+
+void OpRunner::Open(OpenMode mode) {
+  auto db = home_->Open(mode);
+  if (!MustBeOk(db.status(), "Open")) return;
+  db_ = options_.wrap ? options_.wrap(std::move(*db)) : std::move(*db);
+  std::string report;
+  if (!db_->GetProperty("mergedb.recovery", &report)) Fail("no property mergedb.recovery");
+  if (!report.empty()) Fail("recovery reports " + report);
+}
+
+// An iterator whose database is closed.
+void OpRunner::CheckOrphan(Iterator& iterator) {
+  iterator.Next();
+  iterator.SeekToFirst();
+  if (iterator.Valid()) Fail("an iterator of a closed database stands at a key");
+  MustBe(Code::kShuttingDown, iterator.status(), "an iterator of a closed database");
+}
+
+// Close, with iterators and snapshots still held; half of those outlive the database for a while.
+void OpRunner::CloseAndLetGo() {
+  MadeDurable(db_->Close(), "Close");
+  MustBeOk(db_->Close(), "a second Close");
+  std::string value;
+  MustBe(Code::kShuttingDown, db_->Get({}, "k0000", &value), "Get after Close");
+  MustBe(Code::kShuttingDown, db_->Put({}, "k0000", "v"), "Put after Close");
+  if (orphans_.size() + orphan_snapshots_.size() > 20 || former_homes_.size() > 4) {
+    orphans_.clear();
+    orphan_snapshots_.clear();
+    former_homes_.clear();
+  }
+  for (auto& held : iterators_) {
+    if (held == nullptr) continue;
+    CheckOrphan(held->iterator());
+    if (std::exchange(is_next_kept_, !is_next_kept_)) orphans_.push_back(std::move(*held).Take());
+    held = nullptr;
+  }
+  for (HeldSnapshot& held : snapshots_) {
+    if (held.snapshot != nullptr && std::exchange(is_next_kept_, !is_next_kept_)) orphan_snapshots_.push_back(held.snapshot);
+    held = {};
+  }
+  db_ = nullptr;
+  for (const auto& orphan : orphans_) CheckOrphan(*orphan);
+}
+
+void OpRunner::Reopen(const Op&) {
+  CloseAndLetGo();
+  Open(OpenMode::kMustExist);
+  if (!failed()) CheckWhole({nullptr, model_.commits()});
+}
+
+void OpRunner::Kill(const Op& op) {
+  if (has_unlogged_) Flush(op);
+  if (failed()) return;
+  auto next_home = home_->AfterKill(options_.seed * 1000 + ++kills_);
+  CloseAndLetGo();
+  if (next_home != nullptr) {
+    former_homes_.push_back(std::move(home_));
+    home_ = std::move(next_home);
+  }
+  Open(OpenMode::kMustExist);
+  if (!failed()) CheckWhole({nullptr, model_.commits()});
+}
+
+void OpRunner::ReadOnly(const Op&) {
+  CloseAndLetGo();
+  const uint64_t before = home_->Fingerprint();
+  Open(OpenMode::kReadOnly);
+  if (failed()) return;
+  CheckWhole({nullptr, model_.commits()});
+  MustBe(Code::kNotSupported, db_->Put({}, "k", "v"), "Put on a read-only database");
+  MustBe(Code::kNotSupported, db_->Flush(), "Flush of a read-only database");
+  db_ = nullptr;
+  if (home_->Fingerprint() != before) Fail("a read-only open changed files");
+  Open(OpenMode::kMustExist);
+}
+
+void OpRunner::Destroy(const Op&) {
+  CloseAndLetGo();
+  if (!MustBeOk(home_->Destroy(), "Destroy")) return;
+  MustBe(Code::kNotFound, home_->Open(OpenMode::kMustExist).status(), "Open after Destroy");
+  MustBe(Code::kNotFound, home_->Destroy(), "a second Destroy");
+  std::vector<ModelDb::Change> changes;
+  for (const std::string& key : model_.KeysEverUsed()) changes.push_back({.key = key});
+  model_.Commit(changes);
+  has_unlogged_ = false;
+  Open(OpenMode::kMustNotExist);
+}
+
+void OpRunner::OpenTwice(const Op&) {
+  MustBe(Code::kBusy, home_->Open(OpenMode::kMustExist).status(), "a second Open");
+  MustBe(Code::kBusy, home_->Destroy(), "Destroy of an open database");
+}
+
+// Head: two keys.
+void OpRunner::Sizes(const Op& op) {
+  std::string lower = KeyOf(Number(op, 0)), upper = KeyOf(Number(op, 1));
+  if (set_.comparator->Compare(lower, upper) > 0) std::swap(lower, upper);
+  std::string live;
+  if (!db_->GetProperty("mergedb.table_bytes_live", &live)) return Fail("no property mergedb.table_bytes_live");
+  const auto sizes = db_->ApproximateSizes({{lower, upper}, {lower, lower}});
+  if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
+  // With real threads the tables may change between the two questions.
+  if (set_.place == Place::kWorld && sizes[0] > std::stoull(live)) Fail("a range larger than all tables");
+  if (set_.place == Place::kWorld && sizes[1] > sizes[0]) Fail("an empty range larger than another from the same key on");
+}
+
+void OpRunner::Properties(const Op&) {
+  std::string text;
+  for (const char* name : {"stats", "runs", "recovery", "errors", "snapshots", "counters"}) {
+    if (!db_->GetProperty("mergedb." + std::string(name), &text)) Fail("no property mergedb." + std::string(name));
+    if (text.size() > 0 && std::string_view(name) == "errors") Fail("background error: " + text);
+  }
+  std::istringstream counters(text);
+  std::string name, number, alone;
+  while (counters >> name >> number) {
+    if (!db_->GetProperty("mergedb." + name, &alone)) Fail("no property mergedb." + name);
+    if (number.find_first_not_of("0123456789") != std::string::npos) Fail("counter " + name + " is " + number);
+  }
+  if (db_->GetProperty("mergedb.nonsense", &text) || db_->GetProperty("counters", &text)) Fail("an unknown property is known");
+}
+
+// Head: which.
+void OpRunner::Misuse(const Op& op) {
+  const uint64_t which = Number(op, 0) % 4;
+  if (which == 0) {
+    MustBe(Code::kInvalidArgument, db_->Put({}, std::string(kKeyBytesMax + 1, 'k'), "v"), "Put of too large a key");
+  } else if (which == 1) {
+    MustBeOk(db_->Write({.durability = Durability::kSynced}, WriteBatch()), "an empty batch");
+  } else if (which == 2 && !orphan_snapshots_.empty()) {
+    const ReadOptions read{.snapshot = orphan_snapshots_.back().get()};
+    std::string value;
+    if (db_->Get(read, "k0000", &value).ok()) Fail("Get through a snapshot of a closed database");
+    if (db_->NewIterator({.read = read})->status().ok()) Fail("an iterator through a snapshot of a closed database");
+  } else if (which == 3) {
+    auto iterator = db_->NewIterator();
+    iterator->Next();
+    iterator->Prev();
+    if (iterator->Valid()) Fail("Next made a new iterator valid");
+    MustBeOk(iterator->status(), "Next of a new iterator");
+  }
+}
+
+// ---- the table ---------------------------------------------------------------------------------------------------------
+
+struct RunnableOp {
+  OpKind kind;
+  void (OpRunner::*run)(const Op&);
+};
+
+const std::vector<RunnableOp>& RunnableOps() {
+  static const std::vector<RunnableOp> ops = {
+      {{.name = "put", .weight = 3000, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Put},
+      {{.name = "delete", .weight = 700, .head = {DrawKey, DrawDurability}}, &OpRunner::Delete},
+      {{.name = "batch", .weight = 250, .head = {DrawDurability, Draw<8>}, .each = {Draw<Change::kKinds>, DrawKey, DrawValue}, .groups_max = 12},
+       &OpRunner::Batch},
+      {{.name = "get", .weight = 2000, .head = {DrawSight, DrawKey, Draw<4>}}, &OpRunner::Get},
+      {{.name = "multi_get", .weight = 150, .head = {DrawSight, Draw<4>}, .each = {DrawKey}, .groups_max = 20}, &OpRunner::MultiGet},
+      {{.name = "scan", .weight = 25, .head = {DrawSight}}, &OpRunner::Scan},
+      {{.name = "open_iterator", .weight = 100, .head = {Draw<kIterators>, DrawSight, DrawMaybeKey, DrawMaybeKey, DrawMaybeKey, Draw<4>}},
+       &OpRunner::OpenIterator},
+      {{.name = "move", .weight = 600, .head = {Draw<kIterators>}, .each = {Draw<kMoves>, DrawKey}, .groups_max = 12}, &OpRunner::Move},
+      {{.name = "close_iterator", .weight = 60, .head = {Draw<kIterators>}}, &OpRunner::CloseIterator},
+      {{.name = "take", .weight = 25, .head = {Draw<kSnapshots>}}, &OpRunner::TakeSnapshot},
+      {{.name = "drop", .weight = 30, .head = {Draw<kSnapshots>}}, &OpRunner::DropSnapshot},
+      {{.name = "steps", .weight = 1200, .head = {DrawSteps}, .is_maintenance = true}, &OpRunner::Steps},
+      {{.name = "seconds", .weight = 40, .head = {Draw<8>}, .is_maintenance = true}, &OpRunner::Seconds},
+      {{.name = "flush", .weight = 25, .is_maintenance = true}, &OpRunner::Flush},
+      {{.name = "sync_log", .weight = 20, .is_maintenance = true}, &OpRunner::SyncLog},
+      {{.name = "compact", .weight = 6, .head = {DrawMaybeKey, DrawMaybeKey}, .is_maintenance = true}, &OpRunner::CompactRange},
+      {{.name = "settle", .weight = 8, .is_maintenance = true}, &OpRunner::Settle},
+      {{.name = "reopen", .weight = 6}, &OpRunner::Reopen},
+      {{.name = "kill", .weight = 6}, &OpRunner::Kill},
+      // The same where nobody can notice.
+      {{.name = "rest", .weight = 2, .is_maintenance = true}, &OpRunner::Rest},
+      {{.name = "relapse", .weight = 2, .is_maintenance = true}, &OpRunner::Relapse},
+      {{.name = "read_only", .weight = 3}, &OpRunner::ReadOnly},
+      {{.name = "destroy", .weight = 1}, &OpRunner::Destroy},
+      {{.name = "open_twice", .weight = 2, .is_maintenance = true}, &OpRunner::OpenTwice},
+      {{.name = "sizes", .weight = 10, .head = {DrawKey, DrawKey}, .is_maintenance = true}, &OpRunner::Sizes},
+      {{.name = "properties", .weight = 5, .is_maintenance = true}, &OpRunner::Properties},
+      {{.name = "check", .weight = 5, .is_maintenance = true}, &OpRunner::Check},
+      {{.name = "misuse", .weight = 4, .head = {Draw<4>}, .is_maintenance = true}, &OpRunner::Misuse},
+  };
+  return ops;
+}
+
+Verdict OpRunner::Run(const OpList& list) {
+  Open(OpenMode::kCreateIfMissing);
+  for (size_t i = 0; i < list.size() && !failed(); ++i) {
+    (this->*RunnableOps()[list[i].kind].run)(list[i]);
+    if (failed()) {
+      return {.problem = "operation " + std::to_string(i) + ", " + PrintOps(ModelOpTable(), {list[i]}) + ": " + problem_, .op = i, .answers = answers_};
+    }
+  }
+  // Whatever state the list left: as it is, with nothing owed, and closed.
+  const auto finish = [&](const auto& step) { if (!failed()) step(); };
+  finish([&] { CheckWhole({nullptr, model_.commits()}); });
+  finish([&] { Check({}); });
+  finish([&] { snapshots_ = {}; Settle({}); });
+  finish([&] { CheckWhole({nullptr, model_.commits()}); });
+  finish([&] { CloseAndLetGo(); });
+  if (failed()) problem_ = "after the last operation: " + problem_;
+  return {.problem = problem_, .op = list.size(), .answers = answers_};
+}
+
+}  // namespace
+
+const OpTable& ModelOpTable() {
+  static const OpTable table = [] {
+    OpTable kinds;
+    for (const RunnableOp& op : RunnableOps()) kinds.push_back(op.kind);
+    return kinds;
+  }();
+  return table;
+}
+
+Verdict RunOps(const OpList& list, const OptionSet& set, const RunOptions& options) {
+  return OpRunner(set, options).Run(list);
+}
+
+}  // namespace mergedb::testing

@@ -1,0 +1,137 @@
+#include "testing/option_sets.h"
+
+#include <algorithm>
+#include <cctype>
+
+namespace mergedb::testing {
+namespace {
+
+class ReverseComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
+  std::string_view Name() const override { return "test.reverse"; }
+};
+
+// "apple" and "Apple" are one key.
+class CaseFoldingComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override {
+    const size_t shared = std::min(a.size(), b.size());
+    for (size_t i = 0; i < shared; ++i) {
+      const int order = std::tolower(static_cast<unsigned char>(a[i])) - std::tolower(static_cast<unsigned char>(b[i]));
+      if (order != 0) return order;
+    }
+    return a.size() < b.size() ? -1 : a.size() > b.size() ? 1 : 0;
+  }
+  std::string_view Name() const override { return "test.case_folding"; }
+};
+
+// Short keys first: an order in which a key's beginnings are not its neighbours.
+class ShortFirstComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override {
+    if (a.size() != b.size()) return a.size() < b.size() ? -1 : 1;
+    return a.compare(b);
+  }
+  std::string_view Name() const override { return "test.short_first"; }
+};
+
+// The bytewise order, by a comparator that does not say so.
+class PlainComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return a.compare(b); }
+  std::string_view Name() const override { return "test.plain"; }
+};
+
+const ReverseComparator kReverse;
+const CaseFoldingComparator kCaseFolding;
+const ShortFirstComparator kShortFirst;
+const PlainComparator kPlainOrder;
+
+constexpr Compression kRaw = Compression::kNone, kSnappy = Compression::kSnappy, kZstd = Compression::kZstd,
+                      kLz4 = Compression::kLz4;
+constexpr Style kCascade = Style::kCascade;
+constexpr size_t kKiB = 1 << 10, kMiB = 1 << 20;
+
+}  // namespace
+
+const std::vector<OptionSet>& WorldOptionSets() {
+  static const std::vector<OptionSet> sets = {
+      {.name = "Plain"},
+      {.name = "Cascade", .style = kCascade},
+      {.name = "Unmapped", .use_mapping = false},
+      {.name = "CascadeUnmapped", .style = kCascade, .use_mapping = false},
+      {.name = "NoFilter", .bloom_bits = 0},
+      {.name = "OneBitFilter", .bloom_bits = 1},
+      {.name = "WideFilter", .bloom_bits = 64},
+      {.name = "SmallBlocks", .block_bytes = 256},
+      {.name = "CascadeSmallBlocks", .style = kCascade, .block_bytes = 256},
+      {.name = "LargeBlocks", .block_bytes = kMiB},
+      {.name = "LargestBlocks", .block_bytes = 4 * kMiB, .compression = {kLz4, kLz4}},
+      {.name = "Snappy", .compression = {kSnappy, kSnappy}},
+      {.name = "SmallBlocksZstd", .block_bytes = 256, .compression = {kZstd, kZstd}},
+      {.name = "BottomZstd", .compression = {kRaw, kZstd}, .finish_merges_on_close = true},
+      {.name = "CascadeLz4ZstdNoFilter", .style = kCascade, .bloom_bits = 0, .block_bytes = 512, .compression = {kLz4, kZstd}},
+      {.name = "NoCache", .memory_bytes = 128 * kKiB},
+      {.name = "CascadeNoCacheOneThread", .style = kCascade, .memory_bytes = 128 * kKiB, .parallelism = 1},
+      {.name = "TinyCacheSmallBlocks", .block_bytes = 256, .memory_bytes = 136 * kKiB},
+      {.name = "FewTables", .open_tables_max = 16},
+      {.name = "CascadeFewTablesNoCache", .style = kCascade, .memory_bytes = 128 * kKiB, .open_tables_max = 16},
+      {.name = "NormalBuffers", .write_buffer_bytes = kMiB, .memory_bytes = 8 * kMiB},
+      {.name = "CascadeNormalBuffersLz4", .style = kCascade, .compression = {kLz4, kLz4}, .write_buffer_bytes = kMiB,
+       .memory_bytes = 8 * kMiB},
+      {.name = "LargeBuffersUnmapped", .use_mapping = false, .write_buffer_bytes = 8 * kMiB, .memory_bytes = 32 * kMiB},
+      {.name = "NoPause", .pause_us_max = 0},
+      {.name = "CascadeLongPause", .style = kCascade, .pause_us_max = 1'000'000},
+      {.name = "FinishOneThread", .finish_merges_on_close = true, .parallelism = 1},
+      {.name = "CascadeFinishManyThreads", .style = kCascade, .finish_merges_on_close = true, .parallelism = 8},
+      {.name = "OddBuffers", .block_bytes = 1000, .write_buffer_bytes = 100'001, .memory_bytes = 777'777, .parallelism = 3},
+      {.name = "Reverse", .comparator = &kReverse},
+      {.name = "CascadeReverseSmallBlocks", .style = kCascade, .block_bytes = 256, .comparator = &kReverse},
+      {.name = "CaseFolding", .comparator = &kCaseFolding},
+      {.name = "CascadeCaseFoldingSmallBlocks", .style = kCascade, .block_bytes = 256, .compression = {kSnappy, kZstd},
+       .comparator = &kCaseFolding},
+      {.name = "ShortFirst", .compression = {kLz4, kLz4}, .comparator = &kShortFirst},
+      {.name = "CascadeShortFirstNoCache", .style = kCascade, .memory_bytes = 128 * kKiB, .comparator = &kShortFirst},
+      {.name = "PlainOrderUnmapped", .use_mapping = false, .comparator = &kPlainOrder},
+  };
+  return sets;
+}
+
+const std::vector<OptionSet>& RealOptionSets() {
+  static const std::vector<OptionSet> sets = {
+      {.name = "RealFiles", .place = Place::kRealFiles},
+      {.name = "RealFilesCascadeUnmapped", .style = kCascade, .use_mapping = false, .compression = {kLz4, kZstd},
+       .finish_merges_on_close = true, .place = Place::kRealFiles},
+      {.name = "RealFilesCaseFolding", .block_bytes = 256, .comparator = &kCaseFolding, .place = Place::kRealFiles},
+      {.name = "CFace", .place = Place::kCFace},
+      {.name = "CFaceCascadeReverse", .style = kCascade, .bloom_bits = 0, .compression = {kSnappy, kZstd},
+       .comparator = &kReverse, .place = Place::kCFace},
+  };
+  return sets;
+}
+
+const OptionSet* FindOptionSet(std::string_view name) {
+  for (const auto* sets : {&WorldOptionSets(), &RealOptionSets()}) {
+    for (const OptionSet& set : *sets) {
+      if (set.name == name) return &set;
+    }
+  }
+  return nullptr;
+}
+
+void Choose(const OptionSet& set, Options* options) {
+  options->style = set.style;
+  options->use_mapped_staging = set.use_mapping;
+  options->bloom_bits_per_key = set.bloom_bits;
+  options->block_bytes = set.block_bytes;
+  options->compression = set.compression;
+  options->write_buffer_bytes = set.write_buffer_bytes;
+  options->memory_bytes = set.memory_bytes;
+  options->open_tables_max = set.open_tables_max;
+  options->pause_us_max = set.pause_us_max;
+  options->finish_merges_on_close = set.finish_merges_on_close;
+  options->comparator = set.comparator;
+}
+
+}  // namespace mergedb::testing

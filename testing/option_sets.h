@@ -1,0 +1,42 @@
+// The corners of the space of options: what no answer may depend on. The model tests run every list of operations under each
+// of these sets, and compare.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "mergedb/options.h"
+
+namespace mergedb::testing {
+
+// Where a set's databases live. Only in a World in memory can the process be killed and background work be chosen by the list;
+// in the others there are real threads.
+enum class Place : uint8_t { kWorld, kRealFiles, kCFace };
+
+struct OptionSet {
+  const char* name = "Plain";
+  Style style = Style::kLazy;
+  bool use_mapping = true;
+  int bloom_bits = 10;
+  size_t block_bytes = 4096;
+  CompressionByTier compression = {Compression::kNone, Compression::kNone};
+  size_t write_buffer_bytes = 64 << 10;
+  size_t memory_bytes = 1 << 20;
+  size_t open_tables_max = 1000;
+  uint64_t pause_us_max = 10'000;
+  bool finish_merges_on_close = false;
+  const Comparator* comparator = BytewiseComparator();
+  int parallelism = 2;
+  Place place = Place::kWorld;
+};
+
+const std::vector<OptionSet>& WorldOptionSets();  // all in a World
+const std::vector<OptionSet>& RealOptionSets();   // the other places
+// Of either; null: there is none.
+const OptionSet* FindOptionSet(std::string_view name);
+
+// The set's choices in `options`, whose env and mode are left alone.
+void Choose(const OptionSet& set, Options* options);
+
+}  // namespace mergedb::testing
