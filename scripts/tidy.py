@@ -16,7 +16,7 @@ import re
 import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-SOURCE_ROOTS = ("src", "include", "bench", "tools", "testing", "tests", "examples", "fuzz")
+SOURCE_ROOTS = ("src", "include", "bench", "tools", "testing", "tests", "examples", "fuzz", "torture")
 FUNCTION_LINES_MAX, FILE_LINES_MAX, TEST_LINES_MAX = 70, 500, 1000
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.M)
@@ -145,7 +145,7 @@ def listed_sources():
 
 def check_listed(report):
     found = listed_sources()
-    for path in sources("src", "bench", "tools", "testing", "tests", "examples", "fuzz", endings=(".cc", ".c")):
+    for path in sources("src", "bench", "tools", "testing", "tests", "examples", "fuzz", "torture", endings=(".cc", ".c")):
         if path not in found:
             report.error("T4", path, 1, "no CMakeLists.txt lists this file")
 
@@ -168,7 +168,7 @@ def exists(path):
 
 
 def check_docs(report):
-    tops = "src|include|bench|tools|testing|tests|scripts|docs|deps|examples|fuzz"
+    tops = "src|include|bench|tools|testing|tests|scripts|docs|deps|examples|fuzz|torture"
     named = re.compile(rf"(?<![\w/.<-])(?:\./)?((?:{tops})/[\w./*{{}},-]*[\w*}}/])")
     documents = [p for p in [*glob.glob("*.md", root_dir=ROOT), *sources("docs", endings=(".md",))]]
     for path in documents:

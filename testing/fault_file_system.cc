@@ -29,18 +29,18 @@ bool IsChange(Op op) {
   }
 }
 
-const char* OpName(Op op) {
-  static constexpr const char* kNames[] = {"open",   "create", "read", "write",  "truncate", "sync",
-                                           "close",  "map",    "size", "list",   "lock",     "remove",
-                                           "rename", "mkdir",  "rmdir", "syncdir"};
-  return kNames[static_cast<size_t>(op)];
-}
-
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 Status Missing(const std::string& path) { return Status::NotFound(path + ": No such file or directory"); }
 
 }  // namespace
+
+const char* OpName(Op op) {
+  static constexpr const char* kNames[] = {"open",   "create", "read",  "write",   "truncate", "sync",
+                                           "close",  "map",    "size",  "list",    "lock",     "remove",
+                                           "rename", "mkdir",  "rmdir", "syncdir", "any",      "change"};
+  return kNames[static_cast<size_t>(op)];
+}
 
 std::optional<Fault> FaultFileSystem::State::Begin(Op op, const std::string& path, const std::string& second_path) {
   base::Lock lock(mutex);

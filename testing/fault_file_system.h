@@ -38,6 +38,7 @@ enum class Op : uint8_t {
   kAny,        // in a Fault: every call
   kAnyChange,  // in a Fault: every call that `ops` counts
 };
+const char* OpName(Op op);
 
 struct Fault {
   Op op = Op::kAny;

@@ -66,7 +66,7 @@ void Background::ScheduleFlushLocked() {
   });
 }
 
-void Background::RunFlush() {
+void Background::RunFlush() noexcept {
   base::Lock lock(mutex_);
   if (!is_stopping_) {
     lock.Unlock();
@@ -93,7 +93,7 @@ void Background::ScheduleLocked() {
   });
 }
 
-void Background::RunStep() {
+void Background::RunStep() noexcept {
   std::shared_ptr<Running> job;
   base::Lock lock(mutex_);
   const Task task = is_stopping_ ? Task::kNone : ChooseLocked(&job);

@@ -115,9 +115,9 @@ class Background : public std::enable_shared_from_this<Background> {
   };
 
   void ScheduleFlushLocked();
-  void RunFlush();
+  void RunFlush() noexcept;
   void ScheduleLocked();
-  void RunStep();
+  void RunStep() noexcept;
   Task ChooseLocked(std::shared_ptr<Running>* job);
   void Perform(Task task, const std::shared_ptr<Running>& job);
   Status Flush();

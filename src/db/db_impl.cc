@@ -349,7 +349,7 @@ Status DbImpl::CheckIntegrity() {
 
 // ---- Care --------------------------------------------------------------------------------------------------------------
 
-Status DbImpl::Flush() {
+Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(CheckWritable());
   {
     write::CommitQueue::Turn turn(queue_);
@@ -359,7 +359,7 @@ Status DbImpl::Flush() {
   return background_->WaitForFlush();
 }
 
-Status DbImpl::SyncLog() {
+Status DbImpl::SyncLog() noexcept {
   RETURN_IF_ERROR(CheckWritable());
   write::CommitQueue::Turn turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
@@ -368,7 +368,7 @@ Status DbImpl::SyncLog() {
   return status;
 }
 
-Status DbImpl::CompactRange(const std::string_view* lower, const std::string_view* upper) {
+Status DbImpl::CompactRange(const std::string_view* lower, const std::string_view* upper) noexcept {
   RETURN_IF_ERROR(Flush());
   format::Bounds bounds;
   if (lower != nullptr) bounds.lower = std::string(*lower);
@@ -378,12 +378,12 @@ Status DbImpl::CompactRange(const std::string_view* lower, const std::string_vie
   return background_->CompactRange(bounds);
 }
 
-Status DbImpl::WaitForCompaction() {
+Status DbImpl::WaitForCompaction() noexcept {
   RETURN_IF_ERROR(CheckWritable());
   return background_->WaitForSettled(kDrained);
 }
 
-Status DbImpl::Close() {
+Status DbImpl::Close() noexcept {
   {
     base::Lock lock(mutex_);
     if (is_stopped_) return {};

@@ -24,6 +24,7 @@
 
 namespace mergedb::db {
 
+// What changes the database is noexcept: out of memory half-way through a change, the process stops (docs/decisions/0017-out-of-memory.md).
 class DbImpl final : public DB, private write::Host {
  public:
   // open.cc
@@ -39,14 +40,14 @@ class DbImpl final : public DB, private write::Host {
                                std::vector<std::string>* values) override;
   std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options) override;
   std::shared_ptr<const Snapshot> GetSnapshot() override;
-  Status Flush() override;
-  Status SyncLog() override;
-  Status CompactRange(const std::string_view* lower, const std::string_view* upper) override;
-  Status WaitForCompaction() override;
+  Status Flush() noexcept override;
+  Status SyncLog() noexcept override;
+  Status CompactRange(const std::string_view* lower, const std::string_view* upper) noexcept override;
+  Status WaitForCompaction() noexcept override;
   std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override;
   bool GetProperty(std::string_view name, std::string* value) override;  // properties.cc
   Status CheckIntegrity() override;
-  Status Close() override;
+  Status Close() noexcept override;
 
  private:
   explicit DbImpl(std::shared_ptr<Store> store);
@@ -57,7 +58,7 @@ class DbImpl final : public DB, private write::Host {
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
   void RemoveTablesFrom(kv::FileNumber first);
   Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
-  void StartBackground();
+  void StartBackground() noexcept;
   void RemoveOrphans(const Inventory& inventory);
 
   // write::Host: by the holder of the turn

@@ -193,7 +193,7 @@ Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNu
   return {};
 }
 
-void DbImpl::StartBackground() {
+void DbImpl::StartBackground() noexcept {
   background_ = std::make_shared<Background>(Background::Parts{
       .options = store_->options,
       .memory = store_->memory,

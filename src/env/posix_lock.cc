@@ -49,12 +49,16 @@ class PosixLock final : public FileLock {
   explicit PosixLock(Place place) : place_(std::move(place)) {}
   ~PosixLock() override {
     if (fd_ >= 0) close(fd_);
-    Registry::Get().Drop(place_);
+    if (is_registered_) Registry::Get().Drop(place_);
   }
+  // False if the process holds it already. WHY a step of its own: should memory run out between here and the caller's hands,
+  // the destructor takes the place back, and the directory can be opened again.
+  [[nodiscard]] bool Register() { return is_registered_ = Registry::Get().Add(place_); }
   Status Acquire(const std::string& path);
 
  private:
   const Place place_;
+  bool is_registered_ = false;
   int fd_ = -1;
 };
 
@@ -109,8 +113,8 @@ Result<Place> PlaceOf(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) {
   ASSIGN_OR_RETURN(Place place, PlaceOf(path));
-  if (!Registry::Get().Add(place)) return Status::Busy(path + ": lock: held by this process");
   auto lock = std::make_unique<PosixLock>(std::move(place));
+  if (!lock->Register()) return Status::Busy(path + ": lock: held by this process");
   RETURN_IF_ERROR(lock->Acquire(path));
   return std::unique_ptr<FileLock>(std::move(lock));
 }

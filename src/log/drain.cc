@@ -252,7 +252,7 @@ void Drain::Schedule() {
   options_.executor->ScheduleUrgent([self = shared_from_this()] { self->Run(); });
 }
 
-void Drain::Run() {
+void Drain::Run() noexcept {
   is_scheduled_ = false;
   {
     base::Lock lock(mutex_);

@@ -100,7 +100,7 @@ class Drain : public std::enable_shared_from_this<Drain> {
   void OnTimer();
   // WHY: when the timer stopped, a frame may just have been published by a thread that still saw it running.
   void OnLastLook();
-  void Run();
+  void Run() noexcept;
   void RunHeld();
   void PrepareSegment();
 

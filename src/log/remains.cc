@@ -16,14 +16,15 @@ constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
 
 }  // namespace
 
-void SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
-  const auto size = file->Size();
-  const uint64_t held = size && *size > kBlockBytes ? std::min(*size - kBlockBytes, head.capacity) : 0;
+Status SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
+  ASSIGN_OR_RETURN(const uint64_t size, file->Size());  // WHY not 0 for an error: what the segment holds would pass for absent
+  const uint64_t held = size > kBlockBytes ? std::min(size - kBlockBytes, head.capacity) : 0;
   Segment segment = {.number = number, .head = head, .file = std::move(file), .limit = head.base() + held};
   const auto place = std::upper_bound(
       segments_.begin(), segments_.end(), head.generation,
       [](uint64_t generation, const Segment& other) { return generation < other.head.generation; });
   segments_.insert(place, std::move(segment));
+  return {};
 }
 
 // The newest that holds `position`, and where it or its being the newest ends.

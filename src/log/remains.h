@@ -20,7 +20,7 @@ namespace mergedb::log {
 
 class SegmentRemains {
  public:
-  void Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file);
+  [[nodiscard]] Status Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file);
 
   // The stream's bytes [position, position + bytes) as far as the files hold them without a gap. The view lives until
   // the next call.

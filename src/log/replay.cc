@@ -118,8 +118,7 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
   }
   replayed_.segments.push_back(number);
   const bool is_ours = head->generation != 0 && head->epoch == epoch_ && head->salt_crc == salt_crc_;
-  if (is_ours) segments_.Add(number, *head, std::move(*file));
-  return {};
+  return is_ours ? segments_.Add(number, *head, std::move(*file)) : Status();
 }
 
 Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {

@@ -38,7 +38,7 @@ class CommitQueue::Waiter {
   Status status;
 };
 
-Status CommitQueue::Commit(const Change& change) {
+Status CommitQueue::Commit(const Change& change) noexcept {
   Waiter waiter(&change);
   Join(waiter);
   if (waiter.is_done) return std::move(waiter.status);

@@ -73,7 +73,9 @@ class CommitQueue {
   CommitQueue(const CommitQueue&) = delete;
   CommitQueue& operator=(const CommitQueue&) = delete;
 
-  Status Commit(const Change& change);
+  // WHY noexcept: a leader that ran out of memory between its frame in the log and its records in the memtable cannot be taken
+  // back, nor may the queue wait for it; the process stops instead (docs/decisions/0017-out-of-memory.md).
+  Status Commit(const Change& change) noexcept;
 
   // Exclusive use of the log and of the memtable's writing side, for as long as the Turn lives.
   class Waiter;

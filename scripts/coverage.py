@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Line coverage of src/, and the error branches that nothing takes.
+
+  ./dev coverage             build with gcov, run the tests, print
+  ./dev coverage --report    print again what the last run found
+
+An error branch is a RETURN_IF_ERROR or an ASSIGN_OR_RETURN whose failure no test brought about, or a line that makes a failed
+Status and was not reached. gcovr (a Debian package) reads the counts; the tests are those of `./dev test` but for the kills, whose processes
+die before they can write their counts.
+"""
+
+import argparse
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.path.join(ROOT, "build", "coverage")
+LABELS = "^(unit|golden|db|crash|errors|flips|model|race|regress|clients)$"
+GOAL = 95.0
+MACRO = re.compile(r"\b(RETURN_IF_ERROR|ASSIGN_OR_RETURN)\b")
+FAILURE = re.compile(r"return .*(Status::(?!Ok\b)[A-Z]\w+\(|PosixStatus\(|Differs\(|\bDamaged\w*\()|return (std::move\()?\w+(\)|->|\.)*(error\(\)|status\(\))|return status;")
+
+
+def run_tests():
+    for folder, _, names in os.walk(BUILD):
+        for name in names:
+            if name.endswith(".gcda"):
+                os.remove(os.path.join(folder, name))
+    subprocess.run(["ctest", "--test-dir", BUILD, "-L", LABELS, "-j", str(os.cpu_count() or 1), "--output-on-failure", "--progress"], check=False)
+
+
+def read_counts():
+    out = os.path.join(BUILD, "coverage.json")
+    subprocess.run(["gcovr", "--root", ROOT, "--object-directory", BUILD, "--filter", os.path.join(ROOT, "src", ""), "--exclude-throw-branches",
+                    "--json", out, BUILD], check=True, stderr=subprocess.DEVNULL)
+    with open(out, encoding="utf-8") as file:
+        return json.load(file)["files"]
+
+
+def error_branches(path, lines):
+    """Lines of `path` whose failure was never seen."""
+    with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+        text = file.read().splitlines()
+    missed = []
+    for line in lines:
+        words = text[line["line_number"] - 1] if line["line_number"] <= len(text) else ""
+        if MACRO.search(words) and line["count"] > 0:
+            # The macro's own test is the first branch of the line that is not about exceptions; 0 says that it went one way only.
+            if any(branch["count"] == 0 for branch in line["branches"][:2]):
+                missed.append((line["line_number"], "never failed", words.strip()))
+        elif line["count"] == 0 and (FAILURE.search(words) or MACRO.search(words)):
+            missed.append((line["line_number"], "never reached", words.strip()))
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--report", action="store_true", help="do not run the tests again")
+    parser.add_argument("--lines", action="store_true", help="print every line that was not reached")
+    chosen = parser.parse_args()
+    if not chosen.report:
+        run_tests()
+    files = read_counts()
+    folders = collections.defaultdict(lambda: [0, 0])
+    missed, unreached = [], []
+    for file in sorted(files, key=lambda file: file["file"]):
+        lines = [line for line in file["lines"] if not line.get("gcovr/noncode")]
+        hit = sum(line["count"] > 0 for line in lines)
+        for name in (os.path.dirname(file["file"]), "all of src/"):
+            folders[name][0] += hit
+            folders[name][1] += len(lines)
+        missed += [(file["file"], *one) for one in error_branches(file["file"], lines)]
+        unreached += [(file["file"], line["line_number"]) for line in lines if line["count"] == 0]
+    print("\nError branches that nothing took:")
+    for path, number, what, words in missed:
+        print(f"  {path}:{number}: {what}: {words}")
+    if chosen.lines:
+        print("\nLines that nothing reached:")
+        for path, number in unreached:
+            with open(os.path.join(ROOT, path), encoding="utf-8") as source:
+                print(f"  {path}:{number}: {source.read().splitlines()[number - 1].strip()}")
+    print(f"\n{'':20} {'lines':>7} {'reached':>8}")
+    for name, (hit, count) in sorted(folders.items(), key=lambda item: (item[0] == "all of src/", item[0])):
+        print(f"{name:20} {count:7} {100 * hit / count:7.1f} %")
+    hit, count = folders["all of src/"]
+    print(f"{len(missed)} error branches not taken; goal {GOAL} % of lines")
+    return 0 if 100 * hit / count >= GOAL else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

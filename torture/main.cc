@@ -1,0 +1,81 @@
+// torture TEST ENGINE [options]: one test on one engine; prints one line of JSON for each result. torture.py runs them all.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "torture/tests.h"
+
+namespace mergedb::torture {
+namespace {
+
+void Print(const Order& order, const Result& result) {
+  const nlohmann::json line = {{"engine", order.engine},       {"test", result.test},         {"seed", order.seed},
+                               {"trials", result.trials},      {"counts", result.counts},     {"notes", result.notes},
+                               {"examples", result.examples},  {"version", NewEngine(order.engine)->version()}};
+  std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
+}
+
+int Run(const std::string& test, const Order& order) {
+  if (test == "cuts") {
+    for (const Result& result : CutPower(order)) Print(order, result);
+  } else if (test == "syncs") {
+    Print(order, FailSyncs(order));
+  } else if (test == "kills") {
+    Print(order, KillProcesses(order));
+  } else if (test == "flips") {
+    Print(order, FlipBits(order));
+  } else if (test == "full") {
+    Print(order, FillDisk(order));
+  } else {
+    std::cerr << "torture: no test '" << test << "'\n";
+    return 2;
+  }
+  return 0;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Power cuts, kills, flipped bits, failed syncs and full disks for mergedb and its peers.");
+  std::string test, command;
+  Order order;
+  std::string directory = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp";
+  app.add_option("test", test, "cuts, syncs, kills, flips, full, engines");
+  std::vector<std::string> words;
+  app.add_option("words", words, "the engine");
+  app.add_option("--dir", directory, "where to work: a directory of the disk to be tested");
+  app.add_option("--seed", order.seed, "another seed is another workload");
+  app.add_option("--batches", order.batches, "commits of the workload");
+  app.add_option("--trials", order.trials, "about how many states, kills, flips, failed syncs or fillings");
+  CLI11_PARSE(app, argc, argv);
+  if (test == "engines") {
+    for (const std::string& name : EngineNames()) std::cout << name << "\n";
+    return 0;
+  }
+  const bool is_child = test == "child" && words.size() == 2;
+  if (is_child) command = words[0];
+  order.engine = words.empty() ? "" : words.back();
+  if (NewEngine(order.engine) == nullptr) {
+    std::cerr << "torture: no engine '" << order.engine << "'; this build has the ones that `torture engines` prints\n";
+    return 2;
+  }
+  if (is_child) {
+    order.directory = directory;
+    command == "fill" ? FillAsChild(order) : WorkAsChild(order);
+  }
+  std::string pattern = directory + "/mergedb_torture_XXXXXX";
+  if (mkdtemp(pattern.data()) == nullptr) {
+    std::cerr << "torture: cannot work in " << directory << "\n";
+    return 2;
+  }
+  order.directory = pattern;
+  const int outcome = Run(test, order);
+  std::filesystem::remove_all(pattern);
+  return outcome;
+}
+
+}  // namespace
+}  // namespace mergedb::torture
+
+int main(int argc, char** argv) { return mergedb::torture::Main(argc, argv); }
