@@ -207,10 +207,24 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
   ASSIGN_OR_RETURN(std::shared_ptr<log::Log> log, log::Log::Create(options));
   (void)log->Prepare();  // a full disk is the first writer's error, not the open's
   salt_ = salt;
-  base::Lock lock(mutex_);
-  epoch_ = epoch;
-  log_ = std::move(log);
-  return {};
+  {
+    base::Lock lock(mutex_);
+    epoch_ = epoch;
+    log_ = log;
+  }
+  if (!log->staging_file_bytes()) return {};
+  Shape::LogStart released;
+  Status status = shape_->Commit([this](const Shape::LogStart& from) { return FactsOf(from); }, std::nullopt, &released);
+  if (!status.ok()) log->Stop();  // nothing is staged that the MANIFEST does not know of
+  return status;
+}
+
+Shape::LogFacts DbImpl::FactsOf(const Shape::LogStart& from) const {
+  const auto log = LogOf(from.epoch);
+  if (log == nullptr) return {};
+  return {.durable = log->durable_position(),
+          .segments = log->segments_from(from.position),
+          .staging_bytes = log->staging_file_bytes()};
 }
 
 std::shared_ptr<log::Log> DbImpl::CurrentLog() const {

@@ -78,6 +78,7 @@ class DbImpl final : public DB, private write::Host {
   Status Resume();
   Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
   Shape::LogStart At(const log::Mark& mark) const;
+  Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
 
   Status CheckOpen() const;
   Status CheckWritable() const;

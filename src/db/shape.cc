@@ -199,6 +199,7 @@ format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::o
   edit.log_start = target.log_start;
   edit.log_durable = facts.durable;
   edit.log_segments = facts.segments;
+  edit.staging_bytes = facts.staging_bytes;
   edit.clean_log_end = clean_log_end;
   return edit;
 }
