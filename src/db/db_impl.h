@@ -71,6 +71,7 @@ class DbImpl final : public DB, private write::Host {
   void LogFailed(const Status& status) override;
   void BeginPieces(const log::Mark& replay_from) override;
   void EndPieces() override;
+  bool IsWorthSealing();
   Status WaitForSealedSlot();
   void Seal(std::shared_ptr<memtable::Memtable> next);
   Status SealIfUsed();

@@ -231,7 +231,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;
   suspects_.clear();
-  if (synced_.size() > 2 * committed_->files().size() + 1000) synced_ = committed_->files();
+  if (synced_.size() > 2 * committed_->file_count() + 1000) synced_ = committed_->files();
   {
     base::Lock lock(mutex_);
     committed_position_ = target.log_start.position;
