@@ -56,6 +56,18 @@ void Background::NoteWrite() {
   ArmTimerLocked();
 }
 
+void Background::Sweep(format::Bounds bounds) {
+  if (parts_.snapshots.oldest().count > 0) return;  // it needs what would be swept
+  seal_is_wanted_.store(true, std::memory_order_relaxed);
+  base::Lock lock(mutex_);
+  const uint64_t flushes = counters_.flushes.load(std::memory_order_relaxed);
+  if (is_stopping_ || sweep_ || swept_flushes_ == flushes) return;
+  swept_flushes_ = flushes;
+  sweep_ = std::move(bounds);
+  TreeChanged();
+  ScheduleLocked();
+}
+
 // Flushes go in order, so there is one at a time. After each, and at first, a memory for the next memtable is made ready.
 void Background::ScheduleFlushLocked() {
   const bool has_sealed = parts_.shape.sealed_count() > 0 && MayTryLocked(flush_retry_);
@@ -221,6 +233,7 @@ void Background::PickJob() {
   base::Lock lock(mutex_);
   const policy::Pressure pressure = PressureLocked();
   const std::optional<Manual> manual = manual_;
+  const std::optional<format::Bounds> sweep = sweep_;
   lock.Unlock();
 
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
@@ -230,6 +243,7 @@ void Background::PickJob() {
   std::optional<policy::Plan> plan;
   if (manual) plan = policy::PickManual(input, manual->bounds, manual->newest);
   const bool manual_has_plan = plan.has_value();
+  if (!plan && sweep) plan = policy::PickSweep(input, *sweep);
   if (!plan) plan = policy::Pick(input);
   // A job starts from the View that it was claimed on.
   const bool is_claimed = plan && ledger_.Claim(*plan, *parts_.shape.Current()->version);
@@ -254,6 +268,11 @@ void Background::PickJob() {
 
   lock.Relock();
   is_picking_ = false;
+  // A sweep that is blocked now is given up: the next move that wades asks again.
+  if (sweep) {
+    sweep_ = std::nullopt;
+    if (is_claimed && running->job->plan().reason == policy::Reason::kSwept) counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
+  }
   if (running != nullptr) {
     jobs_.push_back(std::move(running));
     const uint64_t at_once = jobs_.size();

@@ -68,6 +68,12 @@ class Background : public std::enable_shared_from_this<Background> {
   void WriteHappened() {
     if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]] NoteWrite();
   }
+  // A reader passed over very many deleted keys in `bounds`, where nothing is left: merge them away. One sweep at a time, and
+  // one for each flush: what the memtables delete has to be in tables first. THREADS: any.
+  void Sweep(format::Bounds bounds);
+  // The active memtable should be sealed at the next write, if it holds much. (turn)
+  bool seal_is_wanted() const { return seal_is_wanted_.load(std::memory_order_relaxed); }
+  void SealIsConsidered() { seal_is_wanted_.store(false, std::memory_order_relaxed); }
   // Set the writers' pace from the memory that is full now, and the tree as it was last looked at.
   void UpdatePace();
   // Jobs stop at their next step, or run to their end; returns when nothing runs. No work happens afterwards.
@@ -91,7 +97,7 @@ class Background : public std::enable_shared_from_this<Background> {
     std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
     std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
     std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_entries_in{0}, merge_entries_out{0}, merge_nanos{0};
-    std::atomic<uint64_t> tables_removed{0};
+    std::atomic<uint64_t> tables_removed{0}, sweeps{0};
     std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
   };
   const Counters& counters() const { return counters_; }
@@ -149,6 +155,7 @@ class Background : public std::enable_shared_from_this<Background> {
   Counters counters_;
   compaction::Ledger ledger_;
   std::atomic<bool> wrote_{false};            // since the last tick
+  std::atomic<bool> seal_is_wanted_{false};
   std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
 
   std::atomic<uint64_t> warmed_below_{0};  // tables with smaller numbers need no warming
@@ -180,6 +187,8 @@ class Background : public std::enable_shared_from_this<Background> {
   std::vector<policy::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
   bool manual_is_done_ GUARDED_BY(mutex_) = false;
+  std::optional<format::Bounds> sweep_ GUARDED_BY(mutex_);  // wanted
+  uint64_t swept_flushes_ GUARDED_BY(mutex_) = 0;           // flushes that the last sweep had seen
   std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);

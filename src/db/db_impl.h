@@ -72,6 +72,7 @@ class DbImpl final : public DB, private write::Host {
   void LogFailed(const Status& status) override;
   void BeginPieces(const log::Mark& replay_from) override;
   void EndPieces() override;
+  bool IsWorthSealing();
   Status WaitForSealedSlot();
   void Seal(std::shared_ptr<memtable::Memtable> next);
   Status SealIfUsed();
@@ -79,6 +80,7 @@ class DbImpl final : public DB, private write::Host {
   Status Resume();
   Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
   Shape::LogStart At(const log::Mark& mark) const;
+  Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
 
   Status CheckOpen() const;
   Status CheckWritable() const;

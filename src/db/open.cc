@@ -182,15 +182,15 @@ void DbImpl::RemoveTablesFrom(kv::FileNumber first) {
   }
 }
 
-// The new epoch becomes durable first; only then is anything of the one before overwritten.
+// The new epoch becomes durable first; only then is anything of the one before overwritten. That frames may be in STAGING
+// becomes durable before any is.
 Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments) {
   active_ = store_->memtables->NewMemtable(store_->order);
   shape_->Seal(active_, start);
   shape_->StartEpoch(start);
   Shape::LogStart released;
   RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released));
-  RETURN_IF_ERROR(StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments)));
-  return {};
+  return StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
 
 void DbImpl::StartBackground() noexcept {
@@ -206,12 +206,7 @@ void DbImpl::StartBackground() noexcept {
       .spares = spares_,
       .gate = gate_,
       .factory = factory_,
-      .log_facts =
-          [this](const Shape::LogStart& from) {
-            const auto log = LogOf(from.epoch);
-            if (log == nullptr) return Shape::LogFacts{};
-            return Shape::LogFacts{.durable = log->durable_position(), .segments = log->segments_from(from.position)};
-          },
+      .log_facts = [this](const Shape::LogStart& from) { return FactsOf(from); },
       .log_released =
           [this](const Shape::LogStart& start) {
             if (const auto log = LogOf(start.epoch)) log->Release(start.position);

@@ -28,7 +28,7 @@ std::string DbImpl::CountersText() {
   const auto put = [&](const char* name, uint64_t value) { Print(&text, "%s %" PRIu64 "\n", name, value); };
   const read::ViewPtr view = shape_->Current();
   put("entries_in_tables", view->version->entries());
-  put("tables", view->version->files().size());
+  put("tables", view->version->file_count());
   put("table_bytes_live", view->version->bytes());
   put("table_bytes_on_disk", store_->obsolete->bytes_on_disk());
   put("runs", view->version->runs().size());
@@ -78,6 +78,7 @@ std::string DbImpl::CountersText() {
   put("merge_nanos", work.merge_nanos);
   put("tables_removed", work.tables_removed);
   put("tables_reused", spares_.reused());
+  put("sweeps", work.sweeps);
   put("runs_max", work.runs_max);
   put("jobs_at_once_max", work.jobs_at_once_max);
   put("manifest_commits", shape_->commits());
@@ -90,8 +91,8 @@ std::string DbImpl::StatsText() {
   std::string text;
   const read::ViewPtr view = shape_->Current();
   Print(&text, "%s\n", store_->directory.c_str());
-  Print(&text, "%zu runs, %zu tables, %.1f MiB, %" PRIu64 " entries\n", view->version->runs().size(),
-        view->version->files().size(), MiB(view->version->bytes()), view->version->entries());
+  Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", view->version->runs().size(),
+        view->version->file_count(), MiB(view->version->bytes()), view->version->entries());
   Print(&text, "%10s %8s %8s %12s %14s\n", "position", "level", "slices", "MiB", "entries");
   for (const auto& run : view->version->runs()) {
     Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),

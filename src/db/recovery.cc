@@ -107,7 +107,10 @@ Result<Replayed> ReplayLog(const Store& store, const manifest::Loaded& loaded,
   Replayer replayer(store, on_full);
   ASSIGN_OR_RETURN(replayed.log,
                    log::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
-                               loaded.clean_log_end, loaded.log_durable, loaded.log_segments,
+                               {.clean_end = loaded.clean_log_end,
+                                .durable_position = loaded.log_durable,
+                                .segments = loaded.log_segments,
+                                .staging_bytes = loaded.staging_bytes},
                                [&](kv::Sequence first, std::string_view payload) { return replayer.Apply(first, payload); }));
   replayed.last_sequence = replayer.last_sequence();
   replayed.memtables = replayer.Take();

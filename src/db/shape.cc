@@ -202,6 +202,7 @@ format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::o
   edit.log_start = target.log_start;
   edit.log_durable = facts.durable;
   edit.log_segments = facts.segments;
+  edit.staging_bytes = facts.staging_bytes;
   edit.clean_log_end = clean_log_end;
   return edit;
 }
@@ -233,7 +234,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;
   suspects_.clear();
-  if (synced_.size() > 2 * committed_->files().size() + 1000) synced_ = committed_->files();
+  if (synced_.size() > 2 * committed_->file_count() + 1000) synced_ = committed_->files();
   {
     base::Lock lock(mutex_);
     committed_position_ = target.log_start.position;

@@ -48,6 +48,7 @@ class Shape {
   struct LogFacts {
     uint64_t durable = 0;
     std::vector<kv::FileNumber> segments;
+    std::optional<uint64_t> staging_bytes = {};  // of the file STAGING, if frames may be in it
   };
 
   // The first Commit writes a complete MANIFEST.

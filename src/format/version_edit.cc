@@ -23,8 +23,10 @@ enum class Field : uint32_t {
   kLogDurable = 10,
   kLogSegments = 11,
   kCleanLogEnd = 12,
+  // From kOptionalFieldMin on a version that does not know a field skips it.
+  kStagingBytes = 64,
 };
-constexpr uint32_t kOptionalFieldMin = 64;  // from here on an unknown field may be skipped
+constexpr uint32_t kOptionalFieldMin = 64;
 
 constexpr uint8_t kHasLower = 1;
 constexpr uint8_t kHasUpper = 2;
@@ -255,6 +257,7 @@ bool TakeField(Field field, PayloadReader& in, Edit* edit) {
     case Field::kLogDurable: SetOnce(in, &edit->log_durable, in.Varint64()); return true;
     case Field::kLogSegments: SetOnce(in, &edit->log_segments, TakeFileNumbers(in)); return true;
     case Field::kCleanLogEnd: SetOnce(in, &edit->clean_log_end, in.Varint64()); return true;
+    case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
   }
   return false;
 }
@@ -296,6 +299,7 @@ void PrintLogFacts(const Edit& edit, std::string* text) {
     *text += "\n";
   }
   if (edit.clean_log_end) *text += "clean_log_end " + Number(*edit.clean_log_end) + "\n";
+  if (edit.staging_bytes) *text += "staging_bytes " + Number(*edit.staging_bytes) + "\n";
 }
 
 }  // namespace
@@ -314,6 +318,7 @@ std::string EncodeEdit(const Edit& edit) {
   if (edit.log_durable) AppendField(&out, Field::kLogDurable, VarintPayload(*edit.log_durable));
   if (edit.log_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.log_segments));
   if (edit.clean_log_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_log_end));
+  if (edit.staging_bytes) AppendField(&out, Field::kStagingBytes, VarintPayload(*edit.staging_bytes));
   return out;
 }
 

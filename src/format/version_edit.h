@@ -95,6 +95,8 @@ struct Edit {
   std::optional<std::vector<kv::FileNumber>> log_segments;   // files of the log: all must be there at the next open
   // Set by a clean Close: the log ends exactly here; anything else is Corruption. An edit without it takes it back.
   std::optional<uint64_t> clean_log_end;
+  // Frames of this epoch may be in the file STAGING alone, which has this many bytes. An edit without it takes it back.
+  std::optional<uint64_t> staging_bytes;
 
   friend bool operator==(const Edit&, const Edit&) = default;
 };

@@ -44,6 +44,9 @@ class LogImpl final : public Log {
     return drain_->staged_end() - drained;
   }
   bool is_mapped() const override { return drain_->ring().is_mapped(); }
+  std::optional<uint64_t> staging_file_bytes() const override {
+    return is_mapped() ? std::optional<uint64_t>(drain_->ring().size()) : std::nullopt;
+  }
   bool is_in_trouble() const override { return drain_->trouble(); }
   Status failure() const override { return drain_->failure(); }
 

@@ -106,6 +106,9 @@ class Log {
   virtual uint64_t durable_position() const = 0;
   virtual uint64_t undrained_bytes() const = 0;
   virtual bool is_mapped() const = 0;
+  // Size of the file STAGING, which holds what no segment does; nothing if there is no such file. It is durable, with its
+  // name, before the first frame is staged: the MANIFEST may demand it from then on.
+  virtual std::optional<uint64_t> staging_file_bytes() const = 0;
   // A hint that costs a load: the log failed or stopped, or its last write did.
   virtual bool is_in_trouble() const = 0;
   // OK, or why the log can take no more.
@@ -142,15 +145,21 @@ struct Replayed {
   std::vector<kv::FileNumber> segments;  // files found, any epoch
 };
 
+// What the MANIFEST knows of the log.
+struct Expected {
+  std::optional<uint64_t> clean_end = {};       // it was closed: it ends exactly here
+  uint64_t durable_position = 0;                // it was durable up to here
+  std::vector<kv::FileNumber> segments = {};    // files that must be there
+  std::optional<uint64_t> staging_bytes = {};   // frames may be in a file STAGING of this size alone
+};
+
 // Read the log from `start`, in order, calling `apply` for every whole frame. Corruption if damage lies below a mark that
-// some frame of the epoch says was durable, if the log ends before `durable_position` (known durable to the caller), if a
-// file of `expected_segments` is missing, or if `clean_end` is set and the chain does not end there.
+// some frame of the epoch says was durable, or if anything that is expected is not so.
 // Writes nothing. Memory: the largest frame, as far as files really hold its bytes, the ring and 1 MiB.
 // A frame does not say how many sequences it takes: in end.sequence and between frames only the order is known. Whoever
 // applies the payloads counts; end.sequence is one more than the last frame's first.
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-                        const format::Edit::LogStart& start, std::optional<uint64_t> clean_end,
-                        uint64_t durable_position, const std::vector<kv::FileNumber>& expected_segments,
+                        const format::Edit::LogStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
 }  // namespace mergedb::log

@@ -104,15 +104,24 @@ Status SegmentRemains::Fill(uint64_t position, size_t bytes) {
   return {};
 }
 
-RingRemains::RingRemains(FileSystem* file_system, std::string directory)
-    : file_system_(file_system), directory_(std::move(directory)) {}
+RingRemains::RingRemains(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes)
+    : file_system_(file_system), directory_(std::move(directory)), expected_bytes_(expected_bytes) {}
 
 Status RingRemains::Load() {
   if (std::exchange(is_loaded_, true)) return {};
   const std::string path = format::JoinPath(directory_, format::PrintFileName(format::FileKind::kStaging));
+  const auto lost = [&](const std::string& what) {
+    const std::string bytes = std::to_string(*expected_bytes_);
+    return Status::Corruption(path + ": " + what + ", expected " + bytes + " bytes; it may hold the newest writes. To give them up: " +
+                              "put a file of " + bytes + " zeros in its place");
+  };
   auto file = file_system_->Open(path, {.access = Access::kRead});
-  if (!file) return file.error().IsNotFound() ? Status() : file.error();
+  if (!file) {
+    if (!file.error().IsNotFound()) return file.error();
+    return expected_bytes_ ? lost("missing") : Status();
+  }
   ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  if (expected_bytes_ && size != *expected_bytes_) return lost(std::to_string(size) + " bytes");
   if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) {
     damage_ = path + ": " + std::to_string(size) + " bytes, expected a power of two; what only it held is lost";
     return {};

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,12 +50,14 @@ class SegmentRemains {
 
 class RingRemains {
  public:
-  RingRemains(FileSystem* file_system, std::string directory);
+  // `expected_bytes`: the MANIFEST says that the file is there, of this size.
+  RingRemains(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes);
 
   uint64_t size() { return ring_.size(); }
   // What is wrong with a file that was there and could not be used; empty if nothing.
   const std::string& damage() const { return damage_; }
-  // Read STAGING, once. A missing file, or one of an impossible size (a crash while it was made), is empty.
+  // Read STAGING, once. A missing file, or one of an impossible size (a crash while it was made), is empty, unless it is
+  // expected: then it is Corruption.
   Status Load();
   // Empty if the ring is. REQUIRES: bytes <= size()
   std::string_view Read(uint64_t position, size_t bytes);
@@ -62,6 +65,7 @@ class RingRemains {
  private:
   FileSystem* const file_system_;
   const std::string directory_;
+  const std::optional<uint64_t> expected_bytes_;
   bool is_loaded_ = false;
   std::string ring_;
   std::string damage_;

@@ -39,21 +39,22 @@ struct Survey {
 class Replayer {
  public:
   Replayer(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-           const format::Edit::LogStart& start)
+           const format::Edit::LogStart& start, const Expected& expected)
       : file_system_(file_system),
         directory_(directory),
         database_id_(database_id),
         epoch_(start.epoch),
         salt_crc_(SaltCrc(start.salt)),
-        ring_(file_system, directory) {
+        expected_(expected),
+        ring_(file_system, directory, expected.staging_bytes) {
     replayed_.end = {.position = start.position,
                      .chain = start.position == 0 ? salt_crc_ : start.chain,
                      .sequence = start.sequence};
   }
 
-  Status OpenSegments(const std::vector<kv::FileNumber>& expected);
+  Status OpenSegments();
   Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
-  Status Judge(std::optional<uint64_t> clean_end, uint64_t durable_position);
+  Status Judge();
   Replayed Take() { return std::move(replayed_); }
 
  private:
@@ -75,12 +76,14 @@ class Replayer {
   const uint64_t database_id_;
   const uint64_t epoch_;
   const uint32_t salt_crc_;
+  const Expected& expected_;
   SegmentRemains segments_;
   RingRemains ring_;
   Replayed replayed_;
 };
 
-Status Replayer::OpenSegments(const std::vector<kv::FileNumber>& expected) {
+Status Replayer::OpenSegments() {
+  const std::vector<kv::FileNumber>& expected = expected_.segments;
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
   std::vector<kv::FileNumber> found;
   for (const std::string& name : names) {
@@ -251,7 +254,9 @@ Status Replayer::ReportDamagedHeader() {
   return {};
 }
 
-Status Replayer::Judge(std::optional<uint64_t> clean_end, uint64_t durable_position) {
+Status Replayer::Judge() {
+  const std::optional<uint64_t> clean_end = expected_.clean_end;
+  const uint64_t durable_position = expected_.durable_position;
   const auto damaged = [&](const std::string& why) {
     return Status::Corruption(directory_ + ": log damaged at " + segments_.Describe(position()) + ": " + why);
   };
@@ -277,14 +282,13 @@ Status Replayer::Judge(std::optional<uint64_t> clean_end, uint64_t durable_posit
 }  // namespace
 
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-                        const format::Edit::LogStart& start, std::optional<uint64_t> clean_end,
-                        uint64_t durable_position, const std::vector<kv::FileNumber>& expected_segments,
+                        const format::Edit::LogStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
-  Replayer replayer(file_system, directory, database_id, start);
-  RETURN_IF_ERROR(replayer.OpenSegments(expected_segments));
+  Replayer replayer(file_system, directory, database_id, start, expected);
+  RETURN_IF_ERROR(replayer.OpenSegments());
   RETURN_IF_ERROR(replayer.Walk(apply));
-  RETURN_IF_ERROR(replayer.Judge(clean_end, durable_position));
+  RETURN_IF_ERROR(replayer.Judge());
   return replayer.Take();
 }
 

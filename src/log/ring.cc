@@ -28,7 +28,7 @@ Result<std::unique_ptr<Ring>> Ring::Create(FileSystem* file_system, const std::s
   const std::string path = format::JoinPath(directory, format::PrintFileName(format::FileKind::kStaging));
   if (Status removed = file_system->Remove(path); !removed.ok() && !removed.IsNotFound()) return removed;
   if (use_mapping) {
-    Status mapped = ring->MapFile(file_system, path);
+    Status mapped = ring->MapFile(file_system, directory, path);
     if (mapped.ok()) return ring;
     ring->file_.reset();
     (void)file_system->Remove(path);
@@ -39,9 +39,11 @@ Result<std::unique_ptr<Ring>> Ring::Create(FileSystem* file_system, const std::s
   return ring;
 }
 
-Status Ring::MapFile(FileSystem* file_system, const std::string& path) {
+Status Ring::MapFile(FileSystem* file_system, const std::string& directory, const std::string& path) {
   ASSIGN_OR_RETURN(file_, file_system->Open(path, {.access = Access::kCreate}));
   RETURN_IF_ERROR(WriteZeros(file_.get(), size_));
+  RETURN_IF_ERROR(file_->Sync());
+  RETURN_IF_ERROR(file_system->SyncDirectory(directory));
   ASSIGN_OR_RETURN(mapping_, file_->Map(size_));
   data_ = mapping_->data();
   return {};

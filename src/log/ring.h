@@ -5,7 +5,8 @@
 //
 // WHY the file is made anew for every epoch, by writes of 4 KiB: the page cache then holds it in small folios, and
 // dirtying a page again costs 0.5-1.1 us; after large writes or a read-ahead it is 4.2, as large folios are walked whole.
-// It is not synced: after a power cut the chain decides what of it counts, and a missing file counts as an empty one.
+// It is synced once, before its first use, so that its size and its name outlast a power cut and the MANIFEST may demand it
+// (docs/decisions/0014-lost-staging.md). What is staged later is not: after a power cut the chain decides what of it counts.
 // WHY all of it is written: a store into a hole of a mapped file on a full disk is fatal.
 #pragma once
 
@@ -35,7 +36,7 @@ class Ring {
 
  private:
   Ring() = default;
-  Status MapFile(FileSystem* file_system, const std::string& path);
+  Status MapFile(FileSystem* file_system, const std::string& directory, const std::string& path);
 
   char* data_ = nullptr;
   size_t size_ = 0;

@@ -56,6 +56,7 @@ void TakeFacts(const format::Edit& edit, Loaded* loaded, std::optional<std::stri
   if (edit.log_durable) loaded->log_durable = *edit.log_durable;
   if (edit.log_segments) loaded->log_segments = *edit.log_segments;
   loaded->clean_log_end = edit.clean_log_end;
+  loaded->staging_bytes = edit.staging_bytes;
 }
 
 }  // namespace

@@ -25,6 +25,7 @@ struct Loaded {
   uint64_t log_durable = 0;
   std::vector<kv::FileNumber> log_segments;
   std::optional<uint64_t> clean_log_end;
+  std::optional<uint64_t> staging_bytes;
   std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
 };
 

@@ -14,6 +14,8 @@ namespace {
 constexpr std::string_view kMagic = "mergedb manifest";
 constexpr size_t kHeaderBytes = 40;
 constexpr size_t kRecordHeaderBytes = 8;
+// So many zeros stand behind the last record at least: a file that ends earlier lost a pair of pages with records in it.
+constexpr uint64_t kRoomBehind = kRecordHeaderBytes;
 constexpr uint64_t kFileBytesMax = uint64_t{1} << 32;  // a MANIFEST rolls over long before
 static_assert(kMagic.size() == 16);
 
@@ -85,14 +87,17 @@ bool ParseHeader(std::string_view stream, Identity* identity, uint32_t* version)
 Result<std::string> ReadWhole(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
-  if (bytes == 0 || bytes % (2 * kPageBytes) != 0 || bytes > kFileBytesMax) {
-    return Status::Corruption(path + ": size " + std::to_string(bytes) + ", expected a multiple of " +
-                              std::to_string(2 * kPageBytes) + " (truncated?)");
-  }
+  const uint64_t whole_bytes = bytes / (2 * kPageBytes) * (2 * kPageBytes);
+  const Status wrong_size = Status::Corruption(path + ": size " + std::to_string(bytes) + ", expected a multiple of " +
+                                               std::to_string(2 * kPageBytes) + " (truncated?)");
+  if (whole_bytes == 0 || bytes > kFileBytesMax) return wrong_size;
   std::string contents(bytes, 0);
   size_t got = 0;
   RETURN_IF_ERROR(file->ReadAt(0, bytes, contents.data(), &got));
   if (got != bytes) return Status::Corruption(path + ": ends at " + std::to_string(got));
+  // A part of a pair, all zeros: a crash while the pair was made. No record is in it, and none was allowed near it.
+  if (contents.find_first_not_of('\0', whole_bytes) != std::string::npos) return wrong_size;
+  contents.resize(whole_bytes);
   return contents;
 }
 
@@ -145,7 +150,7 @@ Status MirrorWriter::Append(std::string_view payload) {
   record.append(length, sizeof length);
   record.append(payload);
 
-  RETURN_IF_ERROR(Extend(end_ + record.size()));
+  RETURN_IF_ERROR(Extend(end_ + record.size() + kRoomBehind));
   RETURN_IF_ERROR(WriteStream(end_, record));
   if (!ZOO(kDroppedManifestSync)) RETURN_IF_ERROR(file_->Sync());
   end_ += record.size();
@@ -184,14 +189,15 @@ Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& pa
     offset += kRecordHeaderBytes + record.payload.size();
   }
 
-  // Pages are there before a record enters them: one that goes on behind the last pair was cut off with the pair after it.
+  // Pages are there before a record enters them, and before one ends at their edge: where the stream comes so close to the end
+  // of the file, or goes on behind it, the pair after it was cut off.
   const auto is_cut = [&](std::string_view copy) {
     const std::string_view rest = copy.substr(offset);
-    if (rest.size() < kRecordHeaderBytes) return rest.find_first_not_of('\0') != std::string_view::npos;
+    if (rest.size() < kRoomBehind) return true;
     return base::LoadFixed32(rest.data() + 4) > rest.size() - kRecordHeaderBytes;
   };
   if (is_cut(copies[0]) && is_cut(copies[1])) {
-    return Status::Corruption(path + ": record " + At(offset) + " goes on behind the end of the file (truncated?)");
+    return Status::Corruption(path + ": the file ends at or within the record " + At(offset) + " (truncated?)");
   }
   // Neither copy goes on. After a crash at most one record was under way; zeros follow it in the pages of both copies.
   const auto dropped = [&](const std::string& copy) -> uint64_t {

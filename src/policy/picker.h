@@ -5,6 +5,7 @@
 //        │                           cascade: a binary counter of doubling levels         (cascade.cc)
 //        ── over the space bound?    merge a part of the keys of all runs into the oldest (settle.cc)
 //        ── tombstones dominate?     rewrite that part of the oldest run                  (settle.cc)
+//   PickSweep ── readers wade through deleted keys: merge those away                      (settle.cc)
 //
 // Every plan takes bytes off what is above the oldest run, or tombstones off the oldest run, or lessens the number of runs:
 // picking and merging ends.
@@ -47,6 +48,10 @@ std::optional<Plan> Pick(const PickInput& input);
 // when the keys lie in the oldest run alone, or when all that is left is blocked. Runs newer than `newest` (written since the
 // call began) are left alone.
 std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest);
+
+// Merge `bounds`, where a reader found nothing but deleted keys, of all runs into the oldest. Nothing while other plans work on
+// these keys, or where no merge takes all runs.
+std::optional<Plan> PickSweep(const PickInput& input, const format::Bounds& bounds);
 
 // Nothing is owed at this pressure: no plan could start and nothing runs.
 bool IsSettled(const PickInput& input);

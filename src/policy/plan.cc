@@ -13,6 +13,7 @@ std::string_view ReasonName(Reason reason) {
     case Reason::kIdle: return "idle";
     case Reason::kManual: return "manual";
     case Reason::kTombstones: return "tombstones";
+    case Reason::kSwept: return "swept";
     case Reason::kDisjoint: return "disjoint";
   }
   return "unknown";

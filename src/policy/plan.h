@@ -23,6 +23,7 @@ enum class Reason : uint8_t {
   kIdle,           // settling into one run
   kManual,         // CompactRange
   kTombstones,     // tombstones dominate a part of the oldest run
+  kSwept,          // a reader passed over very many deleted keys
   kDisjoint,       // runs without a key range in common: moved, not merged
 };
 std::string_view ReasonName(Reason reason);

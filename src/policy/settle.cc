@@ -193,4 +193,15 @@ std::optional<Plan> PickTombstones(const PickInput& input) {
   return std::nullopt;
 }
 
+std::optional<Plan> PickSweep(const PickInput& input, const format::Bounds& bounds) {
+  const auto& runs = input.version.runs();
+  if (runs.empty() || runs.size() > kSourcesMax) return std::nullopt;
+  const Span span{.newest = 0, .oldest = runs.size() - 1};
+  if (IsBlocked(input, span, bounds)) return std::nullopt;
+  Plan plan = MakePlan(input, span, bounds, runs.back()->level(), Reason::kSwept);
+  if (plan.input_bytes == 0) return std::nullopt;
+  plan.output_file_bytes = PartitionBytes(runs.back()->bytes());
+  return plan;
+}
+
 }  // namespace mergedb::policy

@@ -58,7 +58,8 @@ class DbIterator final : public Iterator {
     format::Bounds bounds = BoundsOf(options);
     auto tree = NewTreeIterator(context, *view_, bounds, {options.read.verify_checksums, options.read.fill_cache});
     input_ = stream::NewVisibleIterator(
-        order_, {.sequence = sequence, .lower = std::move(bounds.lower), .upper = std::move(bounds.upper)},
+        order_,
+        {.sequence = sequence, .lower = std::move(bounds.lower), .upper = std::move(bounds.upper), .on_wade = context.on_wade},
         std::move(tree));
   }
   ~DbIterator() override {

@@ -9,6 +9,7 @@
 #include "kv/order.h"
 #include "mergedb/iterator.h"
 #include "read/view.h"
+#include "stream/wade.h"
 #include "table/cache.h"
 
 namespace mergedb::read {
@@ -21,6 +22,7 @@ struct DbIteratorContext {
   // Keeps everything that the cursor uses alive (order, tables, and what they use); may be null in tests.
   std::shared_ptr<const void> keep;
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
+  std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
 };
 
 std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,

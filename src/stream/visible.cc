@@ -24,7 +24,8 @@ class VisibleIterator final : public kv::Iterator {
         options_(std::move(options)),
         upper_prefix_(options_.upper ? order.Prefix(*options_.upper) : 0),
         lower_prefix_(options_.lower ? order.Prefix(*options_.lower) : 0),
-        input_(std::move(input)) {
+        input_(std::move(input)),
+        wade_(options_.on_wade) {
     status_ = input_->status();
   }
 
@@ -85,32 +86,44 @@ class VisibleIterator final : public kv::Iterator {
 
   // From the input's entry on, the first one to show.
   void FindForward() {
+    wade_.Begin();
     for (int steps = 0; input_->Valid();) {
       const kv::Entry& entry = input_->entry();
-      if (IsAtUpper(entry)) return End({});
+      if (IsAtUpper(entry)) {
+        wade_.EndForward(options_.upper);
+        return End({});
+      }
       const bool is_hidden = key_.Matches(order_, entry);
       if (!is_hidden && kv::SequenceOf(entry.tag) <= options_.sequence) {
         steps = 0;
-        if (Show(entry)) return;
+        if (Show(entry)) return wade_.EndForward(entry.key);
         if (!IsDelete(entry)) return End(ReservedKind(entry));
         key_.Keep(entry);
+        wade_.Pass(entry.key);
         input_->Next();
       } else if (++steps < kStepsMax) {
+        wade_.Pass(entry.key);
         input_->Next();
       } else {
         steps = 0;
         Leap(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence));
       }
     }
+    wade_.EndForward(std::nullopt);
     End(input_->status());
   }
 
   // Before the input's entry, or at it, the last key to show; `key_` and what is after it are behind us.
   void FindBackward() {
+    wade_.Begin();
     for (int steps = 0; input_->Valid();) {
       const kv::Entry& entry = input_->entry();
-      if (IsBelowLower(entry)) return End({});
+      if (IsBelowLower(entry)) {
+        wade_.EndBackward(options_.lower);
+        return End({});
+      }
       if (key_.Matches(order_, entry)) {
+        wade_.Pass(entry.key);
         if (++steps < kStepsMax) {
           input_->Prev();
         } else {
@@ -122,10 +135,12 @@ class VisibleIterator final : public kv::Iterator {
       }
       steps = 0;
       key_.Keep(entry);
+      wade_.Pass(entry.key);
       if (!ShowNewestOfKey()) continue;
-      if (!Show(entry_)) End(ReservedKind(entry_));
-      return;
+      if (!Show(entry_)) return End(ReservedKind(entry_));
+      return wade_.EndBackward(entry_.key);
     }
+    wade_.EndBackward(std::nullopt);
     End(input_->status());
   }
 
@@ -198,6 +213,7 @@ class VisibleIterator final : public kv::Iterator {
   KeptKey key_;
   std::string value_;
   std::string target_;
+  WadeMeter wade_;
 };
 
 }  // namespace

@@ -3,12 +3,14 @@
 // Both directions. Keys at or after `upper` and before `lower` are not shown, nor looked at.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "stream/wade.h"
 
 namespace mergedb::stream {
 
@@ -16,6 +18,7 @@ struct VisibleOptions {
   kv::Sequence sequence = kv::kSequenceMax;
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
+  std::function<void(Wade)> on_wade = {};  // a move passed over very much; may be empty
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.

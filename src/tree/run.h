@@ -47,16 +47,19 @@ format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, con
 
 // What files weigh.
 struct Weight {
+  uint64_t files = 0;
   uint64_t bytes = 0;
   uint64_t entries = 0;
   uint64_t tombstones = 0;
 
   void Add(const format::FileMeta& file) {
+    ++files;
     bytes += file.bytes;
     entries += file.entries;
     tombstones += file.tombstones;
   }
   void Add(const Weight& other) {
+    files += other.files;
     bytes += other.bytes;
     entries += other.entries;
     tombstones += other.tombstones;

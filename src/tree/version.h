@@ -18,7 +18,8 @@ class Version {
 
   const std::vector<RunPtr>& runs() const { return runs_; }  // newest first
   RunPtr FindRun(kv::Position position) const;               // null if none
-  uint64_t bytes() const { return weight_.bytes; }           // of all files shown, each once
+  uint64_t file_count() const { return weight_.files; }      // of files shown, each once
+  uint64_t bytes() const { return weight_.bytes; }           // of all of them
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
   std::set<kv::FileNumber> files() const;

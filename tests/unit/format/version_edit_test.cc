@@ -42,6 +42,7 @@ Edit FullEdit() {
   edit.log_durable = 70000;
   edit.log_segments = {kv::FileNumber{10}, kv::FileNumber{11}};
   edit.clean_log_end = 70008;
+  edit.staging_bytes = 65536;
   return edit;
 }
 
@@ -61,6 +62,7 @@ constexpr const char* kGolden[] = {
     "0a" "03" "f0a204",
     "0b" "02" "0a0b",
     "0c" "03" "f8a204",
+    "40" "03" "808004",
 };
 
 std::string Field(uint32_t tag, std::string_view payload) {
@@ -131,7 +133,8 @@ TEST(VersionEdit, PrintsOneLineAFact) {
             "log_start epoch 2 salt 11647051513882650536 position 65536 chain 3735928559 sequence 307\n"
             "log_durable 70000\n"
             "log_segments 10 11\n"
-            "clean_log_end 70008\n");
+            "clean_log_end 70008\n"
+            "staging_bytes 65536\n");
 }
 
 TEST(VersionEdit, AnUnknownFieldBelow64NeedsANewerVersion) {
@@ -141,7 +144,7 @@ TEST(VersionEdit, AnUnknownFieldBelow64NeedsANewerVersion) {
 }
 
 TEST(VersionEdit, AnUnknownFieldFrom64UpIsSkipped) {
-  const auto edit = DecodeEdit(Field(64, "ignored") + EncodeEdit(FullEdit()) + Field(UINT32_MAX, ""));
+  const auto edit = DecodeEdit(Field(65, "ignored") + EncodeEdit(FullEdit()) + Field(UINT32_MAX, ""));
   ASSERT_TRUE(edit) << edit.status().ToString();
   EXPECT_TRUE(*edit == FullEdit());
 }

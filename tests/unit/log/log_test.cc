@@ -339,10 +339,10 @@ TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
 
 TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   std::vector<kv::FileNumber> left;
+  auto log = world_.Create();
   world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
     if (std::string_view(what) == "syncdir") throw 0;  // it dies before this
   });
-  auto log = world_.Create();
   try {
     (void)Append(*log, PayloadOf(0, 10));
   } catch (int) {

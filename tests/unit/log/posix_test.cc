@@ -43,7 +43,7 @@ class PosixLog : public ::testing::TestWithParam<bool> {
   uint64_t CountReplayed() {
     uint64_t count = 0;
     const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-    auto replayed = Replay(DefaultEnv().file_system, directory_, kDatabase, start, {}, 0, {},
+    auto replayed = Replay(DefaultEnv().file_system, directory_, kDatabase, start, {},
                            [&](kv::Sequence, std::string_view payload) {
                              EXPECT_EQ(payload, PayloadOf(count, payload.size()));
                              ++count;

@@ -103,7 +103,7 @@ TEST_F(Damage, TheRingStandsInForADamagedSegmentAfterAKill) {
 TEST_F(Damage, SegmentsOfAnotherDatabaseAreLeftAlone) {
   Outcome outcome;
   const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-  auto replayed = Replay(&world_.files, kDirectory, kDatabase + 1, start, {}, 0, {},
+  auto replayed = Replay(&world_.files, kDirectory, kDatabase + 1, start, {},
                          [](kv::Sequence, std::string_view) { return Status(); });
   ASSERT_OK(replayed);
   EXPECT_TRUE(replayed->segments.empty());
@@ -131,7 +131,7 @@ TEST_F(Damage, ReplayWritesNothing) {
 TEST_F(Damage, AnErrorOfTheCallerStopsReplay) {
   int calls = 0;
   const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-  auto replayed = Replay(&world_.files, kDirectory, kDatabase, start, {}, 0, {}, [&](kv::Sequence, std::string_view) {
+  auto replayed = Replay(&world_.files, kDirectory, kDatabase, start, {}, [&](kv::Sequence, std::string_view) {
     return ++calls == 3 ? Status::NoSpace("memtable") : Status();
   });
   EXPECT_THAT(replayed, StatusIs(Code::kNoSpace));
@@ -159,6 +159,23 @@ TEST(Replay, AStagingFileOfAnImpossibleSizeIsEmpty) {
     EXPECT_OK(outcome.status);
     EXPECT_TRUE(outcome.frames.empty());
   }
+}
+
+TEST(Replay, AnExpectedStagingFileMustBeThereInItsSize) {
+  World world;
+  auto log = world.Create();
+  const std::optional<uint64_t> bytes = log->staging_file_bytes();
+  ASSERT_EQ(bytes, size_t{32} << 10);
+  ASSERT_OK(Append(*log, PayloadOf(0, 90)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill(), {.staging_bytes = bytes})), 1u);
+  EXPECT_OK(ReplayAll(*world.CutPower(), {.staging_bytes = bytes}).status) << "its size and name are durable from the start";
+
+  auto image = world.Kill();
+  ASSERT_OK(image->WriteWhole(kStaging, image->ReadWhole(kStaging)->substr(*bytes / 2)));
+  EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status, StatusIs(Code::kCorruption, ::testing::HasSubstr("expected 32768 bytes")));
+  ASSERT_OK(image->Remove(kStaging));
+  EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status, StatusIs(Code::kCorruption, ::testing::HasSubstr("missing")));
+  EXPECT_OK(ReplayAll(*image).status);
 }
 
 TEST(Replay, AStartBeyondAllBytesIsAnEmptyLogAndAnImpossibleOneIsCorruption) {

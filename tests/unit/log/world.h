@@ -54,6 +54,7 @@ struct ReplayArgs {
   std::optional<uint64_t> clean_end = {};
   uint64_t durable = 0;
   std::vector<kv::FileNumber> expected = {};
+  std::optional<uint64_t> staging_bytes = {};
 };
 
 inline Outcome ReplayAll(FileSystem& file_system, const ReplayArgs& args = {}) {
@@ -63,7 +64,11 @@ inline Outcome ReplayAll(FileSystem& file_system, const ReplayArgs& args = {}) {
                                         .position = args.start.position,
                                         .chain = args.start.chain,
                                         .sequence = args.start.sequence};
-  auto replayed = Replay(&file_system, kDirectory, kDatabase, start, args.clean_end, args.durable, args.expected,
+  auto replayed = Replay(&file_system, kDirectory, kDatabase, start,
+                         {.clean_end = args.clean_end,
+                          .durable_position = args.durable,
+                          .segments = args.expected,
+                          .staging_bytes = args.staging_bytes},
                          [&](kv::Sequence sequence, std::string_view payload) {
                            outcome.frames.emplace_back(sequence, payload);
                            return Status();

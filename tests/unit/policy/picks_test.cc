@@ -43,6 +43,7 @@ Busy ParseBusy(const std::string& text) {  // "9+8" or "9+8:[a..f)"
 
 struct Command {
   bool is_manual = false;
+  bool is_sweep = false;
   Style style = Style::kLazy;
   Pressure pressure = Pressure::kWriting;
   uint64_t flush_bytes = uint64_t{4} << 20;
@@ -58,6 +59,7 @@ Command ParseCommand(const std::string& line) {
   std::string word;
   words >> word;
   command.is_manual = word == "manual";
+  command.is_sweep = word == "sweep";
   while (words >> word) {
     const std::string name = word.substr(0, word.find('='));
     const std::string value = word.substr(name.size() + 1);
@@ -82,7 +84,9 @@ std::string Answer(const std::string& tree, const std::string& line) {
   const PickInput input{.version = **version, .busy = command.busy, .style = command.style,
                         .pressure = command.pressure, .flush_bytes = command.flush_bytes, .order = order,
                         .oldest_snapshot = command.oldest_snapshot};
-  const auto plan = command.is_manual ? PickManual(input, command.bounds, command.newest) : Pick(input);
+  const auto plan = command.is_manual  ? PickManual(input, command.bounds, command.newest)
+                    : command.is_sweep ? PickSweep(input, command.bounds)
+                                       : Pick(input);
   if (!plan) return "nothing\n";
   std::string text = PrintPlan(*plan) + "\n";
   if (!plan->cut_keys.empty()) {
@@ -116,7 +120,7 @@ std::string Replay(std::istream& script) {
       command = line;
     } else if (line == "tree") {
       tree.clear();
-    } else if (line.starts_with("pick") || line.starts_with("manual")) {
+    } else if (line.starts_with("pick") || line.starts_with("manual") || line.starts_with("sweep")) {
       command = line;
       part = kCommand;
     } else {

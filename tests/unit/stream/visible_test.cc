@@ -157,5 +157,58 @@ TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
   }
 }
 
+// A queue: `hidden` keys that were deleted, then one that lives.
+std::vector<OwnedEntry> QueueOf(int hidden) {
+  std::vector<OwnedEntry> entries;
+  for (int i = 0; i < hidden; ++i) {
+    const std::string key = "q" + std::to_string(100'000 + i);
+    entries.push_back(Delete(key, 9));
+    entries.push_back(Put(key, 3));
+  }
+  entries.push_back(Put("r", 4));
+  return entries;
+}
+
+TEST(VisibleIterator, TellsOfAMoveThatPassesOverVeryMuch) {
+  std::vector<Wade> wades;
+  const VisibleOptions options{.on_wade = [&](Wade wade) { wades.push_back(std::move(wade)); }};
+  const auto visible = VisibleOf(QueueOf(3'000), options);
+  visible->SeekToFirst();
+  ASSERT_TRUE(visible->Valid());
+  ASSERT_EQ(wades.size(), 1u);
+  ASSERT_TRUE(wades[0].lower && wades[0].upper);
+  EXPECT_LT(*wades[0].lower, "q100100") << "nearly all of it";
+  EXPECT_EQ(*wades[0].upper, "r");
+
+  visible->Prev();
+  EXPECT_FALSE(visible->Valid());
+  ASSERT_EQ(wades.size(), 2u);
+  EXPECT_FALSE(wades[1].lower) << "down to the first key there is";
+  ASSERT_TRUE(wades[1].upper);
+  EXPECT_GT(*wades[1].upper, "q102900");
+}
+
+TEST(VisibleIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
+  std::vector<Wade> wades;
+  const auto on_wade = [&](Wade wade) { wades.push_back(std::move(wade)); };
+  VisibleOf(QueueOf(3'000), {.upper = "q2", .on_wade = on_wade})->SeekToFirst();
+  ASSERT_EQ(wades.size(), 1u);
+  EXPECT_EQ(wades[0].upper, "q2");
+  VisibleOf(QueueOf(3'000), {.lower = "q100010", .upper = "q2", .on_wade = on_wade})->SeekToLast();
+  ASSERT_EQ(wades.size(), 2u);
+  EXPECT_EQ(wades[1].lower, "q100010");
+}
+
+TEST(VisibleIterator, SaysNothingOfShortWades) {
+  const auto fail = [](Wade) { FAIL(); };
+  const auto visible = VisibleOf(QueueOf(500), {.on_wade = fail});
+  visible->SeekToFirst();
+  ASSERT_TRUE(visible->Valid());
+  visible->Prev();
+  std::vector<OwnedEntry> live;
+  for (int i = 0; i < 5'000; ++i) live.push_back(Put("k" + std::to_string(10'000 + i), 1));
+  PrintAll(*VisibleOf(live, {.on_wade = fail}));
+}
+
 }  // namespace
 }  // namespace mergedb::stream
