@@ -255,12 +255,11 @@ Status Replayer::ReportDamagedHeader() {
 }
 
 Status Replayer::Judge() {
-  const std::optional<uint64_t> clean_end = expected_.clean_end;
+  const std::optional<uint64_t> clean_end = ZOO(kCleanEndIgnored) ? std::nullopt : expected_.clean_end;
   const uint64_t durable_position = expected_.durable_position;
   const auto damaged = [&](const std::string& why) {
     return Status::Corruption(directory_ + ": log damaged at " + segments_.Describe(position()) + ": " + why);
   };
-  if (ZOO(kCleanEndIgnored)) clean_end = std::nullopt;
   if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
   if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
   if (clean_end) return {};
