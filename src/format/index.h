@@ -50,7 +50,7 @@ class IndexBuilder {
 
 class Index {
  public:
-  // Corruption unless the blocks fill [0, data_bytes) and the fences ascend.
+  // Corruption unless the blocks fill [0, data_bytes) and no fence is below the one before.
   [[nodiscard]] Status Decode(std::string_view bytes, uint64_t data_bytes, const kv::Order& order);
 
   uint32_t count() const { return count_; }
@@ -71,7 +71,8 @@ class Index {
   uint32_t FindBytewise(std::string_view key) const;
   uint32_t FindWithComparator(const kv::Order& order, std::string_view key) const;
   [[nodiscard]] Status DecodeOffsets(const char* block_bytes, uint64_t data_bytes);
-  [[nodiscard]] Status BuildHeads();
+  [[nodiscard]] Status CheckFencesAscend(const kv::Order& order) const;
+  void BuildHeads();
 
   uint32_t count_ = 0;
   std::string prefix_;

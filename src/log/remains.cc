@@ -50,12 +50,6 @@ uint64_t SegmentRemains::NextHeld(uint64_t position) const {
   return next;
 }
 
-uint64_t SegmentRemains::limit() const {
-  uint64_t limit = 0;
-  for (const Segment& segment : segments_) limit = std::max(limit, segment.limit);
-  return limit;
-}
-
 std::string SegmentRemains::Describe(uint64_t position) const {
   uint64_t piece_end = 0;
   const Segment* segment = Find(position, &piece_end);

@@ -29,7 +29,6 @@ class SegmentRemains {
 
   // The first position at or above `position` that some file holds; UINT64_MAX: none.
   uint64_t NextHeld(uint64_t position) const;
-  uint64_t limit() const;  // no file holds a byte at or above it
   // "000007.seg: offset 4128"; or that no file holds it.
   std::string Describe(uint64_t position) const;
 

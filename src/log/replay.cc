@@ -212,13 +212,20 @@ Status Replayer::SurveySegments(Survey* survey) {
   return {};
 }
 
-// The ring does not say which lap its bytes belong to: it is asked for every position that it could hold, a lap at a time.
+// The ring does not say which lap its bytes belong to: it is asked for every position that it could hold, a lap at a time. What it
+// holds was drained up to a ring's length before: so no farther above the chain's end, or above bytes in a file, than that.
+// WHY not simply up to the files' limit: a forged head may name a start that takes years to reach.
 void Replayer::SurveyRing(Survey* survey) {
   if (ring_.size() == 0) return;
-  const uint64_t limit = std::max(segments_.limit(), position()) + ring_.size();
   const uint64_t step = std::min<uint64_t>(kSurveyBytes, ring_.size() / 2);
-  for (uint64_t at = RoundUp(position(), 8); at < limit; at += step) {
-    SurveyBytes(ring_.Read(at, std::min(step + kFrameHeaderBytes, limit - at)), at, survey);
+  uint64_t at = RoundUp(position(), 8);
+  uint64_t until = at + ring_.size();
+  for (;; at += step) {
+    const uint64_t held = segments_.NextHeld(at);
+    if (at >= until && held == UINT64_MAX) return;
+    if (at >= until) at = RoundUp(held, 8);
+    if (held < at + step) until = std::max(until, at + step + ring_.size());
+    SurveyBytes(ring_.Read(at, std::min(step + kFrameHeaderBytes, until - at)), at, survey);
   }
 }
 

@@ -47,8 +47,9 @@ Run::Run(kv::Position position, format::Level level, std::vector<Slice> slices)
   }
   const auto number = [](const format::FileMetaPtr& file) { return file->number; };
   std::ranges::sort(partial_files_, {}, number);
-  const auto repeated = std::ranges::unique(partial_files_, {}, number);
-  partial_files_.erase(repeated.begin(), repeated.end());
+  const auto is_same = [&](const auto& a, const auto& b) { return number(a) == number(b); };
+  // WHY not ranges::unique: clang 14 cannot compile it.
+  partial_files_.erase(std::unique(partial_files_.begin(), partial_files_.end(), is_same), partial_files_.end());
   weight_ = whole_weight_;
   for (const auto& file : partial_files_) weight_.Add(*file);
 }

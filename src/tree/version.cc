@@ -11,8 +11,9 @@ namespace {
 void KeepEachOnce(std::vector<format::FileMetaPtr>* files) {
   const auto number = [](const format::FileMetaPtr& file) { return file->number; };
   std::ranges::sort(*files, {}, number);
-  const auto repeated = std::ranges::unique(*files, {}, number);
-  files->erase(repeated.begin(), repeated.end());
+  const auto is_same = [&](const auto& a, const auto& b) { return number(a) == number(b); };
+  // WHY not ranges::unique: clang 14 cannot compile it.
+  files->erase(std::unique(files->begin(), files->end(), is_same), files->end());
 }
 
 std::string PrintNumber(kv::FileNumber number) {

@@ -205,6 +205,24 @@ TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
   EXPECT_GT(outcome.replayed.dropped_bytes, 0u);
 }
 
+// Symptom: open never returns. Cause: the ring was searched for frames at every position up to the highest that a segment's head
+// claims to hold. Consequence: one forged head, its checksum right, hangs whoever opens the directory. Found by fuzz/log_fuzz.cc.
+TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
+  for (const uint64_t start : {uint64_t{1} << 40, uint64_t{1} << 56, kPositionMax}) {
+    World world;
+    auto log = world.Create();
+    for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
+    auto image = world.Kill();
+    std::string forged(2 * kBlockBytes, '\0');
+    StoreSegmentHead(forged.data(), {.database_id = kDatabase, .epoch = 1, .salt_crc = SaltCrc(42), .generation = 9, .start = start,
+                                     .capacity = kBlockBytes});
+    ASSERT_OK(image->WriteWhole("/db/000500.seg", forged));
+    const Outcome outcome = ReplayAll(*image);
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(CountPrefix(outcome), 20u);
+  }
+}
+
 TEST(Replay, SurvivesRandomBytesInEveryFile) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);

@@ -1,0 +1,105 @@
+// The log's files: segment heads, frames and the staging ring, replayed. Frames come in order, and never from beyond the bytes.
+#include <algorithm>
+
+#include "format/file_name.h"
+#include "fuzz/reseal.h"
+#include "fuzz/target.h"
+#include "log/frame.h"
+#include "testing/fault_file_system.h"
+
+namespace mergedb::fuzz {
+
+namespace {
+
+constexpr uint64_t kSalt = 42, kDatabase = 77, kEpoch = 1;
+constexpr size_t kRingBytes = 32 << 10;
+
+// A stream of frames with payloads of these sizes.
+std::string StreamOf(std::initializer_list<size_t> payloads) {
+  std::string stream;
+  kv::Sequence sequence = 1;
+  for (const size_t bytes : payloads) {
+    const size_t at = stream.size();
+    stream.resize(at + log::FrameBytes(bytes), '\0');
+    std::fill_n(stream.begin() + static_cast<ptrdiff_t>(at + log::kFrameHeaderBytes), bytes, static_cast<char>('a' + sequence % 26));
+    log::StoreFrameHeader(stream.data() + at, 0, at, static_cast<uint32_t>(bytes), at / 2, sequence);
+    sequence += 1 + bytes / 100;
+  }
+  ResealFrames(kSalt, &stream);
+  return stream;
+}
+
+}  // namespace
+
+// Flags, u8: 1 checksums are made right, 2 the log was closed at the stream's end, 4 something is known durable, 8 a byte of
+// the head is changed. Then u16 how many bytes of the stream are in the segment (the rest is in the ring), u16 how many are
+// durable, u8 and u8 where the head is changed and to what; then the stream.
+std::vector<std::string> Seeds() {
+  std::vector<std::string> seeds;
+  for (const char flags : {0, 1, 2, 3, 4, 5, 8, 9}) {
+    const std::string stream = StreamOf({10, 200, 0, 1000, 77, 500});
+    const size_t in_segment = flags % 3 == 0 ? stream.size() : 1024;
+    std::string seed(1, flags);
+    seed += {static_cast<char>(in_segment), static_cast<char>(in_segment >> 8), static_cast<char>(0xc8), 0, 40, 1};
+    seeds.push_back(seed + stream);
+  }
+  return seeds;
+}
+
+namespace {
+
+std::string SegmentFile(const std::string& stream, size_t in_segment, Input& changes, bool is_changed, bool is_resealed) {
+  const uint64_t capacity = std::max<uint64_t>(log::RoundUp(in_segment, log::kBlockBytes), log::kBlockBytes);
+  std::string file(log::kBlockBytes, '\0');
+  log::StoreSegmentHead(file.data(), {.database_id = kDatabase, .epoch = kEpoch, .salt_crc = log::SaltCrc(kSalt), .generation = 1, .start = 0, .capacity = capacity});
+  const uint8_t at = changes.TakeByte(), byte = changes.TakeByte();
+  if (is_changed) file[at % 64] = static_cast<char>(byte);
+  if (is_changed && is_resealed) ResealSegmentHead(&file);
+  file += stream.substr(0, in_segment);
+  file.resize(log::kBlockBytes + capacity, '\0');
+  return file;
+}
+
+// The ring as it is when the stream's end is `stream.size()` and the first `in_segment` bytes were drained.
+std::string RingFile(const std::string& stream, size_t in_segment) {
+  std::string ring(kRingBytes, '\0');
+  for (size_t at = in_segment; at < stream.size(); ++at) ring[at % kRingBytes] = stream[at];
+  return ring;
+}
+
+}  // namespace
+}  // namespace mergedb::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  using namespace mergedb;
+  fuzz::Input input(data, bytes);
+  const uint8_t flags = input.TakeByte();
+  const uint64_t in_segment_asked = input.TakeNumber(2), durable = input.TakeNumber(2);
+  fuzz::Input changes(data + std::min<size_t>(bytes, 5), std::min<size_t>(bytes - std::min<size_t>(bytes, 5), 2));
+  (void)input.TakeBytes(2);
+  std::string stream(input.rest());
+  const size_t in_segment = std::min<size_t>(in_segment_asked, stream.size());
+  if ((flags & 1) != 0) fuzz::ResealFrames(fuzz::kSalt, &stream);
+
+  testing::FaultFileSystem files;
+  FUZZ_CHECK(files.CreateDirectory("/db").ok());
+  FUZZ_CHECK(files.WriteWhole("/db/000004.seg", fuzz::SegmentFile(stream, in_segment, changes, (flags & 8) != 0, (flags & 1) != 0)).ok());
+  FUZZ_CHECK(files.WriteWhole("/db/STAGING", fuzz::RingFile(stream, in_segment)).ok());
+  const log::Mark start = log::FirstMark(fuzz::kSalt, 1);
+  const format::Edit::LogStart from{.epoch = fuzz::kEpoch, .salt = fuzz::kSalt, .position = 0, .chain = start.chain, .sequence = 1};
+  const auto clean_end = (flags & 2) != 0 ? std::optional<uint64_t>(stream.size()) : std::nullopt;
+  kv::Sequence last = 0;
+  uint64_t applied_bytes = 0;
+  const auto replayed = log::Replay(&files, "/db", fuzz::kDatabase, from, clean_end, (flags & 4) != 0 ? durable : 0, {kv::FileNumber{4}},
+                                    [&](kv::Sequence sequence, std::string_view payload) {
+                                      FUZZ_CHECK(sequence > last);
+                                      last = sequence;
+                                      applied_bytes += log::FrameBytes(payload.size());
+                                      for (const char byte : payload) FUZZ_CHECK(byte == byte);
+                                      return Status();
+                                    });
+  FUZZ_CHECK(applied_bytes <= stream.size() + fuzz::kRingBytes + log::kBlockBytes);
+  if (replayed) FUZZ_CHECK(replayed->end.position == applied_bytes);
+  if (replayed && clean_end) FUZZ_CHECK(replayed->end.position == *clean_end);
+  return 0;
+}
