@@ -190,10 +190,10 @@ Result<std::vector<std::string>> PosixFileSystemImpl::List(const std::string& di
 
 Status PosixFileSystemImpl::CreateDirectory(const std::string& path) {
   if (mkdir(path.c_str(), 0700) == 0) return {};
-  const int error = errno;
+  if (errno != EEXIST) return PosixStatus(errno, path, "mkdir");
   struct stat found {};
-  if (error == EEXIST && stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode)) return {};
-  return PosixStatus(error, path, "mkdir");
+  if (stat(path.c_str(), &found) != 0) return PosixStatus(errno, path, "stat");
+  return S_ISDIR(found.st_mode) ? Status() : PosixStatus(EEXIST, path, "mkdir");
 }
 
 Status PosixFileSystemImpl::RemoveDirectory(const std::string& path) {
