@@ -132,7 +132,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
     if (!is_found) {
       ASSIGN_OR_RETURN(is_found, FromSegments(&frame));
     }
-    if (!is_found && ZOO(kReplayPastGap) && (replayed_.end.position += 8) < segments_.limit()) continue;
+    if (!is_found && ZOO(kReplayPastGap) && segments_.NextHeld(replayed_.end.position += 8) != UINT64_MAX) continue;
     if (!is_found) return {};
     RETURN_IF_ERROR(apply(frame.header.sequence, frame.payload));
     replayed_.end = {.position = position() + FrameBytes(frame.payload.size()),
