@@ -90,7 +90,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const auto clean_end = (flags & 2) != 0 ? std::optional<uint64_t>(stream.size()) : std::nullopt;
   kv::Sequence last = 0;
   uint64_t applied_bytes = 0;
-  const auto replayed = log::Replay(&files, "/db", fuzz::kDatabase, from, clean_end, (flags & 4) != 0 ? durable : 0, {kv::FileNumber{4}},
+  const auto replayed = log::Replay(&files, "/db", fuzz::kDatabase, from,
+                                    {.clean_end = clean_end, .durable_position = (flags & 4) != 0 ? durable : 0, .segments = {kv::FileNumber{4}}},
                                     [&](kv::Sequence sequence, std::string_view payload) {
                                       FUZZ_CHECK(sequence > last);
                                       last = sequence;
