@@ -21,6 +21,7 @@ constexpr size_t kShortSteps = 8;       // so few steps meet on one hot key
 constexpr size_t kSmallValueBytes = 200;
 constexpr size_t kMiddleValueBytes = 1'500;
 constexpr size_t kLargeValueBytes = 40'000;
+constexpr uint64_t kLargeBatchRecords = 30;
 constexpr size_t kGroupWriters = 6;
 constexpr uint64_t kLongSleepNanos = 6'000'000'000;  // what failed may be tried again
 
@@ -171,6 +172,13 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
       return {.changes = {put(HotKey(index), 0, bytes)}, .durability = Durability::kNoLog};
     case 'l':
       return {.changes = {put(FreshKey(index, 3), 0, kLargeValueBytes)}};
+    case 'a': {
+      Draft draft;
+      for (uint64_t i = 30; i < 30 + kLargeBatchRecords; ++i) {
+        draft.changes.push_back(put(FreshKey(index, i), i, 2 * kMiddleValueBytes));
+      }
+      return draft;
+    }
     default:
       ASSERT(false, "not a letter that writes");
       return {};
@@ -296,6 +304,9 @@ std::string CutWorkload::Step(size_t index) {
       problem = Outcome("sync", status);
       break;
     }
+    case 'q':
+      problem = Outcome("wait for compaction", db_->WaitForCompaction());
+      break;
     case 'r':
       problem = Close();
       if (problem.empty()) problem = Open();

@@ -1,7 +1,8 @@
 // A workload of single letters on one database, with the books that say what a crash at any moment owes.
 //
 //     p put   o overwrite   d delete   b batch   s synced put   f flush   c compact   n put without log   r reopen
-//     y sync the log   l large value   w background steps   t timers   v snapshot: take, check, let go
+//     y sync the log   l large value   a batch larger than a memtable   w background steps   t timers
+//     v snapshot: take, check, let go   q wait until merges rest
 //     g a group: one writer syncs, three of different durabilities queue up behind it
 //
 // What a step writes follows from the seed and the step's number alone, so a list of letters and a seed are a whole workload,
@@ -30,7 +31,7 @@ struct CutSetup {
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
-inline constexpr std::string_view kAllSteps = "podbsfcnrylwtvg";
+inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqg";
 
 Options OptionsFor(const CutSetup& setup, World* world);
 

@@ -76,7 +76,10 @@
   X(kReverseMissesNewest) \
   X(kUpperBoundIncluded) \
   X(kPublishedBeforeApply)           /* a sequence is visible before its records are */ \
-  X(kObsoleteTablesKept)             /* space never comes back */
+  /* Space. */ \
+  X(kObsoleteTablesKept)             /* it never comes back */ \
+  X(kSpareTailKept)                  /* a table in a longer spare file ends before the file does */ \
+  X(kLinkedFileWrittenAgain)         /* a spare that is somebody's backup as well */
 // clang-format on
 
 namespace mergedb::base::zoo {

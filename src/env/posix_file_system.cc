@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "env/posix_lock.h"
 #include "env/posix_mapping.h"
 #include "env/posix_status.h"
@@ -157,7 +158,7 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
   struct stat opened {};
   if (fstat(fd, &opened) != 0) return PosixStatus(errno, path, "fstat");
   if (!S_ISREG(opened.st_mode)) return Status::IOError(path + ": open: not a regular file");
-  if (options.access == Access::kReuse && opened.st_nlink != 1) {
+  if (options.access == Access::kReuse && opened.st_nlink != 1 && !ZOO(kLinkedFileWrittenAgain)) {
     return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " + std::to_string(opened.st_nlink));
   }
   if (options.direct) TurnDirect(fd);

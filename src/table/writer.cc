@@ -191,6 +191,7 @@ Status WriterImpl::AppendSections() {
   RETURN_IF_ERROR(sink_.Append(format::EncodeFooter(footer)));
   meta_.bytes = footer.file_bytes;
   RETURN_IF_ERROR(sink_.Finish());
+  if (ZOO(kSpareTailKept)) return {};
   return spare_bytes_ > footer.file_bytes ? sink_.Truncate(footer.file_bytes) : Status();
 }
 

@@ -23,6 +23,7 @@ CUTS_MAPPED = ("crash_power_cut_test", "*AllSequences*/LazyMapped")
 CUTS_WRITTEN = ("crash_power_cut_test", "*AllSequences*/LazyWritten")
 CUTS_RANDOM = ("crash_power_cut_test", "*Random*/LazyMapped")
 CUTS_ROLLING = ("crash_power_cut_test", "*RollOver*/CascadeMapped")
+CUTS_MERGING = ("crash_power_cut_test", "*MergesOfManyRuns*/CascadeMapped")
 CUTS_FAILING = ("crash_power_cut_test", "*SyncsThatFail*/LazyMapped")
 ERRORS = ("crash_errors_test", "*")
 DAMAGE = ("crash_damage_test", "*")
@@ -58,7 +59,7 @@ FINDERS = {
     "kSequenceUsedTwice": [CUTS_MAPPED],
     "kLiveTableTakenForOrphan": [CUTS_MAPPED],
     "kFileNumberUsedTwice": [CUTS_MAPPED],
-    "kBatchReplayedInHalves": [SHAPES],
+    "kBatchReplayedInHalves": [CUTS_RANDOM, SHAPES],
     "kBlockNotChecked": [DAMAGE],
     "kBlockSaltWithoutFile": [("unit_table_damage_test", "*")],
     "kBlockSaltWithoutOffset": [("unit_table_damage_test", "*"), DAMAGE],
@@ -81,6 +82,8 @@ FINDERS = {
     "kUpperBoundIncluded": [MODEL],
     "kPublishedBeforeApply": [("unit_write_commit_queue_test", "*")],
     "kObsoleteTablesKept": [("db_space_test", "*")],
+    "kSpareTailKept": [("unit_table_writer_test", "*"), CUTS_MERGING],
+    "kLinkedFileWrittenAgain": [("unit_env_posix_file_system_test", "*")],
 }
 
 
