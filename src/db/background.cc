@@ -326,7 +326,7 @@ void Background::RemoveObsolete() {
   for (const auto& file : parts_.obsolete.Take()) {
     if (ZOO(kObsoleteTablesKept)) continue;
     parts_.tables.Evict(file.number);
-    if (parts_.spares.Keep(file, pool_bytes)) continue;
+    if (!parts_.shape.SyncHasFailed(file.number) && parts_.spares.Keep(file, pool_bytes)) continue;
     Status status = parts_.options.env.file_system->Remove(format::TablePath(parts_.directory, file.number));
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);

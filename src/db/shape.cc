@@ -154,7 +154,7 @@ Status Shape::SyncNewFiles(const format::Edit& edit) {
   std::set<kv::FileNumber> fresh;
   for (const auto& add : edit.adds) {
     if (synced_.contains(add.file->number)) continue;
-    RETURN_IF_ERROR(sync_failed_.contains(add.file->number) ? ReplaceTable(add.file) : SyncTable(add.file->number));
+    RETURN_IF_ERROR(SyncHasFailed(add.file->number) ? ReplaceTable(add.file) : SyncTable(add.file->number));
     fresh.insert(add.file->number);
   }
   if (fresh.empty() || ZOO(kSkippedDirectorySyncOfTables)) return {};
@@ -168,8 +168,16 @@ Status Shape::SyncTable(kv::FileNumber number) {
                                                          {.access = Access::kReadWrite}));
   Status status = ZOO(kDroppedTableSync) ? Status() : file->Sync();
   if (status.ok()) status = file->Close();
-  if (!status.ok() && !ZOO(kRetriedTableSync)) sync_failed_.insert(number);
+  if (!status.ok() && !ZOO(kRetriedTableSync)) {
+    base::Lock lock(failed_mutex_);
+    sync_failed_.insert(number);
+  }
   return status;
+}
+
+bool Shape::SyncHasFailed(kv::FileNumber number) const {
+  base::Lock lock(failed_mutex_);
+  return sync_failed_.contains(number);
 }
 
 // Row B1: after a failed sync nobody knows which of the file's pages will ever reach the disk, and a second sync would say OK.
@@ -184,7 +192,10 @@ Status Shape::ReplaceTable(const format::FileMetaPtr& meta) {
     (void)options_.file_system->Remove(copy);
     return status;
   }
-  sync_failed_.erase(meta->number);
+  {
+    base::Lock lock(failed_mutex_);
+    sync_failed_.erase(meta->number);
+  }
   options_.table_replaced(meta->number);
   return {};
 }

@@ -77,6 +77,8 @@ class Shape {
   // Make the MANIFEST say what the View's runs are. On success `released` is where the log is needed from.
   Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end, LogStart* released);
   bool HasUncommitted() const;
+  // A table's file on which a sync failed. Nothing may be written to it and synced again: the system might say OK to pages it lost.
+  bool SyncHasFailed(kv::FileNumber number) const;
   // For whoever waits for what is there now, and not for what comes after it. Everything sealed so far, and everything in
   // tables, ends before these sequences; `changes` counts what a commit has to write, `committed_changes` what one wrote.
   kv::Sequence sealed_end() const;
@@ -124,7 +126,8 @@ class Shape {
   tree::VersionPtr committed_ GUARDED_BY(commit_mutex_);               // what the MANIFEST says
   std::vector<tree::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);   // what it may say: commits of unknown outcome
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
-  std::set<kv::FileNumber> sync_failed_ GUARDED_BY(commit_mutex_);  // never to be synced again: to be replaced
+  mutable base::Mutex failed_mutex_;                                // a leaf
+  std::set<kv::FileNumber> sync_failed_ GUARDED_BY(failed_mutex_);  // never to be synced again: to be replaced
 
   base::Mutex install_mutex_;  // one new Version at a time
   mutable base::Mutex mutex_;

@@ -423,6 +423,15 @@ TEST_P(ErrorsTest, TellsOfFailuresOnTheWayBack) {
   }
 }
 
+// A table that could not be opened to be written over is removed; that may fail too.
+TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
+  for (uint64_t n = 1; n < 200; n += 2) {
+    Life life = LifeWith({.op = Op::kOpen, .path_contains = ".tbl", .nth = n});
+    life.second = Fault{.op = Op::kRemove, .path_contains = ".tbl", .sticky = true};
+    if (!Live(life) || HasFailure()) break;
+  }
+}
+
 TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   const auto [use_mapping, when] = GetParam();
   const uint64_t seed = SeedOr(3);
