@@ -91,11 +91,19 @@ class SourceIterator final : public kv::Iterator {
   Bound upper_;
 };
 
-uint64_t BytesIn(const kv::Order& order, const tree::Run& run, const format::Bounds& bounds) {
-  const auto [first, last] = run.Overlap(order, bounds);
+// What the tree says of the tables of a source.
+struct Promised {
   uint64_t bytes = 0;
-  for (size_t i = first; i < last; ++i) bytes += run.slices()[i].file->bytes;
-  return bytes;
+  kv::Sequence largest_sequence = 0;
+};
+Promised PromiseOf(const kv::Order& order, const tree::Run& run, const format::Bounds& bounds) {
+  const auto [first, last] = run.Overlap(order, bounds);
+  Promised promised;
+  for (size_t i = first; i < last; ++i) {
+    promised.bytes += run.slices()[i].file->bytes;
+    promised.largest_sequence = std::max(promised.largest_sequence, run.slices()[i].file->largest_sequence);
+  }
+  return promised;
 }
 
 }  // namespace
@@ -140,7 +148,9 @@ Status Job::Start() {
   const kv::Order& order = context_.factory.order;
   std::vector<std::unique_ptr<kv::Iterator>> children;
   for (const tree::RunPtr& run : sources_) {
-    counts_.bytes_read += BytesIn(order, *run, plan_.bounds);
+    const Promised promised = PromiseOf(order, *run, plan_.bounds);
+    counts_.bytes_read += promised.bytes;
+    largest_sequence_ = std::max(largest_sequence_, promised.largest_sequence);
     children.push_back(std::make_unique<SourceIterator>(order, context_.tables, *run, plan_.bounds));
   }
   sources_.clear();
@@ -170,6 +180,11 @@ Status Job::Release(const std::string* cursor) {
   for (const kv::Position position : plan_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
   for (auto& file : outputs_->Take()) {
+    // WHY it is looked at: a forged input whose deletes are newer than any reader would be merged again for ever.
+    if (file->largest_sequence > largest_sequence_) {
+      return Status::Corruption("an input of a merge holds sequence " + std::to_string(file->largest_sequence) +
+                                ", beyond the largest that the MANIFEST knows of, " + std::to_string(largest_sequence_));
+    }
     counts_.bytes_written += file->bytes;
     edit.adds.push_back({.position = target, .level = plan_.target_level, .file = std::move(file), .bounds = {}});
   }

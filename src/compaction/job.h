@@ -70,6 +70,7 @@ class Job {
   std::unique_ptr<kv::Iterator> input_;
   format::Bounds rest_;  // of the plan's bounds: not yet released
   uint64_t released_bytes_ = 0;
+  kv::Sequence largest_sequence_ = 0;  // of the inputs, as the tree has it
 };
 
 }  // namespace mergedb::compaction

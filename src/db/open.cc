@@ -124,6 +124,21 @@ Status DbImpl::Create() {
   return {};
 }
 
+namespace {
+
+// No table holds a change newer than all that MANIFEST and log know of. One that does is forged, or its log is not the one that was
+// there: changes to come would be older than it, and merges would keep its deletes for ever.
+Status CheckNoneNewer(const Store& store, const tree::Version& version, kv::Sequence last) {
+  for (const auto& file : version.file_metas()) {
+    if (file->largest_sequence <= last) continue;
+    return Status::Corruption(format::TablePath(store.directory, file->number) + ": holds sequence " + std::to_string(file->largest_sequence) +
+                              ", but the newest that MANIFEST and log know of is " + std::to_string(last));
+  }
+  return {};
+}
+
+}  // namespace
+
 Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventory) {
   const Env& env = store_->options.env;
   const bool is_read_only = store_->options.mode == OpenMode::kReadOnly;
@@ -154,6 +169,10 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   Replayed replayed = std::move(*replay);
   recovery_report_ = loaded.report + replayed.log.report;
   const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
+  if (Status status = CheckNoneNewer(*store_, *loaded.version, last); !status.ok()) {
+    RemoveTablesFrom(kv::FileNumber{next_file});
+    return status;
+  }
   store_->snapshots->Publish(last);
 
   if (is_read_only) {

@@ -59,6 +59,21 @@ void TakeFacts(const format::Edit& edit, Loaded* loaded, std::optional<std::stri
   loaded->staging_bytes = edit.staging_bytes;
 }
 
+// The facts speak of the tree: its numbers and positions lie below the next ones, which would else be given out twice. (Of
+// sequences the log knows, too: db/open.cc.)
+Status CheckFacts(const Loaded& loaded) {
+  const auto beyond = [](const std::string& what, uint64_t found, uint64_t next) {
+    return Status::Corruption("the number of " + what + " is " + std::to_string(found) + ", but the next one to be given out " + std::to_string(next));
+  };
+  for (const auto& file : loaded.version->file_metas()) {
+    if (file->number >= loaded.next_file) return beyond("a table", kv::ToInt(file->number), kv::ToInt(loaded.next_file));
+  }
+  for (const auto& run : loaded.version->runs()) {
+    if (run->position() >= loaded.next_position) return beyond("a position", kv::ToInt(run->position()), kv::ToInt(loaded.next_position));
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string EncodeCurrent(kv::FileNumber number) {
@@ -112,6 +127,7 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
     return Status::Corruption(path + ": does not say which database it describes");
   }
   RETURN_IF_ERROR(tree::CheckInvariants(order, *loaded.version).WithContext(path));
+  RETURN_IF_ERROR(CheckFacts(loaded).WithContext(path));
   if (contents->repaired > 0) {
     loaded.report += path + ": " + std::to_string(contents->repaired) + " records read from their second copy\n";
   }

@@ -31,12 +31,13 @@ class LoaderTest : public ::testing::Test {
     return edit;
   }
   void Commit(const format::Edit& edit) {
-    Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [] { return kv::FileNumber{4}; }});
+    Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [this] { return kv::FileNumber{next_manifest_++}; }});
     ASSERT_OK(manifest.Commit(edit));
   }
 
   testing::FaultFileSystem files_;
   const kv::Order order_{BytewiseComparator()};
+  uint64_t next_manifest_ = 4;
 };
 
 TEST_F(LoaderTest, FindsNothingInAnEmptyDirectory) {
@@ -84,6 +85,22 @@ TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {
   edit.comparator = std::nullopt;
   Commit(edit);
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("which database")));
+}
+
+TEST_F(LoaderTest, RefusesATreeWithNumbersStillToBeGivenOut) {
+  const auto with = [&](uint64_t number, kv::Position position) {
+    format::Edit edit = Snapshot();
+    const format::FileMeta file{.number = kv::FileNumber{number}, .bytes = 4096, .entries = 1, .smallest_sequence = 1,
+                                .largest_sequence = 2, .smallest = "a", .largest = "b"};
+    edit.adds = {{.position = position, .level = 0, .file = std::make_shared<format::FileMeta>(file), .bounds = {}}};
+    return edit;
+  };
+  Commit(with(11, kv::Position{2}));
+  ASSERT_OK(LoadIt().status());
+  Commit(with(12, kv::Position{2}));
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("number of a table is 12")));
+  Commit(with(11, kv::Position{3}));
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("number of a position is 3")));
 }
 
 TEST(Current, RefusesWhatItDidNotWrite) {
