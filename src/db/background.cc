@@ -440,7 +440,7 @@ void Background::UpdatePace() {
   const read::ViewPtr view = parts_.shape.Current();
   const uint64_t unflushed = view->sealed.size() * parts_.memory.memtable_bytes + view->active->bytes_used();
   const policy::Debt debt{.staged_bytes = parts_.log_debt(),
-                          .staging_bytes_max = parts_.memory.staging_bytes,
+                          .staging_bytes_max = parts_.memory.undrained_bytes_max,
                           .unflushed_bytes = unflushed,
                           .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
                           .runs = debt_runs_.load(std::memory_order_relaxed),

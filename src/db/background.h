@@ -54,7 +54,7 @@ class Background : public std::enable_shared_from_this<Background> {
     const compaction::TableFactory& factory;
     std::function<Shape::LogFacts(const Shape::LogStart&)> log_facts;
     std::function<void(const Shape::LogStart&)> log_released;
-    std::function<uint64_t()> log_debt;                 // undrained bytes
+    std::function<uint64_t()> log_debt;                 // log::Log::staging_debt()
     std::function<void()> make_standby;                 // a memory for the next memtable
   };
   explicit Background(Parts parts);

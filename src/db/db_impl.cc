@@ -25,6 +25,8 @@ namespace db {
 namespace {
 
 constexpr uint64_t kResumePauseNanos = 100'000'000;
+// The pace rises steeply near the end of a debt: a look at a sixteenth of the way would jump over that.
+constexpr size_t kLooksWhenPaced = 16;
 // MEASURED: full_size_test Queue: a move passes over the 4,000 keys deleted in so much in 0.4 ms.
 constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
 // Space bound that WaitForCompaction waits for: see policy::Pressure.
@@ -84,7 +86,7 @@ Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(ReviveLog());
   background_->WriteHappened();
   paced_bytes_ += bytes;
-  if (paced_bytes_ >= store_->memory.memtable_bytes / 16) {
+  if (paced_bytes_ >= (gate_.rate() == 0 ? pace_look_bytes_ : pace_look_bytes_ / kLooksWhenPaced)) {
     paced_bytes_ = 0;
     background_->UpdatePace();
   }
@@ -122,7 +124,10 @@ void DbImpl::MakeRoomAnyway(const write::Room& room) {
 Status DbImpl::WaitForSealedSlot() {
   const size_t sealed_max = store_->memory.memtables_max - 2;
   if (shape_->sealed_count() <= sealed_max) return {};
-  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() <= sealed_max; });
+  const uint64_t start = store_->options.env.clock->NowNanos();
+  Status status = background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() <= sealed_max; });
+  memory_waits_.Add(store_->options.env.clock->NowNanos() - start);
+  return status;
 }
 
 Shape::LogStart DbImpl::At(const log::Mark& mark) const {
@@ -202,7 +207,8 @@ Status DbImpl::Resume() {
 Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                         std::vector<kv::FileNumber> reusable_segments) {
   const Env& env = store_->options.env;
-  log::Options options{.file_system = env.file_system,
+  const log::Options options{.file_system = env.file_system,
+                       .clock = env.clock,
                        .executor = env.executor,
                        .directory = store_->directory,
                        .database_id = database_id_,
@@ -210,12 +216,12 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                        .salt = salt,
                        .first_sequence = sequence,
                        .staging_bytes = store_->memory.staging_bytes,
+                       .undrained_bytes_max = store_->memory.undrained_bytes_max,
                        .segment_bytes = store_->memory.segment_bytes,
                        .spare_bytes = store_->memory.log_quota_bytes,
                        .use_mapping = store_->options.use_mapped_staging,
                        .allocate_number = [this] { return shape_->AllocateNumber(); },
                        .reusable_segments = std::move(reusable_segments)};
-  options.undrained_bytes_max = std::min(options.undrained_bytes_max, store_->memory.staging_bytes / 2);
   ASSIGN_OR_RETURN(std::shared_ptr<log::Log> log, log::Log::Create(options));
   (void)log->Prepare();  // a full disk is the first writer's error, not the open's
   salt_ = salt;

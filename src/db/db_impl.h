@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "base/wait_counter.h"
 #include "db/background.h"
 #include "db/recovery.h"
 #include "db/shape.h"
@@ -111,6 +112,7 @@ class DbImpl final : public DB, private write::Host {
   std::shared_ptr<memtable::Memtable> active_;
   std::optional<log::Mark> pieces_from_;  // a batch is being applied piece by piece
   size_t paced_bytes_ = 0;                // since the pace was last set
+  const size_t pace_look_bytes_ = std::min(store_->memory.memtable_bytes, store_->memory.undrained_bytes_max) / 16;
   uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
   uint64_t salt_ = 0;
   Status log_failure_;
@@ -123,6 +125,7 @@ class DbImpl final : public DB, private write::Host {
   std::atomic<bool> has_unlogged_{false};  // a write without a log was made, ever
   std::atomic<uint64_t> errors_{0};
   std::atomic<uint64_t> resumes_{0};
+  base::WaitCounter memory_waits_;  // of writers, for a flush
 };
 
 }  // namespace mergedb::db

@@ -230,7 +230,7 @@ void DbImpl::StartBackground() noexcept {
           [this](const Shape::LogStart& start) {
             if (const auto log = LogOf(start.epoch)) log->Release(start.position);
           },
-      .log_debt = [this] { return CurrentLog()->undrained_bytes(); },
+      .log_debt = [this] { return CurrentLog()->staging_debt(); },
       .make_standby = [this] { MakeStandby(); }});
   background_->Nudge();
 }

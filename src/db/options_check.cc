@@ -10,6 +10,7 @@ namespace {
 constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
 constexpr size_t kStagingBytesMin = size_t{32} << 10;
 constexpr size_t kStagingBytesMax = size_t{16} << 20;  // MEASURED: ENGINE.md section 3, larger rings cost more a record
+constexpr size_t kUndrainedBytesMax = size_t{8} << 20;
 constexpr size_t kSegmentBytesMin = size_t{1} << 20;
 constexpr size_t kSegmentBytesMax = size_t{16} << 20;
 constexpr size_t kLogQuotaBytesMin = size_t{16} << 20;
@@ -60,6 +61,7 @@ MemoryPlan PlanMemory(const Options& options) {
   const size_t unflushed = 2 * options.write_buffer_bytes;
   plan.write_buffer_bytes = options.write_buffer_bytes;
   plan.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
+  plan.undrained_bytes_max = std::min(kUndrainedBytesMax, plan.staging_bytes / 4 * 3);
   plan.memtable_bytes = (unflushed - plan.staging_bytes) / plan.memtables_max;
   plan.block_cache_bytes = options.memory_bytes - unflushed;
   plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);

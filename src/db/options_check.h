@@ -16,6 +16,7 @@ namespace mergedb::db {
 struct MemoryPlan {
   size_t write_buffer_bytes = 0;
   size_t staging_bytes = 0;
+  size_t undrained_bytes_max = 0;  // of what is staged; a synced commit pays for them
   size_t memtable_bytes = 0;    // each; arena and index
   size_t memtables_max = 3;     // active, sealed and standby together
   size_t block_cache_bytes = 0;

@@ -54,7 +54,6 @@ std::string DbImpl::CountersText() {
   put("log_bytes_drained", logged.bytes_drained);
   put("log_drains", logged.drains);
   put("log_syncs", logged.syncs);
-  put("log_waits", logged.waits);
   put("log_segments_created", logged.segments_created);
   put("log_segments_reused", logged.segments_reused);
   put("log_resumes", resumes_);
@@ -63,7 +62,16 @@ std::string DbImpl::CountersText() {
   put("records_written", written.records);
   put("write_groups", written.groups);
   put("pace_nanos_per_kib", gate_.rate());
-  put("paced_nanos", gate_.waited_nanos());
+  // What made writers wait: pacing, room in the staging ring, a log segment, memory for unflushed writes.
+  const auto put_waits = [&](const std::string& cause, const base::WaitCounter& waits) {
+    put((cause + "_waits").c_str(), waits.count());
+    put((cause + "_wait_nanos").c_str(), waits.nanos());
+    put((cause + "_wait_nanos_max").c_str(), waits.nanos_max());
+  };
+  put_waits("pace", gate_.waits());
+  put_waits("drain", logged.drain_waits);
+  put_waits("segment", logged.segment_waits);
+  put_waits("memory", memory_waits_);
   const auto& work = background_->counters();
   put("flushes", work.flushes);
   put("flush_bytes", work.flush_bytes);

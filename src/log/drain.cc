@@ -12,9 +12,10 @@ Drain::Drain(const Options& options, std::unique_ptr<Ring> ring, size_t undraine
     : options_(options),
       ring_(std::move(ring)),
       undrained_bytes_max_(undrained_bytes_max),
-      wake_bytes_(std::min<uint64_t>(kStepBytes, ring_->size() / 4)),
+      wake_bytes_(std::min<uint64_t>(kStepBytes, ring_->size() / 8)),
       counters_(counters),
       segments_(options, ring_->is_mapped(), std::max(ring_->size(), options.spare_bytes), counters),
+      segment_lead_(std::max<uint64_t>(segments_.capacity(), ring_->size() / 2)),
       bounce_(AllocateAligned(kBounceBytes)) {}
 
 // --- who holds the drain -------------------------------------------------------------------------------------------------
@@ -218,8 +219,8 @@ Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string
 void Drain::Nudge() {
   const uint64_t end = staged_end();
   const bool is_much = ring_->is_mapped() && end - drained() >= wake_bytes_;
-  const bool is_room_short = segments_.reserved_end() < end + ring_->size() / 2;
-  if (is_much || is_room_short) Schedule();
+  if (is_much) Schedule();
+  if (segments_.reserved_end() < end + segment_lead_) ScheduleSegment();
 }
 
 void Drain::ArmTimer() {
@@ -262,7 +263,6 @@ void Drain::Run() noexcept {
   }
   RunHeld();
   Unhold();
-  PrepareSegment();
   const bool goes_on = !trouble() && ring_->is_mapped() && staged_end() - drained() >= wake_bytes_;
   base::Lock lock(mutex_);
   --running_;
@@ -282,10 +282,25 @@ void Drain::RunHeld() {
   }
 }
 
+// WHY not in Run: making a file takes as long as writing all of it, and meanwhile the ring would fill.
+void Drain::ScheduleSegment() {
+  if (is_making_segment_.exchange(true)) return;
+  options_.executor->Schedule([self = shared_from_this()] { self->PrepareSegment(); });
+}
+
 // A file is made before the writer needs it. If that fails now, Begin will try again and say so.
 void Drain::PrepareSegment() {
-  const uint64_t wanted = staged_end() + ring_->size() / 2;
+  {
+    base::Lock lock(mutex_);
+    if (is_stopped_ || !failure_.ok()) return;
+    ++running_;
+  }
+  const uint64_t wanted = staged_end() + segment_lead_;
   if (segments_.reserved_end() < wanted) (void)segments_.Reserve(wanted);
+  is_making_segment_ = false;
+  base::Lock lock(mutex_);
+  --running_;
+  changed_.NotifyAll();
 }
 
 }  // namespace mergedb::log

@@ -43,6 +43,12 @@ class LogImpl final : public Log {
     const uint64_t drained = drain_->drained();  // first: it never passes an end read later
     return drain_->staged_end() - drained;
   }
+  uint64_t staging_debt() const override {
+    const uint64_t end = drain_->staged_end(), limit = drain_->StagingLimit();
+    const uint64_t room = limit > end ? limit - end : 0;
+    return undrained_bytes_max() - std::min(undrained_bytes_max(), room);
+  }
+  uint64_t undrained_bytes_max() const override { return drain_->undrained_bytes_max(); }
   bool is_mapped() const override { return drain_->ring().is_mapped(); }
   std::optional<uint64_t> staging_file_bytes() const override {
     return is_mapped() ? std::optional<uint64_t>(drain_->ring().size()) : std::nullopt;
@@ -65,13 +71,14 @@ class LogImpl final : public Log {
 
  private:
   LogImpl(const Options& options, size_t direct_bytes_max)
-      : salt_crc_(SaltCrc(options.salt)), chain_(salt_crc_), next_sequence_(options.first_sequence) {
+      : salt_crc_(SaltCrc(options.salt)), clock_(options.clock), chain_(salt_crc_), next_sequence_(options.first_sequence) {
     direct_bytes_max_ = direct_bytes_max;
   }
   Status MakeRoom(uint64_t wanted);
   void Advance(uint64_t end, uint32_t chain, uint64_t records);
 
   const uint32_t salt_crc_;
+  Clock* const clock_;
   std::shared_ptr<Drain> drain_;
   char* ring_ = nullptr;
   uint64_t ring_mask_ = 0;
@@ -126,12 +133,12 @@ Status LogImpl::MakeRoom(uint64_t wanted) {
     }
     limit_ = drain_->StagingLimit();
     if (wanted <= limit_) return {};
-    if (wanted > drain_->segments().reserved_end()) {
-      RETURN_IF_ERROR(drain_->segments().Reserve(wanted));
-    } else {
-      counters_.waits.fetch_add(1, std::memory_order_relaxed);
-      RETURN_IF_ERROR(drain_->Help());
-    }
+    const bool needs_segment = wanted > drain_->segments().reserved_end();
+    const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
+    const Status status = needs_segment ? drain_->segments().Reserve(wanted) : drain_->Help();
+    const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
+    (needs_segment ? counters_.segment_waits : counters_.drain_waits).Add(waited);
+    RETURN_IF_ERROR(status);
   }
 }
 

@@ -34,6 +34,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/wait_counter.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "mergedb/env.h"
@@ -54,6 +55,7 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
 struct Options {
   FileSystem* file_system = nullptr;
+  Clock* clock = nullptr;        // for counting waits; may be null
   Executor* executor = nullptr;  // the background drain runs here; it syncs every second while there is something to sync
   std::string directory;
   uint64_t database_id = 0;
@@ -105,6 +107,10 @@ class Log {
   virtual Mark end() const = 0;  // (turn)
   virtual uint64_t durable_position() const = 0;
   virtual uint64_t undrained_bytes() const = 0;
+  // How much of the room for undrained bytes is taken, or not there because the next segment is still being made: a writer
+  // waits when it reaches undrained_bytes_max(). A debt for pacing.
+  virtual uint64_t staging_debt() const = 0;
+  virtual uint64_t undrained_bytes_max() const = 0;
   virtual bool is_mapped() const = 0;
   // Size of the file STAGING, which holds what no segment does; nothing if there is no such file. It is durable, with its
   // name, before the first frame is staged: the MANIFEST may demand it from then on.
@@ -128,7 +134,8 @@ class Log {
 
   struct Counters {
     std::atomic<uint64_t> bytes_staged{0}, bytes_drained{0}, drains{0}, syncs{0}, frames{0};
-    std::atomic<uint64_t> segments_created{0}, segments_reused{0}, waits{0};
+    std::atomic<uint64_t> segments_created{0}, segments_reused{0};
+    base::WaitCounter drain_waits, segment_waits;  // of Begin: for room in the ring, for a segment to be made
   };
   const Counters& counters() const { return counters_; }
 

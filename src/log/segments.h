@@ -36,6 +36,7 @@ class Segments {
 
   // Own room for all bytes below `position`. NoSpace or IOError if a file cannot be made.
   Status Reserve(uint64_t position);
+  uint64_t capacity() const { return capacity_; }  // stream bytes of one segment
   uint64_t reserved_end() const;
 
   // (drain) Write at `position` as much as one segment takes; returns how much. Bytes below `from` were written before

@@ -15,7 +15,7 @@
 namespace mergedb::policy {
 
 struct Debt {
-  uint64_t staged_bytes = 0;       // staged, not yet drained, beside the ring's size
+  uint64_t staged_bytes = 0;       // staged, not yet drained, beside the most that may be
   uint64_t staging_bytes_max = 0;
   uint64_t unflushed_bytes = 0;    // active and sealed memtables
   uint64_t unflushed_bytes_max = 0;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/wait_counter.h"
 #include "mergedb/env.h"
 
 namespace mergedb::write {
@@ -19,7 +20,7 @@ class Gate {
   // THREADS: any.
   void SetRate(uint64_t nanos_per_kib) { nanos_per_kib_.store(nanos_per_kib, std::memory_order_relaxed); }
   uint64_t rate() const { return nanos_per_kib_.load(std::memory_order_relaxed); }
-  uint64_t waited_nanos() const { return waited_nanos_.load(std::memory_order_relaxed); }
+  const base::WaitCounter& waits() const { return waits_; }
 
   // (turn)
   void Enter(size_t bytes) {
@@ -32,7 +33,7 @@ class Gate {
     if (owed_ < kNapNanos) return;
     const uint64_t nap = std::min(owed_, pause_nanos_max_);
     clock_->SleepNanos(nap);
-    waited_nanos_.fetch_add(nap, std::memory_order_relaxed);
+    waits_.Add(nap);
     owed_ = 0;
   }
 
@@ -42,7 +43,7 @@ class Gate {
   Clock* const clock_;
   const uint64_t pause_nanos_max_;
   std::atomic<uint64_t> nanos_per_kib_{0};
-  std::atomic<uint64_t> waited_nanos_{0};
+  base::WaitCounter waits_;
   uint64_t owed_ = 0;  // (turn)
 };
 

@@ -25,7 +25,7 @@ TEST(Gate, AddsUpWhatSmallWritesOweAndSleepsItOffInNaps) {
   EXPECT_EQ(clock.slept_nanos(), 50'000u);
   for (int i = 0; i < 450; ++i) gate.Enter(1024);
   EXPECT_EQ(clock.slept_nanos(), 500'000u);
-  EXPECT_EQ(gate.waited_nanos(), 500'000u);
+  EXPECT_EQ(gate.waits().nanos(), 500'000u);
 }
 
 TEST(Gate, PausesNoLongerThanTheLimit) {
