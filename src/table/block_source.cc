@@ -29,11 +29,6 @@ Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& 
   return stored;
 }
 
-// Tables are written past the page cache, so the first read of each block goes to the disk. It then brings its neighbourhood
-// along, once in the life of a reader: all of it together costs at most one reading of the file.
-// MEASURED: db_bench, cold readrandom of a 600 MB database and readrandom right after a load (docs/BENCHMARKS.md).
-constexpr uint64_t kAroundBytes = 128 << 10;
-
 constexpr uint64_t RoundDown(uint64_t offset) { return offset / kDirectIoAlign * kDirectIoAlign; }
 constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectIoAlign - 1); }
 
@@ -53,21 +48,10 @@ Status BlockSource::InContext(uint32_t block, const Status& status) const {
   return status.WithContext(path + ": block at " + std::to_string(index.offset(block)));
 }
 
-void BlockSource::PrepareReadAround() {
-  was_asked_for.reset(new std::atomic<bool>[index.offset(index.count()) / kAroundBytes + 1]());
-}
-
-void BlockSource::ReadAround(uint64_t offset) const {
-  std::atomic<bool>& asked = was_asked_for[offset / kAroundBytes];
-  if (asked.load(std::memory_order_relaxed)) return;  // WHY relaxed: asking twice is harmless
-  asked.store(true, std::memory_order_relaxed);
-  file->WillRead(offset / kAroundBytes * kAroundBytes, kAroundBytes);
-}
-
 Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin) const {
   const uint64_t offset = index.offset(block);
   const size_t bytes = index.stored_bytes(block);
-  ReadAround(offset);
+  around.Before(file.get(), offset);
   BlockCache::Pin stored(BlockCache::Allocate(bytes));
   if (Status status = ReadExactly(file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
     return InContext(block, status);

@@ -7,7 +7,6 @@
 // file and offset.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -18,6 +17,7 @@
 #include "kv/order.h"
 #include "mergedb/env.h"
 #include "table/buffer_pool.h"
+#include "table/read_around.h"
 #include "table/reader.h"
 
 namespace mergedb::table {
@@ -35,12 +35,8 @@ struct BlockSource {
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
-  // One for each kAroundBytes of the file: the system was asked for it.
-  std::unique_ptr<std::atomic<bool>[]> was_asked_for = nullptr;
+  ReadAround around = {};  // made when the index is known
 
-  // After the index is known.
-  void PrepareReadAround();
-  void ReadAround(uint64_t offset) const;
   // An empty Pin if the cache does not have it.
   base::BlockCache::Pin FindCached(uint32_t block) const {
     return cache == nullptr ? base::BlockCache::Pin() : cache->Find(number, index.offset(block));

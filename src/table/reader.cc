@@ -10,6 +10,7 @@
 #include "format/table_layout.h"
 #include "table/block_source.h"
 #include "table/iterator.h"
+#include "table/read_around.h"
 #include "table/scan_iterator.h"
 
 namespace mergedb::table {
@@ -150,7 +151,7 @@ Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
   Status status = sections.OpenIndex(&payload);
   if (status.ok()) status = source_.index.Decode(payload, footer.data_bytes, source_.order);
   if (!status.ok()) return status.WithContext("index at " + std::to_string(footer.index_offset()));
-  source_.PrepareReadAround();
+  source_.around = ReadAround(source_.index.offset(source_.index.count()));
   if (meta_->entries < source_.index.count()) {
     return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
   }
