@@ -132,6 +132,16 @@ typedef struct mergedb_comparator {
   void* state;
 } mergedb_comparator;
 
+/* Who hears what a database has to say: failed background work, what an open had to drop. `log` gets one line, without a newline
+ * and not NUL-terminated; it may be called by any thread, several at once, and must not call into mergedb. `destroy` (may be
+ * NULL) is called once with `state`, when that of a comparator would be. */
+typedef struct mergedb_logger {
+  size_t struct_size;
+  void (*log)(void* state, const char* line, size_t size);
+  void (*destroy)(void* state);
+  void* state;
+} mergedb_logger;
+
 /* Meanings and defaults: include/mergedb/options.h. */
 typedef struct mergedb_options {
   size_t struct_size;
@@ -148,6 +158,7 @@ typedef struct mergedb_options {
   int32_t finish_merges_on_close;    /* MERGEDB_YES: close waits for merges */
   int32_t use_mapped_staging;        /* MERGEDB_NO: one system call a commit group instead of a mapped file */
   const mergedb_comparator* comparator; /* NULL: bytewise */
+  const mergedb_logger* logger;         /* NULL: silence */
 } mergedb_options;
 
 typedef struct mergedb_write_options {

@@ -94,7 +94,7 @@ mergedb_code mergedb_open(const char* path, const mergedb_options* options, merg
   return Call(error, [&]() -> Outcome {
     auto opened = std::make_shared<Opened>();
     Options decoded;
-    RETURN_IF_ERROR(DecodeOptions(options, &decoded, &opened->comparator));
+    RETURN_IF_ERROR(DecodeOptions(options, &decoded, &opened->borrowed));
     RETURN_IF_ERROR(CheckPointer(path, "path"));
     RETURN_IF_ERROR(CheckPointer(db, "db"));
     Result<std::unique_ptr<DB>> result = DB::Open(decoded, path);

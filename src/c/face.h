@@ -68,10 +68,16 @@ void* CopyOut(std::string_view bytes);
 
 // ---- what handles stand for
 
+// What options point to: a comparator, null for the bytewise order; a logger, null for silence.
+struct Borrowed {
+  std::unique_ptr<Comparator> comparator;
+  std::unique_ptr<Logger> logger;
+};
+
 // An open database and what it borrows. WHY shared: an iterator or snapshot may be closed after its database, so each
 // keeps the closed shell alive.
 struct Opened {
-  std::unique_ptr<Comparator> comparator;  // outlives db: declared before it
+  Borrowed borrowed;  // outlives db: declared before it
   std::unique_ptr<DB> db;
 };
 

@@ -120,6 +120,27 @@ Status DecodeComparator(const mergedb_comparator* given, std::unique_ptr<Compara
   return Status::Ok();
 }
 
+class ForeignLogger final : public Logger {
+ public:
+  explicit ForeignLogger(const mergedb_logger& given) : given_(given) {}
+  ~ForeignLogger() override {
+    if (given_.destroy != nullptr) given_.destroy(given_.state);
+  }
+  ForeignLogger(const ForeignLogger&) = delete;
+  ForeignLogger& operator=(const ForeignLogger&) = delete;
+
+  void Log(std::string_view line) override { given_.log(given_.state, line.data(), line.size()); }
+
+ private:
+  const mergedb_logger given_;
+};
+
+Status ReadLogger(const mergedb_logger* given, mergedb_logger* logger) {
+  if (given == nullptr) return Status::Ok();
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_logger", logger));
+  return logger->log == nullptr ? Status::InvalidArgument("mergedb_logger: log is needed") : Status::Ok();
+}
+
 Status DecodeEnd(const mergedb_slice* given, const char* name, std::optional<std::string>* end) {
   if (given == nullptr) return Status::Ok();
   RETURN_IF_ERROR(CheckBytes(given->data, given->size, name));
@@ -129,7 +150,7 @@ Status DecodeEnd(const mergedb_slice* given, const char* name, std::optional<std
 
 }  // namespace
 
-Status DecodeOptions(const mergedb_options* given, Options* options, std::unique_ptr<Comparator>* comparator) {
+Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* borrowed) {
   mergedb_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_options", &c));
   RETURN_IF_ERROR(DecodeMode(c.mode, &options->mode));
@@ -141,8 +162,12 @@ Status DecodeOptions(const mergedb_options* given, Options* options, std::unique
                              &options->finish_merges_on_close));
   RETURN_IF_ERROR(
       DecodeFlag("mergedb_options", "use_mapped_staging", c.use_mapped_staging, &options->use_mapped_staging));
-  RETURN_IF_ERROR(DecodeComparator(c.comparator, comparator));
-  if (*comparator != nullptr) options->comparator = comparator->get();
+  mergedb_logger logger = {};
+  RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // refused before anything is borrowed
+  RETURN_IF_ERROR(DecodeComparator(c.comparator, &borrowed->comparator));
+  if (borrowed->comparator != nullptr) options->comparator = borrowed->comparator.get();
+  if (c.logger != nullptr) borrowed->logger = std::make_unique<ForeignLogger>(logger);
+  options->env.logger = borrowed->logger.get();
   return Status::Ok();
 }
 

@@ -9,8 +9,8 @@
 
 namespace mergedb::c {
 
-// *comparator owns what the options point to, and is null for the bytewise order.
-Status DecodeOptions(const mergedb_options* given, Options* options, std::unique_ptr<Comparator>* comparator);
+// *borrowed owns what the options point to. Nothing is borrowed unless it returns OK.
+Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* borrowed);
 
 Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options);
 

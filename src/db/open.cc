@@ -168,6 +168,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   }
   Replayed replayed = std::move(*replay);
   recovery_report_ = loaded.report + replayed.log.report;
+  if (env.logger != nullptr && !recovery_report_.empty()) env.logger->Log("recovery: " + recovery_report_);
   const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
   if (Status status = CheckNoneNewer(*store_, *loaded.version, last); !status.ok()) {
     RemoveTablesFrom(kv::FileNumber{next_file});

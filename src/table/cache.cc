@@ -129,7 +129,12 @@ Result<ReaderPtr> CacheImpl::Open(const format::FileMetaPtr& meta) {
   Shard& shard = ShardOf(number);
   if (ReaderPtr found = shard.Find(number)) [[likely]] return found;
   // No lock is held while the file is read; if two open it at once, one of the two is dropped.
-  ASSIGN_OR_RETURN(ReaderPtr fresh, OpenFile(meta));
+  auto opened = OpenFile(meta);
+  // WHY: a file that is not found must never pass for a key that is not found.
+  if (!opened && opened.error().IsNotFound()) {
+    return Status::IOError(std::string(opened.error().message()) + ": a table of the tree is gone");
+  }
+  ASSIGN_OR_RETURN(ReaderPtr fresh, std::move(opened));
   std::vector<ReaderPtr> closed;
   return shard.Insert(number, std::move(fresh), shard_tables_max_, &closed);
 }

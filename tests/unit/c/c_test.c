@@ -241,6 +241,36 @@ static void keeps_a_callers_order(void) {
   EXPECT(destroyed_comparators == 2);
 }
 
+static int destroyed_loggers;
+static char logged[256];
+
+static void keep_line(void* state, const char* line, size_t size) {
+  (void)state;
+  snprintf(logged, sizeof logged, "%.*s", (int)size, line);
+}
+static void count_destroyed_logger(void* state) { ++*(int*)state; }
+
+static void tells_a_callers_logger(void) {
+  mergedb_close(open_fresh(), &error);
+  mergedb_logger logger = {sizeof logger, keep_line, count_destroyed_logger, &destroyed_loggers};
+  mergedb_options options = {.struct_size = sizeof options, .logger = &logger};
+  mergedb_db db = 0;
+  EXPECT_OK(mergedb_open(path, &options, &db, &error));
+  EXPECT_OK(put(db, "k", "v"));
+  char away[600];
+  snprintf(away, sizeof away, "%s.away", path);
+  EXPECT(rename(path, away) == 0);
+  EXPECT(mergedb_flush(db, &error) != MERGEDB_OK);
+  EXPECT(rename(away, path) == 0);
+  EXPECT(strncmp(logged, "background: ", 12) == 0);
+  EXPECT(destroyed_loggers == 0);
+  mergedb_close(db, &error);
+  EXPECT(destroyed_loggers == 1);
+  logger.log = NULL;
+  EXPECT_CODE(mergedb_open(path, &options, &db, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT(destroyed_loggers == 1);
+}
+
 static void refuses_bad_handles(void) {
   mergedb_db db = open_fresh();
   mergedb_iterator it = 0;
@@ -357,6 +387,7 @@ int main(int argc, char** argv) {
   reads_as_of_a_snapshot();
   cares_for_the_database();
   keeps_a_callers_order();
+  tells_a_callers_logger();
   refuses_bad_handles();
   refuses_bad_arguments();
   refuses_a_snapshot_of_another_database();

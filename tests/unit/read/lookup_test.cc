@@ -1,0 +1,66 @@
+// Goal: the first version found on the way from new to old that the sequence can see is the answer, wherever it lies.
+#include "read/lookup.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/unit/read/views.h"
+
+namespace mergedb::read {
+namespace {
+
+using testing::DeleteEntry;
+using testing::PutEntry;
+
+class LookupTest : public ::testing::Test {
+ protected:
+  std::string Get(std::string_view key, kv::Sequence sequence = kv::kSequenceMax) {
+    std::string value;
+    const Status status = Lookup({.order = tables_.order, .tables = *tables_.cache}, view_, key, sequence, {}, &value);
+    return status.ok() ? value : std::string(CodeName(status.code()));
+  }
+
+  testing::Tables tables_;
+  View view_ = testing::ViewOf(tables_, {PutEntry("a", 9, "active")}, {PutEntry("a", 7, "sealed"), DeleteEntry("b", 8)},
+                               {{PutEntry("a", 5, "newer run"), PutEntry("c", 6, "c")},
+                                {PutEntry("a", 1, "older run"), PutEntry("b", 2, "b"), DeleteEntry("d", 4), PutEntry("d", 3, "d")}});
+};
+
+TEST_F(LookupTest, FindsTheNewestVersionWhereverItIs) {
+  EXPECT_EQ(Get("a"), "active");
+  EXPECT_EQ(Get("a", 8), "sealed");
+  EXPECT_EQ(Get("a", 6), "newer run");
+  EXPECT_EQ(Get("a", 4), "older run");
+  EXPECT_EQ(Get("a", 0), "NotFound");
+  EXPECT_EQ(Get("c"), "c");
+}
+
+TEST_F(LookupTest, ADeleteEndsTheSearch) {
+  EXPECT_EQ(Get("b"), "NotFound");
+  EXPECT_EQ(Get("b", 7), "b");
+  EXPECT_EQ(Get("d"), "NotFound");
+  EXPECT_EQ(Get("d", 3), "d");
+}
+
+TEST_F(LookupTest, KeysThatNobodyHasAreNotFound) {
+  for (const char* key : {"", "aa", "bb", "z"}) EXPECT_EQ(Get(key), "NotFound") << key;
+}
+
+TEST_F(LookupTest, MoreRunsThanOneBatchAreSearchedInOrder) {
+  std::vector<std::vector<testing::OwnedEntry>> runs;
+  for (kv::Sequence sequence = 40; sequence > 0; --sequence) runs.push_back({PutEntry("k", sequence, std::to_string(sequence))});
+  view_ = testing::ViewOf(tables_, {}, {}, runs);
+  for (kv::Sequence sequence = 1; sequence <= 40; ++sequence) EXPECT_EQ(Get("k", sequence), std::to_string(sequence));
+}
+
+// Symptom: Get said NotFound when a table's file was gone. Cause: "no such file" was passed on as the answer about the key.
+// Consequence: a key that is there, or an older value of it behind the missing table, would be taken for absent.
+TEST_F(LookupTest, AMissingTableIsAnErrorNotAnAbsentKey) {
+  ASSERT_OK(tables_.files.Remove("dir/000001.tbl"));
+  EXPECT_EQ(Get("a"), "active") << "nobody looks at the tables";
+  EXPECT_EQ(Get("a", 6), "IOError");
+  EXPECT_EQ(Get("b", 7), "IOError") << "its keys reach from a to c";
+  EXPECT_EQ(Get("d", 3), "d");
+}
+
+}  // namespace
+}  // namespace mergedb::read

@@ -1,0 +1,35 @@
+// Views put together by hand: memtables and runs of one table each, for the tests of read/.
+#pragma once
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "read/view.h"
+#include "tests/unit/compaction/tables.h"
+
+namespace mergedb::testing {
+
+inline std::shared_ptr<memtable::Memtable> MemtableOf(const kv::Order& order, const std::vector<OwnedEntry>& oldest_first) {
+  auto table = std::make_shared<memtable::Memtable>(order, memtable::NewMemory(256 << 10));
+  for (const OwnedEntry& entry : oldest_first) table->Add(entry.key, entry.tag, entry.value);
+  return table;
+}
+
+// `runs`: newest first, each the entries of its one table, in order.
+inline read::View ViewOf(Tables& tables, const std::vector<OwnedEntry>& active, const std::vector<OwnedEntry>& sealed,
+                         const std::vector<std::vector<OwnedEntry>>& runs) {
+  read::View view;
+  view.active = MemtableOf(tables.order, active);
+  if (!sealed.empty()) view.sealed.push_back(MemtableOf(tables.order, sealed));
+  std::vector<tree::RunPtr> made;
+  uint64_t position = runs.size();
+  for (const auto& entries : runs) {
+    std::vector<tree::Slice> slices{{.file = tables.Write(entries), .bounds = {}}};
+    made.push_back(std::make_shared<const tree::Run>(kv::Position{position--}, 0, std::move(slices)));
+  }
+  view.version = std::make_shared<const tree::Version>(std::move(made));
+  return view;
+}
+
+}  // namespace mergedb::testing
