@@ -200,7 +200,7 @@ std::optional<Plan> PickSweep(const PickInput& input, const format::Bounds& boun
   if (IsBlocked(input, span, bounds)) return std::nullopt;
   Plan plan = MakePlan(input, span, bounds, runs.back()->level(), Reason::kSwept);
   if (plan.input_bytes == 0) return std::nullopt;
-  plan.output_file_bytes = PartitionBytes(runs.back()->bytes());
+  plan.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
   return plan;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <fstream>
 #include <memory>
 #include <string>
@@ -74,19 +75,22 @@ class FullSize : public ::testing::TestWithParam<Style> {
     options_.style = GetParam();
     db_ = nullptr;
     const uint64_t start = Now();
+    const std::clock_t cpu_start = std::clock();
     auto db = DB::Open(options_, directory_ / "db");
     ASSERT_OK(db.status());
     db_ = std::move(*db);
     open_nanos_ = Now() - start;
+    open_cpu_seconds_ = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
   }
   uint64_t TableBytes() { return Counter(*db_, "table_bytes_on_disk"); }
   // What was measured; `./dev test long` shows it.
   void Say(const char* what, double value, const char* unit) { std::printf("  %-48s %12.3f %s\n", what, value, unit); }
-  void ExpectWithinBudget(const PeakMemory& memory) {
+  // `beside`: bytes that docs/PROMISES.md says come on top.
+  void ExpectWithinBudget(const PeakMemory& memory, uint64_t beside = 0) {
     Say("peak memory", static_cast<double>(memory.bytes()) / kMiB, "MiB");
     Say("  budget", static_cast<double>(options_.memory_bytes) / kMiB, "MiB");
     if (IsSanitized()) return;
-    EXPECT_LE(memory.bytes(), options_.memory_bytes) << Property(*db_, "counters");
+    EXPECT_LE(memory.bytes(), options_.memory_bytes + beside) << Property(*db_, "counters");
   }
   static bool IsSanitized() {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -100,6 +104,7 @@ class FullSize : public ::testing::TestWithParam<Style> {
   Options options_;
   std::unique_ptr<DB> db_;
   uint64_t open_nanos_ = 0;
+  double open_cpu_seconds_ = 0;
 };
 
 // Append at the end, pop at the front: what was popped must not be waded through, nor kept.
@@ -198,7 +203,8 @@ TEST_P(FullSize, VeryManyTables) {
   PeakMemory memory;
   Open();
   Say("open", Seconds(open_nanos_), "s");
-  EXPECT_LE(open_nanos_, IsSanitized() ? 20 * kSecond : kSecond);
+  Say("open, CPU", open_cpu_seconds_, "s");
+  EXPECT_LE(open_cpu_seconds_, IsSanitized() ? 20 : 1) << "of CPU: other work on the machine must not fail this";
   ASSERT_EQ(Counter(*db_, "tables"), tables);
   base::Random random(5);
   std::string value;
@@ -266,7 +272,8 @@ TEST_P(FullSize, LargeValuesAndKeys) {
     ASSERT_TRUE(found == value(i));
     ASSERT_OK(db_->Get({}, key(i), &found));
   }
-  ExpectWithinBudget(memory);
+  // A merge holds a block of each run that it reads, as stored and as decompressed.
+  ExpectWithinBudget(memory, Counter(*db_, "runs_max") * 2 * 17 * kMiB);
 }
 
 TEST_P(FullSize, LargeBatch) {
