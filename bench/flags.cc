@@ -36,6 +36,9 @@ const Named kFlags[] = {
     {"batch_size", &Flags::batch_size},
     {"sync", &Flags::sync},
     {"disable_wal", &Flags::disable_wal},
+    {"writes_per_range_tombstone", &Flags::writes_per_range_tombstone},
+    {"range_tombstone_width", &Flags::range_tombstone_width},
+    {"max_num_range_tombstones", &Flags::max_num_range_tombstones},
     {"compression", &Flags::compression},
     {"style", &Flags::style},
     {"memory", &Flags::memory},
@@ -156,6 +159,9 @@ std::string FlagConflict(const Flags& flags) {
   int64_t keys = 1;
   for (int digit = 0; digit < flags.key_size && keys < flags.num; ++digit) keys *= 10;
   if (keys < flags.num) return "--key_size: too few digits for --num keys";
+  if (flags.writes_per_range_tombstone < 0 || flags.max_num_range_tombstones < 0 || flags.range_tombstone_width < 1) {
+    return "--writes_per_range_tombstone, --max_num_range_tombstones: at least 0; --range_tombstone_width: at least 1";
+  }
   if (!(flags.rate > 0) || !(flags.duration > 0)) return "--rate, --duration: more than 0";
   if (!(flags.zipf_theta > 0) || flags.zipf_theta == 1.0) return "--zipf_theta: more than 0, not 1";
   return {};

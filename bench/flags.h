@@ -38,6 +38,11 @@ struct Flags {
   int64_t batch_size = 1;
   bool sync = false;
   bool disable_wal = false;
+  // RocksDB's: every so many writes of a fill a range delete of so many keys, at most so many in all (0: no limit). The
+  // benchmark deleterange does nothing else; without a limit its ranges are half of the keys.
+  int64_t writes_per_range_tombstone = 0;
+  int64_t range_tombstone_width = 100;
+  int64_t max_num_range_tombstones = 0;
   int compression = 1;  // 0 none, 1 snappy, 2 zstd, 3 lz4
   std::string style = "lazy";
   int64_t memory = 0;  // Options::memory_bytes; 0: twice the write buffer, and the cache

@@ -16,6 +16,28 @@ void AddFoundMessage(Task& task, int64_t found, int64_t asked) {
   task.stats.AddMessage("(" + std::to_string(found) + " of " + std::to_string(asked) + " found)");
 }
 
+// Range deletes as the flags ask for them.
+class RangeDeleter {
+ public:
+  explicit RangeDeleter(const Flags& flags) : flags_(flags), begin_(flags), end_(flags) {}
+
+  // After so many writes?
+  bool IsDue(int64_t written) const {
+    return flags_.writes_per_range_tombstone > 0 && written % flags_.writes_per_range_tombstone == 0 &&
+           (flags_.max_num_range_tombstones == 0 || made_ < flags_.max_num_range_tombstones);
+  }
+  void Delete(uint64_t first, Writer* writer) {
+    writer->DeleteRange(begin_.Set(first), end_.Set(first + static_cast<uint64_t>(flags_.range_tombstone_width)));
+    ++made_;
+  }
+
+ private:
+  const Flags& flags_;
+  KeyMaker begin_;
+  KeyMaker end_;
+  int64_t made_ = 0;
+};
+
 void Write(Task& task) {
   const Workload& work = task.workload;
   const auto writer = task.engine->NewWriter(work.durability, work.batch_ops > 1);
@@ -25,9 +47,13 @@ void Write(Task& task) {
   const auto value_bytes = static_cast<size_t>(work.value_bytes);
   if (work.num != task.flags.num) task.stats.AddMessage("(" + std::to_string(work.num) + " ops)");
 
+  RangeDeleter ranges(task.flags);
   for (int64_t i = 0; i < work.num; i += work.batch_ops) {
     const int64_t count = std::min(work.batch_ops, work.num - i);
-    for (int64_t j = 0; j < count; ++j) writer->Put(key.Set(numbers.Next(i + j)), values.Next(value_bytes));
+    for (int64_t j = 0; j < count; ++j) {
+      writer->Put(key.Set(numbers.Next(i + j)), values.Next(value_bytes));
+      if (ranges.IsDue(i + j + 1)) ranges.Delete(numbers.Next(i + j), writer.get());
+    }
     writer->Commit();
     task.stats.FinishedOps(count);
   }
@@ -45,6 +71,26 @@ void Delete(Task& task) {
     writer->Commit();
     task.stats.FinishedOps(count);
   }
+}
+
+// Ranges at even distances, in no order: the same ones whatever the engine and the thread.
+void DeleteRanges(Task& task) {
+  const Flags& flags = task.flags;
+  const int64_t half = std::max<int64_t>(1, flags.num / 2 / flags.range_tombstone_width);
+  const int64_t count = flags.max_num_range_tombstones > 0 ? flags.max_num_range_tombstones : half;
+  const int64_t stride = std::max<int64_t>(1, flags.num / count);
+  const auto writer = task.engine->NewWriter(task.workload.durability, task.workload.batch_ops > 1);
+  RangeDeleter ranges(flags);
+  constexpr int64_t kPrime = 1'000'003;
+  for (int64_t i = 0; i < count; i += task.workload.batch_ops) {
+    const int64_t batch = std::min(task.workload.batch_ops, count - i);
+    for (int64_t j = 0; j < batch; ++j) {
+      ranges.Delete(static_cast<uint64_t>((i + j) * kPrime % count * stride), writer.get());
+    }
+    writer->Commit();
+    task.stats.FinishedOps(batch);
+  }
+  task.stats.AddMessage("(" + std::to_string(count) + " ranges)");
 }
 
 void ReadSequential(Task& task) {
@@ -225,6 +271,7 @@ const Entry kEntries[] = {
      }},
     {"deleteseq", Delete, [](Workload& w) { w.is_sequential = true; }},
     {"deleterandom", Delete, [](Workload&) {}},
+    {"deleterange", DeleteRanges, [](Workload&) {}},
     {"readseq", ReadSequential, [](Workload&) {}},
     {"readreverse", ReadReverse, [](Workload&) {}},
     {"readrandom", ReadRandom, [](Workload&) {}},

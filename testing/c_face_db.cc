@@ -111,6 +111,9 @@ class CBatch final : public WriteBatch::Visitor {
     Took(mergedb_batch_put(handle_, key.data(), key.size(), value.data(), value.size(), &error_));
   }
   void Delete(std::string_view key) override { Took(mergedb_batch_delete(handle_, key.data(), key.size(), &error_)); }
+  void DeleteRange(std::string_view begin, std::string_view end) override {
+    Took(mergedb_batch_delete_range(handle_, begin.data(), begin.size(), end.data(), end.size(), &error_));
+  }
 
   mergedb_batch handle() const { return handle_; }
   const Status& status() const { return status_; }
@@ -139,6 +142,18 @@ class CFaceDb final : public DB {
     const auto c = ToC(options);
     mergedb_error error;
     (void)mergedb_delete(handle_, &c, key.data(), key.size(), &error);
+    return StatusOf(error);
+  }
+  Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override {
+    const auto c = ToC(options);
+    mergedb_error error;
+    (void)mergedb_delete_range(handle_, &c, begin.data(), begin.size(), end.data(), end.size(), &error);
+    return StatusOf(error);
+  }
+  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override {
+    const auto c = ToC(options);
+    mergedb_error error;
+    (void)mergedb_delete_prefix(handle_, &c, prefix.data(), prefix.size(), &error);
     return StatusOf(error);
   }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override {

@@ -16,11 +16,21 @@ uint64_t CrashOracle::Begin(const std::vector<Change>& changes, bool is_logged) 
   commits_.push_back(is_logged ? Standing::kLogged : Standing::kUnlogged);
   const uint64_t commit = commits_.size();
   for (const Change& change : changes) {
-    std::vector<Version>& versions = history_[change.key];
-    if (!versions.empty() && versions.back().commit == commit) versions.pop_back();
-    versions.push_back({.commit = commit, .change = change});
+    if (change.kind != Kind::kDeleteRange) {
+      Note(change, commit);
+      continue;
+    }
+    for (const std::string& key : KeysEverUsed()) {
+      if (key >= change.key && key < change.value) Note({.kind = Kind::kDelete, .key = key}, commit);
+    }
   }
   return commit;
+}
+
+void CrashOracle::Note(const Change& change, uint64_t commit) {
+  std::vector<Version>& versions = history_[change.key];
+  if (!versions.empty() && versions.back().commit == commit) versions.pop_back();
+  versions.push_back({.commit = commit, .change = change});
 }
 
 CrashOracle::Value CrashOracle::ValueAfter(const Change& change) {

@@ -8,7 +8,8 @@
 // the commits without a log, beside those promised, any choice, each whole or not at all. So too of those whose outcome is unknown;
 // one that surely failed is never there.
 //
-// A new kind of change (merge, range delete) joins in three places: Kind, ValueAfter, and the names of a commit's keys in Begin.
+// A new kind of change (merge) joins in three places: Kind, ValueAfter, and the names of a commit's keys in Begin. A range delete
+// is a delete of each key in it that any commit before named.
 // THREADS: none; whoever has several writers locks.
 #pragma once
 
@@ -22,11 +23,11 @@ namespace mergedb::testing {
 
 class CrashOracle {
  public:
-  enum class Kind : uint8_t { kPut, kDelete };
+  enum class Kind : uint8_t { kPut, kDelete, kDeleteRange };
   struct Change {
     Kind kind = Kind::kPut;
     std::string key;
-    std::string value = {};  // unlike every other: it tells which commit it is of
+    std::string value = {};  // unlike every other: it tells which commit it is of. Of a range delete: the range's end
   };
   using State = std::map<std::string, std::string>;
 
@@ -55,6 +56,7 @@ class CrashOracle {
   State Everything() const;
 
  private:
+  void Note(const Change& change, uint64_t commit);
   enum class Standing : uint8_t { kLogged, kUnlogged, kUnknown, kFailed };
   struct Version {
     uint64_t commit = 0;

@@ -166,6 +166,13 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
     case 'b':
       return {.changes = {put(FreshKey(index, 3), 0, bytes), {.kind = Kind::kDelete, .key = HotKey(index)},
                           put(FreshKey(index, 4), 1, bytes), put("twice", 2, bytes), put("twice", 3, bytes)}};
+    case 'e': {  // of some keys, or of all; what the batch puts before it goes, too
+      std::string begin = Draw(index, 6, 8) == 0 ? "" : FreshKey(index, 7), end = Draw(index, 6, 8) == 0 ? "z" : FreshKey(index, 8);
+      if (end < begin) std::swap(begin, end);
+      return {.changes = {put(FreshKey(index, 3), 0, bytes),
+                          {.kind = Kind::kDeleteRange, .key = std::move(begin), .value = std::move(end)},
+                          put(FreshKey(index, 4), 1, bytes)}};
+    }
     case 's':
       return {.changes = {put(FreshKey(index, 3), 0, bytes)}, .durability = Durability::kSynced};
     case 'n':
@@ -221,6 +228,9 @@ Status CutWorkload::Commit(const Draft& draft, uint64_t commit) {
         break;
       case CrashOracle::Kind::kDelete:
         batch.Delete(change.key);
+        break;
+      case CrashOracle::Kind::kDeleteRange:
+        batch.DeleteRange(change.key, change.value);
         break;
     }
   }

@@ -3,6 +3,7 @@
 //     p put   o overwrite   d delete   b batch   s synced put   f flush   c compact   n put without log   r reopen
 //     y sync the log   l large value   a batch larger than a memtable   w background steps   t timers
 //     v snapshot: take, check, let go   q wait until merges rest
+//     e a batch with a range delete between two puts
 //     g a group: one writer syncs, three of different durabilities queue up behind it
 //
 // What a step writes follows from the seed and the step's number alone, so a list of letters and a seed are a whole workload,
@@ -31,7 +32,7 @@ struct CutSetup {
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
-inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqg";
+inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqge";
 
 Options OptionsFor(const CutSetup& setup, World* world);
 

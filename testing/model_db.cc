@@ -23,13 +23,25 @@ uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
   const uint64_t commit = commits() + 1;
   uint64_t digest = digests_.back();
   for (const Change& change : changes) {
-    Versions& versions = history_[change.key];
-    if (const Version* before = VersionAt(versions, commit)) digest -= DigestOf(before->key, *before->value);
-    if (change.value) digest += DigestOf(change.key, *change.value);
-    versions.push_back({commit, change.key, change.value});
+    if (!change.end) {
+      Set(change.key, change.value, commit, &digest);
+      continue;
+    }
+    std::vector<std::string> gone;
+    for (const auto& [key, versions] : history_) {
+      if (!less_(key, change.key) && less_(key, *change.end) && VersionAt(versions, commit) != nullptr) gone.push_back(key);
+    }
+    for (const std::string& key : gone) Set(key, std::nullopt, commit, &digest);
   }
   digests_.push_back(digest);
   return commit;
+}
+
+void ModelDb::Set(const std::string& key, const std::optional<std::string>& value, uint64_t commit, uint64_t* digest) {
+  Versions& versions = history_[key];
+  if (const Version* before = VersionAt(versions, commit)) *digest -= DigestOf(before->key, *before->value);
+  if (value) *digest += DigestOf(key, *value);
+  versions.push_back({commit, key, value});
 }
 
 std::optional<std::string> ModelDb::Get(const std::string& key, uint64_t at) const {

@@ -27,6 +27,7 @@ class ModelDb {
   struct Change {
     std::string key;
     std::optional<std::string> value = {};  // none: deleted
+    std::optional<std::string> end = {};    // if set: every key from `key` on and before it is deleted
   };
   struct Bounds {
     std::optional<std::string> lower = {};
@@ -61,6 +62,8 @@ class ModelDb {
   };
   using Versions = std::vector<Version>;  // oldest first
   static const Version* VersionAt(const Versions& versions, uint64_t at);  // null: none that has a value
+
+  void Set(const std::string& key, const std::optional<std::string>& value, uint64_t commit, uint64_t* digest);
 
   Less less_;
   std::map<std::string, Versions, Less> history_;

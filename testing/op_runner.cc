@@ -21,21 +21,23 @@ uint64_t DrawSight(base::Random& random, const Profile&) { return random.OneIn(2
 // ---- changes -----------------------------------------------------------------------------------------------------------
 
 struct Change {
-  enum Kind : uint64_t { kPut, kDelete, kKinds };
+  enum Kind : uint64_t { kPut, kDelete, kDeleteRange, kKinds };
   Kind kind;
   std::string key;
-  std::string value = {};
+  std::string value = {};  // of a range: its end
 };
 
 void AddTo(WriteBatch* batch, const Change& change) {
   switch (change.kind) {
     case Change::kDelete: return batch->Delete(change.key);
+    case Change::kDeleteRange: return batch->DeleteRange(change.key, change.value);
     case Change::kPut:
     case Change::kKinds: return batch->Put(change.key, change.value);
   }
 }
 ModelDb::Change ToModel(const Change& change) {
   if (change.kind == Change::kDelete) return {.key = change.key};
+  if (change.kind == Change::kDeleteRange) return {.key = change.key, .end = change.value};
   return {.key = change.key, .value = change.value};
 }
 
@@ -56,6 +58,8 @@ class OpRunner {
   // ---- operations: one each in the table ----
   void Put(const Op& op) { CommitOne({Change::kPut, KeyOf(Number(op, 0)), ValueOf(Number(op, 1))}, Number(op, 2)); }
   void Delete(const Op& op) { CommitOne({Change::kDelete, KeyOf(Number(op, 0))}, Number(op, 1)); }
+  void DeleteRange(const Op& op) { CommitOne(ChangeOf(Change::kDeleteRange, Number(op, 0), Number(op, 1)), Number(op, 2)); }
+  void DeletePrefix(const Op& op);
   void Batch(const Op& op);
   void Get(const Op& op);
   void MultiGet(const Op& op);
@@ -121,6 +125,7 @@ class OpRunner {
     if (status.ok()) has_unlogged_ = false;
     return MustBeOk(status, what);
   }
+  Change ChangeOf(Change::Kind kind, uint64_t key, uint64_t value) const;
   void CommitOne(const Change& change, uint64_t durability);
   void Note(uint64_t durability) { has_unlogged_ |= DurabilityOf(durability).durability == Durability::kNoLog; }
   Sight SightOf(uint64_t number) const;
@@ -154,12 +159,38 @@ class OpRunner {
 
 // ---- writes ------------------------------------------------------------------------------------------------------------
 
+// A range is mostly of a few neighbours, at times of half of the keys; its begin is not after its end.
+Change OpRunner::ChangeOf(Change::Kind kind, uint64_t key, uint64_t value) const {
+  if (kind != Change::kDeleteRange) return {kind, KeyOf(key), ValueOf(value)};
+  Change change{kind, KeyOf(key), KeyOf(value % 16 == 15 ? value % 1009 : key + value % 16)};
+  if (set_.comparator->Compare(change.key, change.value) > 0) std::swap(change.key, change.value);
+  return change;
+}
+
 void OpRunner::CommitOne(const Change& change, uint64_t durability) {
   Note(durability);
   const WriteOptions options = DurabilityOf(durability);
-  const Status status = change.kind == Change::kDelete ? db_->Delete(options, change.key)
-                                                       : db_->Put(options, change.key, change.value);
+  const Status status = change.kind == Change::kDelete        ? db_->Delete(options, change.key)
+                        : change.kind == Change::kDeleteRange ? db_->DeleteRange(options, change.key, change.value)
+                                                              : db_->Put(options, change.key, change.value);
   if (MustBeOk(status, "write")) model_.Commit({ToModel(change)});
+  if (change.kind != Change::kDeleteRange || set_.comparator->Compare(change.key, change.value) == 0) return;
+  MustBe(Code::kInvalidArgument, db_->DeleteRange({}, change.value, change.key), "a range that begins after its end");
+}
+
+// Head: key, how much of it, durability.
+void OpRunner::DeletePrefix(const Op& op) {
+  const std::string prefix = KeyOf(Number(op, 0)).substr(0, Number(op, 1));
+  const bool has_end = prefix.find_first_not_of('\xff') != std::string::npos;
+  const Status status = db_->DeletePrefix(DurabilityOf(Number(op, 2)), prefix);
+  if (set_.comparator != BytewiseComparator() || !has_end) return MustBe(Code::kInvalidArgument, status, "DeletePrefix");
+  Note(Number(op, 2));
+  if (!MustBeOk(status, "DeletePrefix")) return;
+  std::vector<ModelDb::Change> changes;
+  for (const std::string& key : model_.KeysEverUsed()) {
+    if (key.starts_with(prefix)) changes.push_back({.key = key});
+  }
+  model_.Commit(changes);
 }
 
 // Head: durability, and how many of the changes come by way of a second batch. Each: kind, key, value.
@@ -169,8 +200,7 @@ void OpRunner::Batch(const Op& op) {
   const size_t first_of_second = op.tail.size() - std::min<size_t>(op.tail.size(), Number(op, 1));
   for (size_t i = 0; i < op.tail.size(); ++i) {
     const Op::Numbers& group = op.tail[i];
-    const Change change{static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), KeyOf(NumberAt(group, 1)),
-                        ValueOf(NumberAt(group, 2))};
+    const Change change = ChangeOf(static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
     AddTo(i < first_of_second ? &batch : &second, change);
     changes.push_back(ToModel(change));
   }
@@ -454,6 +484,8 @@ const std::vector<RunnableOp>& RunnableOps() {
   static const std::vector<RunnableOp> ops = {
       {{.name = "put", .weight = 3000, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Put},
       {{.name = "delete", .weight = 700, .head = {DrawKey, DrawDurability}}, &OpRunner::Delete},
+      {{.name = "delete_range", .weight = 150, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::DeleteRange},
+      {{.name = "delete_prefix", .weight = 20, .head = {DrawKey, Draw<9>, DrawDurability}}, &OpRunner::DeletePrefix},
       {{.name = "batch", .weight = 250, .head = {DrawDurability, Draw<8>}, .each = {Draw<Change::kKinds>, DrawKey, DrawValue}, .groups_max = 12},
        &OpRunner::Batch},
       {{.name = "get", .weight = 2000, .head = {DrawSight, DrawKey, Draw<4>}}, &OpRunner::Get},

@@ -26,10 +26,19 @@ struct Table {
   std::optional<std::string> largest;
   uint64_t bytes = 1 << 20;
   uint64_t tombstone_percent = 0;
+  std::optional<uint64_t> covered_bytes;
   uint64_t position = 0;
 };
 
-// "000012[a..f)8MB,25%"
+bool TakeBytes(std::istringstream* text, uint64_t* bytes) {
+  uint64_t size = 0;
+  std::string unit;
+  if (!(*text >> size) || !std::getline(*text, unit, ',') || (unit != "MB" && unit != "KB")) return false;
+  *bytes = size << (unit == "MB" ? 20 : 10);
+  return true;
+}
+
+// "000012[a..f)8MB,25%,3MB"
 bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mention, std::map<uint64_t, Table>* tables) {
   const size_t open = word.find('[');
   const size_t dots = word.find("..");
@@ -44,13 +53,11 @@ bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mentio
   if (!table.smallest || order.CompareKeys(mention->lower, *table.smallest) < 0) table.smallest = mention->lower;
   if (!table.largest || order.CompareKeys(mention->upper, *table.largest) > 0) table.largest = mention->upper;
   std::istringstream rest(word.substr(close + 1));
-  uint64_t size = 0;
-  std::string unit;
-  if (rest >> size && std::getline(rest, unit, ',')) {
-    if (unit != "MB" && unit != "KB") return false;
-    table.bytes = size << (unit == "MB" ? 20 : 10);
-    if (uint64_t percent = 0; rest >> percent) table.tombstone_percent = percent;
-  }
+  if (rest.peek() == std::istringstream::traits_type::eof()) return true;
+  if (!TakeBytes(&rest, &table.bytes)) return false;
+  if (uint64_t percent = 0; rest >> percent) table.tombstone_percent = percent;
+  std::string sign;
+  if (std::getline(rest, sign, ',') && !rest.eof()) return TakeBytes(&rest, &table.covered_bytes.emplace());
   return true;
 }
 
@@ -82,6 +89,10 @@ format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
   file->largest_sequence = table.position * 10;
   file->smallest = *table.smallest;
   file->largest = *table.largest;
+  if (table.covered_bytes) {
+    file->range_tombstones = 10;
+    file->covered_bytes = *table.covered_bytes;
+  }
   return file;
 }
 

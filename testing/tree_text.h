@@ -3,8 +3,11 @@
 //   position 9 level 0: 000012[a..f)8MB 000015[f..m]1MB,25% 000012[q..z]
 //   position 3 level bottom: 000007[a..zz]64MB
 //
+//   position 9 level 0: 000013[a..m]4KB,0%,96MB
+//
 // [a..f) shows keys below f, [f..m] up to and with m. What comes after says how large the whole table is (1MB unless said;
-// KB and MB) and how many of its entries, one for each KB, are tombstones. A table reaches over all the keys with which it
+// KB and MB), how many of its entries, one for each KB, are tombstones, and how much of older tables its range tombstones
+// cover; it has some, 10, if this is said. A table reaches over all the keys with which it
 // is mentioned: 000012 holds a to z, and nothing of it shows in [f..q). Its sequences are its run's position, times 10.
 // Lines that begin with # are comments.
 #pragma once

@@ -23,6 +23,7 @@ class Writer {
   virtual ~Writer() = default;
   virtual void Put(std::string_view key, std::string_view value) = 0;
   virtual void Delete(std::string_view key) = 0;
+  virtual void DeleteRange(std::string_view begin, std::string_view end);  // an engine that cannot ends the program
   virtual void Commit() = 0;
 };
 

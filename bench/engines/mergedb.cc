@@ -44,6 +44,9 @@ class SingleWriter final : public Writer {
   SingleWriter(DB* db, Durability durability) : db_(db), options_(WriteOptionsOf(durability)) {}
   void Put(std::string_view key, std::string_view value) override { Check(db_->Put(options_, key, value), "put"); }
   void Delete(std::string_view key) override { Check(db_->Delete(options_, key), "delete"); }
+  void DeleteRange(std::string_view begin, std::string_view end) override {
+    Check(db_->DeleteRange(options_, begin, end), "delete range");
+  }
   void Commit() override {}
 
  private:
@@ -56,6 +59,7 @@ class BatchWriter final : public Writer {
   BatchWriter(DB* db, Durability durability) : db_(db), options_(WriteOptionsOf(durability)) {}
   void Put(std::string_view key, std::string_view value) override { batch_.Put(key, value); }
   void Delete(std::string_view key) override { batch_.Delete(key); }
+  void DeleteRange(std::string_view begin, std::string_view end) override { batch_.DeleteRange(begin, end); }
   void Commit() override {
     Check(db_->Write(options_, batch_), "write");
     batch_.Clear();

@@ -76,6 +76,16 @@ class RocksdbWriter final : public Writer {
     rocks_.delete_(db_, options_, key.data(), key.size(), &error);
     Check(rocks_, error, "delete");
   }
+  // The C API has no single range delete without a column family's handle: a batch of one.
+  void DeleteRange(std::string_view begin, std::string_view end) override {
+    if (batch_) return rocks_.writebatch_delete_range_(batch_, begin.data(), begin.size(), end.data(), end.size());
+    rocksdb_writebatch_t* const batch = rocks_.writebatch_create_();
+    rocks_.writebatch_delete_range_(batch, begin.data(), begin.size(), end.data(), end.size());
+    char* error = nullptr;
+    rocks_.write_(db_, options_, batch, &error);
+    rocks_.writebatch_destroy_(batch);
+    Check(rocks_, error, "delete range");
+  }
   void Commit() override {
     if (!batch_) return;
     char* error = nullptr;

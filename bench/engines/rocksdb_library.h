@@ -60,6 +60,7 @@ struct rocksdb_wait_for_compact_options_t;
   X(void, writebatch_clear, (rocksdb_writebatch_t*))                                                               \
   X(void, writebatch_put, (rocksdb_writebatch_t*, const char*, size_t, const char*, size_t))                       \
   X(void, writebatch_delete, (rocksdb_writebatch_t*, const char*, size_t))                                         \
+  X(void, writebatch_delete_range, (rocksdb_writebatch_t*, const char*, size_t, const char*, size_t))              \
   X(rocksdb_pinnableslice_t*, get_pinned, (rocksdb_t*, const rocksdb_readoptions_t*, const char*, size_t, char**)) \
   X(const char*, pinnableslice_value, (const rocksdb_pinnableslice_t*, size_t*))                                   \
   X(void, pinnableslice_destroy, (rocksdb_pinnableslice_t*))                                                       \

@@ -209,6 +209,17 @@ MERGEDB_C_EXPORT mergedb_code mergedb_put(mergedb_db db, const mergedb_write_opt
 MERGEDB_C_EXPORT mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options, const void* key,
                                              size_t key_size, mergedb_error* error);
 
+/* Remove every key from `begin` on and before `end`; costs what one write costs. Nothing if the two are equal,
+ * INVALID_ARGUMENT if begin is after end in the comparator's order. */
+MERGEDB_C_EXPORT mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_write_options* options,
+                                                   const void* begin, size_t begin_size, const void* end,
+                                                   size_t end_size, mergedb_error* error);
+
+/* Remove every key that begins with these bytes. Bytewise comparator only; INVALID_ARGUMENT for a prefix that is empty
+ * or has no byte but 0xff: no key comes after its range. */
+MERGEDB_C_EXPORT mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* options,
+                                                    const void* prefix, size_t prefix_size, mergedb_error* error);
+
 /* Apply a batch: all of it becomes visible and survives a crash, or none. The batch is left as it is. */
 MERGEDB_C_EXPORT mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
                                             mergedb_error* error);
@@ -219,6 +230,10 @@ MERGEDB_C_EXPORT mergedb_code mergedb_batch_put(mergedb_batch batch, const void*
                                                 const void* value, size_t value_size, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t key_size,
                                                    mergedb_error* error);
+/* Removes what earlier changes of the batch put into the range as well, and nothing of later ones. mergedb_write refuses
+ * a batch in which a range begins after its end. */
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, size_t begin_size,
+                                                         const void* end, size_t end_size, mergedb_error* error);
 /* Add the changes of `source` after those of `batch`; the two must not be the same. */
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error);

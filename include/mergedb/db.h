@@ -51,6 +51,12 @@ class MERGEDB_EXPORT DB {
 
   virtual Status Put(const WriteOptions& options, std::string_view key, std::string_view value) = 0;
   virtual Status Delete(const WriteOptions& options, std::string_view key) = 0;  // OK if absent
+  // Every key from `begin` on and before `end`, in the comparator's order. Costs what one write costs, however many keys that
+  // are; their space comes back as merges get there. Nothing if the two are equal, InvalidArgument if begin is after end.
+  virtual Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) = 0;
+  // Every key that begins with these bytes. Bytewise comparator only; InvalidArgument for a prefix after which no key comes:
+  // an empty one, or one of 0xff bytes alone.
+  virtual Status DeletePrefix(const WriteOptions& options, std::string_view prefix) = 0;
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
 
   // NotFound if absent; *value is then untouched.

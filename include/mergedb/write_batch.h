@@ -27,10 +27,14 @@ class MERGEDB_EXPORT WriteBatch {
     virtual ~Visitor();
     virtual void Put(std::string_view key, std::string_view value) = 0;
     virtual void Delete(std::string_view key) = 0;
+    virtual void DeleteRange(std::string_view begin, std::string_view end) = 0;
   };
 
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
+  // Every key from `begin` on and before `end`, as it stands at this place of the batch. Writing a batch with a range whose
+  // begin is after its end is InvalidArgument; one with begin equal to end deletes nothing.
+  void DeleteRange(std::string_view begin, std::string_view end);
   void Append(const WriteBatch& other);
   void Clear();
   void Reserve(size_t bytes) { rep_.reserve(bytes); }

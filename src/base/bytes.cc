@@ -81,6 +81,13 @@ bool FromHex(std::string_view hex, std::string* bytes) {
   return true;
 }
 
+std::optional<std::string> PrefixEnd(std::string prefix) {
+  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();
+  if (prefix.empty()) return std::nullopt;
+  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
+  return prefix;
+}
+
 size_t CommonPrefixBytes(std::string_view a, std::string_view b) {
   const size_t shared = std::min(a.size(), b.size());
   size_t index = 0;

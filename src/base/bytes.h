@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,6 +16,8 @@ std::string ToHex(std::string_view bytes);                      // lower-case
 [[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);  // false: odd length or another character
 
 size_t CommonPrefixBytes(std::string_view a, std::string_view b);
+// The first key, bytewise, after all that begin with `prefix`; none if it is empty or has no byte but 0xff.
+std::optional<std::string> PrefixEnd(std::string prefix);
 
 // The first 8 bytes as a big-endian number, zero-padded: order of numbers is bytewise order of keys, but for ties.
 inline uint64_t Prefix8(std::string_view key) {

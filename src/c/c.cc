@@ -137,6 +137,23 @@ mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options,
   });
 }
 
+mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_write_options* options, const void* begin,
+                                  size_t begin_size, const void* end, size_t end_size, mergedb_error* error) {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
+    RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
+    return target.DeleteRange(write, View(begin, begin_size), View(end, end_size));
+  });
+}
+
+mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* options, const void* prefix,
+                                   size_t prefix_size, mergedb_error* error) {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(prefix, prefix_size, "prefix"));
+    return target.DeletePrefix(write, View(prefix, prefix_size));
+  });
+}
+
 mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
                            mergedb_error* error) {
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {

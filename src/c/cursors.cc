@@ -64,6 +64,16 @@ mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t k
   });
 }
 
+mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, size_t begin_size, const void* end,
+                                        size_t end_size, mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
+    RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
+    holder.batch.DeleteRange(View(begin, begin_size), View(end, end_size));
+    return Status::Ok();
+  });
+}
+
 mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error) {
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     if (batch == source) return Status::InvalidArgument("a batch cannot be appended to itself");

@@ -3,16 +3,26 @@
 #include <utility>
 
 #include "base/zoo.h"
+#include "stream/surviving.h"
 
 namespace mergedb::compaction {
 
 Result<format::FileMetaPtr> Flush(const TableFactory& factory, memtable::Memtable& sealed,
                                   std::vector<kv::Sequence> snapshots, Compression compression,
-                                  stream::CollapseCounts* counts) {
+                                  stream::CollapseCounts* counts,
+                                  std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes) {
   if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
-  auto input = stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots)},
-                                             sealed.NewFlushIterator(), counts);
-  Outputs outputs(factory, {.compression = compression, .bytes_expected = sealed.bytes_used()});
+  const kv::Stripes stripes(snapshots);
+  const auto ranges = kv::RangeTombstones::Fragment(factory.order, sealed.range_deletes().All(), stripes,
+                                                    kv::RangeTombstones::Keys::kViews);
+  auto survivors = stream::NewSurvivingIterator(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
+  auto input =
+      stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots)}, std::move(survivors), counts);
+  Outputs outputs(factory, {.compression = compression,
+                            .bytes_expected = sealed.bytes_used(),
+                            .range_tombstones = ranges,
+                            .stripes = stripes,
+                            .covered_bytes = std::move(covered_bytes)});
   for (input->SeekToFirst(); input->Valid(); input->Next()) RETURN_IF_ERROR(outputs.Add(input->entry()));
   RETURN_IF_ERROR(input->status());
   RETURN_IF_ERROR(outputs.Finish());

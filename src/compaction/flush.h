@@ -1,6 +1,7 @@
 // A sealed memtable -> one table. The same pipe as a job's, with a memtable for input and nothing to pick.
 #pragma once
 
+#include <functional>
 #include <vector>
 
 #include "compaction/outputs.h"
@@ -11,8 +12,10 @@
 namespace mergedb::compaction {
 
 // `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. Null if the memtable is empty.
+// `covered_bytes` as for Outputs.
 Result<format::FileMetaPtr> Flush(const TableFactory& factory, memtable::Memtable& sealed,
                                   std::vector<kv::Sequence> snapshots, Compression compression,
-                                  stream::CollapseCounts* counts);
+                                  stream::CollapseCounts* counts,
+                                  std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {});
 
 }  // namespace mergedb::compaction

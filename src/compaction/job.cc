@@ -7,7 +7,9 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
+#include "compaction/range_inputs.h"
 #include "stream/merging.h"
+#include "stream/surviving.h"
 
 namespace mergedb::compaction {
 namespace {
@@ -19,11 +21,8 @@ constexpr int kEntriesPerLook = 256;
 // is let go of: once its release is installed it may be removed, while the job goes on.
 class SourceIterator final : public kv::Iterator {
  public:
-  SourceIterator(const kv::Order& order, table::Cache& tables, const tree::Run& run, const format::Bounds& bounds)
-      : order_(order), tables_(tables), bounds_(bounds) {
-    const auto [first, last] = run.Overlap(order_, bounds_);
-    for (size_t i = first; i < last; ++i) slices_.push_back(run.slices()[i]);
-  }
+  SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<tree::Slice> slices, const format::Bounds& bounds)
+      : order_(order), tables_(tables), bounds_(bounds), slices_(std::move(slices)) {}
 
   void SeekToFirst() override { Enter(); }
   void Next() override {
@@ -91,21 +90,6 @@ class SourceIterator final : public kv::Iterator {
   Bound upper_;
 };
 
-// What the tree says of the tables of a source.
-struct Promised {
-  uint64_t bytes = 0;
-  kv::Sequence largest_sequence = 0;
-};
-Promised PromiseOf(const kv::Order& order, const tree::Run& run, const format::Bounds& bounds) {
-  const auto [first, last] = run.Overlap(order, bounds);
-  Promised promised;
-  for (size_t i = first; i < last; ++i) {
-    promised.bytes += run.slices()[i].file->bytes;
-    promised.largest_sequence = std::max(promised.largest_sequence, run.slices()[i].file->largest_sequence);
-  }
-  return promised;
-}
-
 }  // namespace
 
 Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& version)
@@ -129,7 +113,7 @@ Result<bool> Job::Step(uint64_t nanos) {
     for (int i = 0; i < kEntriesPerLook && input_->Valid(); ++i) {
       RETURN_IF_ERROR(outputs_->Add(input_->entry()));
       if (outputs_->is_at_cut() && outputs_->bytes() - released_bytes_ >= context_.release_bytes) {
-        const std::string cursor(input_->entry().key);
+        const std::string cursor = outputs_->cut_key();
         RETURN_IF_ERROR(Release(&cursor));
       }
       input_->Next();
@@ -146,28 +130,56 @@ Result<bool> Job::Step(uint64_t nanos) {
 
 Status Job::Start() {
   const kv::Order& order = context_.factory.order;
-  std::vector<std::unique_ptr<kv::Iterator>> children;
-  for (const tree::RunPtr& run : sources_) {
-    const Promised promised = PromiseOf(order, *run, plan_.bounds);
-    counts_.bytes_read += promised.bytes;
-    largest_sequence_ = std::max(largest_sequence_, promised.largest_sequence);
-    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, *run, plan_.bounds));
-  }
-  sources_.clear();
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
   stream::CollapseOptions options{.snapshots = context_.snapshots(), .is_bottom = plan_.is_bottom};
   if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
-  input_ = stream::NewCollapsingIterator(order, std::move(options),
-                                         stream::NewMergingIterator(order, std::move(children)), &counts_.collapse);
+  const kv::Stripes stripes(options.snapshots);
+  ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, plan_.bounds, stripes));
+  std::vector<std::unique_ptr<kv::Iterator>> children;
+  for (const tree::RunPtr& run : sources_) {
+    children.push_back(
+        std::make_unique<SourceIterator>(order, context_.tables, TakeSlices(stripes, *run), plan_.bounds));
+  }
+  sources_.clear();
+  auto survivors = stream::NewSurvivingIterator(order, ranges_, stripes,
+                                                stream::NewMergingIterator(order, std::move(children)),
+                                                &counts_.collapse.covered);
+  input_ = stream::NewCollapsingIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
+  std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes;
+  if (context_.covered_bytes) {
+    covered_bytes = [this](const kv::RangeTombstones& ranges) {
+      return context_.covered_bytes(plan_.sources.back(), ranges);
+    };
+  }
   outputs_ = std::make_unique<Outputs>(
       context_.factory,
       Outputs::Options{.compression = plan_.is_bottom ? context_.compression.bottom : context_.compression.upper,
                        .table_bytes_max = plan_.output_file_bytes,
                        .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
                                                                       : plan_.input_bytes,
-                       .cut_keys = plan_.cut_keys});
+                       .cut_keys = plan_.cut_keys,
+                       .range_tombstones = PassedOn(order, ranges_, stripes, plan_.is_bottom),
+                       .stripes = stripes,
+                       .covered_bytes = std::move(covered_bytes)});
   input_->SeekToFirst();
   return {};
+}
+
+// What of a source has to be read.
+std::deque<tree::Slice> Job::TakeSlices(const kv::Stripes& stripes, const tree::Run& run) {
+  const kv::Order& order = context_.factory.order;
+  const auto [first, last] = run.Overlap(order, plan_.bounds);
+  std::deque<tree::Slice> slices;
+  for (size_t i = first; i < last; ++i) {
+    const tree::Slice& slice = run.slices()[i];
+    const auto shown = tree::Clip(order, slice.file, tree::Intersection(order, slice.bounds, plan_.bounds));
+    if (!shown) continue;
+    const bool is_hidden = IsHidden(order, ranges_, stripes, *shown);
+    (is_hidden ? counts_.bytes_unread : counts_.bytes_read) += slice.file->bytes;
+    largest_sequence_ = std::max(largest_sequence_, slice.file->largest_sequence);
+    if (!is_hidden) slices.push_back(slice);
+  }
+  return slices;
 }
 
 Status Job::Release(const std::string* cursor) {

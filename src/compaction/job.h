@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
@@ -35,6 +36,8 @@ struct JobContext {
   std::function<std::vector<kv::Sequence>()> snapshots;
   // Show the edit to readers.
   std::function<Status(const format::Edit&)> install;
+  // Estimates FileMeta::covered_bytes of an output that goes into the run at this position. Null: 0.
+  std::function<uint64_t(kv::Position, const kv::RangeTombstones&)> covered_bytes = {};
   uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
 };
 
@@ -50,12 +53,14 @@ class Job {
   struct Counts {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
+    uint64_t bytes_unread = 0;  // of tables that lay under range tombstones as a whole
     stream::CollapseCounts collapse;
   };
   const Counts& counts() const { return counts_; }
 
  private:
   Status Start();
+  std::deque<tree::Slice> TakeSlices(const kv::Stripes& stripes, const tree::Run& run);
   Status Move();
   // All that lies below `cursor` (null: all) is in finished outputs: show them instead of the inputs.
   Status Release(const std::string* cursor);
@@ -66,6 +71,7 @@ class Job {
   std::vector<tree::RunPtr> sources_;
   Counts counts_;
 
+  kv::RangeTombstones ranges_;  // of the inputs
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::Iterator> input_;
   format::Bounds rest_;  // of the plan's bounds: not yet released

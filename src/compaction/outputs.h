@@ -1,16 +1,23 @@
 // Entries in order -> tables, one after the other: a table is cut when it is full or at a border, never between two versions
-// of a key.
+// of a key. Each table takes the range tombstones between its cuts, clipped there; some tables hold nothing else.
+//
+//   entries          a b   d e f |           m n | p         cut keys: g, o
+//   tombstones         [-----------g- - - k)     |
+//   tables           [a . . . . . g)[g . . . k). n] [p]       the first one's largest key is not included
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "format/version_edit.h"
 #include "kv/order.h"
+#include "kv/range_tombstones.h"
 #include "mergedb/env.h"
 #include "table/writer.h"
 
@@ -40,6 +47,11 @@ class Outputs {
     uint64_t table_bytes_max = 0;        // 0: no limit
     uint64_t bytes_expected = 0;         // of one table
     std::vector<std::string> cut_keys = {};  // ascending: a new table begins at each
+    // What goes into the tables beside the entries.
+    kv::RangeTombstones range_tombstones = {};
+    kv::Stripes stripes = {};
+    // Estimates FileMeta::covered_bytes. Null: 0.
+    std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {};
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
   ~Outputs();  // removes the table that is not finished
@@ -48,14 +60,17 @@ class Outputs {
   Status Finish();
   // Tables finished since the last call.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
-  // True right after an Add that began a new table: what came before is in finished tables.
+  // True right after an Add that began a new table: all that lies below `cut_key` is in finished tables.
   bool is_at_cut() const { return is_at_cut_; }
+  const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_cut()
   uint64_t bytes() const { return bytes_; }  // of the tables finished so far
 
  private:
-  bool MustCut(const kv::Entry& entry) const;
-  Status BeginTable();
-  Status FinishTable();
+  // The table is full, and the entry is not another version of its last key.
+  bool IsFullFor(const kv::Entry& entry) const;
+  Status BeginTable(uint64_t bytes_expected);
+  // All that lies below `upper` (null: all) goes into a table, unless there is nothing.
+  Status FinishTable(const std::string_view* upper);
 
   const TableFactory& factory_;
   const Options options_;
@@ -63,6 +78,7 @@ class Outputs {
   kv::FileNumber number_{};
   std::vector<format::FileMetaPtr> finished_;
   size_t next_cut_ = 0;
+  std::optional<std::string> lower_;  // where the table began; none: the first
   bool is_at_cut_ = false;
   uint64_t bytes_ = 0;
 };

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
+#include "compaction/covered_bytes.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -194,8 +195,12 @@ Status Background::Flush() {
   if (sealed == nullptr) return {};
   const uint64_t start = clock_->NowNanos();
   stream::CollapseCounts counts;
+  const tree::VersionPtr older = parts_.shape.Current()->version;
+  const auto covered_bytes = [&](const kv::RangeTombstones& ranges) {
+    return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
+  };
   ASSIGN_OR_RETURN(auto table, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
-                                                 parts_.options.compression.upper, &counts));
+                                                 parts_.options.compression.upper, &counts, covered_bytes));
   const uint64_t bytes = table == nullptr ? 0 : table->bytes;
   RETURN_IF_ERROR(parts_.shape.InstallFlush(table));
   TreeChanged();
@@ -261,6 +266,10 @@ void Background::PickJob() {
               TreeChanged();
               return status;
             },
+        .covered_bytes =
+            [this](kv::Position target, const kv::RangeTombstones& ranges) {
+              return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *parts_.shape.Current()->version, target, ranges);
+            },
         .release_bytes = std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_)};
     running = std::make_shared<Running>();
     running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
@@ -306,6 +315,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   }
   counters_.merge_bytes_read.fetch_add(counts.bytes_read, std::memory_order_relaxed);
   counters_.merge_bytes_written.fetch_add(counts.bytes_written, std::memory_order_relaxed);
+  counters_.merge_bytes_unread.fetch_add(counts.bytes_unread, std::memory_order_relaxed);
   counters_.merge_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
   counters_.merge_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
   ledger_.Release(job.plan());

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/zoo.h"
 #include "format/batch.h"
 #include "format/file_name.h"
@@ -43,13 +44,26 @@ Status CheckValue(std::string_view value) {
                                  std::to_string(kValueBytesMax));
 }
 
-Status CheckBatch(const WriteBatch& batch) {
+// Like every key, and in order.
+Status CheckRange(const kv::Order& order, std::string_view begin, std::string_view end) {
+  RETURN_IF_ERROR(CheckKey(begin));
+  RETURN_IF_ERROR(CheckKey(end));
+  if (order.CompareKeys(begin, end) <= 0) return {};
+  return Status::InvalidArgument("range that begins at '" + base::Escape(begin, 64) + "', after its end '" +
+                                 base::Escape(end, 64) + "'");
+}
+
+Status CheckBatch(const kv::Order& order, const WriteBatch& batch) {
   if (batch.bytes() > kBatchBytesMax) {
     return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
                                    std::to_string(kBatchBytesMax));
   }
   format::BatchReader reader(batch.rep());
   while (reader.Next()) {
+    if (reader.kind() == kv::Kind::kRangeDelete) {
+      RETURN_IF_ERROR(CheckRange(order, reader.key(), reader.value()));
+      continue;
+    }
     RETURN_IF_ERROR(CheckKey(reader.key()));
     RETURN_IF_ERROR(CheckValue(reader.value()));
   }
@@ -73,8 +87,24 @@ Status DbImpl::Delete(const WriteOptions& options, std::string_view key) {
   return queue_.Commit({.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
 }
 
+Status DbImpl::DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) {
+  RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
+  RETURN_IF_ERROR(CheckWritable(options));
+  if (store_->order.SameKey(begin, end)) return options.durability == Durability::kSynced ? SyncLog() : Status();
+  return queue_.Commit({.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
+}
+
+Status DbImpl::DeletePrefix(const WriteOptions& options, std::string_view prefix) {
+  if (!store_->order.is_bytewise()) {
+    return Status::InvalidArgument("a prefix needs the bytewise comparator; use DeleteRange");
+  }
+  const std::optional<std::string> end = base::PrefixEnd(std::string(prefix));
+  if (!end) return Status::InvalidArgument("no key ends the range of a prefix that is empty or all 0xff; use DeleteRange");
+  return DeleteRange(options, prefix, *end);
+}
+
 Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
-  RETURN_IF_ERROR(CheckBatch(batch));
+  RETURN_IF_ERROR(CheckBatch(store_->order, batch));
   RETURN_IF_ERROR(CheckWritable(options));
   if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncLog() : Status();
   return queue_.Commit(

@@ -35,6 +35,8 @@ class DbImpl final : public DB, private write::Host {
 
   Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override;
   Status Delete(const WriteOptions& options, std::string_view key) override;
+  Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override;
+  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override;
   Status Write(const WriteOptions& options, const WriteBatch& batch) override;
   Status Get(const ReadOptions& options, std::string_view key, std::string* value) override;
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,

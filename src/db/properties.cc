@@ -20,6 +20,12 @@ __attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* 
   *text += line;
 }
 
+uint64_t RangeDeletesIn(const read::View& view) {
+  uint64_t count = view.active->range_deletes().count();
+  for (const auto& sealed : view.sealed) count += sealed->range_deletes().count();
+  return count;
+}
+
 }  // namespace
 
 // One "name value" a line. The one list of counters: everything else is made from it.
@@ -28,6 +34,8 @@ std::string DbImpl::CountersText() {
   const auto put = [&](const char* name, uint64_t value) { Print(&text, "%s %" PRIu64 "\n", name, value); };
   const read::ViewPtr view = shape_->Current();
   put("entries_in_tables", view->version->entries());
+  put("range_tombstones_in_tables", view->version->range_tombstones());
+  put("range_deletes_in_memory", RangeDeletesIn(*view));
   put("tables", view->version->file_count());
   put("table_bytes_live", view->version->bytes());
   put("table_bytes_on_disk", store_->obsolete->bytes_on_disk());
@@ -81,6 +89,7 @@ std::string DbImpl::CountersText() {
   put("moves", work.moves);
   put("merge_bytes_read", work.merge_bytes_read);
   put("merge_bytes_written", work.merge_bytes_written);
+  put("merge_bytes_unread", work.merge_bytes_unread);
   put("merge_entries_in", work.merge_entries_in);
   put("merge_entries_out", work.merge_entries_out);
   put("merge_nanos", work.merge_nanos);

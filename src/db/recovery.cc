@@ -66,6 +66,9 @@ class Replayer {
     format::BatchReader reader(payload);
     kv::Sequence sequence = first;
     while (reader.Next()) {
+      if (reader.kind() == kv::Kind::kRangeDelete && store_.order.CompareKeys(reader.key(), reader.value()) > 0) {
+        return Status::Corruption("log record at sequence " + std::to_string(sequence) + ": a range that begins after its end");
+      }
       RETURN_IF_ERROR(MakeRoom(reader.key().size(), reader.value().size()));
       current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
     }

@@ -35,7 +35,7 @@ Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
     return Status::NotSupported("batch record at offset " + std::to_string(offset) +
                                 ": keyspaces need a newer version of mergedb");
   }
-  if (kind == kv::Kind::kPut || kind == kv::Kind::kDelete) return {};
+  if (kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kRangeDelete) return {};
   return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": kind " +
                               std::string(kv::KindName(kind)) + " needs a newer version of mergedb");
 }
@@ -66,14 +66,14 @@ bool BatchReader::Next() {
   const auto offset = [this] { return static_cast<size_t>(rest_.data() - begin_); };
   if (byte != static_cast<uint8_t>(kv::Kind::kPut) && byte != static_cast<uint8_t>(kv::Kind::kDelete)) [[unlikely]] {
     status_ = CheckKind(byte, offset(), rest_);
-    return false;
+    if (!status_.ok()) return false;
   }
   kind_ = static_cast<kv::Kind>(byte);
 
   const char* const limit = rest_.data() + rest_.size();
   uint32_t key_bytes = 0, value_bytes = 0;
   const char* in = base::LoadVarint32(rest_.data() + 1, limit, &key_bytes);
-  if (in != nullptr && kind_ == kv::Kind::kPut) in = base::LoadVarint32(in, limit, &value_bytes);
+  if (in != nullptr && kind_ != kv::Kind::kDelete) in = base::LoadVarint32(in, limit, &value_bytes);
   if (in == nullptr) [[unlikely]] {
     status_ = BadRecord(offset(), "lengths as varint32", rest_);
     return false;

@@ -2,7 +2,7 @@
 //
 //   batch  := record*
 //   record := kind u8 | [keyspace varint32, if kind & 0x80] | key length varint32 | value length varint32 | key | value
-//             (a DELETE has no value length and no value)
+//             (a DELETE has no value length and no value; a RANGE_DELETE's key is the range's begin, its value the end)
 //
 // The n-th record of a batch has sequence (first + n). A keyspace flag is NotSupported until keyspaces arrive.
 #pragma once

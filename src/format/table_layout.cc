@@ -13,7 +13,7 @@ static_assert(kTableMagic.size() == 16);
 
 // Offsets within the footer. What a later version may move stands first; magic, version and checksum stay at the end.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kDataBytesAt = 16, kFilterBytesAt = 24, kIndexBytesAt = 32,
-                 kPropertiesBytesAt = 40, kReservedAt = 48, kChecksumAt = 72, kVersionAt = 76, kMagicAt = 80;
+                 kPropertiesBytesAt = 40, kRangeTombstoneBytesAt = 48, kReservedAt = 56, kChecksumAt = 72, kVersionAt = 76, kMagicAt = 80;
 static_assert(kMagicAt + kTableMagic.size() == kFooterBytes);
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
@@ -69,8 +69,9 @@ std::string EncodeFooter(const Footer& footer) {
   base::StoreFixed64(out.data() + kFilterBytesAt, footer.filter_bytes);
   base::StoreFixed64(out.data() + kIndexBytesAt, footer.index_bytes);
   base::StoreFixed64(out.data() + kPropertiesBytesAt, footer.properties_bytes);
-  static_assert(kReservedAt + 24 == kChecksumAt);
-  base::StoreFixed32(out.data() + kVersionAt, kTableVersion);
+  base::StoreFixed64(out.data() + kRangeTombstoneBytesAt, footer.range_tombstone_bytes);
+  static_assert(kReservedAt + 16 == kChecksumAt);
+  base::StoreFixed32(out.data() + kVersionAt, footer.range_tombstone_bytes == 0 ? 1 : 2);
   kTableMagic.copy(out.data() + kMagicAt, kTableMagic.size());
   base::StoreFixed32(out.data() + kChecksumAt, FooterChecksum(out));
   return out;
@@ -91,18 +92,21 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
     return Status::NotSupported("table format " + std::to_string(version) + " is newer than this program's " +
                                 std::to_string(kTableVersion));
   }
-  if (version != kTableVersion) return Damaged("table format", kTableVersion, version);
+  if (version == 0) return Damaged("least table format", 1, version);
   if (expected != found) return Damaged("footer's checksum", expected, found);
   *footer = {.unique_id = base::LoadFixed64(in + kUniqueIdAt),
              .file_bytes = base::LoadFixed64(in + kFileBytesAt),
              .data_bytes = base::LoadFixed64(in + kDataBytesAt),
              .filter_bytes = base::LoadFixed64(in + kFilterBytesAt),
              .index_bytes = base::LoadFixed64(in + kIndexBytesAt),
-             .properties_bytes = base::LoadFixed64(in + kPropertiesBytesAt)};
+             .properties_bytes = base::LoadFixed64(in + kPropertiesBytesAt),
+             .range_tombstone_bytes = base::LoadFixed64(in + kRangeTombstoneBytesAt)};
+  if ((version == 1) != (footer->range_tombstone_bytes == 0)) return Damaged("table format", 3 - version, version);
   if (footer->file_bytes != file_bytes) return Damaged("file's size", footer->file_bytes, file_bytes);
   uint64_t left = file_bytes - kFooterBytes;
   for (const uint64_t section :
-       {footer->data_bytes, footer->filter_bytes, footer->index_bytes, footer->properties_bytes}) {
+       {footer->data_bytes, footer->filter_bytes, footer->range_tombstone_bytes, footer->index_bytes,
+        footer->properties_bytes}) {
     if (section > left) return Damaged("section's most bytes", left, section);
     left -= section;
   }
@@ -133,6 +137,8 @@ enum class Tag : uint32_t {
   kLargest = 9,
   kKeyspace = 10,
   kComparator = 11,
+  kRangeTombstones = 12,
+  kLargestIsOpen = 13,
   kWriter = 64,
 };
 constexpr uint32_t kFirstIgnorable = 64;
@@ -165,6 +171,8 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kLargest: meta.largest = payload; break;
     case Tag::kKeyspace: is_whole = take() && number <= UINT32_MAX; meta.keyspace = static_cast<uint32_t>(number); break;
     case Tag::kComparator: properties->comparator = payload; break;
+    case Tag::kRangeTombstones: is_whole = take(); meta.range_tombstones = number; break;
+    case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
     case Tag::kWriter: properties->writer = payload; break;
     default:
       if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
@@ -192,6 +200,8 @@ std::string EncodeProperties(const Properties& properties) {
   AppendField(&out, Tag::kLargest, meta.largest);
   if (meta.keyspace != 0) AppendField(&out, Tag::kKeyspace, meta.keyspace);
   AppendField(&out, Tag::kComparator, properties.comparator);
+  if (meta.range_tombstones != 0) AppendField(&out, Tag::kRangeTombstones, meta.range_tombstones);
+  if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);
   AppendField(&out, Tag::kWriter, properties.writer);
   return out;
 }

@@ -2,9 +2,9 @@
 //
 // FORMAT: docs/formats/table.md
 //
-//   table   := block* | filter? | index | properties | zeros | footer        a multiple of 4096 bytes in all;
+//   table   := block* | filter? | range tombstones? | index? | properties | zeros | footer    a multiple of 4096 bytes in all;
 //              the zeros are longer than the multiple asks for where a table was written into a spare file (db/spare_files.h)
-//   block, filter, index, properties := payload | trailer
+//   block, filter, range tombstones, index, properties := payload | trailer
 //   trailer := codec u8 | crc u32                          5 bytes; codec is a mergedb::Compression
 //   footer  := unique id u64 | file bytes u64 | data bytes u64 | filter bytes u32x2 ... (see StoreFooter)   96 bytes
 //
@@ -29,7 +29,7 @@ namespace mergedb::format {
 inline constexpr size_t kTrailerBytes = 5;
 inline constexpr size_t kFooterBytes = 96;
 inline constexpr size_t kTableAlign = 4096;
-inline constexpr uint32_t kTableVersion = 1;
+inline constexpr uint32_t kTableVersion = 2;  // the newest: 1 has no range tombstones, and is what a table without them says
 inline constexpr std::string_view kTableMagic = "mergedb table\r\n\x1a";  // 16 bytes; text-mode copies damage it
 
 // What a part's checksum knows of its place.
@@ -54,10 +54,12 @@ struct Footer {
   uint64_t file_bytes = 0;
   uint64_t data_bytes = 0;        // of all blocks: the filter begins here
   uint64_t filter_bytes = 0;      // 0: no filter
-  uint64_t index_bytes = 0;
+  uint64_t index_bytes = 0;       // 0: no blocks
   uint64_t properties_bytes = 0;  // trailers included in each
+  uint64_t range_tombstone_bytes = 0;  // 0: none
 
-  uint64_t index_offset() const { return data_bytes + filter_bytes; }
+  uint64_t range_tombstone_offset() const { return data_bytes + filter_bytes; }
+  uint64_t index_offset() const { return range_tombstone_offset() + range_tombstone_bytes; }
   uint64_t properties_offset() const { return index_offset() + index_bytes; }
   uint64_t sections_end() const { return properties_offset() + properties_bytes; }
   friend bool operator==(const Footer&, const Footer&) = default;

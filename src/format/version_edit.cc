@@ -23,13 +23,19 @@ enum class Field : uint32_t {
   kLogDurable = 10,
   kLogSegments = 11,
   kCleanLogEnd = 12,
+  kAddMore = 13,  // kAdd, and facts of the file that not every file has
   // From kOptionalFieldMin on a version that does not know a field skips it.
   kStagingBytes = 64,
+};
+
+enum class FileFact : uint32_t {
+  kRangeTombstones = 1,
 };
 constexpr uint32_t kOptionalFieldMin = 64;
 
 constexpr uint8_t kHasLower = 1;
 constexpr uint8_t kHasUpper = 2;
+constexpr uint8_t kLargestIsOpen = 1;
 
 // ---- encoding: struct -> payload ---------------------------------------------------------------------------
 
@@ -68,6 +74,20 @@ std::string AddPayload(const Edit::Add& add) {
   AppendBounds(&payload, add.bounds);
   AppendFileMeta(&payload, *add.file);
   return payload;
+}
+
+// What an Add says of a file beyond AppendFileMeta; empty for most.
+std::string FileFactsPayload(const FileMeta& file) {
+  std::string facts;
+  if (file.range_tombstones != 0) {
+    std::string fact;
+    base::AppendVarint64(&fact, file.range_tombstones);
+    fact += static_cast<char>(file.largest_is_open ? kLargestIsOpen : 0);
+    base::AppendVarint64(&fact, file.covered_bytes);
+    base::AppendVarint32(&facts, static_cast<uint32_t>(FileFact::kRangeTombstones));
+    base::AppendLengthPrefixed(&facts, fact);
+  }
+  return facts;
 }
 
 std::string SetLevelPayload(const Edit::SetLevel& set) {
@@ -110,6 +130,11 @@ void AppendField(std::string* out, Field field, std::string_view payload) {
   base::AppendLengthPrefixed(out, payload);
 }
 
+void AppendAdd(std::string* out, const Edit::Add& add) {
+  const std::string facts = FileFactsPayload(*add.file);
+  AppendField(out, facts.empty() ? Field::kAdd : Field::kAddMore, AddPayload(add) + facts);
+}
+
 // ---- decoding: payload -> struct ---------------------------------------------------------------------------
 
 // Takes values off a payload. The first that is not as expected is remembered; what follows it is zero or empty, so
@@ -150,6 +175,9 @@ class PayloadReader {
     return 0;
   }
 
+  // Say that a newer version wrote what stands here.
+  void ExpectNothingNew() { is_newer_ = true; }
+
   // Say that something else was expected here.
   void Expect(const char* expected) {
     if (expected_ == nullptr) {
@@ -159,6 +187,7 @@ class PayloadReader {
   }
 
   Status Finish() {
+    if (is_newer_) return Status::NotSupported("written by a newer version of mergedb");
     if (!rest_.empty()) Expect("the end of the field");
     if (expected_ == nullptr) return {};
     return Status::Corruption("payload offset " + std::to_string(expected_offset_) + " of " + std::to_string(bytes_) +
@@ -179,6 +208,7 @@ class PayloadReader {
   size_t bytes_;
   const char* expected_ = nullptr;
   size_t expected_offset_ = 0;
+  bool is_newer_ = false;
 };
 
 Bounds TakeBounds(PayloadReader& in) {
@@ -189,7 +219,30 @@ Bounds TakeBounds(PayloadReader& in) {
   return bounds;
 }
 
-FileMetaPtr TakeFileMeta(PayloadReader& in) {
+void TakeRangeTombstones(PayloadReader& in, FileMeta* file) {
+  file->range_tombstones = in.Varint64();
+  file->largest_is_open = in.Byte(kLargestIsOpen, "range tombstone flags from 0 to 1") != 0;
+  file->covered_bytes = in.Varint64();
+  if (file->range_tombstones == 0) in.Expect("range tombstones");
+}
+
+// What follows a file's description to the end of the payload.
+void TakeFileFacts(PayloadReader& in, FileMeta* file) {
+  while (!in.AtEnd()) {
+    const uint32_t tag = in.Varint32();
+    const std::string payload = in.String();
+    PayloadReader fact(payload);
+    if (tag == static_cast<uint32_t>(FileFact::kRangeTombstones)) {
+      TakeRangeTombstones(fact, file);
+      if (!fact.Finish().ok()) in.Expect("a fact of the file, after the one at its end");
+    } else if (tag < kOptionalFieldMin) {
+      in.ExpectNothingNew();
+      return;
+    }
+  }
+}
+
+FileMetaPtr TakeFileMeta(PayloadReader& in, bool has_facts) {
   FileMeta file{
       .number = in.FileNumber(),
       .bytes = in.Varint64(),
@@ -203,6 +256,7 @@ FileMetaPtr TakeFileMeta(PayloadReader& in) {
       .largest = in.String(),
       .keyspace = in.Varint32(),
   };
+  if (has_facts) TakeFileFacts(in, &file);
   if (file.tombstones > file.entries) in.Expect("at most as many tombstones as entries");
   if (file.smallest_sequence > file.largest_sequence) in.Expect("sequences in order");
   return std::make_shared<const FileMeta>(std::move(file));
@@ -210,12 +264,12 @@ FileMetaPtr TakeFileMeta(PayloadReader& in) {
 
 Edit::Cut TakeCut(PayloadReader& in) { return {.position = in.Position(), .bounds = TakeBounds(in)}; }
 
-Edit::Add TakeAdd(PayloadReader& in) {
+Edit::Add TakeAdd(PayloadReader& in, bool has_facts) {
   Edit::Add add;
   add.position = in.Position();
   add.level = in.Varint32();
   add.bounds = TakeBounds(in);
-  add.file = TakeFileMeta(in);
+  add.file = TakeFileMeta(in, has_facts);
   return add;
 }
 
@@ -246,7 +300,8 @@ void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
 bool TakeField(Field field, PayloadReader& in, Edit* edit) {
   switch (field) {
     case Field::kCut: edit->cuts.push_back(TakeCut(in)); return true;
-    case Field::kAdd: edit->adds.push_back(TakeAdd(in)); return true;
+    case Field::kAdd: edit->adds.push_back(TakeAdd(in, false)); return true;
+    case Field::kAddMore: edit->adds.push_back(TakeAdd(in, true)); return true;
     case Field::kSetLevel: edit->levels.push_back(TakeSetLevel(in)); return true;
     case Field::kDatabaseId: SetOnce(in, &edit->database_id, in.Fixed64()); return true;
     case Field::kComparator: SetOnce(in, &edit->comparator, in.Rest()); return true;
@@ -281,10 +336,13 @@ std::string PrintBounds(const Bounds& bounds) {
 
 std::string PrintFileMeta(const FileMeta& file) {
   return "file " + Number(ToInt(file.number)) + " [" + base::Escape(file.smallest) + " .. " +
-         base::Escape(file.largest) + "] bytes " + Number(file.bytes) + " raw " + Number(file.raw_bytes) +
+         base::Escape(file.largest) + (file.largest_is_open ? ")" : "]") + " bytes " + Number(file.bytes) + " raw " + Number(file.raw_bytes) +
          " entries " + Number(file.entries) + " tombstones " + Number(file.tombstones) + " sequences " +
          Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " + Number(file.unique_id) +
-         (file.keyspace == 0 ? "" : " keyspace " + Number(file.keyspace));
+         (file.keyspace == 0 ? "" : " keyspace " + Number(file.keyspace)) +
+         (file.range_tombstones == 0 ? ""
+                                     : " range_tombstones " + Number(file.range_tombstones) + " covering " +
+                                           Number(file.covered_bytes));
 }
 
 void PrintLogFacts(const Edit& edit, std::string* text) {
@@ -307,7 +365,7 @@ void PrintLogFacts(const Edit& edit, std::string* text) {
 std::string EncodeEdit(const Edit& edit) {
   std::string out;
   for (const auto& cut : edit.cuts) AppendField(&out, Field::kCut, CutPayload(cut));
-  for (const auto& add : edit.adds) AppendField(&out, Field::kAdd, AddPayload(add));
+  for (const auto& add : edit.adds) AppendAdd(&out, add);
   for (const auto& set : edit.levels) AppendField(&out, Field::kSetLevel, SetLevelPayload(set));
   if (edit.database_id) AppendField(&out, Field::kDatabaseId, Fixed64Payload(*edit.database_id));
   if (edit.comparator) AppendField(&out, Field::kComparator, *edit.comparator);

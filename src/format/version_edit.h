@@ -31,9 +31,15 @@ struct FileMeta {
   uint64_t raw_bytes = 0;    // of keys and values before compression
   kv::Sequence smallest_sequence = 0;
   kv::Sequence largest_sequence = 0;
-  std::string smallest;      // user keys, both included
+  // User keys: every version and every range tombstone of the table lies between them. The largest is included, unless
+  // `largest_is_open`: then it is the end of a range tombstone, which its range does not include.
+  std::string smallest;
   std::string largest;
+  bool largest_is_open = false;
   uint32_t keyspace = 0;     // reserved: a table holds keys of one keyspace (docs/decisions/0005)
+  uint64_t range_tombstones = 0;  // not counted in `entries` nor in `tombstones`
+  // Bytes of older tables that the range tombstones hide: an estimate, made when the table was written. Not in the file.
+  uint64_t covered_bytes = 0;
 
   friend bool operator==(const FileMeta&, const FileMeta&) = default;
 };

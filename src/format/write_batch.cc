@@ -14,6 +14,11 @@ void WriteBatch::Delete(std::string_view key) {
   ++count_;
 }
 
+void WriteBatch::DeleteRange(std::string_view begin, std::string_view end) {
+  format::AppendRecord(&rep_, kv::Kind::kRangeDelete, begin, end);
+  ++count_;
+}
+
 void WriteBatch::Append(const WriteBatch& other) {
   rep_.append(other.rep_);
   count_ += other.count_;
@@ -29,6 +34,8 @@ Status WriteBatch::Visit(Visitor& visitor) const {
   while (reader.Next()) {
     if (reader.kind() == kv::Kind::kPut) {
       visitor.Put(reader.key(), reader.value());
+    } else if (reader.kind() == kv::Kind::kRangeDelete) {
+      visitor.DeleteRange(reader.key(), reader.value());
     } else {
       visitor.Delete(reader.key());
     }

@@ -22,7 +22,7 @@ enum class Kind : uint8_t {
   kDelete = 0,
   kPut = 1,
   kMerge = 2,        // reserved: an operand
-  kRangeDelete = 3,  // reserved: the key is the range's begin, the value its end
+  kRangeDelete = 3,  // the key is the range's begin, the value its end, not included; in logs and memtables only
   kPutRef = 4,       // reserved: the value is (segment, offset, length)
 };
 inline constexpr Kind kKindMax = Kind::kPutRef;

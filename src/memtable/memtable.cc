@@ -44,6 +44,7 @@ class Memtable::Impl {
         arena_(memory_->begin() + IndexBytes(slots_)),
         arena_bytes_(memory_->bytes() - IndexBytes(slots_)),
         pieces_(arena_, kFirstUnit),
+        range_deletes_(order),
         used_(kFirstUnit * kUnitBytes) {
     if (order.is_bytewise()) {
       hash_index_ = HashIndex(reinterpret_cast<uint64_t*>(memory_->begin()), static_cast<uint32_t>(slots_));
@@ -71,6 +72,7 @@ class Memtable::Impl {
     const size_t used = used_.load(std::memory_order_relaxed);
     const size_t bytes = RecordBytes(key.size(), value.size());
     ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
+    if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]] return AddRangeDelete(used, bytes, key, tag, value);
     const size_t end =
         ordered_index_ ? AddOrdered(used, bytes, key, tag, value) : AddHashed(used, bytes, key, tag, value);
     // WHY release: an iterator that reads the end reads the records before it.
@@ -109,6 +111,7 @@ class Memtable::Impl {
     return NewPieceIterator(arena_, pieces_.Whole(end_unit(), entries()));
   }
 
+  const RangeDeletes& range_deletes() const { return range_deletes_; }
   bool is_ordered() const { return ordered_index_.has_value(); }
   uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
   size_t bytes_used() const { return used_.load(std::memory_order_relaxed); }
@@ -134,6 +137,14 @@ class Memtable::Impl {
     return used + bytes;
   }
 
+  // A record like others, for its memory, which no index knows.
+  void AddRangeDelete(size_t used, size_t bytes, std::string_view begin, kv::Tag tag, std::string_view end) {
+    WriteRecord(arena_ + used, begin, tag, end);
+    const Record record(arena_ + used);
+    range_deletes_.Add({.begin = record.key(), .end = record.value(), .sequence = kv::SequenceOf(tag)});
+    used_.store(used + bytes, std::memory_order_release);
+  }
+
   size_t AddOrdered(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
     const uint32_t height = ordered_index_->NextHeight();
     const size_t node = used + bytes;
@@ -154,6 +165,7 @@ class Memtable::Impl {
   HashIndex hash_index_;                      // either this
   std::optional<OrderedIndex> ordered_index_;  // or that
   SortedPieces pieces_;
+  RangeDeletes range_deletes_;
 
   // Stored by the writer alone.
   std::atomic<size_t> used_;
@@ -197,6 +209,7 @@ bool Memtable::GetHashed(std::string_view key, uint64_t hash, kv::Sequence seque
 std::unique_ptr<kv::Iterator> Memtable::NewIterator() { return impl_->NewIterator(); }
 std::unique_ptr<kv::Iterator> Memtable::NewFlushIterator() { return impl_->NewFlushIterator(); }
 
+const RangeDeletes& Memtable::range_deletes() const { return impl_->range_deletes(); }
 uint64_t Memtable::entries() const { return impl_->entries(); }
 size_t Memtable::bytes_used() const { return impl_->bytes_used(); }
 size_t Memtable::bytes_held() const { return impl_->bytes_held(); }

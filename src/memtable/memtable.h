@@ -21,6 +21,7 @@
 
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "memtable/range_deletes.h"
 
 namespace mergedb::memtable {
 
@@ -48,11 +49,11 @@ class Memtable {
   // Would a new memtable of `memory_bytes` have room for them?
   static bool MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes);
 
-  // Add a version. REQUIRES: HasRoom; (key, tag) newer than every version of key here; one thread at a time.
-  // Readers see it at once: who must not, asks with a smaller sequence.
+  // Add a version, or a range delete (its begin as key, its end as value). REQUIRES: HasRoom; (key, tag) newer than every
+  // version of key here; one thread at a time. Readers see it at once: who must not, asks with a smaller sequence.
   void Add(std::string_view key, kv::Tag tag, std::string_view value);
 
-  // The newest version of key with a sequence up to `sequence`. Views live as long as the memtable.
+  // The newest version of key with a sequence up to `sequence`, whether a range delete covers it or not. Views live as long as the memtable.
   // THREADS: any, while Add runs.
   struct Found {
     kv::Tag tag;
@@ -62,15 +63,18 @@ class Memtable {
   // As Get, with base::Hash64(key) computed already (used under the bytewise order only).
   bool GetHashed(std::string_view key, uint64_t hash, kv::Sequence sequence, Found* found) const;
 
+  // What is deleted by ranges: iterators do not show it, and Get does not look at it. Lives as long as the memtable.
+  const RangeDeletes& range_deletes() const;
+
   // All versions added before the call, both directions. The memtable must outlive it. THREADS: any, while Add runs.
   std::unique_ptr<kv::Iterator> NewIterator();
   // The same, forward only and faster; for a sealed memtable.
   std::unique_ptr<kv::Iterator> NewFlushIterator();
 
-  uint64_t entries() const;
+  uint64_t entries() const;     // range deletes not counted
   size_t bytes_used() const;  // of the arena
   size_t bytes_held() const;  // memory
-  bool empty() const { return entries() == 0; }
+  bool empty() const { return entries() == 0 && range_deletes().empty(); }
 
  private:
   class Impl;

@@ -29,6 +29,7 @@ class Record {
   Record(const char* arena, uint32_t offset) : begin_(arena + offset * kUnitBytes) {}
 
   kv::Tag tag() const { return base::LoadFixed64(begin_); }
+  bool is_range_delete() const { return kv::KindOf(tag()) == kv::Kind::kRangeDelete; }
   uint32_t older() const { return base::LoadFixed32(begin_ + 8); }
   std::string_view key() const { return {begin_ + kHeaderBytes, key_bytes()}; }
   std::string_view value() const { return {begin_ + kHeaderBytes + key_bytes(), value_bytes()}; }

@@ -10,8 +10,14 @@ namespace {
 
 // Refs of the records in [begin, end), ranked but not sorted. The piece skips what all their keys share, up to
 // `skip_max`, and leaves the first key 8 bytes to be ranked by.
-Piece Collect(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, size_t count) {
+// Range deletes lie among the records; they have no place in a piece and are counted in *passed_over.
+Piece Collect(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, size_t count, size_t* passed_over) {
   Piece piece;
+  *passed_over = 0;
+  while (begin < end && Record(arena, static_cast<uint32_t>(begin)).is_range_delete()) {
+    ++*passed_over;
+    begin += Record(arena, static_cast<uint32_t>(begin)).bytes() / kUnitBytes;
+  }
   if (begin == end) return piece;
   piece.refs.reserve(count);
   const std::string_view first = Record(arena, static_cast<uint32_t>(begin)).key();
@@ -20,6 +26,11 @@ Piece Collect(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, 
   size_t stale = 0;  // so many refs were ranked after a longer skip
   for (uint64_t at = begin; at < end;) {
     const Record record(arena, static_cast<uint32_t>(at));
+    if (record.is_range_delete()) [[unlikely]] {
+      ++*passed_over;
+      at += record.bytes() / kUnitBytes;
+      continue;
+    }
     const std::string_view key = record.key();
     if (key.size() < ranking.skip || std::memcmp(key.data(), first.data(), ranking.skip) != 0) [[unlikely]] {
       ranking.skip = base::CommonPrefixBytes(first.substr(0, ranking.skip), key);
@@ -35,8 +46,9 @@ Piece Collect(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, 
   return piece;
 }
 
-Piece CollectSorted(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, size_t count) {
-  Piece piece = Collect(arena, begin, end, skip_max, count);
+Piece CollectSorted(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, size_t count,
+                    size_t* passed_over) {
+  Piece piece = Collect(arena, begin, end, skip_max, count, passed_over);
   const auto scratch = std::make_unique_for_overwrite<Ref[]>(piece.refs.size());
   RadixSort(piece.RankingIn(arena), piece.refs, {scratch.get(), piece.refs.size()});
   return piece;
@@ -75,9 +87,13 @@ std::vector<PiecePtr> SortedPieces::Cut(uint64_t end) {
   const base::Lock lock(mutex_);
   if (end > tail_end_) {
     const size_t skip_max = pieces_.empty() ? std::numeric_limits<size_t>::max() : pieces_.back()->skip;
-    tail_ = std::make_shared<Piece>(CollectSorted(arena_, covered_, end, skip_max, kPieceRefs));
+    size_t passed_over = 0;
+    tail_ = std::make_shared<Piece>(CollectSorted(arena_, covered_, end, skip_max, kPieceRefs, &passed_over));
     tail_end_ = end;
-    if (tail_->refs.size() >= kPieceRefs) {
+    if (tail_->refs.empty()) {
+      tail_ = nullptr;
+      covered_ = end;
+    } else if (tail_->refs.size() + passed_over >= kPieceRefs) {
       pieces_.push_back(std::move(tail_));
       covered_ = end;
       MergeSmallLocked();
@@ -94,7 +110,8 @@ PiecePtr SortedPieces::Whole(uint64_t end, size_t count) {
   const base::Lock lock(mutex_);
   if (covered_ < end || pieces_.size() != 1) {
     const size_t no_limit = std::numeric_limits<size_t>::max();
-    pieces_ = {std::make_shared<Piece>(CollectSorted(arena_, begin_, end, no_limit, count))};
+    size_t passed_over = 0;
+    pieces_ = {std::make_shared<Piece>(CollectSorted(arena_, begin_, end, no_limit, count, &passed_over))};
     covered_ = tail_end_ = end;
     tail_ = nullptr;
   }

@@ -10,7 +10,8 @@ namespace mergedb::policy {
 double Partition::GainBytes() const {
   if (oldest_entries == 0) return upper_bytes;
   const double deleted = std::min(upper_tombstones, static_cast<double>(oldest_entries));
-  return upper_bytes + deleted * static_cast<double>(oldest_bytes) / static_cast<double>(oldest_entries);
+  const double dead = deleted * static_cast<double>(oldest_bytes) / static_cast<double>(oldest_entries);
+  return upper_bytes + std::min(dead + upper_covered_bytes, static_cast<double>(oldest_bytes));
 }
 
 uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
@@ -52,6 +53,7 @@ void AddUpper(const kv::Order& order, const tree::Run& run, std::vector<Partitio
       (*partitions)[i].upper_bytes += static_cast<double>(slice.file->bytes) * share;
       (*partitions)[i].upper_entries += static_cast<double>(slice.file->entries) * share;
       (*partitions)[i].upper_tombstones += static_cast<double>(slice.file->tombstones) * share;
+      (*partitions)[i].upper_covered_bytes += static_cast<double>(slice.file->covered_bytes) * share;
     }
   }
 }

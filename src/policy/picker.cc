@@ -53,14 +53,17 @@ bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(inpu
 uint64_t LiveBytesAtLeast(const tree::Version& version) {
   uint64_t live = 0;
   uint64_t newer_tombstones = 0;
+  uint64_t newer_covered_bytes = 0;
   for (const tree::RunPtr& run : version.runs()) {
     const uint64_t puts = run->entries() - std::min(run->entries(), run->tombstones());
     const uint64_t left = puts - std::min(puts, newer_tombstones);
     if (run->entries() > 0) {
       const double share = static_cast<double>(left) / static_cast<double>(run->entries());
-      live = std::max(live, static_cast<uint64_t>(static_cast<double>(run->bytes()) * share));
+      const auto bytes = static_cast<uint64_t>(static_cast<double>(run->bytes()) * share);
+      live = std::max(live, bytes - std::min(bytes, newer_covered_bytes));
     }
     newer_tombstones += run->tombstones();
+    newer_covered_bytes += run->covered_bytes();
   }
   return live;
 }

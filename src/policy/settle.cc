@@ -154,27 +154,32 @@ std::optional<Plan> PickSettling(const PickInput& input) {
 
 namespace {
 
-// Of a slice's tombstones the oldest run needs none; a quarter is tolerated while there is other work.
+// What the oldest run does not need, once no snapshot does.
+bool HasDroppable(const PickInput& input, const format::FileMeta& file) {
+  return (file.tombstones > 0 || file.range_tombstones > 0) && file.largest_sequence <= input.oldest_snapshot;
+}
+
+// Of a slice's tombstones the oldest run needs none; a quarter is tolerated while there is other work. Range tombstones are
+// there because of a snapshot that is gone now, as is the need for what they cover.
 bool HasTooManyTombstones(const PickInput& input, const format::FileMeta& file) {
-  if (file.tombstones == 0 || file.largest_sequence > input.oldest_snapshot) return false;
-  return input.pressure == Pressure::kIdle || file.tombstones > file.entries / 4;
+  if (!HasDroppable(input, file)) return false;
+  return input.pressure == Pressure::kIdle || file.range_tombstones > 0 || file.tombstones > file.entries / 4;
 }
 
 }  // namespace
 
 bool HasOldTombstones(const PickInput& input, const tree::Run& run, const format::Bounds& bounds) {
-  if (run.tombstones() == 0) return false;
+  if (run.tombstones() == 0 && run.range_tombstones() == 0) return false;
   const auto [first, last] = run.Overlap(input.order, bounds);
   for (size_t i = first; i < last; ++i) {
-    const format::FileMeta& file = *run.slices()[i].file;
-    if (file.tombstones > 0 && file.largest_sequence <= input.oldest_snapshot) return true;
+    if (HasDroppable(input, *run.slices()[i].file)) return true;
   }
   return false;
 }
 
 std::optional<Plan> PickTombstones(const PickInput& input) {
   const auto& runs = input.version.runs();
-  if (runs.empty() || runs.back()->tombstones() == 0) return std::nullopt;
+  if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
   const Span span{.newest = runs.size() - 1, .oldest = runs.size() - 1};
   const auto& slices = runs.back()->slices();
   for (size_t i = 0; i < slices.size(); ++i) {

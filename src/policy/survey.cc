@@ -30,13 +30,17 @@ bool SlicesMeet(const kv::Order& order, const tree::Run& a, const tree::Run& b) 
 struct Hull {
   std::optional<std::string_view> smallest;
   std::string_view largest;
+  bool largest_is_open = false;
 
   void Add(const kv::Order& order, const tree::Slice& slice) {
-    if (!smallest || order.CompareKeys(slice.smallest(), *smallest) < 0) {
-      if (!smallest) largest = slice.largest();
-      smallest = slice.smallest();
-    }
-    if (order.CompareKeys(slice.largest(), largest) > 0) largest = slice.largest();
+    const int beyond = smallest ? order.CompareKeys(slice.largest(), largest) : 1;
+    if (beyond >= 0) largest_is_open = slice.largest_is_open() && (beyond > 0 || largest_is_open);
+    if (beyond > 0) largest = slice.largest();
+    if (!smallest || order.CompareKeys(slice.smallest(), *smallest) < 0) smallest = slice.smallest();
+  }
+  bool EndsBefore(const kv::Order& order, std::string_view key) const {
+    const int compared = order.CompareKeys(largest, key);
+    return largest_is_open ? compared <= 0 : compared < 0;
   }
 };
 
@@ -53,8 +57,7 @@ bool AnyKeyBelow(const PickInput& input, Span span, const format::Bounds& bounds
   if (!hull.smallest) return false;
   return std::any_of(runs.begin() + static_cast<ptrdiff_t>(span.oldest) + 1, runs.end(), [&](const tree::RunPtr& run) {
     const size_t index = run->FindIndex(input.order, *hull.smallest);
-    return index < run->slices().size() &&
-           input.order.CompareKeys(run->slices()[index].smallest(), hull.largest) <= 0;
+    return index < run->slices().size() && !hull.EndsBefore(input.order, run->slices()[index].smallest());
   });
 }
 

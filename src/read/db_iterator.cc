@@ -1,50 +1,55 @@
 #include "read/db_iterator.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "read/covers.h"
 #include "read/run_iterator.h"
-#include "stream/merging.h"
+#include "stream/uncovered.h"
 #include "stream/visible.h"
 
 namespace mergedb::read {
 namespace {
 
-// The first key after all that begin with `prefix`; nullopt if there is none (all bytes 0xff).
-std::optional<std::string> PrefixEnd(std::string prefix) {
-  while (!prefix.empty() && static_cast<unsigned char>(prefix.back()) == 0xff) prefix.pop_back();
-  if (prefix.empty()) return std::nullopt;
-  prefix.back() = static_cast<char>(static_cast<unsigned char>(prefix.back()) + 1);
-  return prefix;
-}
-
 format::Bounds BoundsOf(const IteratorOptions& options) {
   format::Bounds bounds{.lower = options.lower, .upper = options.upper};
   if (options.prefix.empty()) return bounds;
   if (!bounds.lower || *bounds.lower < options.prefix) bounds.lower = options.prefix;
-  if (auto end = PrefixEnd(options.prefix); end && (!bounds.upper || *end < *bounds.upper)) bounds.upper = std::move(end);
+  if (auto end = base::PrefixEnd(options.prefix); end && (!bounds.upper || *end < *bounds.upper)) bounds.upper = std::move(end);
   return bounds;
 }
 
-std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const View& view,
+// A merge of all that has keys in `bounds`, newest first, less what range tombstones cover.
+std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const View& view, kv::Sequence sequence,
                                               const format::Bounds& bounds, const table::ReadControl& control) {
-  std::vector<std::unique_ptr<kv::Iterator>> children;
+  stream::UncoveredInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
+  auto& children = input.children;
   children.reserve(1 + view.sealed.size() + view.version->runs().size());
-  if (!view.active->empty()) children.push_back(view.active->NewIterator());
-  for (const auto& table : view.sealed) children.push_back(table->NewIterator());
+  const auto add_memtable = [&](memtable::Memtable& table) {
+    if (table.entries() > 0) children.push_back(table.NewIterator());
+    if (table.range_deletes().empty()) return;
+    input.covers.push_back({.source = NewMemtableCovers(table, sequence), .first_older = children.size()});
+  };
+  add_memtable(*view.active);
+  for (const auto& table : view.sealed) add_memtable(*table);
   for (const tree::RunPtr& run : view.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    children.push_back(NewRunIterator(context.order, run, bounds, [&tables = context.tables, control](const tree::Slice& slice) {
+    if (run->entries() > 0) children.push_back(NewRunIterator(context.order, run, bounds, [&tables = context.tables, control](const tree::Slice& slice) {
       auto reader = tables.Open(slice.file);
       if (!reader) return kv::NewEmptyIterator(reader.error());
       auto iterator = (*reader)->NewIterator(control);
       return NewPinnedTableIterator(std::move(*reader), std::move(iterator));
     }));
+    const auto& with_ranges = run->slices_with_ranges();
+    const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);
+    if (in_bounds == with_ranges.end() || *in_bounds >= last) continue;
+    input.covers.push_back({.source = NewRunCovers(context.order, context.tables, run, sequence),
+                            .first_older = children.size()});
   }
-  if (children.empty()) return kv::NewEmptyIterator();
-  return stream::NewMergingIterator(context.order, std::move(children));
+  return stream::NewUncoveredIterator(context.order, std::move(input));
 }
 
 class DbIterator final : public Iterator {
@@ -56,7 +61,7 @@ class DbIterator final : public Iterator {
         keep_(context.keep),
         view_(std::move(view)) {
     format::Bounds bounds = BoundsOf(options);
-    auto tree = NewTreeIterator(context, *view_, bounds, {options.read.verify_checksums, options.read.fill_cache});
+    auto tree = NewTreeIterator(context, *view_, sequence, bounds, {options.read.verify_checksums, options.read.fill_cache});
     input_ = stream::NewVisibleIterator(
         order_,
         {.sequence = sequence, .lower = std::move(bounds.lower), .upper = std::move(bounds.upper), .on_wade = context.on_wade},

@@ -1,4 +1,4 @@
-// The cursor that a user holds: visible( merging( memtables, runs ) ) over one View, and the errors of a life that outlasts
+// The cursor that a user holds: visible( uncovered( merging( memtables, runs ) ) ) over one View, and the errors of a life that outlasts
 // its database's.
 #pragma once
 

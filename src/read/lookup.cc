@@ -20,14 +20,25 @@ Status Answer(kv::Tag tag, std::string_view stored, std::string* value) {
   }
 }
 
+constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
+
+// True if the search ends here: *found is the version that the reader sees, or a DELETE in the place of one that a range
+// tombstone covers.
+bool FindInMemtable(const memtable::Memtable& table, bool is_hashed, std::string_view key, uint64_t hash,
+                    kv::Sequence sequence, memtable::Memtable::Found* found) {
+  const bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, found) : table.Get(key, sequence, found);
+  if (table.range_deletes().empty()) [[likely]] return is_found;
+  const kv::Sequence covering = table.range_deletes().Covering(key, sequence);
+  if (is_found && kv::SequenceOf(found->tag) >= covering) return true;
+  *found = {.tag = kDeleted, .value = {}};
+  return covering > 0;
+}
+
 bool FindInMemtables(const View& view, bool is_hashed, std::string_view key, uint64_t hash, kv::Sequence sequence,
                      memtable::Memtable::Found* found) {
-  const auto get = [&](const memtable::Memtable& table) {
-    return is_hashed ? table.GetHashed(key, hash, sequence, found) : table.Get(key, sequence, found);
-  };
-  if (get(*view.active)) return true;
+  if (FindInMemtable(*view.active, is_hashed, key, hash, sequence, found)) return true;
   for (const auto& table : view.sealed) {
-    if (get(*table)) return true;
+    if (FindInMemtable(*table, is_hashed, key, hash, sequence, found)) return true;
   }
   return false;
 }
@@ -63,11 +74,14 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
     }
     for (size_t i = 0; i < batch.count; ++i) {
       const table::Reader& reader = *batch.readers[i];
-      if (is_hashed && !reader.MayContain(hash)) continue;
-      table::Found found;
-      Status status = reader.Get(key, sequence, control, &found);
-      if (status.ok()) return Answer(found.tag, found.value, value);
-      if (!status.IsNotFound()) return status;
+      const kv::Sequence covering = reader.range_tombstones().Covering(context.order, key, sequence);
+      if (!is_hashed || reader.MayContain(hash)) {
+        table::Found found;
+        Status status = reader.Get(key, sequence, control, &found);
+        if (status.ok() && kv::SequenceOf(found.tag) >= covering) return Answer(found.tag, found.value, value);
+        if (!status.ok() && !status.IsNotFound()) return status;
+      }
+      if (covering > 0) return Status::NotFound("");
     }
   }
   return Status::NotFound("");

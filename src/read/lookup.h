@@ -1,5 +1,6 @@
 // A point read through a View: the active memtable, the sealed ones, then each run, newest first. The first version found
-// that the sequence can see is the newest one (I1), so the search ends there.
+// that the sequence can see is the newest one (I1), so the search ends there. It ends, too, at a range tombstone over the key:
+// all that is older, here or further down, is gone.
 //
 // Filters of all runs are asked in one batch, their cache lines fetched ahead: twelve probes one after the other cost 800 ns,
 // fetched together 343 (facts/performance.md section 0).

@@ -27,6 +27,7 @@ struct CollapseCounts {
   uint64_t entries_out = 0;
   uint64_t hidden = 0;      // dropped: a newer version in the same stripe
   uint64_t tombstones = 0;  // dropped at the bottom
+  uint64_t covered = 0;     // dropped before they came here: surviving.h
 };
 
 // `counts` outlives the iterator.

@@ -27,7 +27,7 @@ constexpr uint64_t kRankLast = std::numeric_limits<uint64_t>::max();
 // last centred. WHY not always the first 8 bytes: keys such as "0000000000123456" tie there for ever. In the direction
 // of travel a head that does not share these bytes stands after all that do, so it ranks last; when such a head wins,
 // the tree is centred anew. In reverse, ranks are complemented: smaller is always sooner.
-class MergingIterator final : public kv::Iterator {
+class MergingIterator final : public Merging {
  public:
   MergingIterator(const kv::Order& order, std::vector<std::unique_ptr<kv::Iterator>> children)
       : order_(order),
@@ -72,6 +72,28 @@ class MergingIterator final : public kv::Iterator {
     kv::Iterator& child = *children_[winner_.child];
     child.Prev();
     Advance(child);
+  }
+
+  void SkipForward(size_t first, std::string_view key) override {
+    DCHECK(is_forward_ || !valid_, "a merge skips in the direction of travel");
+    target_.assign(key);
+    for (size_t c = first; c < children_.size(); ++c) {
+      kv::Iterator& child = *children_[c];
+      if (child.Valid() && order_.CompareKeys(child.entry().key, target_) < 0) child.Seek(target_, kv::kTagMax);
+    }
+    Restart();
+  }
+
+  void SkipBackward(size_t first, std::string_view key) override {
+    DCHECK(!is_forward_ || !valid_, "a merge skips in the direction of travel");
+    target_.assign(key);
+    for (size_t c = first; c < children_.size(); ++c) {
+      kv::Iterator& child = *children_[c];
+      if (!child.Valid() || order_.CompareKeys(child.entry().key, target_) < 0) continue;
+      child.Seek(target_, kv::kTagMax);
+      StepBefore(child);
+    }
+    Restart();
   }
 
  private:
@@ -192,14 +214,16 @@ class MergingIterator final : public kv::Iterator {
 
   void TurnBackward() {
     is_forward_ = false;
-    TurnChildren([](kv::Iterator& child) { child.Prev(); },
-                 [](kv::Iterator& child) {
-                   if (child.Valid()) {
-                     child.Prev();
-                   } else if (child.status().ok()) {
-                     child.SeekToLast();
-                   }
-                 });
+    TurnChildren([](kv::Iterator& child) { child.Prev(); }, StepBefore);
+  }
+
+  // After a Seek: to the entry before the one found.
+  static void StepBefore(kv::Iterator& child) {
+    if (child.Valid()) {
+      child.Prev();
+    } else if (child.status().ok()) {
+      child.SeekToLast();
+    }
   }
 
   template <class Step, class Settle>
@@ -240,6 +264,11 @@ std::unique_ptr<kv::Iterator> NewMergingIterator(const kv::Order& order,
                                                  std::vector<std::unique_ptr<kv::Iterator>> children) {
   if (children.empty()) return kv::NewEmptyIterator();
   if (children.size() == 1) return std::move(children.front());
+  return std::make_unique<MergingIterator>(order, std::move(children));
+}
+
+std::unique_ptr<Merging> NewSkippingMerge(const kv::Order& order, std::vector<std::unique_ptr<kv::Iterator>> children) {
+  ASSERT(!children.empty(), "a merge has children");
   return std::make_unique<MergingIterator>(order, std::move(children));
 }
 

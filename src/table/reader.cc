@@ -7,6 +7,7 @@
 #include "base/hash.h"
 #include "format/block.h"
 #include "format/bloom.h"
+#include "format/range_tombstones.h"
 #include "format/table_layout.h"
 #include "table/block_source.h"
 #include "table/iterator.h"
@@ -44,6 +45,9 @@ struct Sections {
     return {};
   }
   Status OpenFilter(std::string_view* payload) const { return Open(footer.data_bytes, footer.filter_bytes, payload); }
+  Status OpenRangeTombstones(std::string_view* payload) const {
+    return Open(footer.range_tombstone_offset(), footer.range_tombstone_bytes, payload);
+  }
   Status OpenIndex(std::string_view* payload) const {
     return Open(footer.index_offset(), footer.index_bytes, payload);
   }
@@ -81,6 +85,12 @@ Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& fou
   if (expected.entries != found.entries) return Differs("entries", expected.entries, found.entries);
   if (expected.smallest != found.smallest) return DiffersKey("smallest key", expected.smallest, found.smallest);
   if (expected.largest != found.largest) return DiffersKey("largest key", expected.largest, found.largest);
+  if (expected.largest_is_open != found.largest_is_open) {
+    return Differs("largest key is open", expected.largest_is_open, found.largest_is_open);
+  }
+  if (expected.range_tombstones != found.range_tombstones) {
+    return Differs("range tombstones", expected.range_tombstones, found.range_tombstones);
+  }
   if (expected.largest_sequence != found.largest_sequence) {
     return Differs("largest sequence", expected.largest_sequence, found.largest_sequence);
   }
@@ -98,21 +108,32 @@ class ReaderImpl final : public Reader {
   bool MayContain(uint64_t hash) const override { return bloom_.MayContain(hash); }
   void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
   Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const override;
+  const kv::RangeTombstones& range_tombstones() const override { return range_tombstones_; }
   std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control) const override {
-    return table::NewIterator(source_, control);
+    return has_blocks() ? table::NewIterator(source_, control) : kv::NewEmptyIterator();
   }
-  std::unique_ptr<kv::Iterator> NewScanIterator() const override { return table::NewScanIterator(source_); }
+  std::unique_ptr<kv::Iterator> NewScanIterator() const override {
+    return has_blocks() ? table::NewScanIterator(source_) : kv::NewEmptyIterator();
+  }
   uint64_t ApproximateOffset(std::string_view key) const override {
-    return source_.index.offset(source_.index.Find(source_.order, key));
+    return has_blocks() ? source_.index.offset(source_.index.Find(source_.order, key)) : 0;
   }
-  size_t memory_bytes() const override { return source_.index.memory_bytes() + bloom_.memory_bytes(); }
+  size_t memory_bytes() const override {
+    return source_.index.memory_bytes() + bloom_.memory_bytes() + range_tombstones_.memory_bytes();
+  }
   Status CheckIntegrity() const override;
   std::vector<std::string> SplitKeys(size_t parts) const override;
-  void Warm() const override { source_.file->WillRead(0, source_.index.offset(source_.index.count())); }
+  void Warm() const override {
+    if (has_blocks()) source_.file->WillRead(0, source_.index.offset(source_.index.count()));
+  }
   const format::FileMeta& meta() const override { return *meta_; }
 
  private:
+  bool has_blocks() const { return source_.index.count() > 0; }  // or it has range tombstones only
   Status LoadChecked(format::FileMetaPtr meta);
+  Status LoadIndex(const Sections& sections);
+  Status LoadRangeTombstones(const Sections& sections);
+  Status LoadFilter(const Sections& sections);
   Status CheckSections() const;
   Status CheckPadding(uint64_t begin, uint64_t end) const;
   Status CheckEntries() const;
@@ -120,6 +141,7 @@ class ReaderImpl final : public Reader {
   // Constant once loaded.
   BlockSource source_;
   format::Bloom bloom_;
+  kv::RangeTombstones range_tombstones_;
   format::FileMetaPtr meta_;
 };
 
@@ -147,22 +169,64 @@ Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
   source_.number = kv::ToInt(meta_->number);
   source_.unique_id = footer.unique_id;
 
+  RETURN_IF_ERROR(LoadIndex(sections).WithContext("index at " + std::to_string(footer.index_offset())));
+  RETURN_IF_ERROR(LoadRangeTombstones(sections).WithContext("range tombstones at " +
+                                                            std::to_string(footer.range_tombstone_offset())));
+  return LoadFilter(sections).WithContext("filter at " + std::to_string(footer.data_bytes));
+}
+
+Status ReaderImpl::LoadIndex(const Sections& sections) {
+  const format::Footer& footer = sections.footer;
+  if (footer.index_bytes == 0) {
+    if (footer.data_bytes != 0) return Differs("bytes of blocks without an index", 0, footer.data_bytes);
+    if (meta_->entries != 0) return Differs("entries without blocks", 0, meta_->entries);
+    return {};
+  }
   std::string_view payload;
-  Status status = sections.OpenIndex(&payload);
-  if (status.ok()) status = source_.index.Decode(payload, footer.data_bytes, source_.order);
-  if (!status.ok()) return status.WithContext("index at " + std::to_string(footer.index_offset()));
+  RETURN_IF_ERROR(sections.OpenIndex(&payload));
+  RETURN_IF_ERROR(source_.index.Decode(payload, footer.data_bytes, source_.order));
   source_.around = ReadAround(source_.index.offset(source_.index.count()));
   if (meta_->entries < source_.index.count()) {
     return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
   }
-  if (footer.filter_bytes == 0) return {};
-  if (!source_.order.is_bytewise()) return Status::Corruption("a filter under a comparator that equates bytes");
-  status = sections.OpenFilter(&payload);
-  if (status.ok()) status = bloom_.Decode(payload);
-  return status.WithContext("filter at " + std::to_string(footer.data_bytes));
+  return {};
+}
+
+Status ReaderImpl::LoadRangeTombstones(const Sections& sections) {
+  const kv::Order& order = source_.order;
+  if (sections.footer.range_tombstone_bytes != 0) {
+    std::string_view payload;
+    RETURN_IF_ERROR(sections.OpenRangeTombstones(&payload));
+    RETURN_IF_ERROR(format::DecodeRangeTombstones(payload, order, &range_tombstones_));
+  }
+  const kv::RangeTombstones& ranges = range_tombstones_;
+  if (ranges.tombstones() != meta_->range_tombstones) {
+    return Differs("number", meta_->range_tombstones, ranges.tombstones());
+  }
+  if (ranges.empty()) return {};
+  // WHY checked: what a reader believes to lie within the table's limits would else hide keys of its neighbours.
+  if (order.CompareKeys(ranges.begin(0), meta_->smallest) < 0) {
+    return DiffersKey("least begin", meta_->smallest, ranges.begin(0));
+  }
+  const std::string_view end = ranges.end(ranges.size() - 1);
+  const int beyond = order.CompareKeys(end, meta_->largest);
+  if (beyond > 0 || (beyond != 0 && meta_->largest_is_open)) return DiffersKey("last end", meta_->largest, end);
+  if (ranges.newest_sequence() > meta_->largest_sequence) {
+    return Differs("largest sequence", meta_->largest_sequence, ranges.newest_sequence());
+  }
+  return {};
+}
+
+Status ReaderImpl::LoadFilter(const Sections& sections) {
+  if (sections.footer.filter_bytes == 0) return {};
+  if (!source_.order.is_bytewise()) return Status::Corruption("it is under a comparator that equates bytes");
+  std::string_view payload;
+  RETURN_IF_ERROR(sections.OpenFilter(&payload));
+  return bloom_.Decode(payload);
 }
 
 Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const {
+  if (!has_blocks()) return Status::Make(Code::kNotFound, {});
   const kv::Tag wanted = kv::SeekTag(sequence);
   for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
     base::BlockCache::Pin pin;
@@ -185,6 +249,7 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
 
 std::vector<std::string> ReaderImpl::SplitKeys(size_t parts) const {
   std::vector<std::string> keys;
+  if (!has_blocks()) return keys;
   const format::Index& index = source_.index;
   const uint64_t data_bytes = index.offset(index.count());
   uint32_t block = 0;
@@ -209,7 +274,8 @@ Status ReaderImpl::CheckSections() const {
   RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
   const format::Footer& footer = sections.footer;
   std::string_view payload;
-  RETURN_IF_ERROR(sections.OpenIndex(&payload));
+  if (footer.index_bytes != 0) RETURN_IF_ERROR(sections.OpenIndex(&payload));
+  if (footer.range_tombstone_bytes != 0) RETURN_IF_ERROR(sections.OpenRangeTombstones(&payload));
   if (footer.filter_bytes != 0) RETURN_IF_ERROR(sections.OpenFilter(&payload));
   sections.properties.meta.bytes = footer.file_bytes;
   RETURN_IF_ERROR(CompareMeta(*meta_, sections.properties.meta));
@@ -235,6 +301,7 @@ Status ReaderImpl::CheckEntries() const {
   const auto scan = NewScanIterator();
   kv::Entry before;
   std::string before_key;
+  std::string first_key;
   format::FileMeta found;
   found.bytes = meta_->bytes;
   found.unique_id = meta_->unique_id;
@@ -242,7 +309,7 @@ Status ReaderImpl::CheckEntries() const {
   for (scan->SeekToFirst(); scan->Valid(); scan->Next()) {
     const kv::Entry& entry = scan->entry();
     if (found.entries == 0) {
-      found.smallest = entry.key;
+      first_key = entry.key;
     } else if (source_.order.Compare(before, entry) >= 0) {
       return Status::Corruption(source_.path + ": " + kv::PrintKey(entry.key, entry.tag) + " follows " +
                                 kv::PrintKey(before_key, before.tag));
@@ -256,7 +323,15 @@ Status ReaderImpl::CheckEntries() const {
     before = {.prefix = entry.prefix, .key = before_key, .tag = entry.tag, .value = {}};
   }
   RETURN_IF_ERROR(scan->status());
-  found.largest = before_key;
+  const kv::RangeTombstones& ranges = range_tombstones_;
+  found.range_tombstones = ranges.tombstones();
+  format::TableSpan span{.first_key = first_key, .last_key = before_key};
+  if (!ranges.empty()) {
+    found.largest_sequence = std::max(found.largest_sequence, ranges.newest_sequence());
+    span.ranges_begin = ranges.begin(0);
+    span.ranges_end = ranges.end(ranges.size() - 1);
+  }
+  format::SetLimits(source_.order, span, &found);
   return CompareMeta(*meta_, found).WithContext(source_.path);
 }
 

@@ -18,6 +18,7 @@
 #include "format/version_edit.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "kv/range_tombstones.h"
 #include "mergedb/env.h"
 
 namespace mergedb::table {
@@ -36,7 +37,7 @@ struct Found {
 
 class Reader {
  public:
-  // Reads footer, properties, index and filter, all checked against `meta` (bytes, unique id, entries, bounds) and each
+  // Reads footer, properties, index, filter and range tombstones, all checked against `meta` (bytes, unique id, entries, bounds) and each
   // other. A null `meta` believes the file (tools, repair). `cache` may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               format::FileMetaPtr meta, const kv::Order& order,
@@ -52,6 +53,9 @@ class Reader {
   // filter.
   virtual Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const = 0;
 
+  // All of the file's, whatever a slice shows; most tables have none. They live as long as the Reader.
+  virtual const kv::RangeTombstones& range_tombstones() const = 0;
+
   // Both directions, block by block through the cache. The Reader must outlive it.
   virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control) const = 0;
   // For compactions: forward only (SeekToFirst, Seek, Next), reads 1 MiB at a time past the caches, always verifies.
@@ -59,7 +63,7 @@ class Reader {
 
   // Bytes of the file before the first entry at or after `key`, about.
   virtual uint64_t ApproximateOffset(std::string_view key) const = 0;
-  virtual size_t memory_bytes() const = 0;  // of index and filter
+  virtual size_t memory_bytes() const = 0;  // of index, filter and range tombstones
   // Ask the system to have the file in its page cache soon: it was written past it.
   virtual void Warm() const = 0;
   // Read and verify every byte.

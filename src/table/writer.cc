@@ -11,6 +11,7 @@
 #include "format/bloom.h"
 #include "format/compression.h"
 #include "format/index.h"
+#include "format/range_tombstones.h"
 #include "format/table_layout.h"
 #include "table/file_sink.h"
 
@@ -36,6 +37,7 @@ class WriterImpl final : public Writer {
   ~WriterImpl() override;
 
   Status Add(const kv::Entry& entry) override;
+  void SetRangeTombstones(const kv::RangeTombstones& tombstones) override;
   uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
   uint64_t entries() const override { return meta_.entries; }
   std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
@@ -68,6 +70,10 @@ class WriterImpl final : public Writer {
   kv::Tag last_tag_ = 0;
   bool is_older_version_ = false;  // of the last key, than the entry before
   std::string border_;  // the last key of the last finished block
+  std::string first_key_;
+  std::string range_tombstones_;  // encoded; empty if there are none
+  std::string ranges_begin_;      // where the first begins and the last ends
+  std::string ranges_end_;
   format::FileMeta meta_;
   Status status_;  // the first failure: the table is not to be had
   bool is_finished_ = false;
@@ -127,7 +133,7 @@ Status WriterImpl::Add(const kv::Entry& entry) {
   DCHECK(entry.prefix == order_.Prefix(entry.key), "an entry carries its key's prefix");
   if (!status_.ok()) [[unlikely]] return status_;
   if (meta_.entries == 0) [[unlikely]] {
-    meta_.smallest = entry.key;
+    first_key_ = entry.key;
   } else if (!IsAfterLast(entry)) [[unlikely]] {
     return status_ = OutOfOrder(entry);
   }
@@ -142,6 +148,17 @@ Status WriterImpl::Add(const kv::Entry& entry) {
   }
   Count(entry);
   return {};
+}
+
+void WriterImpl::SetRangeTombstones(const kv::RangeTombstones& tombstones) {
+  ASSERT(!is_finished_ && meta_.range_tombstones == 0, "range tombstones are set once, before Finish");
+  if (tombstones.empty()) return;
+  range_tombstones_ = format::EncodeRangeTombstones(tombstones);
+  ranges_begin_ = tombstones.begin(0);
+  ranges_end_ = tombstones.end(tombstones.size() - 1);
+  meta_.range_tombstones = tombstones.tombstones();
+  meta_.smallest_sequence = std::min(meta_.smallest_sequence, tombstones.oldest_sequence());
+  meta_.largest_sequence = std::max(meta_.largest_sequence, tombstones.newest_sequence());
 }
 
 Status WriterImpl::FinishBlock() {
@@ -167,17 +184,25 @@ Status WriterImpl::AppendPart(std::string_view payload, Compression codec, uint6
 }
 
 Status WriterImpl::AppendSections() {
-  RETURN_IF_ERROR(FinishBlock());
-  index_.AddFence(border_, nullptr);
+  if (meta_.entries > 0) {
+    RETURN_IF_ERROR(FinishBlock());
+    index_.AddFence(border_, nullptr);
+  }
   if (index_.bytes() > UINT32_MAX) return Status::NotSupported(path_ + ": an index of 4 GiB");
-  meta_.largest = border_;
+  format::SetLimits(order_,
+                    {.first_key = first_key_, .last_key = border_, .ranges_begin = ranges_begin_, .ranges_end = ranges_end_},
+                    &meta_);
   format::Footer footer{.unique_id = meta_.unique_id, .data_bytes = sink_.offset()};
-  if (HasFilter()) {
+  if (HasFilter() && meta_.entries > 0) {
     RETURN_IF_ERROR(
         AppendPart(format::EncodeBloom(hashes_, bits_per_key_), Compression::kNone, &footer.filter_bytes));
   }
-  RETURN_IF_ERROR(
-      AppendPart(index_.Finish(meta_.smallest, meta_.largest), Compression::kNone, &footer.index_bytes));
+  if (!range_tombstones_.empty()) {
+    RETURN_IF_ERROR(AppendPart(range_tombstones_, Compression::kNone, &footer.range_tombstone_bytes));
+  }
+  if (meta_.entries > 0) {
+    RETURN_IF_ERROR(AppendPart(index_.Finish(first_key_, border_), Compression::kNone, &footer.index_bytes));
+  }
   const format::Properties properties{.meta = meta_,
                                       .comparator = std::string(order_.comparator()->Name()),
                                       .writer = std::string(kWriterName)};
@@ -198,7 +223,7 @@ Status WriterImpl::AppendSections() {
 Result<format::FileMetaPtr> WriterImpl::Finish() {
   ASSERT(!is_finished_, "a table is finished once");
   if (status_.ok()) {
-    ASSERT(meta_.entries > 0, "a table has entries");
+    ASSERT(meta_.entries > 0 || meta_.range_tombstones > 0, "a table has entries or range tombstones");
     status_ = AppendSections();
   }
   is_finished_ = true;

@@ -18,6 +18,7 @@
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "kv/order.h"
+#include "kv/range_tombstones.h"
 #include "mergedb/env.h"
 #include "mergedb/options.h"
 
@@ -46,12 +47,14 @@ class Writer {
   // REQUIRES: after the entry before in kv::Order. A comparator that contradicts itself shows here: the table then
   // fails with Corruption ("comparator ... not a total order") at Finish.
   virtual Status Add(const kv::Entry& entry) = 0;
+  // The table's range tombstones, all at once; before, between or after the entries. Their keys are copied.
+  virtual void SetRangeTombstones(const kv::RangeTombstones& tombstones) = 0;
   virtual uint64_t bytes_written() const = 0;  // an estimate of the file's size so far
   virtual uint64_t entries() const = 0;
   virtual std::string_view last_key() const = 0;
 
   // Write index, filter, properties and footer; does not sync. The file stays open until Sync or the destructor.
-  // REQUIRES: at least one Add.
+  // REQUIRES: at least one Add, or a range tombstone.
   virtual Result<format::FileMetaPtr> Finish() = 0;
   // The file's bytes are durable once this returned OK; its name is when the directory is synced. Never called again
   // after a failure. REQUIRES: Finish() was OK.

@@ -54,13 +54,18 @@ Status CheckSlicesClipped(const kv::Order& order, const Run& run) {
 }
 
 Status CheckFile(const kv::Order& order, const format::FileMeta& file) {
-  if (order.CompareKeys(file.smallest, file.largest) > 0) {
+  const int limits = order.CompareKeys(file.smallest, file.largest);
+  if (limits > 0 || (limits == 0 && file.largest_is_open)) {
     return Broken("I5", NameOf(file),
                   "smallest key '" + base::Escape(file.smallest) + "' is after largest '" + base::Escape(file.largest) + "'");
   }
   if (file.smallest_sequence > file.largest_sequence || file.largest_sequence > kv::kSequenceMax) {
     return Broken("I5", NameOf(file), "sequences " + std::to_string(file.smallest_sequence) + ".." +
                                           std::to_string(file.largest_sequence));
+  }
+  if (file.entries == 0 && file.range_tombstones == 0) return Broken("I5", NameOf(file), "holds nothing");
+  if (file.largest_is_open && file.range_tombstones == 0) {
+    return Broken("I5", NameOf(file), "its largest key is not included, without a range tombstone");
   }
   if (file.tombstones > file.entries) {
     return Broken("I5", NameOf(file),

@@ -5,14 +5,17 @@
 namespace mergedb::tree {
 
 std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds) {
+  const bool is_open = file->largest_is_open;
   if (bounds.lower) {
-    if (order.CompareKeys(*bounds.lower, file->largest) > 0) return std::nullopt;
+    const int beyond = order.CompareKeys(*bounds.lower, file->largest);
+    if (beyond > 0 || (is_open && beyond == 0)) return std::nullopt;
     if (order.CompareKeys(*bounds.lower, file->smallest) <= 0) bounds.lower.reset();
   }
   if (bounds.upper) {
     const std::string_view smallest = bounds.lower ? *bounds.lower : file->smallest;
     if (order.CompareKeys(*bounds.upper, smallest) <= 0) return std::nullopt;
-    if (order.CompareKeys(*bounds.upper, file->largest) > 0) bounds.upper.reset();
+    const int beyond = order.CompareKeys(*bounds.upper, file->largest);
+    if (beyond > 0 || (is_open && beyond == 0)) bounds.upper.reset();
   }
   return Slice{std::move(file), std::move(bounds)};
 }
@@ -39,6 +42,7 @@ format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, con
 Run::Run(kv::Position position, format::Level level, std::vector<Slice> slices)
     : position_(position), level_(level), slices_(std::move(slices)) {
   for (const Slice& slice : slices_) {
+    if (slice.file->range_tombstones != 0) slices_with_ranges_.push_back(static_cast<uint32_t>(&slice - slices_.data()));
     if (slice.is_whole()) {
       whole_weight_.Add(*slice.file);
     } else {

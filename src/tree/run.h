@@ -29,7 +29,7 @@ struct Slice {
   // The smallest and largest user keys that may show. The largest is not included if `largest_is_open`.
   std::string_view smallest() const { return bounds.lower ? *bounds.lower : file->smallest; }
   std::string_view largest() const { return bounds.upper ? *bounds.upper : file->largest; }
-  bool largest_is_open() const { return bounds.upper.has_value(); }
+  bool largest_is_open() const { return bounds.upper.has_value() || file->largest_is_open; }
   bool is_whole() const { return !bounds.lower && !bounds.upper; }
 
   // Everything that shows lies before `key`.
@@ -51,18 +51,24 @@ struct Weight {
   uint64_t bytes = 0;
   uint64_t entries = 0;
   uint64_t tombstones = 0;
+  uint64_t range_tombstones = 0;
+  uint64_t covered_bytes = 0;  // of older runs, by the range tombstones
 
   void Add(const format::FileMeta& file) {
     ++files;
     bytes += file.bytes;
     entries += file.entries;
     tombstones += file.tombstones;
+    range_tombstones += file.range_tombstones;
+    covered_bytes += file.covered_bytes;
   }
   void Add(const Weight& other) {
     files += other.files;
     bytes += other.bytes;
     entries += other.entries;
     tombstones += other.tombstones;
+    range_tombstones += other.range_tombstones;
+    covered_bytes += other.covered_bytes;
   }
 };
 
@@ -79,10 +85,15 @@ class Run {
   uint64_t bytes() const { return weight_.bytes; }  // of the files shown, each once
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
+  uint64_t range_tombstones() const { return weight_.range_tombstones; }
+  uint64_t covered_bytes() const { return weight_.covered_bytes; }
 
   const Weight& whole_weight() const { return whole_weight_; }  // of the files shown whole
   // The files shown in part, by number, each once.
   const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }
+
+  // Indexes of the slices whose files have range tombstones, ascending.
+  const std::vector<uint32_t>& slices_with_ranges() const { return slices_with_ranges_; }
 
   // The slice that may show `key`, or null.
   const Slice* Find(const kv::Order& order, std::string_view key) const;
@@ -96,6 +107,7 @@ class Run {
   format::Level level_;
   std::vector<Slice> slices_;
   std::vector<format::FileMetaPtr> partial_files_;
+  std::vector<uint32_t> slices_with_ranges_;
   Weight whole_weight_;
   Weight weight_;
 };

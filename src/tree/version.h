@@ -22,6 +22,8 @@ class Version {
   uint64_t bytes() const { return weight_.bytes; }           // of all of them
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
+  uint64_t range_tombstones() const { return weight_.range_tombstones; }
+  uint64_t covered_bytes() const { return weight_.covered_bytes; }
   std::set<kv::FileNumber> files() const;
   // Files by number, each once.
   std::vector<format::FileMetaPtr> file_metas() const;

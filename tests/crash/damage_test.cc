@@ -33,7 +33,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
   bool is_closed() const { return GetParam(); }
 
   void SetUp() override {
-    base::Random random(5);
+    base::Random random(9);
     World world({.seed = 5});
     ASSERT_OK_AND_ASSIGN(auto db, world.Open());
     for (int i = 0; i < 260; ++i) {
@@ -41,7 +41,11 @@ class DamageTest : public ::testing::TestWithParam<bool> {
       WriteBatch batch;
       for (uint64_t size = 1 + random.Uniform(3); size > 0; --size) {
         const std::string key = "k" + std::to_string(random.Uniform(80));
-        if (random.OneIn(6)) {
+        if (random.OneIn(12)) {
+          std::string end = key + "~";
+          batch.DeleteRange(key, end);
+          changes.push_back({.key = key, .end = std::move(end)});
+        } else if (random.OneIn(6)) {
           batch.Delete(key);
           changes.push_back({.key = key});
         } else {

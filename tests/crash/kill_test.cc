@@ -68,7 +68,11 @@ std::string ValueOf(uint64_t number, uint64_t seed) {
   return std::to_string(number) + ":" + std::string(number * 7919 % (seed % 2 == 0 ? 300 : 3000), 'v');
 }
 
-// Write number n (from 1) of a writer: its counter and one of its keys, in one batch.
+// Every so many writes the writer deletes all of its notes by their range.
+constexpr uint64_t kNotesMax = 25;
+std::string NotesOf(size_t writer) { return "note" + std::to_string(writer) + "-"; }
+
+// Write number n (from 1) of a writer: its counter, one of its keys and a note, in one batch.
 void WriteForEver(DB& db, size_t writer, uint64_t seed, const SharedProgress& progress) {
   base::Random random(seed * 8 + writer);
   for (uint64_t n = progress->begun[writer] + 1;; ++n) {
@@ -76,6 +80,8 @@ void WriteForEver(DB& db, size_t writer, uint64_t seed, const SharedProgress& pr
     WriteBatch batch;
     batch.Put(KeyOf(writer, n % kKeysPerWriter), ValueOf(n, seed));
     batch.Put("count" + std::to_string(writer), std::to_string(n));
+    if (n % kNotesMax == 0) batch.DeleteRange(NotesOf(writer), NotesOf(writer) + "~");
+    batch.Put(NotesOf(writer) + std::to_string(n), "");
     const auto durability = random.OneIn(20) ? Durability::kSynced : Durability::kProcessCrash;
     if (!db.Write({.durability = durability}, batch).ok()) _exit(3);
     progress->returned[writer] = n;
@@ -122,6 +128,11 @@ class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> 
       ASSERT_OK(db.Get({}, KeyOf(i, n % kKeysPerWriter), &text)) << n;
       ASSERT_EQ(text, ValueOf(n, seed)) << "writer " << i << " write " << n << " of " << count;
     }
+    auto notes = db.NewIterator({.prefix = NotesOf(i)});
+    uint64_t found = 0;
+    for (notes->SeekToFirst(); notes->Valid(); notes->Next()) ++found;
+    ASSERT_OK(notes->status());
+    ASSERT_EQ(found, count < kNotesMax ? count : count % kNotesMax + 1) << "writer " << i << " of " << count;
     // What was begun and is not there never happened: the next life goes on from what is.
     progress_->begun[i] = progress_->returned[i] = first_[i] = count;
   }

@@ -114,7 +114,7 @@ std::string DrawSteps(const Mixture& mixture, uint64_t seed, size_t count) {
 
 // Memtables fill and are flushed, runs are merged, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
-  constexpr Mixture kMixture = {.common = "pppppppooooooddddbbbbsssnnnllawwwwwtvyg", .rare = "fffcr"};
+  constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbsssnnnllawwwwwtvyg", .rare = "fffcr"};
   const uint64_t rounds = IsFullSize() ? 20 : 3;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(1) + round;

@@ -57,6 +57,28 @@ TEST_F(CommandTest, PutsGetsAndDeletes) {
   EXPECT_NE(missing.err.find("no such key"), std::string::npos);
 }
 
+TEST_F(CommandTest, DeletesRangesAndPrefixes) {
+  const auto keys = [this] {
+    std::string out = Run("$M scan $D --keys-only").out;
+    for (char& c : out) c = c == '\n' ? ' ' : c;
+    return out;
+  };
+  for (const char* key : {"a", "b", "c", "d", "user:1", "user:2"}) EXPECT_EQ(Run(std::string("$M put $D ") + key + " v").exit, 0);
+  EXPECT_EQ(Run("$M delete $D --range b d").exit, 0);
+  EXPECT_EQ(keys(), "a d user:1 user:2 ");
+  EXPECT_EQ(Run("$M delete $D --prefix user:").exit, 0);
+  EXPECT_EQ(keys(), "a d ");
+  EXPECT_EQ(Run("$M delete $D d --range 61 62 --hex").exit, 2) << "d is not hex";
+  EXPECT_EQ(Run("$M delete $D 64 --range 61 62 --hex").exit, 0);
+  EXPECT_EQ(keys(), "");
+  EXPECT_EQ(Run("$M delete $D").exit, 2);
+  EXPECT_EQ(Run("$M delete $D --range b").exit, 2);
+  EXPECT_EQ(Run("$M delete $D a --prefix b").exit, 2);
+  const Outcome backward = Run("$M delete $D --range d b");
+  EXPECT_EQ(backward.exit, 3);
+  EXPECT_NE(backward.err.find("after its end"), std::string::npos) << backward.err;
+}
+
 TEST_F(CommandTest, CarriesAnyBytes) {
   EXPECT_EQ(Run("printf 'a\\000b\\n' | $M put $D k -").exit, 0);
   EXPECT_EQ(Run("$M get $D k --raw").out, std::string("a\0b\n", 4));

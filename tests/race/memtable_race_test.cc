@@ -2,6 +2,7 @@
 // the thread sanitizer. Method: one writer, two getters and two that iterate, under both kinds of index.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <string>
 #include <thread>
@@ -93,6 +94,36 @@ TEST(MemtableRace, ReadersSeeWholeRecordsWhileOneWriterAdds) { Race(BytewiseComp
 TEST(MemtableRace, ReadersSeeWholeRecordsUnderAnotherOrder) {
   const PlainComparator plain;
   Race(&plain);
+}
+
+// Range delete n is of keys [n, n + 10): a reader at sequence n knows what it must see without asking anybody.
+TEST(MemtableRace, ReadersAgreeOnRangeDeletesWhileOneWriterAddsThem) {
+  constexpr uint64_t kDeletes = 3000;
+  Memtable table(kv::Order(BytewiseComparator()), NewMemory(4 << 20));
+  std::atomic<uint64_t> published = 0;
+  std::vector<std::thread> readers;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    readers.emplace_back([&, seed] {
+      base::Random random(seed);
+      for (uint64_t newest = 0; newest < kDeletes;) {
+        newest = published.load(std::memory_order_acquire);
+        const uint64_t at = random.Uniform(newest + 1);
+        const uint64_t key = random.Uniform(at + 12);
+        const uint64_t last = std::min(at, key);
+        const uint64_t expected = last + 10 > key ? last : 0;
+        ASSERT_EQ(table.range_deletes().Covering(KeyOf(key), at), expected) << key << " at " << at;
+        const kv::Cover cover = table.range_deletes().Find(KeyOf(key), at);
+        ASSERT_EQ(cover.sequence, expected) << key << " at " << at;
+      }
+    });
+  }
+  for (uint64_t n = 1; n <= kDeletes; ++n) {
+    table.Add(KeyOf(n), kv::MakeTag(n, kv::Kind::kRangeDelete), KeyOf(n + 10));
+    published.store(n, std::memory_order_release);
+  }
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(table.entries(), 0u);
+  EXPECT_FALSE(table.empty());
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ struct Arguments {
   bool is_keys_only = false;
   bool is_count = false;
   std::optional<std::string> from, to, prefix, property;
+  std::vector<std::string> range;  // a begin and an end, or nothing
   uint64_t limit = UINT64_MAX;
 };
 

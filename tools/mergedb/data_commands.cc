@@ -51,11 +51,22 @@ int RunPut(Arguments& arguments) {
 }
 
 int RunDelete(Arguments& arguments) {
+  if (arguments.words.empty() && arguments.range.empty() && !arguments.prefix) {
+    throw CLI::ValidationError("delete", "KEY, --range or --prefix is needed");
+  }
+  if (arguments.prefix && !(arguments.words.empty() && arguments.range.empty())) {
+    throw CLI::ValidationError("--prefix", "goes alone");
+  }
   WriteBatch batch;
   for (const std::string& word : arguments.words) batch.Delete(TakeBytes(arguments, word));
+  if (!arguments.range.empty()) {
+    batch.DeleteRange(TakeBytes(arguments, arguments.range[0]), TakeBytes(arguments, arguments.range[1]));
+  }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
   if (db == nullptr) return kError;
-  const Status status = db->Write(WriteOptionsOf(arguments), batch);
+  const WriteOptions options = WriteOptionsOf(arguments);
+  const Status status =
+      arguments.prefix ? db->DeletePrefix(options, TakeBytes(arguments, *arguments.prefix)) : db->Write(options, batch);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -187,9 +198,14 @@ void AddDataCommands(CLI::App& app, Context& context) {
   put->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
 
   CLI::App* remove = AddVerb(app, context,
-                             {"delete", "delete DIR KEY... [--hex] [--sync]", "Remove keys, all in one step",
-                              "Removing a key that is not there is no error.", 1, SIZE_MAX, RunDelete});
-  remove->add_flag("--hex", arguments.is_hex, "KEYs are hex");
+                             {"delete", "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
+                              "Remove keys, all in one step", "Removing a key that is not there is no error.", 0,
+                              SIZE_MAX, RunDelete});
+  remove->add_option("--range", arguments.range, "Every key from FROM on and before TO")
+      ->type_name("FROM TO")
+      ->expected(2);
+  remove->add_option("--prefix", arguments.prefix, "Every key that begins so");
+  remove->add_flag("--hex", arguments.is_hex, "Keys are hex");
   remove->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
 
   CLI::App* scan = AddVerb(

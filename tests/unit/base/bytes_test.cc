@@ -77,5 +77,13 @@ TEST(Bytes, PrefixesThatDifferOrderAsTheKeysDo) {
   }
 }
 
+TEST(Bytes, PrefixEndIsTheFirstKeyAfterAllOfAPrefix) {
+  EXPECT_EQ(PrefixEnd("user:"), "user;");
+  EXPECT_EQ(PrefixEnd("a\xff\xff"), "b");
+  EXPECT_EQ(PrefixEnd("\x7f"), "\x80");
+  EXPECT_EQ(PrefixEnd(""), std::nullopt);
+  EXPECT_EQ(PrefixEnd("\xff\xff"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace mergedb::base

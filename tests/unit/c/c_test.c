@@ -112,6 +112,32 @@ static void writes_batches_whole(void) {
   EXPECT_OK(mergedb_close(db, &error));
 }
 
+static void deletes_ranges(void) {
+  mergedb_db db = open_fresh();
+  const char* keys[] = {"a", "b", "c", "d", "user:1", "user:2"};
+  for (int i = 0; i < 6; ++i) EXPECT_OK(put(db, keys[i], "v"));
+  EXPECT_OK(mergedb_delete_range(db, NULL, "b", 1, "d", 1, &error));
+  EXPECT(has(db, NULL, "a", "v") && has(db, NULL, "b", NULL) && has(db, NULL, "c", NULL) && has(db, NULL, "d", "v"));
+  EXPECT_OK(mergedb_delete_range(db, NULL, "a", 1, "a", 1, &error));
+  EXPECT_CODE(mergedb_delete_range(db, NULL, "d", 1, "a", 1, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_delete_range(db, NULL, NULL, 1, "a", 1, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_delete_prefix(db, NULL, "user:", 5, &error));
+  EXPECT(has(db, NULL, "user:1", NULL) && has(db, NULL, "user:2", NULL) && has(db, NULL, "d", "v"));
+  EXPECT_CODE(mergedb_delete_prefix(db, NULL, "", 0, &error), MERGEDB_INVALID_ARGUMENT);
+
+  mergedb_batch batch = 0;
+  EXPECT_OK(mergedb_batch_create(&batch, &error));
+  EXPECT_OK(mergedb_batch_put(batch, "b", 1, "1", 1, &error));
+  EXPECT_OK(mergedb_batch_delete_range(batch, "a", 1, "z", 1, &error));
+  EXPECT_OK(mergedb_batch_put(batch, "c", 1, "2", 1, &error));
+  EXPECT_OK(mergedb_write(db, NULL, batch, &error));
+  EXPECT(has(db, NULL, "a", NULL) && has(db, NULL, "b", NULL) && has(db, NULL, "c", "2") && has(db, NULL, "d", NULL));
+  EXPECT_OK(mergedb_batch_delete_range(batch, "z", 1, "a", 1, &error));
+  EXPECT_CODE(mergedb_write(db, NULL, batch, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_batch_close(batch, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
 static void walk(mergedb_db db, const mergedb_iterator_options* options, int backward, const char* expected) {
   mergedb_iterator it = 0;
   char seen[256] = "";
@@ -383,6 +409,7 @@ int main(int argc, char** argv) {
   names_codes_and_version();
   reads_what_was_written();
   writes_batches_whole();
+  deletes_ranges();
   iterates_within_bounds_both_ways();
   reads_as_of_a_snapshot();
   cares_for_the_database();

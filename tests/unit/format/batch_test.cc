@@ -14,10 +14,12 @@
 namespace mergedb::format {
 namespace {
 
-// The example of docs/formats/batch.md: PUT, 5 bytes of key, 10 of value; DELETE, 6 bytes of key.
+// The example of docs/formats/batch.md: PUT, 5 bytes of key, 10 of value; DELETE, 6 bytes of key; RANGE_DELETE, 6 bytes of
+// begin, 3 of end.
 constexpr char kGolden[] =
     "01050a" "6170706c65" "677265656e2074617274"
-    "0006" "62616e616e61";
+    "0006" "62616e616e61"
+    "030603" "636865727279" "666967";
 
 std::vector<std::string> Read(std::string_view rep, Status* status) {
   std::vector<std::string> records;
@@ -35,7 +37,9 @@ TEST(Batch, IsTheBytesOfTheSpecification) {
   WriteBatch batch;
   batch.Put("apple", "green tart");
   batch.Delete("banana");
+  batch.DeleteRange("cherry", "fig");
   EXPECT_EQ(base::ToHex(batch.rep()), kGolden);
+  EXPECT_EQ(batch.count(), 3u);
 }
 
 TEST(Batch, ReadsWhatWasWritten) {
@@ -62,7 +66,7 @@ TEST(Batch, OfNothingIsNoBytes) {
 
 TEST(Batch, StoreAndAppendAgreeWithRecordBytes) {
   const std::string bytes(20000, 'x');
-  for (const kv::Kind kind : {kv::Kind::kPut, kv::Kind::kDelete}) {
+  for (const kv::Kind kind : {kv::Kind::kPut, kv::Kind::kDelete, kv::Kind::kRangeDelete}) {
     for (const size_t key_bytes : {0u, 1u, 127u, 128u, 16384u}) {
       for (const size_t value_bytes : {0u, 1u, 127u, 128u, 16383u, 20000u}) {
         const std::string_view key = std::string_view(bytes).substr(0, key_bytes);
@@ -97,13 +101,17 @@ TEST(Batch, VisitShowsTheRecordsInOrder) {
       text.append(key).append("=").append(value) += ";";
     }
     void Delete(std::string_view key) override { text.append("-").append(key) += ";"; }
+    void DeleteRange(std::string_view begin, std::string_view end) override {
+      text.append("-").append(begin).append("..").append(end) += ";";
+    }
     std::string text;
   } listing;
   WriteBatch batch;
   batch.Put("a", "1");
   batch.Delete("b");
+  batch.DeleteRange("c", "f");
   EXPECT_TRUE(batch.Visit(listing).ok());
-  EXPECT_EQ(listing.text, "a=1;-b;");
+  EXPECT_EQ(listing.text, "a=1;-b;-c..f;");
 }
 
 TEST(BatchReader, ACutBatchIsCorruptionUnlessCutBetweenRecords) {
@@ -142,7 +150,7 @@ TEST(BatchReader, AnUnknownKindIsCorruption) {
 TEST(BatchReader, ReservedKindsAndKeyspacesAreNotSupportedYet) {
   Status status;
   for (const char* bytes :
-       {"\x02\x01\x01kv", "\x03\x01\x01kv", "\x04\x01\x01kv", "\x81\x01\x01\x01kv", "\x80\x01\x01k"}) {
+       {"\x02\x01\x01kv", "\x04\x01\x01kv", "\x81\x01\x01\x01kv", "\x83\x01\x01\x01kv", "\x80\x01\x01k"}) {
     EXPECT_TRUE(Read(bytes, &status).empty());
     EXPECT_EQ(status.code(), Code::kNotSupported) << status.ToString();
   }

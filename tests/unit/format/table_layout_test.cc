@@ -38,8 +38,23 @@ TEST(Footer, GoesBothWays) {
   EXPECT_EQ(back, SomeFooter());
 }
 
+TEST(Footer, OfATableWithRangeTombstonesIsOfVersion2) {
+  Footer footer = SomeFooter();
+  footer.data_bytes = 3900;
+  footer.range_tombstone_bytes = 100;
+  const std::string bytes = EncodeFooter(footer);
+  EXPECT_EQ(base::ToHex(bytes.substr(48, 24)), "6400000000000000" "00000000000000000000000000000000");
+  EXPECT_EQ(base::ToHex(bytes.substr(76, 4)), "02000000");
+  Footer back;
+  ASSERT_TRUE(DecodeFooter(bytes, 8192, &back).ok());
+  EXPECT_EQ(back, footer);
+  EXPECT_EQ(back.index_offset(), 3900u + 70 + 100);
+}
+
 TEST(Footer, NoticesEveryChangedByte) {
-  const std::string bytes = EncodeFooter(SomeFooter());
+  Footer footer = SomeFooter();
+  footer.range_tombstone_bytes = 100;
+  const std::string bytes = EncodeFooter(footer);
   for (size_t at = 0; at < bytes.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string damaged = bytes;
@@ -58,7 +73,8 @@ TEST(Footer, RefusesAFileOfAnotherSize) {
 
 TEST(Footer, RefusesSectionsThatDoNotFit) {
   for (uint64_t Footer::*section :
-       {&Footer::data_bytes, &Footer::filter_bytes, &Footer::index_bytes, &Footer::properties_bytes}) {
+       {&Footer::data_bytes, &Footer::filter_bytes, &Footer::range_tombstone_bytes, &Footer::index_bytes,
+        &Footer::properties_bytes}) {
     for (const uint64_t bytes : {uint64_t{8192}, ~uint64_t{0}, ~uint64_t{0} - 4000}) {
       Footer footer = SomeFooter();
       footer.*section = bytes;
@@ -117,6 +133,8 @@ Properties SomeProperties() {
   properties.meta.smallest = std::string("a\0b", 3);
   properties.meta.largest = "zebra";
   properties.meta.keyspace = 4;
+  properties.meta.range_tombstones = 17;
+  properties.meta.largest_is_open = true;
   properties.comparator = "mergedb.bytewise";
   properties.writer = "test";
   return properties;

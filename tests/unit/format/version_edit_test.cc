@@ -94,6 +94,36 @@ TEST(VersionEdit, StoredBytesStillDecode) {
   EXPECT_TRUE(*edit == FullEdit()) << PrintEdit(*edit);
 }
 
+// A file with range tombstones: tag 13, and a fact behind the description. Also in docs/formats/manifest.md.
+TEST(VersionEdit, AFileWithRangeTombstonesHasAFactOfItsOwn) {
+  FileMeta file = *NewFile();
+  file.range_tombstones = 3;
+  file.largest_is_open = true;
+  file.covered_bytes = 70'000;
+  Edit edit;
+  edit.adds.push_back({.position = kv::Position{9}, .level = 1, .file = std::make_shared<const FileMeta>(file), .bounds = {}});
+  const std::string add =
+      "09" "01" "00" "0c" "8020" "8877665544332211" "ac02" "02" "8827" "07" "b202" "056170706c65" "04706c756d" "00";
+  EXPECT_EQ(base::ToHex(EncodeEdit(edit)), "0d" "29" + add + "01" "05" "03" "01" "f0a204");
+  const auto back = DecodeEdit(EncodeEdit(edit));
+  ASSERT_TRUE(back) << back.status().ToString();
+  EXPECT_TRUE(*back == edit) << PrintEdit(*back);
+  EXPECT_NE(PrintEdit(edit).find("[apple .. plum) bytes"), std::string::npos) << PrintEdit(edit);
+  EXPECT_NE(PrintEdit(edit).find("range_tombstones 3 covering 70000"), std::string::npos) << PrintEdit(edit);
+
+  const auto decode = [&](std::string_view facts) {
+    return DecodeStatus(Field(13, FromHexOrDie(add) + FromHexOrDie(facts)));
+  };
+  EXPECT_TRUE(decode("").ok());
+  EXPECT_TRUE(decode("40" "03" "010203").ok()) << "one of the future that may be skipped";
+  EXPECT_TRUE(decode("3f" "03" "010203").IsNotSupported()) << "one of the future that may not";
+  EXPECT_TRUE(decode("01" "03" "00" "01" "05").IsCorruption()) << "no range tombstones";
+  EXPECT_TRUE(decode("01" "03" "03" "02" "05").IsCorruption()) << "an unknown flag";
+  EXPECT_TRUE(decode("01" "04" "03" "01" "05" "05").IsCorruption()) << "too long";
+  EXPECT_TRUE(decode("01" "02" "03" "01").IsCorruption()) << "too short";
+  EXPECT_TRUE(decode("01" "05" "03").IsCorruption()) << "cut";
+}
+
 TEST(VersionEdit, OfNothingIsNoBytes) {
   EXPECT_EQ(EncodeEdit({}), "");
   const auto edit = DecodeEdit("");
@@ -138,7 +168,7 @@ TEST(VersionEdit, PrintsOneLineAFact) {
 }
 
 TEST(VersionEdit, AnUnknownFieldBelow64NeedsANewerVersion) {
-  for (const uint32_t tag : {0u, 13u, 63u}) {
+  for (const uint32_t tag : {0u, 40u, 63u}) {
     EXPECT_EQ(DecodeStatus(Field(tag, "x")).code(), Code::kNotSupported) << tag;
   }
 }

@@ -75,6 +75,45 @@ TEST(Memtable, FindsTheNewestVersionUpToASequence) {
   }
 }
 
+// Range deletes stand among the records of the arena, where what sorts them must pass over them.
+TEST(Memtable, KeepsRangeDeletesApart) {
+  for (const kv::Order& order : {kBytewise, kCaseless}) {
+    Memtable table(order, NewMemory(512 << 10));
+    const auto delete_range = [&](kv::Sequence sequence, std::string_view begin, std::string_view end) {
+      table.Add(begin, kv::MakeTag(sequence, kv::Kind::kRangeDelete), end);
+    };
+    delete_range(1, "a", "c");
+    EXPECT_FALSE(table.empty());
+    EXPECT_EQ(table.entries(), 0u);
+    EXPECT_EQ(PrintAll(*table.NewIterator()), "");
+    table.Add("b", PutTag(2), "one");
+    delete_range(3, "b", "z");
+    EXPECT_EQ(PrintAll(*table.NewIterator()), "b#2,PUT=one ");
+    EXPECT_EQ(Get(table, "b"), "one#2");
+    EXPECT_EQ(Get(table, "a"), "none");
+    EXPECT_EQ(table.range_deletes().Covering("b", 2), 1u);
+    EXPECT_EQ(table.range_deletes().Covering("b", 3), 3u);
+    EXPECT_EQ(table.range_deletes().Covering("z", 3), 0u);
+    for (kv::Sequence sequence = 4; sequence < 1000; ++sequence) {
+      if (sequence % 3 == 0) {
+        table.Add("k" + std::to_string(sequence), PutTag(sequence), "v");
+      } else {
+        delete_range(sequence, "k", "l");
+      }
+      if (sequence % 100 != 0) continue;
+      uint64_t shown = 0;
+      const auto iterator = table.NewIterator();
+      for (iterator->SeekToLast(); iterator->Valid(); iterator->Prev()) ++shown;
+      ASSERT_EQ(shown, table.entries());
+    }
+    uint64_t shown = 0;
+    const auto iterator = table.NewFlushIterator();
+    for (iterator->SeekToFirst(); iterator->Valid(); iterator->Next()) ++shown;
+    EXPECT_EQ(shown, table.entries());
+    EXPECT_EQ(table.range_deletes().count(), 1000u - 1 - table.entries());
+  }
+}
+
 TEST(Memtable, TakesKeysThatDifferInBytesForEqualIfTheirOrderSaysSo) {
   Memtable table(kCaseless, NewMemory(32 << 10));
   table.Add("Key", PutTag(1), "one");

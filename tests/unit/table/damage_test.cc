@@ -26,6 +26,9 @@ bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::v
   auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr);
   if (!reader) return true;
   bool is_noticed = !(*reader)->CheckIntegrity().ok();
+  EXPECT_EQ((*reader)->range_tombstones().tombstones(), 6u);
+  EXPECT_EQ((*reader)->range_tombstones().Covering(Bytewise(), "key103", kv::kSequenceMax), 300u);
+  EXPECT_EQ((*reader)->range_tombstones().Covering(Bytewise(), "key103", 50), 7u);
   for (const Row& row : rows) {
     if (!(*reader)->MayContain(base::Hash64(row.key))) ADD_FAILURE() << "the filter denies " << row.key;
     Found found;
@@ -50,7 +53,11 @@ bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::v
 class Damage : public ::testing::TestWithParam<Compression> {
  protected:
   void SetUp() override {
-    meta_ = WriteTable(&files_, "7.tbl", Bytewise(), rows_, {.compression = GetParam(), .block_bytes = 200});
+    const auto ranges = kv::RangeTombstones::Fragment(
+        Bytewise(), {{"key", "key107", 200}, {"key103", "key2", 300}, {"key101", "key104", 7}}, kv::Stripes({50}),
+        kv::RangeTombstones::Keys::kViews);
+    meta_ = WriteTable(&files_, "7.tbl", Bytewise(), rows_,
+                       {.compression = GetParam(), .block_bytes = 200, .range_tombstones = ranges});
     whole_ = files_.bytes("7.tbl");
     ASSERT_FALSE(IsNoticed(&files_, meta_, rows_));
   }
@@ -144,10 +151,10 @@ TEST(Table, NamesTheVersionOfANewerProgram) {
   MemoryFiles files;
   const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, "value"}});
   std::string& bytes = files.bytes("7.tbl");
-  bytes[bytes.size() - 20] = 2;
+  bytes[bytes.size() - 20] = 3;
   const Status status = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr).status();
   EXPECT_TRUE(status.IsNotSupported());
-  EXPECT_NE(status.message().find("format 2"), std::string_view::npos) << status.ToString();
+  EXPECT_NE(status.message().find("format 3"), std::string_view::npos) << status.ToString();
 }
 
 }  // namespace

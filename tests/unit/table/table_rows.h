@@ -62,6 +62,7 @@ struct TableShape {
   int bloom_bits_per_key = 10;
   uint64_t bytes_expected = 1 << 20;
   uint64_t unique_id = kUniqueId;
+  kv::RangeTombstones range_tombstones = {};
 };
 
 inline format::FileMetaPtr WriteTable(MemoryFiles* files, const std::string& path, const kv::Order& order,
@@ -73,6 +74,7 @@ inline format::FileMetaPtr WriteTable(MemoryFiles* files, const std::string& pat
                                        .bytes_expected = shape.bytes_expected});
   EXPECT_TRUE(writer.has_value()) << writer.status().ToString();
   for (const Row& row : rows) EXPECT_TRUE((*writer)->Add(ViewOf(order, row)).ok());
+  (*writer)->SetRangeTombstones(shape.range_tombstones);
   auto meta = (*writer)->Finish();
   EXPECT_TRUE(meta.has_value()) << meta.status().ToString();
   EXPECT_TRUE((*writer)->Sync().ok());

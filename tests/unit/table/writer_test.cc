@@ -47,6 +47,50 @@ TEST(Writer, DescribesItsTable) {
   EXPECT_EQ(**meta, expected);
 }
 
+kv::RangeTombstones Ranges(std::vector<kv::RangeTombstone> tombstones) {
+  return kv::RangeTombstones::Fragment(Bytewise(), std::move(tombstones), {}, kv::RangeTombstones::Keys::kViews);
+}
+
+TEST(Writer, LimitsIncludeRangeTombstones) {
+  MemoryFiles files;
+  const std::vector<Row> rows = {{"d", kv::MakeTag(9, kv::Kind::kPut), "red"}, {"m", kv::MakeTag(8, kv::Kind::kPut), ""}};
+  int tables = 0;
+  const auto limits = [&](const std::vector<Row>& entries, const kv::RangeTombstones& ranges) {
+    const std::string path = std::to_string(++tables) + ".tbl";
+    const auto meta = testing::WriteTable(&files, path, Bytewise(), entries, {.range_tombstones = ranges});
+    EXPECT_EQ(meta->entries, entries.size());
+    EXPECT_EQ(meta->range_tombstones, ranges.tombstones());
+    const auto reader = testing::OpenTable(&files, path, meta, Bytewise(), nullptr);
+    EXPECT_TRUE(reader->CheckIntegrity().ok()) << reader->CheckIntegrity().ToString();
+    return meta->smallest + ".." + meta->largest + (meta->largest_is_open ? ") " : "] ") +
+           std::to_string(meta->smallest_sequence) + "-" + std::to_string(meta->largest_sequence);
+  };
+  EXPECT_EQ(limits(rows, {}), "d..m] 8-9");
+  EXPECT_EQ(limits(rows, Ranges({{"a", "e", 5}})), "a..m] 5-9");
+  EXPECT_EQ(limits(rows, Ranges({{"d", "m", 5}})), "d..m] 5-9");
+  EXPECT_EQ(limits(rows, Ranges({{"e", "z", 11}})), "d..z) 8-11");
+  EXPECT_EQ(limits({}, Ranges({{"b", "c", 5}, {"e", "z", 11}})), "b..z) 5-11");
+}
+
+TEST(Writer, ATableOfRangeTombstonesAloneHasNoEntries) {
+  MemoryFiles files;
+  const auto meta = testing::WriteTable(&files, "7.tbl", Bytewise(), {}, {.range_tombstones = Ranges({{"b", "e", 5}})});
+  EXPECT_EQ(meta->bytes, 4096u);
+  const auto reader = testing::OpenTable(&files, "7.tbl", meta, Bytewise(), nullptr);
+  Found found;
+  EXPECT_TRUE(reader->Get("c", kv::kSequenceMax, {}, &found).IsNotFound());
+  for (const bool is_scan : {false, true}) {
+    const auto it = is_scan ? reader->NewScanIterator() : reader->NewIterator({});
+    it->SeekToFirst();
+    EXPECT_FALSE(it->Valid());
+    EXPECT_TRUE(it->status().ok());
+  }
+  EXPECT_EQ(reader->ApproximateOffset("c"), 0u);
+  EXPECT_TRUE(reader->SplitKeys(3).empty());
+  reader->Warm();
+  EXPECT_EQ(reader->range_tombstones().Covering(Bytewise(), "d", 9), 5u);
+}
+
 // docs/formats/table.md shows this file byte by byte.
 TEST(Writer, WritesTheseBytes) {
   MemoryFiles files;

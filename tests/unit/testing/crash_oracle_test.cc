@@ -63,6 +63,15 @@ TEST(CrashOracle, TheLastChangeOfAKeyInABatchWins) {
   EXPECT_FALSE(oracle.Explain({{"a", "1"}}, {}));
 }
 
+TEST(CrashOracle, ARangeDeleteIsADeleteOfEachKeyInIt) {
+  CrashOracle oracle;
+  oracle.Begin({Put("a", "1"), Put("b", "1"), Put("c", "1")}, true);
+  oracle.Begin({Put("b", "2"), {.kind = Kind::kDeleteRange, .key = "a", .value = "c"}, Put("a", "2")}, true);
+  EXPECT_EQ(oracle.Everything(), (State{{"a", "2"}, {"c", "1"}}));
+  EXPECT_EQ(oracle.Explain({{"a", "1"}, {"b", "1"}, {"c", "1"}}, {}), 1u);
+  EXPECT_FALSE(oracle.Explain({{"a", "2"}, {"b", "1"}, {"c", "1"}}, {})) << "half of the range";
+}
+
 TEST(CrashOracle, SaysHowStatesDiffer) {
   EXPECT_EQ(DescribeDifference({{"a", "1"}}, {{"a", "1"}}), "");
   EXPECT_EQ(DescribeDifference({{"a", "1"}, {"c", "3"}}, {{"a", "2"}, {"b", "2"}}), " a=1 not 2 b is missing (2) c=3 is there");

@@ -69,5 +69,17 @@ TEST(ModelDb, GoesOnFromAPrefix) {
   EXPECT_EQ(model.FindPrefix({{"a", "1"}, {"c", "3"}}, 2, 2), 2u);
 }
 
+TEST(ModelDb, DeletesRanges) {
+  ModelDb model;
+  model.Commit({{.key = "a", .value = "1"}, {.key = "b", .value = "2"}, {.key = "c", .value = "3"}});
+  const uint64_t before = model.commits();
+  model.Commit({{.key = "a", .end = "c"}, {.key = "b", .value = "4"}});
+  EXPECT_EQ(model.Scan(before).size(), 3u);
+  EXPECT_EQ(model.Scan(model.commits()), (ModelDb::Pairs{{"b", "4"}, {"c", "3"}}));
+  EXPECT_EQ(model.FindPrefix({{"b", "4"}, {"c", "3"}}, 0, 9), model.commits());
+  model.Commit({{.key = "x", .end = "a"}});
+  EXPECT_EQ(model.Scan(model.commits()).size(), 2u) << "nothing lies in a range that ends before it begins";
+}
+
 }  // namespace
 }  // namespace mergedb::testing

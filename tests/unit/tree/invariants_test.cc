@@ -60,6 +60,16 @@ TEST(Invariants, I5FilesAreSane) {
   const auto tombstones = File(1, "a", "b");
   tombstones->tombstones = 11;
   EXPECT_EQ(Broken(Version({RunOf(3, {{tombstones, {}}})})), "I5");
+  const auto open = File(1, "a", "b");
+  open->largest_is_open = true;
+  EXPECT_EQ(Broken(Version({RunOf(3, {{open, {}}})})), "I5");
+  open->range_tombstones = 1;
+  EXPECT_EQ(Broken(Version({RunOf(3, {{open, {}}})})), "");
+  open->largest = "a";
+  EXPECT_EQ(Broken(Version({RunOf(3, {{open, {}}})})), "I5");
+  const auto nothing = File(1, "a", "b");
+  nothing->entries = 0;
+  EXPECT_EQ(Broken(Version({RunOf(3, {{nothing, {}}})})), "I5");
 }
 
 TEST(Invariants, I6AKeyOfAFileIsShownOnce) {

@@ -71,6 +71,30 @@ TEST(ApplyEdit, CutTakesWholeSlicesAndClipsTheOutermost) {
   EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000001[a..c] 000004[j..l]\n");
 }
 
+// A range tombstone that ends where the next table begins: the table's largest key is not its own.
+TEST(ApplyEdit, ATableWithAnOpenEndMeetsItsNeighbourAndNoMore) {
+  auto open = std::make_shared<format::FileMeta>(*File(1, "a", "f"));
+  open->range_tombstones = 1;
+  open->largest_is_open = true;
+  format::Edit edit;
+  edit.adds = {Add(5, open), Add(5, File(2, "f", "m"))};
+  const auto version = ApplyEdit(kOrder, Version(), edit);
+  ASSERT_TRUE(version.has_value()) << version.status().ToString();
+  EXPECT_EQ((*version)->ToString(), "position 5 level 0: 000001[a..f) 000002[f..m]\n");
+  EXPECT_TRUE(CheckInvariants(kOrder, **version).ok());
+  const tree::Run& run = *(*version)->runs()[0];
+  EXPECT_EQ(run.Find(kOrder, "e")->file->number, kv::FileNumber{1});
+  EXPECT_EQ(run.Find(kOrder, "f")->file->number, kv::FileNumber{2});
+  EXPECT_EQ(run.slices_with_ranges(), std::vector<uint32_t>{0});
+  edit = {};
+  edit.cuts = {Cut(5, "f", std::nullopt)};
+  EXPECT_EQ(Apply(**version, edit), "position 5 level 0: 000001[a..f)\n");
+  edit.cuts = {Cut(5, "c", std::nullopt)};
+  EXPECT_EQ(Apply(**version, edit), "position 5 level 0: 000001[a..c)\n");
+  edit.cuts = {Cut(5, std::nullopt, "f")};
+  EXPECT_EQ(Apply(**version, edit), "position 5 level 0: 000002[f..m]\n");
+}
+
 TEST(ApplyEdit, ASliceThatShowsNothingVanishes) {
   const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f]");
   format::Edit edit;

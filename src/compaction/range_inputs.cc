@@ -1,0 +1,56 @@
+#include "compaction/range_inputs.h"
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <utility>
+
+namespace mergedb::compaction {
+
+Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
+                                                  const std::vector<tree::RunPtr>& sources, const format::Bounds& bounds,
+                                                  const kv::Stripes& stripes) {
+  // What the views of `all` are of, until they are copied. WHY a deque: its elements stay where they are.
+  std::vector<std::shared_ptr<table::Reader>> readers;
+  std::deque<format::Bounds> limits;
+  std::vector<kv::RangeTombstone> all;
+  for (const tree::RunPtr& run : sources) {
+    const auto [first, last] = run->Overlap(order, bounds);
+    for (const uint32_t index : run->slices_with_ranges()) {
+      if (index < first || index >= last) continue;
+      const tree::Slice& slice = run->slices()[index];
+      ASSIGN_OR_RETURN(auto reader, tables.Open(slice.file));
+      const format::Bounds& shown = limits.emplace_back(tree::Intersection(order, slice.bounds, bounds));
+      reader->range_tombstones().AppendTo(order, shown.lower, shown.upper, &all);
+      readers.push_back(std::move(reader));
+    }
+  }
+  return kv::RangeTombstones::Fragment(order, std::move(all), stripes, kv::RangeTombstones::Keys::kCopies);
+}
+
+kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& gathered, const kv::Stripes& stripes,
+                             bool is_bottom) {
+  if (!is_bottom || gathered.empty()) return gathered;
+  std::vector<kv::RangeTombstone> all;
+  gathered.AppendTo(order, {}, {}, &all);
+  std::erase_if(all, [&](const kv::RangeTombstone& each) { return stripes.Of(each.sequence) == 0; });
+  return kv::RangeTombstones::Fragment(order, std::move(all), stripes, kv::RangeTombstones::Keys::kCopies);
+}
+
+bool IsHidden(const kv::Order& order, const kv::RangeTombstones& tombstones, const kv::Stripes& stripes,
+              const tree::Slice& slice) {
+  const size_t stripe = stripes.Of(slice.file->smallest_sequence);
+  size_t i = tombstones.FindIndex(order, slice.smallest());
+  if (i == tombstones.size() || order.CompareKeys(tombstones.begin(i), slice.smallest()) > 0) return false;
+  for (;; ++i) {
+    const auto sequences = tombstones.sequences(i);
+    const bool hides = std::any_of(sequences.begin(), sequences.end(), [&](kv::Sequence each) {
+      return each > slice.file->largest_sequence && stripes.Of(each) == stripe;
+    });
+    if (!hides) return false;
+    if (slice.IsBefore(order, tombstones.end(i))) return true;
+    if (i + 1 == tombstones.size() || !order.SameKey(tombstones.begin(i + 1), tombstones.end(i))) return false;
+  }
+}
+
+}  // namespace mergedb::compaction

@@ -1,0 +1,34 @@
+// Snapshots cut the sequences into stripes. Every snapshot, and every reader of the newest state, sees all of a stripe or
+// nothing of it, so of two versions in one stripe the older one is never seen.
+//
+//   snapshots            2       7
+//   sequences      1  2  |  3 .. 7  |  8  9 ..
+//   stripe            0  |     1    |    2
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "kv/key.h"
+
+namespace mergedb::kv {
+
+class Stripes {
+ public:
+  Stripes() = default;  // one stripe: nobody looks at the past
+  // `snapshots` ascend.
+  explicit Stripes(std::vector<Sequence> snapshots) : snapshots_(std::move(snapshots)) {}
+
+  // 0 is the oldest.
+  size_t Of(Sequence sequence) const {
+    if (snapshots_.empty() || sequence <= snapshots_.front()) return 0;
+    return static_cast<size_t>(std::lower_bound(snapshots_.begin(), snapshots_.end(), sequence) - snapshots_.begin());
+  }
+
+ private:
+  std::vector<Sequence> snapshots_;
+};
+
+}  // namespace mergedb::kv

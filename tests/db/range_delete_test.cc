@@ -1,0 +1,285 @@
+// Range deletes through the public face: what they hide and from whom, through flushes, merges and reopening; what they cost;
+// how the space comes back. Method: by example; random ones beside a model are in tests/model/model_test.cc.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+#include "mergedb/db.h"
+#include "testing/counters.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+
+std::string Key(uint64_t i) {
+  char text[24];
+  std::snprintf(text, sizeof text, "key%08llu", static_cast<unsigned long long>(i));
+  return text;
+}
+
+class ReverseComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
+  std::string_view Name() const override { return "range_delete_test.reverse"; }
+};
+
+class RangeDeletes : public ::testing::TestWithParam<Style> {
+ protected:
+  void SetUp() override {
+    options_.style = GetParam();
+    Reopen();
+  }
+  void Reopen() {
+    db_ = nullptr;
+    auto db = DB::Open(options_, World::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  std::string Get(std::string_view key, const Snapshot* snapshot = nullptr) {
+    std::string value;
+    const Status status = db_->Get({.snapshot = snapshot}, key, &value);
+    return status.ok() ? value : std::string(CodeName(status.code()));
+  }
+  // "a=1 b=2 ", the same from both ends.
+  std::string Contents(IteratorOptions options = {}) {
+    auto it = db_->NewIterator(options);
+    std::string forward, backward;
+    for (it->SeekToFirst(); it->Valid(); it->Next()) forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
+    EXPECT_OK(it->status());
+    for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
+    EXPECT_OK(it->status());
+    EXPECT_EQ(forward, backward);
+    return forward;
+  }
+  uint64_t Keys() {
+    auto it = db_->NewIterator();
+    uint64_t keys = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next()) ++keys;
+    EXPECT_OK(it->status());
+    return keys;
+  }
+  void PassTime(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(1'000'000);
+    }
+  }
+  void Load(uint64_t count) {
+    for (uint64_t i = 0; i < count; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1000, 'v')));
+  }
+
+  World world_;
+  Options options_ = world_.SmallOptions();
+  std::unique_ptr<DB> db_;
+};
+
+TEST_P(RangeDeletes, HideWhatIsThereAndNothingThatComesLater) {
+  for (const char* key : {"a", "b", "c", "d"}) ASSERT_OK(db_->Put({}, key, "1"));
+  const auto snapshot = db_->GetSnapshot();
+  auto before = db_->NewIterator();
+  ASSERT_OK(db_->DeleteRange({}, "b", "d"));
+  ASSERT_OK(db_->Put({}, "c", "2"));
+  const std::string now = "a=1 c=2 d=1 ", then = "a=1 b=1 c=1 d=1 ";
+  const auto check = [&] {
+    EXPECT_EQ(Contents(), now);
+    EXPECT_EQ(Get("b"), "NotFound");
+    EXPECT_EQ(Get("c"), "2");
+    EXPECT_EQ(Get("d"), "1") << "the end is not included";
+  };
+  check();
+  EXPECT_EQ(Contents({.read = {.snapshot = snapshot.get()}}), then);
+  EXPECT_EQ(Contents({.lower = "b", .upper = "d"}), "c=2 ");
+  before->SeekToFirst();
+  before->Next();
+  ASSERT_TRUE(before->Valid());
+  EXPECT_EQ(before->key(), "b") << "an iterator sees what was there when it was made";
+  ASSERT_OK(db_->Flush());
+  check();
+  EXPECT_EQ(Get("b", snapshot.get()), "1");
+  EXPECT_EQ(Contents({.read = {.snapshot = snapshot.get()}}), then);
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  check();
+  EXPECT_EQ(Contents({.read = {.snapshot = snapshot.get()}}), then);
+  Reopen();
+  check();
+}
+
+TEST_P(RangeDeletes, InABatchCoverWhatStandsBeforeThem) {
+  ASSERT_OK(db_->Put({}, "b", "old"));
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put("b", "1");
+  batch.DeleteRange("a", "m");
+  batch.Put("b", "2");
+  batch.DeleteRange("n", "n");
+  ASSERT_OK(db_->Write({}, batch));
+  EXPECT_EQ(Contents(), "b=2 ");
+  batch.Clear();
+  batch.Put("c", "3");
+  batch.DeleteRange("z", "a");
+  EXPECT_TRUE(db_->Write({}, batch).IsInvalidArgument());
+  EXPECT_EQ(Contents(), "b=2 ") << "a batch is refused as a whole";
+}
+
+TEST_P(RangeDeletes, ThatCannotBeAreRefused) {
+  EXPECT_TRUE(db_->DeleteRange({}, "b", "a").IsInvalidArgument());
+  EXPECT_OK(db_->DeleteRange({}, "b", "b"));
+  EXPECT_TRUE(db_->DeleteRange({}, "b", std::string(kKeyBytesMax + 1, 'x')).IsInvalidArgument());
+  EXPECT_TRUE(db_->DeletePrefix({}, "").IsInvalidArgument());
+  EXPECT_TRUE(db_->DeletePrefix({}, "\xff\xff").IsInvalidArgument());
+  EXPECT_EQ(Counter(*db_, "records_written"), 0u);
+}
+
+TEST_P(RangeDeletes, OfAPrefixStopAtItsEnd) {
+  for (const char* key : {"user", "user:", "user:1", "user:\xff\xff", "user;", "a\xff", "a\xff\xff", "b"}) ASSERT_OK(db_->Put({}, key, "1"));
+  ASSERT_OK(db_->DeletePrefix({}, "user:"));
+  EXPECT_EQ(Contents(), "a\xff=1 a\xff\xff=1 b=1 user=1 user;=1 ");
+  ASSERT_OK(db_->DeletePrefix({}, "a\xff"));
+  EXPECT_EQ(Contents(), "b=1 user=1 user;=1 ");
+}
+
+TEST_P(RangeDeletes, FollowTheComparator) {
+  static const ReverseComparator reverse;
+  db_ = nullptr;
+  world_.files = std::make_unique<FaultFileSystem>();
+  options_ = world_.SmallOptions();
+  options_.comparator = &reverse;
+  Reopen();
+  for (const char* key : {"a", "b", "c", "d"}) ASSERT_OK(db_->Put({}, key, "1"));
+  EXPECT_TRUE(db_->DeleteRange({}, "a", "c").IsInvalidArgument());
+  EXPECT_TRUE(db_->DeletePrefix({}, "a").IsInvalidArgument());
+  ASSERT_OK(db_->DeleteRange({}, "c", "a"));
+  EXPECT_EQ(Contents(), "d=1 a=1 ");
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Contents(), "d=1 a=1 ");
+}
+
+TEST_P(RangeDeletes, SurviveAKillAndAReadOnlyOpen) {
+  for (const char* key : {"a", "b", "c"}) ASSERT_OK(db_->Put({}, key, "1"));
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK(db_->DeleteRange({}, "a", "c"));
+  ASSERT_OK(db_->Put({}, "b", "2"));
+  auto after = World::After(world_, CrashMode::kKill, CrashModel::kStrict, 1);
+  Options options = after->SmallOptions();
+  options.style = GetParam();
+  options.mode = OpenMode::kReadOnly;
+  {
+    auto reader = DB::Open(options, World::kPath);
+    ASSERT_OK(reader.status());
+    std::string value;
+    EXPECT_TRUE((*reader)->Get({}, "a", &value).IsNotFound());
+    EXPECT_OK((*reader)->Get({}, "b", &value));
+    EXPECT_TRUE((*reader)->DeleteRange({}, "a", "b").IsNotSupported());
+  }
+  options.mode = OpenMode::kMustExist;
+  auto db = DB::Open(options, World::kPath);
+  ASSERT_OK(db.status());
+  db_ = std::move(*db);
+  EXPECT_EQ(Contents(), "b=2 c=1 ");
+  EXPECT_OK(db_->CheckIntegrity());
+  db_ = nullptr;
+}
+
+// Larger than a memtable, so applied piece by piece, with flushes in between.
+TEST_P(RangeDeletes, InABatchLargerThanAMemtable) {
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(db_->Put({}, Key(i), "old"));
+  WriteBatch batch;
+  for (uint64_t i = 0; i < 400; ++i) {
+    batch.Put(Key(i), std::string(500, 'x'));
+    if (i % 50 == 49) batch.DeleteRange(Key(i - 40), Key(i - 9));
+  }
+  ASSERT_OK(db_->Write({}, batch));
+  EXPECT_EQ(Keys(), 400u - 8 * 31);
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Keys(), 400u - 8 * 31);
+}
+
+TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore) {
+  Load(20'000);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_GT(Counter(*db_, "table_bytes_on_disk"), 18 * kMiB);
+  ASSERT_OK(db_->DeleteRange({}, "k", "l"));
+  ASSERT_OK(db_->Flush());
+  PassTime(60);
+  EXPECT_LE(Counter(*db_, "table_bytes_on_disk"), kMiB / 2) << Property(*db_, "stats");
+  EXPECT_GT(Counter(*db_, "merge_bytes_unread"), 10 * kMiB) << "tables that lie under it as a whole are not read";
+  EXPECT_EQ(Keys(), 0u);
+  EXPECT_EQ(Counter(*db_, "range_tombstones_in_tables"), 0u);
+}
+
+// Others go on writing: never idle. What is covered counts for the space bound.
+TEST_P(RangeDeletes, GiveTheSpaceBackWhileOthersWrite) {
+  Load(40'000);
+  ASSERT_OK(db_->WaitForCompaction());
+  ASSERT_OK(db_->DeleteRange({}, Key(2'000), Key(40'000)));
+  for (uint64_t i = 0; i < 30'000; ++i) {
+    ASSERT_OK(db_->Put({}, Key(i % 2'000), std::string(1000, 'w')));
+    if (i % 8 == 0) world_.executor.RunOne();
+    if (i % 1000 == 0) world_.executor.RunTimers();
+  }
+  world_.executor.RunAll(1'000'000);
+  EXPECT_LE(Counter(*db_, "table_bytes_on_disk"), 22 * kMiB) << Property(*db_, "stats");
+  EXPECT_EQ(Keys(), 2'000u);
+}
+
+TEST_P(RangeDeletes, GiveTheSpaceBackWhenTheSnapshotGoes) {
+  Load(10'000);
+  auto snapshot = db_->GetSnapshot();
+  ASSERT_OK(db_->DeleteRange({}, "k", Key(9'000)));
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  PassTime(20);
+  EXPECT_GT(Counter(*db_, "table_bytes_on_disk"), 9 * kMiB) << "the snapshot sees what is deleted";
+  EXPECT_EQ(Get(Key(5), snapshot.get()).size(), 1000u);
+  EXPECT_EQ(Keys(), 1'000u);
+  snapshot = nullptr;
+  PassTime(20);
+  EXPECT_LE(Counter(*db_, "table_bytes_on_disk"), 3 * kMiB / 2) << Property(*db_, "stats");
+  EXPECT_EQ(Keys(), 1'000u);
+}
+
+// Thousands, of ten keys each: in a memtable, in tables, and on top of each other.
+TEST_P(RangeDeletes, InThousandsAnswerLikeOne) {
+  constexpr uint64_t kCount = 3'000;
+  for (uint64_t i = 0; i < 20 * kCount; i += 5) ASSERT_OK(db_->Put({}, Key(i), "v"));
+  ASSERT_OK(db_->WaitForCompaction());
+  for (uint64_t i = 0; i < kCount; ++i) ASSERT_OK(db_->DeleteRange({}, Key(20 * i), Key(20 * i + 10)));
+  EXPECT_EQ(Keys(), 2 * kCount);
+  ASSERT_OK(db_->Flush());
+  EXPECT_EQ(Keys(), 2 * kCount);
+  for (uint64_t i = 0; i < kCount / 2; ++i) ASSERT_OK(db_->DeleteRange({}, Key(20 * i), Key(20 * kCount - 20 * i)));
+  EXPECT_EQ(Keys(), 0u);
+  EXPECT_EQ(Get(Key(20 * kCount - 5)), "NotFound");
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK(db_->Put({}, Key(777), "new"));
+  EXPECT_EQ(Contents(), Key(777) + "=new ");
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Contents(), Key(777) + "=new ");
+}
+
+// Found by thinking: outputs are released up to where the next one begins, not up to its first key, or range tombstones in
+// between would be lost for as long as the merge goes on.
+TEST_P(RangeDeletes, HoldWhileAMergeReleasesItsInputsPieceByPiece) {
+  Load(20'000);
+  ASSERT_OK(db_->WaitForCompaction());
+  for (uint64_t i = 0; i < 20'000; i += 100) ASSERT_OK(db_->DeleteRange({}, Key(i), Key(i + 90)));
+  ASSERT_OK(db_->Flush());
+  for (int i = 0; i < 2'000; ++i) {
+    world_.clock.SleepNanos(10'000'000);
+    world_.executor.RunTimers();
+    world_.executor.RunOne();
+    if (i % 40 == 0) { ASSERT_EQ(Keys(), 2'000u) << "after " << i << " steps"; }
+  }
+  world_.executor.RunAll(1'000'000);
+  EXPECT_EQ(Keys(), 2'000u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, RangeDeletes, ::testing::Values(Style::kLazy, Style::kCascade),
+                         [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
+
+}  // namespace
+}  // namespace mergedb::testing
