@@ -27,10 +27,13 @@ class MERGEDB_EXPORT WriteBatch {
     virtual ~Visitor();
     virtual void Put(std::string_view key, std::string_view value) = 0;
     virtual void Delete(std::string_view key) = 0;
+    virtual void Merge(std::string_view key, std::string_view operand) = 0;
   };
 
   void Put(std::string_view key, std::string_view value);
   void Delete(std::string_view key);
+  // As DB::Merge. An operand that it would refuse makes Write refuse the batch.
+  void Merge(std::string_view key, std::string_view operand);
   void Append(const WriteBatch& other);
   void Clear();
   void Reserve(size_t bytes) { rep_.reserve(bytes); }

@@ -10,7 +10,7 @@ Result<format::FileMetaPtr> Flush(const TableFactory& factory, memtable::Memtabl
                                   std::vector<kv::Sequence> snapshots, Compression compression,
                                   stream::CollapseCounts* counts) {
   if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
-  auto input = stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots)},
+  auto input = stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators},
                                              sealed.NewFlushIterator(), counts);
   Outputs outputs(factory, {.compression = compression, .bytes_expected = sealed.bytes_used()});
   for (input->SeekToFirst(); input->Valid(); input->Next()) RETURN_IF_ERROR(outputs.Add(input->entry()));

@@ -155,7 +155,9 @@ Status Job::Start() {
   }
   sources_.clear();
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
-  stream::CollapseOptions options{.snapshots = context_.snapshots(), .is_bottom = plan_.is_bottom};
+  stream::CollapseOptions options{.snapshots = context_.snapshots(),
+                                   .is_bottom = plan_.is_bottom,
+                                   .operators = context_.factory.operators};
   if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
   input_ = stream::NewCollapsingIterator(order, std::move(options),
                                          stream::NewMergingIterator(order, std::move(children)), &counts_.collapse);

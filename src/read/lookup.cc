@@ -1,35 +1,95 @@
 #include "read/lookup.h"
 
 #include <array>
+#include <optional>
 
 #include "base/hash.h"
 
 namespace mergedb::read {
 namespace {
 
-Status Answer(kv::Tag tag, std::string_view stored, std::string* value) {
-  switch (kv::KindOf(tag)) {
-    case kv::Kind::kPut:
-      value->assign(stored.data(), stored.size());
-      return {};
-    case kv::Kind::kDelete:
-      return Status::NotFound("");
-    default:
-      return Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kv::KindOf(tag))) +
-                                  " needs a newer mergedb");
-  }
-}
+// What a search has met: the answer, or the operands above it.
+class Answer {
+ public:
+  Answer(const LookupContext& context, std::string_view key, std::string* value)
+      : context_(context), key_(key), value_(value) {}
 
+  // The next older version. True: it settles the answer.
+  bool Take(kv::Tag tag, std::string_view stored) {
+    if (chain_) [[unlikely]] return TakeBelow(tag, stored);
+    switch (kv::KindOf(tag)) {
+      case kv::Kind::kPut: value_->assign(stored.data(), stored.size()); return true;
+      case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
+      default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
+    }
+  }
+  Status Finish() { return std::move(status_); }
+
+  // Nothing older is there.
+  Status FinishAtTheEnd() {
+    if (!chain_) return Status::NotFound("");
+    return kv::FoldAndShow(context_.operators, key_, {}, *chain_, value_);
+  }
+
+ private:
+  bool TakeBelow(kv::Tag tag, std::string_view stored) {
+    const kv::Kind kind = kv::KindOf(tag);
+    switch (kind) {
+      case kv::Kind::kMerge:
+        if (chain_->is_full()) break;
+        chain_->AddOlder(key_, tag, stored);
+        return false;
+      case kv::Kind::kPut:
+      case kv::Kind::kDelete:
+      case kv::Kind::kMerged:
+        status_ = kv::FoldAndShow(context_.operators, key_, {kind, stored}, *chain_, value_);
+        return true;
+      default:
+        status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
+                                       " needs a newer mergedb");
+        return true;
+    }
+    status_ = chain_->CheckBounds();
+    return true;
+  }
+
+  const LookupContext& context_;
+  const std::string_view key_;
+  std::string* const value_;
+  std::optional<kv::Chain> chain_;  // once an operand was met
+  Status status_;
+};
+
+// True: the answer is settled.
 bool FindInMemtables(const View& view, bool is_hashed, std::string_view key, uint64_t hash, kv::Sequence sequence,
-                     memtable::Memtable::Found* found) {
-  const auto get = [&](const memtable::Memtable& table) {
-    return is_hashed ? table.GetHashed(key, hash, sequence, found) : table.Get(key, sequence, found);
+                     Answer* answer) {
+  const auto settles = [&](const memtable::Memtable& table) {
+    memtable::Memtable::Found found;
+    bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, &found) : table.Get(key, sequence, &found);
+    for (; is_found; is_found = table.GetOlder(key, &found)) {
+      if (answer->Take(found.tag, found.value)) return true;
+    }
+    return false;
   };
-  if (get(*view.active)) return true;
+  if (settles(*view.active)) return true;
   for (const auto& table : view.sealed) {
-    if (get(*table)) return true;
+    if (settles(*table)) return true;
   }
   return false;
+}
+
+// The same for one table.
+Result<bool> FindInTable(const table::Reader& reader, std::string_view key, kv::Sequence sequence,
+                         const table::ReadControl& control, Answer* answer) {
+  for (;;) {
+    table::Found found;
+    Status status = reader.Get(key, sequence, control, &found);
+    if (status.IsNotFound()) return false;
+    if (!status.ok()) return status;
+    if (answer->Take(found.tag, found.value)) return true;
+    if (kv::SequenceOf(found.tag) == 0) return false;
+    sequence = kv::SequenceOf(found.tag) - 1;
+  }
 }
 
 // Tables whose key range holds the key, a batch at a time, newest first.
@@ -46,10 +106,8 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
-  memtable::Memtable::Found in_memory;
-  if (FindInMemtables(view, is_hashed, key, hash, sequence, &in_memory)) {
-    return Answer(in_memory.tag, in_memory.value, value);
-  }
+  Answer answer(context, key, value);
+  if (FindInMemtables(view, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
 
   const auto& runs = view.version->runs();
   for (size_t next = 0; next < runs.size();) {
@@ -64,13 +122,11 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
     for (size_t i = 0; i < batch.count; ++i) {
       const table::Reader& reader = *batch.readers[i];
       if (is_hashed && !reader.MayContain(hash)) continue;
-      table::Found found;
-      Status status = reader.Get(key, sequence, control, &found);
-      if (status.ok()) return Answer(found.tag, found.value, value);
-      if (!status.IsNotFound()) return status;
+      ASSIGN_OR_RETURN(const bool is_settled, FindInTable(reader, key, sequence, control, &answer));
+      if (is_settled) return answer.Finish();
     }
   }
-  return Status::NotFound("");
+  return answer.FinishAtTheEnd();
 }
 
 }  // namespace mergedb::read
