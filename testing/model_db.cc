@@ -24,9 +24,12 @@ uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
   uint64_t digest = digests_.back();
   for (const Change& change : changes) {
     Versions& versions = history_[change.key];
-    if (const Version* before = VersionAt(versions, commit)) digest -= DigestOf(before->key, *before->value);
-    if (change.value) digest += DigestOf(change.key, *change.value);
-    versions.push_back({commit, change.key, change.value});
+    const Version* const before = VersionAt(versions, commit);
+    std::optional<std::string> after =
+        change.merge ? change.merge(before == nullptr ? std::nullopt : before->value) : change.value;
+    if (before != nullptr) digest -= DigestOf(before->key, *before->value);
+    if (after) digest += DigestOf(change.key, *after);
+    versions.push_back({commit, change.key, std::move(after)});
   }
   digests_.push_back(digest);
   return commit;

@@ -27,6 +27,8 @@ class ModelDb {
   struct Change {
     std::string key;
     std::optional<std::string> value = {};  // none: deleted
+    // A merge: the new value, made of the one before (none: there is none). `value` is then not looked at.
+    std::function<std::string(const std::optional<std::string>& before)> merge = {};
   };
   struct Bounds {
     std::optional<std::string> lower = {};

@@ -76,6 +76,12 @@ void Chain::Add(std::string_view key, Tag tag, std::string_view operand, bool is
   is_newest_first_ = is_older;
   if (!operands_.empty() && !operand.empty() && StaysSmall(TypeOf(operand))) {
     Operand& last = operands_.back();
+    Counter counter;
+    if (AddToCounter({Kind::kMerge, last.bytes}, operand, &counter)) {
+      last.bytes.assign(counter.view());
+      if (!is_older) last.tag = tag;
+      return;
+    }
     std::string combined;
     const std::string_view older = is_older ? operand : std::string_view(last.bytes);
     const std::string_view newer = is_older ? std::string_view(last.bytes) : operand;
@@ -112,6 +118,7 @@ bool Chain::CombineTwo(std::string_view key, std::string_view older, std::string
 // Neighbours in pairs, then pairs of pairs, as long as that makes the chain shorter. WHY not one after the other: appends
 // would copy the growing sum each time.
 void Chain::Combine(std::string_view key) {
+  if (operands_.size() < 2) return;
   while (CombinePairs(key)) {
   }
   bytes_ = 0;
@@ -142,11 +149,10 @@ bool Chain::CombinePairs(std::string_view key) {
   return is_shorter;
 }
 
-std::vector<Chain::Operand> Chain::Take() {
-  if (is_newest_first_) std::ranges::reverse(operands_);
-  std::vector<Operand> taken = std::move(operands_);
+void Chain::Take(std::vector<Operand>* operands) {
+  if (!is_newest_first_) std::ranges::reverse(operands_);
+  operands_.swap(*operands);
   Clear();
-  return taken;
 }
 
 std::vector<std::string_view> Chain::OldestFirst() const {
@@ -172,6 +178,11 @@ Status Chain::CheckBounds() const {
 
 Status Fold(const ProgramOperators* operators, std::string_view key, const Base& base,
             std::span<const std::string_view> operands, Folded* folded) {
+  if (Counter counter; operands.size() == 1 && AddToCounter(base, operands[0], &counter)) {
+    folded->kind = counter.kind;
+    folded->bytes.assign(counter.view());
+    return {};
+  }
   Value value;
   const auto last_put = std::find_if(operands.rbegin(), operands.rend(), [](std::string_view operand) {
     return IsOfType(operand, OperandType::kPut);
@@ -186,8 +197,13 @@ Status Fold(const ProgramOperators* operators, std::string_view key, const Base&
   return {};
 }
 
-Status FoldAndShow(const ProgramOperators* operators, std::string_view key, const Base& base, const Chain& chain,
-                   std::string* value) {
+Status Chain::Fold(std::string_view key, const Base& base, Folded* folded) const {
+  if (operands_.size() != 1) return kv::Fold(operators_, key, base, OldestFirst(), folded);
+  const std::string_view only = operands_.front().bytes;
+  return kv::Fold(operators_, key, base, {&only, 1}, folded);
+}
+
+Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, std::string* value) {
   RETURN_IF_ERROR(Name(key, chain.CheckBounds()));
   if (chain.empty()) {
     std::string_view shown;
@@ -196,7 +212,7 @@ Status FoldAndShow(const ProgramOperators* operators, std::string_view key, cons
     return {};
   }
   Folded folded;
-  RETURN_IF_ERROR(Fold(operators, key, base, chain.OldestFirst(), &folded));
+  RETURN_IF_ERROR(chain.Fold(key, base, &folded));
   std::string scratch;
   std::string_view shown;
   RETURN_IF_ERROR(Name(key, ShowValue({folded.kind, folded.bytes}, &scratch, &shown)));

@@ -37,6 +37,12 @@ constexpr bool IsBase(Kind kind) { return kind != Kind::kMerge; }
 inline constexpr size_t kChainOperandsMax = size_t{1} << 20;
 inline constexpr size_t kChainBytesMax = kMergedValueBytesMax;
 
+// What a version says that needs no more folding.
+struct Folded {
+  Kind kind = Kind::kDelete;  // kPut or kMerged
+  std::string bytes;
+};
+
 // The operands of one key, each a copy. They come newest first (AddOlder), as the order of versions has it, or oldest
 // first (AddNewer); not both. Numbers are combined as they come, others when many have gathered.
 class Chain {
@@ -60,9 +66,11 @@ class Chain {
     Tag tag;
     std::string bytes;
   };
-  // Oldest first.
-  std::vector<Operand> Take();
+  // Newest first, in exchange for the room that *operands has.
+  void Take(std::vector<Operand>* operands);
   std::vector<std::string_view> OldestFirst() const;
+  // As kv::Fold does, of all of them.
+  Status Fold(std::string_view key, const Base& base, Folded* folded) const;
   Tag newest_tag() const;
   // It takes no more: memory is bounded. A reader then fails with CheckBounds(), a merge lets the key's versions pass.
   bool is_full() const { return operands_.size() >= kChainOperandsMax || bytes_ >= kChainBytesMax; }
@@ -80,17 +88,10 @@ class Chain {
   size_t combine_at_ = 0;  // as soon as so many have gathered
 };
 
-// What a version says that needs no more folding.
-struct Folded {
-  Kind kind = Kind::kDelete;  // kPut or kMerged
-  std::string bytes;
-};
-
 // *folded = `operands`, oldest first, applied to `base`. The Status of a failure names the key.
 Status Fold(const ProgramOperators* operators, std::string_view key, const Base& base,
             std::span<const std::string_view> operands, Folded* folded);
-// The same, and what a reader sees of it.
-Status FoldAndShow(const ProgramOperators* operators, std::string_view key, const Base& base, const Chain& chain,
-                   std::string* value);
+// The same of a chain, and what a reader sees of it.
+Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, std::string* value);
 
 }  // namespace mergedb::kv

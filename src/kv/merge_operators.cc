@@ -398,6 +398,25 @@ bool CombineRun(std::span<const std::string_view> operands, std::string* combine
   return ApplyRun(operands, &value).ok() && EncodeOperand(operands[0], value, combined);
 }
 
+bool AddToCounter(const Base& below, std::string_view operand, Counter* made) {
+  constexpr char kType = static_cast<char>(OperandType::kAddU64), kFamily = static_cast<char>(Family::kU64);
+  if (operand.size() != 9 || operand[0] != kType) return false;
+  uint64_t sum = base::LoadFixed64(operand.data() + 1);
+  const bool is_operand = below.kind == Kind::kMerge;
+  if (below.kind == Kind::kPut && below.bytes.size() == 8) {
+    sum += base::LoadFixed64(below.bytes.data());
+  } else if ((is_operand || below.kind == Kind::kMerged) && below.bytes.size() == 9 &&
+             below.bytes[0] == (is_operand ? kType : kFamily)) {
+    sum += base::LoadFixed64(below.bytes.data() + 1);
+  } else if (below.kind != Kind::kDelete) {
+    return false;
+  }
+  made->kind = is_operand ? Kind::kMerge : Kind::kMerged;
+  made->bytes[0] = is_operand ? kType : kFamily;
+  base::StoreFixed64(made->bytes + 1, sum);
+  return true;
+}
+
 bool StaysSmall(OperandType type) {
   return type >= OperandType::kAddU64 && type <= OperandType::kMinF64 && type != OperandType::kMaxBytes;
 }

@@ -49,6 +49,15 @@ Status ApplyRun(std::span<const std::string_view> operands, Value* value);
 // Is there one operand that does what these two of one type do? Then *combined is it.
 bool CombineRun(std::span<const std::string_view> operands, std::string* combined);
 
+// The same for the commonest of all, a counter, without a detour: `operand` is an add u64, and *made is what it makes of the
+// operand or value `below`. False: it is anything else; take the long way.
+struct Counter {
+  Kind kind = Kind::kDelete;
+  char bytes[9] = {};
+  std::string_view view() const { return {bytes, sizeof bytes}; }
+};
+bool AddToCounter(const Base& below, std::string_view operand, Counter* made);
+
 // Do operands of this type take the same room, however many are combined? Then they are combined as soon as they meet.
 bool StaysSmall(OperandType type);
 

@@ -149,9 +149,10 @@ class Memtable::Impl {
   // An operand above an older version carries a fold of both, if there is room beyond what is promised.
   size_t AddOperand(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view operand) {
     const uint64_t hash = base::Hash64(key);
-    const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
+    hash_index_.PrefetchForWrite(hash);
     char* const record = arena_ + used;
     WriteRecord(record, key, tag, operand);
+    const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
     if (place.offset == 0) {
       TakeSlot();
     } else {

@@ -28,7 +28,7 @@ class Answer {
   // Nothing older is there.
   Status FinishAtTheEnd() {
     if (!chain_) return Status::NotFound("");
-    return kv::FoldAndShow(context_.operators, key_, {}, *chain_, value_);
+    return kv::FoldAndShow(key_, {}, *chain_, value_);
   }
 
  private:
@@ -42,7 +42,7 @@ class Answer {
       case kv::Kind::kPut:
       case kv::Kind::kDelete:
       case kv::Kind::kMerged:
-        status_ = kv::FoldAndShow(context_.operators, key_, {kind, stored}, *chain_, value_);
+        status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_);
         return true;
       default:
         status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +

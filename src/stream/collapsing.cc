@@ -143,15 +143,14 @@ class CollapsingIterator final : public kv::Iterator {
       const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(chain_.newest_tag());
       kv::Folded folded;
       // WHY the Status goes: it is the readers' business. The operands stay, and say the same to them.
-      if (kv::Fold(options_.operators, key_.key(), below, chain_.OldestFirst(), &folded).ok()) {
+      if (chain_.Fold(key_.key(), below, &folded).ok()) {
         made_.push_back({.tag = kv::MakeTag(sequence, folded.kind), .bytes = std::move(folded.bytes)});
         return;
       }
     }
     passes_ = chain_.is_full() && !base;  // the rest of the stripe follows as it is
     chain_.Combine(key_.key());
-    made_ = chain_.Take();
-    std::ranges::reverse(made_);
+    chain_.Take(&made_);
     if (!base) return;
     const bool is_needless = base->kind == kv::Kind::kDelete && is_settled();
     const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(last_tag_);

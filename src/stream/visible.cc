@@ -256,7 +256,7 @@ class VisibleIterator final : public kv::Iterator {
     if (chain_.empty() && base_.kind == kv::Kind::kPut) {
       value_.swap(base_.bytes);
     } else {
-      Status status = kv::FoldAndShow(options_.operators, key_.key(), {base_.kind, base_.bytes}, chain_, &value_);
+      Status status = kv::FoldAndShow(key_.key(), {base_.kind, base_.bytes}, chain_, &value_);
       if (!status.ok()) return Fail(std::move(status));
     }
     entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = value_};

@@ -38,7 +38,7 @@ TEST(Fold, AgreesWithTheVectorsThatOtherLanguagesShare) {
       chain.AddNewer("k", 0, operand);
     }
     std::string value;
-    const Status status = FoldAndShow(nullptr, "k", base, chain, &value);
+    const Status status = FoldAndShow("k", base, chain, &value);
     if (vector["value"].is_null()) {
       EXPECT_TRUE(status.IsMergeFailed()) << status.ToString();
     } else {
@@ -132,7 +132,9 @@ TEST(Fold, DoesNotDependOnTheGrouping) {
         }
         chain.Combine("k");
         std::vector<std::string> combined;
-        for (Chain::Operand& operand : chain.Take()) combined.push_back(std::move(operand.bytes));
+        std::vector<Chain::Operand> taken;
+        chain.Take(&taken);
+        for (auto operand = taken.rbegin(); operand != taken.rend(); ++operand) combined.push_back(operand->bytes);
         const auto at = operands.erase(operands.begin() + static_cast<ptrdiff_t>(first),
                                        operands.begin() + static_cast<ptrdiff_t>(first + count));
         operands.insert(at, combined.begin(), combined.end());
@@ -140,7 +142,7 @@ TEST(Fold, DoesNotDependOnTheGrouping) {
     }
     if (operands.empty()) {
       std::string value;
-      const Status status = FoldAndShow(&Programs(), "k", base, Chain(nullptr), &value);
+      const Status status = FoldAndShow("k", base, Chain(nullptr), &value);
       EXPECT_EQ(status.ok() ? "=" + value : std::string(CodeName(status.code())), expected);
     } else {
       EXPECT_EQ(OneByOne(&Programs(), base, operands), expected);
@@ -158,12 +160,13 @@ TEST(Chain, KeepsTheTagOfTheNewest) {
   chain.AddOlder("k", 7, merge::Append("x"));
   chain.AddOlder("k", 6, merge::Append("w"));
   chain.Combine("k");
-  const auto operands = chain.Take();
+  std::vector<Chain::Operand> operands;
+  chain.Take(&operands);
   ASSERT_EQ(operands.size(), 2u);
-  EXPECT_EQ(operands[0].tag, 7u);
-  EXPECT_EQ(operands[0].bytes, merge::Append("wx"));
-  EXPECT_EQ(operands[1].tag, 9u);
-  EXPECT_EQ(operands[1].bytes, merge::AddU64(3));
+  EXPECT_EQ(operands[0].tag, 9u);
+  EXPECT_EQ(operands[0].bytes, merge::AddU64(3));
+  EXPECT_EQ(operands[1].tag, 7u);
+  EXPECT_EQ(operands[1].bytes, merge::Append("wx"));
 }
 
 // Row H2.
@@ -176,9 +179,9 @@ TEST(Chain, OfAMillionOperandsTakesNoMoreThanTheirSum) {
   EXPECT_EQ(sums.count(), 1u);
   EXPECT_LT(texts.count(), 200u);
   std::string value;
-  ASSERT_TRUE(FoldAndShow(nullptr, "k", {}, sums, &value).ok());
+  ASSERT_TRUE(FoldAndShow("k", {}, sums, &value).ok());
   EXPECT_EQ(merge::ToU64(value), 499'999'500'000u);
-  ASSERT_TRUE(FoldAndShow(nullptr, "k", {}, texts, &value).ok());
+  ASSERT_TRUE(FoldAndShow("k", {}, texts, &value).ok());
   EXPECT_EQ(value, "xxxxxxxxxx");
 }
 
@@ -188,7 +191,7 @@ TEST(Chain, OfOperandsThatDoNotCombineIsBounded) {
   while (!chain.is_full()) chain.AddOlder("k", 1, operand);
   EXPECT_EQ(chain.count(), kChainOperandsMax);
   std::string value;
-  const Status status = FoldAndShow(&Programs(), "k", {}, chain, &value);
+  const Status status = FoldAndShow("k", {}, chain, &value);
   EXPECT_TRUE(status.IsMergeFailed());
   EXPECT_NE(status.ToString().find("test.counter"), std::string::npos);
 }
