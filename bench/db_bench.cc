@@ -50,13 +50,13 @@ int Main(int argc, char** argv) {
   }
   PrintHeader(flags);
   Runner runner(flags);
-  runner.RunAll();
-  if (flags.json.empty()) return 0;
+  const bool is_complete = runner.RunAll();
+  if (flags.json.empty()) return is_complete ? 0 : 1;
   std::ofstream file(flags.json);
   file << ToJson(flags, std::vector<std::string>(argv, argv + argc), runner);
   file.close();
   if (!file) std::fprintf(stderr, "cannot write %s\n", flags.json.c_str());
-  return file ? 0 : 1;
+  return file && is_complete ? 0 : 1;
 }
 
 }  // namespace

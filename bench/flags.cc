@@ -48,6 +48,10 @@ const Named kFlags[] = {
     {"rate", &Flags::rate},
     {"duration", &Flags::duration},
     {"write_rate", &Flags::write_rate},
+    {"merge_operator", &Flags::merge_operator},
+    {"merge_keys", &Flags::merge_keys},
+    {"writes", &Flags::writes},
+    {"mergereadpercent", &Flags::mergereadpercent},
     {"rocksdb_library", &Flags::rocksdb_library},
     {"rocksdb_style", &Flags::rocksdb_style},
     {"rocksdb_level_base", &Flags::rocksdb_level_base},
@@ -62,7 +66,6 @@ constexpr std::string_view kIgnored[] = {"comparisons",
                                          "stats_interval",
                                          "stats_per_interval",
                                          "stats_interval_seconds",
-                                         "merge_operator",
                                          "num_levels",
                                          "level0_file_num_compaction_trigger",
                                          "level0_slowdown_writes_trigger",
@@ -163,6 +166,8 @@ std::string FlagConflict(const Flags& flags) {
     return "--writes_per_range_tombstone, --max_num_range_tombstones: at least 0; --range_tombstone_width: at least 1";
   }
   if (!(flags.rate > 0) || !(flags.duration > 0)) return "--rate, --duration: more than 0";
+  if (flags.mergereadpercent < 0 || flags.mergereadpercent > 100) return "--mergereadpercent: 0 to 100";
+  if (flags.merge_keys == 0 || flags.merge_keys > flags.num) return "--merge_keys: 1 to --num";
   if (!(flags.zipf_theta > 0) || flags.zipf_theta == 1.0) return "--zipf_theta: more than 0, not 1";
   return {};
 }

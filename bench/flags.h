@@ -52,6 +52,12 @@ struct Flags {
   double rate = 100000;   // openloop: puts a second
   double duration = 10;   // openloop: seconds
   double write_rate = 0;  // ...whilewriting: writes a second; 0: as fast as they go
+  // RocksDB's, of its merge benchmarks.
+  std::string merge_operator;      // uint64add stringappend max put bytesxor
+  int64_t merge_keys = -1;         // how many keys are merged into; < 0: num
+  int64_t writes = -1;             // operations of benchmarks that read and write; < 0, and reads too: num
+  int64_t mergereadpercent = 70;   // of readrandommergerandom: merges in a hundred
+
   std::string rocksdb_library;
   std::string rocksdb_style = "leveled";  // or universal
   int64_t rocksdb_level_base = 0;         // max_bytes_for_level_base; 0: sized to the write buffer
@@ -64,6 +70,7 @@ struct Flags {
 
   int64_t cache_bytes() const { return cache_size < 0 ? int64_t{8} << 20 : cache_size; }
   int64_t read_count() const { return reads < 0 ? num : reads; }
+  int64_t change_count() const { return reads < 0 && writes < 0 ? num : reads > writes ? reads : writes; }
   bool times_each_op() const { return histogram || (latency && !json.empty()); }
 };
 

@@ -58,12 +58,14 @@ void Runner::StartAfresh() {
   DestroyEngine(flags_, path_);
 }
 
-void Runner::RunAll() {
+bool Runner::RunAll() {
   Open();
   std::istringstream names(flags_.benchmarks);
   for (std::string name; std::getline(names, name, ',');) {
     if (!name.empty()) RunOne(name);
   }
+  if (owes_fold_) RunOne("foldall");
+  return !has_skipped_;
 }
 
 void Runner::RunOne(const std::string& name) {
@@ -81,6 +83,12 @@ void Runner::RunOne(const std::string& name) {
     StartAfresh();
   }
   Open();
+  if (workload->merges && !engine_->CanMerge()) {
+    std::printf("%-12s : skipped (--merge_operator is unknown)\n", name.c_str());
+    has_skipped_ = true;
+    return;
+  }
+  owes_fold_ = (owes_fold_ || workload->changes || workload->merges) && name != "foldall";
   results_.push_back(Measure(*workload));
   const Result& result = *results_.back();
   std::fputs(ReportLine(name, result.stats).c_str(), stdout);

@@ -37,8 +37,8 @@ class Runner {
   explicit Runner(const Flags& flags);
   ~Runner();
 
-  // Run what --benchmarks names, in order, each line printed when it is known.
-  void RunAll();
+  // Run what --benchmarks names, in order, each line printed when it is known. False: one was not for this engine.
+  bool RunAll();
 
   const std::vector<std::unique_ptr<Result>>& results() const { return results_; }
   const std::string& path() const { return path_; }
@@ -59,6 +59,8 @@ class Runner {
   std::unique_ptr<Engine> engine_;
   std::string engine_version_;
   uint32_t threads_started_ = 0;
+  bool owes_fold_ = false;  // values were changed and not all read since
+  bool has_skipped_ = false;
   std::vector<std::unique_ptr<Result>> results_;
 };
 

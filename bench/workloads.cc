@@ -7,6 +7,7 @@
 
 #include "base/crc32c.h"
 #include "bench/keys.h"
+#include "bench/merge_workloads.h"
 
 namespace mergedb::bench {
 namespace {
@@ -113,6 +114,8 @@ void ReadReverse(Task& task) {
   task.stats.AddBytes(bytes);
 }
 
+}  // namespace
+
 void ReadRandom(Task& task) {
   const auto reader = task.engine->NewReader();
   KeyMaker key(task.flags);
@@ -125,6 +128,8 @@ void ReadRandom(Task& task) {
   }
   AddFoundMessage(task, found, task.workload.reads);
 }
+
+namespace {
 
 // Keys one character short: never written, and between those that were.
 void ReadMissing(Task& task) {
@@ -179,6 +184,8 @@ void SeekOrdered(Task& task) {
   AddFoundMessage(task, found, task.workload.reads);
 }
 
+}  // namespace
+
 // Overwrite random keys until the other threads are done, at --write_rate; count nothing of it.
 void WriteBesideOthers(Task& task) {
   const auto writer = task.engine->NewWriter(task.workload.durability, false);
@@ -194,7 +201,12 @@ void WriteBesideOthers(Task& task) {
       std::this_thread::sleep_for(std::chrono::microseconds(500));
       continue;
     }
-    writer->Put(key.Set(numbers.Next(written)), values.Next(static_cast<size_t>(task.workload.value_bytes)));
+    const std::string_view value = values.Next(static_cast<size_t>(task.workload.value_bytes));
+    if (task.workload.merges) {
+      writer->Merge(key.Set(numbers.Next(written)), value);
+    } else {
+      writer->Put(key.Set(numbers.Next(written)), value);
+    }
     writer->Commit();
     ++written;
   }
@@ -203,6 +215,8 @@ void WriteBesideOthers(Task& task) {
                                                             (static_cast<double>(NowNanos() - start) * 1e-9))) +
                         " writes/s beside)");
 }
+
+namespace {
 
 void ReadWhileWriting(Task& task) { task.index == 0 ? WriteBesideOthers(task) : ReadRandom(task); }
 void SeekRandomWhileWriting(Task& task) { task.index == 0 ? WriteBesideOthers(task) : SeekRandom(task); }
@@ -282,6 +296,17 @@ const Entry kEntries[] = {
     {"seekordered", SeekOrdered, [](Workload&) {}},
     {"readwhilewriting", ReadWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
     {"seekrandomwhilewriting", SeekRandomWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"updaterandom", UpdateRandom, [](Workload& w) { w.changes = true; }},
+    {"appendrandom", AppendRandom, [](Workload& w) { w.changes = true; }},
+    {"xorupdaterandom", XorUpdateRandom, [](Workload& w) { w.changes = true; }},
+    {"mergerandom", MergeRandom, [](Workload& w) { w.changes = w.merges = true; }},
+    {"readrandommergerandom", ReadRandomMergeRandom, [](Workload& w) { w.changes = w.merges = true; }},
+    {"readwhilemerging", ReadWhileMerging,
+     [](Workload& w) {
+       w.merges = true;
+       w.extra_threads = 1;
+     }},
+    {"foldall", FoldAll, [](Workload&) {}},
     {"open", OpenAgain,
      [](Workload& w) {
        w.num = std::max<int64_t>(1, w.num / 10000);
@@ -308,6 +333,7 @@ std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) 
                                     : flags.disable_wal ? Durability::kNoLog
                                                         : Durability::kProcessCrash};
     entry.adjust(workload);
+    if (workload.changes) workload.num = flags.change_count();
     return workload;
   }
   return std::nullopt;

@@ -20,6 +20,8 @@ struct Workload {
   bool needs_fresh_db = false;
   bool is_sampled = true;  // the engine stays the same one while it runs
   bool is_sequential = false;
+  bool changes = false;  // values, by reading them or by merging
+  bool merges = false;
   int extra_threads = 0;
   int64_t num = 0;
   int64_t reads = 0;
@@ -42,6 +44,10 @@ struct Task {
   ThreadStats stats = {};
   std::optional<OpenLoopResult> open_loop = {};
 };
+
+// Parts that benchmarks of several files share.
+void ReadRandom(Task& task);
+void WriteBesideOthers(Task& task);
 
 // No value if there is no benchmark of that name.
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags);

@@ -23,15 +23,17 @@ uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
   const uint64_t commit = commits() + 1;
   uint64_t digest = digests_.back();
   for (const Change& change : changes) {
-    if (!change.end) {
-      Set(change.key, change.value, commit, &digest);
+    if (change.end) {
+      std::vector<std::string> gone;
+      for (const auto& [key, versions] : history_) {
+        if (!less_(key, change.key) && less_(key, *change.end) && VersionAt(versions, commit) != nullptr) gone.push_back(key);
+      }
+      for (const std::string& key : gone) Set(key, std::nullopt, commit, &digest);
       continue;
     }
-    std::vector<std::string> gone;
-    for (const auto& [key, versions] : history_) {
-      if (!less_(key, change.key) && less_(key, *change.end) && VersionAt(versions, commit) != nullptr) gone.push_back(key);
-    }
-    for (const std::string& key : gone) Set(key, std::nullopt, commit, &digest);
+    const auto found = history_.find(change.key);
+    const Version* const before = found == history_.end() ? nullptr : VersionAt(found->second, commit);
+    Set(change.key, change.merge ? change.merge(before == nullptr ? std::nullopt : before->value) : change.value, commit, &digest);
   }
   digests_.push_back(digest);
   return commit;

@@ -28,6 +28,8 @@ class ModelDb {
     std::string key;
     std::optional<std::string> value = {};  // none: deleted
     std::optional<std::string> end = {};    // if set: every key from `key` on and before it is deleted
+    // A merge: the new value, made of the one before (none: there is none). `value` is then not looked at.
+    std::function<std::string(const std::optional<std::string>& before)> merge = {};
   };
   struct Bounds {
     std::optional<std::string> lower = {};

@@ -33,6 +33,10 @@ const Maker& MakerOf(const Flags& flags) {
 
 }  // namespace
 
+bool IsMergeOperator(std::string_view name) {
+  return name == "uint64add" || name == "stringappend" || name == "max" || name == "put" || name == "bytesxor";
+}
+
 void Die(std::string_view engine, std::string_view act, std::string_view reason) {
   std::fflush(stdout);
   std::fprintf(stderr, "%.*s: %.*s error: %.*s\n", static_cast<int>(engine.size()), engine.data(),

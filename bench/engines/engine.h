@@ -24,6 +24,8 @@ class Writer {
   virtual void Put(std::string_view key, std::string_view value) = 0;
   virtual void Delete(std::string_view key) = 0;
   virtual void DeleteRange(std::string_view begin, std::string_view end);  // an engine that cannot ends the program
+  // What the operator of --merge_operator is given. REQUIRES: the engine's CanMerge.
+  virtual void Merge(std::string_view, std::string_view) {}
   virtual void Commit() = 0;
 };
 
@@ -51,6 +53,8 @@ class Engine {
  public:
   virtual ~Engine() = default;
   virtual std::string Version() const = 0;  // "LevelDB 1.23"
+  // Does it know the operator of --merge_operator?
+  virtual bool CanMerge() const { return false; }
 
   virtual std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) = 0;
   virtual std::unique_ptr<Reader> NewReader() = 0;
@@ -67,6 +71,9 @@ class Engine {
   // Bytes of memory for unflushed writes, by the engine's own account; < 0 if it gives none.
   virtual int64_t WriteMemoryBytes() = 0;
 };
+
+// Of RocksDB's operators, those that we have too.
+bool IsMergeOperator(std::string_view name);
 
 [[noreturn]] void Die(std::string_view engine, std::string_view act, std::string_view reason);
 

@@ -4,6 +4,7 @@
 
 #include "bench/engines/engine.h"
 #include "mergedb/db.h"
+#include "mergedb/merge.h"
 
 namespace mergedb::bench {
 namespace {
@@ -41,25 +42,34 @@ WriteOptions WriteOptionsOf(Durability durability) {
 
 class SingleWriter final : public Writer {
  public:
-  SingleWriter(DB* db, Durability durability) : db_(db), options_(WriteOptionsOf(durability)) {}
+  SingleWriter(DB* db, Durability durability, std::string merge_operator)
+      : db_(db), options_(WriteOptionsOf(durability)), merge_operator_(std::move(merge_operator)) {}
   void Put(std::string_view key, std::string_view value) override { Check(db_->Put(options_, key, value), "put"); }
   void Delete(std::string_view key) override { Check(db_->Delete(options_, key), "delete"); }
   void DeleteRange(std::string_view begin, std::string_view end) override {
     Check(db_->DeleteRange(options_, begin, end), "delete range");
+  }
+  void Merge(std::string_view key, std::string_view operand) override {
+    Check(db_->Merge(options_, key, merge::Named(merge_operator_, operand)), "merge");
   }
   void Commit() override {}
 
  private:
   DB* db_;
   WriteOptions options_;
+  std::string merge_operator_;
 };
 
 class BatchWriter final : public Writer {
  public:
-  BatchWriter(DB* db, Durability durability) : db_(db), options_(WriteOptionsOf(durability)) {}
+  BatchWriter(DB* db, Durability durability, std::string merge_operator)
+      : db_(db), options_(WriteOptionsOf(durability)), merge_operator_(std::move(merge_operator)) {}
   void Put(std::string_view key, std::string_view value) override { batch_.Put(key, value); }
   void Delete(std::string_view key) override { batch_.Delete(key); }
   void DeleteRange(std::string_view begin, std::string_view end) override { batch_.DeleteRange(begin, end); }
+  void Merge(std::string_view key, std::string_view operand) override {
+    batch_.Merge(key, merge::Named(merge_operator_, operand));
+  }
   void Commit() override {
     Check(db_->Write(options_, batch_), "write");
     batch_.Clear();
@@ -68,6 +78,7 @@ class BatchWriter final : public Writer {
  private:
   DB* db_;
   WriteOptions options_;
+  std::string merge_operator_;
   WriteBatch batch_;
 };
 
@@ -103,16 +114,17 @@ class MergedbCursor final : public Cursor {
 
 class MergedbEngine final : public Engine {
  public:
-  MergedbEngine(const Flags& flags, const std::string& path) {
+  MergedbEngine(const Flags& flags, const std::string& path) : merge_operator_(flags.merge_operator) {
     auto db = DB::Open(OptionsOf(flags), path);
     if (!db) Check(db.error(), "open");
     db_ = std::move(db).value();
   }
   std::string Version() const override { return "mergedb " MERGEDB_VERSION; }
+  bool CanMerge() const override { return IsMergeOperator(merge_operator_); }
 
   std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) override {
-    if (is_batched) return std::make_unique<BatchWriter>(db_.get(), durability);
-    return std::make_unique<SingleWriter>(db_.get(), durability);
+    if (is_batched) return std::make_unique<BatchWriter>(db_.get(), durability, merge_operator_);
+    return std::make_unique<SingleWriter>(db_.get(), durability, merge_operator_);
   }
   std::unique_ptr<Reader> NewReader() override { return std::make_unique<MergedbReader>(db_.get()); }
   std::unique_ptr<Cursor> NewCursor() override { return std::make_unique<MergedbCursor>(db_.get()); }
@@ -142,6 +154,7 @@ class MergedbEngine final : public Engine {
     return at == std::string::npos ? 0 : std::strtoll(lines.c_str() + at + name.size() + 2, nullptr, 10);
   }
 
+  const std::string merge_operator_;
   std::unique_ptr<DB> db_;
 };
 

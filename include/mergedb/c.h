@@ -63,6 +63,7 @@ typedef enum mergedb_code {
   MERGEDB_CONFLICT = 8,         /* a transaction met another one's write */
   MERGEDB_ABORTED = 9,          /* given up */
   MERGEDB_SHUTTING_DOWN = 10,   /* the database is closed or closing */
+  MERGEDB_MERGE_FAILED = 11,    /* this key's operands cannot be applied; others are fine, a put or delete heals it */
   MERGEDB_BAD_HANDLE = 100,     /* closed, made up, of another kind, or from before a fork */
   MERGEDB_OUT_OF_MEMORY = 101   /* an allocation failed; if the call was a write, its outcome is unknown */
 } mergedb_code;
@@ -142,6 +143,29 @@ typedef struct mergedb_logger {
   void* state;
 } mergedb_logger;
 
+/* Where a merge operator's functions put what they made: at most one call of either function for each of theirs. Not to
+ * be kept. `data` is copied. */
+typedef struct mergedb_merge_result mergedb_merge_result;
+MERGEDB_C_EXPORT void mergedb_merge_result_set(mergedb_merge_result* result, const void* data, size_t size);
+MERGEDB_C_EXPORT void mergedb_merge_result_fail(mergedb_merge_result* result, const char* message);
+
+/* A program's own merge operator (include/mergedb/merge_operator.h): what operands of type MERGEDB_PROGRAM and of its
+ * name do. The functions are called by many threads at once, until the database, its iterators and its snapshots are
+ * closed; then `destroy` (may be NULL) is called once with `state`, as for a comparator. They must be pure, and must
+ * not throw nor call into mergedb. */
+typedef struct mergedb_merge_operator {
+  size_t struct_size;
+  const char* name; /* 1 to 255 bytes; stored with each operand; copied */
+  /* Apply `count` operands, oldest first, to `base` (NULL: the key has no value), and set the result. A call that sets
+   * none, or fails it, makes reads of the key MERGE_FAILED. */
+  void (*apply)(void* state, mergedb_slice key, const mergedb_slice* base, const mergedb_slice* operands, size_t count,
+                mergedb_merge_result* result);
+  /* Set one operand that does what `older` and then `newer` do; or set nothing: there is none. NULL: there never is. */
+  void (*combine)(void* state, mergedb_slice key, mergedb_slice older, mergedb_slice newer, mergedb_merge_result* result);
+  void (*destroy)(void* state);
+  void* state;
+} mergedb_merge_operator;
+
 /* Meanings and defaults: include/mergedb/options.h. */
 typedef struct mergedb_options {
   size_t struct_size;
@@ -159,6 +183,8 @@ typedef struct mergedb_options {
   int32_t use_mapped_staging;        /* MERGEDB_NO: one system call a commit group instead of a mapped file */
   const mergedb_comparator* comparator; /* NULL: bytewise */
   const mergedb_logger* logger;         /* NULL: silence */
+  const mergedb_merge_operator* const* merge_operators; /* `merge_operator_count` pointers to a program's own */
+  size_t merge_operator_count;
 } mergedb_options;
 
 typedef struct mergedb_write_options {
@@ -219,6 +245,54 @@ MERGEDB_C_EXPORT mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_
  * or has no byte but 0xff: no key comes after its range. */
 MERGEDB_C_EXPORT mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* options,
                                                     const void* prefix, size_t prefix_size, mergedb_error* error);
+/* What to merge into a key: include/mergedb/merge.h says what each does, and what values they make and need. A type uses
+ * the fields that stand behind it; the others must be 0. */
+enum {
+  MERGEDB_ADD_U64 = 1,         /* u64; the value is 8 bytes, little-endian, as of all numbers */
+  MERGEDB_ADD_I64 = 2,         /* i64; a sum out of range reads as the nearest int64_t */
+  MERGEDB_ADD_I64_FAILING = 3, /* i64; a sum out of range is an error of the key */
+  MERGEDB_ADD_F64 = 4,         /* f64 */
+  MERGEDB_MAX_U64 = 5,         /* u64 */
+  MERGEDB_MAX_I64 = 6,         /* i64 */
+  MERGEDB_MAX_F64 = 7,         /* f64 */
+  MERGEDB_MAX_BYTES = 8,       /* bytes */
+  MERGEDB_MIN_U64 = 9,         /* u64 */
+  MERGEDB_MIN_I64 = 10,        /* i64 */
+  MERGEDB_MIN_F64 = 11,        /* f64 */
+  MERGEDB_MIN_BYTES = 12,      /* bytes */
+  MERGEDB_AND = 13,            /* bytes */
+  MERGEDB_OR = 14,             /* bytes */
+  MERGEDB_XOR = 15,            /* bytes */
+  MERGEDB_APPEND = 16,         /* bytes, delimiter, cap_bytes, keep */
+  MERGEDB_FIRST = 17,          /* bytes, u64: the timestamp */
+  MERGEDB_LAST = 18,           /* bytes, u64: the timestamp */
+  MERGEDB_JSON_PATCH = 19,     /* bytes */
+  MERGEDB_PUT_BYTES = 20,      /* bytes */
+  MERGEDB_PROGRAM = 30,        /* name, bytes; RocksDB's names are known: uint64add, stringappend, max, put, bytesxor */
+  MERGEDB_ENCODED = 1000       /* bytes: an operand as docs/formats/merge.md says */
+};
+enum { MERGEDB_KEEP_NEWEST = 0, MERGEDB_KEEP_OLDEST = 1 };
+
+typedef struct mergedb_operand {
+  size_t struct_size;
+  int32_t type;            /* MERGEDB_ADD_U64, ... */
+  int32_t keep;            /* which bytes stay when `cap_bytes` cuts: MERGEDB_KEEP_... */
+  uint64_t u64;
+  int64_t i64;
+  double f64;
+  mergedb_slice bytes;
+  mergedb_slice delimiter; /* goes before what is appended to a value */
+  uint64_t cap_bytes;      /* 0: no cap */
+  const char* name;
+} mergedb_operand;
+
+/* Apply `operand` to the value of `key` without reading it, whether there is one or not. */
+MERGEDB_C_EXPORT mergedb_code mergedb_merge(mergedb_db db, const mergedb_write_options* options, const void* key,
+                                            size_t key_size, const mergedb_operand* operand, mergedb_error* error);
+
+/* The commonest: a counter. */
+MERGEDB_C_EXPORT mergedb_code mergedb_add_u64(mergedb_db db, const mergedb_write_options* options, const void* key,
+                                              size_t key_size, uint64_t delta, mergedb_error* error);
 
 /* Apply a batch: all of it becomes visible and survives a crash, or none. The batch is left as it is. */
 MERGEDB_C_EXPORT mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
@@ -234,6 +308,9 @@ MERGEDB_C_EXPORT mergedb_code mergedb_batch_delete(mergedb_batch batch, const vo
  * a batch in which a range begins after its end. */
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, size_t begin_size,
                                                          const void* end, size_t end_size, mergedb_error* error);
+/* As mergedb_merge. An operand that it would refuse makes mergedb_write refuse the batch. */
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_merge(mergedb_batch batch, const void* key, size_t key_size,
+                                                  const mergedb_operand* operand, mergedb_error* error);
 /* Add the changes of `source` after those of `batch`; the two must not be the same. */
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error);

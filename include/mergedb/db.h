@@ -57,9 +57,13 @@ class MERGEDB_EXPORT DB {
   // Every key that begins with these bytes. Bytewise comparator only; InvalidArgument for a prefix after which no key comes:
   // an empty one, or one of 0xff bytes alone.
   virtual Status DeletePrefix(const WriteOptions& options, std::string_view prefix) = 0;
+  // Apply an operand to the value of `key` without reading it, whether there is one or not: reads do it, and background
+  // merges. include/mergedb/merge.h makes operands and says what they do; other bytes are InvalidArgument.
+  virtual Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) = 0;
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
 
-  // NotFound if absent; *value is then untouched.
+  // NotFound if absent; *value is then untouched. MergeFailed, or NotSupported if a merge operator is missing, if this
+  // key's operands cannot be applied: *value is then anything.
   virtual Status Get(const ReadOptions& options, std::string_view key, std::string* value) = 0;
   // As of one moment. One Status and one value per key, in the order asked.
   virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
@@ -82,6 +86,7 @@ class MERGEDB_EXPORT DB {
   virtual std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) = 0;
 
   // "mergedb.stats" (text), "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots",
+  // "mergedb.merge_operators" (names of the programs' operators that operands ask for, a line each),
   // "mergedb.<counter>" (a number; "mergedb.counters" lists them as lines of "name value"). False if unknown.
   virtual bool GetProperty(std::string_view name, std::string* value) = 0;
 

@@ -3,9 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "mergedb/comparator.h"
 #include "mergedb/env.h"
+#include "mergedb/merge_operator.h"
 
 namespace mergedb {
 
@@ -65,6 +68,9 @@ struct Options {
   bool use_mapped_staging = true;
 
   const Comparator* comparator = BytewiseComparator();  // must outlive the database
+
+  // The program's own merge operators, by name (include/mergedb/merge_operator.h). The built-in ones need no entry.
+  std::vector<std::shared_ptr<const MergeOperator>> merge_operators = {};
   Env env = {};                                         // null members are taken from DefaultEnv()
 };
 

@@ -30,6 +30,7 @@ enum class Code : uint8_t {
   kConflict = 8,         // a transaction met another one's write
   kAborted = 9,          // given up on request
   kShuttingDown = 10,    // the database is closed or closing
+  kMergeFailed = 11,     // this key's operands cannot be applied; other keys are fine, and Put or Delete heals it
 };
 
 class [[nodiscard]] MERGEDB_EXPORT Status {
@@ -52,6 +53,7 @@ class [[nodiscard]] MERGEDB_EXPORT Status {
   static Status Conflict(std::string_view message);
   static Status Aborted(std::string_view message);
   static Status ShuttingDown(std::string_view message);
+  static Status MergeFailed(std::string_view message);
   // REQUIRES: code is not kOk.
   static Status Make(Code code, std::string_view message);
 
@@ -67,6 +69,7 @@ class [[nodiscard]] MERGEDB_EXPORT Status {
   bool IsConflict() const { return code() == Code::kConflict; }
   bool IsAborted() const { return code() == Code::kAborted; }
   bool IsShuttingDown() const { return code() == Code::kShuttingDown; }
+  bool IsMergeFailed() const { return code() == Code::kMergeFailed; }
 
   // A failed write is surely absent unless this is true: then it may be there, whole or not at all, after the
   // next open. (A sync that failed leaves what reached the disk unknown.)

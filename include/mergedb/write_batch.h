@@ -28,6 +28,7 @@ class MERGEDB_EXPORT WriteBatch {
     virtual void Put(std::string_view key, std::string_view value) = 0;
     virtual void Delete(std::string_view key) = 0;
     virtual void DeleteRange(std::string_view begin, std::string_view end) = 0;
+    virtual void Merge(std::string_view key, std::string_view operand) = 0;
   };
 
   void Put(std::string_view key, std::string_view value);
@@ -35,6 +36,8 @@ class MERGEDB_EXPORT WriteBatch {
   // Every key from `begin` on and before `end`, as it stands at this place of the batch. Writing a batch with a range whose
   // begin is after its end is InvalidArgument; one with begin equal to end deletes nothing.
   void DeleteRange(std::string_view begin, std::string_view end);
+  // As DB::Merge. An operand that it would refuse makes Write refuse the batch.
+  void Merge(std::string_view key, std::string_view operand);
   void Append(const WriteBatch& other);
   void Clear();
   void Reserve(size_t bytes) { rep_.reserve(bytes); }

@@ -26,6 +26,7 @@ Status Status::Busy(std::string_view message) { return Make(Code::kBusy, message
 Status Status::Conflict(std::string_view message) { return Make(Code::kConflict, message); }
 Status Status::Aborted(std::string_view message) { return Make(Code::kAborted, message); }
 Status Status::ShuttingDown(std::string_view message) { return Make(Code::kShuttingDown, message); }
+Status Status::MergeFailed(std::string_view message) { return Make(Code::kMergeFailed, message); }
 
 Status Status::WithOutcomeUnknown() const {
   Status status = *this;
@@ -60,6 +61,7 @@ std::string_view CodeName(Code code) {
     case Code::kConflict: return "Conflict";
     case Code::kAborted: return "Aborted";
     case Code::kShuttingDown: return "ShuttingDown";
+    case Code::kMergeFailed: return "MergeFailed";
   }
   return "Unknown";
 }

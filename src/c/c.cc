@@ -20,7 +20,7 @@ constexpr char kVersion[] = MERGEDB_TEXT(MERGEDB_VERSION_MAJOR) "." MERGEDB_TEXT
     "." MERGEDB_TEXT(MERGEDB_VERSION_PATCH);
 static_assert(std::string_view(kVersion) == MERGEDB_PROJECT_VERSION, "c.h and CMakeLists.txt name different versions");
 
-static_assert(MERGEDB_SHUTTING_DOWN == static_cast<int>(Code::kShuttingDown), "the codes are the same numbers");
+static_assert(MERGEDB_MERGE_FAILED == static_cast<int>(Code::kMergeFailed), "the codes are the same numbers");
 
 // The pointers and sizes of a write, checked; then the write itself.
 template <typename Body>
@@ -81,7 +81,7 @@ extern "C" {
 const char* mergedb_code_name(int32_t code) {
   if (code == MERGEDB_BAD_HANDLE) return "BadHandle";
   if (code == MERGEDB_OUT_OF_MEMORY) return "OutOfMemory";
-  if (code < 0 || code > MERGEDB_SHUTTING_DOWN) return "Unknown";
+  if (code < 0 || code > MERGEDB_MERGE_FAILED) return "Unknown";
   return CodeName(static_cast<Code>(code)).data();  // string literals: NUL-terminated
 }
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
+
+#include "c/merging.h"
 
 namespace mergedb::c {
 
@@ -141,6 +144,20 @@ Status ReadLogger(const mergedb_logger* given, mergedb_logger* logger) {
   return logger->log == nullptr ? Status::InvalidArgument("mergedb_logger: log is needed") : Status::Ok();
 }
 
+Status ReadOperators(const mergedb_options& c, std::vector<mergedb_merge_operator>* operators) {
+  if (c.merge_operator_count == 0) return Status::Ok();
+  RETURN_IF_ERROR(CheckPointer(c.merge_operators, "merge_operators"));
+  for (size_t i = 0; i < c.merge_operator_count; ++i) {
+    RETURN_IF_ERROR(CheckPointer(c.merge_operators[i], "merge_operators[i]"));
+    mergedb_merge_operator& copy = operators->emplace_back();
+    RETURN_IF_ERROR(ReadStruct(c.merge_operators[i], "mergedb_merge_operator", &copy));
+    if (copy.name == nullptr || copy.apply == nullptr) {
+      return Status::InvalidArgument("mergedb_merge_operator: name and apply are needed");
+    }
+  }
+  return Status::Ok();
+}
+
 Status DecodeEnd(const mergedb_slice* given, const char* name, std::optional<std::string>* end) {
   if (given == nullptr) return Status::Ok();
   RETURN_IF_ERROR(CheckBytes(given->data, given->size, name));
@@ -164,11 +181,24 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
       DecodeFlag("mergedb_options", "use_mapped_staging", c.use_mapped_staging, &options->use_mapped_staging));
   mergedb_logger logger = {};
   RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // refused before anything is borrowed
+  std::vector<mergedb_merge_operator> operators;
+  RETURN_IF_ERROR(ReadOperators(c, &operators));
   RETURN_IF_ERROR(DecodeComparator(c.comparator, &borrowed->comparator));
   if (borrowed->comparator != nullptr) options->comparator = borrowed->comparator.get();
   if (c.logger != nullptr) borrowed->logger = std::make_unique<ForeignLogger>(logger);
   options->env.logger = borrowed->logger.get();
+  for (const mergedb_merge_operator& each : operators) options->merge_operators.push_back(NewForeignOperator(each));
   return Status::Ok();
+}
+
+Status DecodeOperand(const mergedb_operand* given, std::string* operand) {
+  RETURN_IF_ERROR(CheckPointer(given, "operand"));
+  mergedb_operand c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_operand", &c));
+  if (c.keep != MERGEDB_KEEP_NEWEST && c.keep != MERGEDB_KEEP_OLDEST) {
+    return BadField("mergedb_operand", "keep", c.keep, "0 or 1");
+  }
+  return EncodeOperand(c, operand);
 }
 
 Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options) {

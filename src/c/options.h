@@ -18,6 +18,8 @@ Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* opti
 Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
                           std::shared_ptr<const Snapshot>* snapshot);
 
+Status DecodeOperand(const mergedb_operand* given, std::string* operand);
+
 Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
                               std::shared_ptr<const Snapshot>* snapshot);
 

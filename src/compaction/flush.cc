@@ -16,8 +16,8 @@ Result<format::FileMetaPtr> Flush(const TableFactory& factory, memtable::Memtabl
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, sealed.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);
   auto survivors = stream::NewSurvivingIterator(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
-  auto input =
-      stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots)}, std::move(survivors), counts);
+  auto input = stream::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators},
+                                             std::move(survivors), counts);
   Outputs outputs(factory, {.compression = compression,
                             .bytes_expected = sealed.bytes_used(),
                             .range_tombstones = ranges,

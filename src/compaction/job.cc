@@ -131,7 +131,9 @@ Result<bool> Job::Step(uint64_t nanos) {
 Status Job::Start() {
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
-  stream::CollapseOptions options{.snapshots = context_.snapshots(), .is_bottom = plan_.is_bottom};
+  stream::CollapseOptions options{.snapshots = context_.snapshots(),
+                                   .is_bottom = plan_.is_bottom,
+                                   .operators = context_.factory.operators};
   if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
   const kv::Stripes stripes(options.snapshots);
   ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, plan_.bounds, stripes));

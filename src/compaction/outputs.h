@@ -18,6 +18,7 @@
 #include "format/version_edit.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
+#include "kv/program_operators.h"
 #include "mergedb/env.h"
 #include "table/writer.h"
 
@@ -38,6 +39,8 @@ struct TableFactory {
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
   // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
   std::function<bool()> has_readers = {};
+  // For folding what goes into tables; null: none.
+  const kv::ProgramOperators* operators = nullptr;
 };
 
 class Outputs {

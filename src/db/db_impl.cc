@@ -8,8 +8,9 @@
 #include "base/zoo.h"
 #include "format/batch.h"
 #include "format/file_name.h"
+#include "kv/json_patch.h"
+#include "kv/operand.h"
 #include "read/db_iterator.h"
-#include "read/lookup.h"
 
 namespace mergedb {
 
@@ -53,7 +54,15 @@ Status CheckRange(const kv::Order& order, std::string_view begin, std::string_vi
                                  base::Escape(end, 64) + "'");
 }
 
-Status CheckBatch(const kv::Order& order, const WriteBatch& batch) {
+// WHY a patch is parsed here: one that is no JSON would be an error of every later read of its key.
+Status CheckMerge(std::string_view operand) {
+  static_assert(kv::kMergedValueBytesMax == kValueBytesMax);
+  const Status status = kv::CheckOperand(operand);
+  if (!status.ok()) return Status::InvalidArgument(status.message());
+  return kv::TypeOf(operand) == kv::OperandType::kJsonPatch ? kv::CheckJsonPatch(operand.substr(1)) : Status();
+}
+
+Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names) {
   if (batch.bytes() > kBatchBytesMax) {
     return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
                                    std::to_string(kBatchBytesMax));
@@ -66,6 +75,9 @@ Status CheckBatch(const kv::Order& order, const WriteBatch& batch) {
     }
     RETURN_IF_ERROR(CheckKey(reader.key()));
     RETURN_IF_ERROR(CheckValue(reader.value()));
+    if (reader.kind() != kv::Kind::kMerge) continue;
+    RETURN_IF_ERROR(CheckMerge(reader.value()));
+    names->AddOf(reader.value());
   }
   return reader.status();
 }
@@ -103,8 +115,17 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, std::string_view prefix
   return DeleteRange(options, prefix, *end);
 }
 
+Status DbImpl::Merge(const WriteOptions& options, std::string_view key, std::string_view operand) {
+  RETURN_IF_ERROR(CheckKey(key));
+  RETURN_IF_ERROR(CheckValue(operand));
+  RETURN_IF_ERROR(CheckMerge(operand));
+  RETURN_IF_ERROR(CheckWritable(options));
+  store_->operator_names.AddOf(operand);
+  return queue_.Commit({.kind = kv::Kind::kMerge, .key = key, .value = operand, .durability = options.durability});
+}
+
 Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
-  RETURN_IF_ERROR(CheckBatch(store_->order, batch));
+  RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names));
   RETURN_IF_ERROR(CheckWritable(options));
   if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncLog() : Status();
   return queue_.Commit(
@@ -129,7 +150,7 @@ bool DbImpl::FitsOneMemtable(const write::Room& room) const {
 }
 
 Status DbImpl::MakeRoom(const write::Room& room) {
-  const bool is_full = !active_->HasRoomFor(room.records, room.bytes);
+  const bool is_full = !active_->Reserve(room.records, room.bytes);
   if (!is_full && !(background_->seal_is_wanted() && IsWorthSealing())) [[likely]] return {};
   RETURN_IF_ERROR(WaitForSealedSlot());
   MakeRoomAnyway(room);
@@ -147,6 +168,7 @@ void DbImpl::MakeRoomAnyway(const write::Room& room) {
   Seal(FitsOneMemtable(room) ? TakeStandby()
                              : write::MemoryPool::NewLargeMemtable(
                                    store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
+  (void)active_->Reserve(room.records, room.bytes);  // else operands leave no folds, that is all
 }
 
 // The active memtable may be sealed when those sealed, itself and the next one together are within the memory for unflushed
@@ -334,7 +356,7 @@ Status DbImpl::Get(const ReadOptions& options, std::string_view key, std::string
   RETURN_IF_ERROR(CheckOpen());
   const read::ViewPtr view = shape_->Current();
   ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
-  return read::Lookup({.order = store_->order, .tables = *store_->tables}, *view, key, sequence,
+  return read::Lookup(LookupIn(), *view, key, sequence,
                       {options.verify_checksums, options.fill_cache}, value);
 }
 
@@ -348,7 +370,7 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vect
   if (status.ok()) status = sequence.status();
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = !status.ok() ? status
-                               : read::Lookup({.order = store_->order, .tables = *store_->tables}, *view, keys[i], *sequence,
+                               : read::Lookup(LookupIn(), *view, keys[i], *sequence,
                                               {options.verify_checksums, options.fill_cache}, &(*values)[i]);
   }
   return statuses;
@@ -359,7 +381,11 @@ std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
   read::ViewPtr view = shape_->Current();
   const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
   if (!sequence) return read::NewErrorIterator(sequence.error());
-  read::DbIteratorContext context{.order = store_->order, .tables = *store_->tables, .is_closed = store_->is_closed, .keep = store_};
+  read::DbIteratorContext context{.order = store_->order,
+                                  .tables = *store_->tables,
+                                  .is_closed = store_->is_closed,
+                                  .keep = store_,
+                                  .operators = &store_->operators};
   if (background_ != nullptr) {
     context.on_wade = [background = std::weak_ptr(background_)](stream::Wade wade) {
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});

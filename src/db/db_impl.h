@@ -20,6 +20,7 @@
 #include "db/store.h"
 #include "log/log.h"
 #include "mergedb/db.h"
+#include "read/lookup.h"
 #include "write/commit_queue.h"
 #include "write/gate.h"
 
@@ -37,6 +38,7 @@ class DbImpl final : public DB, private write::Host {
   Status Delete(const WriteOptions& options, std::string_view key) override;
   Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override;
   Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override;
+  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override;
   Status Write(const WriteOptions& options, const WriteBatch& batch) override;
   Status Get(const ReadOptions& options, std::string_view key, std::string* value) override;
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
@@ -88,6 +90,9 @@ class DbImpl final : public DB, private write::Host {
   Status CheckOpen() const;
   Status CheckWritable() const;
   Status CheckWritable(const WriteOptions& options);
+  read::LookupContext LookupIn() const {
+    return {.order = store_->order, .tables = *store_->tables, .operators = &store_->operators};
+  }
   Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
   std::shared_ptr<log::Log> CurrentLog() const;
   // Null if the log in use is of another epoch: it knows nothing about that one's positions.

@@ -48,7 +48,8 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .entropy = store_->options.env.entropy,
                .reuse = [this](kv::FileNumber number, uint64_t bytes) { return spares_.Reuse(number, bytes); },
                .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
-               .has_readers = [this] { return store_->TakeReadersSeen(); }},
+               .has_readers = [this] { return store_->TakeReadersSeen(); },
+               .operators = &store_->operators},
       gate_(store_->options.env.clock, store_->options.pause_us_max * 1000),
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
@@ -102,7 +103,8 @@ Shape::Options DbImpl::ShapeOptions() {
                 ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
                 return reader->CheckIntegrity();
               },
-          .table_replaced = [this](kv::FileNumber number) { store_->tables->Evict(number); }};
+          .table_replaced = [this](kv::FileNumber number) { store_->tables->Evict(number); },
+          .merge_operators = [this] { return store_->operator_names.List(); }};
 }
 
 Status DbImpl::Create() {
@@ -143,6 +145,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const Env& env = store_->options.env;
   const bool is_read_only = store_->options.mode == OpenMode::kReadOnly;
   database_id_ = loaded.database_id;
+  for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
   ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
   // Orphans may have numbers that the MANIFEST, which lags, has not heard of.
   uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);

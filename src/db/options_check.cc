@@ -4,6 +4,8 @@
 #include <bit>
 #include <string>
 
+#include "kv/program_operators.h"
+
 namespace mergedb::db {
 namespace {
 
@@ -32,6 +34,7 @@ Status CheckOptions(Options* options) {
   if (env.executor == nullptr) env.executor = standard.executor;
   if (!env.entropy) env.entropy = standard.entropy;
 
+  RETURN_IF_ERROR(kv::ProgramOperators::Check(options->merge_operators));
   if (options->comparator == nullptr) return Refuse("comparator", "null", "give one or leave the default");
   if (options->write_buffer_bytes == 0) options->write_buffer_bytes = std::max(options->memory_bytes / 8, kWriteBufferBytesMin);
   if (options->write_buffer_bytes < kWriteBufferBytesMin) {

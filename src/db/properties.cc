@@ -138,6 +138,9 @@ bool DbImpl::GetProperty(std::string_view name, std::string* value) {
     *value = StatsText();
   } else if (name == "runs") {
     *value = shape_->Current()->version->ToString();
+  } else if (name == "merge_operators") {
+    value->clear();
+    for (const std::string& each : store_->operator_names.List()) value->append(each).append("\n");
   } else if (name == "recovery") {
     *value = recovery_report_;
   } else if (name == "errors") {

@@ -59,8 +59,10 @@ namespace {
 // Adds the records of frames to memtables, the newest of which is `current`.
 class Replayer {
  public:
-  Replayer(const Store& store, const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full)
-      : store_(store), on_full_(on_full) {}
+  // Records up to `flushed` are in tables.
+  Replayer(Store& store, kv::Sequence flushed,
+           const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full)
+      : store_(store), flushed_(flushed), on_full_(on_full) {}
 
   Status Apply(kv::Sequence first, std::string_view payload) {
     format::BatchReader reader(payload);
@@ -69,7 +71,12 @@ class Replayer {
       if (reader.kind() == kv::Kind::kRangeDelete && store_.order.CompareKeys(reader.key(), reader.value()) > 0) {
         return Status::Corruption("log record at sequence " + std::to_string(sequence) + ": a range that begins after its end");
       }
+      if (sequence <= flushed_) [[unlikely]] {
+        ++sequence;
+        continue;
+      }
       RETURN_IF_ERROR(MakeRoom(reader.key().size(), reader.value().size()));
+      if (reader.kind() == kv::Kind::kMerge) store_.operator_names.AddOf(reader.value());
       current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
     }
     last_sequence_ = sequence - 1 - ZOO(kSequenceUsedTwice);
@@ -95,7 +102,8 @@ class Replayer {
     return {};
   }
 
-  const Store& store_;
+  Store& store_;
+  const kv::Sequence flushed_;
   const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full_;
   std::shared_ptr<memtable::Memtable> current_;
   kv::Sequence last_sequence_ = 0;
@@ -104,10 +112,10 @@ class Replayer {
 
 }  // namespace
 
-Result<Replayed> ReplayLog(const Store& store, const manifest::Loaded& loaded,
+Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayed replayed;
-  Replayer replayer(store, on_full);
+  Replayer replayer(store, loaded.flushed_sequence, on_full);
   ASSIGN_OR_RETURN(replayed.log,
                    log::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
                                {.clean_end = loaded.clean_log_end,

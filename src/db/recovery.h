@@ -35,7 +35,7 @@ struct Replayed {
   log::Replayed log;
 };
 // Replay the log into memtables; `on_full` may take a full one away (flush it) by resetting the pointer.
-Result<Replayed> ReplayLog(const Store& store, const manifest::Loaded& loaded,
+Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
 }  // namespace mergedb::db

@@ -120,6 +120,7 @@ Status Shape::InstallFlush(const format::FileMetaPtr& table) {
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
   }
   flushed_ = sealed_.front().end;
+  flushed_sequence_ = std::max(flushed_sequence_, sealed_.front().memtable->newest_sequence());
   sealed_.pop_front();
   before = NoteChangeLocked();
   return {};
@@ -215,6 +216,10 @@ format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::o
   edit.log_segments = facts.segments;
   edit.staging_bytes = facts.staging_bytes;
   edit.clean_log_end = clean_log_end;
+  auto operators = options_.merge_operators ? options_.merge_operators() : std::vector<std::string>();
+  const bool is_news = manifest_.needs_snapshot() ? !operators.empty() : operators != committed_operators_;
+  if (is_news) edit.merge_operators = std::move(operators);
+  if (target.flushed_sequence >= target.log_start.sequence) edit.flushed_sequence = target.flushed_sequence;
   return edit;
 }
 
@@ -225,7 +230,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   uint64_t changes;
   {
     base::Lock lock(mutex_);
-    target = {version_, flushed_, next_position_};
+    target = {version_, flushed_, next_position_, flushed_sequence_};
     has_uncommitted_ = false;
     changes = changes_;
     dead_bytes_.store(0, std::memory_order_relaxed);
@@ -244,6 +249,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   commits_.fetch_add(1, std::memory_order_relaxed);
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;
+  if (edit.merge_operators) committed_operators_ = *edit.merge_operators;
   suspects_.clear();
   if (synced_.size() > 2 * committed_->file_count() + 1000) synced_ = committed_->files();
   {

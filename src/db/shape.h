@@ -43,6 +43,8 @@ class Shape {
     std::function<Status(const std::string& path, const format::FileMetaPtr& meta)> check_table;
     // The file of this table was replaced by an equal one.
     std::function<void(kv::FileNumber)> table_replaced;
+    // Names for the MANIFEST to keep; null: none.
+    std::function<std::vector<std::string>()> merge_operators = {};
   };
   // What a commit says of the log, asked just before it.
   struct LogFacts {
@@ -103,6 +105,7 @@ class Shape {
     tree::VersionPtr version;
     LogStart log_start;
     kv::Position next_position{};
+    kv::Sequence flushed_sequence = 0;
   };
 
   // Returns the View before, to be let go of when the lock is: it may hold the last of a memtable.
@@ -124,6 +127,7 @@ class Shape {
   mutable base::Mutex commit_mutex_;
   manifest::Manifest manifest_ GUARDED_BY(commit_mutex_);
   tree::VersionPtr committed_ GUARDED_BY(commit_mutex_);               // what the MANIFEST says
+  std::vector<std::string> committed_operators_ GUARDED_BY(commit_mutex_);  // the names that it has
   std::vector<tree::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);   // what it may say: commits of unknown outcome
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
   mutable base::Mutex failed_mutex_;                                // a leaf
@@ -136,6 +140,8 @@ class Shape {
   tree::VersionPtr version_ GUARDED_BY(mutex_);
   kv::Sequence sequence_max_ GUARDED_BY(mutex_) = kv::kSequenceMax;
   LogStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
+  // And up to this sequence what is after it: pieces of a batch whose log must be kept until the last one is in.
+  kv::Sequence flushed_sequence_ GUARDED_BY(mutex_) = 0;
   kv::Position next_position_;  // written under install_mutex_ and mutex_ both, read under either
   bool has_uncommitted_ GUARDED_BY(mutex_) = true;
   uint64_t changes_ GUARDED_BY(mutex_) = 1;

@@ -7,9 +7,11 @@
 
 #include "base/block_cache.h"
 #include "db/obsolete_files.h"
+#include "db/operator_names.h"
 #include "db/options_check.h"
 #include "db/snapshots.h"
 #include "kv/order.h"
+#include "kv/program_operators.h"
 #include "mergedb/options.h"
 #include "table/cache.h"
 #include "write/memory_pool.h"
@@ -23,6 +25,7 @@ struct Store {
         directory(std::move(path)),
         memory(PlanMemory(checked)),
         order(checked.comparator),
+        operators(checked.merge_operators),
         blocks(memory.block_cache_bytes),
         tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max)),
         obsolete(std::make_shared<ObsoleteFiles>()),
@@ -41,6 +44,7 @@ struct Store {
   const std::string directory;
   const MemoryPlan memory;
   const kv::Order order;
+  const kv::ProgramOperators operators;
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;
   const std::shared_ptr<ObsoleteFiles> obsolete;
@@ -48,6 +52,7 @@ struct Store {
   const std::shared_ptr<write::MemoryPool> memtables;
   const std::shared_ptr<std::atomic<bool>> is_closed;
   std::atomic<uint64_t> blocks_asked_before{0};
+  OperatorNames operator_names;
 };
 
 }  // namespace mergedb::db

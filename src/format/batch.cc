@@ -21,21 +21,28 @@ char* StoreBytes(char* out, std::string_view bytes) {
   return out + bytes.size();
 }
 
+// MERGED is of tables only.
+constexpr kv::Kind kKindWrittenMax = kv::Kind::kPutRef;
+
+constexpr bool IsWritten(uint8_t byte) {
+  return byte == static_cast<uint8_t>(kv::Kind::kPut) || byte == static_cast<uint8_t>(kv::Kind::kDelete) ||
+         byte == static_cast<uint8_t>(kv::Kind::kMerge) || byte == static_cast<uint8_t>(kv::Kind::kRangeDelete);
+}
+
 Status BadRecord(size_t offset, std::string_view expected, std::string_view found) {
   return Status::Corruption("batch record at offset " + std::to_string(offset) + ": expected " +
                             std::string(expected) + ", found " + base::ToHex(found.substr(0, kRecordHeaderBytesMax)) +
                             " and " + std::to_string(found.size()) + " bytes in all");
 }
 
-// OK for the kinds that this version reads.
+// Why this version does not read a record that begins with `byte`.
 Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
   const auto kind = static_cast<kv::Kind>(byte & ~kKeyspaceFlag);
-  if (kind > kv::kKindMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kv::kKindMax)), record);
+  if (kind > kKindWrittenMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kKindWrittenMax)), record);
   if (byte & kKeyspaceFlag) {
     return Status::NotSupported("batch record at offset " + std::to_string(offset) +
                                 ": keyspaces need a newer version of mergedb");
   }
-  if (kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kRangeDelete) return {};
   return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": kind " +
                               std::string(kv::KindName(kind)) + " needs a newer version of mergedb");
 }
@@ -64,7 +71,7 @@ bool BatchReader::Next() {
   if (!status_.ok() || rest_.empty()) return false;
   const auto byte = static_cast<uint8_t>(rest_[0]);
   const auto offset = [this] { return static_cast<size_t>(rest_.data() - begin_); };
-  if (byte != static_cast<uint8_t>(kv::Kind::kPut) && byte != static_cast<uint8_t>(kv::Kind::kDelete)) [[unlikely]] {
+  if (!IsWritten(byte)) [[unlikely]] {
     status_ = CheckKind(byte, offset(), rest_);
     if (!status_.ok()) return false;
   }

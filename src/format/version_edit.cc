@@ -24,8 +24,10 @@ enum class Field : uint32_t {
   kLogSegments = 11,
   kCleanLogEnd = 12,
   kAddMore = 13,  // kAdd, and facts of the file that not every file has
+  kFlushedSequence = 16,  // 13-15: room
   // From kOptionalFieldMin on a version that does not know a field skips it.
   kStagingBytes = 64,
+  kMergeOperators = 65,
 };
 
 enum class FileFact : uint32_t {
@@ -122,6 +124,12 @@ std::string VarintPayload(uint64_t value) {
 std::string FileNumbersPayload(const std::vector<kv::FileNumber>& numbers) {
   std::string payload;
   for (const kv::FileNumber number : numbers) base::AppendVarint64(&payload, ToInt(number));
+  return payload;
+}
+
+std::string StringsPayload(const std::vector<std::string>& strings) {
+  std::string payload;
+  for (const std::string& each : strings) base::AppendLengthPrefixed(&payload, each);
   return payload;
 }
 
@@ -289,6 +297,12 @@ std::vector<kv::FileNumber> TakeFileNumbers(PayloadReader& in) {
   return numbers;
 }
 
+std::vector<std::string> TakeStrings(PayloadReader& in) {
+  std::vector<std::string> strings;
+  while (!in.AtEnd()) strings.push_back(in.String());
+  return strings;
+}
+
 // A fact is stated once in an edit.
 template <typename Value>
 void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
@@ -312,7 +326,9 @@ bool TakeField(Field field, PayloadReader& in, Edit* edit) {
     case Field::kLogDurable: SetOnce(in, &edit->log_durable, in.Varint64()); return true;
     case Field::kLogSegments: SetOnce(in, &edit->log_segments, TakeFileNumbers(in)); return true;
     case Field::kCleanLogEnd: SetOnce(in, &edit->clean_log_end, in.Varint64()); return true;
+    case Field::kFlushedSequence: SetOnce(in, &edit->flushed_sequence, in.Sequence()); return true;
     case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
+    case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
   }
   return false;
 }
@@ -357,6 +373,7 @@ void PrintLogFacts(const Edit& edit, std::string* text) {
     *text += "\n";
   }
   if (edit.clean_log_end) *text += "clean_log_end " + Number(*edit.clean_log_end) + "\n";
+  if (edit.flushed_sequence) *text += "flushed_sequence " + Number(*edit.flushed_sequence) + "\n";
   if (edit.staging_bytes) *text += "staging_bytes " + Number(*edit.staging_bytes) + "\n";
 }
 
@@ -376,7 +393,9 @@ std::string EncodeEdit(const Edit& edit) {
   if (edit.log_durable) AppendField(&out, Field::kLogDurable, VarintPayload(*edit.log_durable));
   if (edit.log_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.log_segments));
   if (edit.clean_log_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_log_end));
+  if (edit.flushed_sequence) AppendField(&out, Field::kFlushedSequence, VarintPayload(*edit.flushed_sequence));
   if (edit.staging_bytes) AppendField(&out, Field::kStagingBytes, VarintPayload(*edit.staging_bytes));
+  if (edit.merge_operators) AppendField(&out, Field::kMergeOperators, StringsPayload(*edit.merge_operators));
   return out;
 }
 
@@ -423,6 +442,11 @@ std::string PrintEdit(const Edit& edit) {
   if (edit.next_position) text += "next_position " + Number(ToInt(*edit.next_position)) + "\n";
   if (edit.last_sequence) text += "last_sequence " + Number(*edit.last_sequence) + "\n";
   PrintLogFacts(edit, &text);
+  if (edit.merge_operators) {
+    text += "merge_operators";
+    for (const std::string& name : *edit.merge_operators) text += " " + base::Escape(name);
+    text += "\n";
+  }
   return text;
 }
 

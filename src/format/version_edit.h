@@ -103,6 +103,11 @@ struct Edit {
   std::optional<uint64_t> clean_log_end;
   // Frames of this epoch may be in the file STAGING alone, which has this many bytes. An edit without it takes it back.
   std::optional<uint64_t> staging_bytes;
+  // Set while a batch larger than a memtable is being applied: the tables hold what the log has up to this sequence, beyond
+  // log_start's; replay leaves it out. WHY: an operand that came twice would count twice. An edit without it takes it back.
+  std::optional<kv::Sequence> flushed_sequence;
+  // Names of the programs' merge operators that operands ask for, all of them.
+  std::optional<std::vector<std::string>> merge_operators;
 
   friend bool operator==(const Edit&, const Edit&) = default;
 };

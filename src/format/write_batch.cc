@@ -19,6 +19,11 @@ void WriteBatch::DeleteRange(std::string_view begin, std::string_view end) {
   ++count_;
 }
 
+void WriteBatch::Merge(std::string_view key, std::string_view operand) {
+  format::AppendRecord(&rep_, kv::Kind::kMerge, key, operand);
+  ++count_;
+}
+
 void WriteBatch::Append(const WriteBatch& other) {
   rep_.append(other.rep_);
   count_ += other.count_;
@@ -32,12 +37,11 @@ void WriteBatch::Clear() {
 Status WriteBatch::Visit(Visitor& visitor) const {
   format::BatchReader reader(rep_);
   while (reader.Next()) {
-    if (reader.kind() == kv::Kind::kPut) {
-      visitor.Put(reader.key(), reader.value());
-    } else if (reader.kind() == kv::Kind::kRangeDelete) {
-      visitor.DeleteRange(reader.key(), reader.value());
-    } else {
-      visitor.Delete(reader.key());
+    switch (reader.kind()) {
+      case kv::Kind::kPut: visitor.Put(reader.key(), reader.value()); break;
+      case kv::Kind::kMerge: visitor.Merge(reader.key(), reader.value()); break;
+      case kv::Kind::kRangeDelete: visitor.DeleteRange(reader.key(), reader.value()); break;
+      default: visitor.Delete(reader.key()); break;
     }
   }
   return reader.status();

@@ -31,6 +31,7 @@ std::string_view KindName(Kind kind) {
     case Kind::kMerge: return "MERGE";
     case Kind::kRangeDelete: return "RANGE_DELETE";
     case Kind::kPutRef: return "PUT_REF";
+    case Kind::kMerged: return "MERGED";
   }
   return "?";
 }

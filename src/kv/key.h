@@ -21,11 +21,12 @@ inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
 enum class Kind : uint8_t {
   kDelete = 0,
   kPut = 1,
-  kMerge = 2,        // reserved: an operand
+  kMerge = 2,        // the value is an operand (kv/operand.h), for what older versions say
   kRangeDelete = 3,  // the key is the range's begin, the value its end, not included; in logs and memtables only
   kPutRef = 4,       // reserved: the value is (segment, offset, length)
+  kMerged = 5,       // a put whose value merging made: typed (kv/operand.h); in tables only
 };
-inline constexpr Kind kKindMax = Kind::kPutRef;
+inline constexpr Kind kKindMax = Kind::kMerged;
 
 using Tag = uint64_t;
 constexpr Tag MakeTag(Sequence sequence, Kind kind) { return sequence << 8 | static_cast<uint8_t>(kind); }

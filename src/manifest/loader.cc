@@ -57,6 +57,8 @@ void TakeFacts(const format::Edit& edit, Loaded* loaded, std::optional<std::stri
   if (edit.log_segments) loaded->log_segments = *edit.log_segments;
   loaded->clean_log_end = edit.clean_log_end;
   loaded->staging_bytes = edit.staging_bytes;
+  if (edit.merge_operators) loaded->merge_operators = *edit.merge_operators;
+  loaded->flushed_sequence = edit.flushed_sequence.value_or(0);
 }
 
 // The facts speak of the tree: its numbers and positions lie below the next ones, which would else be given out twice. (Of

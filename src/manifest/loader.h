@@ -26,6 +26,8 @@ struct Loaded {
   std::vector<kv::FileNumber> log_segments;
   std::optional<uint64_t> clean_log_end;
   std::optional<uint64_t> staging_bytes;
+  kv::Sequence flushed_sequence = 0;  // what the log holds up to this one is in tables already
+  std::vector<std::string> merge_operators;  // names
   std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "memtable/fold_on_write.h"
 #include "memtable/hash_index.h"
 #include "memtable/memory.h"
 #include "memtable/ordered_index.h"
@@ -68,15 +69,24 @@ class Memtable::Impl {
     return ordered_index_ || slots_used_.load(std::memory_order_relaxed) + records <= slots_ / 4 * 3;
   }
 
+  bool Reserve(uint64_t records, size_t bytes) {
+    if (!HasRoomFor(records, bytes)) return false;
+    slack_ = arena_bytes_ - used_.load(std::memory_order_relaxed) -
+             BytesForRecords(records, bytes, ordered_index_.has_value());
+    return true;
+  }
+
   void Add(std::string_view key, kv::Tag tag, std::string_view value) {
     const size_t used = used_.load(std::memory_order_relaxed);
     const size_t bytes = RecordBytes(key.size(), value.size());
     ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
     if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]] return AddRangeDelete(used, bytes, key, tag, value);
-    const size_t end =
-        ordered_index_ ? AddOrdered(used, bytes, key, tag, value) : AddHashed(used, bytes, key, tag, value);
+    const size_t end = ordered_index_                          ? AddOrdered(used, bytes, key, tag, value)
+                       : kv::KindOf(tag) == kv::Kind::kMerge ? AddOperand(used, bytes, key, tag, value)
+                                                               : AddHashed(used, bytes, key, tag, value);
     // WHY release: an iterator that reads the end reads the records before it.
     used_.store(end, std::memory_order_release);
+    newest_ = kv::SequenceOf(tag);
     entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
@@ -85,18 +95,21 @@ class Memtable::Impl {
     for (; offset != 0; offset = Record(arena_, offset).older()) {
       const Record record(arena_, offset);
       if (kv::SequenceOf(record.tag()) > sequence) continue;
-      *found = {.tag = record.tag(), .value = record.value()};
+      Show(record, found);
       return true;
     }
     return false;
   }
 
-  bool GetOrdered(std::string_view key, kv::Sequence sequence, Found* found) const {
-    const uint32_t node = ordered_index_->FindAtOrAfter(key, kv::SeekTag(sequence));
-    if (node == 0 || !order_.SameKey(ordered_index_->RecordAt(node).key(), key)) return false;
-    const Record record = ordered_index_->RecordAt(node);
-    *found = {.tag = record.tag(), .value = record.value()};
+  bool GetOlder(std::string_view key, Found* found) const {
+    if (found->place == 0) return false;
+    if (ordered_index_) return ShowNode(ordered_index_->Next(found->place), key, found);
+    Show(Record(arena_, found->place), found);
     return true;
+  }
+
+  bool GetOrdered(std::string_view key, kv::Sequence sequence, Found* found) const {
+    return ShowNode(ordered_index_->FindAtOrAfter(key, kv::SeekTag(sequence)), key, found);
   }
 
   std::unique_ptr<kv::Iterator> NewIterator() {
@@ -114,6 +127,7 @@ class Memtable::Impl {
   const RangeDeletes& range_deletes() const { return range_deletes_; }
   bool is_ordered() const { return ordered_index_.has_value(); }
   uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
+  kv::Sequence newest_sequence() const { return newest_; }
   size_t bytes_used() const { return used_.load(std::memory_order_relaxed); }
   size_t bytes_held() const { return memory_->bytes(); }
 
@@ -129,9 +143,7 @@ class Memtable::Impl {
       DCHECK(Record(arena_, place.offset).tag() < tag, "versions of a key are added oldest first");
       SetOlder(record, place.offset);
     } else {
-      const uint64_t slots_used = slots_used_.load(std::memory_order_relaxed);
-      ASSERT(slots_used + 1 < slots_, "Add without HasRoom");
-      slots_used_.store(slots_used + 1, std::memory_order_relaxed);
+      TakeSlot();
     }
     hash_index_.Store(place, hash, static_cast<uint32_t>(used / kUnitBytes));
     return used + bytes;
@@ -143,6 +155,60 @@ class Memtable::Impl {
     const Record record(arena_ + used);
     range_deletes_.Add({.begin = record.key(), .end = record.value(), .sequence = kv::SequenceOf(tag)});
     used_.store(used + bytes, std::memory_order_release);
+    return used + bytes;
+  }
+
+  bool IsCovered(std::string_view key) const {
+    return !range_deletes_.empty() && range_deletes_.Covering(key, kv::kSequenceMax) > 0;
+  }
+
+  // An operand above an older version carries a fold of both, if there is room beyond what is promised.
+  size_t AddOperand(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view operand) {
+    const uint64_t hash = base::Hash64(key);
+    hash_index_.PrefetchForWrite(hash);
+    char* const record = arena_ + used;
+    WriteRecord(record, key, tag, operand);
+    const auto place = hash_index_.FindPlace(hash, [&](uint32_t at) { return Record(arena_, at).key() == key; });
+    if (place.offset == 0) {
+      TakeSlot();
+    } else {
+      const Record older(arena_, place.offset);
+      DCHECK(older.tag() < tag, "versions of a key are added oldest first");
+      SetOlder(record, place.offset);
+      // WHY not a key that a range delete covers: what is older than that is gone for some readers and there for others.
+      if (slack_ > 0 && !IsCovered(key) && MakeTrailer(arena_, older, key, operand, &trailer_)) {
+        const size_t with_trailer = RecordBytes(key.size(), operand.size() + trailer_.size());
+        if (with_trailer - bytes <= slack_) {
+          WriteTrailer(record, key.size(), operand.size(), trailer_);
+          slack_ -= with_trailer - bytes;
+          bytes = with_trailer;
+        }
+      }
+    }
+    hash_index_.Store(place, hash, static_cast<uint32_t>(used / kUnitBytes));
+    return used + bytes;
+  }
+
+  void TakeSlot() {
+    const uint64_t slots_used = slots_used_.load(std::memory_order_relaxed);
+    ASSERT(slots_used + 1 < slots_, "Add without HasRoom");
+    slots_used_.store(slots_used + 1, std::memory_order_relaxed);
+  }
+
+  void Show(const Record& record, Found* found) const {
+    kv::Base fold;
+    if (record.has_trailer() && FoldOf(record, &fold)) [[unlikely]] {
+      *found = {.tag = kv::MakeTag(kv::SequenceOf(record.tag()), fold.kind), .value = fold.bytes, .place = 0};
+    } else {
+      *found = {.tag = record.tag(), .value = record.value(), .place = record.older()};
+    }
+  }
+
+  bool ShowNode(uint32_t node, std::string_view key, Found* found) const {
+    if (node == 0 || !order_.SameKey(ordered_index_->RecordAt(node).key(), key)) return false;
+    const Record record = ordered_index_->RecordAt(node);
+    *found = {.tag = record.tag(), .value = record.value(), .place = node};
+    return true;
   }
 
   size_t AddOrdered(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
@@ -171,6 +237,10 @@ class Memtable::Impl {
   std::atomic<size_t> used_;
   std::atomic<uint64_t> entries_{0};
   std::atomic<uint64_t> slots_used_{0};
+  // Of the writer alone.
+  kv::Sequence newest_ = 0;
+  size_t slack_ = 0;     // of the arena, beyond what is promised
+  std::string trailer_;  // room to make one in
 };
 
 Memtable::Memtable(const kv::Order& order, std::shared_ptr<Memory> memory)
@@ -194,6 +264,8 @@ bool Memtable::MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes) 
          BytesForRecords(records, bytes, true) <= memory_bytes - spent;
 }
 
+bool Memtable::Reserve(uint64_t records, size_t bytes) { return impl_->Reserve(records, bytes); }
+
 void Memtable::Add(std::string_view key, kv::Tag tag, std::string_view value) { impl_->Add(key, tag, value); }
 
 bool Memtable::Get(std::string_view key, kv::Sequence sequence, Found* found) const {
@@ -206,11 +278,14 @@ bool Memtable::GetHashed(std::string_view key, uint64_t hash, kv::Sequence seque
   return impl_->Get(key, hash, sequence, found);
 }
 
+bool Memtable::GetOlder(std::string_view key, Found* found) const { return impl_->GetOlder(key, found); }
+
 std::unique_ptr<kv::Iterator> Memtable::NewIterator() { return impl_->NewIterator(); }
 std::unique_ptr<kv::Iterator> Memtable::NewFlushIterator() { return impl_->NewFlushIterator(); }
 
 const RangeDeletes& Memtable::range_deletes() const { return impl_->range_deletes(); }
 uint64_t Memtable::entries() const { return impl_->entries(); }
+kv::Sequence Memtable::newest_sequence() const { return impl_->newest_sequence(); }
 size_t Memtable::bytes_used() const { return impl_->bytes_used(); }
 size_t Memtable::bytes_held() const { return impl_->bytes_held(); }
 

@@ -46,6 +46,9 @@ class Memtable {
   // The same for several records whose keys and values are `bytes` long together; true is certain, false may be
   // cautious.
   bool HasRoomFor(uint64_t records, size_t bytes) const;
+  // The same, and what is promised here until the next Reserve is set aside: what an operand leaves beside itself takes
+  // only what is beyond it. Without a Reserve operands leave nothing. REQUIRES: as Add.
+  bool Reserve(uint64_t records, size_t bytes);
   // Would a new memtable of `memory_bytes` have room for them?
   static bool MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes);
 
@@ -53,13 +56,17 @@ class Memtable {
   // version of key here; one thread at a time. Readers see it at once: who must not, asks with a smaller sequence.
   void Add(std::string_view key, kv::Tag tag, std::string_view value);
 
-  // The newest version of key with a sequence up to `sequence`, whether a range delete covers it or not. Views live as long as the memtable.
+  // The newest version of key with a sequence up to `sequence`, whether a range delete covers it or not; or, with its tag's sequence, what this version and all
+  // older ones here fold into (memtable/fold_on_write.h): then there is no older one. Views live as long as the memtable.
   // THREADS: any, while Add runs.
   struct Found {
-    kv::Tag tag;
-    std::string_view value;
+    kv::Tag tag = 0;
+    std::string_view value = {};
+    uint32_t place = 0;  // the memtable's own
   };
   bool Get(std::string_view key, kv::Sequence sequence, Found* found) const;
+  // The next older version of the key that *found is of; false if there is none here.
+  bool GetOlder(std::string_view key, Found* found) const;
   // As Get, with base::Hash64(key) computed already (used under the bytewise order only).
   bool GetHashed(std::string_view key, uint64_t hash, kv::Sequence sequence, Found* found) const;
 
@@ -72,6 +79,7 @@ class Memtable {
   std::unique_ptr<kv::Iterator> NewFlushIterator();
 
   uint64_t entries() const;     // range deletes not counted
+  kv::Sequence newest_sequence() const;  // of any entry; 0 if there is none. THREADS: as Add, or once sealed.
   size_t bytes_used() const;  // of the arena
   size_t bytes_held() const;  // memory
   bool empty() const { return entries() == 0 && range_deletes().empty(); }

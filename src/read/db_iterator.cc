@@ -64,7 +64,11 @@ class DbIterator final : public Iterator {
     auto tree = NewTreeIterator(context, *view_, sequence, bounds, {options.read.verify_checksums, options.read.fill_cache});
     input_ = stream::NewVisibleIterator(
         order_,
-        {.sequence = sequence, .lower = std::move(bounds.lower), .upper = std::move(bounds.upper), .on_wade = context.on_wade},
+        {.sequence = sequence,
+         .lower = std::move(bounds.lower),
+         .upper = std::move(bounds.upper),
+         .on_wade = context.on_wade,
+         .operators = context.operators},
         std::move(tree));
   }
   ~DbIterator() override {

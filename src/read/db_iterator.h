@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "kv/order.h"
+#include "kv/program_operators.h"
 #include "mergedb/iterator.h"
 #include "read/view.h"
 #include "stream/wade.h"
@@ -23,6 +24,7 @@ struct DbIteratorContext {
   std::shared_ptr<const void> keep;
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
   std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
+  const kv::ProgramOperators* operators = nullptr;
 };
 
 std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,

@@ -1,46 +1,107 @@
 #include "read/lookup.h"
 
 #include <array>
+#include <optional>
 
 #include "base/hash.h"
 
 namespace mergedb::read {
 namespace {
 
-Status Answer(kv::Tag tag, std::string_view stored, std::string* value) {
-  switch (kv::KindOf(tag)) {
-    case kv::Kind::kPut:
-      value->assign(stored.data(), stored.size());
-      return {};
-    case kv::Kind::kDelete:
-      return Status::NotFound("");
-    default:
-      return Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kv::KindOf(tag))) +
-                                  " needs a newer mergedb");
-  }
-}
+// What a search has met: the answer, or the operands above it.
+class Answer {
+ public:
+  Answer(const LookupContext& context, std::string_view key, std::string* value)
+      : context_(context), key_(key), value_(value) {}
 
+  // The next older version. True: it settles the answer.
+  bool Take(kv::Tag tag, std::string_view stored) {
+    if (chain_) [[unlikely]] return TakeBelow(tag, stored);
+    switch (kv::KindOf(tag)) {
+      case kv::Kind::kPut: value_->assign(stored.data(), stored.size()); return true;
+      case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
+      default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
+    }
+  }
+  Status Finish() { return std::move(status_); }
+
+  // Nothing older is there.
+  Status FinishAtTheEnd() {
+    if (!chain_) return Status::NotFound("");
+    return kv::FoldAndShow(key_, {}, *chain_, value_);
+  }
+
+ private:
+  bool TakeBelow(kv::Tag tag, std::string_view stored) {
+    const kv::Kind kind = kv::KindOf(tag);
+    switch (kind) {
+      case kv::Kind::kMerge:
+        if (chain_->is_full()) break;
+        chain_->AddOlder(key_, tag, stored);
+        return false;
+      case kv::Kind::kPut:
+      case kv::Kind::kDelete:
+      case kv::Kind::kMerged:
+        status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_);
+        return true;
+      default:
+        status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
+                                       " needs a newer mergedb");
+        return true;
+    }
+    status_ = chain_->CheckBounds();
+    return true;
+  }
+
+  const LookupContext& context_;
+  const std::string_view key_;
+  std::string* const value_;
+  std::optional<kv::Chain> chain_;  // once an operand was met
+  Status status_;
+};
+
+// What stands in the place of versions that a range delete covers.
 constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 
-// True if the search ends here: *found is the version that the reader sees, or a DELETE in the place of one that a range
-// tombstone covers.
-bool FindInMemtable(const memtable::Memtable& table, bool is_hashed, std::string_view key, uint64_t hash,
-                    kv::Sequence sequence, memtable::Memtable::Found* found) {
-  const bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, found) : table.Get(key, sequence, found);
-  if (table.range_deletes().empty()) [[likely]] return is_found;
-  const kv::Sequence covering = table.range_deletes().Covering(key, sequence);
-  if (is_found && kv::SequenceOf(found->tag) >= covering) return true;
-  *found = {.tag = kDeleted, .value = {}};
-  return covering > 0;
-}
-
+// True: the answer is settled.
 bool FindInMemtables(const View& view, bool is_hashed, std::string_view key, uint64_t hash, kv::Sequence sequence,
-                     memtable::Memtable::Found* found) {
-  if (FindInMemtable(*view.active, is_hashed, key, hash, sequence, found)) return true;
+                     Answer* answer) {
+  const auto settles = [&](const memtable::Memtable& table) {
+    const auto& range_deletes = table.range_deletes();
+    const kv::Sequence covering = range_deletes.empty() ? 0 : range_deletes.Covering(key, sequence);
+    memtable::Memtable::Found found;
+    bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, &found) : table.Get(key, sequence, &found);
+    for (; is_found && kv::SequenceOf(found.tag) >= covering; is_found = table.GetOlder(key, &found)) {
+      if (answer->Take(found.tag, found.value)) return true;
+    }
+    return covering > 0 && answer->Take(kDeleted, {});
+  };
+  if (settles(*view.active)) return true;
   for (const auto& table : view.sealed) {
-    if (FindInMemtable(*table, is_hashed, key, hash, sequence, found)) return true;
+    if (settles(*table)) return true;
   }
   return false;
+}
+
+struct Span {  // of sequences, both included
+  kv::Sequence newest;
+  kv::Sequence oldest;
+};
+
+// The same for one table, of versions within `span`.
+Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span span, const table::ReadControl& control,
+                         Answer* answer) {
+  for (;;) {
+    table::Found found;
+    Status status = reader.Get(key, span.newest, control, &found);
+    if (status.IsNotFound()) return false;
+    if (!status.ok()) return status;
+    const kv::Sequence sequence = kv::SequenceOf(found.tag);
+    if (sequence < span.oldest) return false;
+    if (answer->Take(found.tag, found.value)) return true;
+    if (sequence == 0) return false;
+    span.newest = sequence - 1;
+  }
 }
 
 // Tables whose key range holds the key, a batch at a time, newest first.
@@ -57,10 +118,8 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
-  memtable::Memtable::Found in_memory;
-  if (FindInMemtables(view, is_hashed, key, hash, sequence, &in_memory)) {
-    return Answer(in_memory.tag, in_memory.value, value);
-  }
+  Answer answer(context, key, value);
+  if (FindInMemtables(view, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
 
   const auto& runs = view.version->runs();
   for (size_t next = 0; next < runs.size();) {
@@ -76,15 +135,13 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
       const table::Reader& reader = *batch.readers[i];
       const kv::Sequence covering = reader.range_tombstones().Covering(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
-        table::Found found;
-        Status status = reader.Get(key, sequence, control, &found);
-        if (status.ok() && kv::SequenceOf(found.tag) >= covering) return Answer(found.tag, found.value, value);
-        if (!status.ok() && !status.IsNotFound()) return status;
+        ASSIGN_OR_RETURN(const bool is_settled, FindInTable(reader, key, {.newest = sequence, .oldest = covering}, control, &answer));
+        if (is_settled) return answer.Finish();
       }
-      if (covering > 0) return Status::NotFound("");
+      if (covering > 0 && answer.Take(kDeleted, {})) return answer.Finish();
     }
   }
-  return Status::NotFound("");
+  return answer.FinishAtTheEnd();
 }
 
 }  // namespace mergedb::read

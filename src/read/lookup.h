@@ -1,6 +1,7 @@
 // A point read through a View: the active memtable, the sealed ones, then each run, newest first. The first version found
-// that the sequence can see is the newest one (I1), so the search ends there. It ends, too, at a range tombstone over the key:
-// all that is older, here or further down, is gone.
+// that the sequence can see is the newest one (I1), so the search ends there; if it is an operand, the search goes on down to
+// the version that says what the value was before, and folds. It ends, too, at a range tombstone over the key: all that is
+// older, here or further down, is gone.
 //
 // Filters of all runs are asked in one batch, their cache lines fetched ahead: twelve probes one after the other cost 800 ns,
 // fetched together 343 (facts/performance.md section 0).
@@ -9,19 +10,20 @@
 #include <string>
 #include <string_view>
 
+#include "kv/fold.h"
 #include "kv/order.h"
 #include "read/view.h"
 #include "table/cache.h"
 
 namespace mergedb::read {
 
-
 struct LookupContext {
   const kv::Order& order;
   table::Cache& tables;
+  const kv::ProgramOperators* operators = nullptr;
 };
 
-// OK and *value, NotFound, or an error. THREADS: any.
+// OK and *value, NotFound, or an error (MergeFailed: of this key alone). THREADS: any.
 Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
               const table::ReadControl& control, std::string* value);
 

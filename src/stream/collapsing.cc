@@ -1,7 +1,10 @@
 #include "stream/collapsing.h"
 
 #include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/zoo.h"
@@ -15,22 +18,24 @@ class CollapsingIterator final : public kv::Iterator {
  public:
   CollapsingIterator(const kv::Order& order, CollapseOptions options, std::unique_ptr<kv::Iterator> input,
                      CollapseCounts* counts)
-      : order_(order), options_(std::move(options)), input_(std::move(input)), counts_(counts) {
+      : order_(order),
+        options_(std::move(options)),
+        input_(std::move(input)),
+        counts_(counts),
+        chain_(options_.operators) {
     DCHECK(std::is_sorted(options_.snapshots.begin(), options_.snapshots.end()), "snapshots ascend");
     status_ = input_->status();
   }
 
   void SeekToFirst() override {
-    key_.Clear();
-    status_ = {};
+    Restart();
     input_->SeekToFirst();
     FindKept();
   }
 
   // WHY from the newest version of the key on: whether a version is kept depends on the newer ones.
   void Seek(std::string_view key, kv::Tag tag) override {
-    key_.Clear();
-    status_ = {};
+    Restart();
     const std::string target(key);  // WHY: it may be a view of the entry shown
     input_->Seek(target, kv::kTagMax);
     FindKept();
@@ -39,7 +44,13 @@ class CollapsingIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    input_->Next();
+    if (made_.empty()) [[likely]] {
+      input_->Next();
+    } else if (next_made_ < made_.size()) {
+      return ShowMade();
+    } else {
+      made_.clear();  // the input is ahead already
+    }
     FindKept();
   }
 
@@ -47,16 +58,25 @@ class CollapsingIterator final : public kv::Iterator {
   void Prev() override { ASSERT(false, "a collapsing iterator moves forward only"); }
 
  private:
+  void Restart() {
+    key_.Clear();
+    made_.clear();
+    passes_ = false;
+    status_ = {};
+  }
+
   // From the input's entry on, the first one to keep.
   void FindKept() {
     for (; input_->Valid(); input_->Next()) {
       const kv::Entry& entry = input_->entry();
       ++counts_->entries_in;
-      if (!IsPlainKind(kv::KindOf(entry.tag))) [[unlikely]] return Fail(ReservedKind(entry));
+      if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] return Fail(ReservedKind(entry));
       if (IsKept(entry)) {
+        if (kv::KindOf(entry.tag) == kv::Kind::kMerge && !passes_) return FoldStripe();
         ++counts_->entries_out;
         CopyEntry(entry, &entry_);
-        if (is_settled() || ZOO(kSequenceZeroedEarly)) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
+        const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
+        if ((is_settled() || ZOO(kSequenceZeroedEarly)) && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
         return;
       }
@@ -66,18 +86,82 @@ class CollapsingIterator final : public kv::Iterator {
 
   bool IsKept(const kv::Entry& entry) {
     const size_t stripe = StripeOf(kv::SequenceOf(entry.tag));
-    if (!key_.Matches(order_, entry)) {
+    const bool is_same_key = key_.Matches(order_, entry);
+    if (!is_same_key) {
       key_.Keep(entry);
-    } else if (stripe == stripe_) {
+    } else if (stripe == stripe_ && (!passes_ || entry.tag == last_tag_)) {
       ++counts_->hidden;
       return false;
     }
+    passes_ = passes_ && is_same_key && stripe == stripe_ && !kv::IsBase(kv::KindOf(entry.tag));
     stripe_ = stripe;
+    last_tag_ = entry.tag;
     if (kv::KindOf(entry.tag) == kv::Kind::kDelete && (is_settled() || ZOO(kTombstoneDroppedEarly))) {
       ++counts_->tombstones;
       return false;
     }
     return true;
+  }
+
+  // The input stands at the newest operand of its stripe. Takes all of its operands, and the base if it is in the stripe.
+  void FoldStripe() {
+    chain_.Clear();
+    std::optional<kv::Folded> base;
+    uint64_t taken = 0;
+    for (; input_->Valid(); input_->Next()) {
+      const kv::Entry& entry = input_->entry();
+      if (taken > 0) {
+        if (!key_.Matches(order_, entry) || StripeOf(kv::SequenceOf(entry.tag)) != stripe_) break;
+        if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] return Fail(ReservedKind(entry));
+        if (chain_.is_full()) break;
+        ++counts_->entries_in;
+        if (entry.tag == last_tag_) {
+          ++counts_->hidden;
+          continue;
+        }
+      }
+      ++taken;
+      last_tag_ = entry.tag;
+      if (kv::IsBase(kv::KindOf(entry.tag))) {
+        base = kv::Folded{kv::KindOf(entry.tag), std::string(entry.value)};
+        input_->Next();
+        break;
+      }
+      chain_.AddOlder(key_.key(), entry.tag, entry.value);
+    }
+    if (!input_->Valid() && !input_->status().ok()) return Fail(input_->status());
+    Make(base);
+    counts_->hidden += taken - made_.size();
+    next_made_ = 0;
+    ShowMade();
+  }
+
+  // What the stripe amounts to, into made_.
+  void Make(const std::optional<kv::Folded>& base) {
+    if (!chain_.is_full() && (base || is_settled())) {
+      const kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
+      const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(chain_.newest_tag());
+      kv::Folded folded;
+      // WHY the Status goes: it is the readers' business. The operands stay, and say the same to them.
+      if (chain_.Fold(key_.key(), below, &folded).ok()) {
+        made_.push_back({.tag = kv::MakeTag(sequence, folded.kind), .bytes = std::move(folded.bytes)});
+        return;
+      }
+    }
+    passes_ = chain_.is_full() && !base;  // the rest of the stripe follows as it is
+    chain_.Combine(key_.key());
+    chain_.Take(&made_);
+    if (!base) return;
+    const bool is_needless = base->kind == kv::Kind::kDelete && is_settled();
+    const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(last_tag_);
+    if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
+  }
+
+  void ShowMade() {
+    const kv::Chain::Operand& made = made_[next_made_++];
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = made.tag, .value = made.bytes};
+    ++counts_->entries_out;
+    valid_ = true;
   }
 
   // Of the last version: at the bottom and below every snapshot, so every reader sees it and nothing is left to hide.
@@ -99,8 +183,15 @@ class CollapsingIterator final : public kv::Iterator {
   const CollapseOptions options_;
   const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   CollapseCounts* const counts_;
-  KeptKey key_;        // the last key met,
-  size_t stripe_ = 0;  // and the stripe of its last version
+  KeptKey key_;           // the last key met,
+  size_t stripe_ = 0;     // the stripe of its last version,
+  kv::Tag last_tag_ = 0;  // and its tag
+  bool passes_ = false;   // the versions of this stripe are too many to fold
+
+  // What operands became, newest first; the input is then behind all that it was made of. entry_ is a view of it.
+  std::vector<kv::Chain::Operand> made_;
+  size_t next_made_ = 0;
+  kv::Chain chain_;
 };
 
 }  // namespace

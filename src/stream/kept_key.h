@@ -69,6 +69,8 @@ inline Status ReservedKind(const kv::Entry& entry) {
   return Status::NotSupported("entry " + name + ": a kind that this build cannot read");
 }
 
-constexpr bool IsPlainKind(kv::Kind kind) { return kind == kv::Kind::kPut || kind == kv::Kind::kDelete; }
+constexpr bool IsKnownKind(kv::Kind kind) {
+  return kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kMerge || kind == kv::Kind::kMerged;
+}
 
 }  // namespace mergedb::stream

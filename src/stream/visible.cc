@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/bytes.h"
 #include "base/zoo.h"
 #include "stream/kept_key.h"
 #include "stream/plain_moves.h"
@@ -14,7 +15,8 @@ namespace {
 constexpr int kStepsMax = 8;
 
 // Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key whose fate is known,
-// older versions of which are passed over.
+// older versions of which are passed over. After folding (`is_folded_`) entry_ is a view of `key_` and `value_`, and the
+// input stands behind all that was folded.
 // Reverse: a key's newest visible version is known only when all older ones have gone by, so entry_ is a view of the
 // copies in `key_` and `value_`, and the input stands before them: at a key before, or a newer version, or its end.
 class VisibleIterator final : public kv::Iterator {
@@ -25,6 +27,7 @@ class VisibleIterator final : public kv::Iterator {
         upper_prefix_(options_.upper ? order.Prefix(*options_.upper) : 0),
         lower_prefix_(options_.lower ? order.Prefix(*options_.lower) : 0),
         input_(std::move(input)),
+        chain_(options_.operators),
         wade_(options_.on_wade) {
     status_ = input_->status();
   }
@@ -49,7 +52,7 @@ class VisibleIterator final : public kv::Iterator {
     } else {
       input_->SeekToLast();
     }
-    is_forward_ = false;
+    is_forward_ = is_folded_ = false;
     status_ = {};
     key_.Clear();
     FindBackward();
@@ -57,7 +60,9 @@ class VisibleIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (is_forward_) [[likely]] {
+    if (is_folded_) [[unlikely]] {
+      is_folded_ = false;
+    } else if (is_forward_) [[likely]] {
       key_.Keep(entry_);
       input_->Next();
     } else {
@@ -69,7 +74,11 @@ class VisibleIterator final : public kv::Iterator {
 
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
-    if (is_forward_) {
+    if (is_folded_) {
+      is_forward_ = is_folded_ = false;
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+    } else if (is_forward_) {
       is_forward_ = false;
       key_.Keep(entry_);
     }
@@ -79,6 +88,7 @@ class VisibleIterator final : public kv::Iterator {
  private:
   void StartForward() {
     is_forward_ = true;
+    is_folded_ = false;
     status_ = {};
     key_.Clear();
     FindForward();
@@ -96,8 +106,14 @@ class VisibleIterator final : public kv::Iterator {
       const bool is_hidden = key_.Matches(order_, entry);
       if (!is_hidden && kv::SequenceOf(entry.tag) <= options_.sequence) {
         steps = 0;
-        if (Show(entry)) return wade_.EndForward(entry.key);
-        if (!IsDelete(entry)) return End(ReservedKind(entry));
+        if (kv::KindOf(entry.tag) == kv::Kind::kPut) [[likely]] {
+          Show(entry);
+          return wade_.EndForward(entry.key);
+        }
+        if (!IsDelete(entry)) {
+          wade_.EndForward(entry.key);
+          return ShowMerged(entry);
+        }
         key_.Keep(entry);
         wade_.Pass(entry.key);
         input_->Next();
@@ -137,40 +153,119 @@ class VisibleIterator final : public kv::Iterator {
       key_.Keep(entry);
       wade_.Pass(entry.key);
       if (!ShowNewestOfKey()) continue;
-      if (!Show(entry_)) return End(ReservedKind(entry_));
-      return wade_.EndBackward(entry_.key);
+      if (valid_) wade_.EndBackward(entry_.key);
+      return;
     }
     wade_.EndBackward(std::nullopt);
     End(input_->status());
   }
 
-  // The input stands at the oldest version of `key_`. Moves it before the newest one visible.
+  // The input stands at the oldest version of `key_`. Moves it before the newest one visible. False: there is nothing to
+  // show, go on; true: shown, or ended with an error.
   bool ShowNewestOfKey() {
-    bool is_found = false;
+    base_.kind = kv::Kind::kDelete;
+    chain_.Clear();
+    kv::Tag newest = 0;
     for (int steps = 1; input_->Valid(); ++steps) {
       const kv::Entry& entry = input_->entry();
       if (!key_.Matches(order_, entry) || kv::SequenceOf(entry.tag) > options_.sequence) break;
-      if (ZOO(kReverseMissesNewest) && is_found) break;
-      if (steps == kStepsMax) {
-        Leap(entry, kv::SeekTag(options_.sequence));
-        continue;
+      if (ZOO(kReverseMissesNewest) && steps > 1) break;
+      if (steps == kStepsMax) return ShowNewestFromAbove(entry);
+      if (!IsKnownKind(kv::KindOf(entry.tag))) return Fail(ReservedKind(entry));
+      if (kv::KindOf(entry.tag) != kv::Kind::kMerge) {
+        chain_.Clear();
+        base_.kind = kv::KindOf(entry.tag);
+        base_.bytes.assign(entry.value);
+      } else if (chain_.is_full()) {
+        return Fail(chain_.CheckBounds());
+      } else if (entry.tag != newest) {  // else replayed twice
+        chain_.AddNewer(key_.key(), entry.tag, entry.value);
       }
-      is_found = true;
       // WHY: a comparator may take two spellings for one key; the newest version's is shown, as when moving forward.
       if (!order_.is_bytewise()) [[unlikely]] key_.Keep(entry);
-      entry_.tag = entry.tag;
-      value_.assign(entry.value);
+      newest = entry.tag;
       input_->Prev();
     }
-    if (!is_found || !input_->status().ok() || IsDelete(entry_)) return false;
-    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = entry_.tag, .value = value_};
-    return true;
+    if (!input_->Valid() && !input_->status().ok()) return false;
+    if (base_.kind == kv::Kind::kDelete && chain_.empty()) return false;
+    return ShowFolded(kv::SequenceOf(newest));
   }
 
-  bool Show(const kv::Entry& entry) {
+  // The same for a key of many versions: from the newest one visible down.
+  bool ShowNewestFromAbove(const kv::Entry& entry) {
+    Leap(entry, kv::SeekTag(options_.sequence));
+    if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
+    const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
+    key_.Keep(input_->entry());
+    Status status = Collect();
+    if (!status.ok()) return Fail(std::move(status));
+    input_->Seek(key_.key(), kv::SeekTag(options_.sequence));
+    StepBack();
+    if (!input_->Valid() && !input_->status().ok()) return Fail(input_->status());
+    if (base_.kind == kv::Kind::kDelete && chain_.empty()) return false;
+    return ShowFolded(sequence);
+  }
+
+  // The input stands at a version of `key_`: its operands into chain_, newest first, and what they are for into base_.
+  // The input is then at or behind the last of them.
+  Status Collect() {
+    base_.kind = kv::Kind::kDelete;
+    chain_.Clear();
+    kv::Tag last = 0;
+    for (; input_->Valid(); input_->Next()) {
+      const kv::Entry& entry = input_->entry();
+      if (!key_.Matches(order_, entry)) return {};
+      if (!IsKnownKind(kv::KindOf(entry.tag))) return ReservedKind(entry);
+      if (kv::KindOf(entry.tag) != kv::Kind::kMerge) {
+        base_.kind = kv::KindOf(entry.tag);
+        base_.bytes.assign(entry.value);
+        return {};
+      }
+      if (chain_.is_full()) return chain_.CheckBounds();
+      if (entry.tag != last) chain_.AddOlder(key_.key(), entry.tag, entry.value);  // else replayed twice
+      last = entry.tag;
+    }
+    return input_->status();
+  }
+
+  void Show(const kv::Entry& entry) {
     CopyEntry(entry, &entry_);
-    valid_ = kv::KindOf(entry.tag) == kv::Kind::kPut;
-    return valid_;
+    valid_ = true;
+  }
+
+  // The input stands at `entry`, the newest version of its key that is visible, and not a plain one.
+  void ShowMerged(const kv::Entry& entry) {
+    if (kv::KindOf(entry.tag) == kv::Kind::kMerged) {
+      std::string_view shown;
+      Status status = kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
+      if (!status.ok()) return End(status.WithContext("key \"" + base::Escape(entry.key) + "\""));
+      Show(entry);
+      entry_.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+      entry_.value = shown;
+      return;
+    }
+    key_.Keep(entry);
+    const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+    Status status = Collect();
+    if (!status.ok()) return End(std::move(status));
+    is_folded_ = ShowFolded(sequence) && valid_;
+  }
+
+  // base_ and chain_ as the value of `key_`. Always true.
+  bool ShowFolded(kv::Sequence sequence) {
+    if (chain_.empty() && base_.kind == kv::Kind::kPut) {
+      value_.swap(base_.bytes);
+    } else {
+      Status status = kv::FoldAndShow(key_.key(), {base_.kind, base_.bytes}, chain_, &value_);
+      if (!status.ok()) return Fail(std::move(status));
+    }
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = value_};
+    return valid_ = true;
+  }
+
+  bool Fail(Status status) {
+    End(std::move(status));
+    return true;
   }
 
   void End(Status status) {
@@ -210,8 +305,11 @@ class VisibleIterator final : public kv::Iterator {
   const uint64_t lower_prefix_;
   const std::unique_ptr<kv::Iterator> input_;
   bool is_forward_ = true;
+  bool is_folded_ = false;  // only going forward
   KeptKey key_;
   std::string value_;
+  kv::Folded base_;
+  kv::Chain chain_;
   std::string target_;
   WadeMeter wade_;
 };

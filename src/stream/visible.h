@@ -1,4 +1,6 @@
-// What a reader sees: of each key the newest version with a sequence up to `sequence`, unless that is a DELETE.
+// What a reader sees: of each key the newest version with a sequence up to `sequence`, unless that is a DELETE. Operands
+// are folded with what is below them; the entry is then a PUT of the newest one's sequence. A key whose operands cannot be
+// folded is an error: the iterator ends there with a Status that names the key, and goes on by a seek beyond it.
 //
 // Both directions. Keys at or after `upper` and before `lower` are not shown, nor looked at.
 #pragma once
@@ -8,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "kv/fold.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "stream/wade.h"
@@ -19,6 +22,7 @@ struct VisibleOptions {
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
   std::function<void(Wade)> on_wade = {};  // a move passed over very much; may be empty
+  const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; null: none
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.

@@ -68,7 +68,7 @@ class WriterImpl final : public Writer {
   std::vector<uint64_t> hashes_;
   uint64_t last_prefix_ = 0;
   kv::Tag last_tag_ = 0;
-  bool is_older_version_ = false;  // of the last key, than the entry before
+  bool is_older_version_ = false;  // hidden by the entry before
   std::string border_;  // the last key of the last finished block
   std::string first_key_;
   std::string range_tombstones_;  // encoded; empty if there are none
@@ -107,7 +107,8 @@ bool WriterImpl::IsAfterLast(const kv::Entry& entry) {
   is_older_version_ = false;
   if (entry.prefix != last_prefix_) return entry.prefix > last_prefix_;
   const int order = order_.CompareKeys(last_key(), entry.key);
-  is_older_version_ = order == 0;
+  // Of operands: what they wait for is no garbage.
+  is_older_version_ = order == 0 && kv::KindOf(last_tag_) != kv::Kind::kMerge;
   return order != 0 ? order < 0 : last_tag_ > entry.tag;
 }
 

@@ -13,6 +13,7 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/model_db.h"
+#include "testing/model_merges.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
@@ -40,7 +41,7 @@ class DamageTest : public ::testing::TestWithParam<bool> {
       std::vector<ModelDb::Change> changes;
       WriteBatch batch;
       for (uint64_t size = 1 + random.Uniform(3); size > 0; --size) {
-        const std::string key = "k" + std::to_string(random.Uniform(80));
+        const std::string key = (random.OneIn(5) ? "n" : "k") + std::to_string(random.Uniform(80));
         if (random.OneIn(12)) {
           std::string end = key + "~";
           batch.DeleteRange(key, end);
@@ -48,6 +49,10 @@ class DamageTest : public ::testing::TestWithParam<bool> {
         } else if (random.OneIn(6)) {
           batch.Delete(key);
           changes.push_back({.key = key});
+        } else if (random.OneIn(4) || key[0] == 'n') {
+          ModelMerge merge = DrawMerge(random, key);
+          batch.Merge(key, merge.operand);
+          changes.push_back({.key = key, .merge = std::move(merge.apply)});
         } else {
           std::string value = std::to_string(i) + std::string(random.Uniform(700), 'v');
           batch.Put(key, value);

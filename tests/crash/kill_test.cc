@@ -20,6 +20,7 @@
 
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "mergedb/merge.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 
@@ -82,6 +83,7 @@ void WriteForEver(DB& db, size_t writer, uint64_t seed, const SharedProgress& pr
     batch.Put("count" + std::to_string(writer), std::to_string(n));
     if (n % kNotesMax == 0) batch.DeleteRange(NotesOf(writer), NotesOf(writer) + "~");
     batch.Put(NotesOf(writer) + std::to_string(n), "");
+    batch.Merge("sum" + std::to_string(writer), merge::AddU64(n));
     const auto durability = random.OneIn(20) ? Durability::kSynced : Durability::kProcessCrash;
     if (!db.Write({.durability = durability}, batch).ok()) _exit(3);
     progress->returned[writer] = n;
@@ -124,6 +126,12 @@ class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> 
     ASSERT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
     ASSERT_GE(count, progress_->returned[i]) << "writer " << i << ": a write that returned is gone";
     ASSERT_LE(count, progress_->begun[i]);
+    // Each operand counts once: writers begin a life with the number after the last that is there.
+    const Status merged = db.Get({}, "sum" + std::to_string(i), &text);
+    ASSERT_TRUE(count == 0 ? merged.IsNotFound() : merged.ok()) << merged.ToString();
+    if (count > 0) {
+      ASSERT_EQ(merge::ToU64(text), count * (count + 1) / 2) << "writer " << i << " of " << count;
+    }
     for (uint64_t n = count; n > 0 && n + kKeysPerWriter > count && n > first_[i]; --n) {
       ASSERT_OK(db.Get({}, KeyOf(i, n % kKeysPerWriter), &text)) << n;
       ASSERT_EQ(text, ValueOf(n, seed)) << "writer " << i << " write " << n << " of " << count;

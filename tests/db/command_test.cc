@@ -79,6 +79,23 @@ TEST_F(CommandTest, DeletesRangesAndPrefixes) {
   EXPECT_NE(backward.err.find("after its end"), std::string::npos) << backward.err;
 }
 
+TEST_F(CommandTest, MergesAndShowsTypedValues) {
+  EXPECT_EQ(Run("for n in 1 2 39; do $M merge $D visits $n --type add-u64; done").exit, 0);
+  EXPECT_EQ(Run("$M get $D visits --as u64").out, "42\n");
+  EXPECT_EQ(Run("$M merge $D t --type add-i64 -- -5; $M get $D t --as i64").out, "-5\n");
+  EXPECT_EQ(Run("$M merge $D log a --type append --delimiter , && $M merge $D log b --type append --delimiter ,").exit, 0);
+  EXPECT_EQ(Run("$M get $D log").out, "a,b\n");
+  EXPECT_EQ(Run("$M merge $D j '{\"a\":1}' --type json && $M get $D j --as json").out, "{\n  \"a\": 1\n}\n");
+  EXPECT_EQ(Run("$M merge $D log c --operator stringappend && $M get $D log").out, "a,b,c\n");
+  EXPECT_EQ(Run("$M merge $D log 1 --type add-u64").exit, 0);
+  const Outcome clash = Run("$M get $D log");
+  EXPECT_EQ(clash.exit, 3);
+  EXPECT_NE(clash.err.find("MergeFailed: key \"log\": add-u64 needs a value of 8 bytes"), std::string::npos) << clash.err;
+  EXPECT_EQ(Run("$M merge $D k x --type add-u64").exit, 2);
+  EXPECT_NE(Run("$M merge $D k x --type nonsense").err.find("append"), std::string::npos);
+  EXPECT_EQ(Run("$M merge $D k '{' --type json").exit, 3);
+}
+
 TEST_F(CommandTest, CarriesAnyBytes) {
   EXPECT_EQ(Run("printf 'a\\000b\\n' | $M put $D k -").exit, 0);
   EXPECT_EQ(Run("$M get $D k --raw").out, std::string("a\0b\n", 4));

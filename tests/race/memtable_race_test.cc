@@ -10,6 +10,7 @@
 
 #include "base/random.h"
 #include "memtable/memtable.h"
+#include "mergedb/merge.h"
 
 namespace mergedb::memtable {
 namespace {
@@ -90,6 +91,35 @@ void Race(const Comparator* comparator) {
 }
 
 TEST(MemtableRace, ReadersSeeWholeRecordsWhileOneWriterAdds) { Race(BytewiseComparator()); }
+
+// One key, to which every change adds one: at sequence s it is s.
+TEST(MemtableRace, AHotCounterIsRightAtEverySequenceWhileItCounts) {
+  Memtable table(kv::Order(BytewiseComparator()), NewMemory(4 << 20));
+  std::atomic<kv::Sequence> published = 0;
+  std::vector<std::thread> readers;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    readers.emplace_back([&, seed] {
+      base::Random random(seed);
+      for (kv::Sequence newest = 0; newest < kChanges;) {
+        newest = published.load(std::memory_order_acquire);
+        if (newest == 0) continue;
+        const kv::Sequence sequence = random.OneIn(2) ? newest : 1 + random.Uniform(newest);
+        Memtable::Found found;
+        ASSERT_TRUE(table.Get("counter", sequence, &found));
+        ASSERT_EQ(kv::SequenceOf(found.tag), sequence);
+        ASSERT_EQ(found.value, merge::AddU64(sequence));
+        ASSERT_FALSE(table.GetOlder("counter", &found));
+      }
+    });
+  }
+  for (kv::Sequence sequence = 1; sequence <= kChanges; ++sequence) {
+    ASSERT_TRUE(table.Reserve(1, 16));
+    table.Add("counter", kv::MakeTag(sequence, kv::Kind::kMerge), merge::AddU64(1));
+    published.store(sequence, std::memory_order_release);
+    if (sequence % 200 == 0) std::this_thread::yield();
+  }
+  for (std::thread& reader : readers) reader.join();
+}
 
 TEST(MemtableRace, ReadersSeeWholeRecordsUnderAnotherOrder) {
   const PlainComparator plain;

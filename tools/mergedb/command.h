@@ -3,7 +3,7 @@
 // A verb is a CLI::App with options, and a function that runs after parsing and returns an exit code. Data goes to
 // stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// main.cc lists the verbs; data_commands.cc has get, put, delete, scan, load; inspect_commands.cc has stat, check;
+// main.cc lists the verbs; data_commands.cc has get, put, delete, scan, load; merge_command.cc has merge; inspect_commands.cc has stat, check;
 // care_commands.cc has compact, destroy. Tested from outside by tests/db/command_test.cc.
 #pragma once
 
@@ -45,6 +45,10 @@ struct Arguments {
   std::optional<std::string> from, to, prefix, property;
   std::vector<std::string> range;  // a begin and an end, or nothing
   uint64_t limit = UINT64_MAX;
+  std::string type, operator_name, delimiter, as;  // of merge; and of what prints values
+  uint64_t cap_bytes = 0;
+  uint64_t timestamp = 0;
+  bool keeps_oldest = false;
 };
 
 struct Context {
@@ -65,8 +69,10 @@ struct Verb {
 CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
 void AddHexAndJson(CLI::App* verb, Arguments& arguments);
 void AddRange(CLI::App* verb, Arguments& arguments);
+void AddAs(CLI::App* verb, Arguments& arguments);
 
 void AddDataCommands(CLI::App& app, Context& context);
+void AddMergeCommand(CLI::App& app, Context& context);
 void AddInspectCommands(CLI::App& app, Context& context);
 void AddCareCommands(CLI::App& app, Context& context);
 
@@ -83,6 +89,8 @@ int Finish(DB& db, int exit);
 std::string TakeBytes(const Arguments& arguments, const std::string& word);
 // A key or value for stdout: hex after --hex, else escaped.
 std::string ShowBytes(const Arguments& arguments, std::string_view bytes);
+// A value as --as asks; none if it does not.
+std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view value);
 // {"key": "..."}; {"key_hex": "..."} after --hex or if the bytes are not UTF-8.
 void SetBytes(const Arguments& arguments, nlohmann::ordered_json* object, const std::string& name,
               std::string_view bytes);

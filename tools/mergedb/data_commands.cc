@@ -27,7 +27,9 @@ int RunGet(Arguments& arguments) {
   const Status status = db->Get({}, key, &value);
   if (status.IsNotFound()) return Finish(*db, Fail(kNo, "no such key: " + ShowBytes(arguments, key)));
   if (!status.ok()) return Finish(*db, Fail(status));
-  if (arguments.is_json) {
+  if (const auto shown = ShowAs(arguments, value)) {
+    Print(*shown + "\n");
+  } else if (arguments.is_json) {
     nlohmann::ordered_json object;
     SetBytes(arguments, &object, "key", key);
     SetBytes(arguments, &object, "value", value);
@@ -90,7 +92,7 @@ void PrintEntry(const Arguments& arguments, std::string_view key, std::string_vi
     return;
   }
   std::string line = ShowBytes(arguments, key);
-  if (!arguments.is_keys_only) line += "\t" + ShowBytes(arguments, value);
+  if (!arguments.is_keys_only) line += "\t" + ShowAs(arguments, value).value_or(ShowBytes(arguments, value));
   Print(line + "\n");
 }
 
@@ -188,6 +190,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
   CLI::App* get = AddVerb(app, context, {"get", "get DIR KEY [--hex] [--json] [--raw]", "Print the value of a key",
                                          "Exit code 1 if the key is not there.", 1, 1, RunGet});
   AddHexAndJson(get, arguments);
+  AddAs(get, arguments);
   get->add_flag("--raw", arguments.is_raw, "The value's bytes as they are, and no newline");
 
   CLI::App* put = AddVerb(app, context,
@@ -216,6 +219,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
        RunScan});
   AddHexAndJson(scan, arguments);
   AddRange(scan, arguments);
+  AddAs(scan, arguments);
   scan->add_option("--prefix", arguments.prefix, "Only keys that begin so");
   scan->add_option("--limit", arguments.limit, "At most so many");
   scan->add_flag("--reverse", arguments.is_reverse, "Largest key first");

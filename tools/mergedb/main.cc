@@ -23,6 +23,7 @@ int Run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error.\n"
       "A key that begins with a dash goes after --, as in: mergedb get DIR -- -key");
   AddDataCommands(app, context);
+  AddMergeCommand(app, context);
   AddInspectCommands(app, context);
   AddCareCommands(app, context);
   // WHY not left to CLI11: it gives what follows "--" after a verb to nobody.

@@ -37,6 +37,7 @@ TEST(Status, EveryFactoryMakesItsOwnCode) {
   EXPECT_EQ(Status::Conflict("").code(), Code::kConflict);
   EXPECT_EQ(Status::Aborted("").code(), Code::kAborted);
   EXPECT_EQ(Status::ShuttingDown("").code(), Code::kShuttingDown);
+  EXPECT_EQ(Status::MergeFailed("").code(), Code::kMergeFailed);
 }
 
 TEST(Status, CopiesAreEqualAndIndependent) {

@@ -380,6 +380,170 @@ static void refuses_a_snapshot_of_another_database(void) {
   EXPECT_OK(mergedb_destroy(other_path, &error));
 }
 
+static mergedb_operand operand_of(int32_t type) {
+  mergedb_operand made = {.struct_size = sizeof made, .type = type};
+  return made;
+}
+
+static void merge(mergedb_db db, const char* key, const mergedb_operand* operand) {
+  EXPECT_OK(mergedb_merge(db, NULL, key, strlen(key), operand, &error));
+}
+
+static uint64_t number_at(mergedb_db db, const char* key) {
+  unsigned char bytes[8] = {0};
+  size_t size = 0;
+  EXPECT_OK(mergedb_get_into(db, NULL, key, strlen(key), bytes, sizeof bytes, &size, &error));
+  EXPECT(size == 8);
+  uint64_t number = 0;
+  for (int i = 7; i >= 0; --i) number = number << 8 | bytes[i];
+  return number;
+}
+
+static void merges_without_reading(void) {
+  mergedb_db db = open_fresh();
+  EXPECT_OK(mergedb_add_u64(db, NULL, "n", 1, 40, &error));
+  EXPECT_OK(mergedb_add_u64(db, NULL, "n", 1, 2, &error));
+  EXPECT(number_at(db, "n") == 42);
+
+  mergedb_operand append = operand_of(MERGEDB_APPEND);
+  append.delimiter = slice(",");
+  append.cap_bytes = 6;
+  for (const char* each = "a\0b\0c\0d\0"; *each; each += 2) {
+    append.bytes = slice(each);
+    merge(db, "list", &append);
+  }
+  EXPECT(has(db, NULL, "list", ",b,c,d"));
+
+  mergedb_operand patch = operand_of(MERGEDB_JSON_PATCH);
+  patch.bytes = slice("{\"a\":1,\"b\":null}");
+  merge(db, "json", &patch);
+  EXPECT(has(db, NULL, "json", "{\"a\":1}"));
+
+  mergedb_operand last = operand_of(MERGEDB_LAST);
+  last.u64 = 7;
+  last.bytes = slice("seven");
+  merge(db, "last", &last);
+  last.u64 = 5;
+  last.bytes = slice("five");
+  merge(db, "last", &last);
+  EXPECT(has(db, NULL, "last", "seven"));
+
+  mergedb_operand named = operand_of(MERGEDB_PROGRAM);
+  named.name = "uint64add";
+  named.bytes = (mergedb_slice){"\1\0\0\0\0\0\0", 8};
+  merge(db, "n", &named);
+  EXPECT(number_at(db, "n") == 43);
+  mergedb_operand encoded = operand_of(MERGEDB_ENCODED);
+  encoded.bytes = (mergedb_slice){"\1\1\0\0\0\0\0\0", 9};
+  merge(db, "n", &encoded);
+  EXPECT(number_at(db, "n") == 44);
+
+  mergedb_batch batch = 0;
+  EXPECT_OK(mergedb_batch_create(&batch, &error));
+  mergedb_operand max = operand_of(MERGEDB_MAX_I64);
+  max.i64 = -5;
+  EXPECT_OK(mergedb_batch_merge(batch, "max", 3, &max, &error));
+  EXPECT_OK(mergedb_batch_merge(batch, "n", 1, &encoded, &error));
+  EXPECT_OK(mergedb_write(db, NULL, batch, &error));
+  EXPECT_OK(mergedb_batch_close(batch, &error));
+  EXPECT((int64_t)number_at(db, "max") == -5 && number_at(db, "n") == 45);
+
+  void* value = NULL;
+  size_t size = 0;
+  append.bytes = slice("x");
+  merge(db, "n", &append);
+  EXPECT_CODE(mergedb_get(db, NULL, "n", 1, &value, &size, &error), MERGEDB_MERGE_FAILED);
+  EXPECT(strstr(error.message, "append meets u64") != NULL);
+  EXPECT_OK(put(db, "n", "healed"));
+  EXPECT(has(db, NULL, "n", "healed"));
+
+  mergedb_operand bad = operand_of(77);
+  EXPECT_CODE(mergedb_merge(db, NULL, "k", 1, &bad, &error), MERGEDB_INVALID_ARGUMENT);
+  bad = operand_of(MERGEDB_PROGRAM);
+  EXPECT_CODE(mergedb_merge(db, NULL, "k", 1, &bad, &error), MERGEDB_INVALID_ARGUMENT);
+  bad = operand_of(MERGEDB_JSON_PATCH);
+  EXPECT_CODE(mergedb_merge(db, NULL, "k", 1, &bad, &error), MERGEDB_INVALID_ARGUMENT);
+  bad = operand_of(MERGEDB_APPEND);
+  bad.bytes.size = 3;
+  EXPECT_CODE(mergedb_merge(db, NULL, "k", 1, &bad, &error), MERGEDB_INVALID_ARGUMENT);
+  bad = operand_of(MERGEDB_ADD_U64);
+  bad.struct_size = 3;
+  EXPECT_CODE(mergedb_merge(db, NULL, "k", 1, &bad, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_merge(db, NULL, "k", 1, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static int destroyed_operators;
+static void count_destroyed_operator(void* state) { ++*(int*)state; }
+
+/* The value is the last operand with one more '!' for each; an operand "fail" fails. */
+static void shout(void* state, mergedb_slice key, const mergedb_slice* base, const mergedb_slice* operands, size_t count,
+                  mergedb_merge_result* result) {
+  (void)state;
+  (void)key;
+  char text[64];
+  size_t size = 0;
+  if (base != NULL) memcpy(text, base->data, size = base->size);
+  for (size_t i = 0; i < count; ++i) {
+    if (operands[i].size == 4 && memcmp(operands[i].data, "fail", 4) == 0) {
+      mergedb_merge_result_fail(result, "as asked");
+      return;
+    }
+    if (operands[i].size == 0) return; /* sets no result */
+    memcpy(text + size, operands[i].data, operands[i].size);
+    size += operands[i].size;
+    text[size++] = '!';
+  }
+  mergedb_merge_result_set(result, text, size);
+}
+
+static void runs_a_callers_operator(void) {
+  EXPECT_OK(mergedb_close(open_fresh(), &error));
+  mergedb_merge_operator shouting = {
+      .struct_size = sizeof shouting, .name = "test.shout", .apply = shout, .destroy = count_destroyed_operator,
+      .state = &destroyed_operators};
+  const mergedb_merge_operator* operators[] = {&shouting};
+  mergedb_options options = {.struct_size = sizeof options, .merge_operators = operators, .merge_operator_count = 1};
+  mergedb_db db = 0;
+  EXPECT_OK(mergedb_open(path, &options, &db, &error));
+  mergedb_operand operand = operand_of(MERGEDB_PROGRAM);
+  operand.name = "test.shout";
+  operand.bytes = slice("hi");
+  merge(db, "k", &operand);
+  EXPECT_OK(mergedb_flush(db, &error));
+  operand.bytes = slice("ho");
+  merge(db, "k", &operand);
+  EXPECT(has(db, NULL, "k", "hi!ho!"));
+  operand.bytes = slice("fail");
+  merge(db, "k", &operand);
+  void* value = NULL;
+  size_t size = 0;
+  EXPECT_CODE(mergedb_get(db, NULL, "k", 1, &value, &size, &error), MERGEDB_MERGE_FAILED);
+  EXPECT(strstr(error.message, "as asked") != NULL);
+  operand.bytes = slice("");
+  merge(db, "empty", &operand);
+  EXPECT_CODE(mergedb_get(db, NULL, "empty", 5, &value, &size, &error), MERGEDB_MERGE_FAILED);
+  EXPECT(destroyed_operators == 0);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT(destroyed_operators == 1);
+
+  EXPECT_OK(mergedb_open(path, NULL, &db, &error)); /* without the operator */
+  EXPECT_CODE(mergedb_get(db, NULL, "k", 1, &value, &size, &error), MERGEDB_NOT_SUPPORTED);
+  EXPECT(strstr(error.message, "test.shout") != NULL);
+  char* names = NULL;
+  EXPECT_OK(mergedb_get_property(db, "mergedb.merge_operators", &names, &error));
+  EXPECT(strcmp(names, "test.shout\n") == 0);
+  mergedb_free(names);
+  EXPECT_OK(mergedb_close(db, &error));
+
+  shouting.apply = NULL;
+  EXPECT_CODE(mergedb_open(path, &options, &db, &error), MERGEDB_INVALID_ARGUMENT);
+  shouting.apply = shout;
+  shouting.name = "max";
+  EXPECT_CODE(mergedb_open(path, &options, &db, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT(destroyed_operators == 2);
+}
+
 static void refuses_handles_in_the_child_of_a_fork(void) {
   mergedb_db db = open_fresh();
   pid_t child = fork();
@@ -415,6 +579,8 @@ int main(int argc, char** argv) {
   cares_for_the_database();
   keeps_a_callers_order();
   tells_a_callers_logger();
+  merges_without_reading();
+  runs_a_callers_operator();
   refuses_bad_handles();
   refuses_bad_arguments();
   refuses_a_snapshot_of_another_database();

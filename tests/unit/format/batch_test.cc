@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/random.h"
+#include "mergedb/merge.h"
 #include "mergedb/write_batch.h"
 
 namespace mergedb::format {
@@ -66,7 +67,7 @@ TEST(Batch, OfNothingIsNoBytes) {
 
 TEST(Batch, StoreAndAppendAgreeWithRecordBytes) {
   const std::string bytes(20000, 'x');
-  for (const kv::Kind kind : {kv::Kind::kPut, kv::Kind::kDelete, kv::Kind::kRangeDelete}) {
+  for (const kv::Kind kind : {kv::Kind::kPut, kv::Kind::kDelete, kv::Kind::kRangeDelete, kv::Kind::kMerge}) {
     for (const size_t key_bytes : {0u, 1u, 127u, 128u, 16384u}) {
       for (const size_t value_bytes : {0u, 1u, 127u, 128u, 16383u, 20000u}) {
         const std::string_view key = std::string_view(bytes).substr(0, key_bytes);
@@ -104,14 +105,18 @@ TEST(Batch, VisitShowsTheRecordsInOrder) {
     void DeleteRange(std::string_view begin, std::string_view end) override {
       text.append("-").append(begin).append("..").append(end) += ";";
     }
+    void Merge(std::string_view key, std::string_view operand) override {
+      text.append(key).append("~").append(merge::Print(operand)) += ";";
+    }
     std::string text;
   } listing;
   WriteBatch batch;
   batch.Put("a", "1");
   batch.Delete("b");
   batch.DeleteRange("c", "f");
+  batch.Merge("c", merge::AddU64(2));
   EXPECT_TRUE(batch.Visit(listing).ok());
-  EXPECT_EQ(listing.text, "a=1;-b;-c..f;");
+  EXPECT_EQ(listing.text, "a=1;-b;-c..f;c~add-u64 2;");
 }
 
 TEST(BatchReader, ACutBatchIsCorruptionUnlessCutBetweenRecords) {
@@ -141,7 +146,7 @@ TEST(BatchReader, SaysOffsetExpectedAndFound) {
 
 TEST(BatchReader, AnUnknownKindIsCorruption) {
   Status status;
-  for (const char* bytes : {"\x05\x01\x01kv", "\x7f\x01\x01kv", "\xff\x01\x01kv"}) {
+  for (const char* bytes : {"\x05\x01\x01kv", "\x06\x01\x01kv", "\x7f\x01\x01kv", "\xff\x01\x01kv"}) {
     EXPECT_TRUE(Read(bytes, &status).empty());
     EXPECT_TRUE(status.IsCorruption()) << status.ToString();
   }
@@ -150,7 +155,7 @@ TEST(BatchReader, AnUnknownKindIsCorruption) {
 TEST(BatchReader, ReservedKindsAndKeyspacesAreNotSupportedYet) {
   Status status;
   for (const char* bytes :
-       {"\x02\x01\x01kv", "\x04\x01\x01kv", "\x81\x01\x01\x01kv", "\x83\x01\x01\x01kv", "\x80\x01\x01k"}) {
+       {"\x04\x01\x01kv", "\x81\x01\x01\x01kv", "\x83\x01\x01\x01kv", "\x80\x01\x01k"}) {
     EXPECT_TRUE(Read(bytes, &status).empty());
     EXPECT_EQ(status.code(), Code::kNotSupported) << status.ToString();
   }

@@ -42,7 +42,9 @@ Edit FullEdit() {
   edit.log_durable = 70000;
   edit.log_segments = {kv::FileNumber{10}, kv::FileNumber{11}};
   edit.clean_log_end = 70008;
+  edit.flushed_sequence = 300;
   edit.staging_bytes = 65536;
+  edit.merge_operators = std::vector<std::string>{"a.b", "c"};
   return edit;
 }
 
@@ -62,7 +64,9 @@ constexpr const char* kGolden[] = {
     "0a" "03" "f0a204",
     "0b" "02" "0a0b",
     "0c" "03" "f8a204",
+    "10" "02" "ac02",
     "40" "03" "808004",
+    "41" "06" "03612e62" "0163",
 };
 
 std::string Field(uint32_t tag, std::string_view payload) {
@@ -164,7 +168,9 @@ TEST(VersionEdit, PrintsOneLineAFact) {
             "log_durable 70000\n"
             "log_segments 10 11\n"
             "clean_log_end 70008\n"
-            "staging_bytes 65536\n");
+            "flushed_sequence 300\n"
+            "staging_bytes 65536\n"
+            "merge_operators a.b c\n");
 }
 
 TEST(VersionEdit, AnUnknownFieldBelow64NeedsANewerVersion) {
@@ -199,7 +205,7 @@ TEST(VersionEdit, EveryTruncatedOrLengthenedPayloadIsCorruption) {
     const std::string field = FromHexOrDie(golden);  // tags and lengths are one byte each
     const auto tag = static_cast<uint8_t>(field[0]);
     const std::string payload = field.substr(2);
-    const bool is_list = tag == 5 || tag == 11;  // any payload is a name; any varints are a list
+    const bool is_list = tag == 5 || tag == 11 || tag == 65;  // any payload is a name; any varints or strings are a list
     for (size_t length = 0; length < payload.size() && !is_list; ++length) {
       EXPECT_TRUE(DecodeStatus(Field(tag, payload.substr(0, length))).IsCorruption()) << golden << " " << length;
     }

@@ -47,7 +47,7 @@ TEST(CollapsingIterator, KeepsATombstoneThatASnapshotNeeds) {
 }
 
 TEST(CollapsingIterator, RefusesAKindThatItCannotFold) {
-  for (const kv::Kind kind : {kv::Kind::kMerge, kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
+  for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
     // Even where a newer version hides it.
     CollapseCounts counts;
     const auto collapsing =
@@ -58,6 +58,61 @@ TEST(CollapsingIterator, RefusesAKindThatItCannotFold) {
     EXPECT_FALSE(collapsing->Valid());
     EXPECT_EQ(collapsing->status().code(), Code::kNotSupported);
   }
+}
+
+TEST(CollapsingIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
+  const std::vector<OwnedEntry> entries = {Merge("k", 9, merge::Append("d")), Merge("k", 8, merge::Append("c")),
+                                           Put("k", 7, "b"), Merge("k", 5, merge::Append("!")),
+                                           Merge("k", 3, merge::Append("?")), Put("k", 2, "older")};
+  EXPECT_EQ(Collapse(entries, {}), "k#9,PUT=bcd ");
+  EXPECT_EQ(Collapse(entries, {.snapshots = {6}}), "k#9,PUT=bcd k#5,PUT=older?! ");
+  EXPECT_EQ(Collapse(entries, {.snapshots = {2, 8}}),
+            "k#9,MERGE=" + merge::Append("d") + " k#8,PUT=bc k#2,PUT=older ");
+}
+
+TEST(CollapsingIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBottom) {
+  const std::vector<OwnedEntry> entries = {Merge("k", 9, merge::AddU64(4)), Merge("k", 5, merge::AddU64(2)),
+                                           Merge("k", 3, merge::AddU64(1))};
+  EXPECT_EQ(Collapse(entries, {}), "k#9,MERGE=" + merge::AddU64(7) + " ");
+  EXPECT_EQ(Collapse(entries, {.is_bottom = true}), "k#0,MERGED=\x01" + merge::FromU64(7) + " ");
+  EXPECT_EQ(Collapse(entries, {.snapshots = {5}, .is_bottom = true}),
+            "k#9,MERGE=" + merge::AddU64(4) + " k#0,MERGED=\x01" + merge::FromU64(3) + " ");
+  EXPECT_EQ(Collapse({Merge("k", 9, merge::Append("b")), Delete("k", 8), Put("k", 2, "x")}, {.is_bottom = true}),
+            "k#0,PUT=b ");
+}
+
+TEST(CollapsingIterator, LeavesAloneWhatCannotBeFolded) {
+  const auto missing = [](kv::Sequence sequence) { return Merge("k", sequence, merge::Named("absent", "x")); };
+  const std::string operand = merge::Named("absent", "x");
+  CollapseCounts counts;
+  EXPECT_EQ(Collapse({missing(9), missing(8), Put("k", 7, "base"), Put("k", 6, "hidden")}, {.is_bottom = true}, &counts),
+            "k#9,MERGE=" + operand + " k#8,MERGE=" + operand + " k#0,PUT=base ");
+  EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
+  EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {.is_bottom = true}), "k#9,MERGE=" + operand + " ");
+  EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {}), "k#9,MERGE=" + operand + " k#8,DELETE= ");
+  EXPECT_EQ(Collapse({Merge("k", 9, merge::AddU64(1)), Merge("k", 8, merge::AddU64(1)), Put("k", 7, "abc")}, {}),
+            "k#9,MERGE=" + merge::AddU64(2) + " k#7,PUT=abc ");
+}
+
+TEST(CollapsingIterator, LetsMoreOperandsThanItFoldsPassInOrder) {
+  std::vector<OwnedEntry> entries;
+  const size_t count = kv::kChainOperandsMax + 10;
+  entries.reserve(count + 2);
+  for (size_t i = 0; i < count; ++i) entries.push_back(Merge("k", 10 + count - i, merge::Named("absent", "")));
+  entries.push_back(Put("k", 5, "base"));
+  entries.push_back(Put("k", 4, "hidden"));
+  CollapseCounts counts;
+  const auto collapsing = NewCollapsingIterator(
+      kOrder, {.is_bottom = true}, std::make_unique<VectorIterator>(std::move(entries), kOrder, std::nullopt), &counts);
+  size_t seen = 0;
+  kv::Tag last = kv::kTagMax;
+  for (collapsing->SeekToFirst(); collapsing->Valid(); collapsing->Next(), ++seen) {
+    ASSERT_LT(collapsing->entry().tag, last);
+    last = collapsing->entry().tag;
+  }
+  EXPECT_EQ(seen, count + 1);
+  EXPECT_EQ(last, kv::MakeTag(0, kv::Kind::kPut));
+  EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
 }
 
 TEST(CollapsingIterator, ReportsWhatItsInputCannotRead) {
@@ -92,7 +147,9 @@ TEST(CollapsingIterator, ChangesNothingForAnyReader) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
-    std::vector<OwnedEntry> entries = RandomHistory(random, 150, 1 + random.Uniform(20));
+    const size_t keys = 1 + random.Uniform(20);
+    std::vector<OwnedEntry> entries =
+        random.OneIn(2) ? RandomHistory(random, 150, keys) : RandomMergeHistory(random, 150, keys);
     for (int i = 0; i < 5; ++i) entries.push_back(entries[random.Uniform(150)]);  // replayed twice
     SortEntries(&entries, kOrder);
     std::set<kv::Sequence> snapshots;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "mergedb/merge.h"
 #include "testing/strict_iterator.h"
 #include "tests/unit/kv/iterator_contract.h"
 
@@ -61,6 +63,10 @@ inline OwnedEntry Delete(std::string_view key, kv::Sequence sequence) {
   return {std::string(key), kv::MakeTag(sequence, kv::Kind::kDelete), ""};
 }
 
+inline OwnedEntry Merge(std::string_view key, kv::Sequence sequence, std::string_view operand) {
+  return {std::string(key), kv::MakeTag(sequence, kv::Kind::kMerge), std::string(operand)};
+}
+
 inline std::string Print(const kv::Entry& entry) {
   return kv::PrintKey(entry.key, entry.tag) + "=" + std::string(entry.value);
 }
@@ -81,6 +87,33 @@ inline void SortEntries(std::vector<OwnedEntry>* entries, const kv::Order& order
   std::stable_sort(entries->begin(), entries->end(), [&](const OwnedEntry& a, const OwnedEntry& b) {
     return order.Compare(testing::ViewOf(a, order), testing::ViewOf(b, order)) < 0;
   });
+}
+
+// Of RandomMergeHistory: the value that a key has after `change`, by the obvious rule.
+inline void ApplyChange(const OwnedEntry& change, std::map<std::string, std::string>* model) {
+  switch (kv::KindOf(change.tag)) {
+    case kv::Kind::kPut: (*model)[change.key] = change.value; return;
+    case kv::Kind::kDelete: model->erase(change.key); return;
+    default: break;
+  }
+  const bool has_comma = change.value == merge::Append("x", {.delimiter = ","});
+  const bool is_first = !model->contains(change.key);
+  (*model)[change.key] += has_comma && !is_first ? ",x" : has_comma ? "x" : "y";
+}
+
+// The same as below with appends of two kinds, which combine with their own kind only.
+inline std::vector<OwnedEntry> RandomMergeHistory(base::Random& random, size_t count, size_t keys) {
+  std::vector<OwnedEntry> history;
+  std::string key;
+  for (size_t i = 1; i <= count; ++i) {
+    if (i == 1 || random.OneIn(4)) key = "some/directory/" + std::to_string(random.Uniform(keys));
+    const uint64_t choice = random.Uniform(8);
+    history.push_back(choice == 0   ? Delete(key, i)
+                      : choice == 1 ? Put(key, i, "v" + std::to_string(i))
+                      : choice < 5  ? Merge(key, i, merge::Append("x", {.delimiter = ","}))
+                                    : Merge(key, i, merge::Append("y")));
+  }
+  return history;
 }
 
 // Changes 1, 2, ... `count` to keys from a small set: in places many versions of one key in a row.

@@ -83,7 +83,7 @@ TEST(VisibleIterator, ReportsWhatItsInputCannotRead) {
 }
 
 TEST(VisibleIterator, RefusesAKindThatItCannotShow) {
-  for (const kv::Kind kind : {kv::Kind::kMerge, kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
+  for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
     const auto visible = VisibleOf({Put("a", 1), {"b", kv::MakeTag(2, kind), "v"}, Put("c", 3)});
     visible->SeekToFirst();
     visible->Next();
@@ -97,15 +97,52 @@ TEST(VisibleIterator, RefusesAKindThatItCannotShow) {
   }
 }
 
+TEST(VisibleIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
+  const std::vector<OwnedEntry> entries = {
+      Merge("a", 9, merge::Append("c")), Merge("a", 6, merge::Append("b")), Put("a", 3, "a"),       Put("a", 2, "old"),
+      Merge("b", 5, merge::AddU64(4)),   Delete("b", 4),                    Put("b", 1, "older"),
+      Merge("c", 8, merge::Append("z")), Put("d", 7, "plain")};
+  const std::string four = merge::FromU64(4);
+  EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=abc b#5,PUT=" + four + " c#8,PUT=z d#7,PUT=plain ");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "d#7,PUT=plain c#8,PUT=z b#5,PUT=" + four + " a#9,PUT=abc ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 6})), "a#6,PUT=ab b#5,PUT=" + four + " ");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 6})), "b#5,PUT=" + four + " a#6,PUT=ab ");
+}
+
+TEST(VisibleIterator, ShowsWhatMergingMade) {
+  const std::string five = merge::FromU64(5);
+  const auto visible = VisibleOf({{"a", kv::MakeTag(0, kv::Kind::kMerged), "\x01" + five}});
+  EXPECT_EQ(PrintAll(*visible), "a#0,PUT=" + five + " ");
+  EXPECT_EQ(PrintBackward(*visible), "a#0,PUT=" + five + " ");
+}
+
+TEST(VisibleIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
+  const auto visible = VisibleOf({Put("a", 1), Merge("b", 3, merge::AddU64(1)), Put("b", 2, "abc"), Put("c", 4)});
+  const std::string failure =
+      "MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 3";
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= " + failure);
+  visible->Seek("c", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "c#4,PUT= " + failure);
+}
+
+TEST(VisibleIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
+  const auto twice = Merge("a", 3, merge::AddU64(1));
+  const auto visible = VisibleOf({twice, twice, Merge("a", 2, merge::AddU64(2))});
+  EXPECT_EQ(PrintAll(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
+  EXPECT_EQ(PrintBackward(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
+}
+
 // The map that a reader at `sequence` should see.
 std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, kv::Sequence sequence) {
   std::map<std::string, OwnedEntry> model;
+  std::map<std::string, std::string> values;
   for (const OwnedEntry& change : history) {
     if (kv::SequenceOf(change.tag) > sequence) break;
-    if (kv::KindOf(change.tag) == kv::Kind::kPut) {
-      model[change.key] = change;
-    } else {
-      model.erase(change.key);
+    ApplyChange(change, &values);
+    model.erase(change.key);
+    if (const auto value = values.find(change.key); value != values.end()) {
+      model[change.key] = Put(change.key, kv::SequenceOf(change.tag), value->second);
     }
   }
   return model;
@@ -116,7 +153,8 @@ TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
     const size_t keys = 1 + random.Uniform(30);
-    const std::vector<OwnedEntry> history = RandomHistory(random, 200, keys);
+    const std::vector<OwnedEntry> history =
+        random.OneIn(2) ? RandomHistory(random, 200, keys) : RandomMergeHistory(random, 200, keys);
     std::vector<OwnedEntry> entries = history;
     SortEntries(&entries, kOrder);
     VisibleOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201)};

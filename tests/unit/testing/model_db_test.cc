@@ -81,5 +81,19 @@ TEST(ModelDb, DeletesRanges) {
   EXPECT_EQ(model.Scan(model.commits()).size(), 2u) << "nothing lies in a range that ends before it begins";
 }
 
+TEST(ModelDb, MergesWhatWasThereBefore) {
+  ModelDb model;
+  const auto append = [](const std::string& bytes) {
+    return [bytes](const std::optional<std::string>& before) { return before.value_or("-") + bytes; };
+  };
+  model.Commit({{.key = "k", .merge = append("a")}});
+  model.Commit({{.key = "k", .value = "put"}, {.key = "k", .merge = append("b")}, {.key = "k", .merge = append("c")}});
+  model.Commit({{.key = "k"}, {.key = "k", .merge = append("d")}});
+  EXPECT_EQ(model.Get("k", 1), "-a");
+  EXPECT_EQ(model.Get("k", 2), "putbc");
+  EXPECT_EQ(model.Get("k", 3), "-d");
+  EXPECT_EQ(model.FindPrefix({{"k", "putbc"}}, 0, 3), 2u);
+}
+
 }  // namespace
 }  // namespace mergedb::testing

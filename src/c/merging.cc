@@ -1,0 +1,156 @@
+#include "c/merging.h"
+
+#include "c/face.h"
+#include "c/options.h"
+#include "mergedb/merge.h"
+
+struct mergedb_merge_result {
+  std::string* bytes = nullptr;
+  bool is_set = false;
+  bool has_failed = false;
+  std::string message = {};
+};
+
+namespace mergedb::c {
+namespace {
+
+merge::Overflow OverflowOf(int32_t type) {
+  return type == MERGEDB_ADD_I64 ? merge::Overflow::kSaturate : merge::Overflow::kFail;
+}
+
+// A caller's functions as a MergeOperator.
+class ForeignOperator final : public MergeOperator {
+ public:
+  explicit ForeignOperator(const mergedb_merge_operator& given) : given_(given), name_(given.name) {}
+  ~ForeignOperator() override {
+    if (given_.destroy != nullptr) given_.destroy(given_.state);
+  }
+  ForeignOperator(const ForeignOperator&) = delete;
+  ForeignOperator& operator=(const ForeignOperator&) = delete;
+
+  std::string_view Name() const override { return name_; }
+
+  Status Apply(std::string_view key, std::optional<std::string_view> base, std::span<const std::string_view> operands,
+               std::string* result) const override {
+    std::vector<mergedb_slice> slices;
+    slices.reserve(operands.size());
+    for (const std::string_view operand : operands) slices.push_back(SliceOf(operand));
+    const mergedb_slice base_slice = base ? SliceOf(*base) : mergedb_slice{};
+    mergedb_merge_result made{.bytes = result};
+    given_.apply(given_.state, SliceOf(key), base ? &base_slice : nullptr, slices.data(), slices.size(), &made);
+    if (made.has_failed) return Status::MergeFailed(made.message);
+    return made.is_set ? Status::Ok() : Status::MergeFailed("no result was set");
+  }
+
+  bool Combine(std::string_view key, std::string_view older, std::string_view newer,
+               std::string* operand) const override {
+    if (given_.combine == nullptr) return false;
+    mergedb_merge_result made{.bytes = operand};
+    given_.combine(given_.state, SliceOf(key), SliceOf(older), SliceOf(newer), &made);
+    return made.is_set && !made.has_failed;
+  }
+
+ private:
+  static mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+
+  const mergedb_merge_operator given_;
+  const std::string name_;
+};
+
+}  // namespace
+
+Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
+  RETURN_IF_ERROR(CheckBytes(given.bytes.data, given.bytes.size, "bytes"));
+  RETURN_IF_ERROR(CheckBytes(given.delimiter.data, given.delimiter.size, "delimiter"));
+  const std::string_view bytes = View(given.bytes);
+  switch (given.type) {
+    case MERGEDB_ADD_U64: *operand = merge::AddU64(given.u64); return {};
+    case MERGEDB_ADD_I64:
+    case MERGEDB_ADD_I64_FAILING: *operand = merge::AddI64(given.i64, OverflowOf(given.type)); return {};
+    case MERGEDB_ADD_F64: *operand = merge::AddF64(given.f64); return {};
+    case MERGEDB_MAX_U64: *operand = merge::MaxU64(given.u64); return {};
+    case MERGEDB_MAX_I64: *operand = merge::MaxI64(given.i64); return {};
+    case MERGEDB_MAX_F64: *operand = merge::MaxF64(given.f64); return {};
+    case MERGEDB_MAX_BYTES: *operand = merge::MaxBytes(bytes); return {};
+    case MERGEDB_MIN_U64: *operand = merge::MinU64(given.u64); return {};
+    case MERGEDB_MIN_I64: *operand = merge::MinI64(given.i64); return {};
+    case MERGEDB_MIN_F64: *operand = merge::MinF64(given.f64); return {};
+    case MERGEDB_MIN_BYTES: *operand = merge::MinBytes(bytes); return {};
+    case MERGEDB_AND: *operand = merge::And(bytes); return {};
+    case MERGEDB_OR: *operand = merge::Or(bytes); return {};
+    case MERGEDB_XOR: *operand = merge::Xor(bytes); return {};
+    case MERGEDB_APPEND:
+      *operand = merge::Append(bytes, {.delimiter = View(given.delimiter),
+                                       .cap_bytes = given.cap_bytes,
+                                       .keep = given.keep == MERGEDB_KEEP_OLDEST ? merge::Keep::kOldest : merge::Keep::kNewest});
+      return {};
+    case MERGEDB_FIRST: *operand = merge::First(given.u64, bytes); return {};
+    case MERGEDB_LAST: *operand = merge::Last(given.u64, bytes); return {};
+    case MERGEDB_JSON_PATCH: *operand = merge::JsonPatch(bytes); return {};
+    case MERGEDB_PUT_BYTES: *operand = merge::Put(bytes); return {};
+    case MERGEDB_PROGRAM:
+      RETURN_IF_ERROR(CheckPointer(given.name, "name"));
+      *operand = merge::Named(given.name, bytes);
+      return {};
+    case MERGEDB_ENCODED: operand->assign(bytes); return {};
+    default:
+      return Status::InvalidArgument("mergedb_operand: type is " + std::to_string(given.type) + ", expected MERGEDB_ADD_U64, ...");
+  }
+}
+
+std::shared_ptr<const MergeOperator> NewForeignOperator(const mergedb_merge_operator& given) {
+  return std::make_shared<ForeignOperator>(given);
+}
+
+}  // namespace mergedb::c
+
+using namespace mergedb;
+using namespace mergedb::c;
+
+extern "C" {
+
+void mergedb_merge_result_set(mergedb_merge_result* result, const void* data, size_t size) {
+  if (result == nullptr || (data == nullptr && size > 0)) return;
+  result->bytes->assign(View(data, size));
+  result->is_set = true;
+}
+
+void mergedb_merge_result_fail(mergedb_merge_result* result, const char* message) {
+  if (result == nullptr) return;
+  result->message = message == nullptr ? "" : message;
+  result->has_failed = true;
+}
+
+mergedb_code mergedb_merge(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
+                           const mergedb_operand* operand, mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    WriteOptions write;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    std::string encoded;
+    RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
+    return database.db().Merge(write, View(key, key_size), encoded);
+  });
+}
+
+mergedb_code mergedb_add_u64(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
+                             uint64_t delta, mergedb_error* error) {
+  mergedb_operand operand = {};
+  operand.struct_size = sizeof operand;
+  operand.type = MERGEDB_ADD_U64;
+  operand.u64 = delta;
+  return mergedb_merge(db, options, key, key_size, &operand, error);
+}
+
+mergedb_code mergedb_batch_merge(mergedb_batch batch, const void* key, size_t key_size, const mergedb_operand* operand,
+                                 mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    std::string encoded;
+    RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
+    target.batch.Merge(View(key, key_size), encoded);
+    return Status::Ok();
+  });
+}
+
+}  // extern "C"

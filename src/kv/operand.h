@@ -1,0 +1,109 @@
+// FORMAT: operands and the typed values that they make (docs/formats/merge.md). The value of a MERGE is an operand, that
+// of a MERGED a typed value:
+//
+//   operand := type u8 | body                     typed value := family u8 | state
+//
+//   add u64       u64                             u64              u64
+//   add i64       i64, or i128 if it must be      i64              i64
+//   add f64       f64                             saturating sum   i64, or i128 if it must be
+//   max, min      u64 | i64 | f64 | bytes         failing sum      the same
+//   and, or, xor  bytes                           f64              f64
+//   append        cap, delimiter, bytes           JSON             text
+//   first, last   timestamp u64 | bytes           stamped          timestamp u64 | bytes
+//   JSON patch    form u8 | text
+//   put           bytes
+//   program       name | what it is given
+//
+// An operand's effect on nothing is, but for JSON and programs, its own body: that is why operands of one type, applied to
+// nothing, give an operand again.
+// Bytes from disk are checked here before anybody believes them. Tests: tests/unit/kv/operand_test.cc, and the vectors in
+// tests/golden/merge/, which other languages can use.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "mergedb/status.h"
+
+namespace mergedb::kv {
+
+// Values are stored; they never change. 32 and up are refused, so that a text is not taken for an operand.
+enum class OperandType : uint8_t {
+  kAddU64 = 1,
+  kAddI64Saturating = 2,
+  kAddI64Failing = 3,
+  kAddF64 = 4,
+  kMaxU64 = 5,
+  kMaxI64 = 6,
+  kMaxF64 = 7,
+  kMaxBytes = 8,
+  kMinU64 = 9,
+  kMinI64 = 10,
+  kMinF64 = 11,
+  kMinBytes = 12,
+  kAnd = 13,
+  kOr = 14,
+  kXor = 15,
+  kAppend = 16,
+  kFirst = 17,
+  kLast = 18,
+  kJsonPatch = 19,
+  kPut = 20,
+  // 21-29: room for sets and sketches
+  kProgram = 30,
+};
+
+// What an operator finds in place of a value. The first two are never stored.
+enum class Family : uint8_t {
+  kNothing = 0,
+  kBytes = 0x80,
+  kU64 = 1,
+  kI64 = 2,
+  kI64Saturating = 3,
+  kI64Failing = 4,
+  kF64 = 5,
+  kJson = 6,
+  kStamped = 7,
+};
+
+inline constexpr size_t kMergedValueBytesMax = size_t{1} << 30;
+inline constexpr size_t kOperatorNameBytesMax = 255;
+
+// "add-u64"; "operand type 27" for one that this version does not know.
+std::string OperandName(std::string_view operand);
+std::string_view FamilyName(Family family);  // "u64", "bytes that were put", ...
+
+// OK if `operand` is one that this version can apply. NotSupported: its type is of a newer version. InvalidArgument: it
+// breaks the format. Does not look into JSON.
+Status CheckOperand(std::string_view operand);
+
+// The parts of an operand. REQUIRES: not empty. False: it breaks the format.
+inline OperandType TypeOf(std::string_view operand) { return static_cast<OperandType>(operand[0]); }
+
+struct AppendParts {
+  enum class Cap : uint8_t { kNone = 0, kKeepNewest = 1, kKeepOldest = 2 };
+  Cap cap = Cap::kNone;
+  uint64_t cap_bytes = 0;
+  std::string_view delimiter;
+  std::string_view bytes;
+  size_t head_bytes = 0;  // of the operand, before `bytes`
+};
+[[nodiscard]] bool ParseAppend(std::string_view operand, AppendParts* parts);
+
+struct ProgramParts {
+  std::string_view name;
+  std::string_view operand;
+};
+[[nodiscard]] bool ParseProgram(std::string_view operand, ProgramParts* parts);
+
+// Put the timestamp in *timestamp and the rest in *bytes. `stamped` is an operand's body or a state.
+[[nodiscard]] bool ParseStamped(std::string_view stamped, uint64_t* timestamp, std::string_view* bytes);
+
+// 8 bytes, or 16 if 8 do not hold it; and back. False: another size.
+using Wide = __int128;
+void AppendWide(std::string* out, Wide number);
+[[nodiscard]] bool ParseWide(std::string_view bytes, Wide* number);
+
+}  // namespace mergedb::kv

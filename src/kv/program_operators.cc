@@ -1,0 +1,108 @@
+#include "kv/program_operators.h"
+
+#include <algorithm>
+#include <array>
+#include <exception>
+
+#include "base/bytes.h"
+
+namespace mergedb {
+
+MergeOperator::~MergeOperator() = default;
+
+bool MergeOperator::Combine(std::string_view, std::string_view, std::string_view, std::string*) const { return false; }
+
+Status AssociativeMergeOperator::Apply(std::string_view key, std::optional<std::string_view> base,
+                                       std::span<const std::string_view> operands, std::string* result) const {
+  result->assign(base ? *base : operands[0]);
+  std::string joined;
+  for (const std::string_view operand : operands.subspan(base ? 0 : 1)) {
+    joined.clear();
+    RETURN_IF_ERROR(Join(key, *result, operand, &joined));
+    result->swap(joined);
+  }
+  return {};
+}
+
+bool AssociativeMergeOperator::Combine(std::string_view key, std::string_view older, std::string_view newer,
+                                       std::string* operand) const {
+  return Join(key, older, newer, operand).ok();
+}
+
+namespace kv {
+namespace {
+
+constexpr std::array<std::string_view, 5> kOurNames = {"uint64add", "stringappend", "max", "put", "bytesxor"};
+
+std::string Title(std::string_view name) { return "operator \"" + base::Escape(name) + "\""; }
+
+// Runs `call` and turns what it throws into a Status.
+template <typename Call>
+Status Guard(std::string_view name, Call call) {
+  try {
+    const Status status = call();
+    return status.ok() ? status : Status::MergeFailed(Title(name) + " failed: " + status.ToString());
+  } catch (const std::exception& exception) {
+    return Status::MergeFailed(Title(name) + " threw: " + exception.what());
+  } catch (...) {
+    return Status::MergeFailed(Title(name) + " threw something that is no std::exception");
+  }
+}
+
+}  // namespace
+
+Status ProgramOperators::Check(const Pointers& operators) {
+  for (size_t i = 0; i < operators.size(); ++i) {
+    const std::string field = "options.merge_operators[" + std::to_string(i) + "]";
+    if (operators[i] == nullptr) return Status::InvalidArgument(field + " is null");
+    const std::string_view name = operators[i]->Name();
+    if (name.empty() || name.size() > kOperatorNameBytesMax) {
+      return Status::InvalidArgument(field + " has a name of " + std::to_string(name.size()) + " bytes; 1 to 255 are possible");
+    }
+    if (std::ranges::find(kOurNames, name) != kOurNames.end()) {
+      return Status::InvalidArgument(field + " is called \"" + std::string(name) + "\", which is one of mergedb's own");
+    }
+    for (size_t j = 0; j < i; ++j) {
+      if (operators[j]->Name() == name) {
+        return Status::InvalidArgument(field + " is called \"" + base::Escape(name) + "\" like another one");
+      }
+    }
+  }
+  return {};
+}
+
+const MergeOperator* ProgramOperators::Find(std::string_view name) const {
+  for (const auto& each : operators_) {
+    if (each->Name() == name) return each.get();
+  }
+  return nullptr;
+}
+
+Status ProgramOperators::Apply(std::string_view name, std::string_view key, std::optional<std::string_view> base,
+                               std::span<const std::string_view> operands, std::string* result) const {
+  const MergeOperator* const found = Find(name);
+  if (found == nullptr) {
+    return Status::NotSupported(Title(name) + " is not among options.merge_operators");
+  }
+  result->clear();
+  RETURN_IF_ERROR(Guard(name, [&] { return found->Apply(key, base, operands, result); }));
+  if (result->size() <= value_bytes_max_) return {};
+  return Status::MergeFailed(Title(name) + " made a value of " + std::to_string(result->size()) + " bytes; the most is " +
+                             std::to_string(value_bytes_max_));
+}
+
+bool ProgramOperators::Combine(std::string_view name, std::string_view key, std::string_view older,
+                               std::string_view newer, std::string* operand) const {
+  const MergeOperator* const found = Find(name);
+  if (found == nullptr) return false;
+  operand->clear();
+  bool is_combined = false;
+  const Status status = Guard(name, [&] {
+    is_combined = found->Combine(key, older, newer, operand);
+    return Status();
+  });
+  return status.ok() && is_combined && operand->size() <= value_bytes_max_;
+}
+
+}  // namespace kv
+}  // namespace mergedb

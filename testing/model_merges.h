@@ -1,0 +1,121 @@
+// Random operands for the model tests, each with what it does to a value by the obvious rule: no code of the engine's.
+//
+// What a key may be merged with depends on how it begins, so that nothing clashes: "n..." are counters of 8 bytes, "j..." JSON
+// texts, all others bytes. Puts of such keys must keep to that: ValueThatFits.
+#pragma once
+
+#include <algorithm>
+#include <cstring>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+
+#include "base/random.h"
+#include "mergedb/merge.h"
+
+namespace mergedb::testing {
+
+using ModelValue = std::optional<std::string>;
+
+struct ModelMerge {
+  std::string operand;
+  std::function<std::string(const ModelValue& before)> apply;
+};
+
+inline std::string EightBytes(uint64_t number) {
+  std::string bytes(8, '\0');
+  for (size_t i = 0; i < 8; ++i) bytes[i] = static_cast<char>(number >> (8 * i));
+  return bytes;
+}
+
+inline uint64_t NumberOf(const std::string& bytes) {
+  uint64_t number = 0;
+  for (size_t i = 8; i-- > 0;) number = number << 8 | static_cast<unsigned char>(bytes.at(i));
+  return number;
+}
+
+inline ModelMerge DrawCounterMerge(base::Random& random) {
+  const uint64_t number = random.OneIn(5) ? random.Next() : random.Uniform(1000);
+  switch (random.Uniform(8)) {
+    case 0:
+      return {merge::MaxU64(number), [number](const ModelValue& before) {
+                return EightBytes(before ? std::max(NumberOf(*before), number) : number);
+              }};
+    case 1:
+      return {merge::MinU64(number), [number](const ModelValue& before) {
+                return EightBytes(before ? std::min(NumberOf(*before), number) : number);
+              }};
+    default:
+      return {merge::AddU64(number),
+              [number](const ModelValue& before) { return EightBytes((before ? NumberOf(*before) : 0) + number); }};
+  }
+}
+
+inline std::string DrawJson(base::Random& random, bool has_nulls) {
+  nlohmann::json json = nlohmann::json::object();
+  for (const char* name : {"a", "b", "c"}) {
+    switch (random.Uniform(has_nulls ? 5 : 4)) {
+      case 0: json[name] = random.Uniform(10); break;
+      case 1: json[name] = {{"x", random.Uniform(10)}, {"y", std::string(random.Uniform(20), 't')}}; break;
+      case 2: json[name] = {1, "two"}; break;
+      case 4: json[name] = nullptr; break;
+      default: break;
+    }
+  }
+  return json.dump();
+}
+
+inline ModelMerge DrawJsonMerge(base::Random& random) {
+  const std::string patch = DrawJson(random, true);
+  return {merge::JsonPatch(patch), [patch](const ModelValue& before) {
+            nlohmann::json value = before ? nlohmann::json::parse(*before) : nlohmann::json();
+            value.merge_patch(nlohmann::json::parse(patch));
+            return value.dump();
+          }};
+}
+
+inline std::string XorOf(std::string value, const std::string& mask) {
+  value.resize(std::max(value.size(), mask.size()));
+  for (size_t i = 0; i < mask.size(); ++i) value[i] = static_cast<char>(value[i] ^ mask[i]);
+  return value;
+}
+
+inline ModelMerge DrawBytesMerge(base::Random& random) {
+  const std::string bytes(random.OneIn(20) ? random.Uniform(3000) : random.Uniform(30), static_cast<char>('a' + random.Uniform(26)));
+  switch (random.Uniform(10)) {
+    case 0:
+      return {merge::MaxBytes(bytes), [bytes](const ModelValue& before) { return before ? std::max(*before, bytes) : bytes; }};
+    case 1:
+      return {merge::MinBytes(bytes), [bytes](const ModelValue& before) { return before ? std::min(*before, bytes) : bytes; }};
+    case 2: return {merge::Xor(bytes), [bytes](const ModelValue& before) { return XorOf(before.value_or(""), bytes); }};
+    case 3: return {merge::Put(bytes), [bytes](const ModelValue&) { return bytes; }};
+    case 4:
+      return {merge::Append(bytes, {.delimiter = "|", .cap_bytes = 100}), [bytes](const ModelValue& before) {
+                const std::string all = before ? *before + "|" + bytes : bytes;
+                return all.size() > 100 ? all.substr(all.size() - 100) : all;
+              }};
+    case 5:
+      return {merge::Append(bytes, {.cap_bytes = 50, .keep = merge::Keep::kOldest}), [bytes](const ModelValue& before) {
+                return (before.value_or("") + bytes).substr(0, 50);
+              }};
+    default:
+      return {merge::Append(bytes, {.delimiter = ","}),
+              [bytes](const ModelValue& before) { return before ? *before + "," + bytes : bytes; }};
+  }
+}
+
+inline ModelMerge DrawMerge(base::Random& random, const std::string& key) {
+  if (key.starts_with("n")) return DrawCounterMerge(random);
+  if (key.starts_with("j")) return DrawJsonMerge(random);
+  return DrawBytesMerge(random);
+}
+
+// A value to put under `key`: `value`, unless the key's merges need another.
+inline std::string ValueThatFits(base::Random& random, const std::string& key, std::string value) {
+  if (key.starts_with("n")) return EightBytes(random.Next());
+  if (key.starts_with("j")) return DrawJson(random, false);
+  return value;
+}
+
+}  // namespace mergedb::testing
