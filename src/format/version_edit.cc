@@ -24,7 +24,7 @@ enum class Field : uint32_t {
   kLogSegments = 11,
   kCleanLogEnd = 12,
   kAddMore = 13,  // kAdd, and facts of the file that not every file has
-  kFlushedSequence = 16,  // 13-15: room
+  kFlushedSequence = 16,
   // From kOptionalFieldMin on a version that does not know a field skips it.
   kStagingBytes = 64,
   kMergeOperators = 65,
