@@ -103,6 +103,14 @@ class CIterator final : public Iterator {
   mutable Status status_;
 };
 
+mergedb_operand ToC(std::string_view operand) {
+  mergedb_operand c = {};
+  c.struct_size = sizeof c;
+  c.type = MERGEDB_ENCODED;
+  c.bytes = SliceOf(operand);
+  return c;
+}
+
 class CBatch final : public WriteBatch::Visitor {
  public:
   CBatch() { ASSERT(mergedb_batch_create(&handle_, nullptr) == MERGEDB_OK, "a batch"); }
@@ -111,6 +119,10 @@ class CBatch final : public WriteBatch::Visitor {
     Took(mergedb_batch_put(handle_, key.data(), key.size(), value.data(), value.size(), &error_));
   }
   void Delete(std::string_view key) override { Took(mergedb_batch_delete(handle_, key.data(), key.size(), &error_)); }
+  void Merge(std::string_view key, std::string_view operand) override {
+    const mergedb_operand c = ToC(operand);
+    Took(mergedb_batch_merge(handle_, key.data(), key.size(), &c, &error_));
+  }
 
   mergedb_batch handle() const { return handle_; }
   const Status& status() const { return status_; }
@@ -139,6 +151,13 @@ class CFaceDb final : public DB {
     const auto c = ToC(options);
     mergedb_error error;
     (void)mergedb_delete(handle_, &c, key.data(), key.size(), &error);
+    return StatusOf(error);
+  }
+  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
+    const auto c = ToC(options);
+    const mergedb_operand c_operand = ToC(operand);
+    mergedb_error error;
+    (void)mergedb_merge(handle_, &c, key.data(), key.size(), &c_operand, &error);
     return StatusOf(error);
   }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override {

@@ -8,7 +8,9 @@
 // the commits without a log, beside those promised, any choice, each whole or not at all. So too of those whose outcome is unknown;
 // one that surely failed is never there.
 //
-// A new kind of change (merge, range delete) joins in three places: Kind, ValueAfter, and the names of a commit's keys in Begin.
+// A merge appends a piece that is unlike every other, so that a value tells which merges it went through, and how often each.
+//
+// A new kind of change joins in four places: Kind, MatchKey, ValueOf, and the names of a commit's keys in Begin.
 // THREADS: none; whoever has several writers locks.
 #pragma once
 
@@ -22,7 +24,7 @@ namespace mergedb::testing {
 
 class CrashOracle {
  public:
-  enum class Kind : uint8_t { kPut, kDelete };
+  enum class Kind : uint8_t { kPut, kDelete, kAppend };  // kAppend: a merge, which puts `value` behind what is there
   struct Change {
     Kind kind = Kind::kPut;
     std::string key;
@@ -66,7 +68,9 @@ class CrashOracle {
   bool IsExplainedBy(uint64_t prefix, const State& state, const Owed& owed) const;
   bool MatchKey(const std::vector<Version>& versions, uint64_t prefix, const Value& found, const Owed& owed,
                 Choices* choices) const;
-  static Value ValueAfter(const Change& change);
+  // What the versions of a key amount to of which `is_there` says so.
+  template <typename IsThere>
+  static Value ValueOf(const std::vector<Version>& versions, const IsThere& is_there);
   State StateAt(const Owed& owed) const;
 
   // Must, may, or must it not be there, in the first `prefix` commits?

@@ -105,6 +105,9 @@ class Liar : public DB {
   explicit Liar(std::unique_ptr<DB> honest) : honest_(std::move(honest)) {}
   Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override { return honest_->Put(options, key, value); }
   Status Delete(const WriteOptions& options, std::string_view key) override { return honest_->Delete(options, key); }
+  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
+    return honest_->Merge(options, key, operand);
+  }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override { return honest_->Write(options, batch); }
   Status Get(const ReadOptions& options, std::string_view key, std::string* value) override { return honest_->Get(options, key, value); }
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
