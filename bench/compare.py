@@ -80,7 +80,7 @@ class Comparison:
         os.makedirs(self.folder, exist_ok=True)
 
     def engines_of(self, experiment, repetition):
-        ids = experiment.engines or [e.id for e in self.engines if e.id != "rocksdb-64m"]
+        ids = experiment.engines or [e.id for e in self.engines if e.id not in matrix.OTHERWISE]
         chosen = [self.by_id[id_] for id_ in ids if id_ in self.by_id]
         turn = repetition % len(chosen) if chosen else 0
         return chosen[turn:] + chosen[:turn]
@@ -117,7 +117,8 @@ class Comparison:
         shutil.rmtree(database, ignore_errors=True)
         json_path = os.path.join(self.folder, "run.json")
         more = self.rate_flags(experiment)
-        command = self.command(experiment, engine, database, json_path, experiment.benchmarks, more)
+        benchmarks = experiment.benchmarks_of.get(engine.id, experiment.benchmarks)
+        command = self.command(experiment, engine, database, json_path, benchmarks, more)
         record = {"experiment": experiment.id, "title": experiment.title, "engine": engine.id, "repetition": repetition,
                   "commands": [command]}
         try:
@@ -252,7 +253,8 @@ def main():
         comparison.notes.append(why_not + "; RocksDB is Debian's 7.8")
     if options.list:
         for repetition, experiment, engine in comparison.plan():
-            print(repetition, " ".join(comparison.command(experiment, engine, "DIR", "FILE", experiment.benchmarks)))
+            print(repetition, " ".join(comparison.command(experiment, engine, "DIR", "FILE",
+                                                          experiment.benchmarks_of.get(engine.id, experiment.benchmarks))))
         return 0
     try:
         comparison.run_all()

@@ -4,7 +4,7 @@ An experiment is one run of db_bench by each engine on a fresh directory; its st
 same flags go to every engine. Sizes come in pairs, so that growth shows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 COMMON = ["--compression=0", "--compression_ratio=1", "--bloom_bits=10"]
 SEED = ["--threads=1", "--cache_size=104857600", "--bloom_bits=10", "--open_files=500000", "--compression_ratio=1",
@@ -26,7 +26,8 @@ class Experiment:
     title: str
     flags: list
     benchmarks: list
-    engines: list = None          # ids; None: all but rocksdb-64m
+    engines: list = None          # ids; None: all but those of OTHERWISE
+    benchmarks_of: dict = field(default_factory=dict)  # of engines that do the same in another way, by id
     memory_limit: int = 0         # bytes for the whole process and its page cache; 0: none
     cold_reads: int = 0           # then drop the page cache and read this many random keys in a new process
     rate_of: str = ""             # openloop: half of what LevelDB loads a second in that experiment
@@ -45,11 +46,13 @@ def engines(rocksdb_library):
         chosen.append(Engine("rocksdb-7.8", "RocksDB 7.8 leveled (Debian)", ("--engine=rocksdb",), ""))
     chosen.append(Engine("rocksdb-64m", f"{name} leveled, 64 MB buffers",
                          ("--engine=rocksdb", "--write_buffer_size=67108864", *newer), "rocksdb-64m"))
+    chosen.append(Engine("rocksdb-update", f"{name} leveled, get + put", ("--engine=rocksdb", *newer), "rocksdb-update"))
     chosen.append(Engine("lmdb", "LMDB", ("--engine=lmdb",), "lmdb"))
     chosen.append(Engine("mergedb-cascade", "mergedb, cascade", ("--engine=mergedb", "--style=cascade"), ""))
     return chosen
 
 
+OTHERWISE = ["rocksdb-64m", "rocksdb-update"]
 MAIN = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "lmdb"]
 LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal"]
 DRAIN = "waitforcompaction"
@@ -59,6 +62,23 @@ def load(id_, title, value_size, num, flags, reads, **more):
     """Fill and drain, overwrite and drain, then read in every way."""
     return Experiment(id_, title, [f"--num={num}", f"--value_size={value_size}", f"--reads={reads}", *flags],
                       ["fillrandom", DRAIN, "overwrite", DRAIN, *READS], **more)
+
+
+def counter(id_, title, flags, **more):
+    """One is added to random counters; then drain, a read of everything, which folds what is left, and random reads."""
+    def steps(change):
+        return [change, DRAIN, "foldall", "readrandom"]
+    more.setdefault("engines", ["mergedb", "leveldb", "rocksdb", "rocksdb-update"])
+    return Experiment(id_, title, ["--value_size=8", "--merge_operator=uint64add", *flags], steps("mergerandom"),
+                      benchmarks_of={id_: steps("updaterandom") for id_ in ("leveldb", "rocksdb-update", "lmdb")}, **more)
+
+
+# The seed's line, but for the flag that RocksDB itself has dropped. Its text says one thread, its figures are of ten.
+SEED_COUNTERS = ["--disable_seek_compaction=1", "--mmap_read=0", "--statistics=1", "--block_size=65536", "--disable_wal=1",
+                 "--stats_interval=1000000", "--max_background_compactions=20", "--level0_file_num_compaction_trigger=4",
+                 "--level0_slowdown_writes_trigger=8", "--level0_stop_writes_trigger=12", "--num_levels=6",
+                 "--delete_obsolete_files_period_micros=300000000", "--min_level_to_compress=2", "--stats_per_interval=1",
+                 "--max_bytes_for_level_base=10485760", "--use_existing_db=0"]
 
 
 def experiments(is_quick):
@@ -80,6 +100,7 @@ def quick():
                    engines=["mergedb", "leveldb"]),
         Experiment("sequential-100", "100 B values, in order", ["--num=1000000", "--value_size=100", *COMMON],
                    ["fillseq", DRAIN, "readseq"], engines=LOG_STRUCTURED),
+        counter("counter-1m", "counters, 1 M of them", ["--num=1000000", "--writes=1000000", "--reads=100000", *COMMON]),
         Experiment("sync-1", "synced puts, 1 thread", ["--num=300", "--value_size=100", "--sync=1", *COMMON],
                    ["fillrandom"], engines=LOG_STRUCTURED),
         Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
@@ -121,6 +142,16 @@ def full():
         Experiment("beside-writes", "reads beside 20,000 writes a second",
                    ["--num=1000000", "--value_size=100", "--reads=300000", "--write_rate=20000", *COMMON],
                    ["fillrandom", DRAIN, "readwhilewriting", "seekrandomwhilewriting"], engines=MAIN),
+        counter("counter-1m", "counters, 1 M of them, 1 thread", ["--num=1000000", "--writes=5000000", "--reads=300000", *COMMON]),
+        counter("counter-1m-10", "counters, 1 M of them, 10 threads",
+                ["--num=1000000", "--writes=500000", "--reads=30000", "--threads=10", *COMMON]),
+        counter("counter-50m", "counters, 50 M of them, 1 thread", ["--num=50000000", "--reads=300000", *COMMON], repeat_max=1),
+        counter("counter-50m-10", "counters, 50 M of them, 10 threads",
+                ["--num=50000000", "--writes=5000000", "--reads=30000", "--threads=10", *COMMON], repeat_max=1),
+        counter("counter-seed", "counters without a log, the seed's line, 1 thread", ["--num=5000000", "--threads=1", *SEED_COUNTERS],
+                engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=2),
+        counter("counter-seed-10", "counters without a log, the seed's line, 10 threads",
+                ["--num=5000000", "--threads=10", *SEED_COUNTERS], engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=1),
         Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
                    ["--num=20000000", "--value_size=100", "--duration=40", *COMMON], ["openloop"], engines=MAIN,
                    rate_of="random-100", repeat_max=2),
@@ -149,5 +180,13 @@ TARGETS = [
     ("random-100", "readseq", "leveldb", 1), ("random-100", "readseq", "rocksdb", 1),
     ("random-1k-seed", "cold readrandom", "leveldb", 1), ("random-4k-seed", "cold readrandom", "leveldb", 1),
     ("beside-writes", "seekrandomwhilewriting", "leveldb", 1), ("beside-writes", "seekrandomwhilewriting", "rocksdb", 1),
+    ("counter-1m", "change + drain + read", "leveldb", 10), ("counter-1m", "change + drain + read", "rocksdb", 8),
+    ("counter-1m", "change + drain + read", "rocksdb-update", 12), ("counter-1m-10", "change + drain + read", "leveldb", 10),
+    ("counter-1m-10", "change + drain + read", "rocksdb", 8), ("counter-1m-10", "change + drain + read", "rocksdb-update", 12),
+    ("counter-50m", "change + drain + read", "leveldb", 10), ("counter-50m", "change + drain + read", "rocksdb", 8),
+    ("counter-50m", "change + drain + read", "rocksdb-update", 12), ("counter-50m-10", "change + drain + read", "leveldb", 10),
+    ("counter-50m-10", "change + drain + read", "rocksdb", 8), ("counter-50m-10", "change + drain + read", "rocksdb-update", 12),
+    ("counter-seed", "change + drain + read", "rocksdb", 5), ("counter-seed-10", "change + drain + read", "rocksdb", 5),
+    ("counter-1m", "readrandom", "leveldb", 1.5), ("counter-1m", "readrandom", "rocksdb", 1.5),
     ("openloop-100", "put p99.99", "leveldb", 10), ("openloop-1k", "put p99.99", "leveldb", 10),
 ]

@@ -11,6 +11,7 @@ import plot
 
 DRAIN = "waitforcompaction"
 WRITES = ("fillseq", "fillrandom", "fillbatch", "overwrite")
+CHANGES = ("updaterandom", "mergerandom", "appendrandom", "xorupdaterandom", "readrandommergerandom")
 
 
 def value(benchmark, extra_seconds=0.0, extra_cpu=0.0):
@@ -33,6 +34,14 @@ def metrics_of(run):
                 found[f"put {label}"] = {"wall": latency[label]}
             continue
         found[name] = value(step)
+        if name in CHANGES:
+            rest = []
+            for later in steps[i + 1:]:
+                if later["name"] not in (DRAIN, "foldall"):
+                    break
+                rest.append(later)
+            found["change + drain + read"] = value(step, sum(r["seconds"] for r in rest),
+                                                   sum(r["cpu_user_seconds"] + r["cpu_system_seconds"] for r in rest))
         if name in WRITES and i + 1 < len(steps) and steps[i + 1]["name"] == DRAIN:
             drain = steps[i + 1]
             found[f"{name} + drain"] = value(step, drain["seconds"], drain["cpu_user_seconds"] + drain["cpu_system_seconds"])

@@ -103,11 +103,11 @@ class CIterator final : public Iterator {
   mutable Status status_;
 };
 
-mergedb_operand EncodedOperand(std::string_view operand) {
+mergedb_operand ToC(std::string_view operand) {
   mergedb_operand c = {};
   c.struct_size = sizeof c;
   c.type = MERGEDB_ENCODED;
-  c.bytes = {operand.data(), operand.size()};
+  c.bytes = SliceOf(operand);
   return c;
 }
 
@@ -122,9 +122,8 @@ class CBatch final : public WriteBatch::Visitor {
   void DeleteRange(std::string_view begin, std::string_view end) override {
     Took(mergedb_batch_delete_range(handle_, begin.data(), begin.size(), end.data(), end.size(), &error_));
   }
-
   void Merge(std::string_view key, std::string_view operand) override {
-    const mergedb_operand c = EncodedOperand(operand);
+    const mergedb_operand c = ToC(operand);
     Took(mergedb_batch_merge(handle_, key.data(), key.size(), &c, &error_));
   }
 
@@ -171,9 +170,9 @@ class CFaceDb final : public DB {
   }
   Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
     const auto c = ToC(options);
-    const mergedb_operand encoded = EncodedOperand(operand);
+    const mergedb_operand c_operand = ToC(operand);
     mergedb_error error;
-    (void)mergedb_merge(handle_, &c, key.data(), key.size(), &encoded, &error);
+    (void)mergedb_merge(handle_, &c, key.data(), key.size(), &c_operand, &error);
     return StatusOf(error);
   }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override {

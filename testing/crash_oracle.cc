@@ -29,12 +29,22 @@ uint64_t CrashOracle::Begin(const std::vector<Change>& changes, bool is_logged) 
 
 void CrashOracle::Note(const Change& change, uint64_t commit) {
   std::vector<Version>& versions = history_[change.key];
-  if (!versions.empty() && versions.back().commit == commit) versions.pop_back();
+  if (change.kind != Kind::kAppend) {
+    while (!versions.empty() && versions.back().commit == commit) versions.pop_back();
+  }
   versions.push_back({.commit = commit, .change = change});
 }
 
-CrashOracle::Value CrashOracle::ValueAfter(const Change& change) {
-  return change.kind == Kind::kPut ? Value(change.value) : std::nullopt;
+template <typename IsThere>
+CrashOracle::Value CrashOracle::ValueOf(const std::vector<Version>& versions, const IsThere& is_there) {
+  Value value;  // what was appended to the versions not met yet
+  for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
+    if (!is_there(*version)) continue;
+    if (version->change.kind == Kind::kDelete) break;
+    value = version->change.value + value.value_or("");
+    if (version->change.kind == Kind::kPut) break;
+  }
+  return value;
 }
 
 std::optional<uint64_t> CrashOracle::Explain(const State& state, const Owed& owed) const {
@@ -57,19 +67,28 @@ bool CrashOracle::IsExplainedBy(uint64_t prefix, const State& state, const Owed&
   return true;
 }
 
-// From the newest version on: one that must be there decides; one that may be missing is there if its value was found.
+// From the newest version on: one that must be there decides; one that may be missing is there if its value was found. A piece
+// that was appended is at the end of what was found, and what is before it is older versions'.
 bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix, const Value& found, const Owed& owed,
                            Choices* choices) const {
+  Value rest = found;
   for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
     const Presence presence = PresenceOf(version->commit, prefix, owed);
     if (presence == Presence::kNever) continue;
-    const bool matches = ValueAfter(version->change) == found;
-    if (presence == Presence::kMust) return matches;
-    const bool tells = version->change.kind == Kind::kPut;  // a key that is absent may be so for another reason
-    if (tells && choices->try_emplace(version->commit, matches).first->second != matches) return false;
-    if (matches) return true;
+    const Change& change = version->change;
+    const bool is_append = change.kind == Kind::kAppend;
+    const bool matches = is_append                      ? rest && rest->ends_with(change.value)
+                         : change.kind == Kind::kDelete ? !rest
+                                                        : rest == change.value;
+    if (presence == Presence::kMust && !(is_append && matches)) return matches;
+    const bool tells = change.kind != Kind::kDelete;  // a key that is absent may be so for another reason
+    if (presence == Presence::kMay && tells && choices->try_emplace(version->commit, matches).first->second != matches) return false;
+    if (matches && !is_append) return true;
+    if (!matches) continue;
+    rest->resize(rest->size() - change.value.size());
+    if (rest->empty()) rest = std::nullopt;  // no value is empty: there was none
   }
-  return !found;
+  return !rest;
 }
 
 CrashOracle::Presence CrashOracle::PresenceOf(uint64_t commit, uint64_t prefix, const Owed& owed) const {
@@ -90,11 +109,10 @@ CrashOracle::Presence CrashOracle::PresenceOf(uint64_t commit, uint64_t prefix, 
 CrashOracle::State CrashOracle::StateAt(const Owed& owed) const {
   State state;
   for (const auto& [key, versions] : history_) {
-    for (auto version = versions.rbegin(); version != versions.rend(); ++version) {
-      if (PresenceOf(version->commit, owed.logged, owed) != Presence::kMust) continue;
-      if (const Value value = ValueAfter(version->change)) state.emplace(key, *value);
-      break;
-    }
+    const Value value = ValueOf(versions, [&](const Version& version) {
+      return PresenceOf(version.commit, owed.logged, owed) == Presence::kMust;
+    });
+    if (value) state.emplace(key, *value);
   }
   return state;
 }

@@ -8,8 +8,10 @@
 // the commits without a log, beside those promised, any choice, each whole or not at all. So too of those whose outcome is unknown;
 // one that surely failed is never there.
 //
-// A new kind of change (merge) joins in three places: Kind, ValueAfter, and the names of a commit's keys in Begin. A range delete
-// is a delete of each key in it that any commit before named.
+// A merge appends a piece that is unlike every other, so that a value tells which merges it went through, and how often each.
+//
+// A new kind of change joins in four places: Kind, MatchKey, ValueOf, and the names of a commit's keys in Begin.
+// A range delete is a delete of each key in it that any commit before named.
 // THREADS: none; whoever has several writers locks.
 #pragma once
 
@@ -23,7 +25,7 @@ namespace mergedb::testing {
 
 class CrashOracle {
  public:
-  enum class Kind : uint8_t { kPut, kDelete, kDeleteRange };
+  enum class Kind : uint8_t { kPut, kDelete, kDeleteRange, kAppend };  // kAppend: a merge, which puts `value` behind what is there
   struct Change {
     Kind kind = Kind::kPut;
     std::string key;
@@ -68,7 +70,9 @@ class CrashOracle {
   bool IsExplainedBy(uint64_t prefix, const State& state, const Owed& owed) const;
   bool MatchKey(const std::vector<Version>& versions, uint64_t prefix, const Value& found, const Owed& owed,
                 Choices* choices) const;
-  static Value ValueAfter(const Change& change);
+  // What the versions of a key amount to of which `is_there` says so.
+  template <typename IsThere>
+  static Value ValueOf(const std::vector<Version>& versions, const IsThere& is_there);
   State StateAt(const Owed& owed) const;
 
   // Must, may, or must it not be there, in the first `prefix` commits?

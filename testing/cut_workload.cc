@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "mergedb/merge.h"
 
 namespace mergedb::testing {
 namespace {
@@ -156,16 +157,20 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
   const auto put = [&](std::string key, uint64_t salt, size_t bytes_max) {
     return CrashOracle::Change{.kind = Kind::kPut, .key = std::move(key), .value = Value(index, salt, bytes_max)};
   };
+  const auto append = [&](std::string key, uint64_t salt) {
+    return CrashOracle::Change{.kind = Kind::kAppend, .key = std::move(key), .value = "+" + Value(index, salt, 8)};
+  };
   switch (letter) {
     case 'p':
       return {.changes = {put(FreshKey(index, 3), 0, bytes)}};
-    case 'o':
-      return {.changes = {put(HotKey(index), 0, bytes)}};
+    case 'o':  // by turns a put and a merge
+      return {.changes = {index % 2 == 0 ? put(HotKey(index), 0, bytes) : append(HotKey(index), 0)}};
     case 'd':
       return {.changes = {{.kind = Kind::kDelete, .key = HotKey(index)}}};
     case 'b':
       return {.changes = {put(FreshKey(index, 3), 0, bytes), {.kind = Kind::kDelete, .key = HotKey(index)},
-                          put(FreshKey(index, 4), 1, bytes), put("twice", 2, bytes), put("twice", 3, bytes)}};
+                          put(FreshKey(index, 4), 1, bytes), put("twice", 2, bytes), put("twice", 3, bytes),
+                          append("twice", 5), append("list", 6)}};
     case 'e': {  // of some keys, or of all; what the batch puts before it goes, too
       std::string begin = Draw(index, 6, 8) == 0 ? "" : FreshKey(index, 7), end = Draw(index, 6, 8) == 0 ? "z" : FreshKey(index, 8);
       if (end < begin) std::swap(begin, end);
@@ -182,7 +187,7 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
     case 'a': {
       Draft draft;
       for (uint64_t i = 30; i < 30 + kLargeBatchRecords; ++i) {
-        draft.changes.push_back(put(FreshKey(index, i), i, 2 * kMiddleValueBytes));
+        draft.changes.push_back(i % 4 == 0 ? append(FreshKey(index, i), i) : put(FreshKey(index, i), i, 2 * kMiddleValueBytes));
       }
       return draft;
     }
@@ -231,6 +236,9 @@ Status CutWorkload::Commit(const Draft& draft, uint64_t commit) {
         break;
       case CrashOracle::Kind::kDeleteRange:
         batch.DeleteRange(change.key, change.value);
+        break;
+      case CrashOracle::Kind::kAppend:
+        batch.Merge(change.key, merge::Append(change.value));
         break;
     }
   }

@@ -1,6 +1,6 @@
 // A workload of single letters on one database, with the books that say what a crash at any moment owes.
 //
-//     p put   o overwrite   d delete   b batch   s synced put   f flush   c compact   n put without log   r reopen
+//     p put   o overwrite, or merge   d delete   b batch   s synced put   f flush   c compact   n put without log   r reopen
 //     y sync the log   l large value   a batch larger than a memtable   w background steps   t timers
 //     v snapshot: take, check, let go   q wait until merges rest
 //     e a batch with a range delete between two puts

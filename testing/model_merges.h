@@ -1,7 +1,7 @@
 // Random operands for the model tests, each with what it does to a value by the obvious rule: no code of the engine's.
 //
-// What a key may be merged with depends on how it begins, so that nothing clashes: "n..." are counters of 8 bytes, "j..." JSON
-// texts, all others bytes. Puts of such keys must keep to that: ValueThatFits.
+// What a key may be merged with depends on the key alone, so that nothing clashes: some are counters of 8 bytes, some JSON texts,
+// all others bytes. Puts of such keys must keep to that: ValueThatFits.
 #pragma once
 
 #include <algorithm>
@@ -17,6 +17,13 @@
 namespace mergedb::testing {
 
 using ModelValue = std::optional<std::string>;
+
+// "n...", or of op_numbers.h's keys each tenth, whichever way its letter is spelled.
+inline bool IsPlainKey(const std::string& key, char last) {
+  return key.size() == 5 && (key[0] == 'k' || key[0] == 'K') && key[4] == last;
+}
+inline bool IsCounterKey(const std::string& key) { return key.starts_with("n") || IsPlainKey(key, '7'); }
+inline bool IsJsonKey(const std::string& key) { return key.starts_with("j") || IsPlainKey(key, '8'); }
 
 struct ModelMerge {
   std::string operand;
@@ -106,15 +113,15 @@ inline ModelMerge DrawBytesMerge(base::Random& random) {
 }
 
 inline ModelMerge DrawMerge(base::Random& random, const std::string& key) {
-  if (key.starts_with("n")) return DrawCounterMerge(random);
-  if (key.starts_with("j")) return DrawJsonMerge(random);
+  if (IsCounterKey(key)) return DrawCounterMerge(random);
+  if (IsJsonKey(key)) return DrawJsonMerge(random);
   return DrawBytesMerge(random);
 }
 
 // A value to put under `key`: `value`, unless the key's merges need another.
 inline std::string ValueThatFits(base::Random& random, const std::string& key, std::string value) {
-  if (key.starts_with("n")) return EightBytes(random.Next());
-  if (key.starts_with("j")) return DrawJson(random, false);
+  if (IsCounterKey(key)) return EightBytes(random.Next());
+  if (IsJsonKey(key)) return DrawJson(random, false);
   return value;
 }
 

@@ -9,6 +9,7 @@
 #include "mergedb/merge.h"
 #include "testing/checked_iterator.h"
 #include "testing/model_db.h"
+#include "testing/model_merges.h"
 #include "testing/op_home.h"
 #include "testing/op_numbers.h"
 
@@ -22,29 +23,40 @@ uint64_t DrawSight(base::Random& random, const Profile&) { return random.OneIn(2
 // ---- changes -----------------------------------------------------------------------------------------------------------
 
 struct Change {
-  enum Kind : uint64_t { kPut, kDelete, kDeleteRange, kAppend, kKinds };
+  enum Kind : uint64_t { kPut, kDelete, kMerge, kDeleteRange, kKinds };
   Kind kind;
   std::string key;
-  std::string value = {};  // of a range: its end
+  std::string value = {};   // of a put; of a merge the operand; of a range its end
+  std::function<std::string(const ModelValue&)> merge = {};
 };
+
+// What the numbers of a change say: its kind, its key, and what makes its value or its operand.
+Change ChangeOf(Change::Kind kind, uint64_t key_number, uint64_t value_number) {
+  Change change{.kind = kind, .key = KeyOf(key_number)};
+  base::Random random(value_number);
+  if (kind == Change::kMerge) {
+    ModelMerge merge = DrawMerge(random, change.key);
+    change.value = std::move(merge.operand);
+    change.merge = std::move(merge.apply);
+  } else if (kind == Change::kPut) {
+    change.value = ValueThatFits(random, change.key, ValueOf(value_number));
+  }
+  return change;
+}
 
 void AddTo(WriteBatch* batch, const Change& change) {
   switch (change.kind) {
     case Change::kDelete: return batch->Delete(change.key);
+    case Change::kMerge: return batch->Merge(change.key, change.value);
     case Change::kDeleteRange: return batch->DeleteRange(change.key, change.value);
-    case Change::kAppend: return batch->Merge(change.key, merge::Append(change.value));
     case Change::kPut:
     case Change::kKinds: return batch->Put(change.key, change.value);
   }
 }
 ModelDb::Change ToModel(const Change& change) {
   if (change.kind == Change::kDelete) return {.key = change.key};
+  if (change.kind == Change::kMerge) return {.key = change.key, .merge = change.merge};
   if (change.kind == Change::kDeleteRange) return {.key = change.key, .end = change.value};
-  if (change.kind == Change::kAppend) {
-    return {.key = change.key, .merge = [more = change.value](const std::optional<std::string>& before) {
-              return before.value_or("") + more;
-            }};
-  }
   return {.key = change.key, .value = change.value};
 }
 
@@ -63,11 +75,11 @@ class OpRunner {
   Verdict Run(const OpList& list);
 
   // ---- operations: one each in the table ----
-  void Put(const Op& op) { CommitOne({Change::kPut, KeyOf(Number(op, 0)), ValueOf(Number(op, 1))}, Number(op, 2)); }
-  void Delete(const Op& op) { CommitOne({Change::kDelete, KeyOf(Number(op, 0))}, Number(op, 1)); }
+  void Put(const Op& op) { CommitOne(ChangeOf(Change::kPut, Number(op, 0), Number(op, 1)), Number(op, 2)); }
+  void Delete(const Op& op) { CommitOne(ChangeOf(Change::kDelete, Number(op, 0), 0), Number(op, 1)); }
+  void Merge(const Op& op) { CommitOne(ChangeOf(Change::kMerge, Number(op, 0), Number(op, 1)), Number(op, 2)); }
   void DeleteRange(const Op& op) { CommitOne(ChangeOf(Change::kDeleteRange, Number(op, 0), Number(op, 1)), Number(op, 2)); }
   void DeletePrefix(const Op& op);
-  void Append(const Op& op) { CommitOne({Change::kAppend, KeyOf(Number(op, 0)), ValueOf(Number(op, 1))}, Number(op, 2)); }
   void Batch(const Op& op);
   void Get(const Op& op);
   void MultiGet(const Op& op);
@@ -169,7 +181,7 @@ class OpRunner {
 
 // A range is mostly of a few neighbours, at times of half of the keys; its begin is not after its end.
 Change OpRunner::ChangeOf(Change::Kind kind, uint64_t key, uint64_t value) const {
-  if (kind != Change::kDeleteRange) return {kind, KeyOf(key), ValueOf(value)};
+  if (kind != Change::kDeleteRange) return mergedb::testing::ChangeOf(kind, key, value);
   Change change{kind, KeyOf(key), KeyOf(value % 16 == 15 ? value % 1009 : key + value % 16)};
   if (set_.comparator->Compare(change.key, change.value) > 0) std::swap(change.key, change.value);
   return change;
@@ -179,8 +191,8 @@ void OpRunner::CommitOne(const Change& change, uint64_t durability) {
   Note(durability);
   const WriteOptions options = DurabilityOf(durability);
   const Status status = change.kind == Change::kDelete        ? db_->Delete(options, change.key)
+                        : change.kind == Change::kMerge       ? db_->Merge(options, change.key, change.value)
                         : change.kind == Change::kDeleteRange ? db_->DeleteRange(options, change.key, change.value)
-                        : change.kind == Change::kAppend      ? db_->Merge(options, change.key, merge::Append(change.value))
                                                               : db_->Put(options, change.key, change.value);
   if (MustBeOk(status, "write")) model_.Commit({ToModel(change)});
   if (change.kind != Change::kDeleteRange || set_.comparator->Compare(change.key, change.value) == 0) return;
@@ -209,7 +221,8 @@ void OpRunner::Batch(const Op& op) {
   const size_t first_of_second = op.tail.size() - std::min<size_t>(op.tail.size(), Number(op, 1));
   for (size_t i = 0; i < op.tail.size(); ++i) {
     const Op::Numbers& group = op.tail[i];
-    const Change change = ChangeOf(static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
+    const Change change =
+        ChangeOf(static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
     AddTo(i < first_of_second ? &batch : &second, change);
     changes.push_back(ToModel(change));
   }
@@ -492,8 +505,8 @@ struct RunnableOp {
 const std::vector<RunnableOp>& RunnableOps() {
   static const std::vector<RunnableOp> ops = {
       {{.name = "put", .weight = 3000, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Put},
+      {{.name = "merge", .weight = 1500, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Merge},
       {{.name = "delete", .weight = 700, .head = {DrawKey, DrawDurability}}, &OpRunner::Delete},
-      {{.name = "append", .weight = 300, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Append},
       {{.name = "delete_range", .weight = 150, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::DeleteRange},
       {{.name = "delete_prefix", .weight = 20, .head = {DrawKey, Draw<9>, DrawDurability}}, &OpRunner::DeletePrefix},
       {{.name = "batch", .weight = 250, .head = {DrawDurability, Draw<8>}, .each = {Draw<Change::kKinds>, DrawKey, DrawValue}, .groups_max = 12},

@@ -4,6 +4,7 @@
 
 #include "bench/engines/engine.h"
 #include "bench/engines/rocksdb_library.h"
+#include "bench/engines/rocksdb_operators.h"
 #include "bench/measure.h"
 
 namespace mergedb::bench {
@@ -49,6 +50,7 @@ rocksdb_options_t* OptionsOf(const RocksdbLibrary& rocks, const Flags& flags) {
                                            static_cast<uint64_t>(std::max<int64_t>(level_base / 10, int64_t{2} << 20)));
   rocks.options_set_block_based_table_factory_(options, table);
   rocks.block_based_options_destroy_(table);
+  if (IsMergeOperator(flags.merge_operator)) SetMergeOperator(rocks, flags.merge_operator, options);
   return options;
 }
 
@@ -85,6 +87,12 @@ class RocksdbWriter final : public Writer {
     rocks_.write_(db_, options_, batch, &error);
     rocks_.writebatch_destroy_(batch);
     Check(rocks_, error, "delete range");
+  }
+  void Merge(std::string_view key, std::string_view operand) override {
+    if (batch_) return rocks_.writebatch_merge_(batch_, key.data(), key.size(), operand.data(), operand.size());
+    char* error = nullptr;
+    rocks_.merge_(db_, options_, key.data(), key.size(), operand.data(), operand.size(), &error);
+    Check(rocks_, error, "merge");
   }
   void Commit() override {
     if (!batch_) return;
@@ -158,7 +166,9 @@ class RocksdbCursor final : public Cursor {
 class RocksdbEngine final : public Engine {
  public:
   RocksdbEngine(const Flags& flags, const std::string& path)
-      : rocks_(LoadRocksdb(flags.rocksdb_library)), options_(OptionsOf(rocks_, flags)) {
+      : rocks_(LoadRocksdb(flags.rocksdb_library)),
+        options_(OptionsOf(rocks_, flags)),
+        can_merge_(IsMergeOperator(flags.merge_operator)) {
     char* error = nullptr;
     db_ = rocks_.open_(options_, path.c_str(), &error);
     Check(rocks_, error, "open");
@@ -168,6 +178,7 @@ class RocksdbEngine final : public Engine {
     rocks_.options_destroy_(options_);
   }
   std::string Version() const override { return "RocksDB (" + rocks_.path + ")"; }
+  bool CanMerge() const override { return can_merge_; }
 
   std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) override {
     return std::make_unique<RocksdbWriter>(rocks_, db_, durability, is_batched);
@@ -205,6 +216,7 @@ class RocksdbEngine final : public Engine {
 
   const RocksdbLibrary& rocks_;
   rocksdb_options_t* options_;
+  const bool can_merge_;
   rocksdb_t* db_ = nullptr;
 };
 

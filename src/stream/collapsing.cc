@@ -105,6 +105,8 @@ class CollapsingIterator final : public kv::Iterator {
 
   // The input stands at the newest operand of its stripe. Takes all of its operands, and the base if it is in the stripe.
   void FoldStripe() {
+    // WHY: a comparator may take two spellings for one key; each stripe's newest version shows its own.
+    if (!order_.is_bytewise()) [[unlikely]] key_.Keep(input_->entry());
     chain_.Clear();
     std::optional<kv::Folded> base;
     uint64_t taken = 0;

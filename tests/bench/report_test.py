@@ -32,6 +32,14 @@ def run(engine, repetition, load_seconds, drain_seconds=0.0):
 
 
 class Report(unittest.TestCase):
+    def test_a_change_is_charged_with_its_drain_and_the_read_that_folds(self):
+        made = run("mergedb", 0, 1.0)
+        made["result"]["benchmarks"] = [step("mergerandom", 1000, 2.0), step("waitforcompaction", 1, 1.0), step("foldall", 700, 0.5),
+                                        step("readrandom", 500, 1.0)]
+        figures = report.metrics_of(made)
+        self.assertAlmostEqual(figures["mergerandom"]["wall"], 2000)
+        self.assertAlmostEqual(figures["change + drain + read"]["wall"], 3500)
+
     def test_load_and_drain_add_up(self):
         figures = report.metrics_of(run("leveldb", 0, 2.0, 1.0))
         self.assertAlmostEqual(figures["fillrandom"]["wall"], 2000)

@@ -28,7 +28,11 @@ bool RunRace(const Corpus& corpus, const std::vector<EngineKind>& kinds, const s
 // Act 2: look-ups and prefix scans, on each engine, compared with each other and with a plain reading of the text.
 bool RunQuestions(const Corpus& corpus, const std::vector<EngineKind>& kinds, const std::string& directory);
 
-// Act 3: kill -9 in the middle, reopen, compare with what was acknowledged, go on.
+// Act 3: both engines count the words, mergedb by merging, the other by reading and writing; the top words. False if a count
+// is not that of a plain reading.
+bool RunCounts(const Corpus& corpus, const std::vector<EngineKind>& kinds, const std::string& directory);
+
+// Act 4: kill -9 in the middle, reopen, compare with what was acknowledged, go on.
 bool RunCrash(const Corpus& corpus, const std::string& directory);
 
 std::string StoreDirectory(const std::string& directory, const EngineKind& kind);

@@ -22,6 +22,8 @@ class Engine {
   virtual ~Engine() = default;
   virtual Status Put(std::string_view key, std::string_view value) = 0;
   virtual Status Get(std::string_view key, std::string* value) = 0;
+  // Add one to the number at `key`, 8 bytes, little-endian; nothing counts as 0.
+  virtual Status AddOne(std::string_view key) = 0;
   // All keys that begin with `prefix`, in order.
   virtual Status Scan(std::string_view prefix, const Visit& visit) = 0;
   // Wait until no background work is left. *idle_seconds of the wait were spent on making sure.
@@ -38,8 +40,9 @@ bool HasLeveldb();
 struct EngineKind {
   const char* name;
   Result<std::unique_ptr<Engine>> (*open)(const std::string& directory);
+  bool merges;  // adds without reading
 };
-inline constexpr EngineKind kMergedb{"mergedb", OpenMergedb};
-inline constexpr EngineKind kLeveldb{"LevelDB", OpenLeveldb};
+inline constexpr EngineKind kMergedb{"mergedb", OpenMergedb, true};
+inline constexpr EngineKind kLeveldb{"LevelDB", OpenLeveldb, false};
 
 }  // namespace mergedb::demo

@@ -8,6 +8,8 @@
 #include <sys/resource.h>
 #include <time.h>
 
+#include <cstring>
+
 namespace mergedb::demo {
 
 namespace {
@@ -52,6 +54,15 @@ class LeveldbEngine final : public Engine {
   }
   Status Get(std::string_view key, std::string* value) override {
     return Translate(db_->Get(ReadOptions(), SliceOf(key), value));
+  }
+  Status AddOne(std::string_view key) override {
+    std::string value;
+    const Status status = Get(key, &value);
+    if (!status.ok() && !status.IsNotFound()) return status;
+    uint64_t number = 0;
+    if (value.size() == sizeof number) std::memcpy(&number, value.data(), sizeof number);
+    ++number;
+    return Put(key, {reinterpret_cast<const char*>(&number), sizeof number});
   }
   Status Scan(std::string_view prefix, const Visit& visit) override {
     const std::unique_ptr<leveldb::Iterator> it(db_->NewIterator(ReadOptions()));

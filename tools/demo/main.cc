@@ -23,7 +23,11 @@ std::string DefaultDirectory(std::string* binaries) {
 // Remove what an earlier run left, and only that.
 void ClearDirectory(const std::string& directory) {
   std::error_code error;
-  for (const char* name : {kMergedb.name, kLeveldb.name, "killed"}) fs::remove_all(fs::path(directory) / name, error);
+  for (const std::string name : {kMergedb.name, kLeveldb.name}) {
+    fs::remove_all(fs::path(directory) / name, error);
+    fs::remove_all(fs::path(directory) / (name + "-counts"), error);
+  }
+  fs::remove_all(fs::path(directory) / "killed", error);
   fs::create_directories(directory, error);
 }
 
@@ -82,7 +86,10 @@ int Play(const Arguments& arguments, const std::string& binaries) {
   std::printf("\n3. Questions.\n");
   if (!RunQuestions(corpus, kinds, arguments.directory)) return 1;
 
-  std::printf("\n4. Again from the start, and the indexer is killed half-way.\n");
+  std::printf("\n4. Every word is counted: a merge of +1 for each%s.\n", kinds.size() > 1 ? "; LevelDB gets and puts" : "");
+  if (!RunCounts(corpus, kinds, arguments.directory)) return 1;
+
+  std::printf("\n5. Again from the start, and the indexer is killed half-way.\n");
   if (!RunCrash(corpus, arguments.directory)) return 1;
 
   PrintNext(arguments.directory, binaries);

@@ -1,5 +1,7 @@
 #include "engine.h"
 
+#include "mergedb/merge.h"
+
 namespace mergedb::demo {
 
 namespace {
@@ -10,6 +12,7 @@ class MergedbEngine final : public Engine {
 
   Status Put(std::string_view key, std::string_view value) override { return db_->Put({}, key, value); }
   Status Get(std::string_view key, std::string* value) override { return db_->Get({}, key, value); }
+  Status AddOne(std::string_view key) override { return db_->Merge({}, key, merge::AddU64(1)); }
   Status Scan(std::string_view prefix, const Visit& visit) override {
     const auto it = db_->NewIterator({.prefix = std::string(prefix)});
     for (it->SeekToFirst(); it->Valid() && visit(it->key(), it->value()); it->Next()) {

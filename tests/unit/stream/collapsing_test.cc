@@ -2,6 +2,7 @@
 #include "stream/collapsing.h"
 
 #include <gtest/gtest.h>
+#include <strings.h>
 
 #include <set>
 
@@ -79,6 +80,21 @@ TEST(CollapsingIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBott
             "k#9,MERGE=" + merge::AddU64(4) + " k#0,MERGED=\x01" + merge::FromU64(3) + " ");
   EXPECT_EQ(Collapse({Merge("k", 9, merge::Append("b")), Delete("k", 8), Put("k", 2, "x")}, {.is_bottom = true}),
             "k#0,PUT=b ");
+}
+
+// Symptom: a snapshot saw an older version under the newer version's spelling of the key.
+// Cause: what was folded took the spelling of the key's first stripe.
+TEST(CollapsingIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
+  struct Caseless final : Comparator {
+    int Compare(std::string_view a, std::string_view b) const override { return strncasecmp(a.data(), b.data(), 1); }
+    std::string_view Name() const override { return "caseless"; }
+  };
+  const Caseless caseless;
+  CollapseCounts counts;
+  const auto collapsing = NewCollapsingIterator(
+      kv::Order(&caseless), {.snapshots = {5}},
+      Input({Put("k", 9, "v"), Merge("K", 4, merge::Append("b")), Merge("k", 3, merge::Append("a"))}, &caseless), &counts);
+  EXPECT_EQ(PrintAll(*collapsing), "k#9,PUT=v K#4,MERGE=" + merge::Append("ab") + " ");
 }
 
 TEST(CollapsingIterator, LeavesAloneWhatCannotBeFolded) {

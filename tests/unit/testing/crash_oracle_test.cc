@@ -56,6 +56,30 @@ TEST(CrashOracle, KnowsWhatFailedAndWhatNobodyKnows) {
   EXPECT_FALSE(oracle.Explain({{"a", "3"}, {"c", "4"}}, {.logged = 4})) << "it failed";
 }
 
+TEST(CrashOracle, WantsEveryMergeOnceAndInOrder) {
+  const auto append = [](const std::string& key, const std::string& piece) {
+    return CrashOracle::Change{.kind = Kind::kAppend, .key = key, .value = piece};
+  };
+  CrashOracle oracle;
+  oracle.Begin({Put("a", "1"), append("a", "+2")}, true);
+  oracle.Begin({append("a", "+3")}, true);
+  oracle.Begin({append("a", "+4")}, false);
+  oracle.Begin({append("a", "+5"), append("b", "+6")}, true);
+  const Owed owed{.logged = 4};
+  EXPECT_EQ(oracle.Everything(), (State{{"a", "1+2+3+4+5"}, {"b", "+6"}}));
+  EXPECT_TRUE(oracle.Explain({{"a", "1+2+3+5"}, {"b", "+6"}}, owed));
+  EXPECT_TRUE(oracle.Explain({{"a", "1+2+3+4+5"}, {"b", "+6"}}, owed));
+  EXPECT_FALSE(oracle.Explain({{"a", "1+2+3+5"}, {"b", "+6"}}, {.logged = 4, .unlogged = 3})) << "it was flushed";
+  EXPECT_FALSE(oracle.Explain({{"a", "1+2+3+3+5"}, {"b", "+6"}}, owed)) << "twice";
+  EXPECT_FALSE(oracle.Explain({{"a", "1+3+5"}, {"b", "+6"}}, owed)) << "a hole";
+  EXPECT_FALSE(oracle.Explain({{"a", "1+2+5+3"}, {"b", "+6"}}, owed)) << "in another order";
+  EXPECT_EQ(oracle.Explain({{"a", "1+2"}}, {}), 1u);
+  EXPECT_FALSE(oracle.Explain({{"a", "1"}}, {})) << "half a batch";
+  oracle.Begin({Delete("b"), append("b", "+7")}, true);
+  EXPECT_TRUE(oracle.Explain({{"a", "1+2+3+5"}, {"b", "+7"}}, {.logged = 5}));
+  EXPECT_FALSE(oracle.Explain({{"a", "1+2+3+5"}, {"b", "+6+7"}}, {.logged = 5})) << "deleted";
+}
+
 TEST(CrashOracle, TheLastChangeOfAKeyInABatchWins) {
   CrashOracle oracle;
   oracle.Begin({Put("a", "1"), Delete("a"), Put("a", "2")}, true);
