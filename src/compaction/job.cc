@@ -114,6 +114,10 @@ Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& v
     sources_.push_back(version->FindRun(position));
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
   }
+  if (!plan_.is_bottom) return;
+  const auto sequence =
+      tree::SettledSequence(context_.factory.order, *version, plan_.sources.front(), plan_.sources.back(), plan_.bounds);
+  if (sequence) settled_ = format::Settled{.sequence = *sequence, .bounds = plan_.bounds};
 }
 
 Job::~Job() = default;
@@ -165,7 +169,8 @@ Status Job::Start() {
                        .table_bytes_max = plan_.output_file_bytes,
                        .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
                                                                       : plan_.input_bytes,
-                       .cut_keys = plan_.cut_keys});
+                       .cut_keys = plan_.cut_keys,
+                       .settled = settled_});
   input_->SeekToFirst();
   return {};
 }

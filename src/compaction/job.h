@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -64,6 +65,7 @@ class Job {
   const policy::Plan plan_;
   // The inputs, until the job starts. WHY not the Version: it would pin every table that other jobs replace meanwhile.
   std::vector<tree::RunPtr> sources_;
+  std::optional<format::Settled> settled_;  // of a merge into the bottom
   Counts counts_;
 
   std::unique_ptr<Outputs> outputs_;

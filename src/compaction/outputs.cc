@@ -8,7 +8,7 @@ namespace mergedb::compaction {
 Status Outputs::Add(const kv::Entry& entry) {
   is_at_cut_ = false;
   if (writer_ != nullptr && MustCut(entry)) {
-    RETURN_IF_ERROR(FinishTable());
+    RETURN_IF_ERROR(FinishTable(&entry.key));
     is_at_cut_ = true;
   }
   if (writer_ == nullptr) {
@@ -55,7 +55,12 @@ bool Outputs::MustCut(const kv::Entry& entry) const {
   return (is_full || is_border) && !factory_.order.SameKey(writer_->last_key(), entry.key);
 }
 
-Status Outputs::FinishTable() {
+Status Outputs::FinishTable(const std::string_view* next_key) {
+  if (options_.settled) {
+    format::Settled share{.sequence = options_.settled->sequence, .bounds = {.lower = settled_from_, .upper = options_.settled->bounds.upper}};
+    if (next_key != nullptr) settled_from_ = share.bounds.upper = std::string(*next_key);
+    writer_->SetSettled(std::move(share));
+  }
   auto meta = writer_->Finish();
   if (!meta) return meta.error();
   writer_ = nullptr;
@@ -64,7 +69,7 @@ Status Outputs::FinishTable() {
   return {};
 }
 
-Status Outputs::Finish() { return writer_ == nullptr ? Status() : FinishTable(); }
+Status Outputs::Finish() { return writer_ == nullptr ? Status() : FinishTable(nullptr); }
 
 Outputs::~Outputs() {
   if (writer_ == nullptr) return;

@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/order.h"
 #include "mergedb/env.h"
@@ -40,8 +43,12 @@ class Outputs {
     uint64_t table_bytes_max = 0;        // 0: no limit
     uint64_t bytes_expected = 0;         // of one table
     std::vector<std::string> cut_keys = {};  // ascending: a new table begins at each
+    // Of a merge into the bottom: what its tables say together (format::Settled); each says it of its own share of the bounds.
+    std::optional<format::Settled> settled = {};
   };
-  Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
+  Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {
+    if (options_.settled) settled_from_ = options_.settled->bounds.lower;
+  }
   ~Outputs();  // removes the table that is not finished
 
   Status Add(const kv::Entry& entry);
@@ -55,13 +62,15 @@ class Outputs {
  private:
   bool MustCut(const kv::Entry& entry) const;
   Status BeginTable();
-  Status FinishTable();
+  // `next_key`: where the next table begins; null: there is none.
+  Status FinishTable(const std::string_view* next_key);
 
   const TableFactory& factory_;
   const Options options_;
   std::unique_ptr<table::Writer> writer_;
   kv::FileNumber number_{};
   std::vector<format::FileMetaPtr> finished_;
+  std::optional<std::string> settled_from_;  // where the share of the table being written begins
   size_t next_cut_ = 0;
   bool is_at_cut_ = false;
   uint64_t bytes_ = 0;

@@ -1,6 +1,8 @@
 #include "table/writer.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -39,6 +41,7 @@ class WriterImpl final : public Writer {
   uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
   uint64_t entries() const override { return meta_.entries; }
   std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
+  void SetSettled(format::Settled settled) override { settled_ = std::move(settled); }
   Result<format::FileMetaPtr> Finish() override;
   Status Sync() override;
 
@@ -69,6 +72,7 @@ class WriterImpl final : public Writer {
   bool is_older_version_ = false;  // of the last key, than the entry before
   std::string border_;  // the last key of the last finished block
   format::FileMeta meta_;
+  std::optional<format::Settled> settled_;
   Status status_;  // the first failure: the table is not to be had
   bool is_finished_ = false;
 };
@@ -180,7 +184,8 @@ Status WriterImpl::AppendSections() {
       AppendPart(index_.Finish(meta_.smallest, meta_.largest), Compression::kNone, &footer.index_bytes));
   const format::Properties properties{.meta = meta_,
                                       .comparator = std::string(order_.comparator()->Name()),
-                                      .writer = std::string(kWriterName)};
+                                      .writer = std::string(kWriterName),
+                                      .settled = settled_};
   RETURN_IF_ERROR(
       AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
   const uint64_t least_bytes = format::TableBytes(footer.sections_end());
