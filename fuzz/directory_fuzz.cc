@@ -6,6 +6,7 @@
 
 #include "fuzz/reseal.h"
 #include "fuzz/target.h"
+#include "mergedb/care.h"
 #include "testing/option_sets.h"
 #include "testing/world.h"
 
@@ -146,13 +147,27 @@ void Use(World* world, OpenMode mode, const Written* written) {
   (void)(*db)->Close();
 }
 
+// Verify changes nothing; what Repair leaves opens, and nothing of it is damaged, unless the checksums lie.
+void Care(World* world, bool is_repaired, bool is_resealed) {
+  const Options options = world->SmallOptions();
+  const uint64_t before = world->files->Fingerprint();
+  (void)Verify(options, World::kPath);
+  FUZZ_CHECK(world->files->Fingerprint() == before);
+  if (!is_repaired) return;
+  const auto repaired = Repair(options, World::kPath);
+  if (!repaired || is_resealed) return;
+  const auto again = Verify(options, World::kPath);
+  FUZZ_CHECK(again.has_value() && again->damages.empty());
+  FUZZ_CHECK(DB::Open(options, World::kPath).has_value());
+}
+
 }  // namespace
 
-// Which base, u8; flags, u8: 1 checksums are made right, 2 read-only; then the changes.
+// Which base, u8; flags, u8: 1 checksums are made right, 2 read-only, 4 repaired; then the changes.
 std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (char which = 0; which < 4; ++which) {
-    for (const char flags : {0, 1, 2}) {
+    for (const char flags : {0, 1, 2, 4, 5}) {
       seeds.push_back({which, flags});
       seeds.push_back({which, flags, 3, 0, 40, 0, 2, 5, 1, 10, 0, 0, 3});
       seeds.push_back({which, flags, 1, 6, 100, 0, 3, 'a', 'b', 'c', 6, 3, 7, 0, 0, 77});
@@ -171,6 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const bool is_resealed = (flags & 1) != 0;
   auto world = testing::World::After(*base.world, testing::CrashMode::kKill, testing::CrashModel::kStrict, 1);
   fuzz::Damage(&input, world->files.get(), is_resealed);
+  fuzz::Care(world.get(), (flags & 4) != 0, is_resealed);
   const fuzz::Written* const written = is_resealed ? nullptr : &base.written;
   fuzz::Use(world.get(), (flags & 2) != 0 ? OpenMode::kReadOnly : OpenMode::kMustExist, written);
   if ((flags & 2) == 0) fuzz::Use(world.get(), OpenMode::kReadOnly, nullptr);

@@ -328,17 +328,29 @@ Status FaultFileSystem::WriteWhole(const std::string& path, std::string_view byt
 }
 
 Status FaultFileSystem::FlipBit(const std::string& path, uint64_t offset, int bit) {
+  char byte = 0;
+  {
+    base::Lock lock(state_->mutex);
+    const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
+    if (!inode || inode->is_directory) return Missing(path);
+    if (offset >= inode->size()) return Status::InvalidArgument(path + ": no byte at " + std::to_string(offset));
+    inode->Current().Read(offset, 1, &byte);
+  }
+  byte ^= static_cast<char>(1 << bit);
+  return PatchBytes(path, offset, {&byte, 1});
+}
+
+Status FaultFileSystem::PatchBytes(const std::string& path, uint64_t offset, std::string_view bytes) {
   base::Lock lock(state_->mutex);
   const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
   if (!inode || inode->is_directory) return Missing(path);
-  if (offset >= inode->size()) return Status::InvalidArgument(path + ": no byte at " + std::to_string(offset));
-  const char mask = static_cast<char>(1 << bit);
-  if (inode->memory) inode->memory->data()[offset] ^= mask;
+  if (offset > inode->size() || bytes.size() > inode->size() - offset) {
+    return Status::InvalidArgument(path + ": no " + std::to_string(bytes.size()) + " bytes at " + std::to_string(offset));
+  }
+  if (inode->memory) bytes.copy(inode->memory->data() + offset, bytes.size());
   for (CowBytes* content : {&inode->live, &inode->durable}) {
-    char byte;
-    if (content->Read(offset, 1, &byte) == 0) continue;
-    byte ^= mask;
-    content->Write(offset, {&byte, 1});
+    const uint64_t end = std::min<uint64_t>(offset + bytes.size(), content->size());
+    if (offset < end) content->Write(offset, bytes.substr(0, end - offset));
   }
   return {};
 }

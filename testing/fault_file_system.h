@@ -97,6 +97,8 @@ class FaultFileSystem final : public FileSystem {
   Result<std::string> ReadWhole(const std::string& path) const;
   Status WriteWhole(const std::string& path, std::string_view bytes);  // creates the file; its directory must exist
   Status FlipBit(const std::string& path, uint64_t offset, int bit);
+  // Overwrite bytes that are there; the rest of the file stays shared with its copies.
+  Status PatchBytes(const std::string& path, uint64_t offset, std::string_view bytes);
   // Of all names and bytes that programs see: images with equal fingerprints need checking once.
   uint64_t Fingerprint() const;
 

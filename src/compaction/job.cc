@@ -98,6 +98,10 @@ Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& v
     sources_.push_back(version->FindRun(position));
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
   }
+  if (!plan_.is_bottom) return;
+  const auto sequence =
+      tree::SettledSequence(context_.factory.order, *version, plan_.sources.front(), plan_.sources.back(), plan_.bounds);
+  if (sequence) settled_ = format::Settled{.sequence = *sequence, .bounds = plan_.bounds};
 }
 
 Job::~Job() = default;
@@ -162,7 +166,8 @@ Status Job::Start() {
                        .cut_keys = plan_.cut_keys,
                        .range_tombstones = PassedOn(order, ranges_, stripes, plan_.is_bottom),
                        .stripes = stripes,
-                       .covered_bytes = std::move(covered_bytes)});
+                       .covered_bytes = std::move(covered_bytes),
+                       .settled = settled_});
   input_->SeekToFirst();
   return {};
 }

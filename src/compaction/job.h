@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -69,6 +70,7 @@ class Job {
   const policy::Plan plan_;
   // The inputs, until the job starts. WHY not the Version: it would pin every table that other jobs replace meanwhile.
   std::vector<tree::RunPtr> sources_;
+  std::optional<format::Settled> settled_;  // of a merge into the bottom
   Counts counts_;
 
   kv::RangeTombstones ranges_;  // of the inputs

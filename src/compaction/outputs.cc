@@ -58,6 +58,11 @@ Status Outputs::FinishTable(const std::string_view* upper) {
   if (writer_ == nullptr && !ranges.empty()) RETURN_IF_ERROR(BeginTable(0));
   if (writer_ != nullptr) {
     writer_->SetRangeTombstones(ranges);
+    if (options_.settled) {
+      format::Settled share{.sequence = options_.settled->sequence, .bounds = {.lower = settled_from_, .upper = options_.settled->bounds.upper}};
+      if (upper != nullptr) settled_from_ = share.bounds.upper = std::string(*upper);
+      writer_->SetSettled(std::move(share));
+    }
     ASSIGN_OR_RETURN(format::FileMetaPtr meta, writer_->Finish());
     writer_ = nullptr;
     if (!ranges.empty() && options_.covered_bytes) {

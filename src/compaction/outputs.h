@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
@@ -55,8 +56,12 @@ class Outputs {
     kv::Stripes stripes = {};
     // Estimates FileMeta::covered_bytes. Null: 0.
     std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {};
+    // Of a merge into the bottom: what its tables say together (format::Settled); each says it of its own share of the bounds.
+    std::optional<format::Settled> settled = {};
   };
-  Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
+  Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {
+    if (options_.settled) settled_from_ = options_.settled->bounds.lower;
+  }
   ~Outputs();  // removes the table that is not finished
 
   Status Add(const kv::Entry& entry);
@@ -80,6 +85,7 @@ class Outputs {
   std::unique_ptr<table::Writer> writer_;
   kv::FileNumber number_{};
   std::vector<format::FileMetaPtr> finished_;
+  std::optional<std::string> settled_from_;  // where the share of the table being written begins
   size_t next_cut_ = 0;
   std::optional<std::string> lower_;  // where the table began; none: the first
   bool is_at_cut_ = false;

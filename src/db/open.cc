@@ -84,6 +84,9 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
   if (loaded) {
     ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, path));
+    if (inventory.has_repair_marker) {
+      return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
+    }
     RETURN_IF_ERROR(CheckTables(files, path, *loaded->version));
     RETURN_IF_ERROR(database->Recover(*loaded, inventory));
   } else {
@@ -177,6 +180,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     RemoveTablesFrom(kv::FileNumber{next_file});
     return status;
   }
+  const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
   store_->snapshots->Publish(last);
 
   if (is_read_only) {
@@ -186,8 +190,8 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   }
   for (auto& memtable : replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
   const uint64_t salt = env.entropy();
-  const log::Mark first = log::FirstMark(salt, last + 1);
-  const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = last + 1};
+  const log::Mark first = log::FirstMark(salt, next);
+  const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
   RETURN_IF_ERROR(StartWriting(start, replayed.log.segments));
   // WHY before the background starts: a merge would take tables out of the View that the MANIFEST, which lags, still names; they
   // would pass for orphans.

@@ -32,6 +32,9 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kStaging:
         inventory.has_staging = true;
         break;
+      case format::FileKind::kRepair:
+        inventory.has_repair_marker = true;
+        break;
       default:
         break;
     }
@@ -65,6 +68,11 @@ class Replayer {
       : store_(store), flushed_(flushed), on_full_(on_full) {}
 
   Status Apply(kv::Sequence first, std::string_view payload) {
+    // The memtable counts on it: versions come in order, and no tag overflows. A payload of n bytes has fewer than n records.
+    if (first <= last_sequence_ || first > kv::kSequenceMax - payload.size()) {
+      return Status::Corruption(store_.directory + ": a log frame of sequence " + std::to_string(first) + " follows sequence " +
+                                std::to_string(last_sequence_));
+    }
     format::BatchReader reader(payload);
     kv::Sequence sequence = first;
     while (reader.Next()) {
@@ -79,7 +87,7 @@ class Replayer {
       if (reader.kind() == kv::Kind::kMerge) store_.operator_names.AddOf(reader.value());
       current_->Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
     }
-    last_sequence_ = sequence - 1 - ZOO(kSequenceUsedTwice);
+    last_sequence_ = std::max(last_sequence_, sequence - 1 - ZOO(kSequenceUsedTwice));
     return reader.status();
   }
   kv::Sequence last_sequence() const { return last_sequence_; }
@@ -112,20 +120,43 @@ class Replayer {
 
 }  // namespace
 
+log::Expected ExpectedOf(const manifest::Loaded& loaded) {
+  return {.clean_end = loaded.clean_log_end,
+          .durable_position = loaded.log_durable,
+          .segments = loaded.log_segments,
+          .staging_bytes = loaded.staging_bytes};
+}
+
 Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayed replayed;
   Replayer replayer(store, loaded.flushed_sequence, on_full);
   ASSIGN_OR_RETURN(replayed.log,
                    log::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
-                               {.clean_end = loaded.clean_log_end,
-                                .durable_position = loaded.log_durable,
-                                .segments = loaded.log_segments,
-                                .staging_bytes = loaded.staging_bytes},
+                               ExpectedOf(loaded),
                                [&](kv::Sequence first, std::string_view payload) { return replayer.Apply(first, payload); }));
   replayed.last_sequence = replayer.last_sequence();
   replayed.memtables = replayer.Take();
   return replayed;
+}
+
+// WHY each batch is read to its end first: of one that turns out to be no batch, nothing may be applied.
+Result<SalvagedLog> SalvageLog(const Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
+                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
+  Replayer replayer(store, on_full);
+  const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
+    format::BatchReader reader(payload);
+    while (reader.Next()) {
+    }
+    RETURN_IF_ERROR(reader.status());
+    return replayer.Apply(first, payload);
+  };
+  const log::Expected expected = loaded != nullptr ? ExpectedOf(*loaded) : log::Expected();
+  SalvagedLog salvaged;
+  ASSIGN_OR_RETURN(salvaged.log, log::Salvage(store.options.env.file_system, store.directory, origin, expected, apply));
+  salvaged.replayed.last_sequence = replayer.last_sequence();
+  salvaged.replayed.memtables = replayer.Take();
+  return salvaged;
 }
 
 }  // namespace mergedb::db

@@ -22,12 +22,16 @@ struct Inventory {
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
   bool has_staging = false;
+  bool has_repair_marker = false;
   kv::FileNumber largest{};
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
 
 // Every table that the tree names is there, with the size it had. Corruption lists all that are not.
 Status CheckTables(FileSystem* file_system, const std::string& directory, const tree::Version& version);
+
+// What the MANIFEST says of the log.
+log::Expected ExpectedOf(const manifest::Loaded& loaded);
 
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first
@@ -37,5 +41,13 @@ struct Replayed {
 // Replay the log into memtables; `on_full` may take a full one away (flush it) by resetting the pointer.
 Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
+
+// The same from a log that may be damaged: all that its chain proves.
+struct SalvagedLog {
+  Replayed replayed;
+  log::Salvaged log;
+};
+Result<SalvagedLog> SalvageLog(const Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
+                               const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
 }  // namespace mergedb::db

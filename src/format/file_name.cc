@@ -19,6 +19,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kLock, "LOCK", "", false},       {FileKind::kManifest, "MANIFEST-", "", true},
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
     {FileKind::kTable, "", ".tbl", true},       {FileKind::kSpare, "", ".spare", true},
+    {FileKind::kRepair, "REPAIR", "", false},
 };
 constexpr size_t kDigitsMin = 6;
 
@@ -39,7 +40,7 @@ std::optional<FileName> Match(const Pattern& pattern, std::string_view name) {
   const std::string_view digits = name.substr(pattern.before.size(), name.size() - affixes);
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-  if (error != std::errc() || end != digits.data() + digits.size()) return std::nullopt;
+  if (error != std::errc() || end != digits.data() + digits.size() || number > kFileNumberMax) return std::nullopt;
   if (digits.size() > kDigitsMin && digits[0] == '0') return std::nullopt;  // one number, one name
   return FileName{.kind = pattern.kind, .number = kv::FileNumber{number}};
 }

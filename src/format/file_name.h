@@ -9,6 +9,8 @@
 //   000007.seg          a log segment
 //   000012.tbl          a table
 //   000012.spare        what was that table, kept to be written again under another number
+//   REPAIR              a repair is under way, or was interrupted: nobody opens the database before it is done
+//   lost/               what repairs moved aside; not ours to read or delete
 #pragma once
 
 #include <optional>
@@ -19,7 +21,13 @@
 
 namespace mergedb::format {
 
-enum class FileKind : uint8_t { kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare };
+enum class FileKind : uint8_t {
+  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kRepair
+};
+
+// Larger numbers are foreign, so that the next one can always be counted up to.
+inline constexpr uint64_t kFileNumberMax = uint64_t{1} << 62;
+inline constexpr std::string_view kLostDirectory = "lost";
 
 struct FileName {
   FileKind kind;

@@ -1,5 +1,7 @@
 #include "format/table_layout.h"
 
+#include <utility>
+
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/crc32c.h"
@@ -88,7 +90,7 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
   const uint32_t version = base::LoadFixed32(in + kVersionAt);
   const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
   const uint32_t found = FooterChecksum(bytes);
-  if (version > kTableVersion) {
+  if (version > kTableVersion && expected == found) {  // else the version is what was damaged
     return Status::NotSupported("table format " + std::to_string(version) + " is newer than this program's " +
                                 std::to_string(kTableVersion));
   }
@@ -140,6 +142,7 @@ enum class Tag : uint32_t {
   kRangeTombstones = 12,
   kLargestIsOpen = 13,
   kWriter = 64,
+  kSettled = 65,
 };
 constexpr uint32_t kFirstIgnorable = 64;
 
@@ -152,6 +155,31 @@ void AppendField(std::string* out, Tag tag, uint64_t value) {
   char bytes[8];
   base::StoreFixed64(bytes, value);
   AppendField(out, tag, std::string_view(bytes, sizeof bytes));
+}
+
+constexpr uint8_t kHasLower = 1, kHasUpper = 2;
+
+std::string EncodeSettled(const Settled& settled) {
+  std::string out;
+  base::AppendFixed64(&out, settled.sequence);
+  const Bounds& bounds = settled.bounds;
+  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0));
+  if (bounds.lower) base::AppendLengthPrefixed(&out, *bounds.lower);
+  if (bounds.upper) base::AppendLengthPrefixed(&out, *bounds.upper);
+  return out;
+}
+
+bool DecodeSettled(std::string_view in, Settled* settled) {
+  if (!base::TakeFixed64(&in, &settled->sequence) || settled->sequence > kv::kSequenceMax || in.empty()) return false;
+  const auto flags = static_cast<uint8_t>(in[0]);
+  in.remove_prefix(1);
+  for (const auto& [flag, bound] : {std::pair(kHasLower, &settled->bounds.lower), std::pair(kHasUpper, &settled->bounds.upper)}) {
+    if ((flags & flag) == 0) continue;
+    std::string_view key;
+    if (!base::TakeLengthPrefixed(&in, &key)) return false;
+    *bound = std::string(key);
+  }
+  return flags <= (kHasLower | kHasUpper) && in.empty();
 }
 
 Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
@@ -174,6 +202,9 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kRangeTombstones: is_whole = take(); meta.range_tombstones = number; break;
     case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
     case Tag::kWriter: properties->writer = payload; break;
+    case Tag::kSettled:
+      if (DecodeSettled(payload, &properties->settled.emplace())) break;
+      return Status::Corruption("property 65: expected a sequence and bounds, found " + base::ToHex(payload.substr(0, 16)));
     default:
       if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
         return Status::NotSupported("property " + std::to_string(static_cast<uint32_t>(tag)) +
@@ -203,6 +234,7 @@ std::string EncodeProperties(const Properties& properties) {
   if (meta.range_tombstones != 0) AppendField(&out, Tag::kRangeTombstones, meta.range_tombstones);
   if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);
   AppendField(&out, Tag::kWriter, properties.writer);
+  if (properties.settled) AppendField(&out, Tag::kSettled, EncodeSettled(*properties.settled));
   return out;
 }
 

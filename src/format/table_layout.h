@@ -17,6 +17,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -72,10 +73,20 @@ uint64_t TableBytes(uint64_t sections_end);
 
 // FORMAT: properties := (tag varint32, payload length varint32, payload)*    an unknown tag below 64 is NotSupported ("newer
 //                       version"), an unknown tag from 64 up is skipped
+//
+// What a merge into the bottom knows of its output, for whoever must do without a MANIFEST (docs/decisions/0015-repair.md): every version of
+// a key in `bounds` with a sequence up to `sequence`, wherever it may still lie, is settled: this table has it or outlived it.
+struct Settled {
+  kv::Sequence sequence = 0;
+  Bounds bounds;
+  friend bool operator==(const Settled&, const Settled&) = default;
+};
+
 struct Properties {
   FileMeta meta;  // but for `bytes`, which the footer has
   std::string comparator;
   std::string writer;  // "mergedb": which program wrote it, for people
+  std::optional<Settled> settled = {};
   friend bool operator==(const Properties&, const Properties&) = default;
 };
 std::string EncodeProperties(const Properties& properties);

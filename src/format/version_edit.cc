@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/coding.h"
+#include "format/file_name.h"
 
 namespace mergedb::format {
 namespace {
@@ -35,6 +36,7 @@ enum class FileFact : uint32_t {
 };
 constexpr uint32_t kOptionalFieldMin = 64;
 
+constexpr uint64_t kPositionMax = uint64_t{1} << 62;
 constexpr uint8_t kHasLower = 1;
 constexpr uint8_t kHasUpper = 2;
 constexpr uint8_t kLargestIsOpen = 1;
@@ -170,8 +172,9 @@ class PayloadReader {
     return 0;
   }
   kv::Sequence Sequence() { return UpTo(kv::kSequenceMax, "a sequence of at most 56 bits"); }
-  kv::FileNumber FileNumber() { return kv::FileNumber{Varint64()}; }
-  kv::Position Position() { return kv::Position{Varint64()}; }
+  // Limits: so that what comes next can be counted up to.
+  kv::FileNumber FileNumber() { return kv::FileNumber{UpTo(kFileNumberMax, "a file number of at most 2^62")}; }
+  kv::Position Position() { return kv::Position{UpTo(kPositionMax, "a position of at most 2^62")}; }
 
   uint8_t Byte(uint8_t limit, const char* expected) {
     if (expected_ == nullptr && !rest_.empty() && static_cast<uint8_t>(rest_[0]) <= limit) {

@@ -169,4 +169,33 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const format::Edit::LogStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
+// Where an epoch's chain can be taken up: what a MANIFEST says, or what segment heads and frames still tell without one.
+struct Origin {
+  uint64_t database_id = 0;
+  uint64_t epoch = 0;
+  uint32_t salt_crc = 0;
+  Mark start;
+  // Bytes of the stream before `start` that are there and cannot be proved: a frame whose predecessor is gone.
+  uint64_t unproved_bytes = 0;
+};
+Origin OriginOf(uint64_t database_id, const format::Edit::LogStart& start);
+// Of the newest epoch that some segment head speaks of; nothing if there is none. For repair, when the MANIFEST is lost.
+Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::string& directory);
+
+// As Replay, but of a log that may be damaged: every frame that the chain proves is applied, and damage is told, not returned.
+struct Salvaged {
+  Replayed replayed;
+  Status verdict;             // OK, or what Replay says of this log
+  std::vector<Status> flaws;  // segment files that are missing, cut short, or without a head: each with its path
+  // Above the end of the chain: frames that cannot be proved, since something before them is gone.
+  uint64_t frames_beyond = 0;
+  uint64_t beyond_end = 0;    // log position where the last of them ends
+  std::string break_file;     // where the chain ends: the segment's name, or STAGING
+  uint64_t break_offset = 0;  // in it
+};
+// A frame that `apply` calls Corruption or NotSupported ends the chain before it, as damage does; any other error of `apply` is
+// returned.
+Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected,
+                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
+
 }  // namespace mergedb::log

@@ -12,7 +12,7 @@ namespace mergedb::log {
 namespace {
 
 constexpr size_t kWindowBytes = size_t{1} << 20;
-constexpr uint64_t kRingBytesMax = uint64_t{1} << 30;
+constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the largest that is made
 
 }  // namespace
 
@@ -66,6 +66,14 @@ std::string SegmentRemains::Describe(uint64_t position) const {
          std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " + std::to_string(position) + ")";
 }
 
+std::optional<SegmentRemains::Place> SegmentRemains::Locate(uint64_t position) const {
+  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+    if (position < segment->head.start || position >= segment->head.limit()) continue;
+    return Place{segment->number, kBlockBytes + (position - segment->head.base())};
+  }
+  return std::nullopt;
+}
+
 Status SegmentRemains::Read(uint64_t position, size_t bytes, std::string_view* out) {
   const auto held = [&] {
     return position >= window_position_ && position - window_position_ <= window_.size()
@@ -106,8 +114,8 @@ Status RingRemains::Load() {
   const std::string path = format::JoinPath(directory_, format::PrintFileName(format::FileKind::kStaging));
   const auto lost = [&](const std::string& what) {
     const std::string bytes = std::to_string(*expected_bytes_);
-    return Status::Corruption(path + ": " + what + ", expected " + bytes + " bytes; it may hold the newest writes. To give them up: " +
-                              "put a file of " + bytes + " zeros in its place");
+    return Status::Corruption(path + ": " + what + ", expected " + bytes + " bytes; it may hold the newest writes. To give them up: `mergedb repair`, or " +
+                              "a file of " + bytes + " zeros in its place");
   };
   auto file = file_system_->Open(path, {.access = Access::kRead});
   if (!file) {

@@ -31,6 +31,12 @@ class SegmentRemains {
   uint64_t NextHeld(uint64_t position) const;
   // "000007.seg: offset 4128"; or that no file holds it.
   std::string Describe(uint64_t position) const;
+  // The file that holds the byte, or should, and the byte's offset there; nothing if no file does.
+  struct Place {
+    kv::FileNumber number{};
+    uint64_t offset = 0;
+  };
+  std::optional<Place> Locate(uint64_t position) const;
 
  private:
   struct Segment {

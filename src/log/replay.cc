@@ -38,23 +38,28 @@ struct Survey {
 
 class Replayer {
  public:
-  Replayer(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-           const format::Edit::LogStart& start, const Expected& expected)
+  Replayer(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected)
       : file_system_(file_system),
         directory_(directory),
-        database_id_(database_id),
-        epoch_(start.epoch),
-        salt_crc_(SaltCrc(start.salt)),
+        database_id_(origin.database_id),
+        epoch_(origin.epoch),
+        salt_crc_(origin.salt_crc),
         expected_(expected),
         ring_(file_system, directory, expected.staging_bytes) {
-    replayed_.end = {.position = start.position,
-                     .chain = start.position == 0 ? salt_crc_ : start.chain,
-                     .sequence = start.sequence};
+    replayed_.end = origin.start;
+    if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
   }
 
-  Status OpenSegments();
+  // With `flaws` damaged segments are noted there; without, the first one is returned.
+  Status OpenSegments(std::vector<Status>* flaws);
   Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
   Status Judge();
+  // Salvage: never mind what cannot be read.
+  void LoadRing(std::vector<Status>* flaws) {
+    if (Status status = ring_.Load(); !status.ok()) flaws->push_back(std::move(status));
+  }
+  void SurveyAbove(Salvaged* salvaged);
+  void Locate(Salvaged* salvaged) const;
   Replayed Take() { return std::move(replayed_); }
 
  private:
@@ -66,7 +71,7 @@ class Replayer {
   void SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const;
   Status SurveySegments(Survey* survey);
   void SurveyRing(Survey* survey);
-  bool FitsWithABitTurned(std::string_view bytes) const;
+  bool FitsWithAByteChanged(std::string_view bytes) const;
   Status ReportDamagedHeader();
 
   uint64_t position() const { return replayed_.end.position; }
@@ -82,7 +87,12 @@ class Replayer {
   Replayed replayed_;
 };
 
-Status Replayer::OpenSegments() {
+Status Replayer::OpenSegments(std::vector<Status>* flaws) {
+  const auto note = [flaws](Status status) -> Status {
+    if (flaws == nullptr || status.ok()) return status;
+    flaws->push_back(std::move(status));
+    return {};
+  };
   const std::vector<kv::FileNumber>& expected = expected_.segments;
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
   std::vector<kv::FileNumber> found;
@@ -93,11 +103,12 @@ Status Replayer::OpenSegments() {
   std::sort(found.begin(), found.end());
   for (const kv::FileNumber number : expected) {
     if (std::binary_search(found.begin(), found.end(), number)) continue;
-    return Status::Corruption(format::SegmentPath(directory_, number) + ": the MANIFEST lists this log segment; it is missing");
+    RETURN_IF_ERROR(note(
+        Status::Corruption(format::SegmentPath(directory_, number) + ": the MANIFEST lists this log segment; it is missing")));
   }
   for (const kv::FileNumber number : found) {
     const bool is_expected = std::find(expected.begin(), expected.end(), number) != expected.end();
-    RETURN_IF_ERROR(OpenSegment(number, is_expected));
+    RETURN_IF_ERROR(note(OpenSegment(number, is_expected)));
   }
   return {};
 }
@@ -121,7 +132,13 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
   }
   replayed_.segments.push_back(number);
   const bool is_ours = head->generation != 0 && head->epoch == epoch_ && head->salt_crc == salt_crc_;
-  return is_ours ? segments_.Add(number, *head, std::move(*file)) : Status();
+  if (!is_ours) return {};
+  // A segment is written in full, and synced, before it is used: a crash never shortens it.
+  ASSIGN_OR_RETURN(const uint64_t bytes, (*file)->Size());
+  RETURN_IF_ERROR(segments_.Add(number, *head, std::move(*file)));
+  if (bytes >= kBlockBytes + head->capacity) return {};
+  return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes, expected " +
+                            std::to_string(kBlockBytes + head->capacity) + " (truncated?)");
 }
 
 Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {
@@ -229,16 +246,18 @@ void Replayer::SurveyRing(Survey* survey) {
   }
 }
 
-// Did a frame begin here whose header lost a bit? The bit that makes it fit again proves it.
-bool Replayer::FitsWithABitTurned(std::string_view bytes) const {
+// Did a frame begin here of whose header one byte was changed? The value that makes it fit again proves it.
+bool Replayer::FitsWithAByteChanged(std::string_view bytes) const {
   if (bytes.size() < kFrameHeaderBytes) return false;
   char header[kFrameHeaderBytes];
   std::memcpy(header, bytes.data(), sizeof header);
-  for (size_t bit = 0; bit < 8 * sizeof header; ++bit) {
-    const char mask = static_cast<char>(1 << bit % 8);
-    header[bit / 8] ^= mask;
-    if (HeaderFits(header)) return true;
-    header[bit / 8] ^= mask;
+  for (char& byte : header) {
+    const char found = byte;
+    for (int change = 1; change < 256; ++change) {
+      byte = static_cast<char>(found ^ change);
+      if (HeaderFits(header)) return true;
+    }
+    byte = found;
   }
   return false;
 }
@@ -246,16 +265,17 @@ bool Replayer::FitsWithABitTurned(std::string_view bytes) const {
 // No frame stands above, and what is here has a frame's fields but not its checks.
 Status Replayer::ReportDamagedHeader() {
   std::string_view bytes;
-  if (FitsWithABitTurned(ring_.Read(position(), kFrameHeaderBytes))) {
+  if (FitsWithAByteChanged(ring_.Read(position(), kFrameHeaderBytes))) {
     replayed_.dropped_bytes = kFrameHeaderBytes;
     replayed_.report = "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
     return {};
   }
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
-  if (bytes.size() < kFrameHeaderBytes || position() % kBlockBytes == 0) return {};
+  if (bytes.size() < kFrameHeaderBytes) return {};
   const FrameHeader header = LoadFrameHeader(bytes.data());
   const bool follows = header.sequence >= replayed_.end.sequence && header.sequence - replayed_.end.sequence < (1u << 20);
-  if (!follows || header.length > kPayloadBytesMax || header.crc == 0) return {};
+  const bool is_like_one = position() % kBlockBytes != 0 && follows && header.length <= kPayloadBytesMax && header.crc != 0;
+  if (!is_like_one && !FitsWithAByteChanged(bytes)) return {};
   replayed_.dropped_bytes = kFrameHeaderBytes;
   replayed_.report = segments_.Describe(position()) + ": the header of the last frame is damaged";
   return {};
@@ -285,17 +305,56 @@ Status Replayer::Judge() {
   return {};
 }
 
+void Replayer::SurveyAbove(Salvaged* salvaged) {
+  Survey survey;
+  (void)SurveySegments(&survey);  // as far as they can be read
+  SurveyRing(&survey);
+  salvaged->frames_beyond = survey.frames;
+  salvaged->beyond_end = survey.end;
+}
+
+void Replayer::Locate(Salvaged* salvaged) const {
+  const auto place = segments_.Locate(replayed_.end.position);
+  salvaged->break_file = place ? format::PrintFileName(format::FileKind::kSegment, place->number)
+                               : format::PrintFileName(format::FileKind::kStaging);
+  salvaged->break_offset = place ? place->offset : 0;
+}
+
 }  // namespace
 
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
                         const format::Edit::LogStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
-  Replayer replayer(file_system, directory, database_id, start, expected);
-  RETURN_IF_ERROR(replayer.OpenSegments());
+  Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
+  RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
   RETURN_IF_ERROR(replayer.Walk(apply));
   RETURN_IF_ERROR(replayer.Judge());
   return replayer.Take();
+}
+
+Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected,
+                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
+  Salvaged salvaged;
+  if (origin.start.position > kPositionMax) {
+    salvaged.verdict = Status::Corruption("impossible start of the log: " + std::to_string(origin.start.position));
+    return salvaged;
+  }
+  Replayer replayer(file_system, directory, origin, expected);
+  RETURN_IF_ERROR(replayer.OpenSegments(&salvaged.flaws));
+  replayer.LoadRing(&salvaged.flaws);
+  Status failure;  // of the caller
+  salvaged.verdict = replayer.Walk([&](kv::Sequence sequence, std::string_view payload) {
+    Status status = apply(sequence, payload);
+    if (!status.ok() && !status.IsCorruption() && !status.IsNotSupported()) failure = status;
+    return status;
+  });
+  if (!failure.ok()) return failure;
+  if (salvaged.verdict.ok()) salvaged.verdict = replayer.Judge();
+  replayer.Locate(&salvaged);
+  if (!salvaged.verdict.ok()) replayer.SurveyAbove(&salvaged);
+  salvaged.replayed = replayer.Take();
+  return salvaged;
 }
 
 }  // namespace mergedb::log

@@ -1,6 +1,7 @@
 #include "manifest/loader.h"
 
 #include <cstdio>
+#include <utility>
 
 #include "base/bytes.h"
 #include "base/coding.h"
@@ -22,7 +23,7 @@ std::string Hex32(uint32_t value) {
   return text;
 }
 
-Result<std::string> ReadCurrent(FileSystem* file_system, const std::string& path) {
+Result<std::string> ReadText(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   std::string bytes(kCurrentBytesMax, 0);
   size_t got = 0;
@@ -38,7 +39,7 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
-        parsed->kind == format::FileKind::kStaging) {
+        parsed->kind == format::FileKind::kStaging || parsed->kind == format::FileKind::kRepair) {
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " is there");
     }
   }
@@ -97,13 +98,24 @@ Result<kv::FileNumber> DecodeCurrent(std::string_view bytes, const std::string& 
   return name->number;
 }
 
-Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
+Result<kv::FileNumber> ReadCurrent(FileSystem* file_system, const std::string& directory) {
   const std::string current = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
-  auto bytes = ReadCurrent(file_system, current);
-  if (!bytes) return bytes.error().IsNotFound() ? WithoutCurrent(file_system, directory) : bytes.error();
+  ASSIGN_OR_RETURN(const std::string bytes, ReadText(file_system, current));
+  return DecodeCurrent(bytes, current);
+}
 
+Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
+  const auto number = ReadCurrent(file_system, directory);
+  if (!number) return number.error().IsNotFound() ? WithoutCurrent(file_system, directory) : number.error();
+  auto loaded = LoadManifest(file_system, directory, *number, order);
+  if (loaded || !loaded.error().IsNotFound()) return loaded;
+  return Status::Corruption(format::ManifestPath(directory, *number) + ": missing, but CURRENT names it");
+}
+
+Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
+                            const kv::Order& order) {
   Loaded loaded;
-  ASSIGN_OR_RETURN(loaded.manifest, DecodeCurrent(*bytes, current));
+  loaded.manifest = number;
   loaded.version = std::make_shared<const tree::Version>();
   std::optional<std::string> comparator;
   const std::string path = format::ManifestPath(directory, loaded.manifest);
@@ -118,11 +130,9 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
     ASSIGN_OR_RETURN(loaded.version, tree::ApplyEdit(order, *loaded.version, edit));
     return {};
   });
-  if (!contents) {
-    if (contents.error().IsNotFound()) return Status::Corruption(path + ": missing, but CURRENT names it");
-    return contents.error();
-  }
-  if (contents->identity.number != loaded.manifest) {
+  if (!contents) return contents.error();
+  // The header has the number's low 32 bits.
+  if (static_cast<uint32_t>(kv::ToInt(contents->identity.number)) != static_cast<uint32_t>(kv::ToInt(loaded.manifest))) {
     return Status::Corruption(path + ": says it is number " + std::to_string(kv::ToInt(contents->identity.number)));
   }
   if (!comparator || loaded.database_id == 0 || loaded.database_id != contents->identity.database_id) {
@@ -130,6 +140,8 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
   }
   RETURN_IF_ERROR(tree::CheckInvariants(order, *loaded.version).WithContext(path));
   RETURN_IF_ERROR(CheckFacts(loaded).WithContext(path));
+  loaded.flaws = std::move(contents->flaws);
+  loaded.tail = std::move(contents->tail);
   if (contents->repaired > 0) {
     loaded.report += path + ": " + std::to_string(contents->repaired) + " records read from their second copy\n";
   }

@@ -9,6 +9,7 @@
 
 #include "format/version_edit.h"
 #include "kv/order.h"
+#include "manifest/mirror_file.h"
 #include "mergedb/env.h"
 #include "tree/version.h"
 
@@ -29,11 +30,18 @@ struct Loaded {
   kv::Sequence flushed_sequence = 0;  // what the log holds up to this one is in tables already
   std::vector<std::string> merge_operators;  // names
   std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
+  std::vector<MirrorFlaw> flaws, tail;  // of the MANIFEST's bytes: see mirror_file.h
 };
 
 // NotFound: the directory holds no database (no CURRENT, and at most the LOCK and MANIFEST of an interrupted creation). Corruption: damaged.
 // InvalidArgument: made with another comparator.
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order);
+
+// The same from one MANIFEST, whatever CURRENT says.
+Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
+                            const kv::Order& order);
+// The MANIFEST that CURRENT names.
+Result<kv::FileNumber> ReadCurrent(FileSystem* file_system, const std::string& directory);
 
 std::string EncodeCurrent(kv::FileNumber number);
 Result<kv::FileNumber> DecodeCurrent(std::string_view bytes, const std::string& path);

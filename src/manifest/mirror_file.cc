@@ -173,6 +173,13 @@ Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& pa
     return Status::NotSupported(path + ": format version " + std::to_string(version) + ", this build reads " +
                                 std::to_string(kFormatVersion) + "; use a newer mergedb");
   }
+  const auto note = [&](uint64_t offset, uint64_t bytes, int copy, const std::string& what) {
+    contents.flaws.push_back({FileOffset(offset, copy), bytes, what});
+  };
+  Identity other_identity;
+  uint32_t other_version = 0;
+  const bool whole_b = ParseHeader(copies[1], &other_identity, &other_version);
+  if (!whole_a || !whole_b) note(0, kHeaderBytes, whole_a ? 1 : 0, "header: this copy is damaged, the other one is whole");
   if (!whole_a) ++contents.repaired;
 
   uint32_t chain = HeaderChain(copies[whole_a ? 0 : 1]);
@@ -182,7 +189,10 @@ Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& pa
     const bool in_a = ParseRecord(copies[0], offset, chain, &record);
     const bool in_b = !ZOO(kManifestMirrorUnread) && ParseRecord(copies[1], offset, chain, in_a ? &other : &record);
     if (!in_a && !in_b) break;
-    if (in_a != in_b) ++contents.repaired;
+    if (in_a != in_b) {
+      ++contents.repaired;
+      note(offset, kRecordHeaderBytes + record.payload.size(), in_a ? 1 : 0, "record: this copy is damaged, the other one is whole");
+    }
     RETURN_IF_ERROR(apply(record.payload).WithContext(path + " " + At(offset)));
     ++contents.records;
     chain = record.crc;
@@ -205,6 +215,12 @@ Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& pa
     return last == std::string::npos || last < offset ? 0 : last + 1 - offset;
   };
   contents.dropped_bytes = std::max(dropped(copies[0]), dropped(copies[1]));
+  for (int copy = 0; copy < 2; ++copy) {
+    if (const uint64_t bytes = dropped(copies[copy]); bytes > 0) {
+      const uint64_t first = copies[copy].find_first_not_of('\0', offset);
+      contents.tail.push_back({FileOffset(first, copy), offset + bytes - first, "bytes behind the last record"});
+    }
+  }
   if (contents.records == 0) {
     // The first record is synced before CURRENT names the file.
     return Status::Corruption(path + ": first record " + At(offset) + ": both copies are damaged");

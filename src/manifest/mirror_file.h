@@ -21,6 +21,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kv/key.h"
 #include "mergedb/env.h"
@@ -57,11 +58,20 @@ class MirrorWriter {
   uint32_t chain_ = 0;
 };
 
+// Bytes of the file that are not as they should be; another copy of them is whole, or they are the tail.
+struct MirrorFlaw {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  std::string what;
+};
+
 struct MirrorContents {
   Identity identity;
   uint64_t records = 0;
   uint64_t repaired = 0;       // records of which one copy was damaged
   uint64_t dropped_bytes = 0;  // a torn tail
+  std::vector<MirrorFlaw> flaws;
+  std::vector<MirrorFlaw> tail;  // what is not zero behind the last record: an unfinished one, if a crash came between
 };
 
 // Calls `apply` for every record in order. Corruption: identity or size. NotSupported: a future format version. Where both copies

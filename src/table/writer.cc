@@ -1,6 +1,8 @@
 #include "table/writer.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "base/assert.h"
@@ -41,6 +43,7 @@ class WriterImpl final : public Writer {
   uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
   uint64_t entries() const override { return meta_.entries; }
   std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
+  void SetSettled(format::Settled settled) override { settled_ = std::move(settled); }
   Result<format::FileMetaPtr> Finish() override;
   Status Sync() override;
 
@@ -75,6 +78,7 @@ class WriterImpl final : public Writer {
   std::string ranges_begin_;      // where the first begins and the last ends
   std::string ranges_end_;
   format::FileMeta meta_;
+  std::optional<format::Settled> settled_;
   Status status_;  // the first failure: the table is not to be had
   bool is_finished_ = false;
 };
@@ -206,7 +210,8 @@ Status WriterImpl::AppendSections() {
   }
   const format::Properties properties{.meta = meta_,
                                       .comparator = std::string(order_.comparator()->Name()),
-                                      .writer = std::string(kWriterName)};
+                                      .writer = std::string(kWriterName),
+                                      .settled = settled_};
   RETURN_IF_ERROR(
       AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
   const uint64_t least_bytes = format::TableBytes(footer.sections_end());

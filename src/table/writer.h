@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
 #include "kv/order.h"
@@ -53,6 +54,8 @@ class Writer {
   virtual uint64_t entries() const = 0;
   virtual std::string_view last_key() const = 0;
 
+  // What the table says of older versions of its keys (docs/formats/table.md). Before Finish.
+  virtual void SetSettled(format::Settled settled) = 0;
   // Write index, filter, properties and footer; does not sync. The file stays open until Sync or the destructor.
   // REQUIRES: at least one Add, or a range tombstone.
   virtual Result<format::FileMetaPtr> Finish() = 0;

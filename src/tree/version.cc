@@ -67,4 +67,20 @@ std::string Version::ToString() const {
   return text;
 }
 
+// WHY not the largest sequence that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went
+// down before.
+std::optional<kv::Sequence> SettledSequence(const kv::Order& order, const Version& version, kv::Position newest,
+                                            kv::Position oldest, const format::Bounds& bounds) {
+  kv::Sequence largest = 0;
+  kv::Sequence end = kv::kSequenceMax;
+  for (const RunPtr& run : version.runs()) {
+    for (const Slice& slice : run->slices()) largest = std::max(largest, slice.file->largest_sequence);
+    if (run->position() <= newest && run->position() >= oldest) continue;
+    const auto [first, last] = run->Overlap(order, bounds);
+    if (run->position() < oldest && first < last) return std::nullopt;
+    for (size_t i = first; i < last; ++i) end = std::min(end, run->slices()[i].file->smallest_sequence);
+  }
+  return std::min(largest, end == 0 ? 0 : end - 1);
+}
+
 }  // namespace mergedb::tree

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -35,5 +36,10 @@ class Version {
   Weight weight_;
 };
 using VersionPtr = std::shared_ptr<const Version>;
+
+// A merge of the runs from `newest` to `oldest`, in `bounds`, sees every version there with a sequence up to this one: newer runs,
+// and what is not in tables yet, have none of them. Nothing if runs below `oldest` may have some.
+std::optional<kv::Sequence> SettledSequence(const kv::Order& order, const Version& version, kv::Position newest,
+                                            kv::Position oldest, const format::Bounds& bounds);
 
 }  // namespace mergedb::tree

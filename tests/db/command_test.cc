@@ -159,6 +159,33 @@ TEST_F(CommandTest, FindsDamage) {
   EXPECT_NE(damaged.err.find(".tbl"), std::string::npos) << damaged.err;
 }
 
+TEST_F(CommandTest, VerifiesAndRepairs) {
+  EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D && $M compact $D").exit, 0);
+  EXPECT_EQ(Run("$M verify $D").exit, 0);
+  EXPECT_EQ(Run("$M repair $D").out, "whole: nothing to repair\n");
+  EXPECT_EQ(Run("f=$(ls -S $D/*.tbl | head -1); printf X | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; rm $D/CURRENT").exit, 0);
+  EXPECT_EQ(Run("$M scan $D --count").exit, 3);
+  const Outcome found = Run("$M verify $D");
+  EXPECT_EQ(found.exit, 1);
+  EXPECT_NE(found.out.find("CURRENT: missing"), std::string::npos) << found.out;
+  EXPECT_NE(found.out.find(".tbl: offset 0, "), std::string::npos) << found.out;
+  EXPECT_NE(Run("$M verify $D --json").out.find("\"smallest_key\": \"1\""), std::string::npos);
+  const Outcome planned = Run("$M repair $D --dry-run");
+  EXPECT_EQ(planned.exit, 1);
+  EXPECT_NE(planned.out.find("nothing was changed"), std::string::npos) << planned.out;
+  EXPECT_EQ(Run("$M scan $D --count").exit, 3);
+  const Outcome repaired = Run("$M repair $D");
+  EXPECT_EQ(repaired.exit, 1) << repaired.err;
+  EXPECT_NE(repaired.out.find("given up"), std::string::npos) << repaired.out;
+  EXPECT_EQ(Run("$M verify $D").exit, 0);
+  const Outcome left = Run("$M scan $D --count");
+  EXPECT_EQ(left.exit, 0);
+  EXPECT_GT(std::stoi(left.out), 4000);
+  EXPECT_LT(std::stoi(left.out), 5000);
+  EXPECT_EQ(Run("ls $D/lost | grep -c -e '[.]tbl' -e report.txt").out, "2\n");
+  EXPECT_EQ(Run("$M verify $H").exit, 3);
+}
+
 TEST_F(CommandTest, ExplainsItselfAndRefusesNonsense) {
   EXPECT_EQ(Run("$M --help").exit, 0);
   EXPECT_EQ(Run("$M scan --help").out.find("Print keys"), 0u);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "format/file_name.h"
+#include "table/salvage.h"
 #include "tests/unit/compaction/tables.h"
 
 namespace mergedb::compaction {
@@ -98,6 +100,24 @@ TEST(Outputs, OfRangeTombstonesAloneAreATable) {
   EXPECT_EQ(Print(tables, made), "c..m) c-m#9; ");
   EXPECT_EQ(made[0]->entries, 0u);
   EXPECT_EQ(made[0]->covered_bytes, 100u);
+}
+
+// The shares that tables claim for themselves lie side by side and fill the merge's bounds, gaps between keys included.
+TEST(Outputs, ShareWhatTheMergeSettles) {
+  testing::Tables tables;
+  Outputs outputs(tables.factory, {.cut_keys = {"c", "e"}, .settled = format::Settled{.sequence = 9, .bounds = {.lower = "a", .upper = "z"}}});
+  for (const char* key : {"b", "d", "f"}) ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 0, "v"), tables.order)));
+  ASSERT_OK(outputs.Finish());
+  std::vector<format::Bounds> shares;
+  for (uint64_t number = 1; number <= 3; ++number) {
+    auto salvaged = table::Salvage({.file_system = &tables.files, .path = format::TablePath("dir", kv::FileNumber{number}),
+                                    .number = kv::FileNumber{number}, .order = tables.order}, nullptr);
+    ASSERT_OK(salvaged.status());
+    ASSERT_TRUE(salvaged->settled.has_value());
+    EXPECT_EQ(salvaged->settled->sequence, 9u);
+    shares.push_back(salvaged->settled->bounds);
+  }
+  EXPECT_EQ(shares, (std::vector<format::Bounds>{{"a", "c"}, {"c", "e"}, {"e", "z"}}));
 }
 
 TEST(Outputs, RemovesATableThatIsNotFinished) {

@@ -23,7 +23,8 @@ const Golden kGoldens[] = {
     {FileKind::kTable, 999999, "999999.tbl"},
     {FileKind::kSpare, 12, "000012.spare"},
     {FileKind::kTable, 1000000, "1000000.tbl"},
-    {FileKind::kManifest, UINT64_MAX, "MANIFEST-18446744073709551615"},
+    {FileKind::kManifest, kFileNumberMax, "MANIFEST-4611686018427387904"},
+    {FileKind::kRepair, 0, "REPAIR"},
 };
 
 TEST(FileName, GoesBothWays) {
@@ -42,7 +43,7 @@ TEST(FileName, OtherNamesAreForeign) {
        {"", "current", "CURRENT ", "CURRENT.tmp2", "LOCK.bak", "STAGING1", "MANIFEST", "MANIFEST-", "MANIFEST-5",
         "MANIFEST-000005.tmp", "MANIFEST-+00005", "MANIFEST-00000x", "000012", "12.tbl", "00012.tbl", "0000012.tbl",
         "000012.TBL", "000012.sst", "000012.ldb", "000012.log", "x000012.tbl", "-000012.tbl", "000012.tbl~", ".tbl",
-        "18446744073709551616.tbl", "99999999999999999999999999.seg", "00012 .tbl", " 00012.tbl"}) {
+        "4611686018427387905.tbl", "18446744073709551615.tbl", "18446744073709551616.tbl", "REPAIR.old", "lost", "99999999999999999999999999.seg", "00012 .tbl", " 00012.tbl"}) {
     EXPECT_FALSE(ParseFileName(name)) << name;
   }
   EXPECT_FALSE(ParseFileName(std::string_view("CURRENT\0", 8)));

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/coding.h"
+#include "base/crc32c.h"
 
 namespace mergedb::format {
 namespace {
@@ -88,6 +89,8 @@ TEST(Footer, NamesTheVersionOfANewerProgram) {
   std::string bytes = EncodeFooter(SomeFooter());
   bytes[76] = 9;
   Footer back;
+  EXPECT_TRUE(DecodeFooter(bytes, 8192, &back).IsCorruption()) << "no program wrote this";
+  base::StoreFixed32(bytes.data() + 72, base::Crc32c(bytes.substr(0, 72) + bytes.substr(76)));
   const Status status = DecodeFooter(bytes, 8192, &back);
   EXPECT_TRUE(status.IsNotSupported());
   EXPECT_NE(status.message().find("format 9"), std::string_view::npos) << status.ToString();
@@ -144,6 +147,33 @@ TEST(Properties, GoBothWays) {
   Properties back;
   ASSERT_TRUE(DecodeProperties(EncodeProperties(SomeProperties()), &back).ok());
   EXPECT_EQ(back, SomeProperties());
+}
+
+TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
+  for (const Bounds& bounds : {Bounds{}, Bounds{.lower = "a", .upper = {}}, Bounds{.lower = {}, .upper = ""}, Bounds{.lower = "a", .upper = "z"}}) {
+    Properties properties = SomeProperties();
+    properties.settled = Settled{.sequence = kv::kSequenceMax, .bounds = bounds};
+    Properties back;
+    ASSERT_TRUE(DecodeProperties(EncodeProperties(properties), &back).ok());
+    EXPECT_EQ(back, properties);
+  }
+  const std::string sequence = std::string("\x07\0\0\0\0\0\0\0", 8);
+  for (const std::string& payload : {std::string(), sequence, sequence + "\x04", sequence + "\x01", sequence + "\x01\x05" + "ab",
+                                     sequence + std::string("\0x", 2), std::string(8, '\xff') + std::string("\0", 1)}) {
+    std::string bytes = EncodeProperties(SomeProperties());
+    base::AppendVarint32(&bytes, 65);
+    base::AppendLengthPrefixed(&bytes, payload);
+    Properties back;
+    EXPECT_TRUE(DecodeProperties(bytes, &back).IsCorruption()) << base::ToHex(payload);
+  }
+}
+
+// FORMAT: the bytes of docs/formats/table.md.
+TEST(Properties, SettledIsStoredSo) {
+  Properties properties = SomeProperties();
+  const size_t before = EncodeProperties(properties).size();
+  properties.settled = Settled{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}};
+  EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "03" "056170706c65" "0162");
 }
 
 TEST(Properties, AreSafeOnEveryTruncation) {

@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "base/random.h"
+#include "format/file_name.h"
 
 namespace mergedb::format {
 namespace {
@@ -137,10 +138,10 @@ TEST(VersionEdit, OfNothingIsNoBytes) {
 
 TEST(VersionEdit, ExtremesComeBack) {
   Edit edit;
-  FileMeta file{.number = kv::FileNumber{UINT64_MAX}, .bytes = UINT64_MAX, .unique_id = UINT64_MAX,
+  FileMeta file{.number = kv::FileNumber{kFileNumberMax}, .bytes = UINT64_MAX, .unique_id = UINT64_MAX,
                 .entries = UINT64_MAX, .tombstones = UINT64_MAX, .raw_bytes = UINT64_MAX, .smallest_sequence = 0,
                 .largest_sequence = kv::kSequenceMax, .smallest = "", .largest = std::string(100000, '\xff')};
-  edit.adds.push_back({.position = kv::Position{UINT64_MAX}, .level = UINT32_MAX,
+  edit.adds.push_back({.position = kv::Position{uint64_t{1} << 62}, .level = UINT32_MAX,
                        .file = std::make_shared<const FileMeta>(file), .bounds = {.lower = "", .upper = ""}});
   edit.comparator = "";
   edit.log_segments.emplace();
@@ -150,6 +151,16 @@ TEST(VersionEdit, ExtremesComeBack) {
   const auto decoded = DecodeEdit(EncodeEdit(edit));
   ASSERT_TRUE(decoded) << decoded.status().ToString();
   EXPECT_TRUE(*decoded == edit) << PrintEdit(*decoded);
+}
+
+// There must always be a next number and a next position.
+TEST(VersionEdit, RefusesNumbersWithoutASuccessor) {
+  Edit edit;
+  edit.next_file = kv::FileNumber{kFileNumberMax + 1};
+  EXPECT_TRUE(DecodeEdit(EncodeEdit(edit)).status().IsCorruption());
+  edit = {};
+  edit.next_position = kv::Position{UINT64_MAX};
+  EXPECT_TRUE(DecodeEdit(EncodeEdit(edit)).status().IsCorruption());
 }
 
 TEST(VersionEdit, PrintsOneLineAFact) {

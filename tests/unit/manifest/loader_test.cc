@@ -1,4 +1,4 @@
-// From CURRENT to a Version: what is there is told, what is damaged is named. tests/crash/damage_test.cc flips the bytes.
+// From CURRENT to a Version: what is there is told, what is damaged is named. tests/flips/ flips the bytes.
 #include "manifest/loader.h"
 
 #include <gtest/gtest.h>
@@ -78,6 +78,15 @@ TEST_F(LoaderTest, RefusesAManifestUnderAnotherNumberOrOfAnotherDatabase) {
   ASSERT_OK(files_.WriteWhole("/d/MANIFEST-000009", *files_.ReadWhole("/d/MANIFEST-000004")));
   ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(kv::FileNumber{9})));
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("says it is number 4")));
+}
+
+// The header has 32 bits for a number of 62.
+TEST_F(LoaderTest, ReadsAManifestWhoseNumberIsBeyond32Bits) {
+  Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7,
+                     .allocate_number = [] { return kv::FileNumber{(uint64_t{1} << 32) + 5}; }});
+  ASSERT_OK(manifest.Commit(Snapshot()));
+  ASSERT_OK_AND_ASSIGN(const Loaded loaded, LoadIt());
+  EXPECT_EQ(loaded.manifest, kv::FileNumber{(uint64_t{1} << 32) + 5});
 }
 
 TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {

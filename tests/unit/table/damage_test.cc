@@ -2,7 +2,10 @@
 // Method: a small table; every bit of every byte flipped, every length cut, every page zeroed; then all reads are compared.
 #include <gtest/gtest.h>
 
+#include "base/coding.h"
+#include "base/crc32c.h"
 #include "base/hash.h"
+#include "format/table_layout.h"
 #include "tests/unit/table/table_rows.h"
 
 namespace mergedb::table {
@@ -151,7 +154,9 @@ TEST(Table, NamesTheVersionOfANewerProgram) {
   MemoryFiles files;
   const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, "value"}});
   std::string& bytes = files.bytes("7.tbl");
-  bytes[bytes.size() - 20] = 3;
+  const size_t footer = bytes.size() - format::kFooterBytes;
+  bytes[footer + 76] = 3;
+  base::StoreFixed32(bytes.data() + footer + 72, base::Crc32c(bytes.substr(footer, 72) + bytes.substr(footer + 76)));
   const Status status = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr).status();
   EXPECT_TRUE(status.IsNotSupported());
   EXPECT_NE(status.message().find("format 3"), std::string_view::npos) << status.ToString();

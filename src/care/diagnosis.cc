@@ -1,0 +1,335 @@
+#include "care/diagnosis.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "format/batch.h"
+#include "table/reader.h"
+
+namespace mergedb::care {
+namespace {
+
+using format::FileKind;
+
+std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+kv::Sequence LargestSequence(const tree::Version& version) {
+  kv::Sequence largest = 0;
+  for (const auto& meta : version.file_metas()) largest = std::max(largest, meta->largest_sequence);
+  return largest;
+}
+
+// The caller's mistake or a newer program's work: not damage, and nothing to be done about it here.
+bool IsRefusal(const Status& status) { return status.IsInvalidArgument() || status.IsNotSupported(); }
+
+class Examiner {
+ public:
+  explicit Examiner(const DiagnosisInput& input) : input_(input) {}
+
+  Result<Diagnosis> Run();
+
+ private:
+  Status TakeNames();
+  Status ChooseManifest();
+  Status TryManifest(kv::FileNumber number, std::optional<manifest::Loaded>* loaded);
+  bool LeadsToTheNewest(const manifest::Loaded& loaded);
+  void ReportManifest();
+  Status ReadTables();
+  Status ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta);
+  Status ReadLog();
+  void ReportLog();
+  void NoteTheRest();
+  Status Advance(uint64_t bytes);
+
+  Damage& Report(std::string file, std::string_view what) {
+    result_.report.damages.push_back({.file = std::move(file), .what = std::string(what)});
+    return result_.report.damages.back();
+  }
+  void Note(std::string text) { result_.report.notes.push_back(std::move(text)); }
+  std::string PathOf(std::string_view name) const { return format::JoinPath(input_.directory, name); }
+  Result<log::Salvaged> ReadLogOf(const log::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence);
+
+  const DiagnosisInput& input_;
+  Diagnosis result_;
+  uint64_t bytes_all_ = 0;
+  uint64_t log_bytes_ = 0;
+  kv::Sequence last_sequence_ = 0;  // that MANIFEST and log know of
+};
+
+Result<Diagnosis> Examiner::Run() {
+  RETURN_IF_ERROR(TakeNames());
+  RETURN_IF_ERROR(ChooseManifest());
+  ReportManifest();
+  RETURN_IF_ERROR(ReadTables());
+  RETURN_IF_ERROR(ReadLog());
+  ReportLog();
+  NoteTheRest();
+  return std::move(result_);
+}
+
+Status Examiner::TakeNames() {
+  ASSIGN_OR_RETURN(result_.names, input_.file_system->List(input_.directory));
+  std::sort(result_.names.begin(), result_.names.end());
+  ASSIGN_OR_RETURN(result_.inventory, db::TakeInventory(input_.file_system, input_.directory));
+  for (const std::string& name : result_.names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed) continue;
+    result_.has_marker |= parsed->kind == FileKind::kRepair;
+    const auto bytes = input_.file_system->SizeOf(PathOf(name));
+    if (bytes && parsed->kind != FileKind::kRepair) bytes_all_ += *bytes;
+    if (bytes && (parsed->kind == FileKind::kSegment || parsed->kind == FileKind::kStaging)) log_bytes_ += *bytes;
+  }
+  return {};
+}
+
+Status Examiner::Advance(uint64_t bytes) {
+  result_.report.bytes += bytes;
+  if (!input_.progress || input_.progress(std::min(result_.report.bytes, bytes_all_), bytes_all_)) return {};
+  return Status::Aborted(input_.directory + ": given up on request");
+}
+
+// ---- which MANIFEST ----------------------------------------------------------------------------------------------------
+
+// Errors that concern the caller; damage leaves *loaded empty.
+Status Examiner::TryManifest(kv::FileNumber number, std::optional<manifest::Loaded>* loaded) {
+  auto read = manifest::LoadManifest(input_.file_system, input_.directory, number, input_.order);
+  if (read) {
+    *loaded = std::move(*read);
+    return {};
+  }
+  return IsRefusal(read.error()) ? read.error() : Status();
+}
+
+bool Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
+  if (!db::CheckTables(input_.file_system, input_.directory, *loaded.version).ok()) return false;
+  const auto newest = log::FindOrigin(input_.file_system, input_.directory);
+  const bool is_of_ours = newest && *newest && (*newest)->database_id == loaded.database_id;
+  if (is_of_ours && (*newest)->epoch > loaded.log_start.epoch) return false;
+  kv::Sequence last = 0;
+  const auto log = ReadLogOf(log::OriginOf(loaded.database_id, loaded.log_start), &loaded, &last);
+  return log && log->verdict.ok() && log->flaws.empty() && LargestSequence(*loaded.version) <= last;
+}
+
+Status Examiner::ChooseManifest() {
+  const std::string current = format::PrintFileName(FileKind::kCurrent);
+  const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
+  if (!named) Report(current, named.error().IsNotFound() ? "missing" : named.error().message());
+
+  std::optional<manifest::Loaded> of_current;
+  if (named) RETURN_IF_ERROR(TryManifest(*named, &of_current));
+  if (of_current && LeadsToTheNewest(*of_current)) {
+    result_.loaded = std::move(of_current);
+    result_.is_current_right = true;
+    return {};
+  }
+  std::vector<kv::FileNumber> others = result_.inventory.manifests;
+  std::sort(others.rbegin(), others.rend());
+  std::optional<manifest::Loaded> newest;
+  for (const kv::FileNumber number : others) {
+    std::optional<manifest::Loaded> loaded;
+    if (!named || number != *named) RETURN_IF_ERROR(TryManifest(number, &loaded));
+    if (!loaded) continue;
+    const bool is_newest = number == others.front();
+    if (LeadsToTheNewest(*loaded)) {
+      result_.loaded = std::move(loaded);
+      return {};
+    }
+    if (is_newest && !named) newest = std::move(loaded);
+  }
+  // None is perfect. The one that CURRENT names is the newest; without CURRENT, the one with the largest number.
+  result_.is_current_right = of_current.has_value();
+  result_.loaded = of_current ? std::move(of_current) : std::move(newest);
+  return {};
+}
+
+void Examiner::ReportManifest() {
+  const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
+  if (named && !result_.is_current_right) {
+    const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
+    const std::string name = format::PrintFileName(FileKind::kManifest, *named);
+    const std::string what = read ? "its tables or its log are not there as it says"
+                             : read.error().IsNotFound() ? "missing, but CURRENT names it"
+                                                         : std::string(read.error().message());
+    Report(name, what);
+  }
+  if (!result_.loaded) {
+    // WHY a loss although all tables may be there: nobody can know.
+    Report("MANIFEST", "none can be believed: nothing says which tables there were, nor which is newer").loses_entries = true;
+    return;
+  }
+  const manifest::Loaded& loaded = *result_.loaded;
+  const std::string name = format::PrintFileName(FileKind::kManifest, loaded.manifest);
+  if (!result_.is_current_right) Note(name + ": taken instead");
+  const auto report = [&](const manifest::MirrorFlaw& flaw) {
+    Damage& damage = Report(name, flaw.what);
+    damage.offset = flaw.offset;
+    damage.bytes = flaw.bytes;
+  };
+  for (const auto& flaw : loaded.flaws) report(flaw);
+  for (const auto& flaw : loaded.tail) {
+    if (loaded.clean_log_end) {  // nothing was written after the close
+      report(flaw);
+    } else {
+      Note(name + ": offset " + std::to_string(flaw.offset) + ": an unfinished record, to be dropped");
+    }
+  }
+}
+
+// ---- tables ------------------------------------------------------------------------------------------------------------
+
+Status Examiner::ReadTables() {
+  if (result_.loaded) {
+    for (const auto& meta : result_.loaded->version->file_metas()) RETURN_IF_ERROR(ReadTable(meta->number, meta));
+    for (const kv::FileNumber number : result_.inventory.tables) {
+      if (result_.tables.contains(number)) continue;
+      Note(format::PrintFileName(FileKind::kTable, number) + ": no MANIFEST names it; the next open removes it");
+    }
+    return {};
+  }
+  for (const kv::FileNumber number : result_.inventory.tables) RETURN_IF_ERROR(ReadTable(number, nullptr));
+  return {};
+}
+
+Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta) {
+  const std::string name = format::PrintFileName(FileKind::kTable, number);
+  TableFinding& finding = result_.tables[number];
+  finding.meta = meta;
+  const auto bytes = input_.file_system->SizeOf(PathOf(name));
+  if (!bytes && (bytes.error().IsNotFound() || bytes.error().IsInvalidArgument())) {
+    finding.is_there = false;
+    table::Flaw flaw{.what = bytes.error().IsNotFound() ? "missing" : "not a regular file", .loses_entries = meta != nullptr};
+    if (meta) {
+      flaw.smallest = meta->smallest;
+      flaw.largest = meta->largest;
+    }
+    finding.flaws.push_back(std::move(flaw));
+  } else {
+    ASSIGN_OR_RETURN(auto salvaged, table::Salvage({.file_system = input_.file_system, .path = PathOf(name), .number = number,
+                                                    .meta = meta, .order = input_.order}, nullptr));
+    finding.flaws = std::move(salvaged.flaws);
+    finding.settled = std::move(salvaged.settled);
+    finding.entries = salvaged.found.entries;
+    if (meta == nullptr && finding.entries > 0) {
+      finding.meta = std::make_shared<const format::FileMeta>(std::move(salvaged.found));
+    }
+    ++result_.report.tables;
+    result_.report.entries += finding.entries;
+  }
+  for (const table::Flaw& flaw : finding.flaws) {
+    result_.report.damages.push_back({.file = name, .offset = flaw.offset, .bytes = flaw.bytes, .what = flaw.what,
+                                      .loses_entries = flaw.loses_entries, .smallest_key = flaw.smallest,
+                                      .largest_key = flaw.largest});
+  }
+  return Advance(bytes ? *bytes : 0);
+}
+
+// ---- the log -----------------------------------------------------------------------------------------------------------
+
+// `last_sequence`: of the newest change that MANIFEST and log know of.
+Result<log::Salvaged> Examiner::ReadLogOf(const log::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence) {
+  *last_sequence = loaded != nullptr ? loaded->last_sequence : 0;
+  const auto check = [&](kv::Sequence first, std::string_view payload) {
+    format::BatchReader reader(payload);
+    for (kv::Sequence sequence = first; reader.Next(); ++sequence) *last_sequence = std::max(*last_sequence, sequence);
+    return reader.status();
+  };
+  const log::Expected expected = loaded != nullptr ? db::ExpectedOf(*loaded) : log::Expected();
+  return log::Salvage(input_.file_system, input_.directory, origin, expected, check);
+}
+
+Status Examiner::ReadLog() {
+  if (result_.loaded) {
+    result_.origin = log::OriginOf(result_.loaded->database_id, result_.loaded->log_start);
+  } else {
+    ASSIGN_OR_RETURN(result_.origin, log::FindOrigin(input_.file_system, input_.directory));
+  }
+  if (result_.origin) {
+    ASSIGN_OR_RETURN(result_.log, ReadLogOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
+    result_.report.log_frames = result_.log.replayed.frames;
+  }
+  return Advance(log_bytes_);
+}
+
+void Examiner::ReportLog() {
+  const log::Salvaged& log = result_.log;
+  if (!result_.origin) {
+    const bool is_there = !result_.inventory.segments.empty() || result_.inventory.has_staging;
+    if (is_there) Report("STAGING", "the log cannot be read: neither a MANIFEST nor a segment says where it begins").loses_entries = true;
+    return;
+  }
+  if (result_.origin->unproved_bytes > 0) {
+    Damage& damage = Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
+                                                " bytes at the log's beginning: nothing proves them without a MANIFEST");
+    damage.bytes = result_.origin->unproved_bytes;
+    damage.loses_entries = true;
+  }
+  // Closed, and to the end: whatever else is wrong, all frames were had.
+  const bool has_all = log.verdict.ok() && result_.loaded && result_.loaded->clean_log_end;
+  for (const Status& flaw : log.flaws) {
+    const std::string_view path = flaw.message().substr(0, flaw.message().find(": "));
+    const std::string_view what = flaw.message().substr(std::min(flaw.message().size(), path.size() + 2));
+    Report(std::string(LastName(path)), what).loses_entries = !has_all;
+  }
+  if (!log.verdict.ok()) {
+    Damage& damage = Report(log.break_file, std::string(log.verdict.message()) + "; " + std::to_string(log.frames_beyond) +
+                                                " log frames beyond cannot be proved; commits from sequence " +
+                                                std::to_string(log.replayed.end.sequence) + " on are lost");
+    damage.offset = log.break_offset;
+    const uint64_t end = log.replayed.end.position;
+    damage.bytes = log.beyond_end > end ? log.beyond_end - end : 0;
+    damage.loses_entries = true;
+  } else if (!log.replayed.report.empty()) {
+    Note(log.replayed.report);
+  }
+  // Tables are flushed from what the log had: one that knows of a later change tells that the log lost its end.
+  const kv::Sequence largest = result_.loaded ? LargestSequence(*result_.loaded->version) : 0;
+  if (log.verdict.ok() && largest > last_sequence_) {
+    Report(log.break_file, "a table holds sequence " + std::to_string(largest) + ", but the newest that MANIFEST and log know of is " +
+                               std::to_string(last_sequence_) + ": the log's end is gone").loses_entries = true;
+  }
+}
+
+// ---- the rest ----------------------------------------------------------------------------------------------------------
+
+void Examiner::NoteTheRest() {
+  if (result_.has_marker) Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted: run it again");
+  for (const std::string& name : result_.names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed) {
+      if (name != format::kLostDirectory) Note(base::Escape(name, 256) + ": not a file of ours");
+      continue;
+    }
+    if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
+      Note(name + ": CURRENT does not name it; the next open removes it");
+    }
+    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kCurrent ||
+                         parsed->kind == FileKind::kStaging || parsed->kind == FileKind::kSegment;
+    if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument()) Report(name, "not a regular file");
+  }
+}
+
+}  // namespace
+
+Result<Diagnosis> Diagnose(const DiagnosisInput& input) { return Examiner(input).Run(); }
+
+Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));
+  if (!is_directory) return Status::NotFound(directory + ": no such directory");
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  const bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    const auto parsed = format::ParseFileName(name);
+    return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
+  });
+  return is_database ? Status() : Status::NotFound(directory + ": no database");
+}
+
+Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create) {
+  const std::string path = format::JoinPath(directory, format::PrintFileName(FileKind::kLock));
+  if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
+  auto lock = file_system->Lock(path);
+  if (lock || may_create || lock.error().IsBusy()) return lock;
+  return std::unique_ptr<FileLock>();  // a file system that cannot be written to: nobody else writes either
+}
+
+}  // namespace mergedb::care

@@ -1,0 +1,394 @@
+#include "table/salvage.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "base/hash.h"
+#include "format/block.h"
+#include "format/bloom.h"
+#include "format/compression.h"
+#include "format/index.h"
+#include "format/table_layout.h"
+#include "table/block_source.h"
+
+namespace mergedb::table {
+namespace {
+
+constexpr uint64_t kSearchBytesMax = uint64_t{16} << 20;  // of a block whose end is looked for
+constexpr uint64_t kSearchBytesFirst = uint64_t{64} << 10;
+constexpr size_t kLeastCovered = format::kBlockTailBytes + 1;  // of a checksum: a block's tail and its codec
+
+// Finds where the part at `offset` ends.
+class PartSearch {
+ public:
+  PartSearch(File* file, uint64_t unique_id, uint64_t limit) : file_(file), unique_id_(unique_id), limit_(limit) {}
+
+  // The stored part, or an empty view if no length fits. It lives until the next call.
+  Result<std::string_view> Find(uint64_t offset) {
+    char salt[16];
+    base::StoreFixed64(salt, unique_id_);
+    base::StoreFixed64(salt + 8, offset);
+    uint32_t crc = 0;
+    size_t covered = 0;
+    bytes_.clear();
+    while (Grow(offset)) {
+      RETURN_IF_ERROR(status_);
+      for (; covered + 4 <= bytes_.size(); ++covered) {
+        const bool fits = covered >= kLeastCovered &&
+                          base::Crc32cExtend(crc, salt, sizeof salt) == base::LoadFixed32(bytes_.data() + covered);
+        if (fits) return std::string_view(bytes_).substr(0, covered + 4);
+        crc = base::Crc32cExtend(crc, bytes_.data() + covered, 1);
+      }
+    }
+    return std::string_view();
+  }
+
+ private:
+  // Have twice as much of the file; false if there is no more, or it is enough.
+  bool Grow(uint64_t offset) {
+    const uint64_t left = limit_ - std::min(limit_, offset);
+    const uint64_t wanted = std::min({left, kSearchBytesMax, std::max(kSearchBytesFirst, 2 * uint64_t{bytes_.size()})});
+    if (wanted <= bytes_.size()) return false;
+    const size_t before = bytes_.size();
+    bytes_.resize(static_cast<size_t>(wanted));
+    size_t got = 0;
+    status_ = file_->ReadAt(offset + before, bytes_.size() - before, bytes_.data() + before, &got);
+    bytes_.resize(before + got);
+    return !status_.ok() || got > 0;
+  }
+
+  File* const file_;
+  const uint64_t unique_id_;
+  const uint64_t limit_;
+  std::string bytes_;
+  Status status_;
+};
+
+class Salvager {
+ public:
+  Salvager(const SalvageInput& input, const std::function<Status(const kv::Entry&)>& visit)
+      : input_(input), visit_(visit), cursor_(input.order) {}
+
+  Result<Salvaged> Run();
+
+ private:
+  Status OpenFile();
+  Status ReadFooter();
+  Status ReadProperties();
+  void ReadIndex();
+  void ReadFilter();
+  Status WalkByIndex();
+  Status WalkBySearch();
+  Status ShowBlock(std::string_view stored, uint64_t offset, Status* flaw);
+  Status CheckOrder();
+  Status ShowEntries();
+  void CheckPadding();
+  void CheckTotals();
+
+  // `payload` is a view of `stored`.
+  Status ReadPart(uint64_t offset, uint64_t bytes, std::string* stored, std::string_view* payload);
+  Flaw& Note(uint64_t offset, uint64_t bytes, std::string_view what) {
+    result_.flaws.push_back({.offset = offset, .bytes = bytes, .what = std::string(what)});
+    return result_.flaws.back();
+  }
+  void Lose(uint64_t offset, uint64_t bytes, std::string_view what, std::optional<std::string> smallest,
+            std::optional<std::string> largest) {
+    Flaw& flaw = Note(offset, bytes, what);
+    flaw.loses_entries = true;
+    flaw.smallest = std::move(smallest);
+    flaw.largest = std::move(largest);
+    has_lost_ = true;
+  }
+  std::optional<std::string> Smallest() const { return meta_ ? std::optional(meta_->smallest) : std::nullopt; }
+  std::optional<std::string> Largest() const { return meta_ ? std::optional(meta_->largest) : std::nullopt; }
+
+  const SalvageInput& input_;
+  const std::function<Status(const kv::Entry&)>& visit_;
+  Salvaged result_;
+
+  std::unique_ptr<File> file_;
+  uint64_t file_bytes_ = 0;
+  std::optional<format::Footer> footer_;
+  uint64_t unique_id_ = 0;
+  std::optional<format::FileMeta> meta_;  // the MANIFEST's, or the file's own
+  format::Bloom bloom_;
+  std::optional<format::Index> index_;
+
+  format::BlockCursor cursor_;
+  std::string raw_;
+  std::string last_key_;  // of the entry shown last
+  kv::Entry last_;
+  bool has_lost_ = false;
+  bool is_denied_ = false;  // by the filter
+};
+
+Result<Salvaged> Salvager::Run() {
+  if (input_.meta) meta_ = *input_.meta;
+  result_.found.number = input_.number;
+  if (Status status = OpenFile(); !status.ok()) {
+    Lose(0, 0, status.message(), Smallest(), Largest());
+    return std::move(result_);
+  }
+  Status status = ReadFooter();
+  if (status.ok() && footer_) status = ReadProperties();
+  if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotSupported) return status.WithContext(input_.path);
+  if (!status.ok()) {  // nothing of it belongs to this table
+    Lose(0, file_bytes_, status.message(), Smallest(), Largest());
+    return std::move(result_);
+  }
+  if (footer_) {
+    ReadIndex();
+    ReadFilter();
+  }
+  result_.found.unique_id = unique_id_;
+  result_.found.smallest_sequence = kv::kSequenceMax;
+  RETURN_IF_ERROR(index_ ? WalkByIndex() : WalkBySearch());
+  CheckPadding();
+  CheckTotals();
+  return std::move(result_);
+}
+
+Status Salvager::OpenFile() {
+  ASSIGN_OR_RETURN(file_, input_.file_system->Open(input_.path, {.access = Access::kRead}));
+  ASSIGN_OR_RETURN(file_bytes_, file_->Size());
+  result_.found.bytes = file_bytes_;
+  return {};
+}
+
+// OK without a footer_: it is damaged, and the MANIFEST says what is needed of it. Corruption: this is no table that we know.
+Status Salvager::ReadFooter() {
+  std::string bytes(format::kFooterBytes, '\0');
+  Status status = Status::Corruption("the file has " + std::to_string(file_bytes_) + " bytes, no table has less than " +
+                                     std::to_string(format::kTableAlign));
+  if (file_bytes_ >= bytes.size()) status = ReadExactly(file_.get(), file_bytes_ - bytes.size(), bytes.size(), bytes.data());
+  format::Footer footer;
+  if (status.ok()) status = format::DecodeFooter(bytes, file_bytes_, &footer);
+  if (status.ok() && meta_ && footer.unique_id != meta_->unique_id) {
+    return Status::Corruption("unique id: expected " + std::to_string(meta_->unique_id) + ", found " +
+                              std::to_string(footer.unique_id) + ": a table of another time or place");
+  }
+  // WHY refused: without its range tombstones, what they deleted would come back.
+  if ((status.ok() && footer.range_tombstone_bytes > 0) || (meta_ && meta_->range_tombstones > 0)) {
+    return Status::NotSupported("the table holds range tombstones, which verify and repair do not know yet");
+  }
+  if (status.ok()) {
+    footer_ = footer;
+    unique_id_ = footer.unique_id;
+    return {};
+  }
+  if (status.code() == Code::kNotSupported || !meta_) return status;
+  const uint64_t missing = meta_->bytes - std::min(meta_->bytes, file_bytes_);
+  if (file_bytes_ != meta_->bytes) {
+    Note(file_bytes_, missing, "the file has " + std::to_string(file_bytes_) + " bytes, expected " + std::to_string(meta_->bytes));
+  } else {
+    Note(file_bytes_ - bytes.size(), bytes.size(), status.message());
+  }
+  unique_id_ = meta_->unique_id;
+  return {};
+}
+
+Status Salvager::ReadPart(uint64_t offset, uint64_t bytes, std::string* stored, std::string_view* payload) {
+  stored->resize(static_cast<size_t>(bytes));
+  RETURN_IF_ERROR(ReadExactly(file_.get(), offset, stored->size(), stored->data()));
+  format::Part part;
+  RETURN_IF_ERROR(format::OpenPart(*stored, {.unique_id = unique_id_, .offset = offset}, true, &part));
+  *payload = part.payload;
+  return {};
+}
+
+Status Salvager::ReadProperties() {
+  std::string stored;
+  std::string_view payload;
+  Status status = ReadPart(footer_->properties_offset(), footer_->properties_bytes, &stored, &payload);
+  format::Properties properties;
+  if (status.ok()) status = format::DecodeProperties(payload, &properties);
+  if (status.code() == Code::kNotSupported) return status;
+  if (!status.ok()) {
+    Note(footer_->properties_offset(), footer_->properties_bytes, "properties: " + std::string(status.message()));
+    return {};
+  }
+  if (properties.comparator != input_.order.comparator()->Name()) {
+    return Status::InvalidArgument("comparator: the table has \"" + base::Escape(properties.comparator) + "\", the database \"" +
+                                   base::Escape(input_.order.comparator()->Name()) + "\"");
+  }
+  if (properties.meta.number != input_.number || properties.meta.unique_id != unique_id_) {
+    return Status::Corruption("the file says that it is table " + std::to_string(kv::ToInt(properties.meta.number)));
+  }
+  properties.meta.bytes = file_bytes_;
+  if (!meta_) meta_ = properties.meta;
+  result_.found.keyspace = properties.meta.keyspace;
+  result_.settled = std::move(properties.settled);
+  return {};
+}
+
+void Salvager::ReadIndex() {
+  std::string stored;
+  std::string_view payload;
+  Status status = ReadPart(footer_->index_offset(), footer_->index_bytes, &stored, &payload);
+  format::Index index;
+  if (status.ok()) status = index.Decode(payload, footer_->data_bytes, input_.order);
+  if (status.ok()) {
+    index_ = std::move(index);
+  } else {
+    Note(footer_->index_offset(), footer_->index_bytes, "index: " + std::string(status.message()));
+  }
+}
+
+void Salvager::ReadFilter() {
+  if (footer_->filter_bytes == 0) return;
+  std::string stored;
+  std::string_view payload;
+  Status status = ReadPart(footer_->data_bytes, footer_->filter_bytes, &stored, &payload);
+  if (status.ok()) status = bloom_.Decode(payload);
+  if (!status.ok()) Note(footer_->data_bytes, footer_->filter_bytes, "filter: " + std::string(status.message()));
+}
+
+Status Salvager::WalkByIndex() {
+  std::string stored;
+  for (uint32_t block = 0; block < index_->count(); ++block) {
+    const uint64_t offset = index_->offset(block);
+    stored.resize(index_->stored_bytes(block));
+    Status flaw = ReadExactly(file_.get(), offset, stored.size(), stored.data());
+    if (flaw.ok()) RETURN_IF_ERROR(ShowBlock(stored, offset, &flaw));
+    if (flaw.ok()) continue;
+    const bool is_last = block + 1 == index_->count();
+    Lose(offset, stored.size(), "block: " + std::string(flaw.message()),
+         block == 0 ? Smallest() : std::optional(index_->fence(block - 1)),
+         is_last ? Largest() : std::optional(index_->fence(block)));
+  }
+  return {};
+}
+
+Status Salvager::WalkBySearch() {
+  const uint64_t limit = footer_ ? footer_->data_bytes : file_bytes_;
+  PartSearch search(file_.get(), unique_id_, limit);
+  const auto has_all = [&] { return meta_ && result_.found.entries == meta_->entries; };
+  uint64_t offset = 0;
+  Status flaw = Status::Corruption("no checksum fits the bytes from here on");
+  while (offset < limit) {
+    auto stored = search.Find(offset);
+    if (!stored) {
+      flaw = stored.error();
+      break;
+    }
+    if (stored->empty()) break;
+    Status block_flaw;
+    RETURN_IF_ERROR(ShowBlock(*stored, offset, &block_flaw));
+    if (!block_flaw.ok()) break;  // a section, most likely
+    offset += stored->size();
+  }
+  if (offset == limit || has_all()) return {};
+  Lose(offset, limit - offset, "blocks: " + std::string(flaw.message()),
+       result_.found.entries == 0 ? Smallest() : std::optional(last_key_), Largest());
+  return {};
+}
+
+// Fails only if the visitor does. A flaw: nothing of the block was shown.
+Status Salvager::ShowBlock(std::string_view stored, uint64_t offset, Status* flaw) {
+  format::Part part;
+  *flaw = format::OpenPart(stored, {.unique_id = unique_id_, .offset = offset}, true, &part);
+  if (!flaw->ok()) return {};
+  std::string_view raw = part.payload;
+  if (part.codec != Compression::kNone) {
+    size_t raw_bytes = 0;
+    *flaw = format::ReadRawBytes(part.payload, &raw_bytes);
+    if (!flaw->ok()) return {};
+    raw_.resize(raw_bytes);
+    *flaw = format::Decompress(part.codec, part.payload, raw_.data(), raw_bytes);
+    if (!flaw->ok()) return {};
+    raw = raw_;
+  }
+  *flaw = format::CheckBlock(raw);
+  if (!flaw->ok()) return {};
+
+  cursor_.Open(format::Block(raw));
+  *flaw = CheckOrder();
+  return flaw->ok() ? ShowEntries() : Status();
+}
+
+// The open block's entries follow each other, and those shown before.
+Status Salvager::CheckOrder() {
+  kv::Entry before = last_, entry;
+  std::string before_key = last_key_;
+  for (uint32_t i = 0; i < cursor_.block().count(); ++i) {
+    cursor_.Show(i, &entry);
+    before.key = before_key;
+    if ((i > 0 || result_.found.entries > 0) && input_.order.Compare(before, entry) >= 0) {
+      return Status::Corruption(kv::PrintKey(entry.key, entry.tag) + " follows " + kv::PrintKey(before_key, before.tag));
+    }
+    before_key = entry.key;
+    before = entry;
+  }
+  return {};
+}
+
+Status Salvager::ShowEntries() {
+  format::FileMeta& found = result_.found;
+  kv::Entry entry;
+  for (uint32_t i = 0; i < cursor_.block().count(); ++i) {
+    cursor_.Show(i, &entry);
+    is_denied_ |= input_.order.is_bytewise() && !bloom_.MayContain(base::Hash64(entry.key));
+    if (visit_) RETURN_IF_ERROR(visit_(entry));
+    if (found.entries++ == 0) found.smallest = entry.key;
+    found.largest_sequence = std::max(found.largest_sequence, kv::SequenceOf(entry.tag));
+    found.smallest_sequence = std::min(found.smallest_sequence, kv::SequenceOf(entry.tag));
+    found.raw_bytes += entry.key.size() + entry.value.size();
+  }
+  last_key_ = entry.key;
+  last_ = {.prefix = entry.prefix, .key = last_key_, .tag = entry.tag, .value = {}};
+  return {};
+}
+
+// The zeros between the sections and the footer.
+void Salvager::CheckPadding() {
+  if (!footer_) return;
+  const uint64_t end = file_bytes_ - format::kFooterBytes;
+  char piece[4096];
+  uint64_t first = 0, last = 0;  // of what is not zero
+  for (uint64_t offset = footer_->sections_end(); offset < end; offset += sizeof piece) {
+    const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
+    if (Status status = ReadExactly(file_.get(), offset, bytes, piece); !status.ok()) {
+      Note(offset, bytes, status.message());
+      continue;
+    }
+    for (size_t i = 0; i < bytes; ++i) {
+      if (piece[i] == 0) continue;
+      if (last == 0) first = offset + i;
+      last = offset + i + 1;
+    }
+  }
+  if (last > 0) Note(first, last - first, "padding: expected zeros");
+}
+
+// What no checksum can tell: that all parts speak of the same entries.
+void Salvager::CheckTotals() {
+  format::FileMeta& found = result_.found;
+  found.largest = last_key_;
+  if (found.entries == 0) found.smallest_sequence = 0;
+  if (is_denied_) Note(footer_->data_bytes, footer_->filter_bytes, "filter: it denies keys that are there");
+  if (!meta_ || has_lost_) return;
+  const bool is_same = found.entries == meta_->entries && found.smallest == meta_->smallest && found.largest == meta_->largest &&
+                       found.smallest_sequence == meta_->smallest_sequence && found.largest_sequence == meta_->largest_sequence &&
+                       meta_->tombstones <= meta_->entries;
+  if (is_same) {
+    found = *meta_;
+    found.bytes = file_bytes_;
+    return;
+  }
+  Lose(0, file_bytes_,
+       "expected " + std::to_string(meta_->entries) + " entries from \"" + base::Escape(meta_->smallest) + "\" to \"" +
+           base::Escape(meta_->largest) + "\", found " + std::to_string(found.entries) + " from \"" + base::Escape(found.smallest) +
+           "\" to \"" + base::Escape(found.largest) + "\"",
+       Smallest(), Largest());
+}
+
+}  // namespace
+
+Result<Salvaged> Salvage(const SalvageInput& input, const std::function<Status(const kv::Entry&)>& visit) {
+  return Salvager(input, visit).Run();
+}
+
+}  // namespace mergedb::table

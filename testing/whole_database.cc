@@ -1,0 +1,109 @@
+#include "testing/whole_database.h"
+
+#include "base/assert.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kKeys = 80;
+constexpr uint64_t kValueBytesMax = 700;
+
+}  // namespace
+
+std::string BaseName(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+bool EndsWith(std::string_view text, std::string_view end) {
+  return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
+}
+
+WholeDatabase::WholeDatabase(const Shape& shape) : shape_(shape) {
+  Write();
+  expected_ = model_.Scan(model_.commits());
+  const auto world = Copy();
+  Options options = OptionsFor(*world);
+  options.mode = OpenMode::kReadOnly;
+  auto db = DB::Open(options, World::kPath);
+  Note(db.status());
+  (*db)->GetProperty("mergedb.runs", &runs_);
+}
+
+Options WholeDatabase::OptionsFor(World& world) const {
+  Options options = world.SmallOptions();
+  options.style = shape_.style;
+  options.use_mapped_staging = shape_.is_mapped;
+  options.compression = {shape_.compression, shape_.compression};
+  return options;
+}
+
+std::unique_ptr<World> WholeDatabase::Copy() const {
+  return std::make_unique<World>(World::Options{.seed = 9}, image_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+}
+
+std::vector<std::string> WholeDatabase::Files(std::string_view ending) const {
+  std::vector<std::string> files = Files();
+  std::erase_if(files, [&](const std::string& path) { return !EndsWith(path, ending); });
+  return files;
+}
+
+bool WholeDatabase::IsLiveTable(const std::string& path) const {
+  const std::string name = BaseName(path);
+  return EndsWith(name, ".tbl") && runs_.find(" " + name.substr(0, name.size() - 4) + "[") != std::string::npos;
+}
+
+void WholeDatabase::Note(Status status) {
+  const std::string message = "a whole database cannot be made: " + status.ToString();
+  ASSERT(status.ok(), message.c_str());
+}
+
+void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random) {
+  for (int i = 0; i < count; ++i) {
+    std::vector<ModelDb::Change> changes;
+    WriteBatch batch;
+    for (uint64_t size = 1 + random.Uniform(3); size > 0; --size) {
+      const std::string key = "k" + std::to_string(random.Uniform(kKeys));
+      if (random.OneIn(6)) {
+        batch.Delete(key);
+        changes.push_back({.key = key});
+      } else {
+        std::string value = std::to_string(model_.commits()) + std::string(random.Uniform(kValueBytesMax), 'v');
+        batch.Put(key, value);
+        changes.push_back({.key = key, .value = std::move(value)});
+      }
+    }
+    model_.Commit(changes);
+    const bool is_synced = random.OneIn(12);
+    Note(db.Write({.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash}, batch));
+    if (is_synced) durable_ = model_.commits();
+    if (random.OneIn(2)) world.executor.RunOne();
+  }
+}
+
+void WholeDatabase::Write() {
+  base::Random random(shape_.seed);
+  World world({.seed = shape_.seed});
+  auto opened = Open(world);
+  Note(opened.status());
+  DB& db = **opened;
+
+  // The bottom: keys without history, sequences of zero.
+  Commit(db, world, 80, random);
+  Note(db.CompactRange(nullptr, nullptr));
+  // Runs above it, one of which loses its middle to the bottom: it is shown in two slices.
+  Commit(db, world, 50, random);
+  Note(db.Flush());
+  Commit(db, world, 40, random);
+  const std::string_view lower = "k3", upper = "k5";
+  Note(db.CompactRange(&lower, &upper));
+  earlier_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+  Commit(db, world, 40, random);
+  Note(db.Flush());
+  // What only the log has.
+  Commit(db, world, 50, random);
+  if (shape_.is_closed) {
+    Note(db.Close());
+    durable_ = model_.commits();
+  }
+  image_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+}
+
+}  // namespace mergedb::testing

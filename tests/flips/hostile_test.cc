@@ -1,0 +1,266 @@
+// Goal: files made to hurt, with checksums that fit, cost neither memory nor time: a length in them is believed only as far as
+// the file holds its bytes. Method: a small database in which one length, count or position is set to the worst and sealed again with
+// the right checksum; a child process of limited memory and time opens, verifies and repairs it. What it answers does not matter, as
+// long as it answers.
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <functional>
+
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "format/file_name.h"
+#include "format/table_layout.h"
+#include "log/frame.h"
+#include "manifest/loader.h"
+#include "manifest/mirror_file.h"
+#include "tests/flips/judge.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kMemoryBytesMax = uint64_t{192} << 20;  // beside what the process has already; a block may be 64 MiB raw
+constexpr unsigned kSecondsMax = 20;
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr bool kLimitsMemory = false;  // their shadow takes terabytes of addresses
+#else
+constexpr bool kLimitsMemory = true;
+#endif
+
+uint64_t AddressBytesNow() {
+  std::ifstream statm("/proc/self/statm");
+  uint64_t pages = 0;
+  statm >> pages;
+  return pages * static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+}
+
+// In a child that may not have more. Its answer, or why there is none.
+std::string RunLimited(const std::function<void()>& act) {
+  const pid_t child = fork();
+  if (child == 0) {
+    if (kLimitsMemory) {
+      const rlimit limit{.rlim_cur = AddressBytesNow() + kMemoryBytesMax, .rlim_max = AddressBytesNow() + kMemoryBytesMax};
+      setrlimit(RLIMIT_AS, &limit);
+    }
+    alarm(kSecondsMax);
+    act();
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGALRM ? "it hangs" : "killed by signal " + std::to_string(WTERMSIG(status));
+  return WEXITSTATUS(status) == 0 ? "" : "it fails";
+}
+
+class HostileTest : public FlipsTest {
+ protected:
+  void ExpectAnswers(const std::string& what, const std::function<void(FaultFileSystem&)>& forge) {
+    SCOPED_TRACE(what);
+    const auto use = [&](bool is_repaired) {
+      auto world = whole_.Copy();
+      forge(*world->files);
+      const Options options = whole_.OptionsFor(*world);
+      (void)Verify(options, World::kPath);
+      if (is_repaired) (void)Repair(options, World::kPath);
+      auto db = whole_.Open(*world);
+      if (!db) return;
+      ModelDb::Pairs found;
+      auto it = (*db)->NewIterator();
+      for (it->SeekToFirst(); it->Valid(); it->Next()) found.emplace_back(it->key(), it->value());
+      for (const std::string& key : whole_.model().KeysEverUsed()) {
+        std::string value;
+        (void)(*db)->Get({}, key, &value);
+      }
+      (void)(*db)->CheckIntegrity();
+      (void)(*db)->Close();
+    };
+    EXPECT_EQ(RunLimited([&] { use(false); }), "");
+    EXPECT_EQ(RunLimited([&] { use(true); }), "");
+  }
+
+  std::string LiveTable() const {
+    for (const std::string& path : whole_.Files(".tbl")) {
+      if (whole_.IsLiveTable(path)) return path;
+    }
+    return "";
+  }
+  std::string Segment() const { return whole_.Files(".seg").front(); }
+  std::string Manifest() const {
+    for (const std::string& path : whole_.Files()) {
+      if (path.find("MANIFEST") != std::string::npos) return path;
+    }
+    return "";
+  }
+
+  static format::Footer FooterOf(const std::string& bytes) {
+    format::Footer footer;
+    EXPECT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(), &footer));
+    return footer;
+  }
+  // Change the part of a table that begins at `offset` and has `stored` bytes, and seal it.
+  static void Reseal(std::string* table, uint64_t offset, uint64_t stored, const std::function<void(char* payload, size_t bytes)>& change) {
+    const size_t payload_bytes = stored - format::kTrailerBytes;
+    change(table->data() + offset, payload_bytes);
+    const auto codec = static_cast<Compression>((*table)[offset + payload_bytes]);
+    format::StoreTrailer(table->data() + offset + payload_bytes, std::string_view(*table).substr(offset, payload_bytes), codec,
+                         {.unique_id = FooterOf(*table).unique_id, .offset = offset});
+  }
+};
+
+TEST_P(HostileTest, Tables) {
+  const std::string path = LiveTable();
+  const std::string whole = whole_.Bytes(path);
+  const format::Footer footer = FooterOf(whole);
+  const auto write = [&](const std::string& bytes) {
+    return [&, bytes](FaultFileSystem& files) { EXPECT_OK(files.WriteWhole(path, bytes)); };
+  };
+  for (uint64_t format::Footer::*size : {&format::Footer::data_bytes, &format::Footer::filter_bytes, &format::Footer::index_bytes, &format::Footer::properties_bytes}) {
+    for (const uint64_t worst : {UINT64_MAX, UINT64_MAX / 2, uint64_t{1} << 40}) {
+      format::Footer forged = footer;
+      forged.*size = worst;
+      ExpectAnswers("footer", write(whole.substr(0, whole.size() - format::kFooterBytes) + format::EncodeFooter(forged)));
+    }
+  }
+  const auto index = [&](size_t at, uint32_t value) {
+    std::string bytes = whole;
+    Reseal(&bytes, footer.index_offset(), footer.index_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
+    return bytes;
+  };
+  for (const uint32_t worst : {UINT32_MAX, uint32_t{1} << 31, uint32_t{1} << 28, uint32_t{0}}) {
+    ExpectAnswers("index count", write(index(0, worst)));
+    ExpectAnswers("index prefix", write(index(4, worst)));
+    ExpectAnswers("index, a block's bytes", write(index(8, worst)));
+    std::string bytes = whole;
+    Reseal(&bytes, footer.properties_offset(), footer.properties_bytes, [&](char* payload, size_t size) {
+      char varint[5] = {'\xff', '\xff', '\xff', '\xff', '\x0f'};
+      std::memcpy(payload + size - 6, varint, sizeof varint);
+    });
+    ExpectAnswers("properties", write(bytes));
+  }
+  const uint32_t first_block_bytes = base::LoadFixed32(whole.data() + footer.index_offset() + 8 + base::LoadFixed32(whole.data() + footer.index_offset() + 4));
+  for (const uint32_t worst : {UINT32_MAX, uint32_t{64} << 20, (uint32_t{64} << 20) + 1, uint32_t{1} << 30}) {
+    for (const Compression codec : {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
+      std::string bytes = whole;
+      bytes[first_block_bytes - format::kTrailerBytes] = static_cast<char>(codec);
+      Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
+      ExpectAnswers("raw length", write(bytes));
+      Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
+      ExpectAnswers("block count", write(bytes));
+    }
+  }
+}
+
+TEST_P(HostileTest, Manifests) {
+  const auto with_record = [&](const std::string& record, bool is_raw) {
+    return [&, record, is_raw](FaultFileSystem& files) {
+      std::vector<std::string> records;
+      manifest::MirrorContents contents;
+      {
+        auto read = manifest::ReadMirror(&files, Manifest(), [&](std::string_view each) { records.emplace_back(each); return Status(); });
+        ASSERT_OK(read.status());
+        contents = std::move(*read);
+      }
+      ASSERT_OK(files.Remove(Manifest()));
+      ASSERT_OK_AND_ASSIGN(auto writer, manifest::MirrorWriter::Create(&files, Manifest(), contents.identity));
+      for (const std::string& each : records) ASSERT_OK(writer->Append(each));
+      ASSERT_OK(writer->Append(record));
+      if (!is_raw) return;
+      std::string bytes = *files.ReadWhole(Manifest());
+      for (const size_t copy : {size_t{0}, manifest::kPageBytes}) base::StoreFixed32(bytes.data() + copy + 44, UINT32_MAX);
+      ASSERT_OK(files.WriteWhole(Manifest(), bytes));
+    };
+  };
+  std::string huge_string;
+  base::AppendVarint32(&huge_string, 5);
+  base::AppendVarint32(&huge_string, UINT32_MAX);
+  ExpectAnswers("a string of 4 GiB", with_record(huge_string, false));
+  ExpectAnswers("a record of 4 GiB", with_record("x", true));
+  format::Edit edit;
+  edit.log_segments.emplace(5000, kv::FileNumber{1} );
+  ExpectAnswers("many segments", with_record(format::EncodeEdit(edit), false));
+  edit = {};
+  edit.log_start = format::Edit::LogStart{.epoch = UINT64_MAX, .salt = 1, .position = uint64_t{1} << 61, .chain = 7, .sequence = kv::kSequenceMax};
+  edit.last_sequence = kv::kSequenceMax;
+  edit.next_file = kv::FileNumber{format::kFileNumberMax};
+  edit.next_position = kv::Position{uint64_t{1} << 62};
+  ExpectAnswers("the ends of all numbers", with_record(format::EncodeEdit(edit), false));
+  edit = {};
+  for (uint64_t i = 0; i < 3000; ++i) {
+    edit.levels.push_back({.position = kv::Position{i}, .level = UINT32_MAX});
+    edit.cuts.push_back({.position = kv::Position{i}, .bounds = {.lower = std::to_string(i), .upper = {}}});
+  }
+  ExpectAnswers("levels and cuts", with_record(format::EncodeEdit(edit), false));
+}
+
+TEST_P(HostileTest, Logs) {
+  auto world = whole_.Copy();
+  const auto loaded = manifest::Load(world->files.get(), World::kPath, kv::Order(BytewiseComparator()));
+  ASSERT_OK(loaded.status());
+  const log::Origin origin = log::OriginOf(loaded->database_id, loaded->log_start);
+  const auto with_head = [&](uint64_t start, uint64_t capacity) {
+    return [&, start, capacity](FaultFileSystem& files) {
+      std::string bytes = whole_.Bytes(Segment());
+      log::StoreSegmentHead(bytes.data(), {.database_id = origin.database_id, .epoch = origin.epoch, .salt_crc = origin.salt_crc,
+                                           .generation = 9, .start = start, .capacity = capacity});
+      ASSERT_OK(files.WriteWhole(World::kPath + "/000900.seg", bytes));
+    };
+  };
+  const uint64_t real = whole_.Bytes(Segment()).size() - log::kBlockBytes;
+  ExpectAnswers("a segment far away", with_head(uint64_t{1} << 61, real));
+  ExpectAnswers("a segment at the end", with_head(log::kPositionMax, real));
+  ExpectAnswers("a segment of 2^48 bytes", with_head(0, uint64_t{1} << 48));
+  for (const uint32_t length : {uint32_t{1} << 31, uint32_t{1} << 30, UINT32_MAX}) {
+    ExpectAnswers("a frame of 2 GiB", [&](FaultFileSystem& files) {
+      const uint64_t position = origin.start.position;
+      char frame[log::kFrameHeaderBytes] = {};
+      log::StoreFrameHeader(frame, origin.salt_crc, position, length, position, origin.start.sequence);
+      for (const std::string& path : whole_.Files()) {
+        const bool is_ring = BaseName(path) == "STAGING";
+        if (!is_ring && !EndsWith(path, ".seg")) continue;
+        const uint64_t size = whole_.Bytes(path).size();
+        const uint64_t at = is_ring ? position % size : std::min(log::kBlockBytes + position, size - sizeof frame);
+        ASSERT_OK(files.PatchBytes(path, at, {frame, std::min<size_t>(sizeof frame, size - at)}));
+      }
+    });
+  }
+  // Frames that are whole, of records that are not, and of sequences out of order.
+  for (const std::string& payload : {std::string("\x01\xff\xff\xff\xff\x0f\x05k", 8), std::string("\x01\x01\xff\xff\xff\xff\x0fk", 8), std::string("\x7f")}) {
+    for (const kv::Sequence sequence : {origin.start.sequence, kv::kSequenceMax}) {
+      ExpectAnswers("a record of 4 GiB", [&](FaultFileSystem& files) {
+        const uint64_t position = origin.start.position;
+        std::string frame(log::kFrameHeaderBytes, '\0');
+        log::StoreFrameHeader(frame.data(), origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence);
+        frame += payload;
+        base::StoreFixed32(frame.data(), log::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain, frame.data(), frame.size()));
+        for (const std::string& path : whole_.Files(".seg")) ASSERT_OK(files.PatchBytes(path, log::kBlockBytes + position, frame));
+      });
+    }
+  }
+}
+
+TEST_P(HostileTest, SizesOfFiles) {
+  // Files that are nearly all holes.
+  const auto grown = [&](const std::string& path, uint64_t bytes) {
+    return [&, path, bytes](FaultFileSystem& files) {
+      auto file = files.Open(path, {.access = files.SizeOf(path) ? Access::kReadWrite : Access::kCreate});
+      ASSERT_OK(file.status());
+      ASSERT_OK((*file)->Truncate(bytes));
+    };
+  };
+  ExpectAnswers("STAGING of 1 GiB", grown(World::kPath + "/STAGING", uint64_t{1} << 30));
+  ExpectAnswers("CURRENT of 1 GiB", grown(World::kPath + "/CURRENT", uint64_t{1} << 30));
+  ExpectAnswers("a segment of 2 GiB", grown(Segment(), uint64_t{1} << 31));
+  ExpectAnswers("a foreign segment of 2 GiB", grown(World::kPath + "/000900.seg", uint64_t{1} << 31));
+  ExpectAnswers("a table of 1 GiB", grown(LiveTable(), uint64_t{1} << 30));
+  ExpectAnswers("an orphan of 1 GiB", grown(World::kPath + "/000900.tbl", uint64_t{1} << 30));
+  ExpectAnswers("a file with the largest number", grown(World::kPath + "/4611686018427387904.tbl", 4096));
+  ExpectAnswers("a file with a larger number", grown(World::kPath + "/18446744073709551615.tbl", 4096));
+}
+
+INSTANTIATE_FOR_ENDINGS(HostileTest);
+
+}  // namespace
+}  // namespace mergedb::testing

@@ -1,0 +1,380 @@
+// Goal: repair makes a database that opens and is whole out of any damage; what it shows was once committed; whatever it does not
+// show lies in a range of keys that it reports as lost; and no byte of what was there is deleted. Interrupted at any operation, by
+// a kill or a power cut, it can be done again, with the same result.
+// Method: as bytes_test.cc; each damaged copy is repaired, verified, opened, read and compared.
+#include <map>
+#include <set>
+
+#include "testing/seed.h"
+#include "tests/flips/judge.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr size_t kFlipsOfAFile = 60;
+
+std::string First(const WholeDatabase& whole, const std::string& part) {
+  for (const std::string& path : whole.Files()) {
+    if (path.find(part) != std::string::npos && (part != ".tbl" || whole.IsLiveTable(path))) return path;
+  }
+  return "";
+}
+using Files = std::map<std::string, std::string>;  // name -> bytes
+
+// The same files, all of them durable: what a power cut takes later is not theirs.
+std::unique_ptr<FaultFileSystem> DurableCopy(const FaultFileSystem& files) {
+  auto copy = std::make_unique<FaultFileSystem>();
+  EXPECT_OK(copy->CreateDirectory(World::kPath));
+  EXPECT_OK(copy->SyncDirectory("/"));
+  for (const std::string& path : files.Files()) EXPECT_OK(copy->WriteWhole(path, *files.ReadWhole(path)));
+  return copy;
+}
+
+Files Snapshot(const FaultFileSystem& files) {
+  Files found;
+  for (const std::string& path : files.Files()) found[path] = *files.ReadWhole(path);
+  return found;
+}
+
+class RepairTest : public FlipsTest {
+ protected:
+  RepairTest() : random_(SeedOr(1)) {
+    for (uint64_t at = 1; at <= whole_.model().commits(); ++at) {
+      for (auto& [key, value] : whole_.model().Scan(at)) ever_[key].insert(value);
+    }
+  }
+
+  static bool IsLost(const std::string& key, const RepairReport& report) {
+    const auto is_torn = [](const std::string& note) {  // no damage: what any open drops, and says
+      return note.find("torn tail") != std::string::npos || note.find("last frame is damaged") != std::string::npos;
+    };
+    if (std::any_of(report.notes.begin(), report.notes.end(), is_torn)) return true;
+    return std::any_of(report.losses.begin(), report.losses.end(), [&](const Damage& loss) {
+      return (!loss.smallest_key || *loss.smallest_key <= key) && (!loss.largest_key || key <= *loss.largest_key);
+    });
+  }
+
+  // Everything that was there is there, or in lost/, under some name. Tables that the repair made on its way may go.
+  void ExpectNothingDeleted(const Files& before, const FaultFileSystem& files) {
+    std::multimap<std::string, std::string> after;  // bytes by kind of path
+    for (const auto& [path, bytes] : Snapshot(files)) after.emplace(BaseName(path), bytes);
+    for (const auto& [path, bytes] : before) {
+      const std::string name = BaseName(path);
+      const bool is_right_current = name == "CURRENT" && bytes == whole_.Bytes(path);  // a new one takes its place
+      if (name == "LOCK" || name == "REPAIR" || is_right_current) continue;
+      const bool is_there = std::any_of(after.begin(), after.end(), [&](const auto& each) {
+        return each.first.substr(0, name.size()) == name && each.second == bytes;
+      });
+      EXPECT_TRUE(is_there) << path << " is gone";
+    }
+  }
+
+  // What the repaired database shows.
+  ModelDb::Pairs Read(World& world) {
+    ModelDb::Pairs found;
+    const auto verified = Verify(whole_.OptionsFor(world), World::kPath);
+    EXPECT_OK(verified.status());
+    if (verified) {
+      EXPECT_TRUE(verified->damages.empty()) << "not whole after the repair: " << ToText(verified->damages.front());
+    }
+    auto db = whole_.Open(world);
+    EXPECT_OK(db.status());
+    if (!db) return found;
+    auto it = (*db)->NewIterator();
+    for (it->SeekToFirst(); it->Valid(); it->Next()) found.emplace_back(it->key(), it->value());
+    EXPECT_OK(it->status());
+    // And it takes writes.
+    EXPECT_OK((*db)->Put({.durability = Durability::kSynced}, "zz", "after"));
+    EXPECT_OK((*db)->Close());
+    return found;
+  }
+
+  void ExpectJustified(const ModelDb::Pairs& found, const RepairReport& report) {
+    const std::map<std::string, std::string> shown(found.begin(), found.end());
+    for (const auto& [key, value] : shown) {
+      EXPECT_TRUE(ever_[key].contains(value)) << key << ": a value that nobody wrote";
+    }
+    const std::map<std::string, std::string> expected(whole_.expected().begin(), whole_.expected().end());
+    for (const std::string& key : whole_.model().KeysEverUsed()) {
+      const auto is = shown.find(key), should = expected.find(key);
+      const bool is_right = is == shown.end() ? should == expected.end() : should != expected.end() && is->second == should->second;
+      EXPECT_TRUE(is_right || IsLost(key, report)) << key << " differs, and no loss is reported";
+    }
+  }
+
+  // Returns what it showed.
+  ModelDb::Pairs RepairAndCheck(World& world, const std::string& path) {
+    Options options = whole_.OptionsFor(world);
+    const Files before = Snapshot(*world.files);
+    const auto planned = Repair(options, World::kPath, {.dry_run = true});
+    EXPECT_EQ(Snapshot(*world.files), before) << "a dry run changed something";
+    auto repaired = Repair(options, World::kPath);
+    if (!repaired) {
+      EXPECT_EQ(BaseName(path), "LOCK") << repaired.error().ToString();
+      return {};
+    }
+    EXPECT_OK(planned.status());
+    if (planned) {
+      EXPECT_EQ(planned->losses.size(), repaired->losses.size());
+    }
+    ExpectNothingDeleted(before, *world.files);
+    const auto again = Repair(options, World::kPath);
+    EXPECT_OK(again.status());
+    if (again) {
+      EXPECT_TRUE(again->damages.empty() && again->actions.empty()) << "repaired, and damaged again";
+    }
+    ModelDb::Pairs found = Read(world);
+    ExpectJustified(found, *repaired);
+    last_ = std::move(*repaired);
+    return found;
+  }
+
+  base::Random random_;
+  std::map<std::string, std::set<std::string>> ever_;
+  RepairReport last_;
+};
+
+TEST_P(RepairTest, LeavesAWholeDatabaseAlone) {
+  auto world = whole_.Copy();
+  const Files before = Snapshot(*world->files);
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*world), World::kPath));
+  EXPECT_TRUE(report.damages.empty() && report.losses.empty() && report.actions.empty());
+  EXPECT_EQ(Snapshot(*world->files), before);
+}
+
+TEST_P(RepairTest, SavesWhatAChangedByteLeaves) {
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(1)));
+  for (const std::string& path : whole_.Files()) {
+    const std::string bytes = whole_.Bytes(path);
+    std::vector<size_t> written;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      if (bytes[i] != 0) written.push_back(i);
+    }
+    for (size_t i = 0; i < (IsFullSize() ? written.size() : kFlipsOfAFile) && !written.empty(); ++i) {
+      const size_t offset = IsFullSize() ? written[i] : written[random_.Uniform(written.size())];
+      SCOPED_TRACE(path + " at " + std::to_string(offset));
+      auto world = whole_.Copy();
+      ASSERT_OK(world->files->FlipBit(path, offset, static_cast<int>(random_.Uniform(8))));
+      RepairAndCheck(*world, path);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(RepairTest, SavesWhatACutLeaves) {
+  for (const std::string& path : whole_.Files()) {
+    const std::string bytes = whole_.Bytes(path);
+    for (const size_t length : {size_t{0}, size_t{1}, size_t{100}, bytes.size() / 3, bytes.size() / 2, bytes.size() - 96, bytes.size() - 1}) {
+      if (length >= bytes.size()) continue;
+      SCOPED_TRACE(path + " of " + std::to_string(bytes.size()) + " cut at " + std::to_string(length));
+      auto world = whole_.Copy();
+      ASSERT_OK(world->files->WriteWhole(path, bytes.substr(0, length)));
+      RepairAndCheck(*world, path);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(RepairTest, GoesOnWithoutMissingFiles) {
+  for (const std::string& path : whole_.Files()) {
+    for (const bool is_directory : {false, true}) {
+      SCOPED_TRACE(path + (is_directory ? " is a directory" : " is missing"));
+      auto world = whole_.Copy();
+      ASSERT_OK(world->files->Remove(path));
+      if (is_directory) {
+        ASSERT_OK(world->files->CreateDirectory(path));
+      }
+      const ModelDb::Pairs found = RepairAndCheck(*world, path);
+      const bool is_recoverable = BaseName(path) == "CURRENT" || BaseName(path).substr(0, 8) == "MANIFEST";
+      if (is_recoverable) {
+        EXPECT_TRUE(found == whole_.expected()) << "tables and log were whole";
+      }
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(RepairTest, ManyDamagesAtOnce) {
+  for (int round = 0; round < (IsFullSize() ? 3000 : 60); ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    auto world = whole_.Copy();
+    std::string touched;
+    for (const std::string& path : whole_.Files()) {
+      if (BaseName(path) == "LOCK") continue;
+      const std::string bytes = whole_.Bytes(path);
+      switch (random_.Uniform(6)) {
+        case 0: ASSERT_OK(world->files->Remove(path)); break;
+        case 1: ASSERT_OK(world->files->WriteWhole(path, bytes.substr(0, random_.Uniform(bytes.size() + 1)))); break;
+        case 2:
+          for (uint64_t hits = 1 + random_.Uniform(4); hits > 0 && !bytes.empty(); --hits) {
+            ASSERT_OK(world->files->FlipBit(path, random_.Uniform(std::min<size_t>(bytes.size(), 8192)), 3));
+          }
+          break;
+        default: continue;
+      }
+      touched += BaseName(path) + " ";
+    }
+    SCOPED_TRACE(touched);
+    bool is_left = false;
+    for (const std::string& path : world->files->Files()) is_left |= BaseName(path) != "LOCK";
+    if (is_left) RepairAndCheck(*world, "CURRENT");
+    if (HasFailure()) return;
+  }
+}
+
+TEST_P(RepairTest, RefusesAnOpenDatabaseAndAnotherComparator) {
+  auto world = whole_.Copy();
+  Options options = whole_.OptionsFor(*world);
+  ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*world));
+  EXPECT_THAT(Repair(options, World::kPath), StatusIs(Code::kBusy));
+  EXPECT_THAT(Verify(options, World::kPath), StatusIs(Code::kBusy));
+  ASSERT_OK(db->Close());
+  EXPECT_THAT(Repair(options, "/nowhere"), StatusIs(Code::kNotFound));
+  ASSERT_OK(world->files->CreateDirectory("/empty"));
+  EXPECT_THAT(Repair(options, "/empty"), StatusIs(Code::kNotFound));
+  EXPECT_TRUE(world->files->SizeOf("/empty/LOCK").status().IsNotFound());
+}
+
+TEST_P(RepairTest, GivesUpOnRequest) {
+  auto world = whole_.Copy();
+  ASSERT_OK(world->files->FlipBit(First(whole_, ".tbl"), 30, 2));
+  const Files before = Snapshot(*world->files);
+  const Progress give_up = [](uint64_t, uint64_t) { return false; };
+  EXPECT_THAT(Verify(whole_.OptionsFor(*world), World::kPath, give_up), StatusIs(Code::kAborted));
+  EXPECT_THAT(Repair(whole_.OptionsFor(*world), World::kPath, {.progress = give_up}), StatusIs(Code::kAborted));
+  EXPECT_EQ(Snapshot(*world->files), before);
+  int calls = 0;
+  uint64_t last = 0;
+  const Progress count = [&](uint64_t done, uint64_t all) {
+    EXPECT_LE(done, all);
+    EXPECT_GE(done, last);
+    last = done;
+    return ++calls > 0;
+  };
+  EXPECT_OK(Verify(whole_.OptionsFor(*world), World::kPath, count));
+  EXPECT_GT(calls, 1);
+}
+
+// A MANIFEST that was left behind describes a tree that is long gone; most of its tables may still be there.
+TEST(Repair, DoesNotTakeAnOldManifestForTheTree) {
+  World world;
+  const auto manifest = [&] {
+    for (const std::string& path : world.files->Files()) {
+      if (path.find("MANIFEST") != std::string::npos) return path;
+    }
+    return std::string();
+  };
+  std::string old_path, old_bytes;
+  for (const char* value : {"old", "new"}) {
+    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    ASSERT_OK(db->Put({}, "key", value));
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->Put({}, std::string("only ") + value, value));
+    ASSERT_OK(db->Close());
+    if (old_path.empty()) {
+      old_path = manifest();
+      old_bytes = *world.files->ReadWhole(old_path);
+    }
+  }
+  ASSERT_NE(manifest(), old_path);
+  ASSERT_OK(world.files->WriteWhole(manifest(), "damaged"));
+  ASSERT_OK(world.files->WriteWhole(old_path, old_bytes));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(world.SmallOptions(), World::kPath));
+  EXPECT_FALSE(report.losses.empty()) << "nobody can know";
+  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  for (const auto& [key, expected] : std::map<std::string, std::string>{{"key", "new"}, {"only old", "old"}, {"only new", "new"}}) {
+    std::string value;
+    EXPECT_OK(db->Get({}, key, &value));
+    EXPECT_EQ(value, expected) << key;
+  }
+}
+
+// ---- interrupted ----
+
+// The kinds of damage whose repair takes different ways.
+struct Case {
+  const char* name;
+  std::function<void(const WholeDatabase&, FaultFileSystem&)> damage;
+};
+const Case kCases[] = {
+    {"a table's block", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.FlipBit(First(whole, ".tbl"), 30, 2)); }},
+    {"no MANIFEST", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "MANIFEST"))); }},
+    {"no CURRENT", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "CURRENT"))); }},
+    {"a log segment", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.WriteWhole(First(whole, ".seg"), "gone")); }},
+    {"all of it", [](const WholeDatabase& whole, FaultFileSystem& files) {
+       ASSERT_OK(files.WriteWhole(First(whole, "CURRENT"), "mergedb"));
+       ASSERT_OK(files.WriteWhole(First(whole, "MANIFEST"), "x"));
+       ASSERT_OK(files.FlipBit(First(whole, ".tbl"), 30, 2));
+       ASSERT_OK(files.WriteWhole(First(whole, ".seg"), "gone"));
+     }}};
+
+TEST_P(RepairTest, InterruptedAnywhereItIsDoneAgain) {
+  for (const Case& each : kCases) {
+    SCOPED_TRACE(each.name);
+    auto first = whole_.Copy();
+    each.damage(whole_, *first->files);
+    const Files before = Snapshot(*first->files);
+    const auto damaged = DurableCopy(*first->files);
+    const ModelDb::Pairs expected = RepairAndCheck(*first, "CURRENT");
+    if (HasFailure()) return;
+
+    // Once more, with a crash before every operation.
+    World world({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+    std::vector<std::unique_ptr<FaultFileSystem>> images;
+    world.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+      images.push_back(world.files->Crash(CrashMode::kKill, CrashModel::kStrict, op));
+      const CrashMode mode = kPowerCutModes[op % std::size(kPowerCutModes)];
+      images.push_back(world.files->Crash(mode, kCrashModels[op / 7 % 2], op));
+    });
+    ASSERT_OK(Repair(whole_.OptionsFor(world), World::kPath));
+    world.files->SetOpHook(nullptr);
+    EXPECT_GT(images.size(), 20u);
+    for (size_t i = 0; i < images.size(); ++i) {
+      SCOPED_TRACE("image " + std::to_string(i));
+      World after({.seed = 9}, std::move(images[i]));
+      {  // Nobody sees half of it: damaged, or marked, or done.
+        auto copy = std::make_unique<World>(World::Options{.seed = 9}, after.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+        auto db = whole_.Open(*copy);
+        if (db) {
+          ModelDb::Pairs found;
+          auto it = (*db)->NewIterator();
+          for (it->SeekToFirst(); it->Valid(); it->Next()) found.emplace_back(it->key(), it->value());
+          if (it->status().ok()) {
+            EXPECT_TRUE(found == expected);
+          }
+        }
+      }
+      ASSERT_OK(Repair(whole_.OptionsFor(after), World::kPath));
+      ExpectNothingDeleted(before, *after.files);
+      EXPECT_TRUE(Read(after) == expected);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
+  for (const Case& each : kCases) {
+    SCOPED_TRACE(each.name);
+    auto first = whole_.Copy();
+    each.damage(whole_, *first->files);
+    const auto damaged = first->files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+    const ModelDb::Pairs expected = RepairAndCheck(*first, "CURRENT");
+    for (uint64_t nth = 1; nth < 400; ++nth) {
+      SCOPED_TRACE("operation " + std::to_string(nth));
+      World world({.seed = 9}, damaged->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+      world.files->AddFault({.op = Op::kAnyChange, .nth = nth, .status = Status::NoSpace("injected")});
+      const auto failed = Repair(whole_.OptionsFor(world), World::kPath);
+      if (world.files->faults_hit() == 0) break;
+      world.files->ClearFaults();
+      EXPECT_FALSE(failed.has_value());
+      ASSERT_OK(Repair(whole_.OptionsFor(world), World::kPath));
+      EXPECT_TRUE(Read(world) == expected);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+INSTANTIATE_FOR_ENDINGS(RepairTest);
+
+}  // namespace
+}  // namespace mergedb::testing
