@@ -141,12 +141,18 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
 }
 
 // WHY each batch is read to its end first: of one that turns out to be no batch, nothing may be applied.
-Result<SalvagedLog> SalvageLog(const Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
+Result<SalvagedLog> SalvageLog(Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
-  Replayer replayer(store, on_full);
+  Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
     format::BatchReader reader(payload);
     while (reader.Next()) {
+      // WHY refused: without the MANIFEST nobody knows which operands are in tables already; and tables made anew hold no range
+      // deletes, so that what those deleted would come back.
+      if (reader.kind() == kv::Kind::kRangeDelete || (reader.kind() == kv::Kind::kMerge && loaded == nullptr)) {
+        return Status::NotSupported("log record at sequence " + std::to_string(first) + ": a " +
+                                    std::string(kv::KindName(reader.kind())) + ", which repair does not know yet");
+      }
     }
     RETURN_IF_ERROR(reader.status());
     return replayer.Apply(first, payload);

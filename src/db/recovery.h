@@ -47,7 +47,7 @@ struct SalvagedLog {
   Replayed replayed;
   log::Salvaged log;
 };
-Result<SalvagedLog> SalvageLog(const Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
+Result<SalvagedLog> SalvageLog(Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
 }  // namespace mergedb::db

@@ -75,7 +75,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
       }
       ASSERT_OK((*log)->MakeDurable());
     }
-    const Store store(options, "/d");
+    Store store(options, "/d");
     manifest::Loaded loaded;
     loaded.database_id = 7;
     loaded.log_start = {.epoch = 1, .salt = 42, .position = 0, .chain = 0, .sequence = first};
