@@ -104,7 +104,7 @@ void FlipSome(const Order& order, const Files& files, const char* state, base::R
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << random->Uniform(8)));
     WriteAll(flipped, target);
     const Finding finding =
-        JudgeApart(order.engine, target, workload, {.begun = order.batches, .promised = order.batches, .was_ready = true}, false, 5);
+        JudgeApart(order.engine, target, workload, {.begun = order.batches, .promised = order.batches, .was_ready = true}, false);
     ++result->trials;
     const std::string verdict = FlipVerdict(finding);
     if (++result->counts[verdict] <= 3 && verdict != "detected" && verdict != "harmless") {

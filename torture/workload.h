@@ -51,6 +51,6 @@ Finding Judge(Engine& engine, const std::string& directory, const Workload& work
 
 // The same in a process of its own that has `seconds` to live. `make` makes the engine there.
 Finding JudgeApart(const std::string& engine_name, const std::string& directory, const Workload& workload, const Expectation& expected,
-                   bool write_on, unsigned seconds = 10);
+                   bool write_on, unsigned seconds = 30);
 
 }  // namespace mergedb::torture
