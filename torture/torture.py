@@ -14,8 +14,10 @@ import argparse
 import concurrent.futures
 import json
 import os
+import re
 import subprocess
 import sys
+import threading
 import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -31,19 +33,25 @@ TRIALS = {
 BROKEN = ("lost", "hole", "wrong", "refused", "poisoned", "died", "hung", "silent", "not back", "stuck", "process died", "read failed",
           "writer stopped", "gave up writing")
 
-# Name, command, environment, minutes at most. The order is that of the worth of what they find in a minute.
-NIGHTLY = (
-    ("build", ["./dev", "build", "dev"], {}, 15),
-    ("errors", ["./dev", "test", "errors"], {"MERGEDB_FULL": "1"}, 12),
-    ("kill", ["./dev", "test", "kill"], {"MERGEDB_FULL": "1"}, 25),
-    ("crash", ["./dev", "test", "crash"], {"MERGEDB_FULL": "1"}, 25),
-    ("flips", ["./dev", "test", "flips"], {"MERGEDB_FULL": "1"}, 20),
-    ("model", ["./dev", "test", "model"], {"MERGEDB_FULL": "1"}, 20),
-    ("zoo", ["./dev", "test", "zoo"], {}, 12),
-    ("fuzz", ["./dev", "test", "fuzz-smoke"], {"MERGEDB_FUZZ_SECONDS": "180"}, 45),
-    ("asan-ubsan", ["./dev", "test", "asan-ubsan"], {}, 20),
-    ("tsan", ["./dev", "test", "tsan"], {}, 20),
-    ("soak", ["./dev", "test", "soak"], {"MERGEDB_SOAK_SECONDS": "900"}, 20),
+# Name, command, environment, minutes at most. Two lanes run at once, one for each core: the first on the dev build, made before, the second on
+# builds of its own, so that neither builds what the other runs.
+FULL = {"MERGEDB_FULL": "1"}
+BUILD = ("build", ["./dev", "build", "dev"], {}, 20)
+LANES = (
+    (
+        ("errors", ["./dev", "test", "errors"], FULL, 15),
+        ("kill", ["./dev", "test", "kill"], FULL, 25),
+        ("crash", ["./dev", "test", "crash"], FULL, 25),
+        ("flips", ["./dev", "test", "flips"], FULL, 25),
+        ("model", ["./dev", "test", "model"], FULL, 25),
+        ("soak", ["./dev", "test", "soak"], {"MERGEDB_SOAK_SECONDS": "900"}, 20),
+    ),
+    (
+        ("fuzz", ["./dev", "fuzz", "180"], {}, 60),
+        ("zoo", ["./dev", "test", "zoo"], {}, 20),
+        ("asan-ubsan", ["./dev", "test", "asan-ubsan"], {}, 25),
+        ("tsan", ["./dev", "test", "tsan"], {}, 25),
+    ),
 )
 
 
@@ -146,45 +154,56 @@ def report(results, tests, size):
 
 def knows_job(name):
     with open(os.path.join(ROOT, "dev"), encoding="utf-8") as file:
-        return name in file.read()
+        return re.search(rf"(^|[ |]){re.escape(name)}( \||\))", file.read(), re.M) is not None
+
+
+class Night:
+    """Which jobs are done, remembered after each, so that an interrupted night can go on."""
+
+    def __init__(self, goes_on):
+        os.makedirs(OUT, exist_ok=True)
+        self.path = os.path.join(OUT, "nightly-state.json")
+        self.lock = threading.Lock()
+        self.state = {}
+        if goes_on and os.path.exists(self.path):
+            with open(self.path, encoding="utf-8") as file:
+                self.state = json.load(file)
+
+    def is_done(self, name):
+        return self.state.get(name, {}).get("outcome") == "passed"
+
+    def remember(self, name, outcome, seconds):
+        with self.lock:
+            self.state[name] = {"outcome": outcome, "minutes": round(seconds / 60, 1)}
+            with open(self.path, "w", encoding="utf-8") as file:
+                json.dump(self.state, file, indent=1)
+        print(f"{name:12} {outcome:10} {seconds / 60:6.1f} min", flush=True)
+
+    def run(self, name, command, extra, minutes):
+        if self.is_done(name):
+            return
+        if not knows_job(command[2] if command[1] == "test" else command[1]):
+            self.remember(name, "absent", 0)
+            return
+        start = time.monotonic()
+        with open(os.path.join(OUT, f"nightly-{name}.log"), "w", encoding="utf-8") as log:
+            code = subprocess.run(["timeout", f"{minutes}m", *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False,
+                                  env=os.environ | extra).returncode
+        self.remember(name, "passed" if code == 0 else "too long" if code == 124 else "FAILED", time.monotonic() - start)
 
 
 def nightly(goes_on, directory):
-    """Run the jobs in order; what is done is remembered after each, so that an interrupted night can go on."""
-    os.makedirs(OUT, exist_ok=True)
-    path = os.path.join(OUT, "nightly-state.json")
-    state = {}
-    if goes_on and os.path.exists(path):
-        with open(path, encoding="utf-8") as file:
-            state = json.load(file)
-
-    def remember(name, outcome, seconds):
-        state[name] = {"outcome": outcome, "minutes": round(seconds / 60, 1)}
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(state, file, indent=1)
-        print(f"{name:12} {outcome:10} {seconds / 60:6.1f} min", flush=True)
-
-    for name, command, extra, minutes in NIGHTLY:
-        if state.get(name, {}).get("outcome") == "passed":
-            continue
-        if command[1] == "test" and not knows_job(command[2]):
-            remember(name, "absent", 0)
-            continue
-        start = time.monotonic()
-        with open(os.path.join(OUT, f"nightly-{name}.log"), "w", encoding="utf-8") as log:
-            try:
-                code = subprocess.run(["timeout", f"{minutes}m", *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False,
-                                      env=os.environ | extra).returncode
-            except KeyboardInterrupt:
-                print("interrupted; ./dev torture --nightly --continue goes on", file=sys.stderr)
-                return False
-        remember(name, "passed" if code == 0 else "too long" if code == 124 else "FAILED", time.monotonic() - start)
-    if state.get("peers", {}).get("outcome") != "passed":
-        start = time.monotonic()
+    night = Night(goes_on)
+    start = time.monotonic()
+    night.run(*BUILD)
+    with concurrent.futures.ThreadPoolExecutor(max_workers=len(LANES)) as pool:
+        list(pool.map(lambda lane: [night.run(*job) for job in lane], LANES))
+    if not night.is_done("peers"):
+        began = time.monotonic()
         results = torture("nightly", engine_names(), TESTS, (1,), directory)
-        remember("peers", "passed" if report(results, TESTS, "nightly") else "FAILED", time.monotonic() - start)
-    print(f"\n{sum(job['minutes'] for job in state.values()):.0f} minutes; logs in build/torture/")
-    return all(job["outcome"] in ("passed", "absent") for job in state.values())
+        night.remember("peers", "passed" if report(results, TESTS, "nightly") else "FAILED", time.monotonic() - began)
+    print(f"\n{(time.monotonic() - start) / 60:.0f} minutes; logs in build/torture/; what did not pass runs again with --continue")
+    return all(job["outcome"] in ("passed", "absent") for job in night.state.values())
 
 
 def engine_names():
