@@ -10,9 +10,9 @@ std::vector<std::string> Seeds() {
   batch.Put("key", "value");
   batch.Delete("gone");
   batch.Put("", std::string(200, 'v'));
+  batch.DeleteRange("from", "to");
   std::string reserved;
   format::AppendRecord(&reserved, kv::Kind::kMerge, "sum", "1");
-  format::AppendRecord(&reserved, kv::Kind::kRangeDelete, "from", "to");
   return {"", std::string(batch.rep()), reserved};
 }
 

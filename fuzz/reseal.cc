@@ -50,6 +50,7 @@ void ResealTable(std::string* bytes) {
   if (!format::DecodeFooter(stored, bytes->size(), &footer).ok()) return;
   ResealBlocks(bytes, footer);
   ResealPart(bytes, footer.data_bytes, footer.filter_bytes, footer.unique_id);
+  ResealPart(bytes, footer.range_tombstone_offset(), footer.range_tombstone_bytes, footer.unique_id);
   ResealPart(bytes, footer.index_offset(), footer.index_bytes, footer.unique_id);
   ResealPart(bytes, footer.properties_offset(), footer.properties_bytes, footer.unique_id);
 }

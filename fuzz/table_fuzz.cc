@@ -14,7 +14,7 @@ namespace {
 constexpr char kPath[] = "/000007.tbl";
 const kv::Order kOrder(BytewiseComparator());
 
-std::string TableOf(int entries, const table::WriterOptions& options) {
+std::string TableOf(int entries, const table::WriterOptions& options, std::vector<kv::RangeTombstone> ranges = {}) {
   testing::FaultFileSystem files;
   auto writer = table::Writer::Create(&files, kPath, kv::FileNumber{7}, 99, kOrder, options);
   FUZZ_CHECK(writer.has_value());
@@ -25,6 +25,8 @@ std::string TableOf(int entries, const table::WriterOptions& options) {
     const kv::Tag tag = kv::MakeTag(static_cast<kv::Sequence>(2000 - i), is_delete ? kv::Kind::kDelete : kv::Kind::kPut);
     FUZZ_CHECK((*writer)->Add({.prefix = kOrder.Prefix(key), .key = key, .tag = tag, .value = value}).ok());
   }
+  (*writer)->SetRangeTombstones(
+      kv::RangeTombstones::Fragment(kOrder, std::move(ranges), {}, kv::RangeTombstones::Keys::kViews));
   FUZZ_CHECK((*writer)->Finish().has_value());
   writer->reset();
   return *files.ReadWhole(kPath);
@@ -38,6 +40,8 @@ std::vector<std::string> Seeds() {
   for (const char is_resealed : {'\0', '\1'}) {
     seeds.push_back(is_resealed + TableOf(60, {.block_bytes = 300}));
     seeds.push_back(is_resealed + TableOf(3, {.bloom_bits_per_key = 0}));
+    seeds.push_back(is_resealed + TableOf(20, {.block_bytes = 300}, {{"key1003", "key1007", 3000}, {"key1009", "key2", 1995}}));
+    seeds.push_back(is_resealed + TableOf(0, {}, {{"key1003", "key1007", 3000}}));
     seeds.push_back(is_resealed + TableOf(80, {.compression = Compression::kLz4, .block_bytes = 500}));
   }
   return seeds;
@@ -71,6 +75,11 @@ void ReadAll(const table::Reader& reader, uint64_t entries_max) {
   }
   Walk(*reader.NewScanIterator(), true, entries_max);
   (void)reader.SplitKeys(4);
+  const kv::RangeTombstones& ranges = reader.range_tombstones();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    FUZZ_CHECK(kOrder.CompareKeys(ranges.begin(i), reader.meta().smallest) >= 0);
+    FUZZ_CHECK(kOrder.CompareKeys(ranges.end(i), reader.meta().largest) <= 0);
+  }
 }
 
 }  // namespace
