@@ -19,6 +19,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kLock, "LOCK", "", false},       {FileKind::kManifest, "MANIFEST-", "", true},
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
     {FileKind::kTable, "", ".tbl", true},       {FileKind::kSpare, "", ".spare", true},
+    {FileKind::kValueFile, "", ".val", true},
 };
 constexpr size_t kDigitsMin = 6;
 
@@ -76,6 +77,10 @@ std::string TablePath(std::string_view directory, kv::FileNumber number) {
 
 std::string SparePath(std::string_view directory, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(FileKind::kSpare, number));
+}
+
+std::string ValueFilePath(std::string_view directory, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(FileKind::kValueFile, number));
 }
 
 std::string SegmentPath(std::string_view directory, kv::FileNumber number) {

@@ -23,7 +23,7 @@ enum class Kind : uint8_t {
   kPut = 1,
   kMerge = 2,        // reserved: an operand
   kRangeDelete = 3,  // reserved: the key is the range's begin, the value its end
-  kPutRef = 4,       // reserved: the value is (segment, offset, length)
+  kPutRef = 4,       // a PUT whose value is a reference into a value file (kv/value_source.h)
 };
 inline constexpr Kind kKindMax = Kind::kPutRef;
 

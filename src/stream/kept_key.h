@@ -69,6 +69,9 @@ inline Status ReservedKind(const kv::Entry& entry) {
   return Status::NotSupported("entry " + name + ": a kind that this build cannot read");
 }
 
-constexpr bool IsPlainKind(kv::Kind kind) { return kind == kv::Kind::kPut || kind == kv::Kind::kDelete; }
+// One version, whole in itself.
+constexpr bool IsPlainKind(kv::Kind kind) {
+  return kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kPutRef;
+}
 
 }  // namespace mergedb::stream

@@ -96,8 +96,10 @@ class VisibleIterator final : public kv::Iterator {
       const bool is_hidden = key_.Matches(order_, entry);
       if (!is_hidden && kv::SequenceOf(entry.tag) <= options_.sequence) {
         steps = 0;
-        if (Show(entry)) return wade_.EndForward(entry.key);
-        if (!IsDelete(entry)) return End(ReservedKind(entry));
+        if (!IsDelete(entry)) {
+          Show(entry);
+          return wade_.EndForward(entry.key);
+        }
         key_.Keep(entry);
         wade_.Pass(entry.key);
         input_->Next();
@@ -137,7 +139,7 @@ class VisibleIterator final : public kv::Iterator {
       key_.Keep(entry);
       wade_.Pass(entry.key);
       if (!ShowNewestOfKey()) continue;
-      if (!Show(entry_)) return End(ReservedKind(entry_));
+      Show(entry_);
       return wade_.EndBackward(entry_.key);
     }
     wade_.EndBackward(std::nullopt);
@@ -167,10 +169,20 @@ class VisibleIterator final : public kv::Iterator {
     return true;
   }
 
-  bool Show(const kv::Entry& entry) {
+  // Or end with the reason why it cannot be shown.
+  void Show(const kv::Entry& entry) {
     CopyEntry(entry, &entry_);
-    valid_ = kv::KindOf(entry.tag) == kv::Kind::kPut;
-    return valid_;
+    valid_ = true;
+    if (kv::KindOf(entry.tag) != kv::Kind::kPut) [[unlikely]] ShowOther();
+    if (options_.keys_only) entry_.value = {};
+  }
+
+  // WHY beside Show: it keeps the loop over values that stand in tables small.
+  void ShowOther() {
+    if (kv::KindOf(entry_.tag) != kv::Kind::kPutRef) return End(ReservedKind(entry_));
+    if (options_.keys_only) return;
+    if (options_.values == nullptr) return End(ReservedKind(entry_));
+    if (Status status = options_.values->Resolve(entry_, &entry_.value); !status.ok()) End(std::move(status));
   }
 
   void End(Status status) {

@@ -1,5 +1,8 @@
 // What a reader sees: of each key the newest version with a sequence up to `sequence`, unless that is a DELETE.
 //
+// The value of a PUT_REF is read when its entry is shown: an iterator that is valid has the value that was put. Who wants
+// keys alone says so, and no value file is touched.
+//
 // Both directions. Keys at or after `upper` and before `lower` are not shown, nor looked at.
 #pragma once
 
@@ -10,6 +13,7 @@
 
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "kv/value_source.h"
 #include "stream/wade.h"
 
 namespace mergedb::stream {
@@ -19,6 +23,9 @@ struct VisibleOptions {
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
   std::function<void(Wade)> on_wade = {};  // a move passed over very much; may be empty
+  // Values of PUT_REF entries; outlives the iterator. Null: there are none (one that turns up is NotSupported).
+  kv::ValueSource* values = nullptr;
+  bool keys_only = false;  // values are empty views
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.

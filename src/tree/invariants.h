@@ -8,6 +8,7 @@
 // INVARIANT I4: a slice's bounds are clipped to its file and leave something to show.
 // INVARIANT I5: a file's own limits are sane: smallest key <= largest key, smallest sequence <= largest, tombstones <= entries.
 // INVARIANT I6: a key of a file is shown once: its slices are disjoint over all runs; and one number is one file.
+// INVARIANT I7: every value file that a table refers to is in the Version, and it is no table's number.
 //
 // The functions return Corruption, for Versions read from disk. Versions that we made ourselves go through ASSERT.
 #pragma once
@@ -23,6 +24,8 @@ Status CheckSlicesDisjoint(const kv::Order& order, const Run& run);             
 Status CheckSlicesClipped(const kv::Order& order, const Run& run);                 // I4
 Status CheckFile(const kv::Order& order, const format::FileMeta& file);            // I5
 Status CheckFilesShownOnce(const kv::Order& order, const Version& version);        // I6
+
+Status CheckValueFilesThere(const Version& version);                               // I7
 
 Status CheckInvariants(const kv::Order& order, const Version& version);            // all of them
 

@@ -46,8 +46,17 @@ TEST(CollapsingIterator, KeepsATombstoneThatASnapshotNeeds) {
   EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.snapshots = {3}, .is_bottom = true}), "a#5,PUT=v ");
 }
 
+TEST(CollapsingIterator, KeepsAReferenceLikeThePutThatItIs) {
+  const auto ref = [](std::string key, kv::Sequence sequence) -> OwnedEntry {
+    return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), "r"};
+  };
+  EXPECT_EQ(Collapse({ref("a", 5), Put("a", 3), Delete("b", 4), ref("b", 2)}, {.is_bottom = true}), "a#0,PUT_REF=r ");
+  // One change in two places, its value in a file in one of them: one of the two is enough.
+  EXPECT_EQ(Collapse({ref("a", 5), Put("a", 5)}, {}), "a#5,PUT_REF=r ");
+}
+
 TEST(CollapsingIterator, RefusesAKindThatItCannotFold) {
-  for (const kv::Kind kind : {kv::Kind::kMerge, kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
+  for (const kv::Kind kind : {kv::Kind::kMerge, kv::Kind::kRangeDelete}) {
     // Even where a newer version hides it.
     CollapseCounts counts;
     const auto collapsing =
