@@ -159,6 +159,7 @@ typedef struct mergedb_options {
   int32_t use_mapped_staging;        /* MERGEDB_NO: one system call a commit group instead of a mapped file */
   const mergedb_comparator* comparator; /* NULL: bytewise */
   const mergedb_logger* logger;         /* NULL: silence */
+  int64_t separated_value_bytes_min; /* default 768; -1: values are never separated */
 } mergedb_options;
 
 typedef struct mergedb_write_options {
@@ -180,6 +181,8 @@ typedef struct mergedb_iterator_options {
   const mergedb_slice* lower; /* smallest key shown; NULL: open */
   const mergedb_slice* upper; /* first key not shown; NULL: open */
   const mergedb_read_options* read;
+  int32_t keys_only; /* MERGEDB_YES: values are empty, and not read */
+  int32_t reserved;  /* 0 */
 } mergedb_iterator_options;
 
 /* ---- a database -------------------------------------------------------------------------------------------- */

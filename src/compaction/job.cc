@@ -7,6 +7,7 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
+#include "format/value_file.h"
 #include "stream/merging.h"
 
 namespace mergedb::compaction {
@@ -94,6 +95,8 @@ class SourceIterator final : public kv::Iterator {
 // What the tree says of the tables of a source.
 struct Promised {
   uint64_t bytes = 0;
+  uint64_t entries = 0;
+  uint64_t raw_bytes = 0;
   kv::Sequence largest_sequence = 0;
 };
 Promised PromiseOf(const kv::Order& order, const tree::Run& run, const format::Bounds& bounds) {
@@ -101,6 +104,8 @@ Promised PromiseOf(const kv::Order& order, const tree::Run& run, const format::B
   Promised promised;
   for (size_t i = first; i < last; ++i) {
     promised.bytes += run.slices()[i].file->bytes;
+    promised.entries += run.slices()[i].file->entries;
+    promised.raw_bytes += run.slices()[i].file->raw_bytes;
     promised.largest_sequence = std::max(promised.largest_sequence, run.slices()[i].file->largest_sequence);
   }
   return promised;
@@ -113,6 +118,10 @@ Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& v
   for (const kv::Position position : plan_.sources) {
     sources_.push_back(version->FindRun(position));
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
+  }
+  for (const kv::FileNumber number : plan_.cleaned) {
+    // One that is gone since the plan was made needs no cleaning.
+    if (auto file = version->FindValueFile(number)) cleaned_.push_back(std::move(file));
   }
 }
 
@@ -127,8 +136,8 @@ Result<bool> Job::Step(uint64_t nanos) {
   if (input_ == nullptr) RETURN_IF_ERROR(Start());
   do {
     for (int i = 0; i < kEntriesPerLook && input_->Valid(); ++i) {
-      RETURN_IF_ERROR(outputs_->Add(input_->entry()));
-      if (outputs_->is_at_cut() && outputs_->bytes() - released_bytes_ >= context_.release_bytes) {
+      RETURN_IF_ERROR(Add(input_->entry()));
+      if (outputs_->is_at_release()) {
         const std::string cursor(input_->entry().key);
         RETURN_IF_ERROR(Release(&cursor));
       }
@@ -144,13 +153,50 @@ Result<bool> Job::Step(uint64_t nanos) {
   return false;
 }
 
+Status Job::Add(const kv::Entry& entry) {
+  if (!cleaned_.empty() && kv::KindOf(entry.tag) == kv::Kind::kPutRef) return AddReference(entry);
+  return outputs_->Add(entry);
+}
+
+Status Job::AddReference(const kv::Entry& entry) {
+  format::ValueReference reference;
+  RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+  const auto file = std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
+  if (file == cleaned_.end() || (*file)->number != reference.file) return outputs_->Add(entry);
+  kv::Entry whole = entry;
+  whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+  RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
+  counts_.value_bytes_moved += reference.bytes;
+  counts_.bytes_read += reference.bytes;
+  return outputs_->AddMoved(whole);
+}
+
+// The values will be wanted in the order of keys, in which they do not lie: all of a file is read while that is one large read.
+Status Job::StartCleaning() {
+  if (cleaned_.empty()) return {};
+  ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
+  scanner_ = std::make_unique<values::Scanner>(*context_.values, true);
+  uint64_t bytes = 0;
+  for (const auto& file : cleaned_) bytes += file->bytes;
+  if (bytes > context_.warm_bytes_max) return {};
+  for (const auto& file : cleaned_) {
+    ASSIGN_OR_RETURN(const auto reader, context_.values->Open(*file));
+    reader->Warm();
+  }
+  return {};
+}
+
 Status Job::Start() {
+  RETURN_IF_ERROR(StartCleaning());
   const kv::Order& order = context_.factory.order;
   std::vector<std::unique_ptr<kv::Iterator>> children;
+  uint64_t entries = 0, raw_bytes = 0;
   for (const tree::RunPtr& run : sources_) {
     const Promised promised = PromiseOf(order, *run, plan_.bounds);
     counts_.bytes_read += promised.bytes;
     largest_sequence_ = std::max(largest_sequence_, promised.largest_sequence);
+    entries += promised.entries;
+    raw_bytes += promised.raw_bytes;
     children.push_back(std::make_unique<SourceIterator>(order, context_.tables, *run, plan_.bounds));
   }
   sources_.clear();
@@ -165,7 +211,10 @@ Status Job::Start() {
                        .table_bytes_max = plan_.output_file_bytes,
                        .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
                                                                       : plan_.input_bytes,
-                       .cut_keys = plan_.cut_keys});
+                       .value_bytes_expected = context_.release_bytes,
+                       .cut_keys = plan_.cut_keys,
+                       .separates_values = AreWorthAValueFile(context_.factory, entries, raw_bytes),
+                       .release_bytes = context_.release_bytes});
   input_->SeekToFirst();
   return {};
 }
@@ -188,8 +237,11 @@ Status Job::Release(const std::string* cursor) {
     counts_.bytes_written += file->bytes;
     edit.adds.push_back({.position = target, .level = plan_.target_level, .file = std::move(file), .bounds = {}});
   }
+  for (auto& file : outputs_->TakeValueFiles()) {
+    counts_.bytes_written += file->bytes;
+    edit.value_files.push_back({std::move(file)});
+  }
   if (cursor == nullptr) edit.levels.push_back({.position = target, .level = plan_.target_level});
-  released_bytes_ = outputs_->bytes();
   if (cursor != nullptr) rest_.lower = *cursor;
   return context_.install(edit);
 }

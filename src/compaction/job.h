@@ -8,6 +8,9 @@
 // Each release is an Edit that is right by itself: below the cursor only the outputs show, from it on only the inputs. So
 // inputs are let go of as the job goes, and no reader, and no crash, ever meets an older version than before.
 //
+// A plan may name value files to clean. Values that lie there are then read where the merge meets their references, and handed
+// on as if they had been put inline: the outputs put them in a new value file, in key order.
+//
 // THREADS: one step at a time; different jobs at once.
 #pragma once
 
@@ -23,12 +26,14 @@
 #include "stream/collapsing.h"
 #include "table/cache.h"
 #include "tree/version.h"
+#include "values/scanner.h"
 
 namespace mergedb::compaction {
 
 struct JobContext {
   const TableFactory& factory;
   table::Cache& tables;
+  values::Cache* values = nullptr;  // for plans that clean
   Clock* clock = nullptr;
   CompressionByTier compression;
   // What live snapshots and readers of the newest state can see, ascending; asked once the inputs are fixed.
@@ -36,6 +41,7 @@ struct JobContext {
   // Show the edit to readers.
   std::function<Status(const format::Edit&)> install;
   uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
+  uint64_t warm_bytes_max = uint64_t{256} << 20;  // of the page cache, for value files that are cleaned
 };
 
 class Job {
@@ -50,13 +56,17 @@ class Job {
   struct Counts {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
+    uint64_t value_bytes_moved = 0;  // from cleaned value files; part of both
     stream::CollapseCounts collapse;
   };
   const Counts& counts() const { return counts_; }
 
  private:
   Status Start();
+  Status StartCleaning();
   Status Move();
+  Status Add(const kv::Entry& entry);
+  Status AddReference(const kv::Entry& entry);
   // All that lies below `cursor` (null: all) is in finished outputs: show them instead of the inputs.
   Status Release(const std::string* cursor);
 
@@ -69,8 +79,9 @@ class Job {
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::Iterator> input_;
   format::Bounds rest_;  // of the plan's bounds: not yet released
-  uint64_t released_bytes_ = 0;
   kv::Sequence largest_sequence_ = 0;  // of the inputs, as the tree has it
+  std::vector<format::ValueFilePtr> cleaned_;  // by number; held until the job ends
+  std::unique_ptr<values::Scanner> scanner_;
 };
 
 }  // namespace mergedb::compaction

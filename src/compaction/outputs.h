@@ -1,11 +1,17 @@
 // Entries in order -> tables, one after the other: a table is cut when it is full or at a border, never between two versions
-// of a key.
+// of a key. Large values go to a value file on the way, and references to the tables:
+//
+//   a=small  b=LARGE  c=small | d=LARGE          table 12: a=small  b->14:0  c=small     table 13: d->14:1040
+//                                                value file 14: LARGE LARGE
+//
+// A value file goes on from one table to the next, so tables are of use only when it is finished, too: at a release.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -13,6 +19,7 @@
 #include "kv/order.h"
 #include "mergedb/env.h"
 #include "table/writer.h"
+#include "values/writer.h"
 
 namespace mergedb::compaction {
 
@@ -29,9 +36,16 @@ struct TableFactory {
   std::function<Result<bool>(kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
   // Makes a finished table one that is removed when nobody names it any more.
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
+  std::function<format::ValueFilePtr(const format::ValueFilePtr&)> track_values = {};
+  // Values of so many bytes and more go to value files; 0: none does.
+  size_t separated_value_bytes_min = 0;
   // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
   std::function<bool()> has_readers = {};
 };
+
+// Are large values among `entries` entries of `bytes` in all worth a value file: so many that they fill one, and not a few among
+// many small ones? Else they stay in the tables: a file for a handful of values weighs more than rewriting them.
+bool AreWorthAValueFile(const TableFactory& factory, uint64_t entries, uint64_t bytes);
 
 class Outputs {
  public:
@@ -39,23 +53,34 @@ class Outputs {
     Compression compression = Compression::kNone;
     uint64_t table_bytes_max = 0;        // 0: no limit
     uint64_t bytes_expected = 0;         // of one table
+    uint64_t value_bytes_expected = 0;   // of one value file
     std::vector<std::string> cut_keys = {};  // ascending: a new table begins at each
+    bool separates_values = false;       // large values go to value files; those that came from one do in any case
+    uint64_t release_bytes = 0;          // outputs between two releases; 0: there is none before Finish
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
   ~Outputs();  // removes the table that is not finished
 
   Status Add(const kv::Entry& entry);
+  // A PUT whose value is moved from one value file to another.
+  Status AddMoved(const kv::Entry& entry);
   Status Finish();
-  // Tables finished since the last call.
+  // Tables finished since the last call, and the value files.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
-  // True right after an Add that began a new table: what came before is in finished tables.
-  bool is_at_cut() const { return is_at_cut_; }
-  uint64_t bytes() const { return bytes_; }  // of the tables finished so far
+  std::vector<format::ValueFilePtr> TakeValueFiles() { return std::exchange(finished_values_, {}); }
+  // True right after an Add that began a new table when a release was due: what came before is in finished files, and nothing
+  // in those belongs to what comes.
+  bool is_at_release() const { return is_at_release_; }
+  uint64_t bytes() const { return bytes_; }  // of the files finished so far
 
  private:
+  Status Add(const kv::Entry& entry, bool separates);
   bool MustCut(const kv::Entry& entry) const;
-  Status BeginTable();
+  Status BeginTable(const kv::Entry& entry);
   Status FinishTable();
+  Status FinishValues();
+  Status Separate(const kv::Entry& entry, kv::Entry* separated);
+  Status CountReference(std::string_view reference);
 
   const TableFactory& factory_;
   const Options options_;
@@ -63,8 +88,17 @@ class Outputs {
   kv::FileNumber number_{};
   std::vector<format::FileMetaPtr> finished_;
   size_t next_cut_ = 0;
-  bool is_at_cut_ = false;
+  bool is_at_release_ = false;
+  bool is_direct_ = true;
   uint64_t bytes_ = 0;
+  uint64_t released_bytes_ = 0;
+
+  std::unique_ptr<values::Writer> values_;
+  kv::FileNumber values_number_{};
+  std::vector<format::ValueFilePtr> finished_values_;
+  std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the table being written: bytes by value file
+  uint64_t table_value_bytes_ = 0;                           // written to value files since it began
+  char reference_[format::kReferenceBytesMax];
 };
 
 }  // namespace mergedb::compaction

@@ -1,14 +1,17 @@
 #include "db/db_impl.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
 #include "base/zoo.h"
 #include "format/batch.h"
 #include "format/file_name.h"
+#include "format/value_file.h"
 #include "read/db_iterator.h"
 #include "read/lookup.h"
+#include "read/view_values.h"
 
 namespace mergedb {
 
@@ -304,7 +307,7 @@ Status DbImpl::Get(const ReadOptions& options, std::string_view key, std::string
   RETURN_IF_ERROR(CheckOpen());
   const read::ViewPtr view = shape_->Current();
   ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
-  return read::Lookup({.order = store_->order, .tables = *store_->tables}, *view, key, sequence,
+  return read::Lookup({.order = store_->order, .tables = *store_->tables, .values = store_->values}, *view, key, sequence,
                       {options.verify_checksums, options.fill_cache}, value);
 }
 
@@ -318,7 +321,7 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vect
   if (status.ok()) status = sequence.status();
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = !status.ok() ? status
-                               : read::Lookup({.order = store_->order, .tables = *store_->tables}, *view, keys[i], *sequence,
+                               : read::Lookup({.order = store_->order, .tables = *store_->tables, .values = store_->values}, *view, keys[i], *sequence,
                                               {options.verify_checksums, options.fill_cache}, &(*values)[i]);
   }
   return statuses;
@@ -329,7 +332,11 @@ std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
   read::ViewPtr view = shape_->Current();
   const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
   if (!sequence) return read::NewErrorIterator(sequence.error());
-  read::DbIteratorContext context{.order = store_->order, .tables = *store_->tables, .is_closed = store_->is_closed, .keep = store_};
+  read::DbIteratorContext context{.order = store_->order,
+                                  .tables = *store_->tables,
+                                  .values = store_->values,
+                                  .is_closed = store_->is_closed,
+                                  .keep = store_};
   if (background_ != nullptr) {
     context.on_wade = [background = std::weak_ptr(background_)](stream::Wade wade) {
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
@@ -349,15 +356,20 @@ uint64_t DbImpl::SizeOfRange(const tree::Version& version, const format::Bounds&
     for (size_t i = first; i < last; ++i) {
       const tree::Slice& slice = run->slices()[i];
       const format::Bounds shown = tree::Intersection(store_->order, slice.bounds, bounds);
+      const uint64_t value_bytes = slice.file->value_bytes();
       if (tree::Slice{slice.file, shown}.is_whole()) {
-        bytes += slice.file->bytes;
+        bytes += slice.file->bytes + value_bytes;
         continue;
       }
       auto reader = store_->tables->Open(slice.file);
       if (!reader) continue;
       const uint64_t from = shown.lower ? (*reader)->ApproximateOffset(*shown.lower) : 0;
       const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : slice.file->bytes;
-      bytes += to > from ? to - from : 0;
+      if (to <= from) continue;
+      // References are about evenly spread over the blocks of their table.
+      const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(slice.file->largest), 1);
+      const double share = static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);
+      bytes += to - from + static_cast<uint64_t>(share * static_cast<double>(value_bytes));
     }
   }
   return bytes;
@@ -379,7 +391,36 @@ Status DbImpl::CheckIntegrity() {
     ASSIGN_OR_RETURN(auto reader, store_->tables->Open(meta));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
+  for (const tree::ValueFile& each : view->version->value_files()) {
+    ASSIGN_OR_RETURN(auto reader, store_->values.Open(*each.file));
+    RETURN_IF_ERROR(reader->CheckIntegrity());
+  }
+  for (const auto& meta : view->version->file_metas()) {
+    if (!meta->values.empty()) RETURN_IF_ERROR(CheckReferences(*view->version, meta));
+  }
   return {};
+}
+
+// Every reference of a table leads to a value of its key, and they add up to what the table's description says.
+Status DbImpl::CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta) {
+  ASSIGN_OR_RETURN(auto table, store_->tables->Open(meta));
+  read::ViewValues values(version, store_->values, true);
+  std::map<kv::FileNumber, uint64_t> found;
+  const auto entries = table->NewScanIterator();
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+    if (kv::KindOf(entries->entry().tag) != kv::Kind::kPutRef) continue;
+    std::string_view value;
+    RETURN_IF_ERROR(values.Resolve(entries->entry(), &value));
+    format::ValueReference reference;
+    RETURN_IF_ERROR(format::ParseReference(entries->entry().value, &reference));
+    found[reference.file] += reference.bytes;
+  }
+  RETURN_IF_ERROR(entries->status());
+  std::map<kv::FileNumber, uint64_t> expected;
+  for (const format::ValueShare& share : meta->values) expected[share.file] = share.bytes;
+  if (found == expected) return {};
+  return Status::Corruption(format::TablePath(store_->directory, meta->number) +
+                            ": refers to other bytes of value files than the MANIFEST says");
 }
 
 // ---- Care --------------------------------------------------------------------------------------------------------------

@@ -57,7 +57,7 @@ class DbImpl final : public DB, private write::Host {
   Shape::Options ShapeOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
-  void RemoveTablesFrom(kv::FileNumber first);
+  void RemoveFilesFrom(kv::FileNumber first);
   Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
   void StartBackground() noexcept;
   void RemoveOrphans(const Inventory& inventory);
@@ -92,6 +92,7 @@ class DbImpl final : public DB, private write::Host {
   std::shared_ptr<log::Log> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
+  Status CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta);
   uint64_t SizeOfRange(const tree::Version& version, const format::Bounds& bounds);
   std::string StatsText();
   std::string CountersText();

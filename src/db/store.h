@@ -12,6 +12,7 @@
 #include "kv/order.h"
 #include "mergedb/options.h"
 #include "table/cache.h"
+#include "values/cache.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::db {
@@ -25,6 +26,7 @@ struct Store {
         order(checked.comparator),
         blocks(memory.block_cache_bytes),
         tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max)),
+        values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
         memtables(std::make_shared<write::MemoryPool>(memory.memtable_bytes, memory.memtables_max)),
@@ -43,6 +45,7 @@ struct Store {
   const kv::Order order;
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;
+  values::Cache values;
   const std::shared_ptr<ObsoleteFiles> obsolete;
   const std::shared_ptr<Snapshots> snapshots;
   const std::shared_ptr<write::MemoryPool> memtables;

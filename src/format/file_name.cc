@@ -71,6 +71,10 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return path.append(name);
 }
 
+std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(kind, number));
+}
+
 std::string TablePath(std::string_view directory, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(FileKind::kTable, number));
 }

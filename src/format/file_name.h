@@ -32,6 +32,7 @@ struct FileName {
 std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
+std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number);
 std::string TablePath(std::string_view directory, kv::FileNumber number);
 std::string SparePath(std::string_view directory, kv::FileNumber number);
 std::string ValueFilePath(std::string_view directory, kv::FileNumber number);

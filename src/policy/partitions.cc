@@ -8,9 +8,10 @@
 namespace mergedb::policy {
 
 double Partition::GainBytes() const {
-  if (oldest_entries == 0) return upper_bytes;
+  const double upper = upper_bytes + upper_value_bytes;
+  if (oldest_entries == 0) return upper;
   const double deleted = std::min(upper_tombstones, static_cast<double>(oldest_entries));
-  return upper_bytes + deleted * static_cast<double>(oldest_bytes) / static_cast<double>(oldest_entries);
+  return upper + deleted * static_cast<double>(oldest_bytes + oldest_value_bytes) / static_cast<double>(oldest_entries);
 }
 
 uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
@@ -32,6 +33,7 @@ std::vector<Partition> MakePartitions(const tree::Run& oldest, uint64_t partitio
       last->bounds.lower = border;
     }
     last->oldest_bytes += slice.file->bytes;
+    last->oldest_value_bytes += slice.file->value_bytes();
     last->oldest_entries += slice.file->entries;
   }
   return partitions;
@@ -50,6 +52,7 @@ void AddUpper(const kv::Order& order, const tree::Run& run, std::vector<Partitio
     const double share = 1.0 / (static_cast<double>(last - first + 1) * static_cast<double>(shares.Of(slice)));
     for (size_t i = first; i <= last; ++i) {
       (*partitions)[i].upper_bytes += static_cast<double>(slice.file->bytes) * share;
+      (*partitions)[i].upper_value_bytes += static_cast<double>(slice.file->value_bytes()) * share;
       (*partitions)[i].upper_entries += static_cast<double>(slice.file->entries) * share;
       (*partitions)[i].upper_tombstones += static_cast<double>(slice.file->tombstones) * share;
     }

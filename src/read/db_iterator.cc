@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "read/run_iterator.h"
+#include "read/view_values.h"
 #include "stream/merging.h"
 #include "stream/visible.h"
 
@@ -54,12 +55,18 @@ class DbIterator final : public Iterator {
         is_closed_(context.is_closed),
         on_release_(context.on_release),
         keep_(context.keep),
-        view_(std::move(view)) {
+        view_(std::move(view)),
+        values_(*view_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
     auto tree = NewTreeIterator(context, *view_, bounds, {options.read.verify_checksums, options.read.fill_cache});
     input_ = stream::NewVisibleIterator(
         order_,
-        {.sequence = sequence, .lower = std::move(bounds.lower), .upper = std::move(bounds.upper), .on_wade = context.on_wade},
+        {.sequence = sequence,
+         .lower = std::move(bounds.lower),
+         .upper = std::move(bounds.upper),
+         .on_wade = context.on_wade,
+         .values = &values_,
+         .keys_only = options.keys_only},
         std::move(tree));
   }
   ~DbIterator() override {
@@ -109,6 +116,7 @@ class DbIterator final : public Iterator {
   // Destroyed last to first: the input reads what the View and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   ViewPtr view_;
+  ViewValues values_;
   std::unique_ptr<kv::Iterator> input_;
 };
 

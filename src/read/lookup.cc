@@ -3,9 +3,21 @@
 #include <array>
 
 #include "base/hash.h"
+#include "read/view_values.h"
 
 namespace mergedb::read {
 namespace {
+
+Status AnswerReference(const LookupContext& context, const View& view, const kv::Entry& entry,
+                       const table::ReadControl& control, std::string* value) {
+  format::ValueReference reference;
+  ASSIGN_OR_RETURN(const auto file, ValueFileOf(*view.version, entry, &reference));
+  ASSIGN_OR_RETURN(const auto reader, context.values.Open(*file));
+  values::Found found;
+  RETURN_IF_ERROR(reader->Get(reference, entry.key, {control.verify_checksums, control.fill_cache}, &found));
+  value->assign(found.value);
+  return {};
+}
 
 Status Answer(kv::Tag tag, std::string_view stored, std::string* value) {
   switch (kv::KindOf(tag)) {
@@ -66,6 +78,9 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
       if (is_hashed && !reader.MayContain(hash)) continue;
       table::Found found;
       Status status = reader.Get(key, sequence, control, &found);
+      if (status.ok() && kv::KindOf(found.tag) == kv::Kind::kPutRef) {
+        return AnswerReference(context, view, {.key = key, .tag = found.tag, .value = found.value}, control, value);
+      }
       if (status.ok()) return Answer(found.tag, found.value, value);
       if (!status.IsNotFound()) return status;
     }

@@ -1,6 +1,8 @@
 // A point read through a View: the active memtable, the sealed ones, then each run, newest first. The first version found
 // that the sequence can see is the newest one (I1), so the search ends there.
 //
+// If what is found is a reference, the value is read from its value file.
+//
 // Filters of all runs are asked in one batch, their cache lines fetched ahead: twelve probes one after the other cost 800 ns,
 // fetched together 343 (facts/performance.md section 0).
 #pragma once
@@ -11,6 +13,7 @@
 #include "kv/order.h"
 #include "read/view.h"
 #include "table/cache.h"
+#include "values/cache.h"
 
 namespace mergedb::read {
 
@@ -18,6 +21,7 @@ namespace mergedb::read {
 struct LookupContext {
   const kv::Order& order;
   table::Cache& tables;
+  values::Cache& values;
 };
 
 // OK and *value, NotFound, or an error. THREADS: any.
