@@ -56,7 +56,9 @@ class CIterator final : public Iterator {
                                         .prefix = SliceOf(options.prefix),
                                         .lower = options.lower ? &lower : nullptr,
                                         .upper = options.upper ? &upper : nullptr,
-                                        .read = &read};
+                                        .read = &read,
+                                        .keys_only = options.keys_only ? MERGEDB_YES : MERGEDB_DEFAULT,
+                                        .reserved = 0};
     (void)mergedb_iterator_create(db, &c, &handle_, &error_);
     status_ = StatusOf(error_);
   }
@@ -103,6 +105,14 @@ class CIterator final : public Iterator {
   mutable Status status_;
 };
 
+mergedb_operand EncodedOperand(std::string_view operand) {
+  mergedb_operand c = {};
+  c.struct_size = sizeof c;
+  c.type = MERGEDB_ENCODED;
+  c.bytes = {operand.data(), operand.size()};
+  return c;
+}
+
 class CBatch final : public WriteBatch::Visitor {
  public:
   CBatch() { ASSERT(mergedb_batch_create(&handle_, nullptr) == MERGEDB_OK, "a batch"); }
@@ -113,6 +123,11 @@ class CBatch final : public WriteBatch::Visitor {
   void Delete(std::string_view key) override { Took(mergedb_batch_delete(handle_, key.data(), key.size(), &error_)); }
   void DeleteRange(std::string_view begin, std::string_view end) override {
     Took(mergedb_batch_delete_range(handle_, begin.data(), begin.size(), end.data(), end.size(), &error_));
+  }
+
+  void Merge(std::string_view key, std::string_view operand) override {
+    const mergedb_operand c = EncodedOperand(operand);
+    Took(mergedb_batch_merge(handle_, key.data(), key.size(), &c, &error_));
   }
 
   mergedb_batch handle() const { return handle_; }
@@ -154,6 +169,13 @@ class CFaceDb final : public DB {
     const auto c = ToC(options);
     mergedb_error error;
     (void)mergedb_delete_prefix(handle_, &c, prefix.data(), prefix.size(), &error);
+    return StatusOf(error);
+  }
+  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
+    const auto c = ToC(options);
+    const mergedb_operand encoded = EncodedOperand(operand);
+    mergedb_error error;
+    (void)mergedb_merge(handle_, &c, key.data(), key.size(), &encoded, &error);
     return StatusOf(error);
   }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override {
@@ -271,6 +293,8 @@ mergedb_options ToC(const Options& options) {
   c.compression_upper = ToC(options.compression.upper);
   c.compression_bottom = ToC(options.compression.bottom);
   c.bloom_bits_per_key = options.bloom_bits_per_key == 0 ? -1 : options.bloom_bits_per_key;
+  c.separated_value_bytes_min =
+      options.separated_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.separated_value_bytes_min);
   c.open_tables_max = static_cast<int32_t>(options.open_tables_max);
   c.block_bytes = options.block_bytes;
   c.pause_us_max = options.pause_us_max;

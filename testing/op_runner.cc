@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "mergedb/merge.h"
 #include "testing/checked_iterator.h"
 #include "testing/model_db.h"
 #include "testing/op_home.h"
@@ -21,7 +22,7 @@ uint64_t DrawSight(base::Random& random, const Profile&) { return random.OneIn(2
 // ---- changes -----------------------------------------------------------------------------------------------------------
 
 struct Change {
-  enum Kind : uint64_t { kPut, kDelete, kDeleteRange, kKinds };
+  enum Kind : uint64_t { kPut, kDelete, kDeleteRange, kAppend, kKinds };
   Kind kind;
   std::string key;
   std::string value = {};  // of a range: its end
@@ -31,6 +32,7 @@ void AddTo(WriteBatch* batch, const Change& change) {
   switch (change.kind) {
     case Change::kDelete: return batch->Delete(change.key);
     case Change::kDeleteRange: return batch->DeleteRange(change.key, change.value);
+    case Change::kAppend: return batch->Merge(change.key, merge::Append(change.value));
     case Change::kPut:
     case Change::kKinds: return batch->Put(change.key, change.value);
   }
@@ -38,6 +40,11 @@ void AddTo(WriteBatch* batch, const Change& change) {
 ModelDb::Change ToModel(const Change& change) {
   if (change.kind == Change::kDelete) return {.key = change.key};
   if (change.kind == Change::kDeleteRange) return {.key = change.key, .end = change.value};
+  if (change.kind == Change::kAppend) {
+    return {.key = change.key, .merge = [more = change.value](const std::optional<std::string>& before) {
+              return before.value_or("") + more;
+            }};
+  }
   return {.key = change.key, .value = change.value};
 }
 
@@ -60,6 +67,7 @@ class OpRunner {
   void Delete(const Op& op) { CommitOne({Change::kDelete, KeyOf(Number(op, 0))}, Number(op, 1)); }
   void DeleteRange(const Op& op) { CommitOne(ChangeOf(Change::kDeleteRange, Number(op, 0), Number(op, 1)), Number(op, 2)); }
   void DeletePrefix(const Op& op);
+  void Append(const Op& op) { CommitOne({Change::kAppend, KeyOf(Number(op, 0)), ValueOf(Number(op, 1))}, Number(op, 2)); }
   void Batch(const Op& op);
   void Get(const Op& op);
   void MultiGet(const Op& op);
@@ -172,6 +180,7 @@ void OpRunner::CommitOne(const Change& change, uint64_t durability) {
   const WriteOptions options = DurabilityOf(durability);
   const Status status = change.kind == Change::kDelete        ? db_->Delete(options, change.key)
                         : change.kind == Change::kDeleteRange ? db_->DeleteRange(options, change.key, change.value)
+                        : change.kind == Change::kAppend      ? db_->Merge(options, change.key, merge::Append(change.value))
                                                               : db_->Put(options, change.key, change.value);
   if (MustBeOk(status, "write")) model_.Commit({ToModel(change)});
   if (change.kind != Change::kDeleteRange || set_.comparator->Compare(change.key, change.value) == 0) return;
@@ -428,12 +437,14 @@ void OpRunner::OpenTwice(const Op&) {
 void OpRunner::Sizes(const Op& op) {
   std::string lower = KeyOf(Number(op, 0)), upper = KeyOf(Number(op, 1));
   if (set_.comparator->Compare(lower, upper) > 0) std::swap(lower, upper);
-  std::string live;
-  if (!db_->GetProperty("mergedb.table_bytes_live", &live)) return Fail("no property mergedb.table_bytes_live");
+  std::string tables, values;
+  if (!db_->GetProperty("mergedb.table_bytes_live", &tables)) return Fail("no property mergedb.table_bytes_live");
+  if (!db_->GetProperty("mergedb.value_bytes_live", &values)) return Fail("no property mergedb.value_bytes_live");
+  const uint64_t live = std::stoull(tables) + std::stoull(values);
   const auto sizes = db_->ApproximateSizes({{lower, upper}, {lower, lower}});
   if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
   // With real threads the tables may change between the two questions.
-  if (set_.place == Place::kWorld && sizes[0] > std::stoull(live)) Fail("a range larger than all tables");
+  if (set_.place == Place::kWorld && sizes[0] > live) Fail("a range larger than all tables and values");
   if (set_.place == Place::kWorld && sizes[1] > sizes[0]) Fail("an empty range larger than another from the same key on");
 }
 
@@ -484,6 +495,7 @@ const std::vector<RunnableOp>& RunnableOps() {
   static const std::vector<RunnableOp> ops = {
       {{.name = "put", .weight = 3000, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Put},
       {{.name = "delete", .weight = 700, .head = {DrawKey, DrawDurability}}, &OpRunner::Delete},
+      {{.name = "append", .weight = 300, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Append},
       {{.name = "delete_range", .weight = 150, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::DeleteRange},
       {{.name = "delete_prefix", .weight = 20, .head = {DrawKey, Draw<9>, DrawDurability}}, &OpRunner::DeletePrefix},
       {{.name = "batch", .weight = 250, .head = {DrawDurability, Draw<8>}, .each = {Draw<Change::kKinds>, DrawKey, DrawValue}, .groups_max = 12},

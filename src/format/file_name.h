@@ -9,6 +9,7 @@
 //   000007.seg          a log segment
 //   000012.tbl          a table
 //   000012.spare        what was that table, kept to be written again under another number
+//   000013.val          a value file
 #pragma once
 
 #include <optional>
@@ -19,7 +20,9 @@
 
 namespace mergedb::format {
 
-enum class FileKind : uint8_t { kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare };
+enum class FileKind : uint8_t {
+  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kValueFile,
+};
 
 struct FileName {
   FileKind kind;
@@ -29,8 +32,10 @@ struct FileName {
 std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
+std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number);
 std::string TablePath(std::string_view directory, kv::FileNumber number);
 std::string SparePath(std::string_view directory, kv::FileNumber number);
+std::string ValueFilePath(std::string_view directory, kv::FileNumber number);
 std::string SegmentPath(std::string_view directory, kv::FileNumber number);
 std::string ManifestPath(std::string_view directory, kv::FileNumber number);
 

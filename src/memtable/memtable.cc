@@ -80,13 +80,13 @@ class Memtable::Impl {
     const size_t used = used_.load(std::memory_order_relaxed);
     const size_t bytes = RecordBytes(key.size(), value.size());
     ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
+    newest_ = kv::SequenceOf(tag);
     if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]] return AddRangeDelete(used, bytes, key, tag, value);
     const size_t end = ordered_index_                          ? AddOrdered(used, bytes, key, tag, value)
                        : kv::KindOf(tag) == kv::Kind::kMerge ? AddOperand(used, bytes, key, tag, value)
                                                                : AddHashed(used, bytes, key, tag, value);
     // WHY release: an iterator that reads the end reads the records before it.
     used_.store(end, std::memory_order_release);
-    newest_ = kv::SequenceOf(tag);
     entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
@@ -155,7 +155,6 @@ class Memtable::Impl {
     const Record record(arena_ + used);
     range_deletes_.Add({.begin = record.key(), .end = record.value(), .sequence = kv::SequenceOf(tag)});
     used_.store(used + bytes, std::memory_order_release);
-    return used + bytes;
   }
 
   bool IsCovered(std::string_view key) const {

@@ -13,7 +13,7 @@
 #include "format/index.h"
 #include "format/range_tombstones.h"
 #include "format/table_layout.h"
-#include "table/file_sink.h"
+#include "env/file_sink.h"
 
 namespace mergedb::table {
 namespace {
@@ -61,7 +61,7 @@ class WriterImpl final : public Writer {
   const size_t block_bytes_;
   const int bits_per_key_;
 
-  FileSink sink_;
+  env::FileSink sink_;
   format::Compressor compressor_;
   format::BlockBuilder block_;
   format::IndexBuilder index_;

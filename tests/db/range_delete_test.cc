@@ -69,6 +69,11 @@ class RangeDeletes : public ::testing::TestWithParam<Style> {
       world_.executor.RunAll(1'000'000);
     }
   }
+  // For those that look at what merges of tables do.
+  void KeepValuesInTables() {
+    options_.separated_value_bytes_min = 0;
+    Reopen();
+  }
   void Load(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1000, 'v')));
   }
@@ -199,7 +204,20 @@ TEST_P(RangeDeletes, InABatchLargerThanAMemtable) {
   EXPECT_EQ(Keys(), 400u - 8 * 31);
 }
 
+// The same where the values stand in value files, which nothing merges.
+TEST_P(RangeDeletes, GiveTheSpaceOfValueFilesBackWithinAMinute) {
+  Load(20'000);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_GT(Counter(*db_, "value_bytes_live"), 18 * kMiB);
+  ASSERT_OK(db_->DeleteRange({}, Key(1'000), "l"));
+  ASSERT_OK(db_->Flush());
+  PassTime(60);
+  EXPECT_LE(Counter(*db_, "value_bytes_live") + Counter(*db_, "value_bytes_garbage"), 2 * kMiB) << Property(*db_, "stats");
+  EXPECT_EQ(Keys(), 1'000u);
+}
+
 TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore) {
+  KeepValuesInTables();
   Load(20'000);
   ASSERT_OK(db_->WaitForCompaction());
   EXPECT_GT(Counter(*db_, "table_bytes_on_disk"), 18 * kMiB);
@@ -214,6 +232,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore)
 
 // Others go on writing: never idle. What is covered counts for the space bound.
 TEST_P(RangeDeletes, GiveTheSpaceBackWhileOthersWrite) {
+  KeepValuesInTables();
   Load(40'000);
   ASSERT_OK(db_->WaitForCompaction());
   ASSERT_OK(db_->DeleteRange({}, Key(2'000), Key(40'000)));
@@ -228,6 +247,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWhileOthersWrite) {
 }
 
 TEST_P(RangeDeletes, GiveTheSpaceBackWhenTheSnapshotGoes) {
+  KeepValuesInTables();
   Load(10'000);
   auto snapshot = db_->GetSnapshot();
   ASSERT_OK(db_->DeleteRange({}, "k", Key(9'000)));

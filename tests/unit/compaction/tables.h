@@ -14,6 +14,7 @@
 #include "testing/status_matchers.h"
 #include "tests/unit/kv/iterator_contract.h"
 #include "tree/run.h"
+#include "values/cache.h"
 
 namespace mergedb::testing {
 
@@ -22,6 +23,7 @@ class Tables {
   explicit Tables(const Comparator* comparator = BytewiseComparator()) : order(comparator) {
     EXPECT_OK(files.CreateDirectory("dir"));
     cache = table::Cache::New(&files, "dir", order, &blocks, 100);
+    values = std::make_unique<values::Cache>(&files, "dir", order, &blocks, 100);
   }
 
   // One table of entries in order.
@@ -54,8 +56,10 @@ class Tables {
                                    .block_bytes = 256,
                                    .allocate_number = [this] { return kv::FileNumber{++last_number}; },
                                    .entropy = [this] { return last_number + 100; },
-                                   .track = [](const format::FileMetaPtr& meta) { return meta; }};
+                                   .track = [](const format::FileMetaPtr& meta) { return meta; },
+                                   .track_values = [](const format::ValueFilePtr& meta) { return meta; }};
   std::unique_ptr<table::Cache> cache;
+  std::unique_ptr<values::Cache> values;
 };
 
 inline OwnedEntry PutEntry(std::string key, kv::Sequence sequence, std::string value) {

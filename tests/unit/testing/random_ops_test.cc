@@ -109,6 +109,9 @@ class Liar : public DB {
     return honest_->DeleteRange(options, begin, end);
   }
   Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override { return honest_->DeletePrefix(options, prefix); }
+  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
+    return honest_->Merge(options, key, operand);
+  }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override { return honest_->Write(options, batch); }
   Status Get(const ReadOptions& options, std::string_view key, std::string* value) override { return honest_->Get(options, key, value); }
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,

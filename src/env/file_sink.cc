@@ -1,11 +1,11 @@
-#include "table/file_sink.h"
+#include "env/file_sink.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/assert.h"
 
-namespace mergedb::table {
+namespace mergedb::env {
 namespace {
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
@@ -49,4 +49,4 @@ Status FileSink::Finish() {
   return {};
 }
 
-}  // namespace mergedb::table
+}  // namespace mergedb::env

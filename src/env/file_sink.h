@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "mergedb/env.h"
-#include "table/buffer_pool.h"
+#include "env/buffer_pool.h"
 
-namespace mergedb::table {
+namespace mergedb::env {
 
 class FileSink {
  public:
@@ -32,4 +32,4 @@ class FileSink {
   uint64_t written_ = 0;
 };
 
-}  // namespace mergedb::table
+}  // namespace mergedb::env
