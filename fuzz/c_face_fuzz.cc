@@ -31,6 +31,9 @@ void OpenNowhere(Input* input) {
   const std::string_view raw = input->TakeBytes(sizeof options);
   std::memcpy(static_cast<void*>(&options), raw.data(), raw.size());
   options.comparator = nullptr;
+  options.logger = nullptr;
+  options.merge_operators = nullptr;
+  options.merge_operator_count = 0;
   // A size is believed as far as the memory behind it goes.
   if (options.struct_size > sizeof options) options.struct_size = sizeof options;
   mergedb_db db = 1;
