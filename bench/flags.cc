@@ -43,6 +43,7 @@ const Named kFlags[] = {
     {"style", &Flags::style},
     {"memory", &Flags::memory},
     {"mapped_staging", &Flags::mapped_staging},
+    {"min_blob_size", &Flags::min_blob_size},
     {"distribution", &Flags::distribution},
     {"zipf_theta", &Flags::zipf_theta},
     {"rate", &Flags::rate},

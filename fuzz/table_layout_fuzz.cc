@@ -9,9 +9,9 @@ namespace mergedb::fuzz {
 // First byte: which part; second: whether checksums are made right.
 std::vector<std::string> Seeds() {
   const format::Footer footer{.unique_id = 7, .file_bytes = 8192, .data_bytes = 4000, .filter_bytes = 70, .index_bytes = 50, .properties_bytes = 90};
-  format::Properties properties{.meta = {.number = kv::FileNumber{7}, .bytes = 0, .unique_id = 9, .entries = 3, .tombstones = 1, .raw_bytes = 30,
-                                         .smallest_sequence = 1, .largest_sequence = 5, .smallest = "a", .largest = "zz"},
-                                .comparator = "mergedb.bytewise", .writer = "mergedb"};
+  const format::FileMeta meta{.number = kv::FileNumber{7}, .bytes = 0, .unique_id = 9, .entries = 3, .tombstones = 1, .raw_bytes = 30,
+                              .smallest_sequence = 1, .largest_sequence = 5, .smallest = "a", .largest = "zz"};
+  const format::Properties properties{.meta = meta, .comparator = "mergedb.bytewise", .writer = "mergedb"};
   std::string part = "payload", trailer(format::kTrailerBytes, '\0');
   format::StoreTrailer(trailer.data(), part, Compression::kNone, {});
   const auto seed = [](char which, char is_resealed, const std::string& bytes) { return std::string{which, is_resealed} + bytes; };

@@ -56,7 +56,9 @@ class CIterator final : public Iterator {
                                         .prefix = SliceOf(options.prefix),
                                         .lower = options.lower ? &lower : nullptr,
                                         .upper = options.upper ? &upper : nullptr,
-                                        .read = &read};
+                                        .read = &read,
+                                        .keys_only = options.keys_only ? MERGEDB_YES : MERGEDB_DEFAULT,
+                                        .reserved = 0};
     (void)mergedb_iterator_create(db, &c, &handle_, &error_);
     status_ = StatusOf(error_);
   }
@@ -290,6 +292,8 @@ mergedb_options ToC(const Options& options) {
   c.compression_upper = ToC(options.compression.upper);
   c.compression_bottom = ToC(options.compression.bottom);
   c.bloom_bits_per_key = options.bloom_bits_per_key == 0 ? -1 : options.bloom_bits_per_key;
+  c.separated_value_bytes_min =
+      options.separated_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.separated_value_bytes_min);
   c.open_tables_max = static_cast<int32_t>(options.open_tables_max);
   c.block_bytes = options.block_bytes;
   c.pause_us_max = options.pause_us_max;

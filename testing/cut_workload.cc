@@ -79,6 +79,7 @@ Options OptionsFor(const CutSetup& setup, World* world) {
   Options options = world->SmallOptions();
   options.style = setup.style;
   options.use_mapped_staging = setup.use_mapping;
+  if (setup.separates) options.separated_value_bytes_min = 1;
   return options;
 }
 

@@ -29,6 +29,7 @@ struct CutSetup {
   Style style = Style::kLazy;
   bool use_mapping = true;
   std::string steps;
+  bool separates = false;     // every value goes to a value file; else those of some size do, once they fill one
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";

@@ -86,6 +86,11 @@ const std::vector<OptionSet>& WorldOptionSets() {
       {.name = "FinishOneThread", .finish_merges_on_close = true, .parallelism = 1},
       {.name = "CascadeFinishManyThreads", .style = kCascade, .finish_merges_on_close = true, .parallelism = 8},
       {.name = "OddBuffers", .block_bytes = 1000, .write_buffer_bytes = 100'001, .memory_bytes = 777'777, .parallelism = 3},
+      {.name = "NoValueFiles", .separated_value_bytes_min = 0},
+      {.name = "CascadeNoValueFiles", .style = kCascade, .block_bytes = 512, .separated_value_bytes_min = 0},
+      {.name = "EveryValueInAValueFile", .compression = {kSnappy, kZstd}, .open_tables_max = 16, .separated_value_bytes_min = 1},
+      {.name = "LargeValuesInValueFiles", .compression = {kLz4, kLz4}, .write_buffer_bytes = 256 * kKiB, .memory_bytes = 2 * kMiB,
+       .separated_value_bytes_min = 400},
       {.name = "Reverse", .comparator = &kReverse},
       {.name = "CascadeReverseSmallBlocks", .style = kCascade, .block_bytes = 256, .comparator = &kReverse},
       {.name = "CaseFolding", .comparator = &kCaseFolding},
@@ -122,6 +127,7 @@ const OptionSet* FindOptionSet(std::string_view name) {
 
 void Choose(const OptionSet& set, Options* options) {
   options->style = set.style;
+  options->separated_value_bytes_min = set.separated_value_bytes_min;
   options->use_mapped_staging = set.use_mapping;
   options->bloom_bits_per_key = set.bloom_bits;
   options->block_bytes = set.block_bytes;

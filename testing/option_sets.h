@@ -29,6 +29,7 @@ struct OptionSet {
   const Comparator* comparator = BytewiseComparator();
   int parallelism = 2;
   Place place = Place::kWorld;
+  size_t separated_value_bytes_min = 64;
 };
 
 const std::vector<OptionSet>& WorldOptionSets();  // all in a World

@@ -228,6 +228,7 @@ std::string PowerCuts::Blame(const Image& image, const std::string& problem) con
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
   std::string text = "seed=" + std::to_string(setup.seed) + " style=" + (setup.style == Style::kLazy ? "lazy" : "cascade") +
                      " staging=" + (setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps +
+                     (setup.separates ? " values=separated" : "") +
                      (setup.failing_sync > 0 ? " fail=" + std::to_string(setup.failing_sync) : "");
   for (size_t i = 0; i < cuts.size(); ++i) {
     const std::string point = std::to_string(cuts[i].point);
@@ -250,6 +251,8 @@ bool ParseCuts(const std::string& text, CutSetup* setup, std::vector<Cut>* cuts)
       setup->style = value == "lazy" ? Style::kLazy : Style::kCascade;
     } else if (name == "staging") {
       setup->use_mapping = value == "mapped";
+    } else if (name == "values") {
+      setup->separates = value == "separated";
     } else if (name == "steps") {
       if (value.find_first_not_of(kAllSteps) != std::string::npos) return false;
       setup->steps = value;

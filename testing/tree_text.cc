@@ -28,7 +28,11 @@ struct Table {
   uint64_t tombstone_percent = 0;
   std::optional<uint64_t> covered_bytes;
   uint64_t position = 0;
+  std::vector<format::ValueShare> values = {};
 };
+
+// "60MB", "5KB"
+uint64_t ParseBytes(const std::string& text) { return std::stoull(text) << (text.ends_with("KB") ? 10 : 20); }
 
 bool TakeBytes(std::istringstream* text, uint64_t* bytes) {
   uint64_t size = 0;
@@ -38,7 +42,29 @@ bool TakeBytes(std::istringstream* text, uint64_t* bytes) {
   return true;
 }
 
-// "000012[a..f)8MB,25%,3MB"
+// "90:60MB,91:5MB"
+std::vector<format::ValueShare> ParseShares(const std::string& text) {
+  std::vector<format::ValueShare> shares;
+  std::istringstream words(text);
+  for (std::string share; std::getline(words, share, ',');) {
+    const size_t colon = share.find(':');
+    shares.push_back({.file = kv::FileNumber{std::stoull(share)}, .bytes = ParseBytes(share.substr(colon + 1))});
+  }
+  return shares;
+}
+
+// "values 90 100MB"
+bool ParseValueFile(const std::string& line, std::vector<format::Edit::AddValueFile>* files) {
+  std::istringstream words(line);
+  std::string word, bytes;
+  uint64_t number = 0;
+  if (!(words >> word >> number >> bytes) || word != "values") return false;
+  files->push_back({std::make_shared<format::ValueFileMeta>(format::ValueFileMeta{
+      .number = kv::FileNumber{number}, .bytes = ParseBytes(bytes), .records = 1, .record_bytes = ParseBytes(bytes)})});
+  return true;
+}
+
+// "000012[a..f)8MB,25%,3MB{90:60MB}"
 bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mention, std::map<uint64_t, Table>* tables) {
   const size_t open = word.find('[');
   const size_t dots = word.find("..");
@@ -52,7 +78,9 @@ bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mentio
   table.position = kv::ToInt(mention->position);
   if (!table.smallest || order.CompareKeys(mention->lower, *table.smallest) < 0) table.smallest = mention->lower;
   if (!table.largest || order.CompareKeys(mention->upper, *table.largest) > 0) table.largest = mention->upper;
-  std::istringstream rest(word.substr(close + 1));
+  const size_t brace = word.find('{', close);
+  if (brace != std::string::npos) table.values = ParseShares(word.substr(brace + 1, word.size() - brace - 2));
+  std::istringstream rest(word.substr(close + 1, brace == std::string::npos ? brace : brace - close - 1));
   if (rest.peek() == std::istringstream::traits_type::eof()) return true;
   if (!TakeBytes(&rest, &table.bytes)) return false;
   if (uint64_t percent = 0; rest >> percent) table.tombstone_percent = percent;
@@ -87,6 +115,7 @@ format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
   file->tombstones = file->entries * table.tombstone_percent / 100;
   file->smallest_sequence = table.position * 10;
   file->largest_sequence = table.position * 10;
+  file->values = table.values;
   file->smallest = *table.smallest;
   file->largest = *table.largest;
   if (table.covered_bytes) {
@@ -101,15 +130,16 @@ format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
 Result<tree::VersionPtr> ParseTree(const kv::Order& order, std::string_view text) {
   std::vector<Mention> mentions;
   std::map<uint64_t, Table> tables;
+  format::Edit edit;
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     line.erase(0, line.find_first_not_of(' '));
     if (line.empty() || line[0] == '#') continue;
+    if (ParseValueFile(line, &edit.value_files)) continue;
     if (!ParseLine(order, line, &mentions, &tables)) return Status::InvalidArgument("not a line of a tree: " + line);
   }
   std::map<uint64_t, format::FileMetaPtr> files;
   for (const auto& [number, table] : tables) files[number] = MakeFile(number, table);
-  format::Edit edit;
   for (const Mention& mention : mentions) {
     format::Bounds bounds{.lower = mention.lower, .upper = {}};
     if (mention.is_open) bounds.upper = mention.upper;

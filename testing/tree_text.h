@@ -9,6 +9,7 @@
 // KB and MB), how many of its entries, one for each KB, are tombstones, and how much of older tables its range tombstones
 // cover; it has some, 10, if this is said. A table reaches over all the keys with which it
 // is mentioned: 000012 holds a to z, and nothing of it shows in [f..q). Its sequences are its run's position, times 10.
+// A table may refer to values, {90:60MB,91:5MB} at the end of a mention; "values 90 100MB" on a line of its own is a value file.
 // Lines that begin with # are comments.
 #pragma once
 

@@ -32,6 +32,7 @@ Options WholeDatabase::OptionsFor(World& world) const {
   options.style = shape_.style;
   options.use_mapped_staging = shape_.is_mapped;
   options.compression = {shape_.compression, shape_.compression};
+  options.separated_value_bytes_min = shape_.separates ? 64 : 0;
   return options;
 }
 

@@ -30,6 +30,7 @@ class WholeDatabase {
     Style style = Style::kLazy;
     Compression compression = Compression::kNone;
     uint64_t seed = 5;
+    bool separates = false;   // true: values of 64 bytes and more stand in value files
   };
   explicit WholeDatabase(const Shape& shape);
 

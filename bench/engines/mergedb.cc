@@ -25,6 +25,7 @@ Options OptionsOf(const Flags& flags) {
   options.block_bytes = static_cast<size_t>(flags.block_size);
   options.open_tables_max = static_cast<size_t>(flags.open_files);
   options.use_mapped_staging = flags.mapped_staging;
+  if (flags.min_blob_size >= 0) options.separated_value_bytes_min = static_cast<size_t>(flags.min_blob_size);
   return options;
 }
 

@@ -185,6 +185,7 @@ typedef struct mergedb_options {
   const mergedb_logger* logger;         /* NULL: silence */
   const mergedb_merge_operator* const* merge_operators; /* `merge_operator_count` pointers to a program's own */
   size_t merge_operator_count;
+  int64_t separated_value_bytes_min; /* default 768; -1: values are never separated */
 } mergedb_options;
 
 typedef struct mergedb_write_options {
@@ -206,6 +207,8 @@ typedef struct mergedb_iterator_options {
   const mergedb_slice* lower; /* smallest key shown; NULL: open */
   const mergedb_slice* upper; /* first key not shown; NULL: open */
   const mergedb_read_options* read;
+  int32_t keys_only; /* MERGEDB_YES: values are empty, and not read */
+  int32_t reserved;  /* 0 */
 } mergedb_iterator_options;
 
 /* ---- a database -------------------------------------------------------------------------------------------- */

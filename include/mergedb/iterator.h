@@ -23,6 +23,8 @@ struct IteratorOptions {
   std::optional<std::string> upper = {};  // first key not shown
   // Only keys that begin with these bytes. Bytewise comparator only; combines with the bounds.
   std::string prefix = {};
+  // Values are empty views and are not read: fast where values are large.
+  bool keys_only = false;
   ReadOptions read = {};
 };
 

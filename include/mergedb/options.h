@@ -53,7 +53,12 @@ struct Options {
   // Target size of a table's blocks before compression, in bytes.
   size_t block_bytes = 4096;
 
-  // Most tables held open; the least is 16.
+  // Values of so many bytes and more are written once to a value file, and tables refer to them; smaller ones are part of the
+  // tables, and written again by each merge. 0: all are. (A few large values among many small ones stay with them.)
+  // Smaller saves writing, and costs a second read where the value is not cached.
+  size_t separated_value_bytes_min = 768;
+
+  // Most tables held open, and half as many value files; the least is 16.
   size_t open_tables_max = 1000;
 
   // A put is delayed at most this long while the disk keeps up; it then waits for space with no limit of time

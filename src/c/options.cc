@@ -87,6 +87,13 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
     return BadField("mergedb_options", "bloom_bits_per_key", c.bloom_bits_per_key, "-1 (none) or more");
   }
   if (c.bloom_bits_per_key != 0) options->bloom_bits_per_key = std::max(0, c.bloom_bits_per_key);
+  if (c.separated_value_bytes_min < -1) {
+    return BadField("mergedb_options", "separated_value_bytes_min", c.separated_value_bytes_min, "-1 or more");
+  }
+  if (c.separated_value_bytes_min != 0) {
+    options->separated_value_bytes_min =
+        c.separated_value_bytes_min < 0 ? 0 : static_cast<size_t>(c.separated_value_bytes_min);
+  }
   if (c.open_tables_max < 0) return BadField("mergedb_options", "open_tables_max", c.open_tables_max, "0 or more");
   if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
   return Status::Ok();
@@ -239,6 +246,8 @@ Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opene
   options->prefix = View(c.prefix);
   RETURN_IF_ERROR(DecodeEnd(c.lower, "lower", &options->lower));
   RETURN_IF_ERROR(DecodeEnd(c.upper, "upper", &options->upper));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_iterator_options", "keys_only", c.keys_only, &options->keys_only));
+  if (c.reserved != 0) return BadField("mergedb_iterator_options", "reserved", c.reserved, "0");
   return DecodeReadOptions(c.read, opened, &options->read, snapshot);
 }
 

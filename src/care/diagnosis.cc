@@ -1,11 +1,13 @@
 #include "care/diagnosis.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/bytes.h"
 #include "format/batch.h"
 #include "table/reader.h"
+#include "values/reader.h"
 
 namespace mergedb::care {
 namespace {
@@ -37,6 +39,8 @@ class Examiner {
   void ReportManifest();
   Status ReadTables();
   Status ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta);
+  Status ReadValueFiles();
+  Status ReadValueFile(const format::ValueFileMeta& meta);
   Status ReadLog();
   void ReportLog();
   void NoteTheRest();
@@ -62,6 +66,7 @@ Result<Diagnosis> Examiner::Run() {
   RETURN_IF_ERROR(ChooseManifest());
   ReportManifest();
   RETURN_IF_ERROR(ReadTables());
+  RETURN_IF_ERROR(ReadValueFiles());
   RETURN_IF_ERROR(ReadLog());
   ReportLog();
   NoteTheRest();
@@ -102,7 +107,7 @@ Status Examiner::TryManifest(kv::FileNumber number, std::optional<manifest::Load
 }
 
 bool Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
-  if (!db::CheckTables(input_.file_system, input_.directory, *loaded.version).ok()) return false;
+  if (!db::CheckFiles(input_.file_system, input_.directory, *loaded.version).ok()) return false;
   const auto newest = log::FindOrigin(input_.file_system, input_.directory);
   const bool is_of_ours = newest && *newest && (*newest)->database_id == loaded.database_id;
   if (is_of_ours && (*newest)->epoch > loaded.log_start.epoch) return false;
@@ -209,6 +214,7 @@ Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& met
                                                     .meta = meta, .order = input_.order}, nullptr));
     finding.flaws = std::move(salvaged.flaws);
     finding.settled = std::move(salvaged.settled);
+    result_.has_references |= salvaged.has_references;
     finding.entries = salvaged.found.entries;
     if (meta == nullptr && finding.entries > 0) {
       finding.meta = std::make_shared<const format::FileMeta>(std::move(salvaged.found));
@@ -222,6 +228,35 @@ Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& met
                                       .largest_key = flaw.largest});
   }
   return Advance(bytes ? *bytes : 0);
+}
+
+// ---- value files -------------------------------------------------------------------------------------------------------
+
+Status Examiner::ReadValueFiles() {
+  std::set<kv::FileNumber> named;
+  if (result_.loaded) {
+    for (const tree::ValueFile& each : result_.loaded->version->value_files()) {
+      RETURN_IF_ERROR(ReadValueFile(*each.file));
+      named.insert(each.file->number);
+    }
+  }
+  result_.has_references |= !named.empty();
+  for (const kv::FileNumber number : result_.inventory.value_files) {
+    if (named.contains(number)) continue;
+    Note(format::PrintFileName(FileKind::kValueFile, number) +
+         (result_.loaded ? ": no MANIFEST names it; the next open removes it" : ": not looked at: no MANIFEST says what it holds"));
+  }
+  return {};
+}
+
+// WHY a loss of any key: which ones refer to it stands in tables, all over the tree.
+Status Examiner::ReadValueFile(const format::ValueFileMeta& meta) {
+  const std::string name = format::PrintFileName(FileKind::kValueFile, meta.number);
+  const auto reader = values::Reader::Open(input_.file_system, PathOf(name), meta, input_.order, nullptr);
+  const Status status = reader ? (*reader)->CheckIntegrity() : reader.error();
+  if (status.IsNotSupported()) return status;
+  if (!status.ok()) Report(name, status.IsNotFound() ? "missing" : status.message()).loses_entries = true;
+  return Advance(meta.bytes);
 }
 
 // ---- the log -----------------------------------------------------------------------------------------------------------
@@ -303,7 +338,7 @@ void Examiner::NoteTheRest() {
     if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
       Note(name + ": CURRENT does not name it; the next open removes it");
     }
-    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kCurrent ||
+    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kValueFile || parsed->kind == FileKind::kCurrent ||
                          parsed->kind == FileKind::kStaging || parsed->kind == FileKind::kSegment;
     if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument()) Report(name, "not a regular file");
   }

@@ -1,7 +1,7 @@
 // What a directory holds, what of it is damaged, and which description of the tree to believe. Reads only; Verify prints it,
 // Repair acts on it.
 //
-//   CURRENT ──► MANIFEST ──► tables (each byte) + log (each frame that replay needs)
+//   CURRENT ──► MANIFEST ──► tables and value files (each byte) + log (each frame that replay needs)
 //      any other MANIFEST, if that one is not whole
 //         no MANIFEST: every table that is there, and what segment heads still say of the log
 //
@@ -9,6 +9,7 @@
 // then leads to the newest state, as after a crash. One that does not is history; to show it would lose everything since.
 //
 // Seam: whoever adds a kind of file looks at it in Diagnose, after the tables, and says in Damage what its loss means.
+// Value files of a MANIFEST are read whole; whether the references of tables lead to records in them is not looked at yet.
 // THREADS: one at a time. Tests: tests/unit/care/, tests/flips/.
 #pragma once
 
@@ -45,6 +46,7 @@ struct Diagnosis {
   std::optional<manifest::Loaded> loaded;  // what to believe; none: no MANIFEST can be
   bool is_current_right = false;           // CURRENT names it
   std::map<kv::FileNumber, TableFinding> tables;  // those that it names; without it all that are there
+  bool has_references = false;                    // from tables to value files, which Repair does not know yet
 
   std::optional<log::Origin> origin;  // none: nothing can be read of the log
   log::Salvaged log;

@@ -112,6 +112,10 @@ Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis di
 
 Status Repairer::Run() {
   if (report_.damages.empty()) return {};
+  // WHY refused: entries whose values are gone must go as well, and a table that is written anew must say what it refers to.
+  if (found_.has_references) {
+    return Status::NotSupported(store_->directory + ": values stand in value files, which repair does not know yet; nothing was changed");
+  }
   RETURN_IF_ERROR(Begin());
   RETURN_IF_ERROR(SaveTables());
   RETURN_IF_ERROR(SaveLog());
@@ -188,11 +192,12 @@ Status Repairer::SaveLog() {
   if (is_dry() || frames == 0) return {};
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
     stream::CollapseCounts counts;
-    ASSIGN_OR_RETURN(auto table, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+    // The factory separates no values.
+    ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
     *full = nullptr;
-    if (table == nullptr) return {};
-    report_.entries_saved += table->entries;
-    log_tables_.push_back(std::move(table));
+    if (flushed.table == nullptr) return {};
+    report_.entries_saved += flushed.table->entries;
+    log_tables_.push_back(std::move(flushed.table));
     return Advance();
   };
   ASSIGN_OR_RETURN(auto salvaged, db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
@@ -317,6 +322,7 @@ bool Repairer::Stays(const std::string& name) const {
   if (!parsed) return true;
   switch (parsed->kind) {
     case FileKind::kTable: return version_->files().contains(parsed->number) && files_->SizeOf(PathOf(name)).has_value();
+    case FileKind::kValueFile: return false;  // nothing refers to one
     case FileKind::kManifest: return manifest_ && parsed->number == *manifest_;
     case FileKind::kSegment:
     case FileKind::kStaging:

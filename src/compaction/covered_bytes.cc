@@ -9,6 +9,7 @@ namespace {
 // A look at a run costs two searches in an index: 256 at 16 runs take 2 ms.
 constexpr size_t kSampleMax = 256;
 
+// Of the run, with the values that it refers to: they are taken to be spread over a table as its own bytes are.
 uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const tree::Run& run, const format::Bounds& range) {
   const auto [first, last] = run.Overlap(order, range);
   uint64_t bytes = 0;
@@ -18,14 +19,16 @@ uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const tree::Ru
     const auto clipped = tree::Clip(order, slice.file, shown);
     if (!clipped) continue;
     if (clipped->is_whole()) {
-      bytes += slice.file->bytes;
+      bytes += slice.file->bytes + slice.file->value_bytes();
       continue;
     }
     const auto reader = tables.Open(slice.file);
     if (!reader) continue;  // who merges it will hear
     const uint64_t from = clipped->bounds.lower ? (*reader)->ApproximateOffset(*clipped->bounds.lower) : 0;
     const uint64_t to = clipped->bounds.upper ? (*reader)->ApproximateOffset(*clipped->bounds.upper) : slice.file->bytes;
-    bytes += to > from ? to - from : 0;
+    if (to <= from) continue;
+    const double share = static_cast<double>(to - from) / static_cast<double>(slice.file->bytes);
+    bytes += to - from + static_cast<uint64_t>(share * static_cast<double>(slice.file->value_bytes()));
   }
   return bytes;
 }

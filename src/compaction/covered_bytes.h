@@ -10,8 +10,8 @@
 
 namespace mergedb::compaction {
 
-// About the bytes of the tables in the runs of `version` below position `older_than` that lie under `tombstones`, by the tables'
-// indexes: no block is read. Of many tombstones a sample is looked at.
+// About the bytes of the tables in the runs of `version` below position `older_than`, and of the values that they refer to, that
+// lie under `tombstones`, by the tables' indexes: no block is read. Of many tombstones a sample is looked at.
 uint64_t EstimateCoveredBytes(const kv::Order& order, table::Cache& tables, const tree::Version& version,
                               kv::Position older_than, const kv::RangeTombstones& tombstones);
 

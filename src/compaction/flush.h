@@ -1,4 +1,5 @@
-// A sealed memtable -> one table. The same pipe as a job's, with a memtable for input and nothing to pick.
+// A sealed memtable -> one table, and one value file if it holds enough large values. The same pipe as a job's, with a memtable
+// for input and nothing to pick.
 #pragma once
 
 #include <functional>
@@ -11,11 +12,20 @@
 
 namespace mergedb::compaction {
 
-// `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. Null if the memtable is empty.
-// `covered_bytes` as for Outputs.
-Result<format::FileMetaPtr> Flush(const TableFactory& factory, memtable::Memtable& sealed,
-                                  std::vector<kv::Sequence> snapshots, Compression compression,
-                                  stream::CollapseCounts* counts,
-                                  std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {});
+struct Flushed {
+  format::FileMetaPtr table;                      // null if the memtable held nothing that anybody needs
+  std::vector<format::ValueFilePtr> value_files;  // that the table refers to
+
+  uint64_t bytes() const {
+    uint64_t sum = table == nullptr ? 0 : table->bytes;
+    for (const auto& file : value_files) sum += file->bytes;
+    return sum;
+  }
+};
+
+// `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. `covered_bytes` as for Outputs.
+Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
+                      Compression compression, stream::CollapseCounts* counts,
+                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {});
 
 }  // namespace mergedb::compaction

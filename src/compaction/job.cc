@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/zoo.h"
 #include "compaction/range_inputs.h"
+#include "format/value_file.h"
 #include "stream/merging.h"
 #include "stream/surviving.h"
 
@@ -90,6 +91,27 @@ class SourceIterator final : public kv::Iterator {
   Bound upper_;
 };
 
+// The values that operands are folded onto. A reference that is met lies in an input that is not yet released, so its file
+// is part of the newest Version.
+class BaseValues final : public kv::ValueSource {
+ public:
+  BaseValues(const JobContext& context, uint64_t* bytes_read) : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
+
+  Status Resolve(const kv::Entry& entry, std::string_view* value) override {
+    format::ValueReference reference;
+    RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+    const auto file = context_.find_value_file(reference.file);
+    if (file == nullptr) return Status::Corruption("a reference to a value file that is not part of the database");
+    *bytes_read_ += reference.bytes;
+    return scanner_.Read(*file, reference, entry.key, value);
+  }
+
+ private:
+  const JobContext& context_;
+  uint64_t* const bytes_read_;
+  values::Scanner scanner_;
+};
+
 }  // namespace
 
 Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& version)
@@ -97,6 +119,10 @@ Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& v
   for (const kv::Position position : plan_.sources) {
     sources_.push_back(version->FindRun(position));
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
+  }
+  for (const kv::FileNumber number : plan_.cleaned) {
+    // One that is gone since the plan was made needs no cleaning.
+    if (auto file = version->FindValueFile(number)) cleaned_.push_back(std::move(file));
   }
   if (!plan_.is_bottom) return;
   const auto sequence =
@@ -115,8 +141,8 @@ Result<bool> Job::Step(uint64_t nanos) {
   if (input_ == nullptr) RETURN_IF_ERROR(Start());
   do {
     for (int i = 0; i < kEntriesPerLook && input_->Valid(); ++i) {
-      RETURN_IF_ERROR(outputs_->Add(input_->entry()));
-      if (outputs_->is_at_cut() && outputs_->bytes() - released_bytes_ >= context_.release_bytes) {
+      RETURN_IF_ERROR(Add(input_->entry()));
+      if (outputs_->is_at_release()) {
         const std::string cursor = outputs_->cut_key();
         RETURN_IF_ERROR(Release(&cursor));
       }
@@ -132,19 +158,62 @@ Result<bool> Job::Step(uint64_t nanos) {
   return false;
 }
 
+Status Job::Add(const kv::Entry& entry) {
+  if (!cleaned_.empty() && kv::KindOf(entry.tag) == kv::Kind::kPutRef) return AddReference(entry);
+  return outputs_->Add(entry);
+}
+
+Status Job::AddReference(const kv::Entry& entry) {
+  format::ValueReference reference;
+  RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+  const auto file = std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
+  if (file == cleaned_.end() || (*file)->number != reference.file) return outputs_->Add(entry);
+  kv::Entry whole = entry;
+  whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+  RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
+  counts_.value_bytes_moved += reference.bytes;
+  counts_.bytes_read += reference.bytes;
+  return outputs_->AddMoved(whole);
+}
+
+// The values will be wanted in the order of keys, in which they do not lie: all of a file is read while that is one large read.
+Status Job::StartCleaning() {
+  if (cleaned_.empty()) return {};
+  ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
+  scanner_ = std::make_unique<values::Scanner>(*context_.values, true);
+  uint64_t bytes = 0;
+  for (const auto& file : cleaned_) bytes += file->bytes;
+  if (bytes > context_.warm_bytes_max) return {};
+  for (const auto& file : cleaned_) {
+    ASSIGN_OR_RETURN(const auto reader, context_.values->Open(*file));
+    reader->Warm();
+  }
+  return {};
+}
+
 Status Job::Start() {
+  RETURN_IF_ERROR(StartCleaning());
+  if (context_.values != nullptr && context_.find_value_file) {
+    base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
+  }
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
   stream::CollapseOptions options{.snapshots = context_.snapshots(),
                                    .is_bottom = plan_.is_bottom,
-                                   .operators = context_.factory.operators};
+                                   .operators = context_.factory.operators,
+                                   .values = base_values_.get()};
   if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
   const kv::Stripes stripes(options.snapshots);
   ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, plan_.bounds, stripes));
   std::vector<std::unique_ptr<kv::Iterator>> children;
+  uint64_t entries = 0, raw_bytes = 0;
   for (const tree::RunPtr& run : sources_) {
-    children.push_back(
-        std::make_unique<SourceIterator>(order, context_.tables, TakeSlices(stripes, *run), plan_.bounds));
+    std::deque<tree::Slice> slices = TakeSlices(stripes, *run);
+    for (const tree::Slice& slice : slices) {
+      entries += slice.file->entries;
+      raw_bytes += slice.file->raw_bytes;
+    }
+    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(slices), plan_.bounds));
   }
   sources_.clear();
   auto survivors = stream::NewSurvivingIterator(order, ranges_, stripes,
@@ -163,11 +232,14 @@ Status Job::Start() {
                        .table_bytes_max = plan_.output_file_bytes,
                        .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
                                                                       : plan_.input_bytes,
+                       .value_bytes_expected = context_.release_bytes,
                        .cut_keys = plan_.cut_keys,
                        .range_tombstones = PassedOn(order, ranges_, stripes, plan_.is_bottom),
                        .stripes = stripes,
                        .covered_bytes = std::move(covered_bytes),
-                       .settled = settled_});
+                       .settled = settled_,
+                       .separates_values = AreWorthAValueFile(context_.factory, entries, raw_bytes),
+                       .release_bytes = context_.release_bytes});
   input_->SeekToFirst();
   return {};
 }
@@ -207,8 +279,11 @@ Status Job::Release(const std::string* cursor) {
     counts_.bytes_written += file->bytes;
     edit.adds.push_back({.position = target, .level = plan_.target_level, .file = std::move(file), .bounds = {}});
   }
+  for (auto& file : outputs_->TakeValueFiles()) {
+    counts_.bytes_written += file->bytes;
+    edit.value_files.push_back({std::move(file)});
+  }
   if (cursor == nullptr) edit.levels.push_back({.position = target, .level = plan_.target_level});
-  released_bytes_ = outputs_->bytes();
   if (cursor != nullptr) rest_.lower = *cursor;
   return context_.install(edit);
 }

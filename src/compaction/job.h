@@ -8,6 +8,9 @@
 // Each release is an Edit that is right by itself: below the cursor only the outputs show, from it on only the inputs. So
 // inputs are let go of as the job goes, and no reader, and no crash, ever meets an older version than before.
 //
+// A plan may name value files to clean. Values that lie there are then read where the merge meets their references, and handed
+// on as if they had been put inline: the outputs put them in a new value file, in key order.
+//
 // THREADS: one step at a time; different jobs at once.
 #pragma once
 
@@ -25,12 +28,14 @@
 #include "stream/collapsing.h"
 #include "table/cache.h"
 #include "tree/version.h"
+#include "values/scanner.h"
 
 namespace mergedb::compaction {
 
 struct JobContext {
   const TableFactory& factory;
   table::Cache& tables;
+  values::Cache* values = nullptr;  // for plans that clean
   Clock* clock = nullptr;
   CompressionByTier compression;
   // What live snapshots and readers of the newest state can see, ascending; asked once the inputs are fixed.
@@ -39,7 +44,10 @@ struct JobContext {
   std::function<Status(const format::Edit&)> install;
   // Estimates FileMeta::covered_bytes of an output that goes into the run at this position. Null: 0.
   std::function<uint64_t(kv::Position, const kv::RangeTombstones&)> covered_bytes = {};
+  // In the newest Version; null if none. With `values`, for operands on large values; null: these stay as they are.
+  std::function<format::ValueFilePtr(kv::FileNumber)> find_value_file = {};
   uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
+  uint64_t warm_bytes_max = uint64_t{256} << 20;  // of the page cache, for value files that are cleaned
 };
 
 class Job {
@@ -55,6 +63,7 @@ class Job {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
     uint64_t bytes_unread = 0;  // of tables that lay under range tombstones as a whole
+    uint64_t value_bytes_moved = 0;  // from cleaned value files; part of both
     stream::CollapseCounts collapse;
   };
   const Counts& counts() const { return counts_; }
@@ -62,7 +71,10 @@ class Job {
  private:
   Status Start();
   std::deque<tree::Slice> TakeSlices(const kv::Stripes& stripes, const tree::Run& run);
+  Status StartCleaning();
   Status Move();
+  Status Add(const kv::Entry& entry);
+  Status AddReference(const kv::Entry& entry);
   // All that lies below `cursor` (null: all) is in finished outputs: show them instead of the inputs.
   Status Release(const std::string* cursor);
 
@@ -74,11 +86,13 @@ class Job {
   Counts counts_;
 
   kv::RangeTombstones ranges_;  // of the inputs
+  std::unique_ptr<kv::ValueSource> base_values_;  // before the input, which asks it
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::Iterator> input_;
   format::Bounds rest_;  // of the plan's bounds: not yet released
-  uint64_t released_bytes_ = 0;
   kv::Sequence largest_sequence_ = 0;  // of the inputs, as the tree has it
+  std::vector<format::ValueFilePtr> cleaned_;  // by number; held until the job ends
+  std::unique_ptr<values::Scanner> scanner_;
 };
 
 }  // namespace mergedb::compaction

@@ -24,7 +24,7 @@ class Ledger {
     for (const policy::Busy& busy : busy_) {
       if (Interleaves(plan, busy)) return false;
     }
-    busy_.push_back({.sources = plan.sources, .bounds = plan.bounds});
+    busy_.push_back({.sources = plan.sources, .bounds = plan.bounds, .is_cleaning = !plan.cleaned.empty()});
     return true;
   }
 

@@ -1,52 +1,136 @@
 #include "compaction/outputs.h"
 
+#include <algorithm>
+
 #include "base/zoo.h"
-#include "format/file_name.h"
+#include "format/value_file.h"
 
 namespace mergedb::compaction {
+namespace {
 
-Status Outputs::Add(const kv::Entry& entry) {
-  is_at_cut_ = false;
+// Smaller value files are written through the page cache in one call.
+constexpr uint64_t kBufferedBytesMax = 256 << 10;
+
+// Values that a value file had better have, and the share of them among all entries (one over this).
+constexpr uint64_t kValuesMin = 256;
+constexpr uint64_t kShareOfEntries = 4;
+
+// A writer for file `number`: in a spare file if there is one that can be had, else in a new one. `create(path, is_reuse)` makes it.
+template <class Create>
+auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected, Create create)
+    -> decltype(create(std::string(), false)) {
+  const std::string path = format::FilePath(factory.directory, kind, number);
+  bool is_reuse = false;
+  if (factory.reuse) {
+    ASSIGN_OR_RETURN(is_reuse, factory.reuse(kind, number, bytes_expected));
+  }
+  auto writer = create(path, is_reuse);
+  if (writer || !is_reuse) return writer;
+  RETURN_IF_ERROR(factory.file_system->Remove(path));  // somebody made a hard link to it, for example
+  return create(path, false);
+}
+
+}  // namespace
+
+bool AreWorthAValueFile(const TableFactory& factory, uint64_t entries, uint64_t bytes) {
+  const uint64_t large = factory.separated_value_bytes_min;
+  return large != 0 && bytes / kValuesMin >= large && bytes / (entries + 1) >= large / kShareOfEntries;
+}
+
+Status Outputs::Add(const kv::Entry& entry) { return Add(entry, options_.separates_values); }
+
+Status Outputs::AddMoved(const kv::Entry& entry) { return Add(entry, true); }
+
+Status Outputs::Add(const kv::Entry& entry, bool separates) {
+  RETURN_IF_ERROR(CutBefore(entry));
+  if (writer_ == nullptr) RETURN_IF_ERROR(BeginTable(options_.bytes_expected));
+
+  const kv::Kind kind = kv::KindOf(entry.tag);
+  if (kind == kv::Kind::kPutRef) {
+    RETURN_IF_ERROR(CountReference(entry.value));
+  } else if (separates && kind == kv::Kind::kPut && factory_.separated_value_bytes_min != 0 &&
+             entry.value.size() >= factory_.separated_value_bytes_min) {
+    kv::Entry separated;
+    RETURN_IF_ERROR(Separate(entry, &separated));
+    return writer_->Add(separated);
+  }
+  return writer_->Add(entry);
+}
+
+Status Outputs::CutBefore(const kv::Entry& entry) {
+  is_at_release_ = false;
+  const size_t finished_before = finished_.size();
   const auto& cut_keys = options_.cut_keys;
   for (; next_cut_ < cut_keys.size() && factory_.order.CompareKeys(cut_keys[next_cut_], entry.key) <= 0; ++next_cut_) {
     const std::string_view border = cut_keys[next_cut_];
     RETURN_IF_ERROR(FinishTable(&border));
   }
   if (writer_ != nullptr && IsFullFor(entry)) RETURN_IF_ERROR(FinishTable(&entry.key));
-  if (writer_ == nullptr) RETURN_IF_ERROR(BeginTable(options_.bytes_expected));
-  return writer_->Add(entry);
+  if (finished_.size() == finished_before || options_.release_bytes == 0) return {};
+  const uint64_t unreleased = bytes_ - released_bytes_ + (values_ == nullptr ? 0 : values_->record_bytes());
+  if (unreleased < options_.release_bytes) return {};
+  RETURN_IF_ERROR(FinishValues());
+  released_bytes_ = bytes_;
+  is_at_release_ = true;
+  return {};
 }
 
-// In a spare file if there is one that can be had; else in a new one.
 Status Outputs::BeginTable(uint64_t bytes_expected) {
   number_ = factory_.allocate_number();
-  const std::string path = format::TablePath(factory_.directory, number_);
-  table::WriterOptions options{.compression = options_.compression,
-                               .bloom_bits_per_key = factory_.bloom_bits_per_key,
-                               .block_bytes = factory_.block_bytes,
-                               .bytes_expected = bytes_expected,
-                               .is_direct = !factory_.has_readers || !factory_.has_readers()};
-  if (factory_.reuse) {
-    ASSIGN_OR_RETURN(options.is_reuse, factory_.reuse(number_, bytes_expected));
-  }
-  const auto create = [&] {
+  is_direct_ = !factory_.has_readers || !factory_.has_readers();
+  references_.clear();
+  table_value_bytes_ = 0;
+  const auto create = [&](const std::string& path, bool is_reuse) {
+    const table::WriterOptions options{.compression = options_.compression,
+                                       .bloom_bits_per_key = factory_.bloom_bits_per_key,
+                                       .block_bytes = factory_.block_bytes,
+                                       .bytes_expected = bytes_expected,
+                                       .is_direct = is_direct_,
+                                       .is_reuse = is_reuse};
     return table::Writer::Create(factory_.file_system, path, number_, factory_.entropy(), factory_.order, options);
   };
-  auto writer = create();
-  if (!writer && options.is_reuse) {  // somebody made a hard link to it, for example
-    RETURN_IF_ERROR(factory_.file_system->Remove(path));
-    options.is_reuse = false;
-    writer = create();
-  }
-  if (!writer) return writer.error();
-  writer_ = std::move(*writer);
+  ASSIGN_OR_RETURN(writer_, CreateWriter(factory_, format::FileKind::kTable, number_, bytes_expected, create));
+  return {};
+}
+
+Status Outputs::BeginValues() {
+  values_number_ = factory_.allocate_number();
+  const auto create = [&](const std::string& path, bool is_reuse) {
+    const values::WriterOptions options{.compression = options_.compression,
+                                        .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
+                                        .is_reuse = is_reuse};
+    return values::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
+  };
+  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kValueFile, values_number_, options_.value_bytes_expected, create));
   return {};
 }
 
 bool Outputs::IsFullFor(const kv::Entry& entry) const {
-  const bool is_full = options_.table_bytes_max != 0 && writer_->bytes_written() >= options_.table_bytes_max;
+  const bool is_full =
+      options_.table_bytes_max != 0 && writer_->bytes_written() + table_value_bytes_ >= options_.table_bytes_max;
   if (ZOO(kKeyCutInTwo)) return is_full;
   return is_full && !factory_.order.SameKey(writer_->last_key(), entry.key);
+}
+
+// The entry with a reference in place of its value, which is in the value file then.
+Status Outputs::Separate(const kv::Entry& entry, kv::Entry* separated) {
+  if (values_ == nullptr) RETURN_IF_ERROR(BeginValues());
+  format::ValueReference reference;
+  RETURN_IF_ERROR(values_->Add(entry.key, entry.value, &reference));
+  references_[reference.file] += reference.bytes;
+  table_value_bytes_ += reference.bytes;
+  *separated = {.prefix = entry.prefix,
+                .key = entry.key,
+                .tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPutRef),
+                .value = {reference_, format::StoreReference(reference_, reference)}};
+  return {};
+}
+
+Status Outputs::CountReference(std::string_view bytes) {
+  format::ValueReference reference;
+  RETURN_IF_ERROR(format::ParseReference(bytes, &reference));
+  references_[reference.file] += reference.bytes;
+  return {};
 }
 
 Status Outputs::FinishTable(const std::string_view* upper) {
@@ -63,18 +147,25 @@ Status Outputs::FinishTable(const std::string_view* upper) {
       if (upper != nullptr) settled_from_ = share.bounds.upper = std::string(*upper);
       writer_->SetSettled(std::move(share));
     }
-    ASSIGN_OR_RETURN(format::FileMetaPtr meta, writer_->Finish());
+    ASSIGN_OR_RETURN(const format::FileMetaPtr written, writer_->Finish());
     writer_ = nullptr;
-    if (!ranges.empty() && options_.covered_bytes) {
-      auto estimated = std::make_shared<format::FileMeta>(*meta);
-      estimated->covered_bytes = options_.covered_bytes(ranges);
-      meta = std::move(estimated);
-    }
-    bytes_ += meta->bytes;
-    finished_.push_back(factory_.track(meta));
-    is_at_cut_ = true;
+    format::FileMeta meta = *written;
+    for (const auto& [file, bytes] : references_) meta.values.push_back({.file = file, .bytes = bytes});
+    std::ranges::sort(meta.values, {}, &format::ValueShare::file);
+    if (!ranges.empty() && options_.covered_bytes) meta.covered_bytes = options_.covered_bytes(ranges);
+    bytes_ += meta.bytes;
+    finished_.push_back(factory_.track(std::make_shared<const format::FileMeta>(std::move(meta))));
   }
   if (upper != nullptr) lower_ = std::string(*upper);
+  return {};
+}
+
+Status Outputs::FinishValues() {
+  if (values_ == nullptr) return {};
+  ASSIGN_OR_RETURN(const format::ValueFilePtr written, values_->Finish());
+  values_ = nullptr;
+  bytes_ += written->bytes;
+  finished_values_.push_back(factory_.track_values(written));
   return {};
 }
 
@@ -83,14 +174,20 @@ Status Outputs::Finish() {
     const std::string_view border = options_.cut_keys[next_cut_];
     RETURN_IF_ERROR(FinishTable(&border));
   }
-  return FinishTable(nullptr);
+  RETURN_IF_ERROR(FinishTable(nullptr));
+  return FinishValues();
 }
 
+// If a removal fails the file is an orphan that the next open removes.
 Outputs::~Outputs() {
-  if (writer_ == nullptr) return;
-  writer_ = nullptr;
-  // If this fails the file is an orphan that the next open removes.
-  (void)factory_.file_system->Remove(format::TablePath(factory_.directory, number_));
+  if (writer_ != nullptr) {
+    writer_ = nullptr;
+    (void)factory_.file_system->Remove(format::TablePath(factory_.directory, number_));
+  }
+  if (values_ != nullptr) {
+    values_ = nullptr;
+    (void)factory_.file_system->Remove(format::ValueFilePath(factory_.directory, values_number_));
+  }
 }
 
 }  // namespace mergedb::compaction

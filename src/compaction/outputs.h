@@ -4,6 +4,13 @@
 //   entries          a b   d e f |           m n | p         cut keys: g, o
 //   tombstones         [-----------g- - - k)     |
 //   tables           [a . . . . . g)[g . . . k). n] [p]       the first one's largest key is not included
+//
+// Large values go to a value file on the way, and references to the tables:
+//
+//   a=small  b=LARGE  c=small | d=LARGE          table 12: a=small  b->14:0  c=small     table 13: d->14:1040
+//                                                value file 14: LARGE LARGE
+//
+// A value file goes on from one table to the next, so tables are of use only when it is finished, too: at a release.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +19,11 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "format/file_name.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/order.h"
@@ -22,6 +31,7 @@
 #include "kv/program_operators.h"
 #include "mergedb/env.h"
 #include "table/writer.h"
+#include "values/writer.h"
 
 namespace mergedb::compaction {
 
@@ -34,15 +44,23 @@ struct TableFactory {
   size_t block_bytes = 4096;
   std::function<kv::FileNumber()> allocate_number;
   std::function<uint64_t()> entropy;
-  // Gives the name of table `number` to a spare file of about `bytes_expected`, to be written over. False, or null: there is none.
-  std::function<Result<bool>(kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
-  // Makes a finished table one that is removed when nobody names it any more.
+  // Gives the name of the table or value file `number` to a spare file of about `bytes_expected`, to be written over. False, or
+  // null: there is none.
+  std::function<Result<bool>(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
+  // Make a finished table, or value file, one that is removed when nobody names it any more.
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
+  std::function<format::ValueFilePtr(const format::ValueFilePtr&)> track_values = {};
+  // Values of so many bytes and more go to value files; 0: none does.
+  size_t separated_value_bytes_min = 0;
   // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
   std::function<bool()> has_readers = {};
   // For folding what goes into tables; null: none.
   const kv::ProgramOperators* operators = nullptr;
 };
+
+// Are large values among `entries` entries of `bytes` in all worth a value file: so many that they fill one, and not a few among
+// many small ones? Else they stay in the tables: a file for a handful of values weighs more than rewriting them.
+bool AreWorthAValueFile(const TableFactory& factory, uint64_t entries, uint64_t bytes);
 
 class Outputs {
  public:
@@ -50,6 +68,7 @@ class Outputs {
     Compression compression = Compression::kNone;
     uint64_t table_bytes_max = 0;        // 0: no limit
     uint64_t bytes_expected = 0;         // of one table
+    uint64_t value_bytes_expected = 0;   // of one value file
     std::vector<std::string> cut_keys = {};  // ascending: a new table begins at each
     // What goes into the tables beside the entries.
     kv::RangeTombstones range_tombstones = {};
@@ -58,27 +77,40 @@ class Outputs {
     std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {};
     // Of a merge into the bottom: what its tables say together (format::Settled); each says it of its own share of the bounds.
     std::optional<format::Settled> settled = {};
+    bool separates_values = false;       // large values go to value files; those that came from one do in any case
+    uint64_t release_bytes = 0;          // outputs between two releases; 0: there is none before Finish
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {
     if (options_.settled) settled_from_ = options_.settled->bounds.lower;
   }
-  ~Outputs();  // removes the table that is not finished
+  ~Outputs();  // removes the table and the value file that are not finished; those that are go when nobody names them
 
   Status Add(const kv::Entry& entry);
+  // A PUT whose value is moved from one value file to another.
+  Status AddMoved(const kv::Entry& entry);
   Status Finish();
-  // Tables finished since the last call.
+  // Tables finished since the last call, and the value files.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
-  // True right after an Add that began a new table: all that lies below `cut_key` is in finished tables.
-  bool is_at_cut() const { return is_at_cut_; }
-  const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_cut()
-  uint64_t bytes() const { return bytes_; }  // of the tables finished so far
+  std::vector<format::ValueFilePtr> TakeValueFiles() { return std::exchange(finished_values_, {}); }
+  // True right after an Add that began a new table when a release was due: all that lies below `cut_key`, range tombstones
+  // too, is in finished files, and nothing in those belongs to what comes.
+  bool is_at_release() const { return is_at_release_; }
+  const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_release()
+  uint64_t bytes() const { return bytes_; }  // of the files finished so far
 
  private:
+  Status Add(const kv::Entry& entry, bool separates);
+  // Ends tables where the entry demands it, and value files where a release is due.
+  Status CutBefore(const kv::Entry& entry);
   // The table is full, and the entry is not another version of its last key.
   bool IsFullFor(const kv::Entry& entry) const;
   Status BeginTable(uint64_t bytes_expected);
+  Status BeginValues();
   // All that lies below `upper` (null: all) goes into a table, unless there is nothing.
   Status FinishTable(const std::string_view* upper);
+  Status FinishValues();
+  Status Separate(const kv::Entry& entry, kv::Entry* separated);
+  Status CountReference(std::string_view reference);
 
   const TableFactory& factory_;
   const Options options_;
@@ -88,8 +120,17 @@ class Outputs {
   std::optional<std::string> settled_from_;  // where the share of the table being written begins
   size_t next_cut_ = 0;
   std::optional<std::string> lower_;  // where the table began; none: the first
-  bool is_at_cut_ = false;
+  bool is_at_release_ = false;
+  bool is_direct_ = true;
   uint64_t bytes_ = 0;
+  uint64_t released_bytes_ = 0;
+
+  std::unique_ptr<values::Writer> values_;
+  kv::FileNumber values_number_{};
+  std::vector<format::ValueFilePtr> finished_values_;
+  std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the table being written: bytes by value file
+  uint64_t table_value_bytes_ = 0;                           // written to value files since it began
+  char reference_[format::kReferenceBytesMax];
 };
 
 }  // namespace mergedb::compaction

@@ -23,7 +23,7 @@ constexpr uint64_t kRetryLastNanos = 5 * kSecond;
 constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kFlushesPerRelease = 8;
 constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
-constexpr uint64_t kSpareShare = 16;  // of the tables on disk: spares that may be kept, beside the log's quota
+constexpr uint64_t kSpareShare = 16;  // of tables and value files on disk: spares that may be kept, beside the log's quota
 constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ours
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
@@ -199,10 +199,10 @@ Status Background::Flush() {
   const auto covered_bytes = [&](const kv::RangeTombstones& ranges) {
     return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
-  ASSIGN_OR_RETURN(auto table, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
-                                                 parts_.options.compression.upper, &counts, covered_bytes));
-  const uint64_t bytes = table == nullptr ? 0 : table->bytes;
-  RETURN_IF_ERROR(parts_.shape.InstallFlush(table));
+  ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
+                                                   parts_.options.compression.upper, &counts, covered_bytes));
+  const uint64_t bytes = flushed.bytes();
+  RETURN_IF_ERROR(parts_.shape.InstallFlush(flushed.table, flushed.value_files));
   TreeChanged();
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -257,6 +257,7 @@ void Background::PickJob() {
     const compaction::JobContext context{
         .factory = parts_.factory,
         .tables = parts_.tables,
+        .values = &parts_.values,
         .clock = clock_,
         .compression = parts_.options.compression,
         .snapshots = [this] { return parts_.snapshots.Live(); },
@@ -270,7 +271,9 @@ void Background::PickJob() {
             [this](kv::Position target, const kv::RangeTombstones& ranges) {
               return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *parts_.shape.Current()->version, target, ranges);
             },
-        .release_bytes = std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_)};
+        .find_value_file = [this](kv::FileNumber number) { return parts_.shape.Current()->version->FindValueFile(number); },
+        .release_bytes = std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_),
+        .warm_bytes_max = kWarmShare * parts_.options.memory_bytes};
     running = std::make_shared<Running>();
     running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
   }
@@ -316,6 +319,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   counters_.merge_bytes_read.fetch_add(counts.bytes_read, std::memory_order_relaxed);
   counters_.merge_bytes_written.fetch_add(counts.bytes_written, std::memory_order_relaxed);
   counters_.merge_bytes_unread.fetch_add(counts.bytes_unread, std::memory_order_relaxed);
+  counters_.value_bytes_moved.fetch_add(counts.value_bytes_moved, std::memory_order_relaxed);
   counters_.merge_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
   counters_.merge_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
   ledger_.Release(job.plan());
@@ -335,12 +339,13 @@ void Background::RemoveObsolete() {
   const uint64_t pool_bytes = SpareBytesMax();
   for (const auto& file : parts_.obsolete.Take()) {
     if (ZOO(kObsoleteTablesKept)) continue;
-    parts_.tables.Evict(file.number);
+    const bool is_table = file.kind == format::FileKind::kTable;
+    is_table ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
     if (!parts_.shape.SyncHasFailed(file.number) && parts_.spares.Keep(file, pool_bytes)) continue;
-    Status status = parts_.options.env.file_system->Remove(format::TablePath(parts_.directory, file.number));
+    Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);
-      counters_.tables_removed.fetch_add(1, std::memory_order_relaxed);
+      (is_table ? counters_.tables_removed : counters_.value_files_removed).fetch_add(1, std::memory_order_relaxed);
     } else {
       parts_.obsolete.PutBack(file);
       failure = std::move(status);
@@ -355,9 +360,9 @@ void Background::RemoveObsolete() {
 uint64_t Background::SpareBytesMax() const {
   const uint64_t quota = parts_.memory.log_quota_bytes;
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
-  const uint64_t tables = on_disk - std::min(on_disk, parts_.spares.bytes());
+  const uint64_t others = on_disk - std::min(on_disk, parts_.spares.bytes());
   const uint64_t allowed = allowed_bytes_.load(std::memory_order_relaxed);
-  return std::min(2 * quota + on_disk / kSpareShare, (allowed - std::min(allowed, tables)) / 2);
+  return std::min(2 * quota + on_disk / kSpareShare, (allowed - std::min(allowed, others)) / 2);
 }
 
 void Background::RemoveSpares() {
@@ -392,6 +397,16 @@ void Background::WarmTables() {
       if (number < warmed_below) continue;
       if (auto reader = parts_.tables.Open(slice.file)) (*reader)->Warm();
     }
+  }
+  // Value files: those that fit what is left, the newest first.
+  const auto& value_files = view->version->value_files();
+  for (auto each = value_files.rbegin(); each != value_files.rend(); ++each) {
+    const uint64_t number = kv::ToInt(each->file->number);
+    next = std::max(next, number + 1);
+    if (each->file->bytes > budget) break;
+    budget -= each->file->bytes;
+    if (number < warmed_below) continue;
+    if (auto reader = parts_.values.Open(*each->file)) (*reader)->Warm();
   }
   warmed_below_.store(next);
 }
@@ -482,7 +497,7 @@ void Background::OnTimer() {
   if (wrote_.exchange(false, std::memory_order_relaxed)) last_write_nanos_ = now;
   const bool is_over = now - last_write_nanos_ > kIdleAfterNanos + kSecond && jobs_.empty() &&
                        parts_.snapshots.oldest().count == 0 &&
-                       parts_.obsolete.bytes_on_disk() <= parts_.shape.Current()->version->bytes() &&
+                       parts_.obsolete.bytes_on_disk() <= parts_.shape.Current()->version->bytes_on_disk() &&
                        IsSettledLocked(policy::Pressure::kIdle);
   if (!is_over) ArmTimerLocked();
   ScheduleLocked();

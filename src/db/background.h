@@ -3,7 +3,7 @@
 //   urgent   flush       a sealed memtable: writers wait for its memory
 //            standby     a memory for the memtable after the active one
 //   1        commit      the MANIFEST lags by more than it may, or nothing else is to do
-//   2        removals    tables that nobody names
+//   2        removals    tables and value files that nobody names
 //   3        new jobs    policy::Pick
 //   4        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
 //   5        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
@@ -34,6 +34,7 @@
 #include "policy/pace.h"
 #include "policy/picker.h"
 #include "table/cache.h"
+#include "values/cache.h"
 #include "write/gate.h"
 
 namespace mergedb::db {
@@ -48,6 +49,7 @@ class Background : public std::enable_shared_from_this<Background> {
     Shape& shape;
     Snapshots& snapshots;
     table::Cache& tables;
+    values::Cache& values;
     ObsoleteFiles& obsolete;
     SpareFiles& spares;
     write::Gate& gate;
@@ -97,7 +99,8 @@ class Background : public std::enable_shared_from_this<Background> {
     std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
     std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
     std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_bytes_unread{0}, merge_entries_in{0}, merge_entries_out{0}, merge_nanos{0};
-    std::atomic<uint64_t> tables_removed{0}, sweeps{0};
+    std::atomic<uint64_t> value_bytes_moved{0};
+    std::atomic<uint64_t> tables_removed{0}, value_files_removed{0}, sweeps{0};
     std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
   };
   const Counters& counters() const { return counters_; }

@@ -1,6 +1,7 @@
 #include "db/db_impl.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
@@ -8,9 +9,11 @@
 #include "base/zoo.h"
 #include "format/batch.h"
 #include "format/file_name.h"
+#include "format/value_file.h"
 #include "kv/json_patch.h"
 #include "kv/operand.h"
 #include "read/db_iterator.h"
+#include "read/view_values.h"
 
 namespace mergedb {
 
@@ -383,6 +386,7 @@ std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
   if (!sequence) return read::NewErrorIterator(sequence.error());
   read::DbIteratorContext context{.order = store_->order,
                                   .tables = *store_->tables,
+                                  .values = store_->values,
                                   .is_closed = store_->is_closed,
                                   .keep = store_,
                                   .operators = &store_->operators};
@@ -399,24 +403,32 @@ std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
 }
 
 uint64_t DbImpl::SizeOfRange(const tree::Version& version, const format::Bounds& bounds) {
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, referred_bytes = 0;
   for (const auto& run : version.runs()) {
     const auto [first, last] = run->Overlap(store_->order, bounds);
     for (size_t i = first; i < last; ++i) {
       const tree::Slice& slice = run->slices()[i];
       const format::Bounds shown = tree::Intersection(store_->order, slice.bounds, bounds);
+      const uint64_t value_bytes = slice.file->value_bytes();
       if (tree::Slice{slice.file, shown}.is_whole()) {
         bytes += slice.file->bytes;
+        referred_bytes += value_bytes;
         continue;
       }
       auto reader = store_->tables->Open(slice.file);
       if (!reader) continue;
       const uint64_t from = shown.lower ? (*reader)->ApproximateOffset(*shown.lower) : 0;
       const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : slice.file->bytes;
-      bytes += to > from ? to - from : 0;
+      if (to <= from) continue;
+      // References are about evenly spread over the blocks of their table.
+      const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(slice.file->largest), 1);
+      const double share = static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);
+      bytes += to - from;
+      referred_bytes += static_cast<uint64_t>(share * static_cast<double>(value_bytes));
     }
   }
-  return bytes;
+  // A table that shows in part refers to values of keys that another one shows, too.
+  return bytes + std::min(referred_bytes, version.value_bytes());
 }
 
 std::vector<uint64_t> DbImpl::ApproximateSizes(const std::vector<KeyRange>& ranges) {
@@ -435,7 +447,36 @@ Status DbImpl::CheckIntegrity() {
     ASSIGN_OR_RETURN(auto reader, store_->tables->Open(meta));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
+  for (const tree::ValueFile& each : view->version->value_files()) {
+    ASSIGN_OR_RETURN(auto reader, store_->values.Open(*each.file));
+    RETURN_IF_ERROR(reader->CheckIntegrity());
+  }
+  for (const auto& meta : view->version->file_metas()) {
+    if (!meta->values.empty()) RETURN_IF_ERROR(CheckReferences(*view->version, meta));
+  }
   return {};
+}
+
+// Every reference of a table leads to a value of its key, and they add up to what the table's description says.
+Status DbImpl::CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta) {
+  ASSIGN_OR_RETURN(auto table, store_->tables->Open(meta));
+  read::ViewValues values(version, store_->values, true);
+  std::map<kv::FileNumber, uint64_t> found;
+  const auto entries = table->NewScanIterator();
+  for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+    if (kv::KindOf(entries->entry().tag) != kv::Kind::kPutRef) continue;
+    std::string_view value;
+    RETURN_IF_ERROR(values.Resolve(entries->entry(), &value));
+    format::ValueReference reference;
+    RETURN_IF_ERROR(format::ParseReference(entries->entry().value, &reference));
+    found[reference.file] += reference.bytes;
+  }
+  RETURN_IF_ERROR(entries->status());
+  std::map<kv::FileNumber, uint64_t> expected;
+  for (const format::ValueShare& share : meta->values) expected[share.file] = share.bytes;
+  if (found == expected) return {};
+  return Status::Corruption(format::TablePath(store_->directory, meta->number) +
+                            ": refers to other bytes of value files than the MANIFEST says");
 }
 
 // ---- Care --------------------------------------------------------------------------------------------------------------

@@ -61,7 +61,7 @@ class DbImpl final : public DB, private write::Host {
   Shape::Options ShapeOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
-  void RemoveTablesFrom(kv::FileNumber first);
+  void RemoveFilesFrom(kv::FileNumber first);
   Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
   void StartBackground() noexcept;
   void RemoveOrphans(const Inventory& inventory);
@@ -91,7 +91,7 @@ class DbImpl final : public DB, private write::Host {
   Status CheckWritable() const;
   Status CheckWritable(const WriteOptions& options);
   read::LookupContext LookupIn() const {
-    return {.order = store_->order, .tables = *store_->tables, .operators = &store_->operators};
+    return {.order = store_->order, .tables = *store_->tables, .values = store_->values, .operators = &store_->operators};
   }
   Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
   std::shared_ptr<log::Log> CurrentLog() const;
@@ -99,6 +99,7 @@ class DbImpl final : public DB, private write::Host {
   std::shared_ptr<log::Log> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
+  Status CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta);
   uint64_t SizeOfRange(const tree::Version& version, const format::Bounds& bounds);
   std::string StatsText();
   std::string CountersText();

@@ -1,6 +1,6 @@
-// Which tables may be deleted: those that nobody names any more. Every Version, View and job that can still read a table holds
-// its FileMeta; so does the Version that the MANIFEST is known to describe, and, after a commit of unknown outcome, both. The
-// last one to let go buries the number here, and the background removes the file.
+// Which tables and value files may be deleted: those that nobody names any more. Every Version, View and job that can still read
+// one holds its description; so does the Version that the MANIFEST is known to describe, and, after a commit of unknown outcome,
+// both. The last one to let go buries the number here, and the background removes the file.
 //
 // THREADS: any. Shared, because iterators may outlive the database: what they bury then waits for the next open.
 #pragma once
@@ -12,23 +12,24 @@
 #include <vector>
 
 #include "base/sync.h"
+#include "format/file_name.h"
 #include "format/version_edit.h"
 
 namespace mergedb::db {
 
 class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
  public:
-  // A FileMeta that is buried when its last holder lets go. REQUIRES: the file is not tracked yet.
+  // A description that is buried when its last holder lets go. REQUIRES: the file is not tracked yet.
   format::FileMetaPtr Track(const format::FileMetaPtr& meta) {
-    live_bytes_.fetch_add(meta->bytes, std::memory_order_relaxed);
-    return {new format::FileMeta(*meta), [home = shared_from_this()](const format::FileMeta* last) {
-              home->Bury(last->number, last->bytes);
-              delete last;
-            }};
+    return TrackAs(format::FileKind::kTable, meta, &table_bytes_);
+  }
+  format::ValueFilePtr Track(const format::ValueFilePtr& meta) {
+    return TrackAs(format::FileKind::kValueFile, meta, &value_file_bytes_);
   }
 
-  // The numbers buried since the last call. The caller removes the files, and says so.
+  // The files buried since the last call. The caller removes them, and says so.
   struct Buried {
+    format::FileKind kind;
     kv::FileNumber number;
     uint64_t bytes;
   };
@@ -40,22 +41,37 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     base::Lock lock(mutex_);
     buried_.push_back(file);
   }
-  void Removed(const Buried& file) { live_bytes_.fetch_sub(file.bytes, std::memory_order_relaxed); }
+  void Removed(const Buried& file) {
+    auto& bytes = file.kind == format::FileKind::kTable ? table_bytes_ : value_file_bytes_;
+    bytes.fetch_sub(file.bytes, std::memory_order_relaxed);
+  }
   bool HasBuried() const {
     base::Lock lock(mutex_);
     return !buried_.empty();
   }
 
-  // Of all tables on disk that were tracked and not yet removed.
-  uint64_t bytes_on_disk() const { return live_bytes_.load(std::memory_order_relaxed); }
+  // Of all files on disk that were tracked and not yet removed.
+  uint64_t table_bytes() const { return table_bytes_.load(std::memory_order_relaxed); }
+  uint64_t value_file_bytes() const { return value_file_bytes_.load(std::memory_order_relaxed); }
+  uint64_t bytes_on_disk() const { return table_bytes() + value_file_bytes(); }
 
  private:
-  void Bury(kv::FileNumber number, uint64_t bytes) {
+  template <class Meta>
+  std::shared_ptr<const Meta> TrackAs(format::FileKind kind, const std::shared_ptr<const Meta>& meta,
+                                      std::atomic<uint64_t>* bytes) {
+    bytes->fetch_add(meta->bytes, std::memory_order_relaxed);
+    return {new Meta(*meta), [home = shared_from_this(), kind](const Meta* last) {
+              home->Bury({kind, last->number, last->bytes});
+              delete last;
+            }};
+  }
+  void Bury(const Buried& file) {
     base::Lock lock(mutex_);
-    buried_.push_back({number, bytes});
+    buried_.push_back(file);
   }
 
-  std::atomic<uint64_t> live_bytes_{0};
+  std::atomic<uint64_t> table_bytes_{0};
+  std::atomic<uint64_t> value_file_bytes_{0};
   mutable base::Mutex mutex_;
   std::vector<Buried> buried_ GUARDED_BY(mutex_);
 };

@@ -31,6 +31,7 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
   format::Edit edit = tree::EditFromEmpty(version);
   for (auto& add : edit.adds) add.file = tracked[add.file->number];
   if (ZOO(kRecencyByFileNumber)) for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
+  for (auto& add : edit.value_files) add.file = store.obsolete->Track(add.file);
   return tree::ApplyEdit(store.order, tree::Version(), edit);
 }
 
@@ -46,8 +47,10 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .block_bytes = store_->options.block_bytes,
                .allocate_number = [this] { return shape_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
-               .reuse = [this](kv::FileNumber number, uint64_t bytes) { return spares_.Reuse(number, bytes); },
+               .reuse = [this](format::FileKind kind, kv::FileNumber number, uint64_t bytes) { return spares_.Reuse(kind, number, bytes); },
                .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
+               .track_values = [this](const format::ValueFilePtr& meta) { return store_->obsolete->Track(meta); },
+               .separated_value_bytes_min = store_->options.separated_value_bytes_min,
                .has_readers = [this] { return store_->TakeReadersSeen(); },
                .operators = &store_->operators},
       gate_(store_->options.env.clock, store_->options.pause_us_max * 1000),
@@ -87,7 +90,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
     if (inventory.has_repair_marker) {
       return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
     }
-    RETURN_IF_ERROR(CheckTables(files, path, *loaded->version));
+    RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
     RETURN_IF_ERROR(database->Recover(*loaded, inventory));
   } else {
     RETURN_IF_ERROR(database->Create());
@@ -106,7 +109,16 @@ Shape::Options DbImpl::ShapeOptions() {
                 ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
                 return reader->CheckIntegrity();
               },
-          .table_replaced = [this](kv::FileNumber number) { store_->tables->Evict(number); },
+          .check_value_file =
+              [this, files](const std::string& path, const format::ValueFileMeta& meta) -> Status {
+                ASSIGN_OR_RETURN(auto reader, values::Reader::Open(files, path, meta, store_->order, nullptr));
+                return reader->CheckIntegrity();
+              },
+          .file_replaced =
+              [this](kv::FileNumber number) {
+                store_->tables->Evict(number);
+                store_->values.Evict(number);
+              },
           .merge_operators = [this] { return store_->operator_names.List(); }};
 }
 
@@ -160,8 +172,8 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     stream::CollapseCounts counts;
     shape_->Seal(*full, loaded.log_start);
     shape_->Seal(nullptr, loaded.log_start);
-    ASSIGN_OR_RETURN(auto table, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
-    RETURN_IF_ERROR(shape_->InstallFlush(table));
+    ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+    RETURN_IF_ERROR(shape_->InstallFlush(flushed.table, flushed.value_files));
     *full = nullptr;
     return {};
   };
@@ -169,7 +181,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   if (!is_read_only) on_full = flush;
   auto replay = ReplayLog(*store_, loaded, on_full);
   if (!replay) {
-    RemoveTablesFrom(kv::FileNumber{next_file});
+    RemoveFilesFrom(kv::FileNumber{next_file});
     return replay.error();
   }
   Replayed replayed = std::move(*replay);
@@ -177,7 +189,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   if (env.logger != nullptr && !recovery_report_.empty()) env.logger->Log("recovery: " + recovery_report_);
   const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
   if (Status status = CheckNoneNewer(*store_, *loaded.version, last); !status.ok()) {
-    RemoveTablesFrom(kv::FileNumber{next_file});
+    RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
   }
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
@@ -201,11 +213,12 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
 }
 
 // A log that turns out to be damaged may have been flushed in part: the open that fails leaves nothing of it.
-void DbImpl::RemoveTablesFrom(kv::FileNumber first) {
-  shape_ = nullptr;  // lets go of all tables
+void DbImpl::RemoveFilesFrom(kv::FileNumber first) {
+  shape_ = nullptr;  // lets go of all tables and value files
   for (const auto& buried : store_->obsolete->Take()) {
     if (buried.number < first) continue;
-    (void)store_->options.env.file_system->Remove(format::TablePath(store_->directory, buried.number));  // else an orphan
+    // Should this fail, it is an orphan.
+    (void)store_->options.env.file_system->Remove(format::FilePath(store_->directory, buried.kind, buried.number));
   }
 }
 
@@ -229,6 +242,7 @@ void DbImpl::StartBackground() noexcept {
       .shape = *shape_,
       .snapshots = *store_->snapshots,
       .tables = *store_->tables,
+      .values = store_->values,
       .obsolete = *store_->obsolete,
       .spares = spares_,
       .gate = gate_,
@@ -243,17 +257,21 @@ void DbImpl::StartBackground() noexcept {
   background_->Nudge();
 }
 
-// Tables and MANIFESTs that the durable state does not name: left by a crash, or by a failed open. Segments are the log's: it
+// Tables, value files and MANIFESTs that the durable state does not name: left by a crash, or by a failed open. Segments are the log's: it
 // reuses or removes those of this database, and leaves others alone.
 void DbImpl::RemoveOrphans(const Inventory& inventory) {
   FileSystem* const files = store_->options.env.file_system;
-  const auto live = shape_->Current()->version->files();
+  const auto version = shape_->Current()->version;
+  const auto live = version->files();
   const auto current = shape_->manifest_number();
   const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
   }
   for (const kv::FileNumber number : inventory.spares) remove(format::SparePath(store_->directory, number));
+  for (const kv::FileNumber number : inventory.value_files) {
+    if (version->FindValueFile(number) == nullptr) remove(format::ValueFilePath(store_->directory, number));
+  }
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) remove(format::ManifestPath(store_->directory, number));
   }

@@ -38,13 +38,18 @@ std::string DbImpl::CountersText() {
   put("range_deletes_in_memory", RangeDeletesIn(*view));
   put("tables", view->version->file_count());
   put("table_bytes_live", view->version->bytes());
-  put("table_bytes_on_disk", store_->obsolete->bytes_on_disk());
+  put("table_bytes_on_disk", store_->obsolete->table_bytes());
+  put("value_files", view->version->value_files().size());
+  put("value_bytes_live", view->version->value_bytes());
+  put("value_bytes_garbage", view->version->garbage_bytes());
+  put("value_file_bytes_on_disk", store_->obsolete->value_file_bytes());
   put("runs", view->version->runs().size());
   put("sequence", store_->snapshots->published());
   put("block_cache_bytes", store_->blocks.bytes());
   put("block_cache_hits", store_->blocks.hits());
   put("block_cache_misses", store_->blocks.misses());
   put("tables_open", store_->tables->open_tables());
+  put("value_files_open", store_->values.open_files());
   put("table_memory_bytes", store_->tables->memory_bytes());
   put("snapshots_open", store_->snapshots->oldest().count);
   if (background_ == nullptr) return text;
@@ -93,9 +98,11 @@ std::string DbImpl::CountersText() {
   put("merge_entries_in", work.merge_entries_in);
   put("merge_entries_out", work.merge_entries_out);
   put("merge_nanos", work.merge_nanos);
+  put("value_bytes_moved", work.value_bytes_moved);
   put("tables_removed", work.tables_removed);
-  put("tables_reused", spares_.reused());
+  put("files_reused", spares_.reused());
   put("sweeps", work.sweeps);
+  put("value_files_removed", work.value_files_removed);
   put("runs_max", work.runs_max);
   put("jobs_at_once_max", work.jobs_at_once_max);
   put("manifest_commits", shape_->commits());
@@ -110,10 +117,14 @@ std::string DbImpl::StatsText() {
   Print(&text, "%s\n", store_->directory.c_str());
   Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", view->version->runs().size(),
         view->version->file_count(), MiB(view->version->bytes()), view->version->entries());
-  Print(&text, "%10s %8s %8s %12s %14s\n", "position", "level", "slices", "MiB", "entries");
+  if (const auto& files = view->version->value_files(); !files.empty()) {
+    Print(&text, "%zu value files, %.1f MiB, of them %.1f live, %.1f garbage\n", files.size(),
+          MiB(view->version->value_file_bytes()), MiB(view->version->value_bytes()), MiB(view->version->garbage_bytes()));
+  }
+  Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "slices", "MiB", "values MiB", "entries");
   for (const auto& run : view->version->runs()) {
-    Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
-          run->slices().size(), MiB(run->bytes()), run->entries());
+    Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
+          run->slices().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
   }
   if (background_ != nullptr) {
     const auto log = CurrentLog();

@@ -20,6 +20,9 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kTable:
         inventory.tables.push_back(parsed->number);
         break;
+      case format::FileKind::kValueFile:
+        inventory.value_files.push_back(parsed->number);
+        break;
       case format::FileKind::kSegment:
         inventory.segments.push_back(parsed->number);
         break;
@@ -42,19 +45,31 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
   return inventory;
 }
 
-Status CheckTables(FileSystem* file_system, const std::string& directory, const tree::Version& version) {
+namespace {
+
+// Appends a line to *damage if the file is not there or has another size; an error if that cannot be told.
+Status CheckSize(FileSystem* file_system, const std::string& path, uint64_t expected, std::string* damage) {
+  const auto bytes = file_system->SizeOf(path);
+  if (!bytes) {
+    if (!bytes.error().IsNotFound() && !bytes.error().IsInvalidArgument()) return bytes.error();
+    *damage += "\n  " + path + ": " + (bytes.error().IsNotFound() ? "missing" : std::string(bytes.error().message()));
+  } else if (*bytes != expected) {
+    *damage += "\n  " + path + ": " + std::to_string(*bytes) + " bytes, expected " + std::to_string(expected);
+  }
+  return {};
+}
+
+}  // namespace
+
+Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version) {
   std::string damage;
   for (const auto& meta : version.file_metas()) {
-    const std::string path = format::TablePath(directory, meta->number);
-    const auto bytes = file_system->SizeOf(path);
-    if (!bytes) {
-      if (!bytes.error().IsNotFound() && !bytes.error().IsInvalidArgument()) return bytes.error();
-      damage += "\n  " + path + ": " + (bytes.error().IsNotFound() ? "missing" : std::string(bytes.error().message()));
-    } else if (*bytes != meta->bytes) {
-      damage += "\n  " + path + ": " + std::to_string(*bytes) + " bytes, expected " + std::to_string(meta->bytes);
-    }
+    RETURN_IF_ERROR(CheckSize(file_system, format::TablePath(directory, meta->number), meta->bytes, &damage));
   }
-  return damage.empty() ? Status() : Status::Corruption("tables that the MANIFEST names are damaged:" + damage);
+  for (const auto& each : version.value_files()) {
+    RETURN_IF_ERROR(CheckSize(file_system, format::ValueFilePath(directory, each.file->number), each.file->bytes, &damage));
+  }
+  return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged:" + damage);
 }
 
 namespace {

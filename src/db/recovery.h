@@ -19,6 +19,7 @@ namespace mergedb::db {
 struct Inventory {
   std::vector<kv::FileNumber> tables;
   std::vector<kv::FileNumber> spares;
+  std::vector<kv::FileNumber> value_files;
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
   bool has_staging = false;
@@ -27,8 +28,8 @@ struct Inventory {
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
 
-// Every table that the tree names is there, with the size it had. Corruption lists all that are not.
-Status CheckTables(FileSystem* file_system, const std::string& directory, const tree::Version& version);
+// Every table and value file that the tree names is there, with the size it had. Corruption lists all that are not.
+Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version);
 
 // What the MANIFEST says of the log.
 log::Expected ExpectedOf(const manifest::Loaded& loaded);

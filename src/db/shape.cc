@@ -29,6 +29,13 @@ Status CopyFile(FileSystem* file_system, const std::string& source, const std::s
   return output->Close();
 }
 
+// Tables and value files.
+std::set<kv::FileNumber> FilesOf(const tree::Version& version) {
+  std::set<kv::FileNumber> files = version.files();
+  for (const tree::ValueFile& each : version.value_files()) files.insert(each.file->number);
+  return files;
+}
+
 }  // namespace
 
 Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
@@ -40,7 +47,7 @@ Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber ne
                  .database_id = options.database_id,
                  .allocate_number = [this] { return AllocateNumber(); }}),
       committed_(version),
-      synced_(version->files()),
+      synced_(FilesOf(*version)),
       version_(std::move(version)),
       flushed_(log_start),
       next_position_(next_position) {}
@@ -98,19 +105,20 @@ Result<tree::VersionPtr> Shape::NextVersion(const format::Edit& edit) {
   ASSIGN_OR_RETURN(auto next, tree::ApplyEdit(options_.order, *base, edit));
   uint64_t added = 0;
   for (const auto& add : edit.adds) added += add.file->bytes;
-  if (base->bytes() + added > next->bytes()) {
-    dead_bytes_.fetch_add(base->bytes() + added - next->bytes(), std::memory_order_relaxed);
-  }
+  for (const auto& add : edit.value_files) added += add.file->bytes;
+  const uint64_t before = base->bytes_on_disk() + added;
+  if (before > next->bytes_on_disk()) dead_bytes_.fetch_add(before - next->bytes_on_disk(), std::memory_order_relaxed);
   return next;
 }
 
-Status Shape::InstallFlush(const format::FileMetaPtr& table) {
+Status Shape::InstallFlush(const format::FileMetaPtr& table, const std::vector<format::ValueFilePtr>& value_files) {
   read::ViewPtr before;  // dies after the locks
   base::Lock install_lock(install_mutex_);
   tree::VersionPtr next;
   if (table != nullptr) {
     format::Edit edit;
     edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
+    for (const auto& file : value_files) edit.value_files.push_back({file});
     ASSIGN_OR_RETURN(next, NextVersion(edit));
   }
   base::Lock lock(mutex_);
@@ -150,13 +158,16 @@ void Shape::StartEpoch(const LogStart& start) {
   ++changes_;
 }
 
-// Rule W1: tables and their names are durable before the MANIFEST names them.
+// Rule W1: tables, value files and their names are durable before the MANIFEST names them.
 Status Shape::SyncNewFiles(const format::Edit& edit) {
   std::set<kv::FileNumber> fresh;
   for (const auto& add : edit.adds) {
-    if (synced_.contains(add.file->number)) continue;
-    RETURN_IF_ERROR(SyncHasFailed(add.file->number) ? ReplaceTable(add.file) : SyncTable(add.file->number));
-    fresh.insert(add.file->number);
+    const auto check = [&](const std::string& path) { return options_.check_table(path, add.file); };
+    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kTable, add.file->number, check, &fresh));
+  }
+  for (const auto& add : edit.value_files) {
+    const auto check = [&](const std::string& path) { return options_.check_value_file(path, *add.file); };
+    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kValueFile, add.file->number, check, &fresh));
   }
   if (fresh.empty() || ZOO(kSkippedDirectorySyncOfTables)) return {};
   RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
@@ -164,9 +175,17 @@ Status Shape::SyncNewFiles(const format::Edit& edit) {
   return {};
 }
 
-Status Shape::SyncTable(kv::FileNumber number) {
-  ASSIGN_OR_RETURN(auto file, options_.file_system->Open(format::TablePath(options_.directory, number),
-                                                         {.access = Access::kReadWrite}));
+Status Shape::SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
+                          std::set<kv::FileNumber>* fresh) {
+  if (synced_.contains(number)) return {};
+  RETURN_IF_ERROR(SyncHasFailed(number) ? ReplaceFile(kind, number, check)
+                                        : SyncFile(format::FilePath(options_.directory, kind, number), number));
+  fresh->insert(number);
+  return {};
+}
+
+Status Shape::SyncFile(const std::string& path, kv::FileNumber number) {
+  ASSIGN_OR_RETURN(auto file, options_.file_system->Open(path, {.access = Access::kReadWrite}));
   Status status = ZOO(kDroppedTableSync) ? Status() : file->Sync();
   if (status.ok()) status = file->Close();
   if (!status.ok() && !ZOO(kRetriedTableSync)) {
@@ -183,11 +202,11 @@ bool Shape::SyncHasFailed(kv::FileNumber number) const {
 
 // Row B1: after a failed sync nobody knows which of the file's pages will ever reach the disk, and a second sync would say OK.
 // The bytes can still be read; they go into a new file, are checked there, and take over the name.
-Status Shape::ReplaceTable(const format::FileMetaPtr& meta) {
-  const std::string path = format::TablePath(options_.directory, meta->number);
-  const std::string copy = format::TablePath(options_.directory, AllocateNumber());  // an orphan, should we die here
+Status Shape::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
+  const std::string path = format::FilePath(options_.directory, kind, number);
+  const std::string copy = format::FilePath(options_.directory, kind, AllocateNumber());  // an orphan, should we die here
   Status status = CopyFile(options_.file_system, path, copy);
-  if (status.ok()) status = options_.check_table(copy, meta);
+  if (status.ok()) status = check(copy);
   if (status.ok()) status = options_.file_system->Rename(copy, path);
   if (!status.ok()) {
     (void)options_.file_system->Remove(copy);
@@ -195,9 +214,9 @@ Status Shape::ReplaceTable(const format::FileMetaPtr& meta) {
   }
   {
     base::Lock lock(failed_mutex_);
-    sync_failed_.erase(meta->number);
+    sync_failed_.erase(number);
   }
-  options_.table_replaced(meta->number);
+  options_.file_replaced(number);
   return {};
 }
 
@@ -251,7 +270,8 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   committed_ = target.version;
   if (edit.merge_operators) committed_operators_ = *edit.merge_operators;
   suspects_.clear();
-  if (synced_.size() > 2 * committed_->file_count() + 1000) synced_ = committed_->files();
+  const size_t files_committed = committed_->file_count() + committed_->value_files().size();
+  if (synced_.size() > 2 * files_committed + 1000) synced_ = FilesOf(*committed_);
   {
     base::Lock lock(mutex_);
     committed_position_ = target.log_start.position;

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/sync.h"
+#include "format/file_name.h"
 #include "format/version_edit.h"
 #include "manifest/manifest.h"
 #include "mergedb/env.h"
@@ -41,8 +42,9 @@ class Shape {
     uint64_t database_id = 0;
     // Is what stands in the file at `path` the table `meta`, every byte of it?
     std::function<Status(const std::string& path, const format::FileMetaPtr& meta)> check_table;
-    // The file of this table was replaced by an equal one.
-    std::function<void(kv::FileNumber)> table_replaced;
+    std::function<Status(const std::string& path, const format::ValueFileMeta& meta)> check_value_file;
+    // The file of this table, or value file, was replaced by an equal one.
+    std::function<void(kv::FileNumber)> file_replaced;
     // Names for the MANIFEST to keep; null: none.
     std::function<std::vector<std::string>()> merge_operators = {};
   };
@@ -69,8 +71,8 @@ class Shape {
 
   size_t sealed_count() const;
   std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
-  // The oldest sealed memtable is in `table` now (null: it held nothing that anybody needs).
-  Status InstallFlush(const format::FileMetaPtr& table);
+  // The oldest sealed memtable is in `table` now (null: it held nothing that anybody needs) and in value files of its own.
+  Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::ValueFilePtr>& value_files = {});
   Status Install(const format::Edit& edit);
 
   // The active memtable begins in a new epoch of the log, and everything older is flushed.
@@ -89,7 +91,7 @@ class Shape {
   uint64_t committed_changes() const;
   // Log kept only because the MANIFEST lags.
   uint64_t UncommittedLogBytes() const;
-  // Bytes of tables that a commit would free.
+  // Bytes of tables and value files that a commit would free.
   uint64_t uncommitted_dead_bytes() const { return dead_bytes_.load(std::memory_order_relaxed); }
 
   std::optional<kv::FileNumber> manifest_number() const;
@@ -113,8 +115,10 @@ class Shape {
   [[nodiscard]] read::ViewPtr NoteChangeLocked();
   Result<tree::VersionPtr> NextVersion(const format::Edit& edit);
   Status SyncNewFiles(const format::Edit& edit);
-  Status SyncTable(kv::FileNumber number);
-  Status ReplaceTable(const format::FileMetaPtr& meta);
+  using CheckCopy = std::function<Status(const std::string& path)>;
+  Status SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check, std::set<kv::FileNumber>* fresh);
+  Status SyncFile(const std::string& path, kv::FileNumber number);
+  Status ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check);
   format::Edit Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const;
 
   const Options options_;

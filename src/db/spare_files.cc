@@ -2,8 +2,6 @@
 
 #include <optional>
 
-#include "format/file_name.h"
-
 namespace mergedb::db {
 
 bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max) {
@@ -13,7 +11,8 @@ bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max
     if (bytes_ + file.bytes > pool_bytes_max) return false;
     bytes_ += file.bytes;
   }
-  const Status renamed = file_system_->Rename(format::TablePath(directory_, file.number), format::SparePath(directory_, file.number));
+  const Status renamed =
+      file_system_->Rename(format::FilePath(directory_, file.kind, file.number), format::SparePath(directory_, file.number));
   base::Lock lock(mutex_);
   if (renamed.ok()) {
     spares_.push_back(file);
@@ -24,7 +23,7 @@ bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max
 }
 
 // The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all.
-Result<bool> SpareFiles::Reuse(kv::FileNumber number, uint64_t bytes_expected) {
+Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
   std::optional<ObsoleteFiles::Buried> spare;
   {
     base::Lock lock(mutex_);
@@ -44,7 +43,7 @@ Result<bool> SpareFiles::Reuse(kv::FileNumber number, uint64_t bytes_expected) {
     ++reused_;
   }
   const std::string source = format::SparePath(directory_, spare->number);
-  const std::string target = format::TablePath(directory_, number);
+  const std::string target = format::FilePath(directory_, kind, number);
   const Status renamed = file_system_->Rename(source, target);
   obsolete_.Removed(*spare);
   if (renamed.ok()) return true;

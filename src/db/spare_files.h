@@ -1,12 +1,12 @@
-// Files of dead tables, kept to be written again under another number.
+// Files of dead tables and value files, kept to be written again under another number.
 //
-//     000012.tbl ── nobody names it ──> 000012.spare ── a table of about its size begins ──> 000047.tbl
+//     000012.tbl ── nobody names it ──> 000012.spare ── a file of about its size begins ──> 000047.val
 //
 // WHY: removing a file gives its blocks back to the file system, which tells the disk (a mount with `discard`) and takes others for the
-// next table. That costs more than the merge that made the file dead.
+// next one. That costs more than the merge that made the file dead.
 // MEASURED: db_bench fillrandom, 4 M entries of 100 B, ext4 mounted with discard: docs/decisions/0018-spare-files.md.
 //
-// A spare is not a table: it has a name of its own, so that no tool takes its stale entries for data. It counts as space on disk; the
+// A spare is neither: it has a name of its own, so that no tool takes its stale entries for data. It counts as space on disk; the
 // pool is bounded, emptied when the tree is at rest, when the disk is full, and at the next open.
 //
 // THREADS: any.
@@ -19,6 +19,7 @@
 
 #include "base/sync.h"
 #include "db/obsolete_files.h"
+#include "format/file_name.h"
 #include "kv/key.h"
 #include "mergedb/env.h"
 
@@ -30,10 +31,11 @@ class SpareFiles {
   SpareFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete, uint64_t bytes_min)
       : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete), bytes_min_(bytes_min) {}
 
-  // Takes the file of a dead table, unless it is small or the pool would hold more than `pool_bytes_max`. False: remove it.
+  // Takes a dead file, unless it is small or the pool would hold more than `pool_bytes_max`. False: remove it.
   bool Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max);
-  // Renames a spare of about `bytes_expected` to table `number`. False: there is none. After an error the number is not to be used.
-  Result<bool> Reuse(kv::FileNumber number, uint64_t bytes_expected);
+  // Renames a spare of about `bytes_expected` to the name of file `number`. False: there is none. After an error the number is not
+  // to be used.
+  Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
   // Removes all of them. An error leaves those that are left for the next call.
   Status RemoveAll();
 

@@ -14,6 +14,7 @@
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
 #include "table/cache.h"
+#include "values/cache.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::db {
@@ -28,6 +29,7 @@ struct Store {
         operators(checked.merge_operators),
         blocks(memory.block_cache_bytes),
         tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max)),
+        values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
         memtables(std::make_shared<write::MemoryPool>(memory.memtable_bytes, memory.memtables_max)),
@@ -47,6 +49,7 @@ struct Store {
   const kv::ProgramOperators operators;
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;
+  values::Cache values;
   const std::shared_ptr<ObsoleteFiles> obsolete;
   const std::shared_ptr<Snapshots> snapshots;
   const std::shared_ptr<write::MemoryPool> memtables;

@@ -19,7 +19,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kLock, "LOCK", "", false},       {FileKind::kManifest, "MANIFEST-", "", true},
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
     {FileKind::kTable, "", ".tbl", true},       {FileKind::kSpare, "", ".spare", true},
-    {FileKind::kRepair, "REPAIR", "", false},
+    {FileKind::kValueFile, "", ".val", true},   {FileKind::kRepair, "REPAIR", "", false},
 };
 constexpr size_t kDigitsMin = 6;
 
@@ -71,12 +71,20 @@ std::string JoinPath(std::string_view directory, std::string_view name) {
   return path.append(name);
 }
 
+std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(kind, number));
+}
+
 std::string TablePath(std::string_view directory, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(FileKind::kTable, number));
 }
 
 std::string SparePath(std::string_view directory, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(FileKind::kSpare, number));
+}
+
+std::string ValueFilePath(std::string_view directory, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(FileKind::kValueFile, number));
 }
 
 std::string SegmentPath(std::string_view directory, kv::FileNumber number) {

@@ -8,7 +8,8 @@
 //   STAGING             the mapped ring
 //   000007.seg          a log segment
 //   000012.tbl          a table
-//   000012.spare        what was that table, kept to be written again under another number
+//   000012.spare        what was that table or value file, kept to be written again under another number
+//   000013.val          a value file
 //   REPAIR              a repair is under way, or was interrupted: nobody opens the database before it is done
 //   lost/               what repairs moved aside; not ours to read or delete
 #pragma once
@@ -22,7 +23,7 @@
 namespace mergedb::format {
 
 enum class FileKind : uint8_t {
-  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kRepair
+  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kValueFile, kRepair,
 };
 
 // Larger numbers are foreign, so that the next one can always be counted up to.
@@ -37,8 +38,10 @@ struct FileName {
 std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
+std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number);
 std::string TablePath(std::string_view directory, kv::FileNumber number);
 std::string SparePath(std::string_view directory, kv::FileNumber number);
+std::string ValueFilePath(std::string_view directory, kv::FileNumber number);
 std::string SegmentPath(std::string_view directory, kv::FileNumber number);
 std::string ManifestPath(std::string_view directory, kv::FileNumber number);
 

@@ -25,7 +25,9 @@ enum class Field : uint32_t {
   kLogSegments = 11,
   kCleanLogEnd = 12,
   kAddMore = 13,  // kAdd, and facts of the file that not every file has
-  kFlushedSequence = 16,
+  kFlushedSequence = 16,  // 14, 15: room
+  kAddValueFile = 20,
+  kValueShares = 21,
   // From kOptionalFieldMin on a version that does not know a field skips it.
   kStagingBytes = 64,
   kMergeOperators = 65,
@@ -98,6 +100,30 @@ std::string SetLevelPayload(const Edit::SetLevel& set) {
   std::string payload;
   base::AppendVarint64(&payload, ToInt(set.position));
   base::AppendVarint32(&payload, set.level);
+  return payload;
+}
+
+std::string AddValueFilePayload(const ValueFileMeta& file) {
+  std::string payload;
+  base::AppendVarint64(&payload, ToInt(file.number));
+  base::AppendVarint64(&payload, file.bytes);
+  base::AppendFixed64(&payload, file.unique_id);
+  base::AppendVarint64(&payload, file.records);
+  base::AppendVarint64(&payload, file.record_bytes);
+  return payload;
+}
+
+// File numbers ascend, so each is written as the way from the one before.
+std::string ValueSharesPayload(const FileMeta& table) {
+  std::string payload;
+  base::AppendVarint64(&payload, ToInt(table.number));
+  uint64_t before = 0;
+  for (const ValueShare& share : table.values) {
+    ASSERT(ToInt(share.file) > before, "a table's value files are in order, each once");
+    base::AppendVarint64(&payload, ToInt(share.file) - before);
+    base::AppendVarint64(&payload, share.bytes);
+    before = ToInt(share.file);
+  }
   return payload;
 }
 
@@ -284,6 +310,45 @@ Edit::Add TakeAdd(PayloadReader& in, bool has_facts) {
   return add;
 }
 
+Edit::AddValueFile TakeAddValueFile(PayloadReader& in) {
+  ValueFileMeta file{.number = in.FileNumber(),
+                     .bytes = in.Varint64(),
+                     .unique_id = in.Fixed64(),
+                     .records = in.Varint64(),
+                     .record_bytes = in.Varint64()};
+  if (file.record_bytes > file.bytes) in.Expect("records that fit their file");
+  return {std::make_shared<const ValueFileMeta>(std::move(file))};
+}
+
+struct TableShares {
+  kv::FileNumber table{};
+  std::vector<ValueShare> values;
+};
+
+TableShares TakeValueShares(PayloadReader& in) {
+  TableShares shares{.table = in.FileNumber(), .values = {}};
+  for (uint64_t before = 0; !in.AtEnd();) {
+    const uint64_t step = in.Varint64();
+    if (step == 0 || step > UINT64_MAX - before) in.Expect("value files in order, each once");
+    before += step;
+    shares.values.push_back({.file = kv::FileNumber{before}, .bytes = in.Varint64()});
+  }
+  return shares;
+}
+
+// The tables that this edit adds learn what they refer to. False if it adds no such table.
+bool GiveShares(const TableShares& shares, Edit* edit) {
+  bool is_found = false;
+  for (Edit::Add& add : edit->adds) {
+    if (add.file->number != shares.table) continue;
+    FileMeta file = *add.file;
+    file.values = shares.values;
+    add.file = std::make_shared<const FileMeta>(std::move(file));
+    is_found = true;
+  }
+  return is_found;
+}
+
 Edit::SetLevel TakeSetLevel(PayloadReader& in) { return {.position = in.Position(), .level = in.Varint32()}; }
 
 Edit::LogStart TakeLogStart(PayloadReader& in) {
@@ -332,6 +397,13 @@ bool TakeField(Field field, PayloadReader& in, Edit* edit) {
     case Field::kFlushedSequence: SetOnce(in, &edit->flushed_sequence, in.Sequence()); return true;
     case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
     case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
+    case Field::kAddValueFile: edit->value_files.push_back(TakeAddValueFile(in)); return true;
+    case Field::kValueShares: {
+      // Stands behind the adds that it speaks of: the order of fields is the encoder's.
+      const TableShares shares = TakeValueShares(in);
+      if (!GiveShares(shares, edit)) in.Expect("a table that this edit adds before");
+      return true;
+    }
   }
   return false;
 }
@@ -353,6 +425,13 @@ std::string PrintBounds(const Bounds& bounds) {
   return text + ")";
 }
 
+// " values 7:100 9:4000": bytes referred to, by value file.
+std::string PrintShares(const std::vector<ValueShare>& shares) {
+  std::string text = shares.empty() ? "" : " values";
+  for (const ValueShare& share : shares) text += " " + Number(ToInt(share.file)) + ":" + Number(share.bytes);
+  return text;
+}
+
 std::string PrintFileMeta(const FileMeta& file) {
   return "file " + Number(ToInt(file.number)) + " [" + base::Escape(file.smallest) + " .. " +
          base::Escape(file.largest) + (file.largest_is_open ? ")" : "]") + " bytes " + Number(file.bytes) + " raw " + Number(file.raw_bytes) +
@@ -361,7 +440,13 @@ std::string PrintFileMeta(const FileMeta& file) {
          (file.keyspace == 0 ? "" : " keyspace " + Number(file.keyspace)) +
          (file.range_tombstones == 0 ? ""
                                      : " range_tombstones " + Number(file.range_tombstones) + " covering " +
-                                           Number(file.covered_bytes));
+                                           Number(file.covered_bytes)) +
+         PrintShares(file.values);
+}
+
+std::string PrintValueFile(const ValueFileMeta& file) {
+  return "value_file " + Number(ToInt(file.number)) + " bytes " + Number(file.bytes) + " records " + Number(file.records) +
+         " of bytes " + Number(file.record_bytes) + " id " + Number(file.unique_id) + "\n";
 }
 
 void PrintLogFacts(const Edit& edit, std::string* text) {
@@ -387,6 +472,13 @@ std::string EncodeEdit(const Edit& edit) {
   for (const auto& cut : edit.cuts) AppendField(&out, Field::kCut, CutPayload(cut));
   for (const auto& add : edit.adds) AppendAdd(&out, add);
   for (const auto& set : edit.levels) AppendField(&out, Field::kSetLevel, SetLevelPayload(set));
+  for (const auto& add : edit.value_files) AppendField(&out, Field::kAddValueFile, AddValueFilePayload(*add.file));
+  for (size_t i = 0; i < edit.adds.size(); ++i) {
+    const FileMeta& table = *edit.adds[i].file;
+    // A table that is shown in several slices is added by several adds, one after the other.
+    const bool is_said = i > 0 && edit.adds[i - 1].file->number == table.number;
+    if (!table.values.empty() && !is_said) AppendField(&out, Field::kValueShares, ValueSharesPayload(table));
+  }
   if (edit.database_id) AppendField(&out, Field::kDatabaseId, Fixed64Payload(*edit.database_id));
   if (edit.comparator) AppendField(&out, Field::kComparator, *edit.comparator);
   if (edit.next_file) AppendField(&out, Field::kNextFile, VarintPayload(ToInt(*edit.next_file)));
@@ -439,6 +531,7 @@ std::string PrintEdit(const Edit& edit) {
   for (const auto& set : edit.levels) {
     text += "level position " + Number(ToInt(set.position)) + " level " + Number(set.level) + "\n";
   }
+  for (const auto& add : edit.value_files) text += PrintValueFile(*add.file);
   if (edit.database_id) text += "database_id " + Number(*edit.database_id) + "\n";
   if (edit.comparator) text += "comparator " + base::Escape(*edit.comparator) + "\n";
   if (edit.next_file) text += "next_file " + Number(ToInt(*edit.next_file)) + "\n";

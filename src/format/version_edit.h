@@ -1,11 +1,12 @@
-// FORMAT: what the MANIFEST says (docs/formats/manifest.md): FileMeta describes a table; an Edit is the difference between
-// two Versions.
+// FORMAT: what the MANIFEST says (docs/formats/manifest.md): FileMeta describes a table, ValueFileMeta a value file; an Edit is
+// the difference between two Versions.
 //
 //   edit := (tag varint32, payload length varint32, payload)*      an unknown tag below 64 is NotSupported ("newer
 //                                                                  version"), an unknown tag from 64 up is skipped
 //
 // WHY an Edit speaks of cuts and not of removed files: a job moves a key range out of several runs into one of them.
-// "Cut [lower, upper) from the run at position 9" says so without naming files; a file goes when no slice shows it.
+// "Cut [lower, upper) from the run at position 9" says so without naming files; a file goes when no slice shows it, a value
+// file when no table that is left refers to it.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,26 @@
 #include "mergedb/result.h"
 
 namespace mergedb::format {
+
+// THREADS: immutable once made; shared by pointer.
+struct ValueFileMeta {
+  kv::FileNumber number{};
+  uint64_t bytes = 0;         // of the file
+  uint64_t unique_id = 0;     // also in the file; salts its checksums
+  uint64_t records = 0;
+  uint64_t record_bytes = 0;  // of all records together
+
+  friend bool operator==(const ValueFileMeta&, const ValueFileMeta&) = default;
+};
+using ValueFilePtr = std::shared_ptr<const ValueFileMeta>;
+
+// What a table refers to in one value file.
+struct ValueShare {
+  kv::FileNumber file{};
+  uint64_t bytes = 0;  // of the records referred to
+
+  friend bool operator==(const ValueShare&, const ValueShare&) = default;
+};
 
 // THREADS: immutable once made; shared by pointer.
 struct FileMeta {
@@ -38,8 +59,16 @@ struct FileMeta {
   bool largest_is_open = false;
   uint32_t keyspace = 0;     // reserved: a table holds keys of one keyspace (docs/decisions/0005)
   uint64_t range_tombstones = 0;  // not counted in `entries` nor in `tombstones`
-  // Bytes of older tables that the range tombstones hide: an estimate, made when the table was written. Not in the file.
+  // Bytes of older tables, and of values that they refer to, that the range tombstones hide: an estimate, made when the
+  // table was written. Not in the file.
   uint64_t covered_bytes = 0;
+  std::vector<ValueShare> values = {};  // by number, each file once
+
+  uint64_t value_bytes() const {  // of all records that it refers to
+    uint64_t sum = 0;
+    for (const ValueShare& share : values) sum += share.bytes;
+    return sum;
+  }
 
   friend bool operator==(const FileMeta&, const FileMeta&) = default;
 };
@@ -77,10 +106,18 @@ struct Edit {
     Level level = 0;
     friend bool operator==(const SetLevel&, const SetLevel&) = default;
   };
-  // Applied in this order: cuts, adds, levels. Runs that show nothing vanish.
+  // A value file that tables of this edit refer to and that the Version before did not have.
+  struct AddValueFile {
+    ValueFilePtr file;
+    friend bool operator==(const AddValueFile& a, const AddValueFile& b) {
+      return a.file == b.file || (a.file && b.file && *a.file == *b.file);
+    }
+  };
+  // Applied in this order: cuts, adds, levels. Runs that show nothing vanish, and so do value files that no table refers to.
   std::vector<Cut> cuts;
   std::vector<Add> adds;
   std::vector<SetLevel> levels;
+  std::vector<AddValueFile> value_files;
 
   // Facts of the whole database; set when present.
   std::optional<uint64_t> database_id;

@@ -23,7 +23,7 @@ enum class Kind : uint8_t {
   kPut = 1,
   kMerge = 2,        // the value is an operand (kv/operand.h), for what older versions say
   kRangeDelete = 3,  // the key is the range's begin, the value its end, not included; in logs and memtables only
-  kPutRef = 4,       // reserved: the value is (segment, offset, length)
+  kPutRef = 4,       // a PUT whose value is a reference into a value file (kv/value_source.h); in tables only
   kMerged = 5,       // a put whose value merging made: typed (kv/operand.h); in tables only
 };
 inline constexpr Kind kKindMax = Kind::kMerged;

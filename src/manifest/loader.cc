@@ -39,7 +39,8 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
-        parsed->kind == format::FileKind::kStaging || parsed->kind == format::FileKind::kRepair) {
+        parsed->kind == format::FileKind::kValueFile || parsed->kind == format::FileKind::kStaging ||
+        parsed->kind == format::FileKind::kRepair) {
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " is there");
     }
   }
@@ -70,6 +71,10 @@ Status CheckFacts(const Loaded& loaded) {
   };
   for (const auto& file : loaded.version->file_metas()) {
     if (file->number >= loaded.next_file) return beyond("a table", kv::ToInt(file->number), kv::ToInt(loaded.next_file));
+  }
+  for (const auto& each : loaded.version->value_files()) {
+    const kv::FileNumber number = each.file->number;
+    if (number >= loaded.next_file) return beyond("a value file", kv::ToInt(number), kv::ToInt(loaded.next_file));
   }
   for (const auto& run : loaded.version->runs()) {
     if (run->position() >= loaded.next_position) return beyond("a position", kv::ToInt(run->position()), kv::ToInt(loaded.next_position));

@@ -49,8 +49,8 @@ struct Ladder {
 format::Level LevelOf(const PickInput& input, size_t index, const std::vector<format::Level>& levels) {
   const tree::Run& run = *input.version.runs()[index];
   const format::Level above = index == 0 ? 0 : levels[index - 1];
-  if (above == 0 && run.level() == 0 && run.bytes() <= CapacityOf(input, 0)) return 0;
-  const format::Level fitting = CascadeLevel(input, run.bytes());
+  if (above == 0 && run.level() == 0 && run.bytes_with_values() <= CapacityOf(input, 0)) return 0;
+  const format::Level fitting = CascadeLevel(input, run.bytes_with_values());
   return std::max(run.level() == 0 ? fitting : std::min(fitting, run.level()), above + 1);
 }
 
@@ -78,7 +78,7 @@ Plan PlanFor(const PickInput& input, Span span, format::Level level, Reason reas
 
 uint64_t BytesOf(const PickInput& input, Span span) {
   uint64_t bytes = 0;
-  for (size_t i = span.newest; i <= span.oldest; ++i) bytes += input.version.runs()[i]->bytes();
+  for (size_t i = span.newest; i <= span.oldest; ++i) bytes += input.version.runs()[i]->bytes_with_values();
   return bytes;
 }
 
@@ -90,7 +90,7 @@ std::optional<Plan> PickSpace(const PickInput& input, const Ladder& ladder) {
   Span span{.newest = std::max(newest, ladder.flushed), .oldest = oldest};
   if (span.newest >= oldest) return std::nullopt;
   const uint64_t behind = BytesOf(input, {.newest = span.newest, .oldest = oldest - 1});
-  if (behind <= runs[oldest]->bytes() / 4) return std::nullopt;
+  if (behind <= runs[oldest]->bytes_with_values() / 4) return std::nullopt;
   return PlanFor(input, span, std::max(ladder.levels[oldest], CascadeLevel(input, BytesOf(input, span))), Reason::kSpace);
 }
 
@@ -112,7 +112,7 @@ std::optional<Plan> PickPrefix(const PickInput& input, const Ladder& ladder) {
   size_t next = ladder.flushed;  // the first run that is not in the prefix
   for (format::Level level = 1; level < ladder.level_end; ++level) {
     if (next < ladder.count() && ladder.levels[next] == level) {
-      bytes += input.version.runs()[next++]->bytes();
+      bytes += input.version.runs()[next++]->bytes_with_values();
     } else if (bytes < CapacityOf(input, level)) {
       return PlanFor(input, {.newest = 0, .oldest = next - 1}, level, Reason::kPrefix);
     }

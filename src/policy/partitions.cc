@@ -8,10 +8,12 @@
 namespace mergedb::policy {
 
 double Partition::GainBytes() const {
-  if (oldest_entries == 0) return upper_bytes;
+  const double upper = upper_bytes + upper_value_bytes;
+  if (oldest_entries == 0) return upper;
   const double deleted = std::min(upper_tombstones, static_cast<double>(oldest_entries));
-  const double dead = deleted * static_cast<double>(oldest_bytes) / static_cast<double>(oldest_entries);
-  return upper_bytes + std::min(dead + upper_covered_bytes, static_cast<double>(oldest_bytes));
+  const auto oldest = static_cast<double>(oldest_bytes + oldest_value_bytes);
+  const double dead = deleted * oldest / static_cast<double>(oldest_entries);
+  return upper + std::min(dead + upper_covered_bytes, oldest);
 }
 
 uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
@@ -33,6 +35,7 @@ std::vector<Partition> MakePartitions(const tree::Run& oldest, uint64_t partitio
       last->bounds.lower = border;
     }
     last->oldest_bytes += slice.file->bytes;
+    last->oldest_value_bytes += slice.file->value_bytes();
     last->oldest_entries += slice.file->entries;
   }
   return partitions;
@@ -51,6 +54,7 @@ void AddUpper(const kv::Order& order, const tree::Run& run, std::vector<Partitio
     const double share = 1.0 / (static_cast<double>(last - first + 1) * static_cast<double>(shares.Of(slice)));
     for (size_t i = first; i <= last; ++i) {
       (*partitions)[i].upper_bytes += static_cast<double>(slice.file->bytes) * share;
+      (*partitions)[i].upper_value_bytes += static_cast<double>(slice.file->value_bytes()) * share;
       (*partitions)[i].upper_entries += static_cast<double>(slice.file->entries) * share;
       (*partitions)[i].upper_tombstones += static_cast<double>(slice.file->tombstones) * share;
       (*partitions)[i].upper_covered_bytes += static_cast<double>(slice.file->covered_bytes) * share;

@@ -19,9 +19,11 @@ namespace mergedb::policy {
 struct Partition {
   format::Bounds bounds;
   uint64_t oldest_bytes = 0;
+  uint64_t oldest_value_bytes = 0;  // that its tables refer to
   uint64_t oldest_entries = 0;
   // Of the newer runs.
   double upper_bytes = 0;
+  double upper_value_bytes = 0;
   double upper_entries = 0;
   double upper_tombstones = 0;
   double upper_covered_bytes = 0;  // of older runs, by range tombstones

@@ -19,7 +19,7 @@ bool IsWorthMoving(const PickInput& input, const tree::Run& source, const tree::
 }
 
 format::Level LevelAfterMove(const PickInput& input, const tree::Run& source, const tree::Run& target) {
-  const uint64_t bytes = source.bytes() + target.bytes();
+  const uint64_t bytes = source.bytes_with_values() + target.bytes_with_values();
   const format::Level fitting =
       input.style == Style::kLazy ? LazyLevel(input, bytes) : CascadeLevel(input, bytes);
   return std::max({source.level() == format::kBottomLevel ? 0 : source.level(), target.level(), fitting});
@@ -43,14 +43,24 @@ std::optional<Plan> PickMove(const PickInput& input) {
 std::optional<Plan> Pick(const PickInput& input) {
   if (auto plan = PickMove(input)) return plan;
   if (auto plan = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return plan;
+  if (CleaningComesFirst(input)) return PickCleaning(input);
   if (auto plan = PickSettling(input)) return plan;
+  // While writes go on cleaning begins early, but not before merging had its chance: it would move what is dead already.
+  const bool may_clean = input.pressure != Pressure::kWriting || BytesOverBound(input) > 0;
+  if (may_clean) {
+    if (auto plan = PickCleaning(input)) return plan;
+  }
   if (auto plan = PickTombstones(input)) return plan;
   return input.style == Style::kLazy ? PickTierAtRest(input) : std::nullopt;
 }
 
 bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(input); }
 
-uint64_t LiveBytesAtLeast(const tree::Version& version) {
+namespace {
+
+using BytesOfRun = uint64_t (tree::Run::*)() const;
+
+uint64_t LiveAtLeast(const tree::Version& version, BytesOfRun bytes_of) {
   uint64_t live = 0;
   uint64_t newer_tombstones = 0;
   uint64_t newer_covered_bytes = 0;
@@ -59,8 +69,10 @@ uint64_t LiveBytesAtLeast(const tree::Version& version) {
     const uint64_t left = puts - std::min(puts, newer_tombstones);
     if (run->entries() > 0) {
       const double share = static_cast<double>(left) / static_cast<double>(run->entries());
-      const auto bytes = static_cast<uint64_t>(static_cast<double>(run->bytes()) * share);
-      live = std::max(live, bytes - std::min(bytes, newer_covered_bytes));
+      // Covered bytes are of tables and values together: as a share they hold for tables alone, too.
+      const auto all = static_cast<double>(run->bytes_with_values());
+      const double bytes = std::max(0.0, all * share - static_cast<double>(newer_covered_bytes));
+      live = std::max(live, static_cast<uint64_t>(bytes * (static_cast<double>((*run.*bytes_of)()) / all)));
     }
     newer_tombstones += run->tombstones();
     newer_covered_bytes += run->covered_bytes();
@@ -68,19 +80,33 @@ uint64_t LiveBytesAtLeast(const tree::Version& version) {
   return live;
 }
 
-uint64_t BytesAllowed(const PickInput& input) {
-  const SpaceBound bound = BoundOf(input);
-  return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(input.version)) +
+}  // namespace
+
+uint64_t LiveBytesAtLeast(const tree::Version& version) { return LiveAtLeast(version, &tree::Run::bytes_with_values); }
+
+uint64_t LiveTableBytesAtLeast(const tree::Version& version) { return LiveAtLeast(version, &tree::Run::bytes); }
+
+namespace {
+
+uint64_t AllowedBy(const SpaceBound& bound, const tree::Version& version) {
+  return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(version)) +
                                static_cast<double>(bound.slack_bytes));
 }
 
-uint64_t BytesOverBound(const PickInput& input) {
-  return input.version.bytes() - std::min(input.version.bytes(), BytesAllowed(input));
+}  // namespace
+
+uint64_t BytesOver(const tree::Version& version, const SpaceBound& bound, uint64_t more) {
+  const uint64_t bytes = version.bytes() + version.record_bytes() + more;
+  return bytes - std::min(bytes, AllowedBy(bound, version));
 }
 
+uint64_t BytesAllowed(const PickInput& input) { return AllowedBy(BoundOf(input), input.version); }
+
+uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input.version, BoundOf(input)); }
+
 uint64_t BytesOverBoundMax(const PickInput& input) {
-  const uint64_t partition_bytes = PartitionBytes(LiveBytesAtLeast(input.version));
-  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2;
+  const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input.version));
+  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2 + CleaningBytesMax(input.version);
 }
 
 std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {

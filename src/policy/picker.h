@@ -3,12 +3,16 @@
 //   Pick ── disjoint neighbours?     move one into the other, nothing is rewritten        (picker.cc)
 //        ── the style's own rules:   lazy: tiers above one bottom run                     (lazy.cc)
 //        │                           cascade: a binary counter of doubling levels         (cascade.cc)
-//        ── over the space bound?    merge a part of the keys of all runs into the oldest (settle.cc)
+//        ── over the space bound?    merge a part of the keys of all runs into the oldest (settle.cc),
+//        │                           or clean value files that hold garbage               (clean.cc)
 //        ── tombstones dominate?     rewrite that part of the oldest run                  (settle.cc)
 //   PickSweep ── readers wade through deleted keys: merge those away                      (settle.cc)
 //
-// Every plan takes bytes off what is above the oldest run, or tombstones off the oldest run, or lessens the number of runs:
-// picking and merging ends.
+// Where tables refer to values in value files, a run weighs what its tables weigh and what they refer to: by that tiers are
+// made and space is judged, while a merge costs what the tables weigh. Where they do not, all of it is as if there were none.
+//
+// Every plan takes bytes off what is above the oldest run, or tombstones off the oldest run, or garbage off value files, or
+// lessens the number of runs: picking and merging ends.
 #pragma once
 
 #include <cstdint>
@@ -60,7 +64,8 @@ bool IsSettled(const PickInput& input);
 uint64_t BytesAllowed(const PickInput& input);
 // Bytes on disk above what the space bound of this pressure allows: a debt for pace.h. Not lessened by what runs.
 uint64_t BytesOverBound(const PickInput& input);
-// Where that debt is at its maximum: what running merges may hold for a while, two partitions and half of a tier.
+// Where that debt is at its maximum: what running merges may hold for a while, two partitions and half of a tier, and what
+// cleaning moves at a time.
 uint64_t BytesOverBoundMax(const PickInput& input);
 
 // What is surely left after a full compaction: the largest run but for what newer tombstones may delete.

@@ -15,6 +15,7 @@ std::string_view ReasonName(Reason reason) {
     case Reason::kTombstones: return "tombstones";
     case Reason::kSwept: return "swept";
     case Reason::kDisjoint: return "disjoint";
+    case Reason::kValueGarbage: return "value_garbage";
   }
   return "unknown";
 }
@@ -44,6 +45,9 @@ std::string PrintPlan(const Plan& plan) {
     text += " [" + base::Escape(plan.bounds.lower.value_or("")) + ".." + base::Escape(plan.bounds.upper.value_or("")) + ")";
   }
   text += " reason=" + std::string(ReasonName(plan.reason)) + " input=" + PrintBytes(plan.input_bytes);
+  for (size_t i = 0; i < plan.cleaned.size(); ++i) {
+    text += (i == 0 ? " cleans=" : ",") + std::to_string(kv::ToInt(plan.cleaned[i]));
+  }
   if (plan.is_move) text += " move";
   if (plan.is_bottom) text += " drops_tombstones";
   return text;

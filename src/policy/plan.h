@@ -25,6 +25,7 @@ enum class Reason : uint8_t {
   kTombstones,     // tombstones dominate a part of the oldest run
   kSwept,          // a reader passed over very many deleted keys
   kDisjoint,       // runs without a key range in common: moved, not merged
+  kValueGarbage,   // value files hold too much that no table refers to
 };
 std::string_view ReasonName(Reason reason);
 
@@ -38,6 +39,8 @@ struct Plan {
   Reason reason = Reason::kManual;
   uint64_t input_bytes = 0;
   uint64_t output_file_bytes = 0;     // cut outputs at about this size, 0: one file
+  // Value files to clean, ascending: the values of theirs that are met are written to a new one.
+  std::vector<kv::FileNumber> cleaned = {};
   // Also cut outputs at these keys (partition borders), ascending.
   std::vector<std::string> cut_keys;
 };
@@ -48,6 +51,7 @@ std::string PrintPlan(const Plan& plan);
 struct Busy {
   std::vector<kv::Position> sources;
   format::Bounds bounds;
+  bool is_cleaning = false;  // value files
 };
 
 // Two running plans never interleave: their ranges of positions are disjoint, or their bounds are.

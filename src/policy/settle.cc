@@ -44,7 +44,7 @@ std::optional<Span> FreeSuffix(const PickInput& input) {
 
 uint64_t BytesOf(const PickInput& input, size_t begin, size_t end) {
   uint64_t bytes = 0;
-  for (size_t i = begin; i < end; ++i) bytes += input.version.runs()[i]->bytes();
+  for (size_t i = begin; i < end; ++i) bytes += input.version.runs()[i]->bytes_with_values();
   return bytes;
 }
 
@@ -143,7 +143,8 @@ std::optional<Plan> PickSettling(const PickInput& input) {
   const double allowed_upper = (BoundOf(input).factor - 1) * static_cast<double>(live);
   const Span span = is_idle ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
   const bool has_flushed = input.version.runs()[span.newest]->level() == 0;
-  const uint64_t partition_bytes = PartitionBytes(std::max(live, input.version.runs().back()->bytes()));
+  const uint64_t partition_bytes =
+      PartitionBytes(std::max(LiveTableBytesAtLeast(input.version), input.version.runs().back()->bytes()));
   const Ground ground = Survey(input, span, partition_bytes);
   if (!is_idle && over <= GainOnTheWay(ground)) return std::nullopt;
   const uint64_t step_bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin);

@@ -18,6 +18,12 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
 
 // Merge keys of all runs into the oldest one: because the space bound asks for it, or to settle into one run.
 std::optional<Plan> PickSettling(const PickInput& input);
+// Clean the value files with most garbage because the space bound asks for it.
+std::optional<Plan> PickCleaning(const PickInput& input);
+// Known garbage is more than merging could find: cleaning is what helps, and merges must not keep it waiting.
+bool CleaningComesFirst(const PickInput& input);
+// Live bytes that one plan moves at most: new value files stand beside the old ones until it is done. 0 without values.
+uint64_t CleaningBytesMax(const tree::Version& version);
 // Rewrite a part of the oldest run that tombstones dominate; any that has some at kIdle.
 std::optional<Plan> PickTombstones(const PickInput& input);
 // The run shows tables in `bounds` whose tombstones could go if nothing were below.

@@ -49,6 +49,10 @@ struct SpaceBound {
   uint64_t slack_bytes = 0;
 };
 SpaceBound BoundOf(const PickInput& input);
+// Bytes on disk, and `more`, above what `bound` allows. Of value files the records count, not what fills them up to whole pages.
+uint64_t BytesOver(const tree::Version& version, const SpaceBound& bound, uint64_t more = 0);
+// As LiveBytesAtLeast, of tables alone.
+uint64_t LiveTableBytesAtLeast(const tree::Version& version);
 
 // Size of a flushed table, with a default where it is not known.
 uint64_t FlushBytes(const PickInput& input);

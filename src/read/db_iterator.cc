@@ -7,6 +7,7 @@
 
 #include "read/covers.h"
 #include "read/run_iterator.h"
+#include "read/view_values.h"
 #include "stream/uncovered.h"
 #include "stream/visible.h"
 
@@ -59,7 +60,8 @@ class DbIterator final : public Iterator {
         is_closed_(context.is_closed),
         on_release_(context.on_release),
         keep_(context.keep),
-        view_(std::move(view)) {
+        view_(std::move(view)),
+        values_(*view_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
     auto tree = NewTreeIterator(context, *view_, sequence, bounds, {options.read.verify_checksums, options.read.fill_cache});
     input_ = stream::NewVisibleIterator(
@@ -68,7 +70,9 @@ class DbIterator final : public Iterator {
          .lower = std::move(bounds.lower),
          .upper = std::move(bounds.upper),
          .on_wade = context.on_wade,
-         .operators = context.operators},
+         .operators = context.operators,
+         .values = &values_,
+         .keys_only = options.keys_only},
         std::move(tree));
   }
   ~DbIterator() override {
@@ -118,6 +122,7 @@ class DbIterator final : public Iterator {
   // Destroyed last to first: the input reads what the View and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   ViewPtr view_;
+  ViewValues values_;
   std::unique_ptr<kv::Iterator> input_;
 };
 

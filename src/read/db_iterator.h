@@ -12,12 +12,14 @@
 #include "read/view.h"
 #include "stream/wade.h"
 #include "table/cache.h"
+#include "values/cache.h"
 
 namespace mergedb::read {
 
 struct DbIteratorContext {
   const kv::Order& order;
   table::Cache& tables;
+  values::Cache& values;
   // True once the database is closed; shared because the cursor may outlive the database.
   std::shared_ptr<const std::atomic<bool>> is_closed;
   // Keeps everything that the cursor uses alive (order, tables, and what they use); may be null in tests.

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/hash.h"
+#include "read/view_values.h"
 
 namespace mergedb::read {
 namespace {
@@ -11,14 +12,16 @@ namespace {
 // What a search has met: the answer, or the operands above it.
 class Answer {
  public:
-  Answer(const LookupContext& context, std::string_view key, std::string* value)
-      : context_(context), key_(key), value_(value) {}
+  Answer(const LookupContext& context, const View& view, const table::ReadControl& control, std::string_view key,
+         std::string* value)
+      : context_(context), view_(view), control_(control), key_(key), value_(value) {}
 
   // The next older version. True: it settles the answer.
   bool Take(kv::Tag tag, std::string_view stored) {
     if (chain_) [[unlikely]] return TakeBelow(tag, stored);
     switch (kv::KindOf(tag)) {
       case kv::Kind::kPut: value_->assign(stored.data(), stored.size()); return true;
+      case kv::Kind::kPutRef: status_ = TakeReference(tag, stored); return true;
       case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
       default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
     }
@@ -44,6 +47,9 @@ class Answer {
       case kv::Kind::kMerged:
         status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_);
         return true;
+      case kv::Kind::kPutRef:
+        status_ = TakeReference(tag, stored);
+        return true;
       default:
         status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
                                        " needs a newer mergedb");
@@ -53,7 +59,21 @@ class Answer {
     return true;
   }
 
+  // The value that the reference stands for, with the operands above it.
+  Status TakeReference(kv::Tag tag, std::string_view stored) {
+    format::ValueReference reference;
+    ASSIGN_OR_RETURN(const auto file, ValueFileOf(*view_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
+    ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*file));
+    values::Found found;
+    RETURN_IF_ERROR(reader->Get(reference, key_, {control_.verify_checksums, control_.fill_cache}, &found));
+    if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
+    value_->assign(found.value);
+    return {};
+  }
+
   const LookupContext& context_;
+  const View& view_;
+  const table::ReadControl& control_;
   const std::string_view key_;
   std::string* const value_;
   std::optional<kv::Chain> chain_;  // once an operand was met
@@ -118,7 +138,7 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
-  Answer answer(context, key, value);
+  Answer answer(context, view, control, key, value);
   if (FindInMemtables(view, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
 
   const auto& runs = view.version->runs();

@@ -3,6 +3,8 @@
 // the version that says what the value was before, and folds. It ends, too, at a range tombstone over the key: all that is
 // older, here or further down, is gone.
 //
+// If what is found is a reference, the value is read from its value file.
+//
 // Filters of all runs are asked in one batch, their cache lines fetched ahead: twelve probes one after the other cost 800 ns,
 // fetched together 343 (facts/performance.md section 0).
 #pragma once
@@ -14,12 +16,14 @@
 #include "kv/order.h"
 #include "read/view.h"
 #include "table/cache.h"
+#include "values/cache.h"
 
 namespace mergedb::read {
 
 struct LookupContext {
   const kv::Order& order;
   table::Cache& tables;
+  values::Cache& values;
   const kv::ProgramOperators* operators = nullptr;
 };
 

@@ -141,11 +141,11 @@ class CollapsingIterator final : public kv::Iterator {
   // What the stripe amounts to, into made_.
   void Make(const std::optional<kv::Folded>& base) {
     if (!chain_.is_full() && (base || is_settled())) {
-      const kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
+      kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
       const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(chain_.newest_tag());
       kv::Folded folded;
       // WHY the Status goes: it is the readers' business. The operands stay, and say the same to them.
-      if (chain_.Fold(key_.key(), below, &folded).ok()) {
+      if (ResolveBase(&below) && chain_.Fold(key_.key(), below, &folded).ok()) {
         made_.push_back({.tag = kv::MakeTag(sequence, folded.kind), .bytes = std::move(folded.bytes)});
         return;
       }
@@ -157,6 +157,15 @@ class CollapsingIterator final : public kv::Iterator {
     const bool is_needless = base->kind == kv::Kind::kDelete && is_settled();
     const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(last_tag_);
     if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
+  }
+
+  // A reference becomes the PUT that it stands for. False: its value cannot be had, and the reference's own bytes are none.
+  bool ResolveBase(kv::Base* base) {
+    if (base->kind != kv::Kind::kPutRef) return true;
+    if (options_.values == nullptr) return false;
+    const kv::Entry reference{.prefix = key_.prefix(), .key = key_.key(), .tag = last_tag_, .value = base->bytes};
+    base->kind = kv::Kind::kPut;
+    return options_.values->Resolve(reference, &base->bytes).ok();
   }
 
   void ShowMade() {

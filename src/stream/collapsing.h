@@ -8,7 +8,7 @@
 //
 // Operands are folded within their stripe: onto the base that they meet there, or, at the bottom and below every snapshot,
 // onto nothing, into one PUT or MERGED; else with each other, as far as their types allow. What cannot be folded, since an
-// operator is missing or fails, stays as it is, base included.
+// operator is missing or fails, stays as it is, base included; so does a base whose value cannot be read.
 //
 //   sequences    MERGE 9   MERGE 8   PUT 7 | MERGE 5   MERGE 3   | = a snapshot at 6
 //   kept         PUT 9                     | MERGE 5
@@ -23,6 +23,7 @@
 #include "kv/fold.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "kv/value_source.h"
 
 namespace mergedb::stream {
 
@@ -30,6 +31,8 @@ struct CollapseOptions {
   std::vector<kv::Sequence> snapshots = {};  // ascending; what live snapshots can see
   bool is_bottom = false;                    // no older version of any key of the input exists outside of the input
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; null: none
+  // Values of bases that are PUT_REF; outlives the iterator. Null: operands on them stay, even at the bottom.
+  kv::ValueSource* values = nullptr;
 };
 
 struct CollapseCounts {

@@ -112,7 +112,7 @@ class VisibleIterator final : public kv::Iterator {
         }
         if (!IsDelete(entry)) {
           wade_.EndForward(entry.key);
-          return ShowMerged(entry);
+          return ShowOther(entry);
         }
         key_.Keep(entry);
         wade_.Pass(entry.key);
@@ -172,10 +172,9 @@ class VisibleIterator final : public kv::Iterator {
       if (ZOO(kReverseMissesNewest) && steps > 1) break;
       if (steps == kStepsMax) return ShowNewestFromAbove(entry);
       if (!IsKnownKind(kv::KindOf(entry.tag))) return Fail(ReservedKind(entry));
-      if (kv::KindOf(entry.tag) != kv::Kind::kMerge) {
+      if (IsWhole(entry)) {
         chain_.Clear();
-        base_.kind = kv::KindOf(entry.tag);
-        base_.bytes.assign(entry.value);
+        TakeBase(entry);
       } else if (chain_.is_full()) {
         return Fail(chain_.CheckBounds());
       } else if (entry.tag != newest) {  // else replayed twice
@@ -216,9 +215,8 @@ class VisibleIterator final : public kv::Iterator {
       const kv::Entry& entry = input_->entry();
       if (!key_.Matches(order_, entry)) return {};
       if (!IsKnownKind(kv::KindOf(entry.tag))) return ReservedKind(entry);
-      if (kv::KindOf(entry.tag) != kv::Kind::kMerge) {
-        base_.kind = kv::KindOf(entry.tag);
-        base_.bytes.assign(entry.value);
+      if (IsWhole(entry)) {
+        TakeBase(entry);
         return {};
       }
       if (chain_.is_full()) return chain_.CheckBounds();
@@ -228,22 +226,26 @@ class VisibleIterator final : public kv::Iterator {
     return input_->status();
   }
 
+  // Need nothing older be known? For who wants keys alone an operand says enough: the key is there.
+  bool IsWhole(const kv::Entry& entry) const { return options_.keys_only || kv::IsBase(kv::KindOf(entry.tag)); }
+
+  void TakeBase(const kv::Entry& entry) {
+    base_.kind = kv::KindOf(entry.tag);
+    base_tag_ = entry.tag;
+    base_.bytes.assign(options_.keys_only ? std::string_view() : entry.value);
+  }
+
   void Show(const kv::Entry& entry) {
     CopyEntry(entry, &entry_);
     valid_ = true;
+    if (options_.keys_only) entry_.value = {};
   }
 
-  // The input stands at `entry`, the newest version of its key that is visible, and not a plain one.
-  void ShowMerged(const kv::Entry& entry) {
-    if (kv::KindOf(entry.tag) == kv::Kind::kMerged) {
-      std::string_view shown;
-      Status status = kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
-      if (!status.ok()) return End(status.WithContext("key \"" + base::Escape(entry.key) + "\""));
-      Show(entry);
-      entry_.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
-      entry_.value = shown;
-      return;
-    }
+  // The input stands at `entry`, the newest version of its key that is visible, and not a plain one. Shows it as a PUT, or
+  // ends with the reason why it cannot be shown.
+  void ShowOther(const kv::Entry& entry) {
+    if (!IsKnownKind(kv::KindOf(entry.tag))) return End(ReservedKind(entry));
+    if (options_.keys_only || kv::KindOf(entry.tag) != kv::Kind::kMerge) return ShowBase(entry);
     key_.Keep(entry);
     const kv::Sequence sequence = kv::SequenceOf(entry.tag);
     Status status = Collect();
@@ -251,16 +253,47 @@ class VisibleIterator final : public kv::Iterator {
     is_folded_ = ShowFolded(sequence) && valid_;
   }
 
+  void ShowBase(const kv::Entry& entry) {
+    std::string_view shown;
+    if (!options_.keys_only) {
+      Status status = kv::KindOf(entry.tag) == kv::Kind::kPutRef
+                          ? Resolve(entry, &shown)
+                          : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown)
+                                .WithContext("key \"" + base::Escape(entry.key) + "\"");
+      if (!status.ok()) return End(std::move(status));
+    }
+    CopyEntry(entry, &entry_);
+    entry_.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+    entry_.value = shown;
+    valid_ = true;
+  }
+
+  Status Resolve(const kv::Entry& entry, std::string_view* value) {
+    return options_.values == nullptr ? ReservedKind(entry) : options_.values->Resolve(entry, value);
+  }
+
   // base_ and chain_ as the value of `key_`. Always true.
   bool ShowFolded(kv::Sequence sequence) {
-    if (chain_.empty() && base_.kind == kv::Kind::kPut) {
-      value_.swap(base_.bytes);
-    } else {
-      Status status = kv::FoldAndShow(key_.key(), {base_.kind, base_.bytes}, chain_, &value_);
+    std::string_view shown;
+    if (!options_.keys_only) {
+      Status status = Fold(&shown);
       if (!status.ok()) return Fail(std::move(status));
     }
-    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = value_};
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = shown};
     return valid_ = true;
+  }
+
+  Status Fold(std::string_view* shown) {
+    kv::Base below{base_.kind, base_.bytes};
+    if (below.kind == kv::Kind::kPutRef) {
+      below.kind = kv::Kind::kPut;
+      RETURN_IF_ERROR(Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_.bytes}, &below.bytes));
+    }
+    *shown = below.bytes;
+    if (chain_.empty() && below.kind == kv::Kind::kPut) return {};
+    RETURN_IF_ERROR(kv::FoldAndShow(key_.key(), below, chain_, &value_));
+    *shown = value_;
+    return {};
   }
 
   bool Fail(Status status) {
@@ -308,7 +341,8 @@ class VisibleIterator final : public kv::Iterator {
   bool is_folded_ = false;  // only going forward
   KeptKey key_;
   std::string value_;
-  kv::Folded base_;
+  kv::Folded base_;  // its bytes as they stand in the table: of a PUT_REF, the reference
+  kv::Tag base_tag_ = 0;
   kv::Chain chain_;
   std::string target_;
   WadeMeter wade_;

@@ -2,6 +2,9 @@
 // are folded with what is below them; the entry is then a PUT of the newest one's sequence. A key whose operands cannot be
 // folded is an error: the iterator ends there with a Status that names the key, and goes on by a seek beyond it.
 //
+// The value of a PUT_REF is read when its entry is shown, as a PUT: an iterator that is valid has the value that was put. Who wants
+// keys alone says so, and no value file is touched.
+//
 // Both directions. Keys at or after `upper` and before `lower` are not shown, nor looked at.
 #pragma once
 
@@ -13,6 +16,7 @@
 #include "kv/fold.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "kv/value_source.h"
 #include "stream/wade.h"
 
 namespace mergedb::stream {
@@ -23,6 +27,9 @@ struct VisibleOptions {
   std::optional<std::string> upper = {};
   std::function<void(Wade)> on_wade = {};  // a move passed over very much; may be empty
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; null: none
+  // Values of PUT_REF entries; outlives the iterator. Null: there are none (one that turns up is NotSupported).
+  kv::ValueSource* values = nullptr;
+  bool keys_only = false;  // values are empty views; nothing is folded, nor found to be impossible to fold
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "env/file_reads.h"
 #include "format/block.h"
 #include "format/compression.h"
 #include "format/table_layout.h"
@@ -34,16 +35,6 @@ constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectI
 
 }  // namespace
 
-Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out) {
-  size_t got = 0;
-  RETURN_IF_ERROR(file->ReadAt(offset, bytes, out, &got));
-  if (got < bytes) {
-    return Status::Corruption("the file ends at " + std::to_string(offset + got) + ", expected at least " +
-                              std::to_string(offset + bytes) + " bytes");
-  }
-  return {};
-}
-
 Status BlockSource::InContext(uint32_t block, const Status& status) const {
   return status.WithContext(path + ": block at " + std::to_string(index.offset(block)));
 }
@@ -53,7 +44,7 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   const size_t bytes = index.stored_bytes(block);
   around.Before(file.get(), offset);
   BlockCache::Pin stored(BlockCache::Allocate(bytes));
-  if (Status status = ReadExactly(file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
+  if (Status status = env::ReadExactly(file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
     return InContext(block, status);
   }
   auto opened =
@@ -75,7 +66,7 @@ Status BlockWindow::Refill(uint64_t begin, uint64_t end) {
   const uint64_t first = RoundDown(begin);
   const uint64_t last = std::max(RoundUp(end), std::min(first + read_bytes_, data_end));
   const size_t bytes = static_cast<size_t>(last - first);
-  if (buffer_.size() < bytes) buffer_ = AlignedBuffer(bytes);
+  if (buffer_.size() < bytes) buffer_ = env::AlignedBuffer(bytes);
   begin_ = end_ = 0;
   size_t got = 0;
   RETURN_IF_ERROR(file_->ReadAt(first, bytes, buffer_.data(), &got));

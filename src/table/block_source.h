@@ -13,17 +13,14 @@
 #include <string_view>
 
 #include "base/block_cache.h"
+#include "env/buffer_pool.h"
+#include "env/read_around.h"
 #include "format/index.h"
 #include "kv/order.h"
 #include "mergedb/env.h"
-#include "table/buffer_pool.h"
-#include "table/read_around.h"
 #include "table/reader.h"
 
 namespace mergedb::table {
-
-// Read exactly `bytes`; Corruption if the file ends before.
-[[nodiscard]] Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out);
 
 // THREADS: constant once the table is open; any thread.
 struct BlockSource {
@@ -35,7 +32,7 @@ struct BlockSource {
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
-  ReadAround around = {};  // made when the index is known
+  env::ReadAround around = {};  // made when the index is known
 
   // An empty Pin if the cache does not have it.
   base::BlockCache::Pin FindCached(uint32_t block) const {
@@ -71,7 +68,7 @@ class BlockWindow {
   File* file_;
   Shape shape_;
   size_t read_bytes_;
-  AlignedBuffer buffer_;  // bytes [begin_, end_) of the file
+  env::AlignedBuffer buffer_;  // bytes [begin_, end_) of the file
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
   std::unique_ptr<char[]> raw_;  // the block decompressed last

@@ -5,13 +5,13 @@
 
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "env/file_reads.h"
 #include "format/block.h"
 #include "format/bloom.h"
 #include "format/range_tombstones.h"
 #include "format/table_layout.h"
 #include "table/block_source.h"
 #include "table/iterator.h"
-#include "table/read_around.h"
 #include "table/scan_iterator.h"
 
 namespace mergedb::table {
@@ -63,7 +63,7 @@ Status ReadSections(File* file, Sections* sections) {
   if (file_bytes < format::kFooterBytes) return Differs("file's least size", format::kFooterBytes, file_bytes);
   const size_t tail_bytes = static_cast<size_t>(std::min<uint64_t>(file_bytes, kTailBytes));
   std::string tail(tail_bytes, '\0');
-  RETURN_IF_ERROR(ReadExactly(file, file_bytes - tail_bytes, tail_bytes, tail.data()));
+  RETURN_IF_ERROR(env::ReadExactly(file, file_bytes - tail_bytes, tail_bytes, tail.data()));
   const std::string_view footer(tail.data() + tail_bytes - format::kFooterBytes, format::kFooterBytes);
   RETURN_IF_ERROR(format::DecodeFooter(footer, file_bytes, &sections->footer));
   const format::Footer& footer_found = sections->footer;
@@ -72,7 +72,7 @@ Status ReadSections(File* file, Sections* sections) {
     sections->bytes = tail.substr(static_cast<size_t>(footer_found.data_bytes - (file_bytes - tail_bytes)), section_bytes);
   } else {
     sections->bytes.resize(section_bytes);
-    RETURN_IF_ERROR(ReadExactly(file, footer_found.data_bytes, section_bytes, sections->bytes.data()));
+    RETURN_IF_ERROR(env::ReadExactly(file, footer_found.data_bytes, section_bytes, sections->bytes.data()));
   }
   return sections->OpenProperties().WithContext("properties at " +
                                                 std::to_string(sections->footer.properties_offset()));
@@ -185,7 +185,7 @@ Status ReaderImpl::LoadIndex(const Sections& sections) {
   std::string_view payload;
   RETURN_IF_ERROR(sections.OpenIndex(&payload));
   RETURN_IF_ERROR(source_.index.Decode(payload, footer.data_bytes, source_.order));
-  source_.around = ReadAround(source_.index.offset(source_.index.count()));
+  source_.around = env::ReadAround(source_.index.offset(source_.index.count()));
   if (meta_->entries < source_.index.count()) {
     return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
   }
@@ -287,7 +287,7 @@ Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
   char piece[4096];
   for (uint64_t offset = begin; offset < end;) {
     const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
-    RETURN_IF_ERROR(ReadExactly(source_.file.get(), offset, bytes, piece));
+    RETURN_IF_ERROR(env::ReadExactly(source_.file.get(), offset, bytes, piece));
     for (size_t i = 0; i < bytes; ++i) {
       if (piece[i] != 0) return Differs("padding", 0, static_cast<uint8_t>(piece[i])).WithContext(std::to_string(offset + i));
     }

@@ -7,6 +7,7 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
+#include "env/file_reads.h"
 #include "format/block.h"
 #include "format/bloom.h"
 #include "format/compression.h"
@@ -163,7 +164,7 @@ Status Salvager::ReadFooter() {
   std::string bytes(format::kFooterBytes, '\0');
   Status status = Status::Corruption("the file has " + std::to_string(file_bytes_) + " bytes, no table has less than " +
                                      std::to_string(format::kTableAlign));
-  if (file_bytes_ >= bytes.size()) status = ReadExactly(file_.get(), file_bytes_ - bytes.size(), bytes.size(), bytes.data());
+  if (file_bytes_ >= bytes.size()) status = env::ReadExactly(file_.get(), file_bytes_ - bytes.size(), bytes.size(), bytes.data());
   format::Footer footer;
   if (status.ok()) status = format::DecodeFooter(bytes, file_bytes_, &footer);
   if (status.ok() && meta_ && footer.unique_id != meta_->unique_id) {
@@ -192,7 +193,7 @@ Status Salvager::ReadFooter() {
 
 Status Salvager::ReadPart(uint64_t offset, uint64_t bytes, std::string* stored, std::string_view* payload) {
   stored->resize(static_cast<size_t>(bytes));
-  RETURN_IF_ERROR(ReadExactly(file_.get(), offset, stored->size(), stored->data()));
+  RETURN_IF_ERROR(env::ReadExactly(file_.get(), offset, stored->size(), stored->data()));
   format::Part part;
   RETURN_IF_ERROR(format::OpenPart(*stored, {.unique_id = unique_id_, .offset = offset}, true, &part));
   *payload = part.payload;
@@ -251,7 +252,7 @@ Status Salvager::WalkByIndex() {
   for (uint32_t block = 0; block < index_->count(); ++block) {
     const uint64_t offset = index_->offset(block);
     stored.resize(index_->stored_bytes(block));
-    Status flaw = ReadExactly(file_.get(), offset, stored.size(), stored.data());
+    Status flaw = env::ReadExactly(file_.get(), offset, stored.size(), stored.data());
     if (flaw.ok()) RETURN_IF_ERROR(ShowBlock(stored, offset, &flaw));
     if (flaw.ok()) continue;
     const bool is_last = block + 1 == index_->count();
@@ -331,6 +332,7 @@ Status Salvager::ShowEntries() {
   for (uint32_t i = 0; i < cursor_.block().count(); ++i) {
     cursor_.Show(i, &entry);
     is_denied_ |= input_.order.is_bytewise() && !bloom_.MayContain(base::Hash64(entry.key));
+    result_.has_references |= kv::KindOf(entry.tag) == kv::Kind::kPutRef;
     if (visit_) RETURN_IF_ERROR(visit_(entry));
     if (found.entries++ == 0) found.smallest = entry.key;
     found.largest_sequence = std::max(found.largest_sequence, kv::SequenceOf(entry.tag));
@@ -350,7 +352,7 @@ void Salvager::CheckPadding() {
   uint64_t first = 0, last = 0;  // of what is not zero
   for (uint64_t offset = footer_->sections_end(); offset < end; offset += sizeof piece) {
     const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
-    if (Status status = ReadExactly(file_.get(), offset, bytes, piece); !status.ok()) {
+    if (Status status = env::ReadExactly(file_.get(), offset, bytes, piece); !status.ok()) {
       Note(offset, bytes, status.message());
       continue;
     }

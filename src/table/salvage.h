@@ -53,6 +53,7 @@ struct Salvaged {
   std::vector<Flaw> flaws;  // none: the table is whole. In the order of their finding
   format::FileMeta found;   // the table's identity; counts and bounds of the entries shown
   std::optional<format::Settled> settled;
+  bool has_references = false;  // some entries' values stand in value files: an entry shown is no proof of its value
 };
 
 // Calls `visit` for every entry of every whole block, in order. The views live until it returns; its error ends the call.

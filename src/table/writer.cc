@@ -9,13 +9,13 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/zoo.h"
+#include "env/file_sink.h"
 #include "format/block_builder.h"
 #include "format/bloom.h"
 #include "format/compression.h"
 #include "format/index.h"
 #include "format/range_tombstones.h"
 #include "format/table_layout.h"
-#include "table/file_sink.h"
 
 namespace mergedb::table {
 namespace {
@@ -33,9 +33,8 @@ std::vector<uint64_t>& SpareHashes() {
 
 class WriterImpl final : public Writer {
  public:
-  // The file is `spare_bytes` long already.
-  WriterImpl(std::string path, std::unique_ptr<File> file, uint64_t spare_bytes, kv::FileNumber number, uint64_t unique_id,
-             const kv::Order& order, const WriterOptions& options);
+  WriterImpl(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+             const WriterOptions& options);
   ~WriterImpl() override;
 
   Status Add(const kv::Entry& entry) override;
@@ -59,12 +58,11 @@ class WriterImpl final : public Writer {
 
   // Constant after construction.
   const std::string path_;
-  const uint64_t spare_bytes_;
   const kv::Order order_;
   const size_t block_bytes_;
   const int bits_per_key_;
 
-  FileSink sink_;
+  env::FileSink sink_;
   format::Compressor compressor_;
   format::BlockBuilder block_;
   format::IndexBuilder index_;
@@ -83,10 +81,9 @@ class WriterImpl final : public Writer {
   bool is_finished_ = false;
 };
 
-WriterImpl::WriterImpl(std::string path, std::unique_ptr<File> file, uint64_t spare_bytes, kv::FileNumber number,
-                       uint64_t unique_id, const kv::Order& order, const WriterOptions& options)
+WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+                       const WriterOptions& options)
     : path_(std::move(path)),
-      spare_bytes_(spare_bytes),
       order_(order),
       block_bytes_(std::max<size_t>(options.block_bytes, 1)),
       bits_per_key_(order.is_bytewise() ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
@@ -215,15 +212,14 @@ Status WriterImpl::AppendSections() {
   RETURN_IF_ERROR(
       AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
   const uint64_t least_bytes = format::TableBytes(footer.sections_end());
-  const bool fits = spare_bytes_ >= least_bytes && spare_bytes_ % format::kTableAlign == 0 &&
-                    spare_bytes_ - least_bytes <= spare_bytes_ / kPaddingShare;
-  footer.file_bytes = fits ? spare_bytes_ : least_bytes;
+  const uint64_t spare_bytes = sink_.spare_bytes();
+  const bool fits = spare_bytes >= least_bytes && spare_bytes % format::kTableAlign == 0 &&
+                    spare_bytes - least_bytes <= spare_bytes / kPaddingShare;
+  footer.file_bytes = fits ? spare_bytes : least_bytes;
   RETURN_IF_ERROR(sink_.PadTo(footer.file_bytes - format::kFooterBytes));
   RETURN_IF_ERROR(sink_.Append(format::EncodeFooter(footer)));
   meta_.bytes = footer.file_bytes;
-  RETURN_IF_ERROR(sink_.Finish());
-  if (ZOO(kSpareTailKept)) return {};
-  return spare_bytes_ > footer.file_bytes ? sink_.Truncate(footer.file_bytes) : Status();
+  return sink_.Finish();
 }
 
 Result<format::FileMetaPtr> WriterImpl::Finish() {
@@ -251,14 +247,8 @@ Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const st
                                                kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
                                                const WriterOptions& options) {
   const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
-  const Access access = options.is_reuse ? Access::kReuse : Access::kCreate;
-  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = access, .direct = is_direct}));
-  uint64_t spare_bytes = 0;
-  if (options.is_reuse) {
-    ASSIGN_OR_RETURN(spare_bytes, file->Size());
-  }
-  return std::unique_ptr<Writer>(
-      std::make_unique<WriterImpl>(path, std::move(file), spare_bytes, number, unique_id, order, options));
+  ASSIGN_OR_RETURN(auto file, env::SinkFile::Open(file_system, path, {.is_direct = is_direct, .is_reuse = options.is_reuse}));
+  return std::unique_ptr<Writer>(std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
 }
 
 }  // namespace mergedb::table

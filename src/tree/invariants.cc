@@ -97,6 +97,19 @@ Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
   return Status::Ok();
 }
 
+Status CheckValueFilesThere(const Version& version) {
+  if (const kv::FileNumber missing = version.missing_value_file(); missing != kv::FileNumber{}) {
+    return Broken("I7", "value file " + std::to_string(kv::ToInt(missing)), "a table refers to it, and no edit added it");
+  }
+  const auto tables = version.files();
+  for (const ValueFile& each : version.value_files()) {
+    if (tables.contains(each.file->number)) {
+      return Broken("I7", "value file " + std::to_string(kv::ToInt(each.file->number)), "a table has its number");
+    }
+  }
+  return Status::Ok();
+}
+
 Status CheckInvariants(const kv::Order& order, const Version& version) {
   RETURN_IF_ERROR(CheckPositionsDescend(version));
   for (const RunPtr& run : version.runs()) {
@@ -104,7 +117,8 @@ Status CheckInvariants(const kv::Order& order, const Version& version) {
     RETURN_IF_ERROR(CheckSlicesClipped(order, *run));
     RETURN_IF_ERROR(CheckSlicesDisjoint(order, *run));
   }
-  return CheckFilesShownOnce(order, version);
+  RETURN_IF_ERROR(CheckFilesShownOnce(order, version));
+  return CheckValueFilesThere(version);
 }
 
 }  // namespace mergedb::tree

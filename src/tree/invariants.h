@@ -9,6 +9,7 @@
 // INVARIANT I5: a file's own limits are sane: smallest key <= largest key, smallest sequence <= largest, tombstones <= entries;
 //               it holds something; only a range tombstone's end is a largest key that is not included.
 // INVARIANT I6: a key of a file is shown once: its slices are disjoint over all runs; and one number is one file.
+// INVARIANT I7: every value file that a table refers to is in the Version, and it is no table's number.
 //
 // The functions return Corruption, for Versions read from disk. Versions that we made ourselves go through ASSERT.
 #pragma once
@@ -24,6 +25,8 @@ Status CheckSlicesDisjoint(const kv::Order& order, const Run& run);             
 Status CheckSlicesClipped(const kv::Order& order, const Run& run);                 // I4
 Status CheckFile(const kv::Order& order, const format::FileMeta& file);            // I5
 Status CheckFilesShownOnce(const kv::Order& order, const Version& version);        // I6
+
+Status CheckValueFilesThere(const Version& version);                               // I7
 
 Status CheckInvariants(const kv::Order& order, const Version& version);            // all of them
 

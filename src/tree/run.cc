@@ -39,12 +39,36 @@ format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, con
   return both;
 }
 
+void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::ValueShare>* sums) {
+  if (more.empty()) return;
+  // Tables loaded in key order refer to ever newer value files: their sums grow at the end.
+  if (sums->empty() || sums->back().file < more.front().file) {
+    sums->insert(sums->end(), more.begin(), more.end());
+    return;
+  }
+  std::vector<format::ValueShare> both;
+  both.reserve(more.size() + sums->size());
+  auto a = sums->begin();
+  auto b = more.begin();
+  while (a != sums->end() && b != more.end()) {
+    if (a->file == b->file) {
+      both.push_back({.file = a->file, .bytes = (a++)->bytes + (b++)->bytes});
+    } else {
+      both.push_back(a->file < b->file ? *a++ : *b++);
+    }
+  }
+  both.insert(both.end(), a, sums->end());
+  both.insert(both.end(), b, more.end());
+  *sums = std::move(both);
+}
+
 Run::Run(kv::Position position, format::Level level, std::vector<Slice> slices)
     : position_(position), level_(level), slices_(std::move(slices)) {
   for (const Slice& slice : slices_) {
     if (slice.file->range_tombstones != 0) slices_with_ranges_.push_back(static_cast<uint32_t>(&slice - slices_.data()));
     if (slice.is_whole()) {
       whole_weight_.Add(*slice.file);
+      AddShares(slice.file->values, &whole_values_);
     } else {
       partial_files_.push_back(slice.file);
     }

@@ -49,6 +49,7 @@ format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, con
 struct Weight {
   uint64_t files = 0;
   uint64_t bytes = 0;
+  uint64_t value_bytes = 0;  // of the records that they refer to
   uint64_t entries = 0;
   uint64_t tombstones = 0;
   uint64_t range_tombstones = 0;
@@ -57,6 +58,7 @@ struct Weight {
   void Add(const format::FileMeta& file) {
     ++files;
     bytes += file.bytes;
+    value_bytes += file.value_bytes();
     entries += file.entries;
     tombstones += file.tombstones;
     range_tombstones += file.range_tombstones;
@@ -65,12 +67,16 @@ struct Weight {
   void Add(const Weight& other) {
     files += other.files;
     bytes += other.bytes;
+    value_bytes += other.value_bytes;
     entries += other.entries;
     tombstones += other.tombstones;
     range_tombstones += other.range_tombstones;
     covered_bytes += other.covered_bytes;
   }
 };
+
+// Adds `more` to `sums`, both by number.
+void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::ValueShare>* sums);
 
 class Run {
  public:
@@ -83,12 +89,15 @@ class Run {
   format::Level level() const { return level_; }
   const std::vector<Slice>& slices() const { return slices_; }
   uint64_t bytes() const { return weight_.bytes; }  // of the files shown, each once
+  uint64_t value_bytes() const { return weight_.value_bytes; }
+  uint64_t bytes_with_values() const { return weight_.bytes + weight_.value_bytes; }
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
   uint64_t covered_bytes() const { return weight_.covered_bytes; }
 
   const Weight& whole_weight() const { return whole_weight_; }  // of the files shown whole
+  const std::vector<format::ValueShare>& whole_values() const { return whole_values_; }  // the same files' references
   // The files shown in part, by number, each once.
   const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }
 
@@ -108,6 +117,7 @@ class Run {
   std::vector<Slice> slices_;
   std::vector<format::FileMetaPtr> partial_files_;
   std::vector<uint32_t> slices_with_ranges_;
+  std::vector<format::ValueShare> whole_values_;
   Weight whole_weight_;
   Weight weight_;
 };

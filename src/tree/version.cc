@@ -23,14 +23,43 @@ std::string PrintNumber(kv::FileNumber number) {
 
 }  // namespace
 
-Version::Version(std::vector<RunPtr> runs) : runs_(std::move(runs)) {
+Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePtr>& value_files) : runs_(std::move(runs)) {
   std::vector<format::FileMetaPtr> partial;
+  std::vector<format::ValueShare> shares;
   for (const RunPtr& run : runs_) {
     weight_.Add(run->whole_weight());
+    AddShares(run->whole_values(), &shares);
     partial.insert(partial.end(), run->partial_files().begin(), run->partial_files().end());
   }
   KeepEachOnce(&partial);
-  for (const auto& file : partial) weight_.Add(*file);
+  for (const auto& file : partial) {
+    weight_.Add(*file);
+    AddShares(file->values, &shares);
+  }
+  TakeValueFiles(shares, value_files);
+}
+
+void Version::TakeValueFiles(const std::vector<format::ValueShare>& shares,
+                             const std::vector<format::ValueFilePtr>& value_files) {
+  value_files_.reserve(shares.size());
+  auto next = value_files.begin();
+  for (const format::ValueShare& share : shares) {
+    while (next != value_files.end() && (*next)->number < share.file) ++next;
+    if (next == value_files.end() || (*next)->number != share.file) {
+      missing_ = share.file;
+      continue;
+    }
+    const ValueFile value_file{.file = *next, .live_bytes = std::min(share.bytes, (*next)->record_bytes)};
+    value_file_bytes_ += value_file.file->bytes;
+    record_bytes_ += value_file.file->record_bytes;
+    live_bytes_ += value_file.live_bytes;
+    value_files_.push_back(value_file);
+  }
+}
+
+format::ValueFilePtr Version::FindValueFile(kv::FileNumber number) const {
+  const auto found = std::ranges::lower_bound(value_files_, number, {}, [](const ValueFile& each) { return each.file->number; });
+  return found != value_files_.end() && found->file->number == number ? found->file : nullptr;
 }
 
 RunPtr Version::FindRun(kv::Position position) const {

@@ -122,7 +122,19 @@ RunPtr Finish(kv::Position position, Draft&& draft) {
   return std::make_shared<Run>(*draft.base, draft.level);
 }
 
-VersionPtr Assemble(const Version& base, Drafts&& drafts) {
+// By number: those that `base` has and those that `edit` adds.
+std::vector<format::ValueFilePtr> ValueFilesOf(const Version& base, const format::Edit& edit) {
+  std::vector<format::ValueFilePtr> files;
+  files.reserve(base.value_files().size() + edit.value_files.size());
+  for (const ValueFile& each : base.value_files()) files.push_back(each.file);
+  for (const auto& add : edit.value_files) files.push_back(add.file);
+  if (!edit.value_files.empty()) {
+    std::ranges::stable_sort(files, {}, [](const format::ValueFilePtr& file) { return file->number; });
+  }
+  return files;
+}
+
+VersionPtr Assemble(const Version& base, const format::Edit& edit, Drafts&& drafts) {
   std::vector<RunPtr> runs;
   runs.reserve(base.runs().size() + drafts.size());
   auto draft = drafts.begin();
@@ -139,7 +151,7 @@ VersionPtr Assemble(const Version& base, Drafts&& drafts) {
     }
   }
   while (draft != drafts.end()) finish();
-  return std::make_shared<Version>(std::move(runs));
+  return std::make_shared<Version>(std::move(runs), ValueFilesOf(base, edit));
 }
 
 }  // namespace
@@ -160,7 +172,9 @@ Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const 
   for (const format::Edit::SetLevel& change : edit.levels) {
     if (Draft* draft = FindDraft(base, change.position, &drafts)) draft->level = change.level;
   }
-  return Assemble(base, std::move(drafts));
+  VersionPtr next = Assemble(base, edit, std::move(drafts));
+  if (next->missing_value_file() != kv::FileNumber{}) RETURN_IF_ERROR(CheckValueFilesThere(*next));
+  return next;
 }
 
 format::Edit EditFromEmpty(const Version& version) {
@@ -170,6 +184,7 @@ format::Edit EditFromEmpty(const Version& version) {
       edit.adds.push_back({.position = run->position(), .level = run->level(), .file = slice.file, .bounds = slice.bounds});
     }
   }
+  for (const ValueFile& each : version.value_files()) edit.value_files.push_back({each.file});
   return edit;
 }
 

@@ -4,6 +4,8 @@
 // WHY a cut or a level of a run that is not there is no error: a job works through its sources from the smallest key to the
 // largest, and a source whose last key is reached is gone while the job goes on cutting "everything up to my cursor".
 //
+// Value files are added by name and leave by themselves, when no table that is left refers to them.
+//
 // Only the runs that the edit names are rebuilt; the others are shared with `base`.
 #pragma once
 

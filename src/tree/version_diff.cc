@@ -50,6 +50,9 @@ format::Edit DiffVersions(const kv::Order& order, const Version& source, const V
     if (before == run) continue;
     DiffRun(order, before != nullptr ? *before : Run(run->position(), run->level(), {}), *run, &edit);
   }
+  for (const ValueFile& each : target.value_files()) {
+    if (source.FindValueFile(each.file->number) == nullptr) edit.value_files.push_back({each.file});
+  }
   return edit;
 }
 

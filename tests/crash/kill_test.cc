@@ -54,6 +54,7 @@ Options OptionsFor(bool use_mapping, uint64_t seed) {
   Options options;
   options.memory_bytes = 4 << 20;
   options.write_buffer_bytes = size_t{64 << 10} << random.Uniform(4);
+  options.separated_value_bytes_min = size_t{50} << random.Uniform(5);
   options.style = random.OneIn(2) ? Style::kLazy : Style::kCascade;
   options.compression = {static_cast<Compression>(random.Uniform(4)), static_cast<Compression>(random.Uniform(4))};
   options.bloom_bits_per_key = static_cast<int>(random.Uniform(2)) * 10;

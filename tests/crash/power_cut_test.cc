@@ -25,10 +25,17 @@ double CpuSeconds() {
   return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
 }
 
-class PowerCutTest : public ::testing::TestWithParam<std::tuple<Style, bool>> {
+struct Shape {
+  Style style;
+  bool use_mapping;
+  bool separates = false;
+};
+
+class PowerCutTest : public ::testing::TestWithParam<Shape> {
  protected:
   CutSetup Setup(uint64_t seed, std::string steps) const {
-    return {.seed = seed, .style = std::get<0>(GetParam()), .use_mapping = std::get<1>(GetParam()), .steps = std::move(steps)};
+    const Shape& shape = GetParam();
+    return {.seed = seed, .style = shape.style, .use_mapping = shape.use_mapping, .steps = std::move(steps), .separates = shape.separates};
   }
   // False after a failure.
   bool Check(const CutSetup& setup, const CutPlan& plan, bool* has_faulted = nullptr) {
@@ -61,7 +68,7 @@ class PowerCutTest : public ::testing::TestWithParam<std::tuple<Style, bool>> {
 
 // Each sequence is checked in its last step alone: the steps before it are a shorter sequence.
 TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
-  if (!IsFullSize() && std::get<0>(GetParam()) != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
+  if (!IsFullSize() && GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
   const size_t length_max = IsFullSize() ? 4 : 3;
   const uint64_t one_in = IsFullSize() ? 1 : 3;  // of the longest
   std::vector<std::string> sequences = {""};
@@ -81,7 +88,7 @@ TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
 // Each sync fails once, and the power is cut at every call after it: what was acknowledged is there, what surely failed is not,
 // and no file whose sync failed is trusted again.
 TEST_P(PowerCutTest, SyncsThatFail) {
-  if (!IsFullSize() && std::get<0>(GetParam()) != Style::kLazy) GTEST_SKIP() << "the log and the MANIFEST know no style";
+  if (!IsFullSize() && GetParam().style != Style::kLazy) GTEST_SKIP() << "the log and the MANIFEST know no style";
   for (const char first : kNineSteps) {
     for (const char second : kNineSteps) {
       for (uint64_t n = 1;; ++n) {
@@ -144,10 +151,12 @@ TEST_P(PowerCutTest, LogsThatRollOver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, PowerCutTest,
-                         ::testing::Combine(::testing::Values(Style::kLazy, Style::kCascade), ::testing::Bool()),
-                         [](const auto& options) {
-                           return std::string(std::get<0>(options.param) == Style::kLazy ? "Lazy" : "Cascade") +
-                                  (std::get<1>(options.param) ? "Mapped" : "Written");
+                         ::testing::Values(Shape{Style::kLazy, true}, Shape{Style::kLazy, false}, Shape{Style::kCascade, true},
+                                           Shape{Style::kCascade, false}, Shape{Style::kLazy, true, true},
+                                           Shape{Style::kCascade, false, true}),
+                         [](const auto& shape) {
+                           return std::string(shape.param.style == Style::kLazy ? "Lazy" : "Cascade") +
+                                  (shape.param.use_mapping ? "Mapped" : "Written") + (shape.param.separates ? "Separated" : "");
                          });
 
 TEST(PowerCutReplay, RunsTheCutThatTheEnvironmentNames) {
@@ -162,12 +171,12 @@ TEST(PowerCutReplay, RunsTheCutThatTheEnvironmentNames) {
 }
 
 TEST(PowerCutReplay, ReadsWhatItPrints) {
-  const CutSetup setup{.seed = 7, .style = Style::kCascade, .use_mapping = false, .steps = "psf"};
+  const CutSetup setup{.seed = 7, .style = Style::kCascade, .use_mapping = false, .steps = "psf", .separates = true};
   const std::vector<Cut> cuts = {{.point = 31, .mode = CrashMode::kBlockMix, .model = CrashModel::kStrict},
                                  {.point = 12, .mode = CrashMode::kMin, .model = CrashModel::kJournaled},
                                  {.point = 3, .mode = CrashMode::kKill, .model = CrashModel::kStrict}};
   const std::string text = PrintCuts(setup, cuts);
-  EXPECT_EQ(text, "seed=7 style=cascade staging=written steps=psf point=31 cut=block-mix/strict "
+  EXPECT_EQ(text, "seed=7 style=cascade staging=written steps=psf values=separated point=31 cut=block-mix/strict "
                   "nested=12:min/journaled,3:kill/strict");
   CutSetup read;
   std::vector<Cut> read_cuts;

@@ -104,7 +104,7 @@ TEST_P(SlowDiskTest, NorWithSmallBuffers) {
 
 // Four times of what the disk can take: puts are slowed to its speed by many short delays; few wait for the disk itself, none for long.
 TEST_P(SlowDiskTest, ADiskThatCannotKeepUpSlowsPutsEvenly) {
-  Open(4 * kMiB, {.bytes_per_second = 200 * kMiB});
+  Open(4 * kMiB, {.bytes_per_second = 100 * kMiB});
   Write(120 * kMiB, 1);
   std::printf("%s", Describe().c_str());
   EXPECT_GT(late_nanos_, kSecond);

@@ -1,5 +1,5 @@
-// Bytes on disk, at every moment: through every merge of a long random overwrite they stay within the bound of the style, and
-// come back when the pressure is off, or when everything is deleted.
+// Bytes on disk, values in tables or in files of their own, at every moment: through every merge of a long random overwrite they
+// stay within the bound of the style, and come back when the pressure is off, or when everything is deleted.
 // Method: before each operation of the file system the disk's used bytes are held against the bound. Live bytes are those of
 // the model: what a full compaction would leave is never less.
 #include <gtest/gtest.h>
@@ -25,11 +25,18 @@ std::string Key(uint64_t i) {
   return text;
 }
 
-class Space : public ::testing::TestWithParam<Style> {
+// Where values stand: in tables, or in value files.
+struct Shape {
+  Style style;
+  bool separates;
+};
+
+class Space : public ::testing::TestWithParam<Shape> {
  protected:
   Options SpaceOptions() {
     Options options = world_.SmallOptions();
-    options.style = GetParam();
+    options.style = GetParam().style;
+    options.separated_value_bytes_min = separates() ? 64 : 0;
     return options;
   }
   void Open() {
@@ -47,7 +54,8 @@ class Space : public ::testing::TestWithParam<Style> {
     world_.executor.RunTimers();
     next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
   }
-  uint64_t TableBytes() { return Counter(*db_, "table_bytes_on_disk"); }
+  bool separates() const { return GetParam().separates; }
+  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); }
   void PassTime(int seconds) {
     for (int second = 0; second < seconds; ++second) {
       world_.clock.SleepNanos(1'000'000'000);
@@ -71,12 +79,12 @@ TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) {
   const uint64_t keys = IsFullSize() ? 300'000 : 40'000;
   for (uint64_t i = 0; i < keys; ++i) Put(i);
   ASSERT_OK(db_->WaitForCompaction());
-  const uint64_t live = TableBytes();
+  const uint64_t live = FileBytes();
   EXPECT_GE(live, keys * value_.size());
 
   // The style's bound x live, the log's quota, two partitions, and what is being written. lazy: src/policy/picker.h;
   // cascade: src/policy/cascade.cc.
-  const double factor = GetParam() == Style::kLazy ? 2.0 : 1.5;
+  const double factor = GetParam().style == Style::kLazy ? 2.0 : 1.5;
   const uint64_t log_quota = 16 * kMiB, partitions = 2 * 8 * kMiB, scratch = 4 * kMiB;
   const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live)) + log_quota + partitions + scratch;
   uint64_t most = 0;
@@ -91,20 +99,21 @@ TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) {
   world_.files->SetOpHook(nullptr);
 
   ASSERT_OK(db_->WaitForCompaction());
-  EXPECT_LE(TableBytes(), live + live / 4) << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
   EXPECT_LE(Counter(*db_, "log_bytes_on_disk"), log_quota + 2 * kMiB);
   PassTime(20);
-  EXPECT_LE(TableBytes(), live + live / 50 + kMiB) << "one run when idle\n" << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), live + live / (separates() ? 10 : 50) + kMiB) << "one run when idle\n" << Property(*db_, "stats");
+  EXPECT_EQ(Counter(*db_, "value_files") > 0, separates());
 }
 
 TEST_P(Space, ComesBackAfterEverythingWasDeletedAndNothingIsWrittenAnyMore) {
   Open();
   for (uint64_t i = 0; i < 20'000; ++i) Put(i);
   ASSERT_OK(db_->WaitForCompaction());
-  EXPECT_GT(TableBytes(), 20 * kMiB * 9 / 10);
+  EXPECT_GT(FileBytes(), 20 * kMiB * 9 / 10);
   for (uint64_t i = 0; i < 20'000; ++i) ASSERT_OK(db_->Delete({}, Key(i)));
   PassTime(60);
-  EXPECT_LE(TableBytes(), 2 * kMiB) << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), 2 * kMiB) << Property(*db_, "stats");
   EXPECT_LE(world_.files->bytes_used(), 22 * kMiB) << Property(*db_, "counters");
   auto it = db_->NewIterator();
   it->SeekToFirst();
@@ -119,11 +128,11 @@ TEST_P(Space, ComesBackWhenTheSnapshotThatPinsItGoes) {
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   ASSERT_OK(db_->WaitForCompaction());
   PassTime(20);
-  EXPECT_GT(TableBytes(), 7 * kMiB) << "the snapshot needs the old values";
+  EXPECT_GT(FileBytes(), 7 * kMiB) << "the snapshot needs the old values";
   snapshot = nullptr;
   ASSERT_OK(db_->WaitForCompaction());
   PassTime(10);
-  EXPECT_LE(TableBytes(), 5 * kMiB) << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), 5 * kMiB) << Property(*db_, "stats");
 }
 
 TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
@@ -135,15 +144,33 @@ TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
   for (uint64_t i = 0; i < 4'000; ++i) Put(i);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   PassTime(20);
-  EXPECT_GT(TableBytes(), 7 * kMiB) << "the iterator needs the old tables";
+  EXPECT_GT(FileBytes(), 7 * kMiB) << "the iterator needs the old tables";
   it = nullptr;
   PassTime(2);
-  EXPECT_LE(TableBytes(), 5 * kMiB) << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), 5 * kMiB) << Property(*db_, "stats");
   EXPECT_LE(world_.files->bytes_used(), 5 * kMiB + Counter(*db_, "log_bytes_on_disk"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, Space, ::testing::Values(Style::kLazy, Style::kCascade),
-                         [](const auto& style) { return style.param == Style::kLazy ? "Lazy" : "Cascade"; });
+TEST_P(Space, OfALoadThatOnlyInsertsIsNotCleaned) {
+  Open();
+  base::Random random(3);
+  std::vector<uint64_t> keys(20'000);
+  for (uint64_t i = 0; i < keys.size(); ++i) keys[i] = i;
+  for (uint64_t i = keys.size() - 1; i > 0; --i) std::swap(keys[i], keys[random.Uniform(i + 1)]);
+  for (const uint64_t key : keys) Put(key);
+  ASSERT_OK(db_->WaitForCompaction());
+  PassTime(20);
+  EXPECT_EQ(Counter(*db_, "value_bytes_moved"), 0u);
+  EXPECT_EQ(Counter(*db_, "value_bytes_garbage"), 0u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Styles, Space,
+                         ::testing::Values(Shape{Style::kLazy, false}, Shape{Style::kCascade, false},
+                                           Shape{Style::kLazy, true}, Shape{Style::kCascade, true}),
+                         [](const auto& shape) {
+                           return std::string(shape.param.style == Style::kLazy ? "Lazy" : "Cascade") +
+                                  (shape.param.separates ? "Separated" : "");
+                         });
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -131,7 +131,8 @@ TEST_P(BytesTest, NoticesZeros) {
   }
 }
 
-INSTANTIATE_FOR_ENDINGS(BytesTest);
+INSTANTIATE_FOR(BytesTest, kEndings);
+INSTANTIATE_FOR(BytesTest, kEndingsWithValueFiles);
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -260,7 +260,8 @@ TEST_P(HostileTest, SizesOfFiles) {
   ExpectAnswers("a file with a larger number", grown(World::kPath + "/18446744073709551615.tbl", 4096));
 }
 
-INSTANTIATE_FOR_ENDINGS(HostileTest);
+INSTANTIATE_FOR(HostileTest, kEndings);
+INSTANTIATE_FOR(HostileTest, kEndingsWithValueFiles);
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -154,6 +154,11 @@ inline const Ending kEndings[] = {
     {{.is_closed = false, .is_mapped = false, .style = Style::kCascade}, "KilledWritten"},
 };
 
+inline const Ending kEndingsWithValueFiles[] = {
+    {{.is_closed = true, .is_mapped = true, .compression = Compression::kSnappy, .separates = true}, "ClosedSeparated"},
+    {{.is_closed = false, .is_mapped = false, .style = Style::kCascade, .separates = true}, "KilledSeparated"},
+};
+
 class FlipsTest : public ::testing::TestWithParam<Ending> {
  protected:
   FlipsTest() : whole_(GetParam().shape), judge_(whole_) {}
@@ -166,8 +171,7 @@ class FlipsTest : public ::testing::TestWithParam<Ending> {
   Judge judge_;
 };
 
-#define INSTANTIATE_FOR_ENDINGS(Suite)                                          \
-  INSTANTIATE_TEST_SUITE_P(Flips, Suite, ::testing::ValuesIn(kEndings),         \
-                           [](const auto& ending) { return std::string(ending.param.name); })
+#define INSTANTIATE_FOR(Suite, endings) \
+  INSTANTIATE_TEST_SUITE_P(endings, Suite, ::testing::ValuesIn(endings), [](const auto& ending) { return std::string(ending.param.name); })
 
 }  // namespace mergedb::testing

@@ -374,7 +374,34 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
   }
 }
 
-INSTANTIATE_FOR_ENDINGS(RepairTest);
+INSTANTIATE_FOR(RepairTest, kEndings);
+
+// Not yet: what damage of a value file takes along stands in tables, all over the tree.
+class RepairOfValueFilesTest : public FlipsTest {};
+
+TEST_P(RepairOfValueFilesTest, IsRefusedAndChangesNothing) {
+  for (const std::string& path : {First(whole_, ".val"), First(whole_, "MANIFEST"), First(whole_, ".tbl")}) {
+    SCOPED_TRACE(path);
+    auto world = whole_.Copy();
+    ASSERT_OK(world->files->WriteWhole(path, "gone"));
+    const Files before = Snapshot(*world->files);
+    for (const bool dry_run : {true, false}) {
+      EXPECT_THAT(Repair(whole_.OptionsFor(*world), World::kPath, {.dry_run = dry_run}),
+                  StatusIs(Code::kNotSupported, ::testing::HasSubstr("value files")));
+    }
+    EXPECT_EQ(Snapshot(*world->files), before);
+  }
+}
+
+TEST_P(RepairOfValueFilesTest, LeavesAWholeDatabaseAlone) {
+  auto world = whole_.Copy();
+  const Files before = Snapshot(*world->files);
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*world), World::kPath));
+  EXPECT_TRUE(report.damages.empty() && report.actions.empty());
+  EXPECT_EQ(Snapshot(*world->files), before);
+}
+
+INSTANTIATE_FOR(RepairOfValueFilesTest, kEndingsWithValueFiles);
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -38,6 +38,7 @@ class DbRaceTest : public ::testing::TestWithParam<Style> {
     Options options;
     options.memory_bytes = 2 << 20;
     options.write_buffer_bytes = 64 << 10;
+    options.separated_value_bytes_min = 64;
     options.style = GetParam();
     auto db = DB::Open(options, path_);
     ASSERT_OK(db.status());

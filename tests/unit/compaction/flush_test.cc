@@ -20,7 +20,10 @@ class FlushTest : public ::testing::Test {
     memtable_.Add(key, kv::MakeTag(sequence, kv::Kind::kDelete), "");
   }
   Result<format::FileMetaPtr> Flush(std::vector<kv::Sequence> snapshots) {
-    return compaction::Flush(tables_.factory, memtable_, std::move(snapshots), Compression::kNone, &counts_);
+    ASSIGN_OR_RETURN(Flushed flushed,
+                     compaction::Flush(tables_.factory, memtable_, std::move(snapshots), Compression::kNone, &counts_));
+    value_files_ = std::move(flushed.value_files);
+    return flushed.table;
   }
 
   std::string Read(const format::FileMetaPtr& table) {
@@ -32,6 +35,7 @@ class FlushTest : public ::testing::Test {
   testing::Tables tables_;
   memtable::Memtable memtable_{tables_.order, memtable::NewMemory(1 << 20)};
   stream::CollapseCounts counts_;
+  std::vector<format::ValueFilePtr> value_files_;
 };
 
 TEST_F(FlushTest, KeepsTheNewestVersionsInOrder) {
@@ -70,12 +74,29 @@ TEST_F(FlushTest, MakesNoTableOfNothing) {
   EXPECT_EQ(tables_.files_there(), before);
 }
 
+TEST_F(FlushTest, PutsLargeValuesInOneValueFile) {
+  tables_.factory.separated_value_bytes_min = 100;
+  for (int i = 0; i < 2'000; ++i) {
+    Add("key" + std::to_string(10'000 + i), static_cast<kv::Sequence>(i + 1), std::string(i % 2 == 0 ? 200 : 20, 'v'));
+  }
+  ASSERT_OK_AND_ASSIGN(const auto table, Flush({3'000}));
+  ASSERT_EQ(value_files_.size(), 1u);
+  EXPECT_EQ(value_files_[0]->records, 1'000u);
+  EXPECT_EQ(table->value_bytes(), value_files_[0]->record_bytes);
+  EXPECT_LT(table->bytes, 120'000u);
+}
+
+// The table may be finished when its value file meets the full disk: nobody names it then, and it goes as any such file does.
 TEST_F(FlushTest, LeavesNoFileWhenTheDiskIsFull) {
+  tables_.RemoveWhatNobodyNames();
   for (int i = 0; i < 2'000; ++i) Add("key" + std::to_string(i), static_cast<kv::Sequence>(i + 1), std::string(200, 'v'));
   const size_t before = tables_.files_there();
   tables_.files.SetCapacity(100 << 10);
-  EXPECT_THAT(Flush({3'000}), StatusIs(Code::kNoSpace));
-  EXPECT_EQ(tables_.files_there(), before);
+  for (const size_t separated : {0u, 100u}) {
+    tables_.factory.separated_value_bytes_min = separated;
+    EXPECT_THAT(Flush({3'000}), StatusIs(Code::kNoSpace));
+    EXPECT_EQ(tables_.files_there(), before);
+  }
 }
 
 }  // namespace

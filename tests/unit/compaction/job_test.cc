@@ -68,15 +68,27 @@ class JobTest : public ::testing::Test {
           if (slice.bounds.upper && entry.key >= *slice.bounds.upper) continue;
           if (is_covered(entry.key) || !met.insert(entry.key).second) continue;
           if (kv::KindOf(entry.tag) == kv::Kind::kPut) shown[entry.key] = entry.value;
+          if (kv::KindOf(entry.tag) == kv::Kind::kPutRef) shown[entry.key] = ValueOf(entry);
         }
       }
       covered = std::move(with_own);
     }
     return shown;
   }
+  std::string ValueOf(const OwnedEntry& entry) {
+    format::ValueReference reference;
+    EXPECT_OK(format::ParseReference(entry.value, &reference));
+    const auto file = version_->FindValueFile(reference.file);
+    if (file == nullptr) return "a value file that is not there";
+    auto reader = tables_.values->Open(*file);
+    values::Found found;
+    EXPECT_OK((*reader)->Get(reference, entry.key, {}, &found));
+    return std::string(found.value);
+  }
   JobContext Context() {
     return {.factory = tables_.factory,
             .tables = *tables_.cache,
+            .values = tables_.values.get(),
             .clock = &clock_,
             .compression = {Compression::kNone, Compression::kNone},
             .snapshots = [] { return std::vector<kv::Sequence>{5'000}; },
@@ -177,6 +189,82 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
   EXPECT_EQ(releases_, 0);
   EXPECT_EQ(tables_.files_there(), files);
   EXPECT_EQ(ShownNow(), before);
+}
+
+// Both runs once more, their large values in two value files of their own.
+class CleaningTest : public JobTest {
+ protected:
+  void SetUp() override {
+    tables_.factory.separated_value_bytes_min = 100;
+    JobTest::SetUp();
+    Job job(Context(), MergeAll(), version_);
+    for (bool is_done = false; !is_done;) {
+      const auto step = job.Step(0);
+      ASSERT_OK(step.status());
+      is_done = *step;
+    }
+    ASSERT_GE(version_->value_files().size(), 2u);
+    EXPECT_EQ(version_->garbage_bytes(), 0u);
+    releases_ = 0;
+  }
+  policy::Plan Clean() const {
+    policy::Plan plan;
+    plan.sources = {kv::Position{1}};
+    plan.target_level = 3;
+    plan.is_bottom = true;
+    plan.output_file_bytes = 8'192;
+    plan.cleaned = {version_->value_files().front().file->number};
+    return plan;
+  }
+};
+
+TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
+  const Shown before = ShownNow();
+  const policy::Plan plan = Clean();
+  const uint64_t files = version_->value_files().size();
+  const kv::FileNumber other = version_->value_files().back().file->number;
+  const auto live = version_->value_files().front().live_bytes;
+  Job job(Context(), plan, version_);
+  for (bool is_done = false; !is_done;) {
+    const auto step = job.Step(0);
+    ASSERT_OK(step.status());
+    is_done = *step;
+    ASSERT_EQ(ShownNow(), before) << "after release " << releases_;
+  }
+  EXPECT_EQ(version_->FindValueFile(plan.cleaned[0]), nullptr);
+  EXPECT_NE(version_->FindValueFile(other), nullptr);
+  EXPECT_GE(version_->value_files().size(), files);
+  EXPECT_EQ(job.counts().value_bytes_moved, live);
+  EXPECT_EQ(version_->garbage_bytes(), 0u);
+}
+
+TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
+  const Shown before = ShownNow();
+  tables_.factory.separated_value_bytes_min = 0;
+  policy::Plan plan = Clean();
+  plan.cleaned.clear();
+  for (const auto& each : version_->value_files()) plan.cleaned.push_back(each.file->number);
+  Job job(Context(), plan, version_);
+  Result<bool> step = false;
+  while (step && !*step) step = job.Step(0);
+  ASSERT_OK(step.status());
+  EXPECT_EQ(ShownNow(), before);
+  EXPECT_TRUE(version_->value_files().empty());
+}
+
+TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
+  const Shown before = ShownNow();
+  const auto files = version_->value_files().size();
+  tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 3, .sticky = true});
+  {
+    Job job(Context(), Clean(), version_);
+    Result<bool> step = false;
+    while (step && !*step) step = job.Step(0);
+    EXPECT_THAT(step, testing::StatusIs(Code::kIOError));
+  }
+  tables_.files.ClearFaults();
+  EXPECT_EQ(ShownNow(), before);
+  EXPECT_EQ(version_->value_files().size(), files);
 }
 
 TEST_F(JobTest, MovesWithoutWriting) {

@@ -15,10 +15,10 @@ using testing::PutEntry;
 
 TEST(Outputs, CutsAtBordersOnlyWhereTheyHaveKeys) {
   testing::Tables tables;
-  Outputs outputs(tables.factory, {.cut_keys = {"b", "bb", "d", "z"}});
+  Outputs outputs(tables.factory, {.cut_keys = {"b", "bb", "d", "z"}, .release_bytes = 1});
   for (const char* key : {"a", "c", "d", "e"}) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 7, "v"), tables.order)));
-    EXPECT_EQ(outputs.is_at_cut(), std::string_view(key) == "c" || std::string_view(key) == "d") << key;
+    EXPECT_EQ(outputs.is_at_release(), std::string_view(key) == "c" || std::string_view(key) == "d") << key;
   }
   ASSERT_OK(outputs.Finish());
   const auto made = outputs.Take();
@@ -31,12 +31,12 @@ TEST(Outputs, CutsAtBordersOnlyWhereTheyHaveKeys) {
 
 TEST(Outputs, KeepsAllVersionsOfAKeyInOneTable) {
   testing::Tables tables;
-  Outputs outputs(tables.factory, {.table_bytes_max = 1'000});
+  Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .release_bytes = 1});
   for (kv::Sequence version = 100; version > 0; --version) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", version, std::string(100, 'v')), tables.order)));
   }
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("b", 1, "v"), tables.order)));
-  EXPECT_TRUE(outputs.is_at_cut());
+  EXPECT_TRUE(outputs.is_at_release());
   ASSERT_OK(outputs.Finish());
   const auto made = outputs.Take();
   ASSERT_EQ(made.size(), 2u);
@@ -67,12 +67,13 @@ Outputs::Options WithRanges(const testing::Tables& tables, std::vector<kv::Range
 TEST(Outputs, ClipsRangeTombstonesWhereItCuts) {
   testing::Tables tables;
   Outputs::Options options = WithRanges(tables, {{"b", "k", 9}, {"q", "s", 8}, {"u", "v", 7}});
+  options.release_bytes = 1;
   options.cut_keys = {"g", "o", "r", "t", "x"};
   Outputs outputs(tables.factory, options);
   for (const char* key : {"a", "f", "m", "w"}) {
     ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 20, "v"), tables.order)));
     if (std::string_view(key) == "m") {
-      EXPECT_TRUE(outputs.is_at_cut());
+      EXPECT_TRUE(outputs.is_at_release());
       EXPECT_EQ(outputs.cut_key(), "g") << "not m: the tombstone from g on is in the table that m is in";
     }
   }
@@ -118,6 +119,113 @@ TEST(Outputs, ShareWhatTheMergeSettles) {
     shares.push_back(salvaged->settled->bounds);
   }
   EXPECT_EQ(shares, (std::vector<format::Bounds>{{"a", "c"}, {"c", "e"}, {"e", "z"}}));
+}
+
+TEST(Outputs, PutsLargeValuesInAValueFile) {
+  testing::Tables tables;
+  tables.factory.separated_value_bytes_min = 100;
+  Outputs outputs(tables.factory, {.separates_values = true});
+  ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
+  ASSERT_OK(outputs.Add(ViewOf(PutEntry("b", 6, std::string(99, 'b')), tables.order)));
+  ASSERT_OK(outputs.Add(ViewOf(testing::DeleteEntry("c", 5), tables.order)));
+  ASSERT_OK(outputs.Finish());
+  const auto made = outputs.Take();
+  const auto values = outputs.TakeValueFiles();
+  ASSERT_EQ(made.size(), 1u);
+  ASSERT_EQ(values.size(), 1u);
+  EXPECT_EQ(values[0]->records, 1u);
+  EXPECT_EQ(made[0]->values, (std::vector<format::ValueShare>{{.file = values[0]->number, .bytes = values[0]->record_bytes}}));
+  const auto entries = tables.Read(made[0]);
+  ASSERT_EQ(entries.size(), 3u);
+  EXPECT_EQ(entries[0].tag, kv::MakeTag(7, kv::Kind::kPutRef));
+  EXPECT_EQ(entries[1].value, std::string(99, 'b'));
+  format::ValueReference reference;
+  ASSERT_OK(format::ParseReference(entries[0].value, &reference));
+  ASSERT_OK_AND_ASSIGN(const auto reader, tables.values->Open(*values[0]));
+  values::Found found;
+  ASSERT_OK(reader->Get(reference, "a", {}, &found));
+  EXPECT_EQ(found.value, std::string(100, 'a'));
+}
+
+TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
+  testing::Tables tables;
+  tables.factory.separated_value_bytes_min = 100;
+  Outputs outputs(tables.factory, {});
+  ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
+  ASSERT_OK(outputs.AddMoved(ViewOf(PutEntry("b", 7, std::string(100, 'b')), tables.order)));  // it came from a value file
+  ASSERT_OK(outputs.Finish());
+  EXPECT_EQ(outputs.TakeValueFiles().at(0)->records, 1u);
+  const auto entries = tables.Read(outputs.Take().at(0));
+  EXPECT_EQ(kv::KindOf(entries[0].tag), kv::Kind::kPut);
+  EXPECT_EQ(kv::KindOf(entries[1].tag), kv::Kind::kPutRef);
+}
+
+TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
+  testing::Tables tables;
+  tables.factory.separated_value_bytes_min = 100;
+  Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .separates_values = true, .release_bytes = 8'000});
+  size_t releases = 0, released_tables = 0;
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_OK(outputs.Add(ViewOf(PutEntry("k" + std::to_string(1'000 + i), 1, std::string(150, 'v')), tables.order)));
+    if (!outputs.is_at_release()) continue;
+    ++releases;
+    const auto made = outputs.Take();
+    const auto values = outputs.TakeValueFiles();
+    ASSERT_EQ(values.size(), 1u);
+    uint64_t referred = 0;
+    for (const auto& table : made) {
+      ASSERT_EQ(table->values.size(), 1u);
+      EXPECT_EQ(table->values[0].file, values[0]->number);
+      referred += table->values[0].bytes;
+    }
+    EXPECT_EQ(referred, values[0]->record_bytes) << "nothing of what comes is in there";
+    released_tables += made.size();
+  }
+  EXPECT_GE(releases, 2u);
+  EXPECT_GT(released_tables, releases);
+}
+
+TEST(Outputs, AFewLargeValuesAmongManySmallOnesAreNotWorthAFile) {
+  testing::Tables tables;
+  tables.factory.separated_value_bytes_min = 1'000;
+  EXPECT_TRUE(AreWorthAValueFile(tables.factory, 1'000, 1'000'000));
+  EXPECT_FALSE(AreWorthAValueFile(tables.factory, 100, 100'000)) << "too few";
+  EXPECT_FALSE(AreWorthAValueFile(tables.factory, 100'000, 10'000'000)) << "too small on the average";
+  EXPECT_TRUE(AreWorthAValueFile(tables.factory, 1, 50'000'000)) << "one giant";
+  tables.factory.separated_value_bytes_min = 0;
+  EXPECT_FALSE(AreWorthAValueFile(tables.factory, 1'000, 1'000'000));
+}
+
+TEST(Outputs, WritesTablesAndValueFilesOverSpareOnes) {
+  testing::Tables tables;
+  tables.factory.separated_value_bytes_min = 1;
+  std::vector<std::string> reused;
+  tables.factory.reuse = [&](format::FileKind kind, kv::FileNumber number, uint64_t) -> Result<bool> {
+    const std::string path = format::FilePath("dir", kind, number);
+    auto file = tables.files.Open(path, {.access = Access::kCreate});
+    RETURN_IF_ERROR(file.status());
+    RETURN_IF_ERROR((*file)->WriteAt(0, std::string(100'000, 'x')));
+    reused.push_back(path);
+    return true;
+  };
+  Outputs outputs(tables.factory, {.separates_values = true});
+  ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, "value"), tables.order)));
+  ASSERT_OK(outputs.Finish());
+  EXPECT_EQ(reused, (std::vector<std::string>{"dir/000001.tbl", "dir/000002.val"}));
+  EXPECT_EQ(tables.Read(outputs.Take().at(0)).size(), 1u);
+  ASSERT_OK_AND_ASSIGN(const auto reader, tables.values->Open(*outputs.TakeValueFiles().at(0)));
+  EXPECT_OK(reader->CheckIntegrity());
+}
+
+TEST(Outputs, RemovesAValueFileThatIsNotFinished) {
+  testing::Tables tables;
+  tables.factory.separated_value_bytes_min = 1;
+  {
+    Outputs outputs(tables.factory, {.separates_values = true});
+    ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 1, "v"), tables.order)));
+    EXPECT_EQ(tables.files_there(), 2u);
+  }
+  EXPECT_EQ(tables.files_there(), 0u);
 }
 
 TEST(Outputs, RemovesATableThatIsNotFinished) {

@@ -14,6 +14,7 @@
 #include "testing/status_matchers.h"
 #include "tests/unit/kv/iterator_contract.h"
 #include "tree/run.h"
+#include "values/cache.h"
 
 namespace mergedb::testing {
 
@@ -22,6 +23,13 @@ class Tables {
   explicit Tables(const Comparator* comparator = BytewiseComparator()) : order(comparator) {
     EXPECT_OK(files.CreateDirectory("dir"));
     cache = table::Cache::New(&files, "dir", order, &blocks, 100);
+    values = std::make_unique<values::Cache>(&files, "dir", order, &blocks, 100);
+  }
+
+  // From now on a file goes when the last one lets go of its description, as in a database.
+  void RemoveWhatNobodyNames() {
+    factory.track = [this](const format::FileMetaPtr& meta) { return Tracked(format::FileKind::kTable, *meta); };
+    factory.track_values = [this](const format::ValueFilePtr& meta) { return Tracked(format::FileKind::kValueFile, *meta); };
   }
 
   // One table of entries in order.
@@ -54,8 +62,19 @@ class Tables {
                                    .block_bytes = 256,
                                    .allocate_number = [this] { return kv::FileNumber{++last_number}; },
                                    .entropy = [this] { return last_number + 100; },
-                                   .track = [](const format::FileMetaPtr& meta) { return meta; }};
+                                   .track = [](const format::FileMetaPtr& meta) { return meta; },
+                                   .track_values = [](const format::ValueFilePtr& meta) { return meta; }};
   std::unique_ptr<table::Cache> cache;
+  std::unique_ptr<values::Cache> values;
+
+ private:
+  template <class Meta>
+  std::shared_ptr<const Meta> Tracked(format::FileKind kind, const Meta& meta) {
+    return {new Meta(meta), [this, kind](const Meta* last) {
+              EXPECT_OK(files.Remove(format::FilePath("dir", kind, last->number)));
+              delete last;
+            }};
+  }
 };
 
 inline OwnedEntry PutEntry(std::string key, kv::Sequence sequence, std::string value) {

@@ -40,15 +40,15 @@ TEST_F(RecoveryTest, ListsAllTablesThatAreNotAsTheyWere) {
                                           "position 9 level 0: 000012[a..f]1KB 000013[g..m]1KB 000014[n..z]1KB\n"));
   const size_t bytes = version->file_metas().front()->bytes;
   Write("000012.tbl", bytes);
-  EXPECT_THAT(CheckTables(&files_, "/d", *version),
+  EXPECT_THAT(CheckFiles(&files_, "/d", *version),
               StatusIs(Code::kCorruption, AllOf(HasSubstr("000013.tbl: missing"), HasSubstr("000014.tbl: missing"))));
   Write("000013.tbl", bytes - 1);
   Write("000014.tbl", bytes);
-  EXPECT_THAT(CheckTables(&files_, "/d", *version), StatusIs(Code::kCorruption, HasSubstr("000013.tbl")));
+  EXPECT_THAT(CheckFiles(&files_, "/d", *version), StatusIs(Code::kCorruption, HasSubstr("000013.tbl")));
   Write("000013.tbl", bytes);
-  EXPECT_OK(CheckTables(&files_, "/d", *version));
+  EXPECT_OK(CheckFiles(&files_, "/d", *version));
   files_.AddFault({.op = testing::Op::kSizeOf});
-  EXPECT_THAT(CheckTables(&files_, "/d", *version), StatusIs(Code::kIOError));
+  EXPECT_THAT(CheckFiles(&files_, "/d", *version), StatusIs(Code::kIOError));
 }
 
 // A log made to hurt: the frames' checks fit, but their records have sequences that others had before, or none that is left. A

@@ -23,25 +23,35 @@ class ShapeTest : public ::testing::Test {
   std::shared_ptr<memtable::Memtable> NewMemtable() {
     return std::make_shared<memtable::Memtable>(order_, memtable::NewMemory(64 << 10));
   }
-  // A table in a file that was written and never synced.
-  format::FileMetaPtr NewTable() {
-    const kv::FileNumber number = shape_.AllocateNumber();
-    const std::string path = "/d/0000" + std::to_string(kv::ToInt(number)) + ".tbl";
+  void WriteFile(const std::string& path, char fill) {
     auto file = files_.Open(path, {.access = Access::kCreate});
     EXPECT_OK(file.status());
-    EXPECT_OK((*file)->WriteAt(0, std::string(5000, 't')));
+    EXPECT_OK((*file)->WriteAt(0, std::string(5000, fill)));
+  }
+  // A table, and a value file that it refers to, in files that were written and never synced.
+  format::ValueFilePtr NewValueFile() {
+    const kv::FileNumber number = shape_.AllocateNumber();
+    WriteFile(format::ValueFilePath("/d", number), 'v');
+    return std::make_shared<format::ValueFileMeta>(
+        format::ValueFileMeta{.number = number, .bytes = 5000, .records = 1, .record_bytes = 4000});
+  }
+  format::FileMetaPtr NewTable(const format::ValueFilePtr& values) {
+    const kv::FileNumber number = shape_.AllocateNumber();
+    WriteFile(format::TablePath("/d", number), 't');
     auto meta = std::make_shared<format::FileMeta>();
     meta->number = number;
     meta->bytes = 5000;
     meta->entries = meta->smallest_sequence = meta->largest_sequence = 1;
     meta->smallest = "a";
     meta->largest = "z";
+    meta->values = {{.file = values->number, .bytes = 4000}};
     return meta;
   }
   void Flush(uint64_t end) {
     if (shape_.Current() == nullptr || shape_.Current()->active == nullptr) shape_.Seal(NewMemtable(), {});
     shape_.Seal(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
-    ASSERT_OK(shape_.InstallFlush(NewTable()));
+    const auto values = NewValueFile();
+    ASSERT_OK(shape_.InstallFlush(NewTable(values), {values}));
   }
   Status Commit() {
     return shape_.Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released_);
@@ -52,8 +62,12 @@ class ShapeTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(image.get(), "/d", order_));
     EXPECT_EQ(loaded.version->files().size(), tables);
     for (const auto& meta : loaded.version->file_metas()) {
-      EXPECT_THAT(image->ReadWhole("/d/0000" + std::to_string(kv::ToInt(meta->number)) + ".tbl"),
-                  testing::IsOkAndHolds(std::string(5000, 't')));
+      EXPECT_THAT(image->ReadWhole(format::TablePath("/d", meta->number)), testing::IsOkAndHolds(std::string(5000, 't')));
+    }
+    EXPECT_EQ(loaded.version->value_files().size(), tables);
+    for (const auto& each : loaded.version->value_files()) {
+      EXPECT_THAT(image->ReadWhole(format::ValueFilePath("/d", each.file->number)),
+                  testing::IsOkAndHolds(std::string(5000, 'v')));
     }
   }
 
@@ -66,7 +80,8 @@ class ShapeTest : public ::testing::Test {
                 .order = order_,
                 .database_id = 7,
                 .check_table = [](const std::string&, const format::FileMetaPtr&) { return Status(); },
-                .table_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
+                .check_value_file = [](const std::string&, const format::ValueFileMeta&) { return Status(); },
+                .file_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
                std::make_shared<const tree::Version>(),
                kv::FileNumber{10},
                kv::Position{1},

@@ -45,19 +45,32 @@ TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
   EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 8 * kMiB));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB) << "a spare is space on disk";
-  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u) << "the new table counts for itself";
   EXPECT_TRUE(spares_.empty());
-  EXPECT_THAT(spares_.Reuse(kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
+}
+
+TEST_F(SpareFilesTest, ATableBecomesAValueFileAndBack) {
+  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 8 * kMiB));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kValueFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.val"}));
+  const auto values = obsolete_->Track(std::make_shared<format::ValueFileMeta>(
+      format::ValueFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
+  EXPECT_TRUE(spares_.Keep({format::FileKind::kValueFile, values->number, values->bytes}, 8 * kMiB));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.spare"}));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000048.tbl"}));
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
 TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB), 100 * kMiB));
   ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB), 100 * kMiB));
   ASSERT_TRUE(spares_.Keep(Bury(13, 4 * kMiB), 100 * kMiB));
-  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
-  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
@@ -83,7 +96,7 @@ TEST_F(SpareFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
   EXPECT_TRUE(spares_.empty());
   ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 100 * kMiB));
   ASSERT_OK(files_.Remove("/db/000012.spare"));
-  EXPECT_THAT(spares_.Reuse(kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
   EXPECT_TRUE(Names().empty());
 }
 

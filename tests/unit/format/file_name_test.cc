@@ -20,6 +20,7 @@ const Golden kGoldens[] = {
     {FileKind::kStaging, 0, "STAGING"},
     {FileKind::kSegment, 7, "000007.seg"},
     {FileKind::kTable, 12, "000012.tbl"},
+    {FileKind::kValueFile, 13, "000013.val"},
     {FileKind::kTable, 999999, "999999.tbl"},
     {FileKind::kSpare, 12, "000012.spare"},
     {FileKind::kTable, 1000000, "1000000.tbl"},

@@ -4,7 +4,7 @@
 //   tree
 //   position 9 level 0: 000012[a..f) ...        (testing/tree_text.h)
 //   ----
-//   pick style=lazy pressure=writing flush=4MB snapshot=35 busy=9+8:[a..f)
+//   pick style=lazy pressure=writing flush=4MB snapshot=35 busy=9+8:[a..f) cleaning=7
 //   ----
 //   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists cut keys, if any
 //
@@ -69,7 +69,8 @@ Command ParseCommand(const std::string& line) {
     }
     if (name == "flush") command.flush_bytes = std::stoull(value) << (value.ends_with("KB") ? 10 : 20);
     if (name == "snapshot") command.oldest_snapshot = std::stoull(value);
-    if (name == "busy") command.busy.push_back(ParseBusy(value));
+    if (name == "busy" || name == "cleaning") command.busy.push_back(ParseBusy(value));
+    if (name == "cleaning") command.busy.back().is_cleaning = true;
     if (name == "bounds") command.bounds = ParseBounds(value);
     if (name == "newest") command.newest = kv::Position{std::stoull(value)};
   }

@@ -2,6 +2,9 @@
 // entries at a time, several at once, and every finished output is committed by an Edit. Keys and versions are real, so that
 // reads can be checked (invariant I1) at every commit; sizes are entries x entry_bytes, so that large databases are cheap.
 //
+// Values may stand in value files: each flush writes one, cleaning plans write others. Which of them are live follows from the
+// tables, as in the real thing.
+//
 // What is measured: entries that merges read and wrote for each put, runs, and bytes on disk, unfinished outputs included,
 // beside the bytes after a full compaction, at every commit.
 #pragma once
@@ -27,6 +30,7 @@ namespace mergedb::simulate {
 struct Cell {
   uint32_t key;
   uint32_t version;  // odd: a tombstone
+  uint32_t value_file = 0;  // where its value is; 0: in the table
 };
 constexpr bool IsTombstone(const Cell& cell) { return cell.version % 2 != 0; }
 
@@ -35,6 +39,7 @@ struct Config {
   uint32_t keys = 100'000;          // the key space
   uint32_t flush_entries = 400;     // puts a memtable takes
   uint64_t entry_bytes = 16 << 10;
+  uint64_t value_bytes = 0;         // of each entry, in value files, on top of entry_bytes
   double merge_speed = 6;           // entries that merges may read while one is put
   size_t workers = 2;               // plans at once
   uint64_t step_entries = 200;      // between two looks at what is most urgent
@@ -46,6 +51,8 @@ struct Figures {
   uint64_t puts = 0;
   uint64_t merge_reads = 0;
   uint64_t merge_writes = 0;
+  uint64_t values_moved = 0;
+  uint64_t cleanings = 0;
   uint64_t merges = 0;
   uint64_t moves = 0;
   uint64_t stalls = 0;           // flushes that waited for merges
@@ -78,9 +85,9 @@ class Database {
   const tree::Version& version() const { return *version_; }
   const kv::Order& order() const { return order_; }
   Figures& figures() { return figures_; }
-  uint64_t live_bytes() const { return live_keys_ * config_.entry_bytes; }
+  uint64_t live_bytes() const { return live_keys_ * (config_.entry_bytes + config_.value_bytes); }
   uint64_t bytes() const;
-  uint64_t flush_bytes() const { return config_.flush_entries * config_.entry_bytes; }
+  uint64_t flush_bytes() const { return config_.flush_entries * (config_.entry_bytes + config_.value_bytes); }
   std::string error() const { return error_; }
   double space_factor = 2.0;  // of Figures::over_max
   bool print_plans = false;
@@ -103,6 +110,8 @@ class Database {
     std::vector<std::vector<format::Edit::Add>> moved;  // of a move
     Cells output;
     uint64_t output_bytes = 0;
+    uint32_t value_file = 0;         // being written; 0: none
+    uint64_t values = 0;             // in it
     size_t cut = 0;                  // next of plan.cut_keys
     std::optional<std::string> done; // keys below are committed
     uint64_t left = 0;               // entries to read
@@ -123,6 +132,7 @@ class Database {
   void CheckRead(uint32_t key);
   std::optional<Cell> Read(uint32_t key) const;
   format::FileMetaPtr MakeFile(Cells cells);
+  void AddValueFile(uint32_t number, uint64_t values, format::Edit* edit) const;
   uint64_t CellBytes(const Cell& cell) const { return IsTombstone(cell) ? config_.entry_bytes / 8 : config_.entry_bytes; }
 
   Config config_;
@@ -144,8 +154,8 @@ class Database {
 };
 
 inline uint64_t Database::bytes() const {
-  uint64_t bytes = version_->bytes();
-  for (const auto& job : jobs_) bytes += job->output_bytes;
+  uint64_t bytes = version_->bytes() + version_->record_bytes();
+  for (const auto& job : jobs_) bytes += job->output_bytes + job->values * config_.value_bytes;
   return bytes;
 }
 
@@ -163,10 +173,13 @@ inline format::FileMetaPtr Database::MakeFile(Cells cells) {
   auto file = std::make_shared<format::FileMeta>();
   file->number = kv::FileNumber{next_file_++};
   file->entries = cells.size();
+  std::map<uint32_t, uint64_t> values;
   for (const Cell& cell : cells) {
     file->bytes += CellBytes(cell);
     file->tombstones += IsTombstone(cell) ? 1 : 0;
+    if (cell.value_file != 0) values[cell.value_file] += config_.value_bytes;
   }
+  for (const auto& [number, bytes] : values) file->values.push_back({.file = kv::FileNumber{number}, .bytes = bytes});
   file->smallest_sequence = 1;
   file->largest_sequence = sequence_;
   file->smallest = KeyOf(cells.front().key);
@@ -175,13 +188,24 @@ inline format::FileMetaPtr Database::MakeFile(Cells cells) {
   return file;
 }
 
+inline void Database::AddValueFile(uint32_t number, uint64_t values, format::Edit* edit) const {
+  auto file = std::make_shared<format::ValueFileMeta>();
+  file->number = kv::FileNumber{number};
+  file->records = values;
+  file->bytes = file->record_bytes = values * config_.value_bytes;
+  edit->value_files.push_back({std::move(file)});
+}
+
 inline void Database::Flush() {
   if (memtable_.empty()) return;
   sequence_ += memtable_entries_;
   Cells cells;
   if (flushed_.empty()) flushed_.assign(config_.keys, 1);
+  const uint32_t value_file = config_.value_bytes == 0 ? 0 : static_cast<uint32_t>(next_file_++);
+  uint64_t values = 0;
   for (const auto& [key, version] : memtable_) {
-    cells.push_back({key, version});
+    cells.push_back({key, version, version % 2 == 0 ? value_file : 0});
+    values += cells.back().value_file != 0;
     flushed_[key] = version;
   }
   memtable_.clear();
@@ -191,6 +215,7 @@ inline void Database::Flush() {
   auto& add = edit.adds.emplace_back();
   add.position = kv::Position{next_position_++};
   add.file = MakeFile(std::move(cells));
+  if (values > 0) AddValueFile(value_file, values, &edit);
   Apply(edit);
   Work(static_cast<uint64_t>(entries * config_.merge_speed), config_.write_pressure);
   // Pacing, as a stop: a writer waits while the debt is at its maximum.
@@ -207,7 +232,9 @@ inline void Database::Flush() {
 
 inline policy::PickInput Database::Input(policy::Pressure pressure, std::vector<policy::Busy>* busy) {
   busy->clear();
-  for (const auto& job : jobs_) busy->push_back({.sources = job->plan.sources, .bounds = job->plan.bounds});
+  for (const auto& job : jobs_) {
+    busy->push_back({.sources = job->plan.sources, .bounds = job->plan.bounds, .is_cleaning = !job->plan.cleaned.empty()});
+  }
   return {.version = *version_, .busy = *busy, .style = config_.style, .pressure = pressure,
           .flush_bytes = flush_bytes(), .order = order_, .oldest_snapshot = oldest_snapshot};
 }
@@ -258,6 +285,7 @@ inline void Database::Start(policy::Plan plan) {
     return;
   }
   ++figures_.merges;
+  figures_.cleanings += !job->plan.cleaned.empty();
   jobs_.push_back(std::move(job));
 }
 
@@ -311,7 +339,8 @@ inline void Database::Step(Job* job, uint64_t entries) {
 inline void Database::Emit(Job* job, const Cell& cell) {
   const std::string key = KeyOf(cell.key);
   const auto& cuts = job->plan.cut_keys;
-  bool is_cut = job->plan.output_file_bytes != 0 && job->output_bytes >= job->plan.output_file_bytes;
+  const uint64_t written = job->output_bytes + job->values * config_.value_bytes;
+  bool is_cut = job->plan.output_file_bytes != 0 && written >= job->plan.output_file_bytes;
   while (job->cut < cuts.size() && key >= cuts[job->cut]) {
     is_cut = true;
     ++job->cut;
@@ -320,6 +349,10 @@ inline void Database::Emit(Job* job, const Cell& cell) {
   if (IsTombstone(cell) && job->plan.is_bottom) return;
   job->output_bytes += CellBytes(cell);
   job->output.push_back(cell);
+  if (!std::ranges::binary_search(job->plan.cleaned, kv::FileNumber{cell.value_file})) return;
+  if (job->values++ == 0) job->value_file = static_cast<uint32_t>(next_file_++);
+  job->output.back().value_file = job->value_file;
+  ++figures_.values_moved;
 }
 
 inline void Database::Commit(Job* job, std::optional<std::string> cursor, bool is_last) {
@@ -337,8 +370,10 @@ inline void Database::Commit(Job* job, std::optional<std::string> cursor, bool i
     add.level = run ? run->level() : job->plan.target_level;
     add.file = MakeFile(std::move(job->output));
   }
+  if (job->values > 0) AddValueFile(job->value_file, job->values, &edit);
   job->output.clear();
   job->output_bytes = 0;
+  job->values = 0;
   job->done = cursor;
   if (is_last) edit.levels.push_back({.position = target, .level = job->plan.target_level});
   Apply(edit);

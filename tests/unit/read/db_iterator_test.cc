@@ -16,7 +16,7 @@ using testing::StatusIs;
 class DbIteratorTest : public ::testing::Test {
  protected:
   std::unique_ptr<Iterator> New(const IteratorOptions& options = {}, kv::Sequence sequence = kv::kSequenceMax) {
-    DbIteratorContext context{.order = tables_.order, .tables = *tables_.cache, .is_closed = is_closed_, .keep = nullptr};
+    DbIteratorContext context{.order = tables_.order, .tables = *tables_.cache, .values = *tables_.values, .is_closed = is_closed_, .keep = nullptr};
     context.on_release = [this] { ++released_; };
     return NewDbIterator(context, view_, sequence, options);
   }

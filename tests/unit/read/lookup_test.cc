@@ -15,7 +15,7 @@ class LookupTest : public ::testing::Test {
  protected:
   std::string Get(std::string_view key, kv::Sequence sequence = kv::kSequenceMax) {
     std::string value;
-    const Status status = Lookup({.order = tables_.order, .tables = *tables_.cache}, view_, key, sequence, {}, &value);
+    const Status status = Lookup({.order = tables_.order, .tables = *tables_.cache, .values = *tables_.values}, view_, key, sequence, {}, &value);
     return status.ok() ? value : std::string(CodeName(status.code()));
   }
 

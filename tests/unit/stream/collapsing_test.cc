@@ -47,18 +47,56 @@ TEST(CollapsingIterator, KeepsATombstoneThatASnapshotNeeds) {
   EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.snapshots = {3}, .is_bottom = true}), "a#5,PUT=v ");
 }
 
+TEST(CollapsingIterator, KeepsAReferenceLikeThePutThatItIs) {
+  const auto ref = [](std::string key, kv::Sequence sequence) -> OwnedEntry {
+    return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), "r"};
+  };
+  EXPECT_EQ(Collapse({ref("a", 5), Put("a", 3), Delete("b", 4), ref("b", 2)}, {.is_bottom = true}), "a#0,PUT_REF=r ");
+  // One change in two places, its value in a file in one of them: one of the two is enough.
+  EXPECT_EQ(Collapse({ref("a", 5), Put("a", 5)}, {}), "a#5,PUT_REF=r ");
+}
+
 TEST(CollapsingIterator, RefusesAKindThatItCannotFold) {
-  for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
-    // Even where a newer version hides it.
-    CollapseCounts counts;
-    const auto collapsing =
-        NewCollapsingIterator(kOrder, {}, Input({Put("a", 9), {"a", kv::MakeTag(2, kind), "v"}}), &counts);
-    collapsing->SeekToFirst();
-    ASSERT_TRUE(collapsing->Valid());
-    collapsing->Next();
-    EXPECT_FALSE(collapsing->Valid());
-    EXPECT_EQ(collapsing->status().code(), Code::kNotSupported);
+  // Even where a newer version hides it.
+  CollapseCounts counts;
+  const auto collapsing = NewCollapsingIterator(
+      kOrder, {}, Input({Put("a", 9), {"a", kv::MakeTag(2, kv::Kind::kRangeDelete), "v"}}), &counts);
+  collapsing->SeekToFirst();
+  ASSERT_TRUE(collapsing->Valid());
+  collapsing->Next();
+  EXPECT_FALSE(collapsing->Valid());
+  EXPECT_EQ(collapsing->status().code(), Code::kNotSupported);
+}
+
+// "r:x" refers to the value "x"; "bad" leads nowhere.
+class Values final : public kv::ValueSource {
+ public:
+  Status Resolve(const kv::Entry& entry, std::string_view* value) override {
+    EXPECT_EQ(entry.key, "a");
+    if (entry.value == "bad") return Status::Corruption("no value there");
+    last_.assign(entry.value.substr(2));
+    *value = last_;
+    return {};
   }
+
+ private:
+  std::string last_;
+};
+
+TEST(CollapsingIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+  Values values;
+  const auto entries = [](std::string reference) -> std::vector<OwnedEntry> {
+    return {Merge("a", 9, merge::Append("c")), {"a", kv::MakeTag(5, kv::Kind::kPutRef), std::move(reference)}, Put("a", 3, "x")};
+  };
+  EXPECT_EQ(Collapse(entries("r:ab"), {.values = &values}), "a#9,PUT=abc ");
+  EXPECT_EQ(Collapse(entries("r:ab"), {.is_bottom = true, .values = &values}), "a#0,PUT=abc ");
+  // Never the reference's own bytes: where the value cannot be had both stay, as they are.
+  const std::string operand = merge::Append("c");
+  for (const auto& reference : {"r:ab", "bad"}) {
+    const CollapseOptions options{.values = std::string_view(reference) == "bad" ? &values : nullptr};
+    EXPECT_TRUE(Collapse(entries(reference), options).ends_with("a#5,PUT_REF=" + std::string(reference) + " "));
+  }
+  EXPECT_TRUE(Collapse(entries("bad"), {.is_bottom = true, .values = &values}).ends_with("a#0,PUT_REF=bad "));
 }
 
 TEST(CollapsingIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {

@@ -133,6 +133,73 @@ TEST(VisibleIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
   EXPECT_EQ(PrintBackward(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
 }
 
+// "r:x" refers to the value "x"; "bad" leads nowhere.
+class Values final : public kv::ValueSource {
+ public:
+  Status Resolve(const kv::Entry& entry, std::string_view* value) override {
+    EXPECT_EQ(kv::KindOf(entry.tag), kv::Kind::kPutRef);
+    ++asked;
+    if (entry.value == "bad") return Status::Corruption("no value there");
+    last_.assign(entry.value.substr(2));
+    *value = last_;
+    return {};
+  }
+  int asked = 0;
+
+ private:
+  std::string last_;
+};
+
+OwnedEntry Ref(std::string key, kv::Sequence sequence, std::string reference) {
+  return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), std::move(reference)};
+}
+
+TEST(VisibleIterator, ShowsTheValuesThatReferencesStandFor) {
+  Values values;
+  const std::vector<OwnedEntry> entries = {Ref("a", 9, "r:nine"), Put("a", 4, "4"), Put("b", 5, "five"), Ref("c", 3, "r:three"),
+                                           Delete("d", 8), Ref("d", 7, "bad")};
+  const auto visible = VisibleOf(entries, {.values = &values});
+  EXPECT_EQ(PrintAll(*visible), "a#9,PUT=nine b#5,PUT=five c#3,PUT=three ");
+  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT=three b#5,PUT=five a#9,PUT=nine ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4, .values = &values})), "a#4,PUT=4 c#3,PUT=three ");
+  EXPECT_EQ(values.asked, 5) << "what is hidden is not read";
+}
+
+TEST(VisibleIterator, ReadsNoValueForWhoWantsKeysAlone) {
+  Values values;
+  const auto visible = VisibleOf({Ref("a", 9, "bad"), Put("b", 5, "five")}, {.values = &values, .keys_only = true});
+  EXPECT_EQ(PrintAll(*visible), "a#9,PUT= b#5,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "b#5,PUT= a#9,PUT= ");
+  EXPECT_EQ(values.asked, 0);
+}
+
+TEST(VisibleIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+  Values values;
+  std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")), Ref("a", 38, "r:a")};
+  for (kv::Sequence i = 30; i > 10; --i) entries.push_back(Put("a", i, "old"));  // too many to step over backwards
+  entries.push_back(Merge("b", 5, merge::Append("y")));
+  entries.push_back(Ref("b", 4, "r:x"));
+  entries.push_back(Delete("c", 9));
+  entries.push_back(Merge("c", 8, merge::Append("z")));
+  const auto visible = VisibleOf(entries, {.values = &values});
+  EXPECT_EQ(PrintAll(*visible), "a#40,PUT=abc b#5,PUT=xy ");
+  EXPECT_EQ(PrintBackward(*visible), "b#5,PUT=xy a#40,PUT=abc ");
+  values.asked = 0;
+  const auto keys = VisibleOf(entries, {.values = &values, .keys_only = true});
+  EXPECT_EQ(PrintAll(*keys), "a#40,PUT= b#5,PUT= ");
+  EXPECT_EQ(PrintBackward(*keys), "b#5,PUT= a#40,PUT= ");
+  EXPECT_EQ(values.asked, 0);
+}
+
+TEST(VisibleIterator, EndsAtAValueThatCannotBeRead) {
+  Values values;
+  const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= Corruption: no value there");
+  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT= Corruption: no value there");
+  visible->Seek("c", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
+}
+
 // The map that a reader at `sequence` should see.
 std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, kv::Sequence sequence) {
   std::map<std::string, OwnedEntry> model;

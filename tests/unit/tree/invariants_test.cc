@@ -79,5 +79,21 @@ TEST(Invariants, I6AKeyOfAFileIsShownOnce) {
   EXPECT_EQ(Broken(Version({RunOf(9, {{File(1, "a", "b"), {}}}), RunOf(3, {{File(1, "c", "d"), {}}})})), "I6");
 }
 
+format::ValueFilePtr Values(uint64_t number, uint64_t record_bytes = 1000) {
+  return std::make_shared<format::ValueFileMeta>(
+      format::ValueFileMeta{.number = kv::FileNumber{number}, .bytes = 4096, .record_bytes = record_bytes});
+}
+
+TEST(Invariants, I7ValueFilesThatTablesReferToAreThere) {
+  const auto table = File(1, "a", "z");
+  table->values = {{.file = kv::FileNumber{7}, .bytes = 10}, {.file = kv::FileNumber{8}, .bytes = 10}};
+  const auto runs = [&] { return std::vector<RunPtr>{RunOf(3, {{table, {}}})}; };
+  EXPECT_EQ(Broken(Version(runs(), {Values(7), Values(8)})), "");
+  EXPECT_EQ(Broken(Version(runs(), {Values(8)})), "I7");
+  EXPECT_EQ(Broken(Version(runs())), "I7");
+  table->values = {{.file = kv::FileNumber{1}, .bytes = 10}};
+  EXPECT_EQ(Broken(Version(runs(), {Values(1)})), "I7") << "one number, a table and a value file";
+}
+
 }  // namespace
 }  // namespace mergedb::tree

@@ -55,6 +55,86 @@ TEST(ApplyEdit, AddsARunAtItsPositionNewestFirst) {
             "position 2 level 0: 000002[d..e]\n");
 }
 
+// A table that refers to so many bytes of value files.
+format::FileMetaPtr FileWith(uint64_t number, std::string smallest, std::string largest, std::vector<format::ValueShare> values) {
+  auto file = std::make_shared<format::FileMeta>(*File(number, std::move(smallest), std::move(largest)));
+  file->values = std::move(values);
+  return file;
+}
+
+format::Edit::AddValueFile Values(uint64_t number, uint64_t record_bytes) {
+  return {std::make_shared<format::ValueFileMeta>(format::ValueFileMeta{
+      .number = kv::FileNumber{number}, .bytes = 2 * record_bytes, .record_bytes = record_bytes})};
+}
+
+// "7:40/100 9:..." bytes live of those in each value file
+std::string LiveBytes(const Version& version) {
+  std::string text;
+  for (const ValueFile& each : version.value_files()) {
+    text += (text.empty() ? "" : " ") + std::to_string(kv::ToInt(each.file->number)) + ":" + std::to_string(each.live_bytes) +
+            "/" + std::to_string(each.file->record_bytes);
+  }
+  return text;
+}
+
+TEST(ApplyEdit, ValueFilesComeWithAnEditAndGoWithTheLastTableThatRefersToThem) {
+  const kv::FileNumber seven{7}, nine{9};
+  format::Edit edit;
+  edit.adds = {Add(5, FileWith(1, "a", "f", {{seven, 40}})), Add(4, FileWith(2, "a", "z", {{seven, 60}, {nine, 10}}))};
+  edit.value_files = {Values(9, 10), Values(7, 100)};
+  const auto both = *ApplyEdit(kOrder, Version(), edit);
+  EXPECT_EQ(LiveBytes(*both), "7:100/100 9:10/10");
+  EXPECT_EQ(both->bytes(), 2'000u);
+  EXPECT_EQ(both->bytes_on_disk(), 2'000u + 220);
+  EXPECT_EQ(both->garbage_bytes(), 0u);
+
+  // A merge keeps 30 bytes of what both referred to in 7, and nothing of 9.
+  format::Edit merge;
+  merge.cuts = {Cut(5, {}, {}), Cut(4, {}, {})};
+  merge.adds = {Add(4, FileWith(3, "a", "z", {{seven, 30}}))};
+  const auto merged = *ApplyEdit(kOrder, *both, merge);
+  EXPECT_EQ(LiveBytes(*merged), "7:30/100");
+  EXPECT_EQ(merged->garbage_bytes(), 70u);
+  EXPECT_EQ(merged->FindValueFile(nine), nullptr);
+  EXPECT_NE(merged->FindValueFile(seven), nullptr);
+}
+
+TEST(ApplyEdit, WhileATableIsShownInPartAllOfItsReferencesCount) {
+  format::Edit edit;
+  edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
+  edit.value_files = {Values(7, 100)};
+  const auto version = *ApplyEdit(kOrder, Version(), edit);
+  format::Edit release;  // [a, m) was merged and kept 45 bytes
+  release.cuts = {Cut(5, {}, "m")};
+  release.adds = {Add(5, FileWith(2, "a", "l", {{kv::FileNumber{7}, 45}}))};
+  const auto half = *ApplyEdit(kOrder, *version, release);
+  EXPECT_EQ(LiveBytes(*half), "7:100/100");
+  release = {};
+  release.cuts = {Cut(5, "m", {})};
+  EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *half, release)), "7:45/100");
+}
+
+TEST(ApplyEdit, AReferenceToAValueFileThatNobodyAddedIsCorruption) {
+  format::Edit edit;
+  edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
+  EXPECT_EQ(Apply(Version(), edit), "Corruption");
+}
+
+TEST(DiffVersions, NamesTheValueFilesThatAreNew) {
+  format::Edit edit;
+  edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
+  edit.value_files = {Values(7, 100)};
+  const auto source = *ApplyEdit(kOrder, Version(), edit);
+  format::Edit flush;
+  flush.adds = {Add(6, FileWith(2, "a", "z", {{kv::FileNumber{8}, 50}}))};
+  flush.value_files = {Values(8, 50)};
+  const auto target = *ApplyEdit(kOrder, *source, flush);
+  const format::Edit diff = DiffVersions(kOrder, *source, *target);
+  EXPECT_EQ(diff, flush);
+  EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *source, diff)), "7:100/100 8:50/50");
+  EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, Version(), EditFromEmpty(*target))), "7:100/100 8:50/50");
+}
+
 TEST(ApplyEdit, CutInTheMiddleOfASliceLeavesTwo) {
   const auto version = Tree("position 5 level 0: 000005[a..z]");
   format::Edit edit;

@@ -1,11 +1,12 @@
-#include "table/file_sink.h"
+#include "env/file_sink.h"
 
 #include <algorithm>
 #include <cstring>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 
-namespace mergedb::table {
+namespace mergedb::env {
 namespace {
 
 constexpr size_t kWriteBytes = size_t{1} << 20;
@@ -13,7 +14,18 @@ static_assert(kWriteBytes <= kPooledBytes && kWriteBytes % kDirectIoAlign == 0);
 
 }  // namespace
 
-FileSink::FileSink(std::unique_ptr<File> file) : file_(std::move(file)), buffer_(kWriteBytes) {}
+Result<SinkFile> SinkFile::Open(FileSystem* file_system, const std::string& path, const Options& options) {
+  SinkFile target;
+  const Access access = options.is_reuse ? Access::kReuse : Access::kCreate;
+  ASSIGN_OR_RETURN(target.file, file_system->Open(path, {.access = access, .direct = options.is_direct}));
+  if (options.is_reuse) {
+    ASSIGN_OR_RETURN(target.spare_bytes, target.file->Size());
+  }
+  return target;
+}
+
+FileSink::FileSink(SinkFile target)
+    : file_(std::move(target.file)), spare_bytes_(target.spare_bytes), buffer_(kWriteBytes) {}
 
 Status FileSink::WriteBuffer() {
   RETURN_IF_ERROR(file_->WriteAt(written_, {buffer_.data(), used_}));
@@ -46,7 +58,8 @@ Status FileSink::Finish() {
   ASSERT(used_ % kDirectIoAlign == 0, "direct writes are aligned");
   if (used_ > 0) RETURN_IF_ERROR(WriteBuffer());
   buffer_ = AlignedBuffer();
-  return {};
+  if (ZOO(kSpareTailKept)) return {};
+  return spare_bytes_ > written_ ? file_->Truncate(written_) : Status();
 }
 
-}  // namespace mergedb::table
+}  // namespace mergedb::env

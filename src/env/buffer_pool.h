@@ -6,7 +6,7 @@
 
 #include <cstddef>
 
-namespace mergedb::table {
+namespace mergedb::env {
 
 // Buffers of this size are kept for the next user, up to kBuffersKept of them; others come and go.
 inline constexpr size_t kPooledBytes = (size_t{1} << 20) + (size_t{64} << 10);
@@ -29,4 +29,4 @@ class AlignedBuffer {
   size_t size_ = 0;
 };
 
-}  // namespace mergedb::table
+}  // namespace mergedb::env

@@ -1,5 +1,5 @@
 // Goal: each piece of a file is asked for once; a few misses ask for a piece each, many for more and more at a time.
-#include "table/read_around.h"
+#include "env/read_around.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/random.h"
 
-namespace mergedb::table {
+namespace mergedb::env {
 namespace {
 
 constexpr uint64_t kPiece = ReadAround::kPieceBytes;
@@ -69,4 +69,4 @@ TEST(ReadAround, TakesFilesOfLessThanAPiece) {
 }
 
 }  // namespace
-}  // namespace mergedb::table
+}  // namespace mergedb::env

@@ -1,4 +1,4 @@
-// What is read along with a cold block. Tables are written past the page cache, so the first read of each block goes to the disk,
+// What is read along with a cold block or value. Their files are written past the page cache, so the first read goes to the disk,
 // and a disk takes hardly longer for its neighbourhood.
 //
 //   file     |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |     pieces of 128 KiB
@@ -20,7 +20,7 @@
 
 #include "mergedb/env.h"
 
-namespace mergedb::table {
+namespace mergedb::env {
 
 class ReadAround {
  public:
@@ -63,4 +63,4 @@ class ReadAround {
   mutable std::atomic<uint64_t> asked_{0};  // pieces
 };
 
-}  // namespace mergedb::table
+}  // namespace mergedb::env

@@ -1,4 +1,4 @@
-#include "table/buffer_pool.h"
+#include "env/buffer_pool.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include "base/sync.h"
 #include "mergedb/env.h"
 
-namespace mergedb::table {
+namespace mergedb::env {
 namespace {
 
 struct Pool {
@@ -81,4 +81,4 @@ AlignedBuffer::~AlignedBuffer() {
   }
 }
 
-}  // namespace mergedb::table
+}  // namespace mergedb::env

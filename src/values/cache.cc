@@ -1,0 +1,37 @@
+#include "values/cache.h"
+
+#include <utility>
+
+#include "format/file_name.h"
+
+namespace mergedb::values {
+
+Result<std::shared_ptr<Reader>> Cache::OpenFile(const format::ValueFileMeta& meta) {
+  const std::string path = format::ValueFilePath(directory_, meta.number);
+  auto reader = Reader::Open(file_system_, path, meta, order_, blocks_);
+  if (reader || !reader.error().IsBusy()) return reader;
+  // The process may be out of file descriptors: give back what is idle and try once more.
+  if (!files_.CloseIdle()) return reader;
+  return Reader::Open(file_system_, path, meta, order_, blocks_);
+}
+
+Result<std::shared_ptr<Reader>> Cache::Open(const format::ValueFileMeta& meta) {
+  const uint64_t number = kv::ToInt(meta.number);
+  if (auto found = files_.Find(number)) [[likely]] return found;
+  // No lock is held while the file is read; if two open it at once, one of the two is dropped.
+  ASSIGN_OR_RETURN(auto fresh, OpenFile(meta));
+  return files_.Insert(number, std::move(fresh));
+}
+
+void Cache::Evict(kv::FileNumber number) {
+  files_.Evict(kv::ToInt(number));
+  if (blocks_ != nullptr) blocks_->EvictFile(kv::ToInt(number));
+}
+
+size_t Cache::open_files() const {
+  size_t files = 0;
+  files_.ForEach([&](const Reader&) { ++files; });
+  return files;
+}
+
+}  // namespace mergedb::values

@@ -1,0 +1,194 @@
+// Goal: what was written is read, by reference, from the file or the cache, compressed or not; and a reference or a file that is
+// wrong in any way gives an error, never another value. Method: files in memory; every byte flipped, every length cut.
+#include "values/reader.h"
+
+#include "tests/unit/values/value_rows.h"
+
+namespace mergedb::values {
+namespace {
+
+using testing::Bytewise;
+using testing::MemoryFiles;
+using testing::SomeValues;
+using testing::ValuePath;
+using testing::ValueRow;
+using testing::WriteValues;
+
+std::string Get(const Reader& reader, const format::ValueReference& reference, std::string_view key) {
+  Found found;
+  const Status status = reader.Get(reference, key, {}, &found);
+  return status.ok() ? std::string(found.value) : std::string(CodeName(status.code()));
+}
+
+TEST(ValueReader, ReadsWhatWasWritten) {
+  for (const Compression codec : {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
+    for (const bool is_direct : {false, true}) {
+      MemoryFiles files;
+      base::BlockCache blocks(1 << 20);
+      auto rows = SomeValues(300, 5'000);
+      rows.push_back({"", "of an empty key"});
+      rows.push_back({"empty", ""});
+      rows.push_back({"large", std::string(3 << 20, 'x')});
+      const auto meta = WriteValues(&files, 7, &rows, {.compression = codec, .is_direct = is_direct});
+      EXPECT_EQ(meta->records, rows.size());
+      EXPECT_EQ(meta->bytes, files.bytes(ValuePath(7)).size());
+      EXPECT_EQ(meta->bytes % 4096, 0u);
+      if (codec != Compression::kNone) {
+        EXPECT_LT(meta->bytes, 1u << 20) << "they repeat themselves";
+      }
+      auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks);
+      ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
+      for (int round = 0; round < 2; ++round) {  // the second time from the cache, where it fits
+        for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
+      }
+      EXPECT_TRUE((*reader)->CheckIntegrity().ok()) << (*reader)->CheckIntegrity().ToString();
+    }
+  }
+}
+
+TEST(ValueReader, ReadsAFileThatWasWrittenOverASpareOne) {
+  for (const size_t spare_bytes : {size_t{0}, size_t{5'000}, size_t{4 << 20}}) {
+    MemoryFiles files;
+    auto spare = files.Open(ValuePath(7), {.access = Access::kCreate});
+    ASSERT_TRUE(spare.has_value());
+    ASSERT_TRUE((*spare)->WriteAt(0, std::string(spare_bytes, 'x')).ok());
+    auto rows = SomeValues(300, 5'000);
+    const auto meta = WriteValues(&files, 7, &rows, {.is_reuse = true});
+    EXPECT_EQ(files.bytes(ValuePath(7)).size(), meta->bytes);
+    EXPECT_EQ(meta->bytes, format::ValueFileBytes(meta->record_bytes)) << "what is too much is cut off";
+    EXPECT_EQ(files.bytes(ValuePath(7)).find("xxxx"), std::string::npos) << "nothing of the dead file is left";
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
+    ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
+    for (const ValueRow& row : rows) EXPECT_EQ(Get(**reader, row.reference, row.key), row.value) << row.key;
+    EXPECT_TRUE((*reader)->CheckIntegrity().ok());
+  }
+}
+
+TEST(ValueReader, AReferenceThatIsWrongInAnyWayIsCorruption) {
+  for (const bool has_cache : {false, true}) {
+    MemoryFiles files;
+    base::BlockCache blocks(1 << 20);
+    auto rows = SomeValues(20, 200);
+    const auto meta = WriteValues(&files, 7, &rows);
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), has_cache ? &blocks : nullptr);
+    ASSERT_TRUE(reader.has_value());
+    for (const ValueRow& row : rows) ASSERT_EQ(Get(**reader, row.reference, row.key), row.value);
+    for (size_t i = 0; i + 1 < rows.size(); ++i) {
+      EXPECT_EQ(Get(**reader, rows[i + 1].reference, rows[i].key), "Corruption") << "of another key";
+    }
+    const format::ValueReference right = rows[5].reference;
+    for (const int64_t by : {-1, 1, 8, 4096}) {
+      format::ValueReference wrong = right;
+      wrong.offset += static_cast<uint64_t>(by);
+      EXPECT_EQ(Get(**reader, wrong, rows[5].key), "Corruption") << by;
+      if (has_cache) continue;  // the place says which value it is; it was checked when it came in
+      wrong = right;
+      wrong.bytes += static_cast<uint32_t>(by);
+      EXPECT_EQ(Get(**reader, wrong, rows[5].key), "Corruption") << by;
+    }
+    EXPECT_EQ(Get(**reader, {.file = right.file, .offset = UINT64_MAX, .bytes = 100}, rows[5].key), "Corruption");
+    EXPECT_EQ(Get(**reader, {.file = right.file, .offset = 0, .bytes = UINT32_MAX}, rows[5].key), "Corruption");
+    EXPECT_EQ(Get(**reader, {.file = right.file, .offset = meta->record_bytes, .bytes = 10}, rows[5].key), "Corruption")
+        << "padding is no value";
+  }
+}
+
+TEST(ValueReader, AFileOfTheSameShapeInThePlaceOfAnotherIsNoticed) {
+  MemoryFiles files;
+  auto rows = SomeValues(20, 200), others = rows;
+  const auto meta = WriteValues(&files, 7, &rows);
+  const auto other = WriteValues(&files, 8, &others);
+  std::swap(files.bytes(ValuePath(7)), files.bytes(ValuePath(8)));
+  EXPECT_TRUE(Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr).status().IsCorruption());
+  EXPECT_TRUE(Reader::Open(&files, ValuePath(8), *other, Bytewise(), nullptr).status().IsCorruption());
+}
+
+class CaseFolding final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return Fold(a).compare(Fold(b)); }
+  std::string_view Name() const override { return "reader_test.case"; }
+
+ private:
+  static std::string Fold(std::string_view text) {
+    std::string folded(text);
+    for (char& c : folded) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    return folded;
+  }
+};
+
+TEST(ValueReader, TakesKeysForEqualThatTheComparatorDoes) {
+  MemoryFiles files;
+  const CaseFolding folding;
+  std::vector<ValueRow> rows{{"Apple", std::string(1'000, 'g')}};
+  const auto meta = WriteValues(&files, 7, &rows);
+  auto reader = Reader::Open(&files, ValuePath(7), *meta, kv::Order(&folding), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_EQ(Get(**reader, rows[0].reference, "aPPLE"), rows[0].value);
+  EXPECT_EQ(Get(**reader, rows[0].reference, "pear"), "Corruption");
+}
+
+// Reads everything; true if some error was reported. Whatever is read must be right.
+bool IsNoticed(MemoryFiles* files, const format::ValueFileMeta& meta, const std::vector<ValueRow>& rows) {
+  auto reader = Reader::Open(files, ValuePath(7), meta, Bytewise(), nullptr);
+  if (!reader) return true;
+  bool is_noticed = !(*reader)->CheckIntegrity().ok();
+  for (const ValueRow& row : rows) {
+    Found found;
+    const Status status = (*reader)->Get(row.reference, row.key, {}, &found);
+    EXPECT_TRUE(!status.ok() || found.value == row.value) << row.key;
+    is_noticed |= !status.ok();
+  }
+  return is_noticed;
+}
+
+class ValueDamage : public ::testing::TestWithParam<Compression> {};
+INSTANTIATE_TEST_SUITE_P(Codecs, ValueDamage, ::testing::Values(Compression::kNone, Compression::kLz4),
+                         [](const auto& codec) { return codec.param == Compression::kNone ? "None" : "Lz4"; });
+
+TEST_P(ValueDamage, EveryFlippedByteAndEveryOtherLengthIsNoticed) {
+  MemoryFiles files;
+  auto rows = SomeValues(12, 150);
+  const auto meta = WriteValues(&files, 7, &rows, {.compression = GetParam()});
+  const std::string whole = files.bytes(ValuePath(7));
+  ASSERT_FALSE(IsNoticed(&files, *meta, rows));
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string damaged = whole;
+    damaged[i] = static_cast<char>(damaged[i] ^ (1 << i % 8));
+    files.bytes(ValuePath(7)) = damaged;
+    EXPECT_TRUE(IsNoticed(&files, *meta, rows)) << i;
+  }
+  for (size_t length = 0; length < whole.size(); length += 61) {
+    files.bytes(ValuePath(7)) = whole.substr(0, length);
+    EXPECT_TRUE(IsNoticed(&files, *meta, rows)) << length;
+  }
+  files.bytes(ValuePath(7)) = whole + std::string(4096, '\0');
+  EXPECT_TRUE(IsNoticed(&files, *meta, rows));
+  files.bytes(ValuePath(7)) = std::string(whole.size(), '\0');
+  EXPECT_TRUE(IsNoticed(&files, *meta, rows));
+}
+
+TEST(ValueReader, AnErrorSaysFileAndOffset) {
+  MemoryFiles files;
+  auto rows = SomeValues(3, 150);
+  const auto meta = WriteValues(&files, 7, &rows);
+  files.bytes(ValuePath(7))[rows[1].reference.offset + 40] ^= 1;
+  auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
+  Found found;
+  const std::string text = (*reader)->Get(rows[1].reference, rows[1].key, {}, &found).ToString();
+  EXPECT_NE(text.find("000007.val: value at " + std::to_string(rows[1].reference.offset)), std::string::npos) << text;
+  EXPECT_EQ(Get(**reader, rows[2].reference, rows[2].key), rows[2].value) << "the others are whole";
+}
+
+TEST(ValueWriter, AFullDiskIsAnError) {
+  MemoryFiles files;
+  auto writer = Writer::Create(&files, ValuePath(7), kv::FileNumber{7}, 1, {});
+  ASSERT_TRUE(writer.has_value());
+  files.writes_left = 0;
+  format::ValueReference reference;
+  Status status;
+  for (int i = 0; i < 30 && status.ok(); ++i) status = (*writer)->Add("key", std::string(100'000, 'v'), &reference);
+  EXPECT_EQ(status.code(), Code::kNoSpace);
+}
+
+}  // namespace
+}  // namespace mergedb::values
