@@ -69,7 +69,7 @@ bool Runner::RunAll() {
 }
 
 void Runner::RunOne(const std::string& name) {
-  if (name == "stats" || name == "sstables") return PrintProperty(name);
+  if (name == "stats" || name == "sstables" || name == "counters") return PrintProperty(name);
   const std::optional<Workload> workload = FindWorkload(name, flags_);
   if (!workload) {
     std::fprintf(stderr, "unknown benchmark '%s'\n", name.c_str());

@@ -28,6 +28,12 @@ constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ou
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
 
+uint64_t BytesOf(const std::vector<ObsoleteFiles::Buried>& files) {
+  uint64_t bytes = 0;
+  for (const auto& file : files) bytes += file.bytes;
+  return bytes;
+}
+
 }  // namespace
 
 Background::Background(Parts parts)
@@ -127,7 +133,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
-  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_)) {
+  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_) && MayRemoveLocked()) {
     is_removing_ = true;
     return Task::kRemove;
   }
@@ -337,12 +343,18 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
 void Background::RemoveObsolete() {
   Status failure;
   const uint64_t pool_bytes = SpareBytesMax();
-  for (const auto& file : parts_.obsolete.Take()) {
+  auto files = parts_.obsolete.Take();
+  uint64_t rest_nanos = 0;
+  while (!files.empty() && rest_nanos == 0) {
+    const auto file = files.back();
+    files.pop_back();
     if (ZOO(kObsoleteTablesKept)) continue;
     const bool is_table = file.kind == format::FileKind::kTable;
     is_table ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
     if (!parts_.shape.SyncHasFailed(file.number) && parts_.spares.Keep(file, pool_bytes)) continue;
+    const uint64_t start = clock_->NowNanos();
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
+    rest_nanos = policy::RemovalRestNanos(clock_->NowNanos() - start, BytesOf(files), RemovalBacklogMax());
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);
       (is_table ? counters_.tables_removed : counters_.value_files_removed).fetch_add(1, std::memory_order_relaxed);
@@ -351,18 +363,31 @@ void Background::RemoveObsolete() {
       failure = std::move(status);
     }
   }
+  for (const auto& file : files) parts_.obsolete.PutBack(file);
   base::Lock lock(mutex_);
   is_removing_ = false;
   if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
+  if (files.empty() || rest_nanos == 0) return;
+  removal_not_before_nanos_ = clock_->NowNanos() + rest_nanos;
+  executor_->ScheduleAfter(rest_nanos, [weak = weak_from_this()] {
+    if (auto self = weak.lock()) self->Nudge();
+  });
 }
 
 // As many as the next merges will write over, and half of what the space bound has room for: the other half is for their outputs.
+// A memtable's worth is always kept: where values go to value files, the tables of flushes are small and many.
 uint64_t Background::SpareBytesMax() const {
   const uint64_t quota = parts_.memory.log_quota_bytes;
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
   const uint64_t others = on_disk - std::min(on_disk, parts_.spares.bytes());
   const uint64_t allowed = allowed_bytes_.load(std::memory_order_relaxed);
-  return std::min(2 * quota + on_disk / kSpareShare, (allowed - std::min(allowed, others)) / 2);
+  const uint64_t room = (allowed - std::min(allowed, others)) / 2;
+  return std::min(2 * quota + on_disk / kSpareShare, std::max(flush_bytes_, room));
+}
+
+// Dead bytes that may wait for their removal; half of it is what a merge releases at once.
+uint64_t Background::RemovalBacklogMax() const {
+  return 2 * (kReleaseBytesMax + parts_.obsolete.bytes_on_disk() / kSpareShare);
 }
 
 void Background::RemoveSpares() {
@@ -416,6 +441,11 @@ bool Background::CommitIsOverdueLocked() const {
   const uint64_t dead = parts_.shape.uncommitted_dead_bytes();
   return parts_.shape.UncommittedLogBytes() > parts_.memory.log_quota_bytes / 2 ||
          dead > std::max<uint64_t>(parts_.memory.log_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
+}
+
+// Removing rests only for the sake of those who write.
+bool Background::MayRemoveLocked() const {
+  return clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != policy::Pressure::kWriting;
 }
 
 bool Background::MayTryLocked(const Retry& retry) const {

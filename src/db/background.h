@@ -134,11 +134,13 @@ class Background : public std::enable_shared_from_this<Background> {
   void StepJob(const std::shared_ptr<Running>& running);
   void PickJob();
   void RemoveObsolete();
+  uint64_t RemovalBacklogMax() const;
   uint64_t SpareBytesMax() const;
   void RemoveSpares();
   bool SparesShouldGoLocked() const;
   void WarmTables();
   bool CommitIsOverdueLocked() const;
+  bool MayRemoveLocked() const;
   bool MayTryLocked(const Retry& retry) const;
   void NoteOutcomeLocked(Retry* retry, const Status& status);
   policy::Pressure PressureLocked() const;
@@ -178,6 +180,7 @@ class Background : public std::enable_shared_from_this<Background> {
   bool is_committing_ GUARDED_BY(mutex_) = false;
   bool is_picking_ GUARDED_BY(mutex_) = false;
   bool is_removing_ GUARDED_BY(mutex_) = false;
+  uint64_t removal_not_before_nanos_ GUARDED_BY(mutex_) = 0;
   bool timer_is_armed_ GUARDED_BY(mutex_) = false;
   bool commit_is_wanted_ GUARDED_BY(mutex_) = false;  // when there is nothing else to do
   bool commit_is_urgent_ GUARDED_BY(mutex_) = false;  // before any step of a job

@@ -39,7 +39,7 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
 
 DbImpl::DbImpl(std::shared_ptr<Store> store)
     : store_(std::move(store)),
-      spares_(store_->options.env.file_system, store_->directory, *store_->obsolete, store_->memory.memtable_bytes / 8),
+      spares_(store_->options.env.file_system, store_->directory, *store_->obsolete),
       factory_{.file_system = store_->options.env.file_system,
                .directory = store_->directory,
                .order = store_->order,

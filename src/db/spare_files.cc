@@ -5,10 +5,9 @@
 namespace mergedb::db {
 
 bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max) {
-  if (file.bytes < bytes_min_) return false;
   {
     base::Lock lock(mutex_);
-    if (bytes_ + file.bytes > pool_bytes_max) return false;
+    if (bytes_ + file.bytes > pool_bytes_max || spares_.size() >= kFilesMax) return false;
     bytes_ += file.bytes;
   }
   const Status renamed =

@@ -27,9 +27,11 @@ namespace mergedb::db {
 
 class SpareFiles {
  public:
-  // Files below `bytes_min` are not worth a rename.
-  SpareFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete, uint64_t bytes_min)
-      : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete), bytes_min_(bytes_min) {}
+  // Files that the pool holds at most: twice what the widest merge makes dead, since the next flushes write over them.
+  static constexpr size_t kFilesMax = 128;
+
+  SpareFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
+      : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete) {}
 
   // Takes a dead file, unless it is small or the pool would hold more than `pool_bytes_max`. False: remove it.
   bool Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max);
@@ -57,7 +59,6 @@ class SpareFiles {
   FileSystem* const file_system_;
   const std::string directory_;
   ObsoleteFiles& obsolete_;  // counts bytes on disk
-  const uint64_t bytes_min_;
 
   mutable base::Mutex mutex_;
   std::vector<ObsoleteFiles::Buried> spares_ GUARDED_BY(mutex_);

@@ -38,4 +38,12 @@ uint64_t DelayNanos(const Debt& debt, uint64_t bytes, uint64_t pause_us_max) {
   return static_cast<uint64_t>(std::min(nanos, nanos_max));
 }
 
+uint64_t RemovalRestNanos(uint64_t took_nanos, uint64_t backlog_bytes, uint64_t backlog_bytes_max) {
+  constexpr uint64_t kQuickNanos = 1'000'000;  // the log has room for many times that
+  constexpr double kRests = 3.0;
+  if (took_nanos < kQuickNanos || backlog_bytes >= backlog_bytes_max) return 0;
+  const double room = 1.0 - static_cast<double>(backlog_bytes) / static_cast<double>(backlog_bytes_max);
+  return static_cast<uint64_t>(kRests * room * static_cast<double>(took_nanos));
+}
+
 }  // namespace mergedb::policy

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "format/file_name.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 
@@ -19,7 +20,7 @@ class SpareFilesTest : public ::testing::Test {
 
   // A table that nobody names any more.
   ObsoleteFiles::Buried Bury(uint64_t number, uint64_t bytes) {
-    auto file = files_.Open("/db/0000" + std::to_string(number) + ".tbl", {.access = Access::kCreate});
+    auto file = files_.Open(format::TablePath("/db", kv::FileNumber{number}), {.access = Access::kCreate});
     EXPECT_OK(file.status());
     auto meta = std::make_shared<format::FileMeta>();
     meta->number = kv::FileNumber{number};
@@ -36,7 +37,7 @@ class SpareFilesTest : public ::testing::Test {
 
   testing::FaultFileSystem files_;
   std::shared_ptr<ObsoleteFiles> obsolete_ = std::make_shared<ObsoleteFiles>();
-  SpareFiles spares_{&files_, "/db", *obsolete_, 256 << 10};
+  SpareFiles spares_{&files_, "/db", *obsolete_};
 };
 
 using Names = std::vector<std::string>;
@@ -74,11 +75,17 @@ TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
-TEST_F(SpareFilesTest, RefusesWhatIsSmallAndWhatThePoolCannotHold) {
-  EXPECT_FALSE(spares_.Keep(Bury(11, 1'000), 100 * kMiB));
+TEST_F(SpareFilesTest, RefusesWhatThePoolCannotHold) {
   EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 3 * kMiB));
   EXPECT_FALSE(spares_.Keep(Bury(13, 2 * kMiB), 3 * kMiB));
-  EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.tbl", "000012.spare", "000013.tbl"}));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare", "000013.tbl"}));
+}
+
+TEST_F(SpareFilesTest, HoldsManySmallFilesButNotAnyNumber) {
+  for (uint64_t i = 0; i < SpareFiles::kFilesMax; ++i) EXPECT_TRUE(spares_.Keep(Bury(20 + i, 12'288), 100 * kMiB));
+  EXPECT_FALSE(spares_.Keep(Bury(20 + SpareFiles::kFilesMax, 12'288), 100 * kMiB));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{19}, 12'288), IsOkAndHolds(true));
+  EXPECT_TRUE(spares_.Keep(Bury(21 + SpareFiles::kFilesMax, 12'288), 100 * kMiB));
 }
 
 TEST_F(SpareFilesTest, RemovesAllOfThem) {

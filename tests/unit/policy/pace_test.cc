@@ -86,5 +86,20 @@ TEST(Pace, GrowsWithTheBytesOfThePut) {
   EXPECT_NEAR(static_cast<double>(DelayNanos(debt, 1000, kPauseMicros)), 10.0 * static_cast<double>(small), 10.0);
 }
 
+TEST(Pace, RemovalRestsLongerThanItTookUntilTooMuchWaits) {
+  constexpr uint64_t kMillisecond = 1'000'000;
+  constexpr uint64_t kBacklogMax = 1000;
+  EXPECT_EQ(RemovalRestNanos(kMillisecond / 2, 0, kBacklogMax), 0u);  // a disk to which removing costs nothing
+  EXPECT_EQ(RemovalRestNanos(16 * kMillisecond, 0, kBacklogMax), 48 * kMillisecond);
+  uint64_t previous = UINT64_MAX;
+  for (uint64_t backlog = 0; backlog <= 2 * kBacklogMax; backlog += 50) {
+    const uint64_t rest = RemovalRestNanos(16 * kMillisecond, backlog, kBacklogMax);
+    EXPECT_LE(rest, previous);
+    previous = rest;
+  }
+  EXPECT_EQ(previous, 0u);
+  EXPECT_EQ(RemovalRestNanos(16 * kMillisecond, 0, 0), 0u);
+}
+
 }  // namespace
 }  // namespace mergedb::policy
