@@ -6,7 +6,7 @@
  *     mergedb_put(db, NULL, "key", 3, "value", 5, &error);
  *     mergedb_close(db, &error);
  *
- * HANDLES. A database, iterator, snapshot or batch is a 64-bit number, not an address: kind, slot and generation.
+ * HANDLES. A database, iterator, snapshot, batch or report is a 64-bit number, not an address: kind, slot and generation.
  * Every call checks it, so a handle that is closed, closed twice, made up, of another kind, or inherited by fork is
  * answered with MERGEDB_BAD_HANDLE and never touches memory. 0 is no handle. Whoever got a handle closes it, in any
  * order: an iterator or snapshot may be closed after its database (its other calls then answer MERGEDB_SHUTTING_DOWN).
@@ -24,7 +24,7 @@
  * that is 0 or NULL has its default; a NULL struct is all defaults. A field that this library does not know yet must be
  * 0, else the answer is MERGEDB_NOT_SUPPORTED.
  *
- * THREADS: databases and snapshots may be used by any number of threads at once. An iterator or a batch is for one
+ * THREADS: databases, snapshots and reports may be used by any number of threads at once. An iterator or a batch is for one
  * thread at a time: a call that finds it in use returns MERGEDB_BUSY.
  *
  * The promises behind the calls: docs/PROMISES.md. A tour: docs/api/c.md. Tested by tests/unit/c/c_test.c.
@@ -90,6 +90,7 @@ typedef uint64_t mergedb_db;
 typedef uint64_t mergedb_iterator;
 typedef uint64_t mergedb_snapshot;
 typedef uint64_t mergedb_batch;
+typedef uint64_t mergedb_report;
 
 typedef struct mergedb_slice {
   const void* data;
@@ -407,6 +408,82 @@ MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* na
 
 /* Read every byte of every live table and check it. CORRUPTION: the first damage found. */
 MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
+
+/* ---- a damaged database: include/mergedb/care.h and docs/CARE.md say what is found and what is kept ------------
+ *
+ *     mergedb_report report = 0;
+ *     if (mergedb_verify("/srv/data", NULL, &report, &error) != MERGEDB_OK) return complain(error.message);
+ *     const char* line;
+ *     for (size_t i = 0; mergedb_report_text(report, MERGEDB_DAMAGES, i, &line, NULL) == MERGEDB_OK; ++i) puts(line);
+ *     mergedb_report_close(report, NULL);
+ *
+ * Both work on a directory that mergedb_open refuses, and that nobody has open. */
+typedef struct mergedb_care_options {
+  size_t struct_size;
+  const mergedb_options* options; /* the comparator must be the database's; programs' merge operators fold what they can */
+  /* Called now and then with bytes read so far and in all; 0 gives up (ABORTED). NULL: nobody asks. Must not call into mergedb. */
+  int32_t (*progress)(void* state, uint64_t bytes_done, uint64_t bytes_all);
+  void* state;
+  int32_t dry_run;  /* mergedb_repair alone. MERGEDB_YES: say what would be done and lost, and do nothing */
+  int32_t reserved; /* 0 */
+} mergedb_care_options;
+
+/* Find every damage; change nothing. OK if that could be tried: the report has what was found. Errors: NOT_FOUND (there is no
+ * database), BUSY (it is open), INVALID_ARGUMENT (another comparator), NOT_SUPPORTED (a newer version made it), ABORTED. */
+MERGEDB_C_EXPORT mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options, mergedb_report* report,
+                                             mergedb_error* error);
+
+/* Make it open again; what is damaged is moved to the directory's "lost". Interrupted at any point, call it again. Errors as
+ * mergedb_verify, and IO_ERROR, NO_SPACE: nothing was lost, call it again. */
+MERGEDB_C_EXPORT mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options, mergedb_report* report,
+                                             mergedb_error* error);
+
+/* The lists of a report. A verified database has no losses and no actions. */
+enum {
+  MERGEDB_DAMAGES = 0, /* what is not as it was written */
+  MERGEDB_LOSSES = 1,  /* those damages that lose entries: what a repair gave up */
+  MERGEDB_ACTIONS = 2, /* what a repair did, or would do */
+  MERGEDB_NOTES = 3    /* what to know besides */
+};
+
+/* One line of a list, for people: "000012.tbl: offset 4096, 812 bytes: ...". It is the report's and lives as long. NOT_FOUND
+ * if the list has no `index`-th line. */
+MERGEDB_C_EXPORT mergedb_code mergedb_report_text(mergedb_report report, int32_t list, size_t index, const char** text,
+                                                  mergedb_error* error);
+
+typedef struct mergedb_damage {
+  size_t struct_size;         /* set by the caller */
+  const char* file;           /* its name in the directory */
+  const char* what;           /* what was expected and what was found */
+  uint64_t offset;            /* of the first byte concerned */
+  uint64_t bytes;             /* how many; 0: not known, or the whole file */
+  int32_t loses_entries;      /* 0: another copy is whole, or it can be made anew */
+  int32_t has_smallest_key;   /* 0: that end of the lost keys is open */
+  int32_t has_largest_key;
+  int32_t reserved;
+  mergedb_slice smallest_key; /* keys of the entries that may be lost, both ends included */
+  mergedb_slice largest_key;
+} mergedb_damage;
+
+/* The same of MERGEDB_DAMAGES or MERGEDB_LOSSES, for programs. What *damage points to is the report's and lives as long. */
+MERGEDB_C_EXPORT mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t index, mergedb_damage* damage,
+                                                    mergedb_error* error);
+
+typedef struct mergedb_report_totals {
+  size_t struct_size;     /* set by the caller */
+  uint64_t damages;       /* in that list */
+  uint64_t losses;
+  uint64_t actions;
+  uint64_t notes;
+  uint64_t tables;        /* that verify read, */
+  uint64_t entries;       /* in them, */
+  uint64_t log_frames;
+  uint64_t bytes;         /* and of all files */
+  uint64_t entries_saved; /* that repair took out of damaged tables, and of the log */
+} mergedb_report_totals;
+MERGEDB_C_EXPORT mergedb_code mergedb_report_count(mergedb_report report, mergedb_report_totals* totals, mergedb_error* error);
+
+MERGEDB_C_EXPORT mergedb_code mergedb_report_close(mergedb_report report, mergedb_error* error);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ const char* NameOf(HandleKind kind) {
     case HandleKind::kIterator: return "iterator";
     case HandleKind::kSnapshot: return "snapshot";
     case HandleKind::kBatch: return "batch";
+    case HandleKind::kReport: return "report";
   }
   return "object";
 }

@@ -198,6 +198,25 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
   return Status::Ok();
 }
 
+Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, Borrowed* borrowed) {
+  mergedb_care_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_care_options", &c));
+  if (c.reserved != 0) return BadField("mergedb_care_options", "reserved", c.reserved, "0");
+  RETURN_IF_ERROR(DecodeFlag("mergedb_care_options", "dry_run", c.dry_run, &care->repair.dry_run));
+  if (c.progress != nullptr) {
+    care->repair.progress = [progress = c.progress, state = c.state](uint64_t done, uint64_t all) {
+      return progress(state, done, all) != 0;
+    };
+  }
+  return DecodeOptions(c.options, &care->options, borrowed);
+}
+
+Status CheckRoom(size_t struct_size, size_t bytes, const char* name) {
+  if (struct_size >= bytes && struct_size <= kStructBytesMax) return Status::Ok();
+  return Status::InvalidArgument(std::string(name) + ": struct_size is " + std::to_string(struct_size) + ", expected " +
+                                 std::to_string(bytes));
+}
+
 Status DecodeOperand(const mergedb_operand* given, std::string* operand) {
   RETURN_IF_ERROR(CheckPointer(given, "operand"));
   mergedb_operand c;

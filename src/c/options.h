@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "c/face.h"
+#include "mergedb/care.h"
 
 namespace mergedb::c {
 
@@ -17,6 +18,16 @@ Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* opti
 // *snapshot keeps options->snapshot alive. The snapshot must be one of `opened`.
 Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
                           std::shared_ptr<const Snapshot>* snapshot);
+
+// What verify and repair take. *borrowed as for DecodeOptions.
+struct DecodedCare {
+  Options options;
+  RepairOptions repair;
+};
+Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, Borrowed* borrowed);
+
+// OK if `out` can be filled: it says of itself that it has all fields of the first version, or more.
+Status CheckRoom(size_t struct_size, size_t bytes, const char* name);
 
 Status DecodeOperand(const mergedb_operand* given, std::string* operand);
 

@@ -544,6 +544,89 @@ static void runs_a_callers_operator(void) {
   EXPECT(destroyed_operators == 2);
 }
 
+static int32_t count_progress(void* state, uint64_t done, uint64_t all) {
+  int* calls = state;
+  ++*calls;
+  return done <= all;
+}
+
+static int32_t give_up(void* state, uint64_t done, uint64_t all) {
+  (void)state, (void)done, (void)all;
+  return 0;
+}
+
+static uint64_t damages_of(mergedb_report report) {
+  mergedb_report_totals totals = {.struct_size = sizeof totals};
+  EXPECT_OK(mergedb_report_count(report, &totals, &error));
+  return totals.damages;
+}
+
+static void damage_current(void) {
+  char name[600];
+  snprintf(name, sizeof name, "%s/CURRENT", path);
+  FILE* file = fopen(name, "w");
+  EXPECT(file != NULL && fputs("gone", file) >= 0 && fclose(file) == 0);
+}
+
+static void finds_and_repairs_damage(void) {
+  mergedb_db db = open_fresh();
+  EXPECT_OK(put(db, "apple", "green"));
+  EXPECT_OK(mergedb_flush(db, &error));
+  mergedb_report report = 7;
+  EXPECT_CODE(mergedb_verify(path, NULL, &report, &error), MERGEDB_BUSY);
+  EXPECT(report == 0);
+  EXPECT_OK(mergedb_close(db, &error));
+
+  int calls = 0;
+  mergedb_care_options options = {.struct_size = sizeof options, .progress = count_progress, .state = &calls};
+  EXPECT_OK(mergedb_verify(path, &options, &report, &error));
+  mergedb_report_totals totals = {.struct_size = sizeof totals};
+  EXPECT_OK(mergedb_report_count(report, &totals, &error));
+  EXPECT(totals.damages == 0 && totals.tables == 1 && totals.entries == 1 && totals.bytes > 0 && calls > 0);
+  const char* text = "";
+  EXPECT_CODE(mergedb_report_text(report, MERGEDB_DAMAGES, 0, &text, &error), MERGEDB_NOT_FOUND);
+  EXPECT(text == NULL);
+  EXPECT_OK(mergedb_report_close(report, &error));
+  EXPECT_CODE(mergedb_report_text(report, MERGEDB_DAMAGES, 0, &text, &error), MERGEDB_BAD_HANDLE);
+
+  damage_current();
+  EXPECT_OK(mergedb_verify(path, NULL, &report, &error));
+  mergedb_damage damage = {.struct_size = sizeof damage};
+  EXPECT_OK(mergedb_report_damage(report, MERGEDB_DAMAGES, 0, &damage, &error));
+  EXPECT(strcmp(damage.file, "CURRENT") == 0 && damage.loses_entries == 0 && damage.has_smallest_key == 0);
+  EXPECT_OK(mergedb_report_text(report, MERGEDB_DAMAGES, 0, &text, &error));
+  EXPECT(strstr(text, "CURRENT: ") == text && strstr(text, damage.what) != NULL);
+  EXPECT_CODE(mergedb_report_damage(report, MERGEDB_NOTES, 0, &damage, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_report_text(report, 4, 0, &text, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_report_text(report, 0, 0, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  damage.struct_size = 8;
+  EXPECT_CODE(mergedb_report_damage(report, MERGEDB_DAMAGES, 0, &damage, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_report_close(report, &error));
+  EXPECT_CODE(mergedb_report_close(report, &error), MERGEDB_BAD_HANDLE);
+
+  options.dry_run = MERGEDB_YES;
+  EXPECT_OK(mergedb_repair(path, &options, &report, &error));
+  EXPECT(damages_of(report) == 1);
+  EXPECT_OK(mergedb_report_close(report, &error));
+  options.progress = give_up;
+  EXPECT_CODE(mergedb_repair(path, &options, &report, &error), MERGEDB_ABORTED);
+  EXPECT_OK(mergedb_repair(path, NULL, &report, &error));
+  EXPECT_OK(mergedb_report_text(report, MERGEDB_ACTIONS, 0, &text, &error));
+  EXPECT_CODE(mergedb_report_text(report, MERGEDB_LOSSES, 0, &text, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_report_close(report, &error));
+  EXPECT_OK(mergedb_verify(path, NULL, &report, &error));
+  EXPECT(damages_of(report) == 0);
+  EXPECT_OK(mergedb_report_close(report, &error));
+  EXPECT_OK(mergedb_open(path, NULL, &db, &error));
+  EXPECT(has(db, NULL, "apple", "green"));
+  EXPECT_OK(mergedb_close(db, &error));
+
+  EXPECT_CODE(mergedb_verify("/nowhere/at/all", NULL, &report, &error), MERGEDB_NOT_FOUND);
+  EXPECT_CODE(mergedb_verify(path, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  options.reserved = 1;
+  EXPECT_CODE(mergedb_verify(path, &options, &report, &error), MERGEDB_INVALID_ARGUMENT);
+}
+
 static void refuses_handles_in_the_child_of_a_fork(void) {
   mergedb_db db = open_fresh();
   pid_t child = fork();
@@ -581,6 +664,7 @@ int main(int argc, char** argv) {
   tells_a_callers_logger();
   merges_without_reading();
   runs_a_callers_operator();
+  finds_and_repairs_damage();
   refuses_bad_handles();
   refuses_bad_arguments();
   refuses_a_snapshot_of_another_database();
