@@ -19,7 +19,7 @@
 //
 // Every open cursor of a transaction sees each write of the transaction at its next move, and its next move alone. key()
 // and value() are views that live until the cursor moves, or the transaction writes or ends. When the transaction has ended
-// all calls return Aborted. A cursor must be gone before its transaction is destroyed.
+// all calls return Aborted; a cursor may outlive it.
 // An optimistic transaction has read what its cursors moved over: every key, and that there is nothing between them.
 //
 // THREADS: not for use by two threads at once, nor together with other calls on its transaction.
