@@ -133,7 +133,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   compaction::TableFactory factory_;
   write::Gate gate_;
   write::CommitQueue queue_;
-  write::RecentWrites recent_writes_{store_->memory.write_buffer_bytes / kWindowPart};
+  write::RecentWrites recent_writes_{store_->order, store_->memory.write_buffer_bytes / kWindowPart};
   std::unique_ptr<Shape> shape_;
   std::shared_ptr<Background> background_;
   uint64_t database_id_ = 0;

@@ -82,12 +82,28 @@ Status ReadSet::CheckAgainst(std::string_view written) {
   format::BatchReader reader(written);
   while (reader.Next()) {
     conflict_ = reader.kind() == kv::Kind::kRangeDelete ? TouchedIn(reader.key(), reader.value()) : Touched(reader.key());
-    if (!conflict_) continue;
-    return Status::Conflict("key \"" + base::Escape(*conflict_, 64) +
-                            "\", which the transaction has read, was written by another commit since it began");
+    if (conflict_) return Conflict();
   }
   ASSERT(reader.status().ok(), "the window holds what it was given");
   return {};
+}
+
+Status ReadSet::CheckAgainst(const write::WriteIndex& index, kv::Sequence since) {
+  for (const std::string& key : keys_) {
+    if (!index.IsWritten(key, since)) continue;
+    conflict_ = key;
+    return Conflict();
+  }
+  for (const auto& [lower, upper] : stretches_) {
+    conflict_ = index.FindWritten(lower, upper, since);
+    if (conflict_) return Conflict();
+  }
+  return {};
+}
+
+Status ReadSet::Conflict() const {
+  return Status::Conflict("key \"" + base::Escape(*conflict_, 64) +
+                          "\", which the transaction has read, was written by another commit since it began");
 }
 
 }  // namespace mergedb::txn

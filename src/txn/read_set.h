@@ -41,6 +41,7 @@ class ReadSet final : public write::ReadCheck {
   static size_t BytesOf(size_t key_bytes) { return key_bytes + kOverheadBytes; }  // what one more key would add, at most
 
   Status CheckAgainst(std::string_view written) override;
+  Status CheckAgainst(const write::WriteIndex& index, kv::Sequence since) override;
   // The key that the last conflict was about.
   const std::optional<std::string>& conflict() const { return conflict_; }
 
@@ -60,6 +61,7 @@ class ReadSet final : public write::ReadCheck {
     size_t operator()(std::string_view key) const { return base::Hash64(key); }
   };
 
+  Status Conflict() const;
   bool EndsBefore(const Limit& upper, const Limit& lower) const;
   bool Grow(OptionalKey lower, OptionalKey upper);
   std::optional<std::string> Touched(std::string_view key) const;

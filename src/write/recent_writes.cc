@@ -42,31 +42,48 @@ void RecentWrites::StopRecording() {
   is_recording_.store(false, std::memory_order_release);
 }
 
-Status RecentWrites::NewerThan(kv::Sequence sequence, std::vector<ChunkPtr>* chunks) const {
+kv::Sequence RecentWrites::NewerThan(kv::Sequence sequence, std::vector<ChunkPtr>* chunks) const {
   base::Lock lock(mutex_);
-  if (sequence + 1 < complete_from_) {
-    return Status::Conflict("the transaction began at sequence " + std::to_string(sequence) +
-                            ", and of what was written since only what came after " + std::to_string(complete_from_ - 1) +
-                            " is remembered: begin again");
-  }
   const auto first = std::upper_bound(chunks_.begin(), chunks_.end(), sequence,
                                       [](kv::Sequence at, const ChunkPtr& chunk) { return at < chunk->last; });
   chunks->assign(first, chunks_.end());
-  return {};
+  return complete_from_;
+}
+
+Status RecentWrites::CheckRemembered(kv::Sequence checked_to, kv::Sequence complete_from) {
+  if (checked_to + 1 >= complete_from) return {};
+  return Status::Conflict("the transaction began at sequence " + std::to_string(checked_to) +
+                          ", and of what was written since only what came after " + std::to_string(complete_from - 1) +
+                          " is remembered: begin again");
+}
+
+// The index holds what the chunks hold, and what is forgotten when it has become as much again.
+kv::Sequence RecentWrites::CatchUp() {
+  std::vector<ChunkPtr> chunks;
+  const kv::Sequence complete_from = NewerThan(indexed_to_, &chunks);
+  for (const ChunkPtr& chunk : chunks) {
+    index_.Add(chunk->written, chunk->last);
+    indexed_to_ = chunk->last;
+    if (index_.bytes() > 2 * bytes_max_) index_.Forget(complete_from);
+  }
+  return complete_from;
 }
 
 Status RecentWrites::CheckAhead(ReadCheck* reads) {
-  std::vector<ChunkPtr> chunks;
-  RETURN_IF_ERROR(NewerThan(reads->checked_to, &chunks));
-  for (const ChunkPtr& chunk : chunks) {
-    RETURN_IF_ERROR(reads->CheckAgainst(chunk->written));
-    reads->checked_to = chunk->last;
-  }
+  base::Lock lock(index_mutex_);
+  RETURN_IF_ERROR(CheckRemembered(reads->checked_to, CatchUp()));
+  RETURN_IF_ERROR(reads->CheckAgainst(index_, reads->checked_to));
+  reads->checked_to = std::max(reads->checked_to, indexed_to_);
   return {};
 }
 
 Status RecentWrites::Check(ReadCheck* reads) {
-  RETURN_IF_ERROR(CheckAhead(reads));
+  std::vector<ChunkPtr> chunks;
+  RETURN_IF_ERROR(CheckRemembered(reads->checked_to, NewerThan(reads->checked_to, &chunks)));
+  for (const ChunkPtr& chunk : chunks) {
+    RETURN_IF_ERROR(reads->CheckAgainst(chunk->written));
+    reads->checked_to = chunk->last;
+  }
   return pending_.empty() ? Status() : reads->CheckAgainst(pending_);
 }
 
@@ -74,6 +91,7 @@ void RecentWrites::Add(const Change& change) {
   // WHY: a batch this large goes alone, so nobody of its group has to be checked against it.
   is_pending_lost_ = change.is_batch && change.batch.size() > bytes_max_;
   if (is_pending_lost_) return;
+  pending_records_ += change.records;
   if (!change.is_batch) return AppendKey(&pending_, change.kind, change.key, change.value);
   format::BatchReader reader(change.batch);
   while (reader.Next()) AppendKey(&pending_, reader.kind(), reader.key(), reader.value());
@@ -81,6 +99,7 @@ void RecentWrites::Add(const Change& change) {
 
 void RecentWrites::Discard() {
   pending_.clear();
+  pending_records_ = 0;
   is_pending_lost_ = false;
 }
 
@@ -89,6 +108,7 @@ void RecentWrites::Publish(kv::Sequence last) {
   auto chunk = std::make_shared<Chunk>();
   chunk->last = last;
   chunk->written = pending_;
+  chunk->records = pending_records_;
   const size_t bytes = is_pending_lost_ ? bytes_max_ + 1 : BytesOf(*chunk);
   Discard();
 

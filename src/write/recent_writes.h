@@ -1,14 +1,17 @@
 // Which keys were written of late: what an optimistic transaction is checked against when it commits.
 //
 //   commits    ... | #81-#90 | #91 | #92-#99 | pending            a chunk a commit group; keys and ranges only, no values
+//                  |<- WriteIndex ->|                             by key
 //   transaction began at #90, checked ahead to #91  ->  in the turn it looks at #92-#99 and at what is pending
+//
+// Writers append, and that is all. Who checks (CheckAhead) first brings the index up to date with the chunks, outside of the turn:
+// then the check costs what the transaction read, not what all others wrote since it began.
 //
 // Nothing is kept while there are no such transactions, and nothing costs anything then. The first one starts the recording,
 // in a turn, so that what was committed before it is known to be published; it goes on until the window is full and nobody
 // is left. The window is bounded: its oldest chunks go, and a transaction that began before them is a conflict without a key.
 //
-// A check in the turn keeps all writers waiting: so most of it is done ahead, outside (CheckAhead), and the turn looks only at
-// what came after.
+// A check in the turn keeps all writers waiting: it looks only at the chunks that came after the check ahead.
 //
 // WHY not the memtables, which hold the newest writes anyway (docs/decisions/0006-transactions-room.md): a flush would take
 // them away from every transaction that is open. Tests: tests/unit/write/recent_writes_test.cc.
@@ -24,7 +27,9 @@
 
 #include "base/sync.h"
 #include "kv/key.h"
+#include "kv/order.h"
 #include "mergedb/status.h"
+#include "write/write_index.h"
 
 namespace mergedb::write {
 
@@ -37,6 +42,8 @@ class ReadCheck {
   // Conflict if one of these is of what was read: records of a batch (format/batch.h), DELETE for a key and RANGE_DELETE
   // for a range, whatever was done to them.
   virtual Status CheckAgainst(std::string_view written) = 0;
+  // The same of what the index knows to have been written after `since`.
+  virtual Status CheckAgainst(const WriteIndex& index, kv::Sequence since) = 0;
 
   // Writes up to here are in what it read, or were found not to touch it. At first the transaction's snapshot.
   kv::Sequence checked_to = 0;
@@ -44,7 +51,8 @@ class ReadCheck {
 
 class RecentWrites {
  public:
-  explicit RecentWrites(size_t bytes_max) : bytes_max_(bytes_max) {}
+  // `bytes_max` is of the chunks with what the index takes for them.
+  RecentWrites(const kv::Order& order, size_t bytes_max) : bytes_max_(bytes_max), index_(order) {}
 
   // ---- transactions. THREADS: any.
 
@@ -72,19 +80,30 @@ class RecentWrites {
   struct Chunk {
     kv::Sequence last = 0;
     std::string written;
+    size_t records = 0;
   };
   using ChunkPtr = std::shared_ptr<const Chunk>;
   static constexpr size_t kChunkOverheadBytes = 96;
 
-  static size_t BytesOf(const Chunk& chunk) { return chunk.written.size() + kChunkOverheadBytes; }
-  Status NewerThan(kv::Sequence sequence, std::vector<ChunkPtr>* chunks) const;
+  static size_t BytesOf(const Chunk& chunk) {
+    return kChunkOverheadBytes + chunk.written.size() + chunk.records * WriteIndex::kKeyOverheadBytes;
+  }
+  // Those after `sequence`; and from where on all are there.
+  kv::Sequence NewerThan(kv::Sequence sequence, std::vector<ChunkPtr>* chunks) const;
+  static Status CheckRemembered(kv::Sequence checked_to, kv::Sequence complete_from);
+  kv::Sequence CatchUp() REQUIRES_LOCK(index_mutex_);
   void MakeRoom(size_t bytes) REQUIRES_LOCK(mutex_);
   void StopRecording() REQUIRES_LOCK(mutex_);
 
   const size_t bytes_max_;
   std::atomic<bool> is_recording_{false};
   std::string pending_;           // (turn)
+  size_t pending_records_ = 0;    // (turn)
   bool is_pending_lost_ = false;  // (turn) it would not have fitted
+
+  base::Mutex index_mutex_;  // before mutex_; never taken in the turn
+  WriteIndex index_ GUARDED_BY(index_mutex_);
+  kv::Sequence indexed_to_ GUARDED_BY(index_mutex_) = 0;
 
   mutable base::Mutex mutex_;
   size_t transactions_ GUARDED_BY(mutex_) = 0;
