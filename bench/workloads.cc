@@ -8,6 +8,7 @@
 #include "base/crc32c.h"
 #include "bench/keys.h"
 #include "bench/merge_workloads.h"
+#include "bench/transaction_workloads.h"
 
 namespace mergedb::bench {
 namespace {
@@ -277,6 +278,11 @@ const Entry kEntries[] = {
        w.num /= 1000;
        w.durability = Durability::kSynced;
      }},
+    {"filltxn", FillTransactions, [](Workload& w) { w.needs_fresh_db = true; }},
+    {"filltxnseq", FillTransactions, [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
+    {"readtxn", ReadTransactions, [](Workload&) {}},
+    {"readtxnwhilewriting", ReadTransactionsWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"appendsync", AppendAndSync, [](Workload& w) { w.is_sampled = false; }},
     {"fill100K", Write,
      [](Workload& w) {
        w.needs_fresh_db = true;

@@ -179,6 +179,12 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
                           {.kind = Kind::kDeleteRange, .key = std::move(begin), .value = std::move(end)},
                           put(FreshKey(index, 4), 1, bytes)}};
     }
+    case 'x': {
+      Draft draft = DraftFor('b', index);
+      draft.transaction = index % 2 == 0 ? TransactionKind::kSingleWriter : TransactionKind::kOptimistic;
+      draft.durability = Draw(index, 9, 3) == 0 ? Durability::kSynced : Durability::kProcessCrash;
+      return draft;
+    }
     case 's':
       return {.changes = {put(FreshKey(index, 3), 0, bytes)}, .durability = Durability::kSynced};
     case 'n':
@@ -225,7 +231,32 @@ std::string CutWorkload::Close() {
   return Outcome("close", status);
 }
 
+Status CutWorkload::CommitTransaction(const Draft& draft) {
+  ASSIGN_OR_RETURN(const auto transaction, Transaction::Begin(*db_, {.kind = *draft.transaction, .durability = draft.durability}));
+  for (const CrashOracle::Change& change : draft.changes) {
+    std::string value;
+    const Status got = transaction->Get(change.key, &value);
+    if (!got.ok() && !got.IsNotFound()) return got;
+    switch (change.kind) {
+      case CrashOracle::Kind::kPut: RETURN_IF_ERROR(transaction->Put(change.key, change.value)); break;
+      case CrashOracle::Kind::kDelete: RETURN_IF_ERROR(transaction->Delete(change.key)); break;
+      case CrashOracle::Kind::kDeleteRange: RETURN_IF_ERROR(transaction->DeleteRange(change.key, change.value)); break;
+      case CrashOracle::Kind::kAppend: RETURN_IF_ERROR(transaction->Merge(change.key, merge::Append(change.value))); break;
+    }
+  }
+  RETURN_IF_ERROR(transaction->SetSavepoint());
+  RETURN_IF_ERROR(transaction->Put("never there", "rolled back"));
+  RETURN_IF_ERROR(transaction->DeleteRange("", "z"));
+  RETURN_IF_ERROR(transaction->RollbackToSavepoint());
+  return transaction->Commit();
+}
+
 Status CutWorkload::Commit(const Draft& draft, uint64_t commit) {
+  if (draft.transaction) {
+    const Status status = CommitTransaction(draft);
+    books_->Returned(commit, draft.durability, status);
+    return status;
+  }
   WriteBatch batch;
   for (const CrashOracle::Change& change : draft.changes) {
     switch (change.kind) {

@@ -4,6 +4,7 @@
 //     y sync the log   l large value   a batch larger than a memtable   w background steps   t timers
 //     v snapshot: take, check, let go   q wait until merges rest
 //     e a batch with a range delete between two puts
+//     x what `b` writes as a transaction, with more that is rolled back to a savepoint; by turns a single writer and optimistic
 //     g a group: one writer syncs, three of different durabilities queue up behind it
 //
 // What a step writes follows from the seed and the step's number alone, so a list of letters and a seed are a whole workload,
@@ -14,11 +15,13 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/sync.h"
 #include "mergedb/db.h"
+#include "mergedb/transaction.h"
 #include "testing/crash_oracle.h"
 #include "testing/world.h"
 
@@ -33,7 +36,7 @@ struct CutSetup {
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
-inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqge";
+inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgex";
 
 Options OptionsFor(const CutSetup& setup, World* world);
 
@@ -81,6 +84,7 @@ class CutWorkload {
   struct Draft {
     std::vector<CrashOracle::Change> changes;
     Durability durability = Durability::kProcessCrash;
+    std::optional<TransactionKind> transaction = {};
   };
   uint64_t Draw(size_t index, uint64_t salt, uint64_t bound) const;
   std::string FreshKey(size_t index, uint64_t salt) const;
@@ -88,6 +92,7 @@ class CutWorkload {
   std::string Value(size_t index, uint64_t salt, size_t bytes) const;
   Draft DraftFor(char letter, size_t index) const;
   Status Commit(const Draft& draft, uint64_t commit);
+  Status CommitTransaction(const Draft& draft);
   std::string Write(const Draft& draft);
   std::string WriteAsGroup(size_t index);
   std::string Snapshot();

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <sstream>
 #include <utility>
 #include <vector>
 
 #include "mergedb/merge.h"
+#include "mergedb/transaction.h"
 #include "testing/checked_iterator.h"
 #include "testing/model_db.h"
 #include "testing/model_merges.h"
@@ -53,6 +55,16 @@ void AddTo(WriteBatch* batch, const Change& change) {
     case Change::kKinds: return batch->Put(change.key, change.value);
   }
 }
+Status WriteTo(Transaction& transaction, const Change& change) {
+  switch (change.kind) {
+    case Change::kDelete: return transaction.Delete(change.key);
+    case Change::kMerge: return transaction.Merge(change.key, change.value);
+    case Change::kDeleteRange: return transaction.DeleteRange(change.key, change.value);
+    case Change::kPut:
+    case Change::kKinds: return transaction.Put(change.key, change.value);
+  }
+  return {};
+}
 ModelDb::Change ToModel(const Change& change) {
   if (change.kind == Change::kDelete) return {.key = change.key};
   if (change.kind == Change::kMerge) return {.key = change.key, .merge = change.merge};
@@ -81,6 +93,7 @@ class OpRunner {
   void DeleteRange(const Op& op) { CommitOne(ChangeOf(Change::kDeleteRange, Number(op, 0), Number(op, 1)), Number(op, 2)); }
   void DeletePrefix(const Op& op);
   void Batch(const Op& op);
+  void InTransaction(const Op& op);
   void Get(const Op& op);
   void MultiGet(const Op& op);
   void Scan(const Op& op);
@@ -118,6 +131,16 @@ class OpRunner {
     uint64_t commit;
   };
 
+  using State = std::map<std::string, std::string, ModelDb::Less>;
+  // What a transaction sees and has done, and what it goes back to.
+  struct TransactionModel {
+    State state;
+    std::vector<Change> changes = {};
+    std::vector<std::pair<State, size_t>> savepoints = {};
+  };
+  static void Apply(const ModelDb::Change& change, State* state);
+  void CheckCursor(Transaction& transaction, const State& state, const std::string& from, uint64_t moves);
+
   static uint64_t Number(const Op& op, size_t i) { return NumberAt(op.head, i); }
   static WriteOptions DurabilityOf(uint64_t number) { return {.durability = static_cast<Durability>(number % 3)}; }
   static ReadOptions ReadOf(const Sight& sight, uint64_t flags) {
@@ -146,6 +169,7 @@ class OpRunner {
     return MustBeOk(status, what);
   }
   Change ChangeOf(Change::Kind kind, uint64_t key, uint64_t value) const;
+  bool DoInTransaction(Transaction* transaction, const Op::Numbers& group, TransactionModel* model);
   void CommitOne(const Change& change, uint64_t durability);
   void Note(uint64_t durability) { has_unlogged_ |= DurabilityOf(durability).durability == Durability::kNoLog; }
   Sight SightOf(uint64_t number) const;
@@ -230,6 +254,105 @@ void OpRunner::Batch(const Op& op) {
   if (batch.count() != changes.size()) return Fail("a batch of " + std::to_string(batch.count()) + " changes");
   Note(Number(op, 0));
   if (!MustBeOk(db_->Write(DurabilityOf(Number(op, 0)), batch), "Write")) return;
+  if (!changes.empty()) model_.Commit(changes);
+}
+
+// ---- transactions ------------------------------------------------------------------------------------------------------
+
+void OpRunner::Apply(const ModelDb::Change& change, State* state) {
+  const auto first = state->lower_bound(change.key);
+  if (change.end) {
+    state->erase(first, state->lower_bound(*change.end));
+    return;
+  }
+  const auto found = state->find(change.key);
+  const ModelValue before = found == state->end() ? ModelValue() : ModelValue(found->second);
+  if (found != state->end()) state->erase(found);  // the newest change says how the key is spelled
+  if (change.merge) {
+    (*state)[change.key] = change.merge(before);
+  } else if (change.value) {
+    (*state)[change.key] = *change.value;
+  }
+}
+
+// From `from` a few steps up or down, in turns, as the bits say.
+void OpRunner::CheckCursor(Transaction& transaction, const State& state, const std::string& from, uint64_t moves) {
+  auto cursor = transaction.OpenCursor();
+  auto expected = state.lower_bound(from);
+  Status status = cursor->SetRange(from);
+  for (int step = 0; step < 8; ++step, moves /= 2) {
+    if (expected == state.end()) return MustBe(Code::kNotFound, status, "a cursor at the end");
+    if (!MustBeOk(status, "a cursor")) return;
+    if (cursor->key() != expected->first) return Fail("cursor: at " + Short(cursor->key()) + ", expected " + Short(expected->first));
+    if (cursor->value() != expected->second) return Fail("cursor: " + Short(cursor->value()) + ", expected " + Short(expected->second));
+    const bool is_forward = moves % 2 == 0;
+    if (!is_forward && expected == state.begin()) return MustBe(Code::kNotFound, cursor->Prev(), "Prev of the first key");
+    expected = is_forward ? std::next(expected) : std::prev(expected);
+    status = is_forward ? cursor->Next() : cursor->Prev();
+  }
+}
+
+// False: nothing more of this transaction.
+bool OpRunner::DoInTransaction(Transaction* transaction, const Op::Numbers& group, TransactionModel* model) {
+  const uint64_t what = NumberAt(group, 0) % 10;
+  if (what < 6) {
+    const Change change = ChangeOf(static_cast<Change::Kind>(what % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
+    model->changes.push_back(change);
+    Apply(ToModel(change), &model->state);
+    return transaction == nullptr || MustBeOk(WriteTo(*transaction, change), "a write in a transaction");
+  }
+  if (what == 6) {
+    model->savepoints.emplace_back(model->state, model->changes.size());
+    return transaction == nullptr || MustBeOk(transaction->SetSavepoint(), "SetSavepoint");
+  }
+  if (what == 7 && !model->savepoints.empty()) {
+    model->state = std::move(model->savepoints.back().first);
+    model->changes.resize(model->savepoints.back().second);
+    model->savepoints.pop_back();
+    return transaction == nullptr || MustBeOk(transaction->RollbackToSavepoint(), "RollbackToSavepoint");
+  }
+  if (transaction == nullptr) return true;
+  const std::string key = KeyOf(NumberAt(group, 1));
+  if (what == 8) {
+    CheckCursor(*transaction, model->state, key, NumberAt(group, 2));
+    return !failed();
+  }
+  std::string value;
+  const Status status = transaction->Get(key, &value);
+  const auto expected = model->state.find(key);
+  if (expected == model->state.end()) {
+    MustBe(Code::kNotFound, status, "Get of " + Short(key) + " in a transaction");
+  } else if (MustBeOk(status, "Get in a transaction") && value != expected->second) {
+    Fail("Get in a transaction: " + Short(value) + ", expected " + Short(expected->second));
+  }
+  return !failed();
+}
+
+// Head: kind, durability, how it ends. Each: what, key, value. Where there are no transactions (the C face's stand-in) it is a
+// batch: nothing that is read within counts as an answer.
+void OpRunner::InTransaction(const Op& op) {
+  auto begun = Transaction::Begin(
+      *db_, {.kind = Number(op, 0) % 2 == 0 ? TransactionKind::kSingleWriter : TransactionKind::kOptimistic,
+             .durability = DurabilityOf(Number(op, 1)).durability});
+  const bool has_transactions = begun.status().code() != Code::kNotSupported;
+  if (has_transactions && !MustBeOk(begun.status(), "Begin")) return;
+  TransactionModel model{.state = State([comparator = set_.comparator](const std::string& a, const std::string& b) {
+                           return comparator->Compare(a, b) < 0;
+                         })};
+  for (auto& [key, value] : model_.Scan(model_.commits())) model.state.emplace(key, value);
+  for (const Op::Numbers& group : op.tail) {
+    if (!DoInTransaction(has_transactions ? begun->get() : nullptr, group, &model)) return;
+    if (NumberAt(group, 2) % 4 == 0) home_->RunOne();
+  }
+  if (Number(op, 2) % 4 == 3) return;  // rolled back by its destructor
+  WriteBatch batch;
+  std::vector<ModelDb::Change> changes;
+  for (const Change& change : model.changes) {
+    AddTo(&batch, change);
+    changes.push_back(ToModel(change));
+  }
+  Note(Number(op, 1));
+  if (!MustBeOk(has_transactions ? (*begun)->Commit() : db_->Write(DurabilityOf(Number(op, 1)), batch), "Commit")) return;
   if (!changes.empty()) model_.Commit(changes);
 }
 
@@ -513,6 +636,8 @@ const std::vector<RunnableOp>& RunnableOps() {
       {{.name = "delete_prefix", .weight = 20, .head = {DrawKey, Draw<9>, DrawDurability}}, &OpRunner::DeletePrefix},
       {{.name = "batch", .weight = 250, .head = {DrawDurability, Draw<8>}, .each = {Draw<Change::kKinds>, DrawKey, DrawValue}, .groups_max = 12},
        &OpRunner::Batch},
+      {{.name = "transaction", .weight = 60, .head = {Draw<2>, DrawDurability, Draw<4>}, .each = {Draw<10>, DrawKey, DrawValue}, .groups_max = 12},
+       &OpRunner::InTransaction},
       {{.name = "get", .weight = 2000, .head = {DrawSight, DrawKey, Draw<4>}}, &OpRunner::Get},
       {{.name = "multi_get", .weight = 150, .head = {DrawSight, Draw<4>}, .each = {DrawKey}, .groups_max = 20}, &OpRunner::MultiGet},
       {{.name = "scan", .weight = 25, .head = {DrawSight}}, &OpRunner::Scan},

@@ -20,13 +20,13 @@ std::string_view ViewOf(const MDB_val& val) { return {static_cast<const char*>(v
 
 class LmdbWriter final : public Writer {
  public:
-  LmdbWriter(MDB_env* env, MDB_dbi dbi) : env_(env), dbi_(dbi) {}
+  LmdbWriter(MDB_env* env, MDB_dbi dbi, unsigned put_flags = 0) : env_(env), dbi_(dbi), put_flags_(put_flags) {}
   ~LmdbWriter() override {
     if (txn_) mdb_txn_abort(txn_);
   }
   void Put(std::string_view key, std::string_view value) override {
     MDB_val k = ValOf(key), v = ValOf(value);
-    Check(mdb_put(Txn(), dbi_, &k, &v, 0), "put");
+    Check(mdb_put(Txn(), dbi_, &k, &v, put_flags_), "put");
   }
   void Delete(std::string_view key) override {
     MDB_val k = ValOf(key);
@@ -44,6 +44,7 @@ class LmdbWriter final : public Writer {
   }
   MDB_env* env_;
   MDB_dbi dbi_;
+  const unsigned put_flags_;
   MDB_txn* txn_ = nullptr;
 };
 
@@ -123,6 +124,10 @@ class LmdbEngine final : public Engine {
     if (durability == Durability::kNoLog) Die("lmdb", "write", "LMDB has no log to turn off");
     Check(mdb_env_set_flags(env_, MDB_NOSYNC, durability != Durability::kSynced), "set flags");
     return std::make_unique<LmdbWriter>(env_, dbi_);
+  }
+  std::unique_ptr<Writer> NewTransactionWriter(Durability durability, bool is_sequential) override {
+    (void)NewWriter(durability, true);
+    return std::make_unique<LmdbWriter>(env_, dbi_, is_sequential ? MDB_APPEND : 0);
   }
   std::unique_ptr<Reader> NewReader() override { return std::make_unique<LmdbReader>(env_, dbi_); }
   std::unique_ptr<Cursor> NewCursor() override { return std::make_unique<LmdbCursor>(env_, dbi_); }

@@ -5,6 +5,7 @@
 #include "bench/engines/engine.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
+#include "mergedb/transaction.h"
 
 namespace mergedb::bench {
 namespace {
@@ -83,6 +84,30 @@ class BatchWriter final : public Writer {
   WriteBatch batch_;
 };
 
+class TransactionWriter final : public Writer {
+ public:
+  TransactionWriter(DB* db, Durability durability) : db_(db) { options_.durability = WriteOptionsOf(durability).durability; }
+  void Put(std::string_view key, std::string_view value) override { Check(Begun().Put(key, value), "put"); }
+  void Delete(std::string_view key) override { Check(Begun().Delete(key), "delete"); }
+  void Commit() override {
+    Check(Begun().Commit(), "commit");
+    transaction_ = nullptr;
+  }
+
+ private:
+  Transaction& Begun() {
+    if (transaction_ != nullptr) [[likely]] return *transaction_;
+    auto begun = Transaction::Begin(*db_, options_);
+    Check(begun.status(), "begin");
+    transaction_ = std::move(*begun);
+    return *transaction_;
+  }
+
+  DB* db_;
+  TransactionOptions options_;
+  std::unique_ptr<Transaction> transaction_;
+};
+
 class MergedbReader final : public Reader {
  public:
   explicit MergedbReader(DB* db) : db_(db) {}
@@ -126,6 +151,9 @@ class MergedbEngine final : public Engine {
   std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) override {
     if (is_batched) return std::make_unique<BatchWriter>(db_.get(), durability, merge_operator_);
     return std::make_unique<SingleWriter>(db_.get(), durability, merge_operator_);
+  }
+  std::unique_ptr<Writer> NewTransactionWriter(Durability durability, bool) override {
+    return std::make_unique<TransactionWriter>(db_.get(), durability);
   }
   std::unique_ptr<Reader> NewReader() override { return std::make_unique<MergedbReader>(db_.get()); }
   std::unique_ptr<Cursor> NewCursor() override { return std::make_unique<MergedbCursor>(db_.get()); }

@@ -6,7 +6,7 @@
  *     mergedb_put(db, NULL, "key", 3, "value", 5, &error);
  *     mergedb_close(db, &error);
  *
- * HANDLES. A database, iterator, snapshot, batch or report is a 64-bit number, not an address: kind, slot and generation.
+ * HANDLES. A database, iterator, snapshot, batch, report, transaction or cursor is a 64-bit number, not an address: kind, slot and generation.
  * Every call checks it, so a handle that is closed, closed twice, made up, of another kind, or inherited by fork is
  * answered with MERGEDB_BAD_HANDLE and never touches memory. 0 is no handle. Whoever got a handle closes it, in any
  * order: an iterator or snapshot may be closed after its database (its other calls then answer MERGEDB_SHUTTING_DOWN).
@@ -25,7 +25,7 @@
  * 0, else the answer is MERGEDB_NOT_SUPPORTED.
  *
  * THREADS: databases, snapshots and reports may be used by any number of threads at once. An iterator or a batch is for one
- * thread at a time: a call that finds it in use returns MERGEDB_BUSY.
+ * thread at a time: a call that finds it in use returns MERGEDB_BUSY. So is a transaction together with its cursors.
  *
  * The promises behind the calls: docs/PROMISES.md. A tour: docs/api/c.md. Tested by tests/unit/c/c_test.c.
  */
@@ -91,6 +91,8 @@ typedef uint64_t mergedb_iterator;
 typedef uint64_t mergedb_snapshot;
 typedef uint64_t mergedb_batch;
 typedef uint64_t mergedb_report;
+typedef uint64_t mergedb_transaction;
+typedef uint64_t mergedb_cursor;
 
 typedef struct mergedb_slice {
   const void* data;
@@ -379,6 +381,104 @@ MERGEDB_C_EXPORT mergedb_code mergedb_iterator_prev(mergedb_iterator iterator, m
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* key,
                                                      mergedb_slice* value, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error);
+
+/* ---- transactions ------------------------------------------------------------------------------------------
+ *
+ *     mergedb_transaction transaction = 0;
+ *     mergedb_transaction_begin(db, NULL, &transaction, &error);
+ *     mergedb_transaction_put(transaction, 0, "key", 3, "value", 5, &error);
+ *     mergedb_code code = mergedb_transaction_commit(transaction, &error);
+ *     mergedb_transaction_close(transaction, NULL);
+ *
+ * Reads as of one moment, its own writes among them; then all of its writes at once, or none. What the kinds do, what
+ * is a conflict, and what it costs to leave one open: include/mergedb/transaction.h. End them before mergedb_close,
+ * which waits for calls that wait for them. */
+enum {
+  MERGEDB_SINGLE_WRITER = 0, /* one at a time, others' writes wait; never conflicts */
+  MERGEDB_OPTIMISTIC = 1,    /* waits for nobody; what it read is checked at the commit */
+  MERGEDB_READ_ONLY_TRANSACTION = 2
+};
+
+typedef struct mergedb_transaction_options {
+  size_t struct_size;
+  int32_t kind;              /* MERGEDB_SINGLE_WRITER, ... */
+  int32_t durability;        /* of the commit: MERGEDB_PROCESS_CRASH, ... */
+  uint64_t bytes_max;        /* most memory for its writes and reads; default 256 MiB */
+  uint64_t wait_us_max;      /* single writer: how long to wait for the one before, in microseconds; 0: however long */
+  mergedb_snapshot snapshot; /* read-only: read as of this one; 0: as of now */
+  const char* name;          /* for property "mergedb.transactions"; copied; NULL: none */
+} mergedb_transaction_options;
+
+/* Which of a database's ordered maps a call is about. 0 is the default one. */
+typedef uint32_t mergedb_keyspace;
+
+/* BUSY: another single writer was not done within wait_us_max, or is this very thread's. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
+                                                        mergedb_transaction* transaction, mergedb_error* error);
+/* Ends it, whatever is returned; the handle is still to be closed. CONFLICT: nothing was written. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_commit(mergedb_transaction transaction, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_rollback(mergedb_transaction transaction, mergedb_error* error);
+/* Rolls back what was not committed. Cursors that are left answer ABORTED. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_close(mergedb_transaction transaction, mergedb_error* error);
+
+/* As mergedb_get, mergedb_put and so on. After its end: ABORTED. NO_SPACE: bytes_max would be exceeded. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_get(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                                      const void* key, size_t key_size, void** value,
+                                                      size_t* value_size, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_put(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                                      const void* key, size_t key_size, const void* value,
+                                                      size_t value_size, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_delete(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                                         const void* key, size_t key_size, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_delete_range(mergedb_transaction transaction,
+                                                               mergedb_keyspace keyspace, const void* begin,
+                                                               size_t begin_size, const void* end, size_t end_size,
+                                                               mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_merge(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                                        const void* key, size_t key_size,
+                                                        const mergedb_operand* operand, mergedb_error* error);
+
+/* A stack of places to go back to. Roll back and release are INVALID_ARGUMENT if there is none. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_set_savepoint(mergedb_transaction transaction, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_rollback_to_savepoint(mergedb_transaction transaction,
+                                                                        mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_release_savepoint(mergedb_transaction transaction,
+                                                                    mergedb_error* error);
+
+/* After a commit that returned CONFLICT: a copy of the key that it was about, as of mergedb_get. NOT_FOUND if there was
+ * no conflict, or none with a key: what was written since the transaction began is no longer remembered. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_conflict(mergedb_transaction transaction, mergedb_keyspace* keyspace,
+                                                           void** key, size_t* key_size, mergedb_error* error);
+/* Its snapshot's sequence, how many writes it holds, and the bytes that count against bytes_max. Any pointer may be NULL. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_size(mergedb_transaction transaction, uint64_t* sequence,
+                                                       uint64_t* writes, uint64_t* bytes, mergedb_error* error);
+
+/* Where a cursor goes: include/mergedb/cursor.h. The three that take a key use it, the others do not look at it. */
+enum {
+  MERGEDB_TO_FIRST = 1,
+  MERGEDB_TO_LAST = 2,
+  MERGEDB_TO_NEXT = 3,
+  MERGEDB_TO_PREV = 4,
+  MERGEDB_TO_KEY = 5,          /* to this key; else NOT_FOUND, and it stands at the first one after it */
+  MERGEDB_TO_KEY_OR_NEXT = 6,  /* to the first key at or after this one */
+  MERGEDB_TO_KEY_OR_PREV = 7,  /* to the last key at or before this one */
+  MERGEDB_TO_CURRENT = 8       /* where it stands; after a delete the key behind the gap */
+};
+MERGEDB_C_EXPORT mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                                  mergedb_cursor* cursor, mergedb_error* error);
+/* OK: it stands at a key. NOT_FOUND: there is none that way. ABORTED: its transaction has ended. */
+MERGEDB_C_EXPORT mergedb_code mergedb_cursor_move(mergedb_cursor cursor, int32_t to, const void* key, size_t key_size,
+                                                  mergedb_error* error);
+/* The key and value where it stands; either pointer may be NULL. The slices live until the cursor moves or is closed,
+ * or the transaction writes or ends. NOT_FOUND if it does not stand at a key; after a write, move to MERGEDB_TO_CURRENT. */
+MERGEDB_C_EXPORT mergedb_code mergedb_cursor_entry(mergedb_cursor cursor, mergedb_slice* key, mergedb_slice* value,
+                                                   mergedb_error* error);
+/* Set the value of the key where it stands. */
+MERGEDB_C_EXPORT mergedb_code mergedb_cursor_put(mergedb_cursor cursor, const void* value, size_t value_size,
+                                                 mergedb_error* error);
+/* Delete the key where it stands, or the one behind the gap. */
+MERGEDB_C_EXPORT mergedb_code mergedb_cursor_delete(mergedb_cursor cursor, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_cursor_close(mergedb_cursor cursor, mergedb_error* error);
 
 /* ---- care -------------------------------------------------------------------------------------------------- */
 

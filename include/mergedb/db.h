@@ -86,6 +86,7 @@ class MERGEDB_EXPORT DB {
   virtual std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) = 0;
 
   // "mergedb.stats" (text), "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots",
+  // "mergedb.transactions" (those that are open, a line each, oldest first),
   // "mergedb.merge_operators" (names of the programs' operators that operands ask for, a line each),
   // "mergedb.<counter>" (a number; "mergedb.counters" lists them as lines of "name value"). False if unknown.
   virtual bool GetProperty(std::string_view name, std::string* value) = 0;

@@ -7,15 +7,6 @@ using namespace mergedb::c;
 
 namespace {
 
-mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) {
-  return Call(error, [&]() -> Outcome {
-    std::unique_ptr<Object> object;
-    const PinOutcome outcome = HandleTable::Global().Close(handle, kind, &object);
-    if (outcome != PinOutcome::kPinned) return BadHandle(outcome, kind);
-    return Status::Ok();
-  });
-}
-
 // Where a move got to.
 Outcome Standing(const Iterator& iterator) {
   if (iterator.Valid()) [[likely]]

@@ -14,6 +14,8 @@ const char* NameOf(HandleKind kind) {
     case HandleKind::kSnapshot: return "snapshot";
     case HandleKind::kBatch: return "batch";
     case HandleKind::kReport: return "report";
+    case HandleKind::kTransaction: return "transaction";
+    case HandleKind::kCursor: return "cursor";
   }
   return "object";
 }
@@ -53,6 +55,15 @@ mergedb_code ReportException(mergedb_error* error) noexcept {
     FillError(error, MERGEDB_ABORTED, true, "unknown exception");
   }
   return MERGEDB_ABORTED;
+}
+
+mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) noexcept {
+  return Call(error, [&]() -> Outcome {
+    std::unique_ptr<Object> object;
+    const PinOutcome outcome = HandleTable::Global().Close(handle, kind, &object);
+    if (outcome != PinOutcome::kPinned) return BadHandle(outcome, kind);
+    return Status::Ok();
+  });
 }
 
 Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle) {

@@ -18,6 +18,7 @@
 #include "c/handles.h"
 #include "mergedb/c.h"
 #include "mergedb/db.h"
+#include "mergedb/transaction.h"
 
 namespace mergedb::c {
 
@@ -53,6 +54,9 @@ mergedb_code On(uint64_t handle, mergedb_error* error, Body body) noexcept {
     return body(*object.get());
   });
 }
+
+// A handle's end, for those whose end cannot fail otherwise.
+mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) noexcept;
 
 // Put `object` in the table and its handle in *handle.
 Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle);
@@ -101,6 +105,35 @@ struct IteratorHolder final : Object {
   std::shared_ptr<Opened> opened;
   std::shared_ptr<const Snapshot> snapshot;  // the one that it reads as of, or null
   std::unique_ptr<Iterator> iterator;
+};
+
+// A transaction that its own handle and those of its cursors share: any of them may be closed first, by any thread.
+struct SharedTransaction {
+  std::shared_ptr<Opened> opened;  // outlives the transaction: declared before it
+  base::Mutex mutex;               // held for the length of a call, of the transaction or of a cursor
+  std::unique_ptr<Transaction> transaction;  // null once its handle is closed
+};
+
+struct TransactionHolder final : Object {
+  static constexpr HandleKind kKind = HandleKind::kTransaction;
+  explicit TransactionHolder(std::shared_ptr<SharedTransaction> given) : shared(std::move(given)) {}
+  ~TransactionHolder() override {
+    base::Lock lock(shared->mutex);
+    shared->transaction = nullptr;
+  }
+  const std::shared_ptr<SharedTransaction> shared;
+};
+
+struct CursorHolder final : Object {
+  static constexpr HandleKind kKind = HandleKind::kCursor;
+  CursorHolder(std::shared_ptr<SharedTransaction> transaction, std::unique_ptr<Cursor> given)
+      : shared(std::move(transaction)), cursor(std::move(given)) {}
+  ~CursorHolder() override {
+    base::Lock lock(shared->mutex);
+    cursor = nullptr;
+  }
+  const std::shared_ptr<SharedTransaction> shared;
+  std::unique_ptr<Cursor> cursor;
 };
 
 struct BatchHolder final : Object {

@@ -13,7 +13,7 @@
 // caller is looked up in memory that stays a slot for ever. A slot whose generations are used up is retired.
 //
 // What complicates it: closing a shared object (database, snapshot) waits for the calls that are in it; an exclusive
-// one (iterator, batch) allows one pin, and whoever comes second hears Busy. The child of a fork has none of the
+// one (all others) allows one pin, and whoever comes second hears Busy. The child of a fork has none of the
 // parent's threads, so handles made before the fork are bad in it.
 //
 // Tested by tests/unit/c/handles_test.cc.
@@ -29,14 +29,14 @@
 
 namespace mergedb::c {
 
-enum class HandleKind : uint8_t { kDatabase = 1, kIterator = 2, kSnapshot = 3, kBatch = 4, kReport = 7 };
+enum class HandleKind : uint8_t { kDatabase = 1, kIterator = 2, kSnapshot = 3, kBatch = 4, kTransaction = 5, kCursor = 6, kReport = 7 };
 
 // What a handle can stand for: a class with a `kKind`.
 struct Object {
   virtual ~Object();
 };
 
-constexpr bool IsExclusive(HandleKind kind) { return kind == HandleKind::kIterator || kind == HandleKind::kBatch; }
+constexpr bool IsExclusive(HandleKind kind) { return kind != HandleKind::kDatabase && kind != HandleKind::kSnapshot; }
 
 enum class PinOutcome : uint8_t { kPinned, kBadHandle, kInUse };
 

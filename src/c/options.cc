@@ -47,6 +47,23 @@ Status DecodeFlag(const char* struct_name, const char* field, int32_t given, boo
   }
 }
 
+Status DecodeDurability(const char* struct_name, int32_t given, Durability* durability) {
+  switch (given) {
+    case MERGEDB_PROCESS_CRASH: *durability = Durability::kProcessCrash; return Status::Ok();
+    case MERGEDB_SYNCED: *durability = Durability::kSynced; return Status::Ok();
+    case MERGEDB_NO_LOG: *durability = Durability::kNoLog; return Status::Ok();
+    default: return BadField(struct_name, "durability", given, "0 to 2");
+  }
+}
+
+Outcome TakeSnapshot(mergedb_snapshot handle, const Opened* opened, std::shared_ptr<const Snapshot>* snapshot) {
+  Pinned<SnapshotHolder> holder(handle);
+  if (holder.outcome() != PinOutcome::kPinned) return BadHandle(holder.outcome(), HandleKind::kSnapshot);
+  if (holder->opened.get() != opened) return Status::InvalidArgument("the snapshot is of another database");
+  *snapshot = holder->snapshot;
+  return Status::Ok();
+}
+
 Status DecodeCompression(const char* field, int32_t given, Compression* compression) {
   switch (given) {
     case MERGEDB_COMPRESSION_DEFAULT: return Status::Ok();
@@ -232,12 +249,25 @@ Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* opti
   mergedb_write_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_write_options", &c));
   if (c.reserved != 0) return BadField("mergedb_write_options", "reserved", c.reserved, "0");
-  switch (c.durability) {
-    case MERGEDB_PROCESS_CRASH: options->durability = Durability::kProcessCrash; return Status::Ok();
-    case MERGEDB_SYNCED: options->durability = Durability::kSynced; return Status::Ok();
-    case MERGEDB_NO_LOG: options->durability = Durability::kNoLog; return Status::Ok();
-    default: return BadField("mergedb_write_options", "durability", c.durability, "0 to 2");
+  return DecodeDurability("mergedb_write_options", c.durability, &options->durability);
+}
+
+Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
+                                 TransactionOptions* options) {
+  mergedb_transaction_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_transaction_options", &c));
+  switch (c.kind) {
+    case MERGEDB_SINGLE_WRITER: options->kind = TransactionKind::kSingleWriter; break;
+    case MERGEDB_OPTIMISTIC: options->kind = TransactionKind::kOptimistic; break;
+    case MERGEDB_READ_ONLY_TRANSACTION: options->kind = TransactionKind::kReadOnly; break;
+    default: return BadField("mergedb_transaction_options", "kind", c.kind, "0 to 2");
   }
+  RETURN_IF_ERROR(DecodeDurability("mergedb_transaction_options", c.durability, &options->durability));
+  if (c.bytes_max != 0) options->bytes_max = c.bytes_max;
+  if (c.wait_us_max != 0) options->wait_us_max = c.wait_us_max;
+  if (c.name != nullptr) options->name = c.name;
+  if (c.snapshot == 0) return Status::Ok();
+  return TakeSnapshot(c.snapshot, opened, &options->snapshot);
 }
 
 Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
@@ -249,12 +279,9 @@ Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opene
       DecodeFlag("mergedb_read_options", "verify_checksums", c.verify_checksums, &options->verify_checksums));
   RETURN_IF_ERROR(DecodeFlag("mergedb_read_options", "fill_cache", c.fill_cache, &options->fill_cache));
   if (c.snapshot == 0) return Status::Ok();
-  Pinned<SnapshotHolder> holder(c.snapshot);
-  if (holder.outcome() != PinOutcome::kPinned) return BadHandle(holder.outcome(), HandleKind::kSnapshot);
-  if (holder->opened.get() != opened) return Status::InvalidArgument("the snapshot is of another database");
-  *snapshot = holder->snapshot;
+  Outcome outcome = TakeSnapshot(c.snapshot, opened, snapshot);
   options->snapshot = snapshot->get();
-  return Status::Ok();
+  return outcome;
 }
 
 Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,

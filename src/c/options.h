@@ -7,6 +7,7 @@
 
 #include "c/face.h"
 #include "mergedb/care.h"
+#include "mergedb/transaction.h"
 
 namespace mergedb::c {
 
@@ -33,5 +34,8 @@ Status DecodeOperand(const mergedb_operand* given, std::string* operand);
 
 Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
                               std::shared_ptr<const Snapshot>* snapshot);
+
+Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
+                                 TransactionOptions* options);
 
 }  // namespace mergedb::c

@@ -7,11 +7,9 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/zoo.h"
-#include "format/batch.h"
+#include "db/write_checks.h"
 #include "format/file_name.h"
 #include "format/value_file.h"
-#include "kv/json_patch.h"
-#include "kv/operand.h"
 #include "read/db_iterator.h"
 #include "read/view_values.h"
 
@@ -36,54 +34,6 @@ constexpr size_t kLooksWhenPaced = 16;
 constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
 // Space bound that WaitForCompaction waits for: see policy::Pressure.
 constexpr policy::Pressure kDrained = policy::Pressure::kQuiet;
-
-Status CheckKey(std::string_view key) {
-  if (key.size() <= kKeyBytesMax) return {};
-  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the most is " + std::to_string(kKeyBytesMax));
-}
-
-Status CheckValue(std::string_view value) {
-  if (value.size() <= kValueBytesMax) return {};
-  return Status::InvalidArgument("value of " + std::to_string(value.size()) + " bytes; the most is " +
-                                 std::to_string(kValueBytesMax));
-}
-
-// Like every key, and in order.
-Status CheckRange(const kv::Order& order, std::string_view begin, std::string_view end) {
-  RETURN_IF_ERROR(CheckKey(begin));
-  RETURN_IF_ERROR(CheckKey(end));
-  if (order.CompareKeys(begin, end) <= 0) return {};
-  return Status::InvalidArgument("range that begins at '" + base::Escape(begin, 64) + "', after its end '" +
-                                 base::Escape(end, 64) + "'");
-}
-
-// WHY a patch is parsed here: one that is no JSON would be an error of every later read of its key.
-Status CheckMerge(std::string_view operand) {
-  static_assert(kv::kMergedValueBytesMax == kValueBytesMax);
-  const Status status = kv::CheckOperand(operand);
-  if (!status.ok()) return Status::InvalidArgument(status.message());
-  return kv::TypeOf(operand) == kv::OperandType::kJsonPatch ? kv::CheckJsonPatch(operand.substr(1)) : Status();
-}
-
-Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names) {
-  if (batch.bytes() > kBatchBytesMax) {
-    return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
-                                   std::to_string(kBatchBytesMax));
-  }
-  format::BatchReader reader(batch.rep());
-  while (reader.Next()) {
-    if (reader.kind() == kv::Kind::kRangeDelete) {
-      RETURN_IF_ERROR(CheckRange(order, reader.key(), reader.value()));
-      continue;
-    }
-    RETURN_IF_ERROR(CheckKey(reader.key()));
-    RETURN_IF_ERROR(CheckValue(reader.value()));
-    if (reader.kind() != kv::Kind::kMerge) continue;
-    RETURN_IF_ERROR(CheckMerge(reader.value()));
-    names->AddOf(reader.value());
-  }
-  return reader.status();
-}
 
 }  // namespace
 
@@ -138,6 +88,7 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(ReviveLog());
+  recent_writes_.Discard();  // of a group that failed
   background_->WriteHappened();
   paced_bytes_ += bytes;
   if (paced_bytes_ >= (gate_.rate() == 0 ? pace_look_bytes_ : pace_look_bytes_ / kLooksWhenPaced)) {
@@ -356,11 +307,16 @@ Result<kv::Sequence> DbImpl::SequenceFor(const ReadOptions& options, const read:
 }
 
 Status DbImpl::Get(const ReadOptions& options, std::string_view key, std::string* value) {
+  return GetUnder(options, key, {}, value);
+}
+
+Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
+                        std::string* value) {
   RETURN_IF_ERROR(CheckOpen());
   const read::ViewPtr view = shape_->Current();
   ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
   return read::Lookup(LookupIn(), *view, key, sequence,
-                      {options.verify_checksums, options.fill_cache}, value);
+                      {options.verify_checksums, options.fill_cache}, value, newer);
 }
 
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
@@ -379,7 +335,9 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vect
   return statuses;
 }
 
-std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
+std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
+
+std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   read::ViewPtr view = shape_->Current();
   const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
@@ -395,7 +353,7 @@ std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) {
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
     };
   }
-  return read::NewDbIterator(context, std::move(view), *sequence, options);
+  return read::NewDbIterator(context, std::move(view), *sequence, options, std::move(overlay));
 }
 
 std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
@@ -524,6 +482,7 @@ Status DbImpl::Close() noexcept {
   store_->is_closed->store(true, std::memory_order_release);
   if (store_->options.mode == OpenMode::kReadOnly || background_ == nullptr) return {};
 
+  queue_.Stop();
   write::CommitQueue::Turn turn(queue_);
   Status unlogged;
   if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {  // durable after Close, as options.h promises

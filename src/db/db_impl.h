@@ -18,16 +18,18 @@
 #include "db/recovery.h"
 #include "db/shape.h"
 #include "db/store.h"
+#include "db/transaction_host.h"
 #include "log/log.h"
 #include "mergedb/db.h"
 #include "read/lookup.h"
 #include "write/commit_queue.h"
 #include "write/gate.h"
+#include "write/recent_writes.h"
 
 namespace mergedb::db {
 
 // What changes the database is noexcept: out of memory half-way through a change, the process stops (docs/decisions/0017-out-of-memory.md).
-class DbImpl final : public DB, private write::Host {
+class DbImpl final : public DB, public TransactionHost, private write::Host {
  public:
   // open.cc
   static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path);
@@ -54,6 +56,23 @@ class DbImpl final : public DB, private write::Host {
   Status CheckIntegrity() override;
   Status Close() noexcept override;
 
+  // TransactionHost: transactions.cc
+  const kv::Order& order() const override { return store_->order; }
+  const kv::ProgramOperators& operators() const override { return store_->operators; }
+  OperatorNames& operator_names() override { return store_->operator_names; }
+  Status CheckUsable(bool to_write) const override;
+  Status LockWriters(const void* owner, uint64_t wait_nanos) override;
+  void UnlockWriters(const void* owner) override;
+  void EnterWindow() override;
+  void LeaveWindow() override;
+  Status CheckAhead(write::ReadCheck* reads) override;
+  std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
+                                                    kv::Sequence sequence) override;
+  Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
+                  std::string* value) override;
+  std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) override;
+  Status CommitTransaction(const write::Change& change) override;
+
  private:
   explicit DbImpl(std::shared_ptr<Store> store);
 
@@ -68,12 +87,13 @@ class DbImpl final : public DB, private write::Host {
 
   // write::Host: by the holder of the turn
   Status BeforeGroup(size_t bytes) override;
+  Status CheckConflicts(const write::Change& change) override;  // transactions.cc
   Status MakeRoom(const write::Room& room) override;
   void MakeRoomAnyway(const write::Room& room) override;
   bool FitsOneMemtable(const write::Room& room) const override;
   log::Log& log() override { return *log_; }
   memtable::Memtable& active() override { return *active_; }
-  void Publish(kv::Sequence last) override { store_->snapshots->Publish(last); }
+  void Publish(kv::Sequence last) override;  // transactions.cc
   void LogFailed(const Status& status) override;
   void BeginPieces(const log::Mark& replay_from) override;
   void EndPieces() override;
@@ -104,12 +124,16 @@ class DbImpl final : public DB, private write::Host {
   std::string StatsText();
   std::string CountersText();
 
+  // Of the memory of a write buffer, for the keys that optimistic transactions are checked against.
+  static constexpr size_t kWindowPart = 4;
+
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> lock_;
   SpareFiles spares_;
   compaction::TableFactory factory_;
   write::Gate gate_;
   write::CommitQueue queue_;
+  write::RecentWrites recent_writes_{store_->order, store_->memory.write_buffer_bytes / kWindowPart};
   std::unique_ptr<Shape> shape_;
   std::shared_ptr<Background> background_;
   uint64_t database_id_ = 0;

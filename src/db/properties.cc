@@ -52,6 +52,7 @@ std::string DbImpl::CountersText() {
   put("value_files_open", store_->values.open_files());
   put("table_memory_bytes", store_->tables->memory_bytes());
   put("snapshots_open", store_->snapshots->oldest().count);
+  put("transactions_open", store_->transactions->count());
   if (background_ == nullptr) return text;
 
   const auto log = CurrentLog();
@@ -165,6 +166,8 @@ bool DbImpl::GetProperty(std::string_view name, std::string* value) {
       Print(value, "%zu snapshots, the oldest at sequence %" PRIu64 ", %" PRIu64 " ms old", oldest.count, oldest.sequence,
             age / 1'000'000);
     }
+  } else if (name == "transactions") {
+    *value = store_->transactions->Text(store_->options.env.clock->NowNanos());
   } else if (name == "counters") {
     *value = CountersText();
   } else {

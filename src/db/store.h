@@ -7,6 +7,7 @@
 
 #include "base/block_cache.h"
 #include "db/obsolete_files.h"
+#include "db/open_transactions.h"
 #include "db/operator_names.h"
 #include "db/options_check.h"
 #include "db/snapshots.h"
@@ -32,6 +33,7 @@ struct Store {
         values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
+        transactions(std::make_shared<OpenTransactions>()),
         memtables(std::make_shared<write::MemoryPool>(memory.memtable_bytes, memory.memtables_max)),
         is_closed(std::make_shared<std::atomic<bool>>(false)) {}
 
@@ -52,6 +54,7 @@ struct Store {
   values::Cache values;
   const std::shared_ptr<ObsoleteFiles> obsolete;
   const std::shared_ptr<Snapshots> snapshots;
+  const std::shared_ptr<OpenTransactions> transactions;
   const std::shared_ptr<write::MemoryPool> memtables;
   const std::shared_ptr<std::atomic<bool>> is_closed;
   std::atomic<uint64_t> blocks_asked_before{0};

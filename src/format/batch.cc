@@ -60,10 +60,15 @@ char* StoreRecord(char* out, kv::Kind kind, std::string_view key, std::string_vi
   return kind == kv::Kind::kDelete ? out : StoreBytes(out, value);
 }
 
-void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value) {
+void AppendRecordHeader(std::string* out, kv::Kind kind, size_t key_bytes, size_t value_bytes) {
   char header[1 + 2 * base::kVarint64BytesMax];
-  const char* end = StoreHeader(header, kind, key.size(), value.size());
-  out->append(header, static_cast<size_t>(end - header)).append(key);
+  const char* end = StoreHeader(header, kind, key_bytes, value_bytes);
+  out->append(header, static_cast<size_t>(end - header));
+}
+
+void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value) {
+  AppendRecordHeader(out, kind, key.size(), value.size());
+  out->append(key);
   if (kind != kv::Kind::kDelete) out->append(value);
 }
 

@@ -24,6 +24,8 @@ size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes);
 // Write one record at `out`; returns its end.
 char* StoreRecord(char* out, kv::Kind kind, std::string_view key, std::string_view value);
 void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value);
+// The same up to the key, for who appends key and value itself.
+void AppendRecordHeader(std::string* out, kv::Kind kind, size_t key_bytes, size_t value_bytes);
 
 // Walks a batch. `while (reader.Next())`; then status() says whether the end was clean.
 class BatchReader {

@@ -8,6 +8,7 @@
 #include "read/covers.h"
 #include "read/run_iterator.h"
 #include "read/view_values.h"
+#include "stream/as_of.h"
 #include "stream/uncovered.h"
 #include "stream/visible.h"
 
@@ -24,12 +25,19 @@ format::Bounds BoundsOf(const IteratorOptions& options) {
 
 // A merge of all that has keys in `bounds`, newest first, less what range tombstones cover.
 std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const View& view, kv::Sequence sequence,
-                                              const format::Bounds& bounds, const table::ReadControl& control) {
+                                              const format::Bounds& bounds, const table::ReadControl& control,
+                                              Overlay overlay) {
   stream::UncoveredInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
   auto& children = input.children;
-  children.reserve(1 + view.sealed.size() + view.version->runs().size());
+  children.reserve(2 + view.sealed.size() + view.version->runs().size());
+  const bool is_shared = overlay.is_shared && overlay.versions != nullptr;
+  const auto add_child = [&](std::unique_ptr<kv::Iterator> child) {
+    children.push_back(is_shared ? stream::NewAsOfIterator(sequence, std::move(child)) : std::move(child));
+  };
+  if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
+  if (overlay.covers != nullptr) input.covers.push_back({.source = std::move(overlay.covers), .first_older = children.size()});
   const auto add_memtable = [&](memtable::Memtable& table) {
-    if (table.entries() > 0) children.push_back(table.NewIterator());
+    if (table.entries() > 0) add_child(table.NewIterator());
     if (table.range_deletes().empty()) return;
     input.covers.push_back({.source = NewMemtableCovers(table, sequence), .first_older = children.size()});
   };
@@ -38,7 +46,7 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   for (const tree::RunPtr& run : view.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    if (run->entries() > 0) children.push_back(NewRunIterator(context.order, run, bounds, [&tables = context.tables, control](const tree::Slice& slice) {
+    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, control](const tree::Slice& slice) {
       auto reader = tables.Open(slice.file);
       if (!reader) return kv::NewEmptyIterator(reader.error());
       auto iterator = (*reader)->NewIterator(control);
@@ -55,7 +63,8 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
 
 class DbIterator final : public Iterator {
  public:
-  DbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence, const IteratorOptions& options)
+  DbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence, const IteratorOptions& options,
+             Overlay overlay)
       : order_(context.order),
         is_closed_(context.is_closed),
         on_release_(context.on_release),
@@ -63,10 +72,12 @@ class DbIterator final : public Iterator {
         view_(std::move(view)),
         values_(*view_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
-    auto tree = NewTreeIterator(context, *view_, sequence, bounds, {options.read.verify_checksums, options.read.fill_cache});
+    const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
+    auto tree = NewTreeIterator(context, *view_, sequence, bounds, {options.read.verify_checksums, options.read.fill_cache},
+                                std::move(overlay));
     input_ = stream::NewVisibleIterator(
         order_,
-        {.sequence = sequence,
+        {.sequence = visible,
          .lower = std::move(bounds.lower),
          .upper = std::move(bounds.upper),
          .on_wade = context.on_wade,
@@ -147,11 +158,11 @@ class ErrorIterator final : public Iterator {
 }  // namespace
 
 std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
-                                        const IteratorOptions& options) {
+                                        const IteratorOptions& options, Overlay overlay) {
   if (!options.prefix.empty() && !context.order.is_bytewise()) {
     return NewErrorIterator(Status::InvalidArgument("a prefix needs the bytewise comparator; use lower and upper"));
   }
-  return std::make_unique<DbIterator>(context, std::move(view), sequence, options);
+  return std::make_unique<DbIterator>(context, std::move(view), sequence, options, std::move(overlay));
 }
 
 std::unique_ptr<Iterator> NewErrorIterator(Status status) { return std::make_unique<ErrorIterator>(std::move(status)); }

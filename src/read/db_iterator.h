@@ -1,15 +1,17 @@
 // The cursor that a user holds: visible( uncovered( merging( memtables, runs ) ) ) over one View, and the errors of a life that outlasts
-// its database's.
+// its database's. A transaction's own writes are one more child of the merge, newer than all others.
 #pragma once
 
 #include <atomic>
 #include <functional>
 #include <memory>
 
+#include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/iterator.h"
 #include "read/view.h"
+#include "stream/uncovered.h"
 #include "stream/wade.h"
 #include "table/cache.h"
 #include "values/cache.h"
@@ -29,8 +31,16 @@ struct DbIteratorContext {
   const kv::ProgramOperators* operators = nullptr;
 };
 
+// What a transaction has written and not committed, over what the tree holds. Its sequences are larger than any of the tree's.
+struct Overlay {
+  std::unique_ptr<kv::Iterator> versions = nullptr;       // null: there is no overlay
+  std::unique_ptr<stream::CoverSource> covers = nullptr;  // null: no range deletes
+  // Others may commit meanwhile: what the tree has that is newer than `sequence` is to be left out.
+  bool is_shared = false;
+};
+
 std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
-                                        const IteratorOptions& options);
+                                        const IteratorOptions& options, Overlay overlay = {});
 
 // Not valid, ever; status() says why.
 std::unique_ptr<Iterator> NewErrorIterator(Status status);

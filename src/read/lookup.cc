@@ -16,6 +16,16 @@ class Answer {
          std::string* value)
       : context_(context), view_(view), control_(control), key_(key), value_(value) {}
 
+  // Operands above all that will be met. False: that is an error already.
+  bool Start(std::span<const std::string_view> newer) {
+    if (newer.empty()) [[likely]] return true;
+    chain_.emplace(context_.operators);
+    for (const std::string_view operand : newer) {
+      if (TakeBelow(kv::MakeTag(kv::kSequenceMax, kv::Kind::kMerge), operand)) return false;
+    }
+    return true;
+  }
+
   // The next older version. True: it settles the answer.
   bool Take(kv::Tag tag, std::string_view stored) {
     if (chain_) [[unlikely]] return TakeBelow(tag, stored);
@@ -134,11 +144,12 @@ struct Candidates {
 }  // namespace
 
 Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
-              const table::ReadControl& control, std::string* value) {
+              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer) {
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
   Answer answer(context, view, control, key, value);
+  if (!answer.Start(newer)) return answer.Finish();
   if (FindInMemtables(view, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
 
   const auto& runs = view.version->runs();

@@ -9,6 +9,7 @@
 // fetched together 343 (facts/performance.md section 0).
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,8 +28,9 @@ struct LookupContext {
   const kv::ProgramOperators* operators = nullptr;
 };
 
-// OK and *value, NotFound, or an error (MergeFailed: of this key alone). THREADS: any.
+// OK and *value, NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the View, newest
+// first, of a transaction that has not committed. THREADS: any.
 Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
-              const table::ReadControl& control, std::string* value);
+              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer = {});
 
 }  // namespace mergedb::read

@@ -22,15 +22,19 @@ size_t PayloadBytes(const Change& change) {
 
 }  // namespace
 
-// A place in the queue: on the stack of the thread that waits.
+// A place in the queue, or aside: on the stack of the thread that waits.
 class CommitQueue::Waiter {
  public:
-  explicit Waiter(const Change* to_commit) : change(to_commit) {}
+  explicit Waiter(const Change* to_commit) : change(to_commit), owner(to_commit == nullptr ? nullptr : to_commit->owner) {}
 
   const Change* const change;  // null: takes the turn only
+  const void* owner;
+  bool wants_lock = false;     // and holds the writers' lock when it is in the queue
+  std::thread::id thread;      // of one that wants the lock
   Waiter* next = nullptr;      // guarded by the queue's mutex
   Waiter* group_last = this;   // of a leader: the last of its group
-  bool is_done = false;        // guarded by the queue's mutex: a leader committed this
+  bool is_aside = false;       // guarded by the queue's mutex: not in the queue yet
+  bool is_done = false;        // guarded by the queue's mutex: a leader committed this, or it was given up
   base::CondVar wake;
 
   // Set by the leader.
@@ -66,13 +70,20 @@ CommitQueue::Turn::~Turn() {
 // Wait until this waiter is at the front or done.
 void CommitQueue::Join(Waiter& waiter) {
   base::Lock lock(mutex_);
-  if (front_ == nullptr) {
-    front_ = back_ = &waiter;
-    return;
+  const bool is_locked_out = waiter.change != nullptr && lock_owner_ != nullptr && lock_owner_ != waiter.owner;
+  if (is_locked_out) [[unlikely]] {
+    StepAside(waiter);
+  } else {
+    Enqueue(waiter);
   }
-  back_->next = &waiter;
-  back_ = &waiter;
   while (!waiter.is_done && front_ != &waiter) waiter.wake.Wait(lock);
+}
+
+void CommitQueue::Enqueue(Waiter& waiter) {
+  waiter.is_aside = false;
+  waiter.next = nullptr;
+  (front_ == nullptr ? front_ : back_->next) = &waiter;
+  back_ = &waiter;
 }
 
 // The front up to `last` is done: wake them, and the next leader.
@@ -90,6 +101,91 @@ void CommitQueue::Leave(Waiter& last) {
   }
   if (front_ != nullptr) front_->wake.NotifyOne();
 }
+
+// ---- The writers' lock ---------------------------------------------------------------------------------------------------
+
+void CommitQueue::StepAside(Waiter& waiter) {
+  if (is_stopped_ || lock_thread_ == std::this_thread::get_id()) {
+    waiter.is_done = true;
+    waiter.status = is_stopped_ ? Status::ShuttingDown("the database is closing")
+                                : Status::Busy("this thread began the transaction that holds the writers' lock: "
+                                               "write through it, or end it first");
+    return;
+  }
+  waiter.is_aside = true;
+  (aside_front_ == nullptr ? aside_front_ : aside_back_->next) = &waiter;
+  aside_back_ = &waiter;
+}
+
+void CommitQueue::GiveUpWaiting(Waiter& waiter) {
+  Waiter* before = nullptr;
+  for (Waiter* each = aside_front_; each != &waiter; each = each->next) before = each;
+  (before == nullptr ? aside_front_ : before->next) = waiter.next;
+  if (aside_back_ == &waiter) aside_back_ = before;
+  waiter.is_done = true;
+  waiter.status = Status::Busy("another transaction holds the writers' lock");
+}
+
+Status CommitQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
+  Waiter waiter(nullptr);
+  waiter.owner = owner;
+  waiter.wants_lock = true;
+  waiter.thread = std::this_thread::get_id();
+  {
+    base::Lock lock(mutex_);
+    if (lock_owner_ == nullptr) {
+      lock_owner_ = owner;
+      lock_thread_ = waiter.thread;
+      Enqueue(waiter);
+    } else {
+      StepAside(waiter);
+    }
+    while (!waiter.is_done && front_ != &waiter) {
+      // WHY not of one in the queue: it has the lock, and only those who are committing are before it.
+      if (!waiter.is_aside || wait_nanos == UINT64_MAX) {
+        waiter.wake.Wait(lock);
+      } else if ((wait_nanos == 0 || !waiter.wake.WaitFor(lock, wait_nanos)) && waiter.is_aside) {
+        GiveUpWaiting(waiter);
+      }
+    }
+  }
+  if (waiter.is_done) return std::move(waiter.status);
+  Leave(waiter);
+  return {};
+}
+
+void CommitQueue::UnlockWriters(const void* owner) {
+  base::Lock lock(mutex_);
+  ASSERT(lock_owner_ == owner, "who unlocks the writers' lock holds it");
+  lock_owner_ = nullptr;
+  lock_thread_ = {};
+  while (aside_front_ != nullptr && lock_owner_ == nullptr) {
+    Waiter& waiter = *aside_front_;
+    aside_front_ = waiter.next;
+    if (waiter.wants_lock) {
+      lock_owner_ = waiter.owner;
+      lock_thread_ = waiter.thread;
+    }
+    Enqueue(waiter);
+    if (front_ == &waiter || waiter.wants_lock) waiter.wake.NotifyOne();
+  }
+  if (aside_front_ == nullptr) aside_back_ = nullptr;
+}
+
+void CommitQueue::Stop() {
+  base::Lock lock(mutex_);
+  is_stopped_ = true;
+  while (aside_front_ != nullptr) {
+    Waiter& waiter = *aside_front_;
+    aside_front_ = waiter.next;
+    waiter.is_done = true;
+    waiter.status = Status::ShuttingDown("the database is closing");
+    waiter.wake.NotifyOne();
+  }
+  aside_back_ = nullptr;
+}
+
+// ---- Groups --------------------------------------------------------------------------------------------------------------
 
 // Extend the group over those behind the leader that ask for no more than it does: who does not ask for a sync must not
 // wait for one that came later, and writes without a log take no part in groups with one.

@@ -7,6 +7,12 @@
 // The turn: who leads holds it, and nobody else touches the log or adds to the memtable. Others take it for the same
 // reason without writing (TakeTurn): sealing, syncing, closing.
 //
+// The writers' lock: a transaction that is the only writer for its length (LockWriters). Who else commits meanwhile waits
+// aside, in the order of coming, and joins the queue when the lock is let go; turns without a change do not care.
+//
+//   queue   [w1][w2][L: lock taken when at the front]          aside   [w3][w4][L2][w5]
+//   on unlock: w3 and w4 join the queue, then L2, which holds the lock from then on; w5 stays
+//
 // A batch larger than a memtable goes alone, durable in the log first, then applied piece by piece; its pieces stay
 // invisible until the last one is in (Host::BeginPieces).
 //
@@ -16,6 +22,7 @@
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+#include <thread>
 
 #include "base/sync.h"
 #include "kv/key.h"
@@ -23,6 +30,7 @@
 #include "memtable/memtable.h"
 #include "mergedb/options.h"
 #include "mergedb/status.h"
+#include "write/recent_writes.h"
 
 namespace mergedb::write {
 
@@ -35,6 +43,8 @@ struct Change {
   bool is_batch = false;
   uint64_t records = 1;
   Durability durability = Durability::kProcessCrash;
+  const void* owner = nullptr;  // who LockWriters was called by; null: nobody
+  ReadCheck* reads = nullptr;   // what an optimistic transaction read; null: nothing to check
 };
 
 // What a group needs of the active memtable: upper bounds.
@@ -49,7 +59,7 @@ class Host {
   virtual ~Host() = default;
   // OK if writes are possible now. May wait, for pacing.
   virtual Status BeforeGroup(size_t bytes) = 0;
-  // Between forming the group and assigning sequences: where optimistic transactions will check their reads.
+  // Between forming the group and assigning sequences, of one member after the other: a member that fails leaves the group.
   virtual Status CheckConflicts(const Change&) { return {}; }
   // The active memtable has room when this returns OK; seals the full one, waits for a flush.
   virtual Status MakeRoom(const Room& room) = 0;
@@ -77,6 +87,14 @@ class CommitQueue {
   // back, nor may the queue wait for it; the process stops instead (docs/decisions/0017-out-of-memory.md).
   Status Commit(const Change& change) noexcept;
 
+  // Until UnlockWriters only changes of this owner are committed, and all committed before are published when this returns
+  // OK. Busy if the lock is not free within `wait_nanos` (UINT64_MAX: however long), or held by this very thread, which
+  // would wait for itself; so is a Commit. ShuttingDown after Stop. THREADS: unlocked by any.
+  Status LockWriters(const void* owner, uint64_t wait_nanos);
+  void UnlockWriters(const void* owner);
+  // The database closes: who waits for the lock, now or later, hears ShuttingDown.
+  void Stop();
+
   // Exclusive use of the log and of the memtable's writing side, for as long as the Turn lives.
   class Waiter;
   class [[nodiscard]] Turn {
@@ -101,6 +119,9 @@ class CommitQueue {
  private:
   void Join(Waiter& waiter);
   void Leave(Waiter& last);
+  void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
+  void StepAside(Waiter& waiter) REQUIRES_LOCK(mutex_);
+  void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader);
   void Lead(Waiter& leader);
   void LeadLarge(Waiter& waiter);
@@ -113,6 +134,13 @@ class CommitQueue {
   base::Mutex mutex_;
   Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn
   Waiter* back_ GUARDED_BY(mutex_) = nullptr;
+
+  // The writers' lock. Waiters stand aside only while it is held.
+  const void* lock_owner_ GUARDED_BY(mutex_) = nullptr;
+  std::thread::id lock_thread_ GUARDED_BY(mutex_);  // that asked for it
+  Waiter* aside_front_ GUARDED_BY(mutex_) = nullptr;
+  Waiter* aside_back_ GUARDED_BY(mutex_) = nullptr;
+  bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace mergedb::write

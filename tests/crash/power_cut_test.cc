@@ -121,7 +121,7 @@ std::string DrawSteps(const Mixture& mixture, uint64_t seed, size_t count) {
 
 // Memtables fill and are flushed, runs are merged, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
-  constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbsssnnnllawwwwwtvyg", .rare = "fffcr"};
+  constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
   const uint64_t rounds = IsFullSize() ? 20 : 3;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(1) + round;
@@ -131,7 +131,7 @@ TEST_P(PowerCutTest, RandomWorkloads) {
 
 // Many small runs, merged as they come, and their dead files written again.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
-  constexpr Mixture kMixture = {.common = "oooppdbbsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
+  constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
   const uint64_t rounds = IsFullSize() ? 20 : 4;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(201) + round;

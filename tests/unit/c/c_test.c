@@ -637,6 +637,123 @@ static void refuses_handles_in_the_child_of_a_fork(void) {
   EXPECT_OK(mergedb_close(db, &error));
 }
 
+static int stands_at(mergedb_cursor cursor, const char* key, const char* value) {
+  mergedb_slice k, v;
+  if (mergedb_cursor_entry(cursor, &k, &v, &error) != MERGEDB_OK) return 0;
+  return k.size == strlen(key) && memcmp(k.data, key, k.size) == 0 && v.size == strlen(value) &&
+         memcmp(v.data, value, v.size) == 0;
+}
+
+static void commits_transactions_whole(void) {
+  mergedb_db db = open_fresh();
+  EXPECT_OK(put(db, "a", "1"));
+  mergedb_transaction_options options = {.struct_size = sizeof options, .name = "test", .durability = MERGEDB_SYNCED};
+  mergedb_transaction transaction = 0;
+  EXPECT_OK(mergedb_transaction_begin(db, &options, &transaction, &error));
+  EXPECT_CODE(put(db, "a", "outside"), MERGEDB_BUSY);
+  EXPECT_OK(mergedb_transaction_put(transaction, 0, "b", 1, "2", 1, &error));
+  EXPECT_OK(mergedb_transaction_set_savepoint(transaction, &error));
+  EXPECT_OK(mergedb_transaction_delete_range(transaction, 0, "a", 1, "z", 1, &error));
+  EXPECT_OK(mergedb_transaction_rollback_to_savepoint(transaction, &error));
+  EXPECT_CODE(mergedb_transaction_release_savepoint(transaction, &error), MERGEDB_INVALID_ARGUMENT);
+  mergedb_operand append = {.struct_size = sizeof append, .type = MERGEDB_APPEND, .bytes = slice("!")};
+  EXPECT_OK(mergedb_transaction_merge(transaction, 0, "b", 1, &append, &error));
+  void* value = NULL;
+  size_t size = 0;
+  EXPECT_OK(mergedb_transaction_get(transaction, 0, "b", 1, &value, &size, &error));
+  EXPECT(size == 2 && memcmp(value, "2!", 2) == 0);
+  mergedb_free(value);
+  EXPECT_CODE(mergedb_transaction_put(transaction, 7, "b", 1, "2", 1, &error), MERGEDB_NOT_SUPPORTED);
+  EXPECT_OK(mergedb_transaction_delete(transaction, 0, "a", 1, &error));
+  uint64_t sequence = 0, writes = 0, bytes = 0;
+  EXPECT_OK(mergedb_transaction_size(transaction, &sequence, &writes, &bytes, &error));
+  EXPECT(sequence == 1 && writes == 3 && bytes > 0);
+  EXPECT(has(db, NULL, "b", NULL) && has(db, NULL, "a", "1"));
+  EXPECT_OK(mergedb_transaction_commit(transaction, &error));
+  EXPECT(has(db, NULL, "b", "2!") && has(db, NULL, "a", NULL));
+  EXPECT_CODE(mergedb_transaction_commit(transaction, &error), MERGEDB_ABORTED);
+  EXPECT_OK(mergedb_transaction_close(transaction, &error));
+  EXPECT_CODE(mergedb_transaction_rollback(transaction, &error), MERGEDB_BAD_HANDLE);
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
+static void names_the_key_of_a_conflict(void) {
+  mergedb_db db = open_fresh();
+  mergedb_transaction_options options = {.struct_size = sizeof options, .kind = MERGEDB_OPTIMISTIC};
+  mergedb_transaction transaction = 0;
+  EXPECT_OK(mergedb_transaction_begin(db, &options, &transaction, &error));
+  void* key = NULL;
+  size_t size = 0;
+  mergedb_keyspace keyspace = 9;
+  EXPECT_CODE(mergedb_transaction_get(transaction, 0, "a", 1, &key, &size, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_transaction_put(transaction, 0, "b", 1, "2", 1, &error));
+  EXPECT_OK(put(db, "a", "1"));
+  EXPECT_CODE(mergedb_transaction_conflict(transaction, &keyspace, &key, &size, &error), MERGEDB_NOT_FOUND);
+  EXPECT_CODE(mergedb_transaction_commit(transaction, &error), MERGEDB_CONFLICT);
+  EXPECT_OK(mergedb_transaction_conflict(transaction, &keyspace, &key, &size, &error));
+  EXPECT(keyspace == 0 && size == 1 && memcmp(key, "a", 1) == 0);
+  mergedb_free(key);
+  EXPECT_OK(mergedb_transaction_close(transaction, &error));
+  EXPECT(has(db, NULL, "b", NULL));
+
+  options.kind = 5;
+  EXPECT_CODE(mergedb_transaction_begin(db, &options, &transaction, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT(transaction == 0);
+  mergedb_snapshot snapshot = 0;
+  EXPECT_OK(mergedb_snapshot_create(db, &snapshot, &error));
+  EXPECT_OK(put(db, "a", "2"));
+  options.kind = MERGEDB_READ_ONLY_TRANSACTION;
+  options.snapshot = snapshot;
+  EXPECT_OK(mergedb_transaction_begin(db, &options, &transaction, &error));
+  EXPECT_OK(mergedb_transaction_get(transaction, 0, "a", 1, &key, &size, &error));
+  EXPECT(size == 1 && memcmp(key, "1", 1) == 0);
+  mergedb_free(key);
+  EXPECT_CODE(mergedb_transaction_put(transaction, 0, "a", 1, "3", 1, &error), MERGEDB_NOT_SUPPORTED);
+  EXPECT_OK(mergedb_snapshot_close(snapshot, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_CODE(mergedb_transaction_get(transaction, 0, "a", 1, &key, &size, &error), MERGEDB_SHUTTING_DOWN);
+  EXPECT_OK(mergedb_transaction_close(transaction, &error));
+}
+
+static void moves_cursors_with_lmdbs_positions(void) {
+  mergedb_db db = open_fresh();
+  EXPECT_OK(put(db, "a", "1"));
+  EXPECT_OK(put(db, "c", "3"));
+  mergedb_transaction transaction = 0;
+  mergedb_cursor cursor = 0, other = 0;
+  EXPECT_OK(mergedb_transaction_begin(db, NULL, &transaction, &error));
+  EXPECT_OK(mergedb_cursor_open(transaction, 0, &cursor, &error));
+  EXPECT_OK(mergedb_cursor_open(transaction, 0, &other, &error));
+  EXPECT_CODE(mergedb_cursor_move(cursor, MERGEDB_TO_CURRENT, NULL, 0, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_cursor_move(cursor, 99, NULL, 0, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_cursor_move(cursor, MERGEDB_TO_KEY, NULL, 5, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_cursor_entry(cursor, NULL, NULL, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_FIRST, NULL, 0, &error));
+  EXPECT(stands_at(cursor, "a", "1"));
+  EXPECT_OK(mergedb_transaction_put(transaction, 0, "b", 1, "2", 1, &error));
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_NEXT, NULL, 0, &error));
+  EXPECT(stands_at(cursor, "b", "2"));
+  EXPECT_OK(mergedb_cursor_put(cursor, "two", 3, &error));
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_CURRENT, NULL, 0, &error));
+  EXPECT(stands_at(cursor, "b", "two"));
+  EXPECT_OK(mergedb_cursor_delete(cursor, &error));
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_PREV, NULL, 0, &error));
+  EXPECT(stands_at(cursor, "a", "1"));
+  EXPECT_CODE(mergedb_cursor_move(cursor, MERGEDB_TO_KEY, "b", 1, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_KEY_OR_NEXT, "b", 1, &error));
+  EXPECT(stands_at(cursor, "c", "3"));
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_KEY_OR_PREV, "b", 1, &error));
+  EXPECT(stands_at(cursor, "a", "1"));
+  EXPECT_OK(mergedb_cursor_move(cursor, MERGEDB_TO_LAST, NULL, 0, &error));
+  EXPECT(stands_at(cursor, "c", "3"));
+  EXPECT_OK(mergedb_cursor_close(other, &error));
+  EXPECT_OK(mergedb_transaction_close(transaction, &error));
+  EXPECT_CODE(mergedb_cursor_move(cursor, MERGEDB_TO_NEXT, NULL, 0, &error), MERGEDB_ABORTED);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_OK(mergedb_cursor_close(cursor, &error));
+  EXPECT_CODE(mergedb_cursor_close(cursor, &error), MERGEDB_BAD_HANDLE);
+}
+
 static void names_codes_and_version(void) {
   char expected[32];
   snprintf(expected, sizeof expected, "%d.%d.%d", MERGEDB_VERSION_MAJOR, MERGEDB_VERSION_MINOR, MERGEDB_VERSION_PATCH);
@@ -665,6 +782,9 @@ int main(int argc, char** argv) {
   merges_without_reading();
   runs_a_callers_operator();
   finds_and_repairs_damage();
+  commits_transactions_whole();
+  names_the_key_of_a_conflict();
+  moves_cursors_with_lmdbs_positions();
   refuses_bad_handles();
   refuses_bad_arguments();
   refuses_a_snapshot_of_another_database();

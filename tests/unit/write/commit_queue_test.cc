@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -179,6 +180,78 @@ TEST_F(CommitQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
   EXPECT_EQ(host_.published, 1u);
   ASSERT_OK(Put("c"));
   EXPECT_EQ(host_.published, 2u);
+}
+
+// ---- the writers' lock
+
+TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
+  const int owner = 0;
+  ASSERT_OK(queue_.LockWriters(&owner, 0));
+  std::vector<std::thread> others;
+  for (const char* key : {"a", "b", "c"}) {
+    others.emplace_back([this, key] { EXPECT_OK(Put(key)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(host_.published, 0u);
+  ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
+  EXPECT_EQ(host_.published, 1u);
+  { CommitQueue::Turn turn(queue_); }  // turns do not care
+  queue_.UnlockWriters(&owner);
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(host_.published, 4u);
+  memtable::Memtable::Found found;
+  ASSERT_TRUE(host_.active().Get("a", kv::kSequenceMax, &found));
+  EXPECT_EQ(kv::SequenceOf(found.tag), 2u);
+  ASSERT_TRUE(host_.active().Get("c", kv::kSequenceMax, &found));
+  EXPECT_EQ(kv::SequenceOf(found.tag), 4u);
+}
+
+TEST_F(CommitQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
+  const int first = 0, second = 0;
+  ASSERT_OK(queue_.LockWriters(&first, 0));
+  std::thread locker([&] {
+    EXPECT_OK(queue_.LockWriters(&second, UINT64_MAX));
+    EXPECT_EQ(host_.published, 0u);
+    EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &second}));
+    queue_.UnlockWriters(&second);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::thread writer([&] {
+    EXPECT_OK(Put("later"));
+    EXPECT_EQ(host_.published, 2u);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  queue_.UnlockWriters(&first);
+  locker.join();
+  writer.join();
+}
+
+TEST_F(CommitQueueTest, TheWritersLockIsBusyForWhoWillNotOrMustNotWait) {
+  const int owner = 0, other = 0;
+  ASSERT_OK(queue_.LockWriters(&owner, 0));
+  EXPECT_THAT(Put("a"), StatusIs(Code::kBusy));  // this thread would wait for itself
+  EXPECT_THAT(queue_.LockWriters(&other, UINT64_MAX), StatusIs(Code::kBusy));
+  std::thread([&] {
+    EXPECT_THAT(queue_.LockWriters(&other, 0), StatusIs(Code::kBusy));
+    EXPECT_THAT(queue_.LockWriters(&other, 1'000'000), StatusIs(Code::kBusy));
+  }).join();
+  queue_.UnlockWriters(&owner);
+  EXPECT_OK(Put("a"));
+  EXPECT_OK(queue_.LockWriters(&other, 0));
+  queue_.UnlockWriters(&other);
+}
+
+TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
+  const int owner = 0, other = 0;
+  ASSERT_OK(queue_.LockWriters(&owner, 0));
+  std::thread writer([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); });
+  std::thread locker([&] { EXPECT_THAT(queue_.LockWriters(&other, UINT64_MAX), StatusIs(Code::kShuttingDown)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  queue_.Stop();
+  writer.join();
+  locker.join();
+  std::thread([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); }).join();
+  queue_.UnlockWriters(&owner);
 }
 
 TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {

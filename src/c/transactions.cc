@@ -1,0 +1,243 @@
+// The C face of transactions and their cursors.
+#include "c/face.h"
+#include "c/options.h"
+#include "mergedb/c.h"
+
+using namespace mergedb;
+using namespace mergedb::c;
+
+namespace {
+
+// The lock of a shared transaction, for the length of one call: whoever comes second hears Busy.
+class InUse {
+ public:
+  explicit InUse(SharedTransaction& shared) : mutex_(shared.mutex), is_mine_(mutex_.try_lock()) {}
+  ~InUse() {
+    if (is_mine_) mutex_.unlock();
+  }
+  InUse(const InUse&) = delete;
+  InUse& operator=(const InUse&) = delete;
+  bool is_mine() const { return is_mine_; }
+
+ private:
+  base::Mutex& mutex_;
+  const bool is_mine_;
+};
+
+Status Busy() { return Status::Busy("another call on this transaction or one of its cursors is under way"); }
+
+template <typename Body>
+mergedb_code OnTransaction(mergedb_transaction handle, mergedb_error* error, Body body) {
+  return On<TransactionHolder>(handle, error, [&](TransactionHolder& holder) -> Outcome {
+    const InUse in_use(*holder.shared);
+    if (!in_use.is_mine()) return Busy();
+    return body(*holder.shared->transaction);
+  });
+}
+
+template <typename Body>
+mergedb_code OnCursor(mergedb_cursor handle, mergedb_error* error, Body body) {
+  return On<CursorHolder>(handle, error, [&](CursorHolder& holder) -> Outcome {
+    const InUse in_use(*holder.shared);
+    if (!in_use.is_mine()) return Busy();
+    return body(*holder.cursor);
+  });
+}
+
+Status MoveTo(Cursor& cursor, int32_t to, std::string_view key) {
+  switch (to) {
+    case MERGEDB_TO_FIRST: return cursor.First();
+    case MERGEDB_TO_LAST: return cursor.Last();
+    case MERGEDB_TO_NEXT: return cursor.Next();
+    case MERGEDB_TO_PREV: return cursor.Prev();
+    case MERGEDB_TO_KEY: return cursor.Set(key);
+    case MERGEDB_TO_KEY_OR_NEXT: return cursor.SetRange(key);
+    case MERGEDB_TO_KEY_OR_PREV: return cursor.SetForPrev(key);
+    case MERGEDB_TO_CURRENT: return cursor.Current();
+    default: return Status::InvalidArgument("to is " + std::to_string(to) + ", expected MERGEDB_TO_FIRST to MERGEDB_TO_CURRENT");
+  }
+}
+
+bool TakesKey(int32_t to) { return to >= MERGEDB_TO_KEY && to <= MERGEDB_TO_KEY_OR_PREV; }
+
+}  // namespace
+
+extern "C" {
+
+mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
+                                       mergedb_transaction* transaction, mergedb_error* error) {
+  if (transaction != nullptr) *transaction = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(transaction, "transaction"));
+    TransactionOptions decoded;
+    Outcome outcome = DecodeTransactionOptions(options, database.opened.get(), &decoded);
+    if (!outcome.status.ok()) return outcome;
+    auto shared = std::make_shared<SharedTransaction>();
+    shared->opened = database.opened;
+    ASSIGN_OR_RETURN(shared->transaction, Transaction::Begin(database.db(), decoded));
+    return GiveHandle(HandleKind::kTransaction, std::make_unique<TransactionHolder>(std::move(shared)), transaction);
+  });
+}
+
+mergedb_code mergedb_transaction_commit(mergedb_transaction transaction, mergedb_error* error) {
+  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.Commit(); });
+}
+
+mergedb_code mergedb_transaction_rollback(mergedb_transaction transaction, mergedb_error* error) {
+  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome {
+    target.Rollback();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_transaction_close(mergedb_transaction transaction, mergedb_error* error) {
+  return CloseHandle(transaction, HandleKind::kTransaction, error);
+}
+
+mergedb_code mergedb_transaction_get(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
+                                     size_t key_size, void** value, size_t* value_size, mergedb_error* error) {
+  if (value != nullptr) *value = nullptr;
+  if (value_size != nullptr) *value_size = 0;
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    RETURN_IF_ERROR(CheckPointer(value, "value"));
+    RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
+    std::string found;
+    RETURN_IF_ERROR(target.Get(Keyspace(keyspace), View(key, key_size), &found));
+    *value = CopyOut(found);
+    *value_size = found.size();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_transaction_put(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
+                                     size_t key_size, const void* value, size_t value_size, mergedb_error* error) {
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
+    return target.Put(Keyspace(keyspace), View(key, key_size), View(value, value_size));
+  });
+}
+
+mergedb_code mergedb_transaction_delete(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
+                                        size_t key_size, mergedb_error* error) {
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    return target.Delete(Keyspace(keyspace), View(key, key_size));
+  });
+}
+
+mergedb_code mergedb_transaction_delete_range(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                              const void* begin, size_t begin_size, const void* end, size_t end_size,
+                                              mergedb_error* error) {
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
+    RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
+    return target.DeleteRange(Keyspace(keyspace), View(begin, begin_size), View(end, end_size));
+  });
+}
+
+mergedb_code mergedb_transaction_merge(mergedb_transaction transaction, mergedb_keyspace keyspace, const void* key,
+                                       size_t key_size, const mergedb_operand* operand, mergedb_error* error) {
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    std::string encoded;
+    RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
+    return target.Merge(Keyspace(keyspace), View(key, key_size), encoded);
+  });
+}
+
+mergedb_code mergedb_transaction_set_savepoint(mergedb_transaction transaction, mergedb_error* error) {
+  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.SetSavepoint(); });
+}
+
+mergedb_code mergedb_transaction_rollback_to_savepoint(mergedb_transaction transaction, mergedb_error* error) {
+  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.RollbackToSavepoint(); });
+}
+
+mergedb_code mergedb_transaction_release_savepoint(mergedb_transaction transaction, mergedb_error* error) {
+  return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.ReleaseSavepoint(); });
+}
+
+mergedb_code mergedb_transaction_conflict(mergedb_transaction transaction, mergedb_keyspace* keyspace, void** key,
+                                          size_t* key_size, mergedb_error* error) {
+  if (keyspace != nullptr) *keyspace = 0;
+  if (key != nullptr) *key = nullptr;
+  if (key_size != nullptr) *key_size = 0;
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(key, "key"));
+    RETURN_IF_ERROR(CheckPointer(key_size, "key_size"));
+    const auto& conflict = target.conflict();
+    if (!conflict) return Status::NotFound("");
+    *key = CopyOut(conflict->key);
+    *key_size = conflict->key.size();
+    if (keyspace != nullptr) *keyspace = conflict->keyspace.id();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_transaction_size(mergedb_transaction transaction, uint64_t* sequence, uint64_t* writes,
+                                      uint64_t* bytes, mergedb_error* error) {
+  if (sequence != nullptr) *sequence = 0;
+  if (writes != nullptr) *writes = 0;
+  if (bytes != nullptr) *bytes = 0;
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    if (sequence != nullptr) *sequence = target.sequence();
+    if (writes != nullptr) *writes = target.writes();
+    if (bytes != nullptr) *bytes = target.bytes();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspace keyspace, mergedb_cursor* cursor,
+                                 mergedb_error* error) {
+  if (cursor != nullptr) *cursor = 0;
+  return On<TransactionHolder>(transaction, error, [&](TransactionHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(cursor, "cursor"));
+    std::unique_ptr<CursorHolder> opened;
+    {
+      const InUse in_use(*holder.shared);
+      if (!in_use.is_mine()) return Busy();
+      opened = std::make_unique<CursorHolder>(holder.shared, holder.shared->transaction->OpenCursor(Keyspace(keyspace)));
+    }
+    return GiveHandle(HandleKind::kCursor, std::move(opened), cursor);
+  });
+}
+
+mergedb_code mergedb_cursor_move(mergedb_cursor cursor, int32_t to, const void* key, size_t key_size,
+                                 mergedb_error* error) {
+  return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
+    if (!TakesKey(to)) return MoveTo(target, to, {});
+    RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
+    return MoveTo(target, to, View(key, key_size));
+  });
+}
+
+mergedb_code mergedb_cursor_entry(mergedb_cursor cursor, mergedb_slice* key, mergedb_slice* value,
+                                  mergedb_error* error) {
+  if (key != nullptr) *key = {};
+  if (value != nullptr) *value = {};
+  return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
+    if (!target.Valid()) return Status::NotFound("");
+    if (key != nullptr) *key = {target.key().data(), target.key().size()};
+    if (value != nullptr) *value = {target.value().data(), target.value().size()};
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_cursor_put(mergedb_cursor cursor, const void* value, size_t value_size, mergedb_error* error) {
+  return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
+    return target.Put(View(value, value_size));
+  });
+}
+
+mergedb_code mergedb_cursor_delete(mergedb_cursor cursor, mergedb_error* error) {
+  return OnCursor(cursor, error, [](Cursor& target) -> Outcome { return target.Delete(); });
+}
+
+mergedb_code mergedb_cursor_close(mergedb_cursor cursor, mergedb_error* error) {
+  return CloseHandle(cursor, HandleKind::kCursor, error);
+}
+
+}  // extern "C"

@@ -1,0 +1,56 @@
+// What transactions (src/txn) need of a database beyond its public face.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "db/open_transactions.h"
+#include "db/operator_names.h"
+#include "kv/order.h"
+#include "kv/program_operators.h"
+#include "mergedb/iterator.h"
+#include "mergedb/options.h"
+#include "mergedb/snapshot.h"
+#include "mergedb/status.h"
+#include "read/db_iterator.h"
+#include "write/commit_queue.h"
+
+namespace mergedb::db {
+
+// THREADS: any.
+class TransactionHost {
+ public:
+  virtual ~TransactionHost() = default;
+
+  virtual const kv::Order& order() const = 0;
+  virtual const kv::ProgramOperators& operators() const = 0;
+  virtual OperatorNames& operator_names() = 0;
+  // Open, and if asked for, writable.
+  virtual Status CheckUsable(bool to_write) const = 0;
+
+  // A single writer's begin and end: write/commit_queue.h.
+  virtual Status LockWriters(const void* owner, uint64_t wait_nanos) = 0;
+  virtual void UnlockWriters(const void* owner) = 0;
+  // An optimistic one's. What is committed after a snapshot taken in between is remembered (write/recent_writes.h).
+  virtual void EnterWindow() = 0;
+  virtual void LeaveWindow() = 0;
+  // Conflict, or reads->checked_to has moved on: less is left for the commit.
+  virtual Status CheckAhead(write::ReadCheck* reads) = 0;
+
+  virtual std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
+                                                            kv::Sequence sequence) = 0;
+
+  // As DB::Get, with operands above all that the database holds, newest first.
+  virtual Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
+                          std::string* value) = 0;
+  // As DB::NewIterator, with a transaction's own writes over what the database holds.
+  virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) = 0;
+
+  // Records that were checked (db/write_checks.h) one by one.
+  virtual Status CommitTransaction(const write::Change& change) = 0;
+};
+
+}  // namespace mergedb::db

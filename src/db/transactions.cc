@@ -1,0 +1,49 @@
+// The database as its transactions see it.
+#include "db/db_impl.h"
+
+namespace mergedb::db {
+
+Status DbImpl::CheckUsable(bool to_write) const { return to_write ? CheckWritable() : CheckOpen(); }
+
+Status DbImpl::LockWriters(const void* owner, uint64_t wait_nanos) { return queue_.LockWriters(owner, wait_nanos); }
+
+void DbImpl::UnlockWriters(const void* owner) { queue_.UnlockWriters(owner); }
+
+void DbImpl::EnterWindow() {
+  if (!recent_writes_.Enter()) return;
+  write::CommitQueue::Turn turn(queue_);
+  recent_writes_.StartRecording(store_->snapshots->published());
+}
+
+void DbImpl::LeaveWindow() { recent_writes_.Leave(); }
+
+Status DbImpl::CheckAhead(write::ReadCheck* reads) { return recent_writes_.CheckAhead(reads); }
+
+std::unique_ptr<OpenTransactions::Entry> DbImpl::Register(const std::string& name, TransactionKind kind,
+                                                          kv::Sequence sequence) {
+  return store_->transactions->Add(
+      {.name = name, .kind = kind, .sequence = sequence, .since_nanos = store_->options.env.clock->NowNanos()});
+}
+
+Status DbImpl::CommitTransaction(const write::Change& change) {
+  RETURN_IF_ERROR(CheckWritable({.durability = change.durability}));
+  return queue_.Commit(change);
+}
+
+// ---- By the holder of the turn
+
+// In the order of the group: a member is checked against those before it, which count as written.
+Status DbImpl::CheckConflicts(const write::Change& change) {
+  if (!recent_writes_.is_recording()) [[likely]] return {};
+  if (change.reads != nullptr) RETURN_IF_ERROR(recent_writes_.Check(change.reads));
+  recent_writes_.Add(change);
+  return {};
+}
+
+// WHY in this order: a transaction that sees these writes may begin, and one that does not see them must be checked.
+void DbImpl::Publish(kv::Sequence last) {
+  if (recent_writes_.is_recording()) [[unlikely]] recent_writes_.Publish(last);
+  store_->snapshots->Publish(last);
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,61 @@
+#include "db/write_checks.h"
+
+#include <string>
+
+#include "base/bytes.h"
+#include "format/batch.h"
+#include "kv/json_patch.h"
+#include "kv/operand.h"
+#include "mergedb/db.h"
+
+namespace mergedb::db {
+
+Status CheckKey(std::string_view key) {
+  if (key.size() <= kKeyBytesMax) return {};
+  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the most is " + std::to_string(kKeyBytesMax));
+}
+
+Status CheckValue(std::string_view value) {
+  if (value.size() <= kValueBytesMax) return {};
+  return Status::InvalidArgument("value of " + std::to_string(value.size()) + " bytes; the most is " +
+                                 std::to_string(kValueBytesMax));
+}
+
+// Like every key, and in order.
+Status CheckRange(const kv::Order& order, std::string_view begin, std::string_view end) {
+  RETURN_IF_ERROR(CheckKey(begin));
+  RETURN_IF_ERROR(CheckKey(end));
+  if (order.CompareKeys(begin, end) <= 0) return {};
+  return Status::InvalidArgument("range that begins at '" + base::Escape(begin, 64) + "', after its end '" +
+                                 base::Escape(end, 64) + "'");
+}
+
+// WHY a patch is parsed here: one that is no JSON would be an error of every later read of its key.
+Status CheckMerge(std::string_view operand) {
+  static_assert(kv::kMergedValueBytesMax == kValueBytesMax);
+  const Status status = kv::CheckOperand(operand);
+  if (!status.ok()) return Status::InvalidArgument(status.message());
+  return kv::TypeOf(operand) == kv::OperandType::kJsonPatch ? kv::CheckJsonPatch(operand.substr(1)) : Status();
+}
+
+Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names) {
+  if (batch.bytes() > kBatchBytesMax) {
+    return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
+                                   std::to_string(kBatchBytesMax));
+  }
+  format::BatchReader reader(batch.rep());
+  while (reader.Next()) {
+    if (reader.kind() == kv::Kind::kRangeDelete) {
+      RETURN_IF_ERROR(CheckRange(order, reader.key(), reader.value()));
+      continue;
+    }
+    RETURN_IF_ERROR(CheckKey(reader.key()));
+    RETURN_IF_ERROR(CheckValue(reader.value()));
+    if (reader.kind() != kv::Kind::kMerge) continue;
+    RETURN_IF_ERROR(CheckMerge(reader.value()));
+    names->AddOf(reader.value());
+  }
+  return reader.status();
+}
+
+}  // namespace mergedb::db

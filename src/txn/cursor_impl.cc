@@ -1,0 +1,204 @@
+#include "txn/cursor_impl.h"
+
+#include <utility>
+
+#include "txn/transaction_impl.h"
+
+namespace mergedb {
+
+Cursor::~Cursor() = default;
+
+namespace txn {
+
+using OptionalKey = ReadSet::OptionalKey;
+
+CursorImpl::~CursorImpl() {
+  if (transaction_ != nullptr) transaction_->Forget(this);
+}
+
+void CursorImpl::Park() {
+  if (state_ != State::kAt) return;
+  key_.assign(iterator_->key());
+  state_ = State::kParked;
+}
+
+void CursorImpl::Detach() {
+  iterator_ = nullptr;
+  state_ = State::kFresh;
+  transaction_ = nullptr;
+}
+
+// An iterator that sees all own writes once it has sought.
+Status CursorImpl::Prepare() {
+  if (transaction_ == nullptr) return Status::Aborted("the transaction of this cursor has ended");
+  RETURN_IF_ERROR(transaction_->CheckReadable(keyspace_));
+  const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
+  if (iterator_ != nullptr && !needs_overlay && generation_ == transaction_->generation()) [[likely]] return {};
+  iterator_ = transaction_->NewIterator();
+  generation_ = transaction_->generation();
+  has_overlay_ = transaction_->has_writes();
+  return {};
+}
+
+Status CursorImpl::Fail() {
+  state_ = State::kFresh;
+  return iterator_->status();
+}
+
+// The iterator was moved, and saw [lower, upper] on its way; where a limit is the place that it came to, key() is it.
+Status CursorImpl::Arrive(OptionalKey lower, OptionalKey upper) {
+  state_ = State::kAt;
+  if (!transaction_->remembers_reads()) [[likely]] return {};
+  Status status = transaction_->RememberStretch(lower, upper);
+  if (!status.ok()) state_ = State::kFresh;
+  return status;
+}
+
+Status CursorImpl::FindNone(OptionalKey lower, OptionalKey upper) {
+  if (transaction_->remembers_reads()) RETURN_IF_ERROR(transaction_->RememberStretch(lower, upper));
+  return Status::NotFound("");
+}
+
+Status CursorImpl::First() {
+  RETURN_IF_ERROR(Prepare());
+  iterator_->SeekToFirst();
+  if (iterator_->Valid()) return Arrive(std::nullopt, iterator_->key());
+  RETURN_IF_ERROR(Fail());
+  return FindNone(std::nullopt, std::nullopt);
+}
+
+Status CursorImpl::Last() {
+  RETURN_IF_ERROR(Prepare());
+  iterator_->SeekToLast();
+  if (iterator_->Valid()) return Arrive(iterator_->key(), std::nullopt);
+  RETURN_IF_ERROR(Fail());
+  return FindNone(std::nullopt, std::nullopt);
+}
+
+// To where it is parked: at the key (true), or at the one behind the gap, or at the end of all.
+bool CursorImpl::SeekParked() {
+  iterator_->Seek(key_);
+  return iterator_->Valid() && transaction_->order().SameKey(iterator_->key(), key_);
+}
+
+Status CursorImpl::Next() {
+  RETURN_IF_ERROR(Prepare());
+  if (state_ == State::kFresh) return First();
+  if (state_ == State::kEnd) return Status::NotFound("");
+  bool is_at_key = true;
+  if (state_ == State::kParked) {
+    is_at_key = SeekParked();
+  } else if (transaction_->remembers_reads()) {
+    key_.assign(iterator_->key());
+  }
+  if (is_at_key) iterator_->Next();
+  if (iterator_->Valid()) [[likely]] return Arrive(key_, iterator_->key());
+  if (!iterator_->status().ok()) return Fail();
+  if (is_at_key) {
+    iterator_->SeekToLast();
+    if (!iterator_->Valid()) return Fail();
+    state_ = State::kAt;
+  }
+  return FindNone(key_, std::nullopt);
+}
+
+Status CursorImpl::Prev() {
+  RETURN_IF_ERROR(Prepare());
+  if (state_ == State::kFresh || state_ == State::kEnd) return Last();
+  bool is_at_key = true;
+  bool is_behind_all = false;
+  if (state_ == State::kParked) {
+    is_at_key = SeekParked();
+    if (!iterator_->Valid() && !iterator_->status().ok()) return Fail();
+    is_behind_all = !iterator_->Valid();
+  } else if (transaction_->remembers_reads()) {
+    key_.assign(iterator_->key());
+  }
+  if (is_behind_all) {
+    iterator_->SeekToLast();
+  } else {
+    iterator_->Prev();
+  }
+  if (iterator_->Valid()) [[likely]] return Arrive(iterator_->key(), key_);
+  if (!iterator_->status().ok()) return Fail();
+  if (is_at_key) {
+    iterator_->SeekToFirst();
+    if (!iterator_->Valid()) return Fail();
+    state_ = State::kAt;
+  }
+  return FindNone(std::nullopt, key_);
+}
+
+// OK at the first key from `key` on; NotFound at the end.
+Status CursorImpl::SeekTo(std::string_view key) {
+  RETURN_IF_ERROR(Prepare());
+  key_.assign(key);  // WHY: it may be a view of where the iterator stands
+  iterator_->Seek(key_);
+  if (iterator_->Valid()) return {};
+  RETURN_IF_ERROR(Fail());
+  state_ = State::kEnd;
+  return FindNone(key_, std::nullopt);
+}
+
+Status CursorImpl::Set(std::string_view key) {
+  RETURN_IF_ERROR(SeekTo(key));
+  if (!transaction_->order().SameKey(iterator_->key(), key_)) {
+    RETURN_IF_ERROR(Arrive(key_, iterator_->key()));
+    return Status::NotFound("");
+  }
+  state_ = State::kAt;
+  if (!transaction_->remembers_reads()) return {};
+  return transaction_->RememberKey(key_);
+}
+
+Status CursorImpl::SetRange(std::string_view key) {
+  RETURN_IF_ERROR(SeekTo(key));
+  return Arrive(key_, iterator_->key());
+}
+
+Status CursorImpl::SetForPrev(std::string_view key) {
+  RETURN_IF_ERROR(Prepare());
+  key_.assign(key);
+  iterator_->SeekForPrev(key_);
+  if (iterator_->Valid()) return Arrive(iterator_->key(), key_);
+  RETURN_IF_ERROR(Fail());
+  iterator_->SeekToFirst();
+  if (!iterator_->Valid()) {
+    RETURN_IF_ERROR(Fail());
+    return FindNone(std::nullopt, std::nullopt);
+  }
+  RETURN_IF_ERROR(Arrive(std::nullopt, iterator_->key()));
+  return Status::NotFound("");
+}
+
+Status CursorImpl::Current() {
+  RETURN_IF_ERROR(Prepare());
+  if (state_ == State::kAt) return {};
+  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor stands nowhere yet");
+  if (state_ == State::kEnd) return Status::NotFound("");
+  (void)SeekParked();
+  if (iterator_->Valid()) return Arrive(key_, iterator_->key());
+  if (!iterator_->status().ok()) return Fail();
+  return FindNone(key_, std::nullopt);
+}
+
+Status CursorImpl::Put(std::string_view value) {
+  RETURN_IF_ERROR(Prepare());
+  if (state_ == State::kFresh) return Status::InvalidArgument("the cursor stands nowhere yet");
+  if (state_ == State::kEnd) return Status::NotFound("");
+  if (state_ == State::kParked && !SeekParked()) {
+    if (!iterator_->Valid() && !iterator_->status().ok()) return Fail();
+    return FindNone(key_, iterator_->Valid() ? OptionalKey(iterator_->key()) : std::nullopt);
+  }
+  key_.assign(iterator_->key());
+  return transaction_->Put(keyspace_, key_, value);
+}
+
+Status CursorImpl::Delete() {
+  RETURN_IF_ERROR(Current());
+  key_.assign(iterator_->key());
+  return transaction_->Delete(keyspace_, key_);
+}
+
+}  // namespace txn
+}  // namespace mergedb

@@ -1,0 +1,147 @@
+// What a transaction has written and not committed: the records of its batch, and an order over them.
+//
+//   batch      [PUT b=1][MERGE a+2][PUT b=3][RANGE_DELETE c..f][DELETE a]      the log's payload when it commits
+//   sequence     F         F+1       F+2        F+3               F+4          F is larger than any of the tree's
+//   index      a -> F+4 -> F+1        b -> F+2 -> F                            newest first
+//   ranges     [c, f)#F+3
+//
+// Writing only appends. Index and ranges are brought up to date by the first read that comes after a write, so a
+// transaction that only writes costs no more than a batch. A rollback to a savepoint cuts the batch short and takes the index
+// back record by record.
+//
+// To readers it is one more source of versions, newer than all others: an iterator and what covers a key (stream/uncovered.h).
+// Of a key they are shown the versions down to the newest that is no operand; what is older decides nothing.
+//
+// Tests: tests/unit/txn/own_writes_test.cc. THREADS: none of it is for two threads at once.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kv/iterator.h"
+#include "kv/order.h"
+#include "memtable/range_deletes.h"
+#include "stream/uncovered.h"
+
+namespace mergedb::txn {
+
+class OwnWrites {
+ public:
+  // Of its first record. No database gets that far.
+  static constexpr kv::Sequence kSequenceFirst = kv::Sequence{1} << 55;
+  // What a record counts beyond its bytes, for the index; more than it takes.
+  static constexpr size_t kRecordOverheadBytes = 64;
+
+  explicit OwnWrites(const kv::Order& order);
+  ~OwnWrites();
+  OwnWrites(const OwnWrites&) = delete;
+  OwnWrites& operator=(const OwnWrites&) = delete;
+
+  // ---- writing. The caller has checked lengths and operands. Keys and values may be views of what is in here.
+
+  void Add(kv::Kind kind, std::string_view key, std::string_view value);
+  // A PUT of zeroes; where they are, until the next call that writes.
+  char* AddReserved(std::string_view key, size_t value_bytes);
+
+  struct Mark {
+    size_t batch_bytes = 0;
+    uint64_t count = 0;
+  };
+  Mark mark() const { return {batch_.size(), count_}; }
+  // Undo what was added since. REQUIRES: a mark of this, and none rolled back before it since.
+  void RollBack(const Mark& mark);
+
+  std::string_view batch() const { return batch_; }
+  uint64_t count() const { return count_; }
+  size_t bytes() const { return batch_.size() + count_ * kRecordOverheadBytes; }
+  static size_t BytesOf(size_t key_bytes, size_t value_bytes);  // what one more would add, at most
+
+  // ---- reading
+
+  enum class Says : uint8_t {
+    kNothing,          // ask the tree
+    kValue,            // *value
+    kDeleted,
+    kOperands,         // *operands over what the tree has
+    kOperandsOnValue,  // *operands over *value
+    kOperandsAlone,    // *operands over nothing
+  };
+  // The views live until the next write. *operands newest first.
+  Says Find(std::string_view key, std::string_view* value, std::vector<std::string_view>* operands);
+
+  // Iterators live until `generation` changes; after any other write they must seek before anything else.
+  uint64_t generation() const { return generation_; }
+  std::unique_ptr<kv::Iterator> NewIterator();
+  std::unique_ptr<stream::CoverSource> NewCovers();  // null: there are no range deletes
+
+ private:
+  class VersionIterator;
+  struct Record {
+    kv::Kind kind;
+    uint32_t key_at;  // in the batch
+    uint32_t key_bytes;
+    uint32_t value_bytes;  // the value follows the key
+    uint32_t older;        // of the same key; kNone
+    uint32_t newer;
+  };
+  static constexpr uint32_t kNone = UINT32_MAX;
+  // A key of the index: the oldest record's of the key. Others may spell it otherwise, if the comparator takes them for one.
+  struct Slot {
+    uint64_t prefix;
+    uint32_t record;
+  };
+  struct Probe {
+    uint64_t prefix;
+    std::string_view key;
+  };
+  struct Less {
+    using is_transparent = void;
+    const OwnWrites* home;
+    bool operator()(const Slot& a, const Slot& b) const { return Before(a.prefix, home->KeyOf(a.record), b.prefix, home->KeyOf(b.record)); }
+    bool operator()(const Slot& a, const Probe& b) const { return Before(a.prefix, home->KeyOf(a.record), b.prefix, b.key); }
+    bool operator()(const Probe& a, const Slot& b) const { return Before(a.prefix, a.key, b.prefix, home->KeyOf(b.record)); }
+    bool Before(uint64_t a_prefix, std::string_view a, uint64_t b_prefix, std::string_view b) const {
+      return a_prefix != b_prefix ? a_prefix < b_prefix : home->order_.CompareKeys(a, b) < 0;
+    }
+  };
+  using Index = std::map<Slot, uint32_t, Less>;  // -> the newest record
+
+  std::string_view KeyOf(uint32_t record) const {
+    const Record& r = records_[record];
+    return {batch_.data() + r.key_at, r.key_bytes};
+  }
+  std::string_view ValueOf(uint32_t record) const {
+    const Record& r = records_[record];
+    return {batch_.data() + r.key_at + r.key_bytes, r.value_bytes};
+  }
+  static kv::Sequence SequenceOf(uint32_t record) { return kSequenceFirst + record; }
+
+  bool IsInBatch(std::string_view bytes) const;
+  void Add(kv::Kind kind, const std::string& key_and_value, size_t key_bytes);
+  void Append(kv::Kind kind, std::string_view key, std::string_view value);
+  void CatchUp();
+  void IndexRecord(uint32_t record);
+  void UnindexRecord(uint32_t record);
+  void AddRangeDelete(uint32_t record);
+  void RebuildRangeDeletes();
+
+  const kv::Order order_;
+  std::string batch_;
+  uint64_t count_ = 0;
+  uint64_t generation_ = 0;
+
+  // Of the first records_.size() records, whose bytes end at indexed_bytes_.
+  std::vector<Record> records_;
+  size_t indexed_bytes_ = 0;
+  Index index_{Less{this}};
+  std::deque<std::string> range_keys_;  // begin and end in turns; the batch may move
+  std::unique_ptr<memtable::RangeDeletes> range_deletes_;
+};
+
+}  // namespace mergedb::txn

@@ -1,0 +1,109 @@
+#include "txn/read_set.h"
+
+#include <iterator>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "format/batch.h"
+
+namespace mergedb::txn {
+namespace {
+
+size_t SizeOf(const std::optional<std::string>& limit) { return limit ? limit->size() : 0; }
+
+}  // namespace
+
+void ReadSet::AddKey(std::string_view key) {
+  // WHY: under other orders equal keys may differ in their bytes.
+  if (!order_.is_bytewise()) return AddStretch(key, key);
+  if (keys_.contains(key)) return;
+  keys_.emplace(key);
+  bytes_ += BytesOf(key.size());
+}
+
+bool ReadSet::EndsBefore(const Limit& upper, const Limit& lower) const {
+  return upper && lower && order_.CompareKeys(*upper, *lower) < 0;
+}
+
+// The commonest: a cursor moved on, up or down.
+bool ReadSet::Grow(OptionalKey lower, OptionalKey upper) {
+  if (last_ == stretches_.end() || !lower || !upper || !last_->second || *last_->second != *lower) return false;
+  const auto next = std::next(last_);
+  if (next != stretches_.end() && !EndsBefore(Limit(std::string(*upper)), next->first)) return false;
+  bytes_ += upper->size() - last_->second->size();
+  last_->second->assign(*upper);
+  return true;
+}
+
+void ReadSet::AddStretch(OptionalKey lower, OptionalKey upper) {
+  if (Grow(lower, upper)) return;
+  Limit first = lower ? Limit(std::string(*lower)) : std::nullopt;
+  Limit last = upper ? Limit(std::string(*upper)) : std::nullopt;
+  ASSERT(!EndsBefore(last, first), "a stretch does not end before it begins");
+
+  // Those that meet it become one with it.
+  auto place = stretches_.upper_bound(first);
+  if (place != stretches_.begin() && !EndsBefore(std::prev(place)->second, first)) --place;
+  while (place != stretches_.end() && (!last || !EndsBefore(last, place->first))) {
+    if (LowerLess{order_}(place->first, first)) first = place->first;
+    if (!place->second || EndsBefore(last, place->second)) last = place->second;
+    bytes_ -= BytesOf(SizeOf(place->first) + SizeOf(place->second));
+    place = stretches_.erase(place);
+  }
+  bytes_ += BytesOf(SizeOf(first) + SizeOf(last));
+  last_ = stretches_.emplace_hint(place, std::move(first), std::move(last));
+}
+
+std::optional<std::string> ReadSet::Touched(std::string_view key) const {
+  if (keys_.contains(key)) return std::string(key);
+  auto place = stretches_.upper_bound(Limit(std::string(key)));
+  if (place == stretches_.begin()) return std::nullopt;
+  --place;
+  if (place->second && order_.CompareKeys(*place->second, key) < 0) return std::nullopt;
+  return std::string(key);
+}
+
+// By the range [begin, end).
+std::optional<std::string> ReadSet::TouchedIn(std::string_view begin, std::string_view end) const {
+  for (const std::string& key : keys_) {
+    if (order_.CompareKeys(begin, key) <= 0 && order_.CompareKeys(key, end) < 0) return key;
+  }
+  if (order_.CompareKeys(begin, end) >= 0) return std::nullopt;
+  auto place = stretches_.lower_bound(Limit(std::string(end)));
+  if (place == stretches_.begin()) return std::nullopt;
+  --place;
+  if (place->second && order_.CompareKeys(*place->second, begin) < 0) return std::nullopt;
+  const bool begins_inside = place->first && order_.CompareKeys(*place->first, begin) > 0;
+  return begins_inside ? *place->first : std::string(begin);
+}
+
+Status ReadSet::CheckAgainst(std::string_view written) {
+  format::BatchReader reader(written);
+  while (reader.Next()) {
+    conflict_ = reader.kind() == kv::Kind::kRangeDelete ? TouchedIn(reader.key(), reader.value()) : Touched(reader.key());
+    if (conflict_) return Conflict();
+  }
+  ASSERT(reader.status().ok(), "the window holds what it was given");
+  return {};
+}
+
+Status ReadSet::CheckAgainst(const write::WriteIndex& index, kv::Sequence since) {
+  for (const std::string& key : keys_) {
+    if (!index.IsWritten(key, since)) continue;
+    conflict_ = key;
+    return Conflict();
+  }
+  for (const auto& [lower, upper] : stretches_) {
+    conflict_ = index.FindWritten(lower, upper, since);
+    if (conflict_) return Conflict();
+  }
+  return {};
+}
+
+Status ReadSet::Conflict() const {
+  return Status::Conflict("key \"" + base::Escape(*conflict_, 64) +
+                          "\", which the transaction has read, was written by another commit since it began");
+}
+
+}  // namespace mergedb::txn

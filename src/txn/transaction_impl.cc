@@ -1,0 +1,293 @@
+#include "txn/transaction_impl.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "db/write_checks.h"
+#include "kv/fold.h"
+#include "txn/cursor_impl.h"
+
+namespace mergedb {
+
+Transaction::~Transaction() = default;
+
+Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const TransactionOptions& options) {
+  auto* const host = dynamic_cast<db::TransactionHost*>(&db);
+  if (host == nullptr) return Status::NotSupported("transactions need a database of DB::Open");
+  return txn::TransactionImpl::Begin(db, *host, options);
+}
+
+namespace txn {
+namespace {
+
+Status CheckKeyspace(Keyspace keyspace) {
+  if (keyspace.is_default()) [[likely]] return {};
+  return Status::NotSupported("keyspace " + std::to_string(keyspace.id()) + ": only the default one is there yet");
+}
+
+Status CheckOptions(const TransactionOptions& options) {
+  if (options.bytes_max > kBatchBytesMax) {
+    return Status::InvalidArgument("bytes_max of " + std::to_string(options.bytes_max) + "; the most is " +
+                                   std::to_string(kBatchBytesMax));
+  }
+  if (options.snapshot != nullptr && options.kind != TransactionKind::kReadOnly) {
+    return Status::InvalidArgument("a transaction that writes reads the newest state: a snapshot is for kReadOnly");
+  }
+  return {};
+}
+
+}  // namespace
+
+// ---- Begin and end -------------------------------------------------------------------------------------------------------
+
+TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
+    : db_(db), host_(host), options_(options), writes_(host.order()), reads_(host.order()) {}
+
+Result<std::unique_ptr<Transaction>> TransactionImpl::Begin(DB& db, db::TransactionHost& host,
+                                                            const TransactionOptions& options) {
+  RETURN_IF_ERROR(CheckOptions(options));
+  RETURN_IF_ERROR(host.CheckUsable(options.kind != TransactionKind::kReadOnly));
+  std::unique_ptr<TransactionImpl> transaction(new TransactionImpl(db, host, options));
+  RETURN_IF_ERROR(transaction->Start());
+  return std::unique_ptr<Transaction>(std::move(transaction));
+}
+
+// WHY the snapshot last: what is committed after it must already wait, or be remembered.
+Status TransactionImpl::Start() {
+  if (options_.kind == TransactionKind::kSingleWriter) {
+    const uint64_t wait = options_.wait_us_max > UINT64_MAX / 1000 ? UINT64_MAX : options_.wait_us_max * 1000;
+    RETURN_IF_ERROR(host_.LockWriters(this, wait));
+  }
+  if (options_.kind == TransactionKind::kOptimistic) host_.EnterWindow();
+  is_open_ = true;
+  snapshot_ = options_.snapshot != nullptr ? options_.snapshot : db_.GetSnapshot();
+  sequence_ = snapshot_->sequence();
+  reads_.checked_to = sequence_;
+  entry_ = host_.Register(options_.name, options_.kind, sequence_);
+  return {};
+}
+
+TransactionImpl::~TransactionImpl() { Rollback(); }
+
+void TransactionImpl::End() {
+  for (CursorImpl* cursor : cursors_) cursor->Detach();
+  cursors_.clear();
+  savepoints_.clear();
+  is_open_ = false;
+  if (options_.kind == TransactionKind::kSingleWriter) host_.UnlockWriters(this);
+  if (options_.kind == TransactionKind::kOptimistic) host_.LeaveWindow();
+  snapshot_ = nullptr;
+  entry_ = nullptr;
+}
+
+void TransactionImpl::Rollback() {
+  if (is_open_) End();
+}
+
+Status TransactionImpl::Commit() {
+  if (!is_open_) return Status::Aborted("the transaction has ended");
+  Status status = host_.CheckUsable(options_.kind != TransactionKind::kReadOnly);
+  if (status.ok()) status = CommitWrites();
+  if (status.IsConflict() && reads_.conflict()) {
+    conflict_ = TransactionConflict{.keyspace = Keyspace(), .key = *reads_.conflict(), .sequence = sequence_};
+  }
+  End();
+  return status;
+}
+
+Status TransactionImpl::CommitWrites() {
+  if (writes_.count() == 0) {
+    const bool is_owed = options_.durability == Durability::kSynced && options_.kind != TransactionKind::kReadOnly;
+    return is_owed ? db_.SyncLog() : Status();
+  }
+  // WHY: what is checked here need not be checked while everybody waits.
+  if (!reads_.empty()) RETURN_IF_ERROR(host_.CheckAhead(&reads_));
+  return host_.CommitTransaction({.batch = writes_.batch(),
+                                  .is_batch = true,
+                                  .records = writes_.count(),
+                                  .durability = options_.durability,
+                                  .owner = this,
+                                  .reads = reads_.empty() ? nullptr : &reads_});
+}
+
+// ---- Reading -------------------------------------------------------------------------------------------------------------
+
+Status TransactionImpl::CheckReadable(Keyspace keyspace) const {
+  if (!is_open_) return Status::Aborted("the transaction has ended");
+  RETURN_IF_ERROR(host_.CheckUsable(false));
+  return CheckKeyspace(keyspace);
+}
+
+Status TransactionImpl::RememberKey(std::string_view key) {
+  RETURN_IF_ERROR(CheckRoom(ReadSet::BytesOf(key.size())));
+  reads_.AddKey(key);
+  CountBytes();
+  return {};
+}
+
+Status TransactionImpl::RememberStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper) {
+  RETURN_IF_ERROR(CheckRoom(ReadSet::BytesOf((lower ? lower->size() : 0) + (upper ? upper->size() : 0))));
+  reads_.AddStretch(lower, upper);
+  CountBytes();
+  return {};
+}
+
+Status TransactionImpl::Get(Keyspace keyspace, std::string_view key, std::string* value) {
+  RETURN_IF_ERROR(CheckReadable(keyspace));
+  auto says = OwnWrites::Says::kNothing;
+  operands_.clear();
+  if (has_writes()) {
+    std::string_view own;
+    says = writes_.Find(key, &own, &operands_);
+    if (says == OwnWrites::Says::kDeleted) return Status::NotFound("");
+    if (says == OwnWrites::Says::kValue) {
+      value->assign(own);
+      return {};
+    }
+    if (says == OwnWrites::Says::kOperandsOnValue || says == OwnWrites::Says::kOperandsAlone) {
+      return FoldOwn(says, key, own, value);
+    }
+  }
+  if (remembers_reads()) RETURN_IF_ERROR(RememberKey(key));
+  ReadOptions read = options_.read;
+  read.snapshot = snapshot_.get();
+  return host_.GetUnder(read, key, operands_, value);
+}
+
+// What the operands of a Get make of a value that this transaction put, or of none.
+Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base, std::string* value) const {
+  kv::Chain chain(&host_.operators());
+  for (const std::string_view operand : operands_) {
+    if (chain.is_full()) return chain.CheckBounds();
+    chain.AddOlder(key, kv::MakeTag(OwnWrites::kSequenceFirst, kv::Kind::kMerge), operand);
+  }
+  const bool is_on_value = says == OwnWrites::Says::kOperandsOnValue;
+  return kv::FoldAndShow(key, {is_on_value ? kv::Kind::kPut : kv::Kind::kDelete, base}, chain, value);
+}
+
+std::unique_ptr<Iterator> TransactionImpl::NewIterator() {
+  IteratorOptions options{.read = options_.read};
+  options.read.snapshot = snapshot_.get();
+  if (!has_writes()) return host_.NewIteratorUnder(options, {});
+  return host_.NewIteratorUnder(options, {.versions = writes_.NewIterator(),
+                                          .covers = writes_.NewCovers(),
+                                          .is_shared = options_.kind == TransactionKind::kOptimistic});
+}
+
+std::unique_ptr<Cursor> TransactionImpl::OpenCursor(Keyspace keyspace) {
+  auto cursor = std::make_unique<CursorImpl>(this, keyspace);
+  if (is_open_) {
+    cursors_.push_back(cursor.get());
+  } else {
+    cursor->Detach();
+  }
+  return cursor;
+}
+
+void TransactionImpl::Forget(CursorImpl* cursor) { std::erase(cursors_, cursor); }
+
+void TransactionImpl::ParkCursors() {
+  for (CursorImpl* cursor : cursors_) cursor->Park();
+}
+
+// ---- Writing -------------------------------------------------------------------------------------------------------------
+
+Status TransactionImpl::CheckWritable(Keyspace keyspace) const {
+  if (!is_open_) return Status::Aborted("the transaction has ended");
+  if (options_.kind == TransactionKind::kReadOnly) return Status::NotSupported("the transaction is read-only");
+  RETURN_IF_ERROR(host_.CheckUsable(true));
+  return CheckKeyspace(keyspace);
+}
+
+Status TransactionImpl::CheckRoom(size_t bytes_more) const {
+  if (bytes_more <= options_.bytes_max && bytes() <= options_.bytes_max - bytes_more) [[likely]] return {};
+  return Status::NoSpace("transaction of " + std::to_string(bytes()) + " bytes: " + std::to_string(bytes_more) +
+                         " more would exceed its bytes_max of " + std::to_string(options_.bytes_max));
+}
+
+// For who asks for property "mergedb.transactions".
+void TransactionImpl::CountBytes() {
+  entry_->writes.store(writes_.count(), std::memory_order_relaxed);
+  entry_->bytes.store(bytes(), std::memory_order_relaxed);
+}
+
+Status TransactionImpl::Write(kv::Kind kind, std::string_view key, std::string_view value) {
+  RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), value.size())));
+  ParkCursors();
+  writes_.Add(kind, key, value);
+  CountBytes();
+  return {};
+}
+
+Status TransactionImpl::Put(Keyspace keyspace, std::string_view key, std::string_view value) {
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  RETURN_IF_ERROR(db::CheckKey(key));
+  RETURN_IF_ERROR(db::CheckValue(value));
+  return Write(kv::Kind::kPut, key, value);
+}
+
+Status TransactionImpl::Delete(Keyspace keyspace, std::string_view key) {
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  RETURN_IF_ERROR(db::CheckKey(key));
+  return Write(kv::Kind::kDelete, key, {});
+}
+
+Status TransactionImpl::DeleteRange(Keyspace keyspace, std::string_view begin, std::string_view end) {
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  RETURN_IF_ERROR(db::CheckRange(order(), begin, end));
+  if (order().SameKey(begin, end)) return {};
+  return Write(kv::Kind::kRangeDelete, begin, end);
+}
+
+Status TransactionImpl::Merge(Keyspace keyspace, std::string_view key, std::string_view operand) {
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  RETURN_IF_ERROR(db::CheckKey(key));
+  RETURN_IF_ERROR(db::CheckValue(operand));
+  RETURN_IF_ERROR(db::CheckMerge(operand));
+  host_.operator_names().AddOf(operand);
+  return Write(kv::Kind::kMerge, key, operand);
+}
+
+Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t value_bytes, char** value) {
+  *value = nullptr;
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  RETURN_IF_ERROR(db::CheckKey(key));
+  if (value_bytes > kValueBytesMax) {
+    return Status::InvalidArgument("value of " + std::to_string(value_bytes) + " bytes; the most is " +
+                                   std::to_string(kValueBytesMax));
+  }
+  RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), value_bytes)));
+  ParkCursors();
+  *value = writes_.AddReserved(key, value_bytes);
+  CountBytes();
+  return {};
+}
+
+// ---- Savepoints ----------------------------------------------------------------------------------------------------------
+
+Status TransactionImpl::SetSavepoint() {
+  RETURN_IF_ERROR(CheckWritable(Keyspace()));
+  savepoints_.push_back(writes_.mark());
+  return {};
+}
+
+Status TransactionImpl::RollbackToSavepoint() {
+  RETURN_IF_ERROR(CheckWritable(Keyspace()));
+  if (savepoints_.empty()) return Status::InvalidArgument("the transaction has no savepoint");
+  ParkCursors();
+  writes_.RollBack(savepoints_.back());
+  savepoints_.pop_back();
+  CountBytes();
+  return {};
+}
+
+Status TransactionImpl::ReleaseSavepoint() {
+  RETURN_IF_ERROR(CheckWritable(Keyspace()));
+  if (savepoints_.empty()) return Status::InvalidArgument("the transaction has no savepoint");
+  savepoints_.pop_back();
+  return {};
+}
+
+}  // namespace txn
+}  // namespace mergedb

@@ -1,0 +1,93 @@
+// A transaction behind the face: its own writes over a snapshot, and if it is optimistic, a memory of what it read.
+//
+//   Get, cursor ─► OwnWrites ─► db::TransactionHost, as of the snapshot        Put, Delete, ... ─► OwnWrites
+//   Commit      ─► db::TransactionHost: the records as one change of the commit queue
+//
+// What keeps it serializable is not here: the writers' lock in write/commit_queue.h, or write/recent_writes.h and ReadSet.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "db/transaction_host.h"
+#include "mergedb/transaction.h"
+#include "txn/own_writes.h"
+#include "txn/read_set.h"
+
+namespace mergedb::txn {
+
+class CursorImpl;
+
+class TransactionImpl final : public Transaction {
+ public:
+  static Result<std::unique_ptr<Transaction>> Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options);
+  ~TransactionImpl() override;
+
+  using Transaction::Delete;
+  using Transaction::DeleteRange;
+  using Transaction::Get;
+  using Transaction::Merge;
+  using Transaction::Put;
+  Status Get(Keyspace keyspace, std::string_view key, std::string* value) override;
+  std::unique_ptr<Cursor> OpenCursor(Keyspace keyspace) override;
+  Status Put(Keyspace keyspace, std::string_view key, std::string_view value) override;
+  Status Delete(Keyspace keyspace, std::string_view key) override;
+  Status DeleteRange(Keyspace keyspace, std::string_view begin, std::string_view end) override;
+  Status Merge(Keyspace keyspace, std::string_view key, std::string_view operand) override;
+  Status Reserve(Keyspace keyspace, std::string_view key, size_t value_bytes, char** value) override;
+  Status SetSavepoint() override;
+  Status RollbackToSavepoint() override;
+  Status ReleaseSavepoint() override;
+  size_t savepoints() const override { return savepoints_.size(); }
+  Status Commit() override;
+  void Rollback() override;
+  const std::optional<TransactionConflict>& conflict() const override { return conflict_; }
+  uint64_t sequence() const override { return sequence_; }
+  TransactionKind kind() const override { return options_.kind; }
+  bool is_open() const override { return is_open_; }
+  size_t bytes() const override { return writes_.bytes() + reads_.bytes(); }
+  uint64_t writes() const override { return writes_.count(); }
+
+  // ---- for cursors
+
+  const kv::Order& order() const { return host_.order(); }
+  Status CheckReadable(Keyspace keyspace) const;
+  bool has_writes() const { return writes_.count() > 0; }
+  uint64_t generation() const { return writes_.generation(); }
+  std::unique_ptr<Iterator> NewIterator();
+  bool remembers_reads() const { return options_.kind == TransactionKind::kOptimistic; }
+  Status RememberStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
+  Status RememberKey(std::string_view key);
+  void Forget(CursorImpl* cursor);
+
+ private:
+  TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options);
+  Status Start();
+  Status CheckWritable(Keyspace keyspace) const;
+  Status CheckRoom(size_t bytes_more) const;
+  void CountBytes();
+  Status Write(kv::Kind kind, std::string_view key, std::string_view value);
+  Status FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base, std::string* value) const;
+  Status CommitWrites();
+  void ParkCursors();
+  void End();
+
+  DB& db_;
+  db::TransactionHost& host_;
+  const TransactionOptions options_;
+  bool is_open_ = false;
+  std::shared_ptr<const Snapshot> snapshot_;
+  kv::Sequence sequence_ = 0;
+  std::unique_ptr<db::OpenTransactions::Entry> entry_;
+  OwnWrites writes_;
+  ReadSet reads_;
+  std::vector<OwnWrites::Mark> savepoints_;
+  std::vector<CursorImpl*> cursors_;
+  std::optional<TransactionConflict> conflict_;
+  std::vector<std::string_view> operands_;  // of a Get
+};
+
+}  // namespace mergedb::txn
