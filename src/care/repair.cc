@@ -330,7 +330,8 @@ bool Repairer::Stays(const std::string& name) const {
       return has_manifest() && found_.is_log_whole() && !found_.has_marker;
     case FileKind::kSpare:  // dead before anything was damaged
     case FileKind::kLock:
-    case FileKind::kRepair: return true;
+    case FileKind::kRepair:
+    case FileKind::kImport: return true;
     case FileKind::kCurrent:
     case FileKind::kCurrentTemporary: return true;  // Commit has seen to them
   }

@@ -1,6 +1,6 @@
 // Waking up, and its opposite. Reads top to bottom:
 //
-//   lock -> MANIFEST -> the tree's tables are there -> log -> memtables -> tables -> new epoch, committed -> new log
+//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables -> tables -> new epoch, committed -> new log
 //
 // Nothing that the database needs is changed before the new epoch is durable: a failing or interrupted open leaves what it found,
 // and at most tables of its own that the next open removes as orphans.
@@ -12,6 +12,8 @@
 #include "base/zoo.h"
 #include "db/db_impl.h"
 #include "format/file_name.h"
+#include "legacy/convert.h"
+#include "legacy/directory.h"
 #include "tree/version_builder.h"
 
 namespace mergedb::db {
@@ -33,6 +35,22 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
   if (ZOO(kRecencyByFileNumber)) for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
   for (auto& add : edit.value_files) add.file = store.obsolete->Track(add.file);
   return tree::ApplyEdit(store.order, tree::Version(), edit);
+}
+
+// A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now.
+Result<bool> TakeOver(const Store& store) {
+  FileSystem* const files = store.options.env.file_system;
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory));
+  if (owner == legacy::Owner::kOther) return false;
+  if (owner == legacy::Owner::kOverwritten) {
+    return Status::Corruption(store.directory + ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
+  }
+  if (store.options.mode == OpenMode::kMustNotExist) return Status::InvalidArgument(store.directory + ": a database is there already");
+  if (store.options.mode == OpenMode::kReadOnly) {
+    return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
+  }
+  RETURN_IF_ERROR(legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order}).status());
+  return true;
 }
 
 }  // namespace
@@ -81,6 +99,10 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
 
   auto loaded = manifest::Load(files, path, store->order);
+  if (!loaded && loaded.error().IsCorruption()) {
+    ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store));
+    if (is_taken_over) loaded = manifest::Load(files, path, store->order);
+  }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
@@ -90,6 +112,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
     if (inventory.has_repair_marker) {
       return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
     }
+    if (inventory.has_import_marker && !is_read_only) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
     RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
     RETURN_IF_ERROR(database->Recover(*loaded, inventory));
   } else {
@@ -287,6 +310,13 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   }
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
+  if (owner == legacy::Owner::kLevelDb) {
+    RETURN_IF_ERROR(legacy::RemoveLevelDb(files, path));
+    RETURN_IF_ERROR(files->Remove(lock_path));
+    (void)files->RemoveDirectory(path);
+    return {};
+  }
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   // CURRENT goes last: what is left of an interrupted Destroy is a damaged database, which Destroy takes on again.
   for (const std::string& name : names) {

@@ -38,6 +38,9 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kRepair:
         inventory.has_repair_marker = true;
         break;
+      case format::FileKind::kImport:
+        inventory.has_import_marker = true;
+        break;
       default:
         break;
     }

@@ -24,6 +24,7 @@ struct Inventory {
   std::vector<kv::FileNumber> manifests;
   bool has_staging = false;
   bool has_repair_marker = false;
+  bool has_import_marker = false;
   kv::FileNumber largest{};
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);

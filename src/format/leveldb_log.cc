@@ -85,7 +85,10 @@ bool LogReader::Next(std::string_view* record) {
 bool LogReader::NextFragment(Fragment* fragment) {
   while (true) {
     if (!has_block_ || block_.size() - at_ < kFragmentHeaderBytes) {
-      if (is_last_ || !ReadBlock()) return false;  // a header cut short is a clean end, as zeros at a block's end are
+      if (is_last_ || !ReadBlock()) {  // a header cut short is a clean end, as zeros at a block's end are
+        is_cut_short_ |= at_ < block_.size() || (in_partial_ && !partial_.empty());
+        return false;
+      }
       continue;
     }
     const char* const header = block_.data() + at_;
@@ -97,7 +100,10 @@ bool LogReader::NextFragment(Fragment* fragment) {
       continue;
     }
     if (bytes > left) {
-      if (is_last_) return false;  // cut short
+      if (is_last_) {
+        is_cut_short_ = true;
+        return false;
+      }
       SkipBlock("a length that goes beyond the block");
       continue;
     }

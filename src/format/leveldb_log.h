@@ -53,6 +53,7 @@ class LogReader {
   bool Next(std::string_view* record);
   const Status& status() const { return status_; }
   uint64_t record_offset() const { return record_offset_; }  // of the last record's first fragment
+  bool is_cut_short() const { return is_cut_short_; }        // REQUIRES: at the end. It lies within a record
 
  private:
   struct Fragment {
@@ -76,6 +77,7 @@ class LogReader {
   bool in_partial_ = false;
   uint64_t partial_offset_ = 0;
   uint64_t record_offset_ = 0;
+  bool is_cut_short_ = false;
   Status status_;
 };
 
