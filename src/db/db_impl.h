@@ -54,6 +54,9 @@ class DbImpl final : public DB, private write::Host {
   Status CheckIntegrity() override;
   Status Close() noexcept override;
 
+  // What a reader sees now; for faces that describe it in words of their own.
+  read::ViewPtr CurrentView() const { return shape_->Current(); }
+
  private:
   explicit DbImpl(std::shared_ptr<Store> store);
 
