@@ -286,7 +286,7 @@ Status Repairer::Commit() {
 
 Status Repairer::SyncNewTables() {
   for (const auto& meta : version_->file_metas()) {
-    if (meta->number < first_new_) continue;
+    if (meta->number < first_new_ || files_->is_append_only()) continue;  // append-only: synced when it was written
     ASSIGN_OR_RETURN(auto file, files_->Open(format::TablePath(store_->directory, meta->number), {.access = Access::kReadWrite}));
     RETURN_IF_ERROR(file->Sync());
     RETURN_IF_ERROR(file->Close());

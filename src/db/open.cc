@@ -108,7 +108,11 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
     return Status::InvalidArgument(path + ": a database is there already");
   }
   if (loaded) {
-    ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, path));
+    ASSIGN_OR_RETURN(Inventory inventory, TakeInventory(files, path));
+    ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, *loaded, !is_read_only));
+    if (is_adopted) {
+      ASSIGN_OR_RETURN(inventory, TakeInventory(files, path));
+    }
     if (inventory.has_repair_marker) {
       return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
     }

@@ -64,7 +64,7 @@ Status DestroyDB(const std::string& name, const Options& options) {
 Status RepairDB(const std::string& dbname, const Options& options) {
   if (Status status = CheckOptions(options); !status.ok()) return status;
   return Guarded([&]() -> Status {
-    Borrowed borrowed(options);
+    Borrowed borrowed(options, dbname);
     const auto repaired = mergedb::Repair(ToCore(options, &borrowed), dbname);
     if (!repaired) return OpenError(options, dbname, repaired.error());
     borrowed.log.Begin(options.env, dbname);

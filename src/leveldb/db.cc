@@ -36,7 +36,8 @@ mergedb::ReadOptions ToCore(const ReadOptions& options) {
 
 class Cursor final : public Iterator {
  public:
-  explicit Cursor(std::unique_ptr<mergedb::Iterator> core) : core_(std::move(core)) {}
+  Cursor(std::shared_ptr<const Borrowed> borrowed, std::unique_ptr<mergedb::Iterator> core)
+      : borrowed_(std::move(borrowed)), core_(std::move(core)) {}
   bool Valid() const override { return core_->Valid(); }
   void SeekToFirst() override { core_->SeekToFirst(); }
   void SeekToLast() override { core_->SeekToLast(); }
@@ -48,6 +49,7 @@ class Cursor final : public Iterator {
   Status status() const override { return FromCore(core_->status()); }
 
  private:
+  const std::shared_ptr<const Borrowed> borrowed_;  // of a cursor that is deleted after its database
   const std::unique_ptr<mergedb::Iterator> core_;
 };
 
@@ -93,7 +95,7 @@ class Translated final : public WriteBatch::Handler {
 
 class Database final : public DB {
  public:
-  Database(const Comparator* order, std::unique_ptr<Borrowed> borrowed, std::unique_ptr<mergedb::db::DbImpl> core)
+  Database(const Comparator* order, std::shared_ptr<Borrowed> borrowed, std::unique_ptr<mergedb::db::DbImpl> core)
       : order_(*order), borrowed_(std::move(borrowed)), core_(std::move(core)) {}
 
   Status Put(const WriteOptions& options, const Slice& key, const Slice& value) override {
@@ -118,7 +120,7 @@ class Database final : public DB {
 
  private:
   const Comparator& order_;
-  const std::unique_ptr<Borrowed> borrowed_;
+  const std::shared_ptr<Borrowed> borrowed_;
   const std::unique_ptr<mergedb::db::DbImpl> core_;
 };
 
@@ -135,7 +137,7 @@ Status Database::Write(const WriteOptions& options, WriteBatch* updates) {
 }
 
 Iterator* Database::NewIterator(const ReadOptions& options) {
-  return new Cursor(core_->NewIterator({.read = ToCore(options)}));
+  return new Cursor(borrowed_, core_->NewIterator({.read = ToCore(options)}));
 }
 
 void Database::GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) {
@@ -164,7 +166,7 @@ void Database::CompactRange(const Slice* begin, const Slice* end) {
 
 Status Open(const Options& options, const std::string& name, DB** dbptr) {
   if (Status status = CheckOptions(options); !status.ok()) return status;
-  auto borrowed = std::make_unique<Borrowed>(options);
+  auto borrowed = std::make_shared<Borrowed>(options, name);
   auto core = mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name);
   if (!core) return OpenError(options, name, core.error());
   if (options.error_if_exists && !options.create_if_missing) return Status::InvalidArgument(name, "exists (error_if_exists is true)");

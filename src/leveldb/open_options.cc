@@ -70,14 +70,14 @@ void LogOfDatabase::Begin(Env* env, const std::string& directory) {
   }
 }
 
-Borrowed::Borrowed(const Options& options)
+Borrowed::Borrowed(const Options& options, const std::string& name)
     : comparator(options.comparator == BytewiseComparator() ? nullptr : new ComparatorAdapter(options.comparator)),
+      files(options.env == Env::Default() ? nullptr : new EnvFiles(options.env, name)),
       log(options) {}
 
 Status CheckOptions(const Options& options) {
   if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator is null");
   if (options.env == nullptr) return Status::InvalidArgument("options.env is null");
-  if (options.env != Env::Default()) return Status::NotSupported("options.env", "only Env::Default() so far");
   if (options.compression < kNoCompression || options.compression > kZstdCompression) {
     return Status::InvalidArgument("options.compression", std::to_string(static_cast<int>(options.compression)));
   }
@@ -95,6 +95,10 @@ mergedb::Options ToCore(const Options& options, Borrowed* borrowed) {
   core.compression = {.upper = CodecOf(options.compression), .bottom = CodecOf(options.compression)};
   if (const auto bits = BitsOfBuiltin(options.filter_policy)) core.bloom_bits_per_key = std::clamp(*bits, 0, kBloomBitsMax);
   core.env = mergedb::DefaultEnv();
+  if (borrowed->files != nullptr) {
+    core.env.file_system = borrowed->files.get();
+    core.separated_value_bytes_min = 0;  // no file of LevelDB's could stand for a value file
+  }
   core.env.logger = &borrowed->log;
   return core;
 }

@@ -17,6 +17,7 @@
 
 #include "base/sync.h"
 #include "leveldb/adapters.h"
+#include "leveldb/env_files.h"
 #include "leveldb/options.h"
 #include "mergedb/options.h"
 
@@ -42,8 +43,10 @@ class LogOfDatabase final : public mergedb::Logger {
 
 // What the engine borrows for the life of a database.
 struct Borrowed {
-  explicit Borrowed(const Options& options);
+  // REQUIRES: checked.
+  Borrowed(const Options& options, const std::string& name);
   const std::unique_ptr<const ComparatorAdapter> comparator;  // null: the bytewise order
+  const std::unique_ptr<EnvFiles> files;                      // null: the operating system's
   LogOfDatabase log;
 };
 

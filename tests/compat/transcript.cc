@@ -442,8 +442,8 @@ int main(int, char** arguments) {
   LocksAndOrders();
   const std::unique_ptr<Env> memory(NewMemEnv(env));
   Files(memory.get(), "/mem");
-#ifdef WITH_MEMORY_DATABASE
   Databases(memory.get(), "/mem/db");
-#endif
+  EnvWrapper wrapped(env);
+  Databases(&wrapped, directory + "/wrapped");
   return 0;
 }
