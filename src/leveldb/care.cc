@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "format/file_name.h"
+#include "format/leveldb_name.h"
 #include "leveldb/adapters.h"
 #include "leveldb/db.h"
 #include "leveldb/env.h"
@@ -15,19 +16,9 @@
 namespace leveldb {
 namespace {
 
-bool IsNumber(std::string_view text) {
-  return !text.empty() && text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
 // A name that LevelDB or mergedb gives to a file of a database.
 bool IsOurs(const std::string& name) {
-  if (mergedb::format::ParseFileName(name)) return true;
-  if (name == "LOG" || name == "LOG.old") return true;
-  if (name.starts_with("MANIFEST-")) return IsNumber(std::string_view(name).substr(9));
-  const size_t dot = name.find('.');
-  if (dot == std::string::npos || !IsNumber(std::string_view(name).substr(0, dot))) return false;
-  const std::string_view ending = std::string_view(name).substr(dot);
-  return ending == ".log" || ending == ".ldb" || ending == ".sst" || ending == ".dbtmp";
+  return mergedb::format::ParseFileName(name) || mergedb::format::leveldb::ParseName(name);
 }
 
 // CURRENT goes last: what an interruption leaves is still a database to be destroyed, and never one that opens.

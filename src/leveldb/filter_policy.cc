@@ -1,42 +1,17 @@
-// LevelDB's bloom filter, bit for bit: its tables are read and written with it.
-//
-// FORMAT: filter := bits | probes u8. Probe i of a key looks at bit (h + i * d) mod bits, where h is the hash below and d is h rotated right
-//         by 17.
+// NewBloomFilterPolicy: LevelDB's bloom filter, bit for bit (src/format/leveldb_filter.h).
 #include "leveldb/filter_policy.h"
 
-#include <algorithm>
-#include <cstdint>
-#include <cstring>
 #include <map>
+#include <string_view>
+#include <vector>
 
 #include "base/sync.h"
+#include "format/leveldb_filter.h"
+#include "leveldb/adapters.h"
 #include "leveldb/builtin_filters.h"
-#include "leveldb/slice.h"
 
 namespace leveldb {
 namespace {
-
-constexpr uint32_t kSeed = 0xbc9f1d34;
-constexpr uint32_t kMultiplier = 0xc6a4a793;
-constexpr int kProbesMax = 30;  // larger numbers in a filter mean an encoding to come: it matches everything
-
-uint32_t Hash(const Slice& key) {
-  const char* at = key.data();
-  const char* const end = at + key.size();
-  uint32_t hash = kSeed ^ static_cast<uint32_t>(key.size() * kMultiplier);
-  for (; end - at >= 4; at += 4) {
-    uint32_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    hash = (hash + word) * kMultiplier;
-    hash ^= hash >> 16;
-  }
-  if (at == end) return hash;
-  for (int shift = 0; at + shift / 8 < end; shift += 8) {
-    hash += static_cast<uint32_t>(static_cast<uint8_t>(at[shift / 8])) << shift;
-  }
-  hash *= kMultiplier;
-  return hash ^ hash >> 24;
-}
 
 // Which policies are ours. WHY not a dynamic_cast: a program compiled without type information may own the object.
 class Builtins {
@@ -66,51 +41,20 @@ class Builtins {
 
 class Bloom final : public FilterPolicy {
  public:
-  explicit Bloom(int bits_per_key)
-      : bits_per_key_(static_cast<size_t>(std::max(bits_per_key, 0))),
-        // The number of probes that lets fewest through: ln 2 times the bits for each key.
-        probes_(std::clamp(static_cast<int>(static_cast<double>(bits_per_key) * 0.69), 1, kProbesMax)) {
-    Builtins::Get().Add(this, bits_per_key);
-  }
+  explicit Bloom(int bits_per_key) : bloom_(bits_per_key) { Builtins::Get().Add(this, bits_per_key); }
   ~Bloom() override { Builtins::Get().Drop(this); }
 
-  const char* Name() const override { return "leveldb.BuiltinBloomFilter2"; }
-
+  const char* Name() const override { return bloom_.Name().data(); }  // of a literal: it ends with a zero
   void CreateFilter(const Slice* keys, int count, std::string* filter) const override {
-    const size_t bytes = (std::max(static_cast<size_t>(count) * bits_per_key_, size_t{64}) + 7) / 8;
-    const size_t bits = bytes * 8;
-    const size_t begin = filter->size();
-    filter->resize(begin + bytes, '\0');
-    filter->push_back(static_cast<char>(probes_));
-    char* const array = filter->data() + begin;
-    for (int i = 0; i < count; ++i) {
-      VisitBits(Hash(keys[i]), bits, probes_, [&](size_t bit) {
-        array[bit / 8] = static_cast<char>(array[bit / 8] | 1 << bit % 8);
-        return true;
-      });
-    }
+    std::vector<std::string_view> views;
+    views.reserve(static_cast<size_t>(count));
+    for (int i = 0; i < count; ++i) views.push_back(View(keys[i]));
+    bloom_.AppendFilter(views, filter);
   }
-
-  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
-    if (filter.size() < 2) return false;
-    const auto probes = static_cast<uint8_t>(filter[filter.size() - 1]);
-    if (probes > kProbesMax) return true;
-    const size_t bits = (filter.size() - 1) * 8;
-    return VisitBits(Hash(key), bits, probes, [&](size_t bit) { return (filter[bit / 8] & 1 << bit % 8) != 0; });
-  }
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override { return bloom_.MayContain(View(key), View(filter)); }
 
  private:
-  template <typename Visit>
-  static bool VisitBits(uint32_t hash, size_t bits, int probes, Visit visit) {
-    const uint32_t step = hash >> 17 | hash << 15;
-    for (int i = 0; i < probes; ++i, hash += step) {
-      if (!visit(hash % bits)) return false;
-    }
-    return true;
-  }
-
-  const size_t bits_per_key_;
-  const int probes_;
+  const mergedb::format::leveldb::BloomPolicy bloom_;
 };
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <vector>
 
+#include "leveldb/escape.h"
 #include "tree/version.h"
 
 namespace leveldb {
@@ -68,19 +69,6 @@ std::string Stats(DbImpl& database) {
     if (levels[level].empty() && nanos == 0) continue;
     Print(&text, "%3zu %8zu %8.0f %9.0f %8.0f %9.0f\n", level, levels[level].size(), MiB(bytes),
           static_cast<double>(nanos) / 1e9, MiB(read), MiB(written));
-  }
-  return text;
-}
-
-// As LevelDB spells keys: bytes that do not print are \xNN.
-std::string Escaped(std::string_view bytes) {
-  std::string text;
-  for (const char byte : bytes) {
-    if (byte >= ' ' && byte <= '~') {
-      text.push_back(byte);
-    } else {
-      Print(&text, "\\x%02x", static_cast<unsigned>(static_cast<unsigned char>(byte)));
-    }
   }
   return text;
 }

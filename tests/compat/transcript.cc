@@ -3,6 +3,7 @@
 #include <leveldb/cache.h>
 #include <leveldb/comparator.h>
 #include <leveldb/db.h>
+#include <leveldb/dumpfile.h>
 #include <leveldb/env.h>
 #include <leveldb/filter_policy.h>
 #include <leveldb/helpers/memenv.h>
@@ -14,6 +15,7 @@
 #include <leveldb/table_builder.h>
 #include <leveldb/write_batch.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdio>
@@ -398,6 +400,111 @@ void Files(Env* env, const std::string& at) {
   delete logger;
 }
 
+// A table of the program's own, in its own order or with filters and a cache.
+void Tables(const Options& options, const std::string& path) {
+  WritableFile* out = nullptr;
+  Say("file", options.env->NewWritableFile(path, &out));
+  {
+    TableBuilder builder(options, out);
+    Options other = options;
+    const Reverse reverse;
+    other.comparator = &reverse;
+    Say("another order", builder.ChangeOptions(other));
+    for (int i = 0; i < 500; ++i) {
+      char key[20];
+      std::snprintf(key, sizeof key, "key%05d", i);
+      builder.Add(key, std::string(i % 37, static_cast<char>('a' + i % 26)));
+      if (i == 250) builder.Flush();
+    }
+    other = options;
+    other.compression = kNoCompression;
+    other.block_size = 100;
+    Say("change", builder.ChangeOptions(other));
+    builder.Add("last", "value");
+    Say("status", builder.status());
+    Say("finish", builder.Finish());
+    Say("entries", builder.NumEntries());
+    Say("size", builder.FileSize());
+  }
+  Say("close", out->Close());
+  delete out;
+  std::string bytes;
+  ReadFileToString(options.env, path, &bytes);
+  unsigned long long sum = 0;
+  for (const unsigned char byte : bytes) sum = sum * 131 + byte;
+  Say("bytes", sum);
+
+  RandomAccessFile* in = nullptr;
+  Say("open", options.env->NewRandomAccessFile(path, &in));
+  Table* made = nullptr;
+  Say("too short", Table::Open(options, in, 47, &made));
+  Say("not a table", Table::Open(options, in, bytes.size() - 1, &made));
+  Say("table", Table::Open(options, in, bytes.size(), &made));
+  const std::unique_ptr<Table> table(made);
+  ReadOptions reading;
+  reading.verify_checksums = true;
+  const std::unique_ptr<Iterator> it(table->NewIterator(reading));
+  unsigned count = 0;
+  unsigned long long contents = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next(), ++count) {
+    for (const char byte : it->key().ToString() + it->value().ToString()) contents = contents * 131 + static_cast<unsigned char>(byte);
+  }
+  Say("count", count);
+  Say("contents", contents);
+  Say("status", it->status());
+  it->Seek("key00300x");
+  Say("sought", it->Valid() ? it->key().ToString() : "end");
+  it->Prev();
+  Say("before", it->Valid() ? it->key().ToString() : "end");
+  it->SeekToLast();
+  Say("last", it->key().ToString() + "=" + it->value().ToString());
+  it->Seek("zzz");
+  Say("end", it->Valid());
+  for (const char* key : {"", "key00100", "key00400", "zzz"}) Say("offset", table->ApproximateOffsetOf(key));
+  Say("empty", [&] {
+    WritableFile* none = nullptr;
+    options.env->NewWritableFile(path, &none);
+    TableBuilder builder(options, none);
+    const Status status = builder.Finish();
+    none->Close();
+    delete none;
+    return status;
+  }());
+  delete in;
+}
+
+void AllTables(const std::string& path) {
+  Options options;
+  Tables(options, path);
+  options.compression = kNoCompression;
+  options.block_restart_interval = 1;
+  Tables(options, path);
+  const std::unique_ptr<const FilterPolicy> bloom(NewBloomFilterPolicy(10));
+  const std::unique_ptr<Cache> cache(NewLRUCache(1 << 20));
+  options.filter_policy = bloom.get();
+  options.block_cache = cache.get();
+  options.paranoid_checks = true;
+  Tables(options, path);
+}
+
+// What LevelDB wrote (transcripts_test.py), as text.
+void Dumps(Env* env, const std::string& at) {
+  std::vector<std::string> names;
+  env->GetChildren(at, &names);
+  std::sort(names.begin(), names.end());
+  names.push_back("unknown");
+  for (const std::string& name : names) {
+    WritableFile* out = nullptr;
+    env->NewWritableFile(directory + "/dump", &out);
+    Say("dump", name + ": " + DumpFile(env, at + "/" + name, out).ToString().substr(0, 17));
+    out->Close();
+    delete out;
+    std::string text;
+    ReadFileToString(env, directory + "/dump", &text);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+  }
+}
+
 void Threads(Env* env) {
   static std::string order;
   static std::atomic<int> done;
@@ -438,6 +545,8 @@ int main(int, char** arguments) {
     return status;
   }());
   Threads(env);
+  AllTables(directory + "/table");
+  Dumps(env, arguments[2]);
   Databases(env, directory + "/db");
   LocksAndOrders();
   const std::unique_ptr<Env> memory(NewMemEnv(env));

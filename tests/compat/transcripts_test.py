@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Programs of LevelDB's on its own library and on mergedb's: the same words.
 
-transcripts_test.py DROPIN_FOLDER SCRATCH PROGRAM...     runs every PROGRAM on both libraries; all texts are the same as the first's
-transcripts_test.py --upstream SCRATCH DEBIAN_PROGRAM UPSTREAM_PROGRAM   only the layout of Options differs
-transcripts_test.py --locks DROPIN_FOLDER SCRATCH OPENER  a database that one library holds is refused by the other
+transcripts_test.py DROPIN_FOLDER SCRATCH OPENER PROGRAM...      runs every PROGRAM on both libraries; all texts are the same as the first's
+transcripts_test.py --upstream SCRATCH OPENER DEBIAN_PROGRAM UPSTREAM_PROGRAM    only the layout of Options differs
+transcripts_test.py --locks DROPIN_FOLDER SCRATCH OPENER         a database that one library holds is refused by the other
+
+OPENER makes a database with LevelDB's library, whose files the programs read.
 """
 
 import difflib
@@ -30,8 +32,15 @@ def fresh(scratch):
     return scratch
 
 
-def transcript(program, dropin, scratch):
-    done = subprocess.run([program, fresh(scratch)], env=environment(dropin), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+def written_by_leveldb(opener, scratch):
+    path = os.path.join(fresh(scratch + ".leveldb"), "db")
+    subprocess.run([opener, path, "fill"], env=environment(None), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, timeout=60,
+                   check=True)
+    return path
+
+
+def transcript(program, dropin, scratch, fixture):
+    done = subprocess.run([program, fresh(scratch), fixture], env=environment(dropin), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           timeout=300, check=False)
     text = done.stdout.decode(errors="replace")
     if done.returncode != 0:
@@ -45,16 +54,18 @@ def compare(expected, found, title):
         sys.exit("\n".join(lines))
 
 
-def same_words(dropin, scratch, programs):
-    expected = transcript(programs[0], None, scratch)
+def same_words(dropin, scratch, opener, programs):
+    fixture = written_by_leveldb(opener, scratch)
+    expected = transcript(programs[0], None, scratch, fixture)
     for program in programs:
         for library in (None, dropin):
-            compare(expected, transcript(program, library, scratch), f"{program} with {library or 'LevelDB'}")
+            compare(expected, transcript(program, library, scratch, fixture), f"{program} with {library or 'LevelDB'}")
     print(f"{len(programs)} programs, {len(expected)} lines each")
 
 
-def upstream_layout(scratch, debian, upstream):
-    texts = [transcript(program, None, scratch) for program in (debian, upstream)]
+def upstream_layout(scratch, opener, debian, upstream):
+    fixture = written_by_leveldb(opener, scratch)
+    texts = [transcript(program, None, scratch, fixture) for program in (debian, upstream)]
     layouts = [[line for line in text if LAYOUT.match(line)] for text in texts]
     if layouts[1] != ["size Options: 104", "offset Options::reuse_logs: 88", "offset Options::filter_policy: 96"]:
         sys.exit(f"not upstream's layout: {layouts[1]}")
@@ -80,7 +91,7 @@ def main(arguments):
     elif arguments[0] == "--locks":
         locks(*arguments[1:])
     else:
-        same_words(arguments[0], arguments[1], arguments[2:])
+        same_words(arguments[0], arguments[1], arguments[2], arguments[3:])
 
 
 main(sys.argv[1:])
