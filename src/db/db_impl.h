@@ -30,7 +30,7 @@ namespace mergedb::db {
 class DbImpl final : public DB, private write::Host {
  public:
   // open.cc
-  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path);
+  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path, const Supplies& supplies = {});
   static Status Destroy(const Options& options, const std::string& path);
   ~DbImpl() override;
 

@@ -62,6 +62,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .directory = store_->directory,
                .order = store_->order,
                .bloom_bits_per_key = store_->order.is_bytewise() ? store_->options.bloom_bits_per_key : 0,
+               .filter_policy = store_->supplies.filter_policy,
                .block_bytes = store_->options.block_bytes,
                .allocate_number = [this] { return shape_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
@@ -75,7 +76,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
 
-Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path) {
+Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path, const Supplies& supplies) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
   FileSystem* const files = checked.env.file_system;
@@ -91,7 +92,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
       return is_absent ? Status::NotFound(path + ": no such directory") : Status::InvalidArgument(path + ": not a directory");
     }
   }
-  auto store = std::make_shared<Store>(checked, path);
+  auto store = std::make_shared<Store>(checked, path, supplies);
   std::unique_ptr<DbImpl> database(new DbImpl(store));
   if (!is_read_only && !ZOO(kLockNotTaken)) {
     ASSIGN_OR_RETURN(database->lock_,

@@ -1,4 +1,5 @@
-// NewLRUCache: sixteen shards, each a hash map and a list of what is not in use, least recently used first.
+// NewLRUCache: sixteen shards, each a hash map and a list of what is not in use, least recently used first. Blocks of databases are not
+// among them, but in the engine's own kind of cache, of the same capacity: it knows a block by numbers and pins it without a handle.
 #include "leveldb/cache.h"
 
 #include <array>
@@ -10,8 +11,10 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/block_cache.h"
 #include "base/hash.h"
 #include "base/sync.h"
+#include "leveldb/own_objects.h"
 
 namespace leveldb {
 namespace {
@@ -135,9 +138,14 @@ class Shard {
   size_t charge_ GUARDED_BY(mutex_) = 0;
 };
 
+using OwnCaches = OwnObjects<Cache, mergedb::base::BlockCache*>;
+
 class ShardedCache final : public Cache {
  public:
-  explicit ShardedCache(size_t capacity) : shard_capacity_((capacity + kShards - 1) / kShards) {}
+  explicit ShardedCache(size_t capacity) : shard_capacity_((capacity + kShards - 1) / kShards), blocks_(capacity) {
+    OwnCaches::Get().Add(this, &blocks_);
+  }
+  ~ShardedCache() override { OwnCaches::Get().Drop(this); }
 
   Handle* Insert(const Slice& key, void* value, size_t charge, Deleter deleter) override {
     auto* const entry = new Entry{.key = key.ToString(), .value = value, .charge = charge, .deleter = deleter};
@@ -161,7 +169,7 @@ class ShardedCache final : public Cache {
     for (Shard& shard : shards_) shard.Prune();
   }
   size_t TotalCharge() const override {
-    size_t total = 0;
+    size_t total = blocks_.bytes();
     for (const Shard& shard : shards_) total += shard.charge();
     return total;
   }
@@ -173,9 +181,12 @@ class ShardedCache final : public Cache {
   const size_t shard_capacity_;
   std::array<Shard, kShards> shards_;
   std::atomic<uint64_t> last_id_{0};
+  mergedb::base::BlockCache blocks_;
 };
 
 }  // namespace
+
+mergedb::base::BlockCache* BlocksOf(const Cache* cache) { return OwnCaches::Get().Find(cache).value_or(nullptr); }
 
 Cache* NewLRUCache(size_t capacity) { return new ShardedCache(capacity); }
 

@@ -167,7 +167,8 @@ void Database::CompactRange(const Slice* begin, const Slice* end) {
 Status Open(const Options& options, const std::string& name, DB** dbptr) {
   if (Status status = CheckOptions(options); !status.ok()) return status;
   auto borrowed = std::make_shared<Borrowed>(options, name);
-  auto core = mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name);
+  auto core = mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name,
+                                            {.block_keeper = borrowed->blocks.get(), .filter_policy = borrowed->filters.get()});
   if (!core) return OpenError(options, name, core.error());
   if (options.error_if_exists && !options.create_if_missing) return Status::InvalidArgument(name, "exists (error_if_exists is true)");
   borrowed->log.Begin(options.env, name);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "leveldb/builtin_filters.h"
+#include "leveldb/own_objects.h"
 
 namespace leveldb {
 namespace {
@@ -73,6 +73,8 @@ void LogOfDatabase::Begin(Env* env, const std::string& directory) {
 Borrowed::Borrowed(const Options& options, const std::string& name)
     : comparator(options.comparator == BytewiseComparator() ? nullptr : new ComparatorAdapter(options.comparator)),
       files(options.env == Env::Default() ? nullptr : new EnvFiles(options.env, name)),
+      blocks(options.block_cache == nullptr ? nullptr : new BlockKeeper(options.block_cache)),
+      filters(options.filter_policy == nullptr || BitsOf(options.filter_policy) ? nullptr : new FilterAdapter(options.filter_policy)),
       log(options) {}
 
 Status CheckOptions(const Options& options) {
@@ -93,7 +95,7 @@ mergedb::Options ToCore(const Options& options, Borrowed* borrowed) {
   core.open_tables_max = static_cast<size_t>(std::clamp(options.max_open_files, 74, 50'000) - kFilesForOtherUse);
   core.block_bytes = std::clamp(options.block_size, size_t{1} << 10, size_t{4} << 20);
   core.compression = {.upper = CodecOf(options.compression), .bottom = CodecOf(options.compression)};
-  if (const auto bits = BitsOfBuiltin(options.filter_policy)) core.bloom_bits_per_key = std::clamp(*bits, 0, kBloomBitsMax);
+  if (const auto bits = BitsOf(options.filter_policy)) core.bloom_bits_per_key = std::clamp(*bits, 0, kBloomBitsMax);
   core.env = mergedb::DefaultEnv();
   if (borrowed->files != nullptr) {
     core.env.file_system = borrowed->files.get();

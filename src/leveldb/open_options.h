@@ -7,7 +7,7 @@
 //   max_open_files        open_tables_max: ten less                     74 to 50,000
 //   block_size            block_bytes                                   1 KiB to 4 MiB
 //   compression           both tiers
-//   filter_policy         null: mergedb's own filters
+//   filter_policy         null: mergedb's own filters; of NewBloomFilterPolicy: mergedb's, of so many bits
 //   max_file_size, block_restart_interval, paranoid_checks, reuse_logs have nothing to act on: mergedb cuts tables by itself, always
 //                         verifies, and always reuses logs
 #pragma once
@@ -17,8 +17,10 @@
 
 #include "base/sync.h"
 #include "leveldb/adapters.h"
+#include "leveldb/block_keeper.h"
 #include "leveldb/env_files.h"
 #include "leveldb/options.h"
+#include "leveldb/table_adapters.h"
 #include "mergedb/options.h"
 
 namespace leveldb {
@@ -47,6 +49,8 @@ struct Borrowed {
   Borrowed(const Options& options, const std::string& name);
   const std::unique_ptr<const ComparatorAdapter> comparator;  // null: the bytewise order
   const std::unique_ptr<EnvFiles> files;                      // null: the operating system's
+  const std::unique_ptr<BlockKeeper> blocks;                  // null: a cache of the database's own
+  const std::unique_ptr<const FilterAdapter> filters;         // null: the engine's
   LogOfDatabase log;
 };
 

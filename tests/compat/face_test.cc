@@ -131,6 +131,123 @@ TEST_F(Face, SizesOutOfRangeAreClipped) {
   }
 }
 
+// Counts, and passes on.
+struct Counting final : public Cache {
+  explicit Counting(size_t capacity) : target(NewLRUCache(capacity)) {}
+  Handle* Insert(const Slice& key, void* value, size_t charge, void (*deleter)(const Slice&, void*)) override {
+    ++inserts;
+    is_of_16_bytes = is_of_16_bytes && key.size() == 16;
+    return target->Insert(key, value, charge, deleter);
+  }
+  Handle* Lookup(const Slice& key) override {
+    Handle* const found = target->Lookup(key);
+    ++(found == nullptr ? misses : hits);
+    return found;
+  }
+  void Release(Handle* handle) override { target->Release(handle); }
+  void* Value(Handle* handle) override { return target->Value(handle); }
+  void Erase(const Slice& key) override { target->Erase(key); }
+  uint64_t NewId() override { return target->NewId(); }
+  size_t TotalCharge() const override { return target->TotalCharge(); }
+
+  const std::unique_ptr<Cache> target;
+  std::atomic<int> inserts{0}, hits{0}, misses{0};
+  std::atomic<bool> is_of_16_bytes{true};
+};
+
+TEST_F(Face, AProgramsOwnCacheKeepsTheBlocks) {
+  Counting cache(1 << 20);
+  options_.block_cache = &cache;
+  ASSERT_TRUE(Open().ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(db_->Put({}, "key" + std::to_string(i), std::string(100, 'v')).ok());
+  db_->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(Get("key7"), std::string(100, 'v'));
+  const int inserts = cache.inserts;
+  EXPECT_GT(inserts, 0);
+  const int hits = cache.hits;
+  EXPECT_EQ(Get("key7"), std::string(100, 'v'));
+  EXPECT_EQ(cache.inserts, inserts);
+  EXPECT_GT(cache.hits, hits);
+  EXPECT_TRUE(cache.is_of_16_bytes);
+  EXPECT_GT(cache.TotalCharge(), 0U);
+  ReadOptions unseen;
+  unseen.fill_cache = false;
+  std::string value;
+  EXPECT_TRUE(db_->Get(unseen, "key999", &value).ok());
+  // Another database in the same cache has blocks of its own.
+  const std::string other_name = root_ + "/other";
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(options_, other_name, &opened).ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(opened->Put({}, "key" + std::to_string(i), std::string(100, 'w')).ok());
+  opened->CompactRange(nullptr, nullptr);
+  for (int i = 0; i < 1000; i += 9) {
+    ASSERT_TRUE(opened->Get({}, "key" + std::to_string(i), &value).ok());
+    ASSERT_EQ(value, std::string(100, 'w'));
+    ASSERT_EQ(Get("key" + std::to_string(i)), std::string(100, 'v'));
+  }
+  delete opened;
+  db_.reset();
+  options_.block_cache = nullptr;
+  EXPECT_TRUE(DestroyDB(other_name, options_).ok());
+}
+
+// Keys that begin with a letter that none of the block's keys begins with are not there.
+struct FirstLetters : FilterPolicy {
+  mutable std::atomic<int> asked{0};
+  mutable std::atomic<bool> denies_all{false};
+  const char* name = "test.FirstLetters";
+  const char* Name() const override { return name; }
+  void CreateFilter(const Slice* keys, int count, std::string* filter) const override {
+    for (int i = 0; i < count; ++i) {
+      if (!keys[i].empty()) filter->push_back(keys[i][0]);
+    }
+  }
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
+    ++asked;
+    return !denies_all && (key.empty() || filter.ToString().find(key[0]) != std::string::npos);
+  }
+};
+
+TEST_F(Face, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
+  const FirstLetters filters;
+  const IgnoringCase order;
+  for (const Comparator* comparator : {BytewiseComparator(), static_cast<const Comparator*>(&order)}) {
+    options_.filter_policy = &filters;
+    options_.comparator = comparator;
+    ASSERT_TRUE(Open().ok());
+    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(db_->Put({}, std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i), "v").ok());
+    const Snapshot* const before = db_->GetSnapshot();
+    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(db_->Put({}, "a0", std::to_string(i)).ok());
+    db_->CompactRange(nullptr, nullptr);
+    for (int i = 0; i < 3000; i += 7) ASSERT_EQ(Get(std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i)), i == 0 ? "2999" : "v");
+    ReadOptions then;
+    then.snapshot = before;
+    std::string value;
+    ASSERT_TRUE(db_->Get(then, "a0", &value).ok());
+    EXPECT_EQ(value, "v");
+    db_->ReleaseSnapshot(before);
+    EXPECT_GT(filters.asked, 0);
+    filters.denies_all = true;
+    EXPECT_EQ(Get("a7"), "NotFound: ") << "the filter is believed";
+    filters.denies_all = false;
+    EXPECT_EQ(Get("a7"), "v");
+    // With a policy of another name, or none, the tables are read without.
+    filters.asked = 0;
+    options_.filter_policy = nullptr;
+    ASSERT_TRUE(Open().ok());
+    EXPECT_EQ(Get("a7"), "v");
+    FirstLetters renamed;
+    renamed.name = "test.OtherLetters";
+    renamed.denies_all = true;
+    options_.filter_policy = &renamed;
+    ASSERT_TRUE(Open().ok());
+    EXPECT_EQ(Get("a7"), "v");
+    EXPECT_EQ(filters.asked, 0);
+    db_.reset();
+    EXPECT_TRUE(DestroyDB(name_, options_).ok());
+  }
+}
+
 TEST_F(Face, AnOpenThatFailsLeavesNoTrace) {
   options_.create_if_missing = false;
   EXPECT_TRUE(Open().IsInvalidArgument());

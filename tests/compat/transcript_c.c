@@ -243,12 +243,6 @@ int main(int count, char** arguments) {
   for (int own = 0; own < 2; ++own) {
     leveldb_filterpolicy_t* filter = own ? leveldb_filterpolicy_create("filter", destroyed, create_filter, key_may_match, filter_name)
                                          : leveldb_filterpolicy_create_bloom(10);
-#ifndef WITH_OWN_FILTERS
-    if (own) {
-      leveldb_filterpolicy_destroy(filter);
-      break;
-    }
-#endif
     options = leveldb_options_create();
     leveldb_options_set_create_if_missing(options, 1);
     leveldb_options_set_filter_policy(options, filter);
