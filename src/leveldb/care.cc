@@ -7,11 +7,13 @@
 
 #include "format/file_name.h"
 #include "format/leveldb_name.h"
+#include "legacy/directory.h"
 #include "leveldb/adapters.h"
 #include "leveldb/db.h"
 #include "leveldb/env.h"
 #include "leveldb/open_options.h"
 #include "mergedb/care.h"
+#include "mergedb/leveldb.h"
 
 namespace leveldb {
 namespace {
@@ -56,7 +58,9 @@ Status RepairDB(const std::string& dbname, const Options& options) {
   if (Status status = CheckOptions(options); !status.ok()) return status;
   return Guarded([&]() -> Status {
     Borrowed borrowed(options, dbname);
-    const auto repaired = mergedb::Repair(ToCore(options, &borrowed), dbname);
+    const mergedb::Options core = ToCore(options, &borrowed);
+    const auto is_leveldbs = mergedb::legacy::LooksLikeLevelDb(core.env.file_system, dbname);
+    const auto repaired = is_leveldbs && *is_leveldbs ? mergedb::RepairLevelDb(core, dbname) : mergedb::Repair(core, dbname);
     if (!repaired) return OpenError(options, dbname, repaired.error());
     borrowed.log.Begin(options.env, dbname);
     for (const std::string& action : repaired->actions) borrowed.log.Log("repair: " + action);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "format/table_layout.h"
 #include "leveldb/adapters.h"
 
 namespace leveldb {
@@ -140,10 +141,29 @@ std::string EnvFiles::Found(const std::string& path) {
   return renamed != path && !env_.FileExists(renamed) && env_.FileExists(path) ? path : renamed;
 }
 
+// The first 16 bytes of a file, or the last; fewer if they cannot be read.
+std::string EnvFiles::ReadPiece(const std::string& path, bool at_the_end) {
+  constexpr size_t kBytes = 16;
+  const auto file = Open(path, {.access = Access::kRead});
+  const auto bytes = file ? (*file)->Size() : Result<uint64_t>(file.error());
+  if (!bytes || *bytes < kBytes) return {};
+  std::string piece(kBytes, '\0');
+  size_t got = 0;
+  const CoreStatus status = (*file)->ReadAt(at_the_end ? *bytes - kBytes : 0, kBytes, piece.data(), &got);
+  return status.ok() && got == kBytes ? piece : std::string();
+}
+
 // WHY asked each time: a conversion ends when CURRENT is replaced.
-bool EnvFiles::CurrentIsLevelDbs() {
+bool EnvFiles::IsLevelDbs(const std::vector<std::string>& names) {
   std::string text;
-  return ReadFileToString(&env_, directory_ + "/CURRENT", &text).ok() && text.ends_with('\n');
+  if (ReadFileToString(&env_, directory_ + "/CURRENT", &text).ok() && !text.empty()) return text.ends_with('\n');
+  for (const std::string& name : names) {
+    if (name.starts_with("MANIFEST-") && name != kSyncer) return ReadPiece(directory_ + "/" + name, false) != "mergedb manifest";
+  }
+  for (const std::string& name : names) {
+    if (EndsIn(name, ".ldb")) return ReadPiece(directory_ + "/" + name, true) != mergedb::format::kTableMagic;
+  }
+  return false;
 }
 
 Result<std::unique_ptr<mergedb::File>> EnvFiles::Open(const std::string& path, const mergedb::FileOptions& options) {
@@ -193,7 +213,7 @@ Result<std::vector<std::string>> EnvFiles::List(const std::string& directory) {
   std::vector<std::string> names;
   const Status status = env_.GetChildren(directory, &names);
   if (!status.ok()) return ToCore(status);
-  const bool are_leveldbs = directory == directory_ && CurrentIsLevelDbs();
+  const bool are_leveldbs = directory == directory_ && IsLevelDbs(names);
   const mergedb::base::Lock lock(mutex_);
   for (std::string& name : names) {
     if (!are_leveldbs || made_.contains(directory + "/" + name)) name = FromLevelDb(name);

@@ -5,8 +5,9 @@
 //
 //     000012.tbl  ->  000012.ldb        000007.seg  ->  000007.log        CURRENT.tmp  ->  000000.dbtmp
 //
-// Files of mergedb's own names, written without such an Env, are found as well. While CURRENT is LevelDB's (it ends with a newline)
-// its .ldb and .log files are not mergedb's, and keep their names in lists.
+// Files of mergedb's own names, written without such an Env, are found as well. In a directory of LevelDB's the .ldb and .log files are not
+// mergedb's, and keep their names in lists. Whose it is says CURRENT: LevelDB's ends with a newline; without one, the first bytes of a
+// MANIFEST, or else the last ones of a table.
 //
 // Directories. An Env has no call that makes names durable, but syncing a file whose name begins with MANIFEST does it: LevelDB relies
 // on that, so Envs care. SyncDirectory appends a byte to MANIFEST-000000, which nobody reads, and syncs it. The parent directory is
@@ -47,7 +48,8 @@ class EnvFiles final : public mergedb::FileSystem {
  private:
   // The name that the Env knows the file by: LevelDB's, unless only mergedb's is there.
   std::string Found(const std::string& path);
-  bool CurrentIsLevelDbs();
+  bool IsLevelDbs(const std::vector<std::string>& names);
+  std::string ReadPiece(const std::string& path, bool at_the_end);
 
   Env& env_;
   const std::string directory_;

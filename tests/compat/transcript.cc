@@ -322,6 +322,34 @@ void Databases(Env* env, const std::string& name) {
   Say("destroy again", DestroyDB(name, options));
 }
 
+// A copy of the database that LevelDB wrote, opened and written to in two lives.
+void Inherited(Env* env, const std::string& from, const std::string& name) {
+  env->CreateDir(name);
+  std::vector<std::string> names;
+  Env::Default()->GetChildren(from, &names);
+  for (const std::string& each : names) {
+    std::string bytes;
+    if (each != "LOCK" && ReadFileToString(Env::Default(), from + "/" + each, &bytes).ok()) WriteStringToFile(env, bytes, name + "/" + each);
+  }
+  Options options;
+  options.env = env;
+  for (int life = 0; life < 2; ++life) {
+    DB* opened = nullptr;
+    Say("inherited", DB::Open(options, name, &opened));
+    const std::unique_ptr<DB> db(opened);
+    unsigned long long sum = 0;
+    const std::string all = Contents(db.get());
+    for (const unsigned char byte : all) sum = sum * 131 + byte;
+    Say("size", all.size());
+    Say("contents", sum);
+    Say("put", db->Put({}, "mine" + std::to_string(life), "value"));
+    Say("delete", db->Delete({}, "key" + std::to_string(50 + life)));
+    db->CompactRange(nullptr, nullptr);
+    Say("put", db->Put({}, "mine again" + std::to_string(life), "value"));
+  }
+  Say("destroy", DestroyDB(name, options));
+}
+
 void LocksAndOrders() {
   const std::string name = directory + "/locks";
   CountingLogger log;
@@ -554,5 +582,8 @@ int main(int, char** arguments) {
   Databases(memory.get(), "/mem/db");
   EnvWrapper wrapped(env);
   Databases(&wrapped, directory + "/wrapped");
+  Inherited(env, arguments[2], directory + "/inherited");
+  Inherited(&wrapped, arguments[2], directory + "/inherited wrapped");
+  Inherited(memory.get(), arguments[2], "/mem/inherited");
   return 0;
 }
