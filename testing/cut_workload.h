@@ -31,6 +31,7 @@ struct CutSetup {
   uint64_t seed = 1;
   Style style = Style::kLazy;
   bool use_mapping = true;
+  bool is_append_only = false;  // the file system; then nothing is mapped either
   std::string steps;
   bool separates = false;     // every value goes to a value file; else those of some size do, once they fill one
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk

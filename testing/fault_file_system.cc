@@ -95,8 +95,11 @@ FaultFileSystem::FaultFileSystem(const Options& options) : state_(std::make_shar
 FaultFileSystem::FaultFileSystem(std::shared_ptr<State> state) : state_(std::move(state)) {}
 FaultFileSystem::~FaultFileSystem() = default;
 
+bool FaultFileSystem::is_append_only() const { return state_->options.is_append_only; }
+
 Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, const FileOptions& options) {
   const bool is_create = options.access == Access::kCreate;
+  ASSERT(!is_append_only() || is_create || options.access == Access::kRead, "an append-only file is written once");
   if (const auto fault = state_->Begin(is_create ? Op::kCreate : Op::kOpen, path)) return fault->status;
   base::Lock lock(state_->mutex);
   Disk& disk = state_->disk;

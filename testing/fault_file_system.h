@@ -55,6 +55,7 @@ class FaultFileSystem final : public FileSystem {
   struct Options {
     uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
     bool allow_mapping = true;      // false: Map is NotSupported
+    bool is_append_only = false;    // a write that is not at the end, or another forbidden call, stops the program
     bool capture_mappings = true;   // remember earlier states of mapped memory for power cuts
   };
   FaultFileSystem() : FaultFileSystem(Options{}) {}
@@ -72,6 +73,7 @@ class FaultFileSystem final : public FileSystem {
   Result<uint64_t> SizeOf(const std::string& path) override;
   Result<bool> IsDirectory(const std::string& path) override;
   Result<std::unique_ptr<FileLock>> Lock(const std::string& path) override;
+  bool is_append_only() const override;
 
   // ---- crashes ----
   // What a restart would find if the machine (kKill: the process) stopped now. No locks, no faults, no hook; the same

@@ -35,6 +35,7 @@ Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view byte
 
 Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return {};
+  ASSERT(!state_->options.is_append_only || offset == inode_->size(), "an append-only file is written from front to back");
   const uint64_t capacity = state_->options.capacity_bytes;
   const uint64_t room = capacity - std::min(capacity, state_->disk.used_bytes);
   const size_t fit = inode_->memory ? bytes.size() : inode_->live.BytesThatFit(offset, bytes.size(), room);
@@ -50,6 +51,7 @@ Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view 
 
 Status FaultFileSystem::OpenFile::Truncate(uint64_t bytes) {
   RETURN_IF_ERROR(CheckOpen(true));
+  ASSERT(!state_->options.is_append_only, "an append-only file is not truncated");
   const auto fault = state_->Begin(Op::kTruncate, path_);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
@@ -96,6 +98,7 @@ void FaultFileSystem::OpenFile::Release() {
 
 Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen(true));
+  ASSERT(!state_->options.is_append_only, "an append-only file is not mapped");
   if (const auto fault = state_->Begin(Op::kMap, path_)) return fault->status;
   base::Lock lock(state_->mutex);
   if (!state_->options.allow_mapping) return Status::NotSupported(path_ + ": map: not on this file system");

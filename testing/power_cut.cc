@@ -66,7 +66,7 @@ PowerCuts::PowerCuts(const CutSetup& setup, const CutPlan& plan, SeenImages* see
     : setup_(setup),
       plan_(plan),
       seen_(seen),
-      world_({.seed = setup.seed}),
+      world_({.seed = setup.seed, .is_append_only = setup.is_append_only}),
       workload_(setup, &world_, &books_, [this] { AtPoint(); }) {}
 
 std::string PowerCuts::Run() {
@@ -227,7 +227,7 @@ std::string PowerCuts::Blame(const Image& image, const std::string& problem) con
 
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
   std::string text = "seed=" + std::to_string(setup.seed) + " style=" + (setup.style == Style::kLazy ? "lazy" : "cascade") +
-                     " staging=" + (setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps +
+                     " staging=" + (setup.is_append_only ? "appended" : setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps +
                      (setup.separates ? " values=separated" : "") +
                      (setup.failing_sync > 0 ? " fail=" + std::to_string(setup.failing_sync) : "");
   for (size_t i = 0; i < cuts.size(); ++i) {
@@ -251,6 +251,7 @@ bool ParseCuts(const std::string& text, CutSetup* setup, std::vector<Cut>* cuts)
       setup->style = value == "lazy" ? Style::kLazy : Style::kCascade;
     } else if (name == "staging") {
       setup->use_mapping = value == "mapped";
+      setup->is_append_only = value == "appended";
     } else if (name == "values") {
       setup->separates = value == "separated";
     } else if (name == "steps") {

@@ -38,11 +38,18 @@ class World {
   struct Options {
     uint64_t seed = 1;
     int parallelism = 2;
+    bool is_append_only = false;
   };
   static inline const std::string kPath = "/db";
 
+  static FaultFileSystem::Options FilesOf(const Options& options) {
+    FaultFileSystem::Options files;
+    files.is_append_only = options.is_append_only;
+    return files;
+  }
+
   World() : World(Options{}) {}
-  explicit World(const Options& options) : World(options, std::make_unique<FaultFileSystem>()) {}
+  explicit World(const Options& options) : World(options, std::make_unique<FaultFileSystem>(FilesOf(options))) {}
   World(const Options& options, std::unique_ptr<FaultFileSystem> file_system)
       : files(std::move(file_system)),
         executor({.seed = options.seed, .parallelism = options.parallelism}),

@@ -98,6 +98,10 @@ class MERGEDB_EXPORT FileSystem {
   virtual Result<bool> IsDirectory(const std::string& path) = 0;
   // Busy if any process, this one included, holds it. Creates the file; leaves it there.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
+  // True: a file is written once, from front to back, through the handle that made it, and then only read. There is no other
+  // access than kRead and kCreate, no WriteAt but at the end, no Truncate, no Map. The database keeps to that, and
+  // costs more: docs/decisions/0020-leveldb-face.md.
+  virtual bool is_append_only() const { return false; }
 };
 
 // Time that only moves forward.

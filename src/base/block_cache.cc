@@ -136,8 +136,9 @@ void BlockCache::Pin::Reset() {
   if (block_ != nullptr) Release(std::exchange(block_, nullptr));
 }
 
-BlockCache::BlockCache(size_t bytes_max)
-    : shard_count_(std::bit_floor(std::clamp<size_t>(bytes_max / kShardBytesMin, 1, kShardsMax))),
+BlockCache::BlockCache(size_t bytes_max, Keeper* keeper)
+    : keeper_(keeper),
+      shard_count_(std::bit_floor(std::clamp<size_t>(bytes_max / kShardBytesMin, 1, kShardsMax))),
       bytes_max_(bytes_max),
       shards_(std::make_unique<Shard[]>(shard_count_)) {}
 
@@ -147,7 +148,14 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
   return shards_[(HashOf({file, offset}) >> 48) & (shard_count_ - 1)];
 }
 
+void BlockCache::LetGo(Block* block) { Release(block); }
+
 BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
+  if (keeper_ != nullptr) [[unlikely]] {
+    Pin pin = keeper_->Find(file, offset);
+    (pin ? keeper_hits_ : keeper_misses_).fetch_add(1, std::memory_order_relaxed);
+    return pin;
+  }
   if (ZOO(kCacheKeyedByOffset)) file = 0;
   Shard& shard = ShardOf(file, offset);
   Lock lock(shard.mutex);
@@ -162,6 +170,7 @@ BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
 }
 
 void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
+  if (keeper_ != nullptr) [[unlikely]] return keeper_->Insert(file, offset, pin);
   if (ZOO(kCacheKeyedByOffset)) file = 0;
   const size_t charge = ChargeOf(*pin.block());
   const size_t shard_bytes_max = bytes_max_ / shard_count_;
@@ -179,6 +188,7 @@ void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
 }
 
 void BlockCache::EvictFile(uint64_t file) {
+  if (keeper_ != nullptr) [[unlikely]] return keeper_->EvictFile(file);
   for (Shard& shard : shards()) {
     Lock lock(shard.mutex);
     for (size_t index = 0; index < shard.slots.size();) {
@@ -204,9 +214,9 @@ uint64_t BlockCache::Sum(Member member) const {
   return sum;
 }
 
-size_t BlockCache::bytes() const { return Sum(&Shard::bytes); }
+size_t BlockCache::bytes() const { return keeper_ != nullptr ? keeper_->bytes() : Sum(&Shard::bytes); }
 size_t BlockCache::bytes_max() const { return bytes_max_; }
-uint64_t BlockCache::hits() const { return Sum(&Shard::hits); }
-uint64_t BlockCache::misses() const { return Sum(&Shard::misses); }
+uint64_t BlockCache::hits() const { return keeper_hits_ + Sum(&Shard::hits); }
+uint64_t BlockCache::misses() const { return keeper_misses_ + Sum(&Shard::misses); }
 
 }  // namespace mergedb::base

@@ -32,6 +32,9 @@ class BlockCache {
   };
   // Uninitialized bytes; one reference, the caller's.
   static Block* Allocate(size_t bytes);
+  // One reference more, or less.
+  static void Hold(Block* block) { block->references.fetch_add(1, std::memory_order_relaxed); }  // WHY: the caller holds one
+  static void LetGo(Block* block);
 
   // Holds one reference.
   class Pin {
@@ -57,7 +60,19 @@ class BlockCache {
     Block* block_ = nullptr;
   };
 
-  explicit BlockCache(size_t bytes_max);
+  // A cache of the program's own, which keeps the blocks in place of ours. THREADS: all methods, any thread.
+  class Keeper {
+   public:
+    virtual ~Keeper() = default;
+    virtual Pin Find(uint64_t file, uint64_t offset) = 0;
+    // Takes a reference of its own.
+    virtual void Insert(uint64_t file, uint64_t offset, const Pin& pin) = 0;
+    virtual void EvictFile(uint64_t file) = 0;
+    virtual size_t bytes() const = 0;
+  };
+
+  // `keeper` must outlive the cache; null: there is none.
+  explicit BlockCache(size_t bytes_max, Keeper* keeper = nullptr);
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
@@ -81,6 +96,8 @@ class BlockCache {
   template <typename Member>
   uint64_t Sum(Member member) const;  // of all shards, each locked in turn
 
+  Keeper* const keeper_;
+  std::atomic<uint64_t> keeper_hits_{0}, keeper_misses_{0};
   const size_t shard_count_;  // a power of two
   const size_t bytes_max_;    // blocks and what they cost in slots; shared out evenly, so the shards are bounds as well
   const std::unique_ptr<Shard[]> shards_;

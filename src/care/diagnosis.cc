@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "format/batch.h"
 #include "kv/operand.h"
+#include "legacy/directory.h"
 #include "table/reader.h"
 
 namespace mergedb::care {
@@ -393,7 +395,11 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
     const auto parsed = format::ParseFileName(name);
     return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
   });
-  return is_database ? Status() : Status::NotFound(directory + ": no database");
+  if (!is_database) return Status::NotFound(directory + ": no database");
+  // Its CURRENT would pass for a damaged one of ours.
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(file_system, directory));
+  if (owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
+  return {};
 }
 
 Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create) {

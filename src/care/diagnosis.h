@@ -74,7 +74,7 @@ struct DiagnosisInput {
 };
 Result<Diagnosis> Diagnose(const DiagnosisInput& input);
 
-// NotFound unless the directory is there and holds some file of a database.
+// NotFound unless the directory is there and holds some file of a database; InvalidArgument if that is one of LevelDB.
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory);
 // Nobody else has the database while this lives. Null, unless it may be created: there is no LOCK, or it cannot be written.
 Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create);

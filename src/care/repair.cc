@@ -381,6 +381,7 @@ Status Repairer::SyncNewFiles() {
   for (const auto& each : version_->value_files()) {
     if (!has_manifest()) paths.push_back(format::ValueFilePath(store_->directory, each.file->number));
   }
+  if (files_->is_append_only()) paths.clear();  // synced when they were written
   for (const std::string& path : paths) {
     ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
     RETURN_IF_ERROR(file->Sync());
@@ -426,7 +427,8 @@ bool Repairer::Stays(const std::string& name) const {
       return has_manifest() && found_.is_log_whole() && !found_.has_marker;
     case FileKind::kSpare: return files_->SizeOf(PathOf(name)).has_value();  // dead before anything was damaged
     case FileKind::kLock:
-    case FileKind::kRepair: return true;
+    case FileKind::kRepair:
+    case FileKind::kImport: return true;
     case FileKind::kCurrent:
     case FileKind::kCurrentTemporary: return true;  // Commit has seen to them
   }

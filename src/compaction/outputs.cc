@@ -84,6 +84,7 @@ Status Outputs::BeginTable(uint64_t bytes_expected) {
   const auto create = [&](const std::string& path, bool is_reuse) {
     const table::WriterOptions options{.compression = options_.compression,
                                        .bloom_bits_per_key = factory_.bloom_bits_per_key,
+                                       .filter_policy = factory_.filter_policy,
                                        .block_bytes = factory_.block_bytes,
                                        .bytes_expected = bytes_expected,
                                        .is_direct = is_direct_,

@@ -41,6 +41,7 @@ struct TableFactory {
   std::string directory;
   const kv::Order& order;
   int bloom_bits_per_key = 10;
+  const format::leveldb::FilterPolicy* filter_policy = nullptr;  // as table::WriterOptions
   size_t block_bytes = 4096;
   std::function<kv::FileNumber()> allocate_number;
   std::function<uint64_t()> entropy;

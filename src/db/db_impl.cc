@@ -488,6 +488,7 @@ Status DbImpl::Close() noexcept {
   if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {  // durable after Close, as options.h promises
     unlogged = SealIfUsed();
     if (unlogged.ok()) unlogged = background_->WaitForFlush();
+    if (!unlogged.ok()) unlogged = background_->WaitForFlush();  // a fault may have passed, and there is no later
   }
   background_->Stop(store_->options.finish_merges_on_close);
   Status status = log_failure_;

@@ -32,7 +32,7 @@ namespace mergedb::db {
 class DbImpl final : public DB, public TransactionHost, private write::Host {
  public:
   // open.cc
-  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path);
+  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path, const Supplies& supplies = {});
   static Status Destroy(const Options& options, const std::string& path);
   ~DbImpl() override;
 
@@ -55,6 +55,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   bool GetProperty(std::string_view name, std::string* value) override;  // properties.cc
   Status CheckIntegrity() override;
   Status Close() noexcept override;
+
+  // What a reader sees now; for faces that describe it in words of their own.
+  read::ViewPtr CurrentView() const { return shape_->Current(); }
 
   // TransactionHost: transactions.cc
   const kv::Order& order() const override { return store_->order; }

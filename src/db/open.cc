@@ -1,6 +1,6 @@
 // Waking up, and its opposite. Reads top to bottom:
 //
-//   lock -> MANIFEST -> the tree's tables are there -> log -> memtables -> tables -> new epoch, committed -> new log
+//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables -> tables -> new epoch, committed -> new log
 //
 // Nothing that the database needs is changed before the new epoch is durable: a failing or interrupted open leaves what it found,
 // and at most tables of its own that the next open removes as orphans.
@@ -12,6 +12,8 @@
 #include "base/zoo.h"
 #include "db/db_impl.h"
 #include "format/file_name.h"
+#include "legacy/convert.h"
+#include "legacy/directory.h"
 #include "tree/version_builder.h"
 
 namespace mergedb::db {
@@ -35,6 +37,22 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
   return tree::ApplyEdit(store.order, tree::Version(), edit);
 }
 
+// A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now.
+Result<bool> TakeOver(const Store& store) {
+  FileSystem* const files = store.options.env.file_system;
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory));
+  if (owner == legacy::Owner::kOther) return false;
+  if (owner == legacy::Owner::kOverwritten) {
+    return Status::Corruption(store.directory + ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
+  }
+  if (store.options.mode == OpenMode::kMustNotExist) return Status::InvalidArgument(store.directory + ": a database is there already");
+  if (store.options.mode == OpenMode::kReadOnly) {
+    return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
+  }
+  RETURN_IF_ERROR(legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order}).status());
+  return true;
+}
+
 }  // namespace
 
 DbImpl::DbImpl(std::shared_ptr<Store> store)
@@ -44,6 +62,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .directory = store_->directory,
                .order = store_->order,
                .bloom_bits_per_key = store_->order.is_bytewise() ? store_->options.bloom_bits_per_key : 0,
+               .filter_policy = store_->supplies.filter_policy,
                .block_bytes = store_->options.block_bytes,
                .allocate_number = [this] { return shape_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
@@ -57,7 +76,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
 
-Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path) {
+Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path, const Supplies& supplies) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
   FileSystem* const files = checked.env.file_system;
@@ -73,7 +92,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
       return is_absent ? Status::NotFound(path + ": no such directory") : Status::InvalidArgument(path + ": not a directory");
     }
   }
-  auto store = std::make_shared<Store>(checked, path);
+  auto store = std::make_shared<Store>(checked, path, supplies);
   std::unique_ptr<DbImpl> database(new DbImpl(store));
   if (!is_read_only && !ZOO(kLockNotTaken)) {
     ASSIGN_OR_RETURN(database->lock_,
@@ -81,15 +100,24 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
 
   auto loaded = manifest::Load(files, path, store->order);
+  if (!loaded && loaded.error().IsCorruption()) {
+    ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store));
+    if (is_taken_over) loaded = manifest::Load(files, path, store->order);
+  }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
   }
   if (loaded) {
-    ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(files, path));
+    ASSIGN_OR_RETURN(Inventory inventory, TakeInventory(files, path));
+    ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, *loaded, !is_read_only));
+    if (is_adopted) {
+      ASSIGN_OR_RETURN(inventory, TakeInventory(files, path));
+    }
     if (inventory.has_repair_marker) {
       return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
     }
+    if (inventory.has_import_marker && !is_read_only) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
     RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
     RETURN_IF_ERROR(database->Recover(*loaded, inventory));
   } else {
@@ -287,6 +315,13 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   }
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
+  if (owner == legacy::Owner::kLevelDb) {
+    RETURN_IF_ERROR(legacy::RemoveLevelDb(files, path));
+    RETURN_IF_ERROR(files->Remove(lock_path));
+    (void)files->RemoveDirectory(path);
+    return {};
+  }
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   // CURRENT goes last: what is left of an interrupted Destroy is a damaged database, which Destroy takes on again.
   for (const std::string& name : names) {

@@ -1,19 +1,75 @@
 #include "db/recovery.h"
 
 #include <algorithm>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "base/zoo.h"
 #include "format/file_name.h"
+#include "log/frame.h"
 
 namespace mergedb::db {
+
+namespace {
+
+// Of "000012.ldb": 12.
+std::optional<kv::FileNumber> NumberBefore(const std::string& name, std::string_view ending) {
+  if (!name.ends_with(ending)) return std::nullopt;
+  const std::string table = name.substr(0, name.size() - ending.size()) + ".tbl";
+  const auto parsed = format::ParseFileName(table);
+  return parsed ? std::optional(parsed->number) : std::nullopt;
+}
+
+std::string PathWith(const std::string& directory, kv::FileNumber number, std::string_view ending) {
+  std::string path = format::TablePath(directory, number);
+  return path.replace(path.size() - ending.size(), ending.size(), ending);
+}
+
+Result<bool> IsSegmentOf(FileSystem* file_system, const std::string& path, uint64_t database_id) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  std::string block(log::kBlockBytes, '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, block.size(), block.data(), &got));
+  const auto head = log::LoadSegmentHead({block.data(), got});
+  return head && head->database_id == database_id;
+}
+
+}  // namespace
+
+Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
+                        const manifest::Loaded& loaded, bool may_rename) {
+  std::vector<std::pair<std::string, std::string>> renames;
+  const std::set<kv::FileNumber> named = loaded.version->files();
+  for (const kv::FileNumber number : inventory.ldb_files) {
+    if (!named.contains(number) || std::ranges::find(inventory.tables, number) != inventory.tables.end()) continue;
+    renames.emplace_back(PathWith(directory, number, ".ldb"), format::TablePath(directory, number));
+  }
+  for (const kv::FileNumber number : inventory.log_files) {
+    if (std::ranges::find(inventory.segments, number) != inventory.segments.end()) continue;
+    const std::string path = PathWith(directory, number, ".log");
+    ASSIGN_OR_RETURN(const bool is_ours, IsSegmentOf(file_system, path, loaded.database_id));
+    if (is_ours) renames.emplace_back(path, format::SegmentPath(directory, number));
+  }
+  if (renames.empty()) return false;
+  if (!may_rename) {
+    return Status::NotSupported(renames[0].first + ": has LevelDB's name; open the database for writing once, which renames it");
+  }
+  for (const auto& [source, target] : renames) RETURN_IF_ERROR(file_system->Rename(source, target));
+  RETURN_IF_ERROR(file_system->SyncDirectory(directory));
+  return true;
+}
 
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory) {
   Inventory inventory;
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
-    if (!parsed) continue;
+    if (!parsed) {
+      if (const auto number = NumberBefore(name, ".ldb")) inventory.ldb_files.push_back(*number);
+      if (const auto number = NumberBefore(name, ".log")) inventory.log_files.push_back(*number);
+      continue;
+    }
     inventory.largest = std::max(inventory.largest, parsed->number);
     switch (parsed->kind) {
       case format::FileKind::kTable:
@@ -36,6 +92,9 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
         break;
       case format::FileKind::kRepair:
         inventory.has_repair_marker = true;
+        break;
+      case format::FileKind::kImport:
+        inventory.has_import_marker = true;
         break;
       default:
         break;

@@ -23,11 +23,19 @@ struct Inventory {
   std::vector<kv::FileNumber> value_files;
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
+  std::vector<kv::FileNumber> ldb_files;  // with LevelDB's endings: of LevelDB, or ours from under an Env of LevelDB's
+  std::vector<kv::FileNumber> log_files;
   bool has_staging = false;
   bool has_repair_marker = false;
+  bool has_import_marker = false;
   kv::FileNumber largest{};
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
+
+// Tables and log segments that are ours under LevelDB's names (docs/decisions/0020-leveldb-face.md) get ours. True: some did. NotSupported if some
+// had to and may not.
+Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
+                        const manifest::Loaded& loaded, bool may_rename);
 
 // Every table and value file that the tree names is there, with the size it had. Corruption lists all that are not.
 Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version);

@@ -5,6 +5,7 @@
 namespace mergedb::db {
 
 bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max) {
+  if (file_system_->is_append_only()) return false;
   {
     base::Lock lock(mutex_);
     if (bytes_ + file.bytes > pool_bytes_max || spares_.size() >= kFilesMax) return false;

@@ -11,6 +11,7 @@
 #include "db/operator_names.h"
 #include "db/options_check.h"
 #include "db/snapshots.h"
+#include "format/leveldb_filter.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
@@ -20,16 +21,24 @@
 
 namespace mergedb::db {
 
+// What only a face above the public one supplies: a program's own cache and filters. Both may be null; they outlive the database and
+// its cursors.
+struct Supplies {
+  base::BlockCache::Keeper* block_keeper = nullptr;
+  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+};
+
 // THREADS: constant after construction; the members guard themselves.
 struct Store {
-  Store(const Options& checked, std::string path)
-      : options(checked),
+  Store(const Options& checked, std::string path, const Supplies& given = {})
+      : supplies(given),
+        options(checked),
         directory(std::move(path)),
         memory(PlanMemory(checked)),
         order(checked.comparator),
         operators(checked.merge_operators),
-        blocks(memory.block_cache_bytes),
-        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max)),
+        blocks(memory.block_cache_bytes, given.block_keeper),
+        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max, given.filter_policy)),
         values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
@@ -44,6 +53,7 @@ struct Store {
   }
   static constexpr uint64_t kReadsToMatter = 64;
 
+  const Supplies supplies;
   const Options options;
   const std::string directory;
   const MemoryPlan memory;

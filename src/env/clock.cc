@@ -25,4 +25,9 @@ Clock* SteadyClock() {
   return clock;
 }
 
+uint64_t WallMicros() {
+  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::microseconds>(since_1970).count());
+}
+
 }  // namespace mergedb::env

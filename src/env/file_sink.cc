@@ -18,6 +18,7 @@ Result<SinkFile> SinkFile::Open(FileSystem* file_system, const std::string& path
   SinkFile target;
   const Access access = options.is_reuse ? Access::kReuse : Access::kCreate;
   ASSIGN_OR_RETURN(target.file, file_system->Open(path, {.access = access, .direct = options.is_direct}));
+  target.is_append_only = file_system->is_append_only();
   if (options.is_reuse) {
     ASSIGN_OR_RETURN(target.spare_bytes, target.file->Size());
   }
@@ -25,7 +26,7 @@ Result<SinkFile> SinkFile::Open(FileSystem* file_system, const std::string& path
 }
 
 FileSink::FileSink(SinkFile target)
-    : file_(std::move(target.file)), spare_bytes_(target.spare_bytes), buffer_(kWriteBytes) {}
+    : file_(std::move(target.file)), spare_bytes_(target.spare_bytes), is_append_only_(target.is_append_only), buffer_(kWriteBytes) {}
 
 Status FileSink::WriteBuffer() {
   RETURN_IF_ERROR(file_->WriteAt(written_, {buffer_.data(), used_}));
@@ -58,6 +59,7 @@ Status FileSink::Finish() {
   ASSERT(used_ % kDirectIoAlign == 0, "direct writes are aligned");
   if (used_ > 0) RETURN_IF_ERROR(WriteBuffer());
   buffer_ = AlignedBuffer();
+  if (is_append_only_) return file_->Sync();
   if (ZOO(kSpareTailKept)) return {};
   return spare_bytes_ > written_ ? file_->Truncate(written_) : Status();
 }

@@ -15,6 +15,7 @@ namespace mergedb::env {
 struct SinkFile {
   std::unique_ptr<File> file;
   uint64_t spare_bytes = 0;  // that are there already, with no meaning left
+  bool is_append_only = false;
 
   struct Options {
     bool is_direct = true;
@@ -32,7 +33,7 @@ class FileSink {
   [[nodiscard]] Status Append(std::string_view bytes);
   // Zeros up to `offset`, less than a page of them or many.
   [[nodiscard]] Status PadTo(uint64_t offset);
-  // Write what is left, and end the file there. REQUIRES: offset() is a multiple of kDirectIoAlign. Nothing can be appended afterwards.
+  // Write what is left, and end the file there. On an append-only file system the file is synced as well: nobody can later on. REQUIRES: offset() is a multiple of kDirectIoAlign. Nothing can be appended afterwards.
   [[nodiscard]] Status Finish();
   [[nodiscard]] Status Sync() { return file_->Sync(); }
 
@@ -41,6 +42,7 @@ class FileSink {
 
   std::unique_ptr<File> file_;
   const uint64_t spare_bytes_;
+  const bool is_append_only_;
   AlignedBuffer buffer_;
   size_t used_ = 0;
   uint64_t written_ = 0;

@@ -11,6 +11,7 @@
 //   000012.spare        what was that table or value file, kept to be written again under another number
 //   000013.val          a value file
 //   REPAIR              a repair is under way, or was interrupted: nobody opens the database before it is done
+//   IMPORT              a conversion from LevelDB is under way, or was interrupted (src/legacy/convert.h)
 //   lost/               what repairs moved aside; not ours to read or delete
 #pragma once
 
@@ -23,7 +24,7 @@
 namespace mergedb::format {
 
 enum class FileKind : uint8_t {
-  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kValueFile, kRepair,
+  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kValueFile, kRepair, kImport,
 };
 
 // Larger numbers are foreign, so that the next one can always be counted up to.

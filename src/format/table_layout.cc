@@ -141,6 +141,7 @@ enum class Tag : uint32_t {
   kComparator = 11,
   kRangeTombstones = 12,
   kLargestIsOpen = 13,
+  kFilterPolicy = 14,
   kWriter = 64,
   kSettled = 65,
 };
@@ -204,6 +205,7 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kComparator: properties->comparator = payload; break;
     case Tag::kRangeTombstones: is_whole = take(); meta.range_tombstones = number; break;
     case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
+    case Tag::kFilterPolicy: properties->filter_policy = payload; break;
     case Tag::kWriter: properties->writer = payload; break;
     case Tag::kSettled:
       if (DecodeSettled(payload, &properties->settled.emplace_back())) break;
@@ -236,6 +238,7 @@ std::string EncodeProperties(const Properties& properties) {
   AppendField(&out, Tag::kComparator, properties.comparator);
   if (meta.range_tombstones != 0) AppendField(&out, Tag::kRangeTombstones, meta.range_tombstones);
   if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);
+  if (!properties.filter_policy.empty()) AppendField(&out, Tag::kFilterPolicy, properties.filter_policy);
   AppendField(&out, Tag::kWriter, properties.writer);
   for (const Settled& settled : properties.settled) AppendField(&out, Tag::kSettled, EncodeSettled(settled));
   return out;

@@ -90,6 +90,7 @@ struct Properties {
   std::string comparator;
   std::string writer;  // "mergedb": which program wrote it, for people
   std::vector<Settled> settled = {};  // of key ranges that do not overlap
+  std::string filter_policy = {};  // of the program's own; empty: the filter is a bloom
   friend bool operator==(const Properties&, const Properties&) = default;
 };
 std::string EncodeProperties(const Properties& properties);

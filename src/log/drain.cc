@@ -101,7 +101,7 @@ Drain::Piece Drain::CutBlocks(uint64_t from, uint64_t target) {
 // Through the page cache any length will do. A block is filled up when it is first entered: writing a part of a page that
 // the cache does not hold would read it from the disk first. (The thread holds the turn: the ring beyond is free.)
 Drain::Piece Drain::CutBytes(uint64_t from, uint64_t target) {
-  const bool enters_block = RoundUp(target, kBlockBytes) > RoundUp(from, kBlockBytes);
+  const bool enters_block = !segments_.is_appended() && RoundUp(target, kBlockBytes) > RoundUp(from, kBlockBytes);
   const uint64_t lap_end = RoundDown(from, ring_->size()) + ring_->size();
   const uint64_t end = std::min(enters_block ? RoundUp(target, kBlockBytes) : target, lap_end);
   if (end > target) std::memset(ring_->At(target), 0, end - target);
@@ -192,6 +192,7 @@ Status Drain::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::s
 
 // WHY the block with the header is written last: until then no trace of the frame can be taken for it, so that a failure
 // before leaves it surely absent. A failure of that one write is final: the frame may stand, and no other may take its place.
+// Where files are appended to, the header goes first and any failure is final.
 Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string_view payload) {
   Hold hold(this);
   RETURN_IF_ERROR(Check());
@@ -199,12 +200,17 @@ Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string
   const uint64_t block = RoundDown(position, kBlockBytes);
   const uint64_t end = position + FrameBytes(payload.size());
   const AlignedBytes buffer = AllocateAligned(kStepBytes);
-  RETURN_IF_ERROR(segments_.Prepare(block, position));
-  // A header that crosses into the next block makes that one the last as well.
-  const uint64_t rest = RoundUp(position + header.size(), kBlockBytes);
-  Status status = WriteRange(position, rest, RoundUp(end, kBlockBytes), header, payload, buffer.get());
-  if (!status.ok()) return status;
-  status = WriteRange(position, block, rest, header, payload, buffer.get());
+  Status status;
+  if (segments_.is_appended()) {
+    RETURN_IF_ERROR(segments_.Prepare(position, position));
+    status = WriteRange(position, position, end, header, payload, buffer.get());
+  } else {
+    RETURN_IF_ERROR(segments_.Prepare(block, position));
+    // A header that crosses into the next block makes that one the last as well.
+    const uint64_t rest = RoundUp(position + header.size(), kBlockBytes);
+    RETURN_IF_ERROR(WriteRange(position, rest, RoundUp(end, kBlockBytes), header, payload, buffer.get()));
+    status = WriteRange(position, block, rest, header, payload, buffer.get());
+  }
   if (!status.ok()) return Fail(status);
   const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the ring
   CopyStream(position, tail, end, header, payload, ring_->At(tail));

@@ -12,6 +12,7 @@ namespace {
 constexpr uint64_t kSegmentMagic = 0x31474553'4244474Du;  // "MGDBSEG1"
 constexpr uint32_t kSegmentVersion = 1;
 constexpr size_t kSegmentHeadBytes = 64;
+constexpr uint32_t kAppendedFlag = 1;
 constexpr uint64_t kCapacityMax = uint64_t{1} << 48;
 
 }  // namespace
@@ -58,6 +59,7 @@ void StoreSegmentHead(char* block, const SegmentHead& head) {
   base::StoreFixed64(block + 32, head.generation);
   base::StoreFixed64(block + 40, head.start);
   base::StoreFixed64(block + 48, head.capacity);
+  base::StoreFixed32(block + 56, head.is_appended ? kAppendedFlag : 0);
   base::StoreFixed32(block + 60, base::Crc32c({block, 60}));
 }
 
@@ -74,12 +76,15 @@ Result<SegmentHead> LoadSegmentHead(std::string_view block) {
   if (base::LoadFixed32(in + 8) != kSegmentVersion) {
     return Status::NotSupported("segment version " + std::to_string(base::LoadFixed32(in + 8)));
   }
+  const uint32_t flags = base::LoadFixed32(in + 56);
+  if ((flags & ~kAppendedFlag) != 0) return Status::NotSupported("segment flags " + std::to_string(flags));
   const SegmentHead head = {.database_id = base::LoadFixed64(in + 16),
                             .epoch = base::LoadFixed64(in + 24),
                             .salt_crc = base::LoadFixed32(in + 12),
                             .generation = base::LoadFixed64(in + 32),
                             .start = base::LoadFixed64(in + 40),
-                            .capacity = base::LoadFixed64(in + 48)};
+                            .capacity = base::LoadFixed64(in + 48),
+                            .is_appended = flags == kAppendedFlag};
   if (head.capacity == 0 || head.capacity > kCapacityMax || head.capacity % kBlockBytes != 0 || head.start > kPositionMax) {
     return Status::Corruption("impossible segment head: start " + std::to_string(head.start) + ", capacity " +
                               std::to_string(head.capacity));

@@ -3,7 +3,7 @@
 //
 //   frame          0 crc u32 | 4 check u32 | 8 length u32 | 12 undurable u32 | 16 sequence u64 | 24 payload, zeros to 8
 //   segment head   0 magic u64 | 8 version u32 | 12 salt check u32 | 16 database id u64 | 24 epoch u64
-//                  32 generation u64 | 40 start u64 | 48 capacity u64 | 56 zero u32 | 60 crc u32 of bytes 0..60
+//                  32 generation u64 | 40 start u64 | 48 capacity u64 | 56 flags u32 | 60 crc u32 of bytes 0..60
 //
 // WHY two checksums of a frame: `crc` says that it stands behind its predecessor, so one lost frame silences all that
 // follow; that is the prefix promise. `check` needs no predecessor: it finds the frames above a break and asks them what
@@ -72,6 +72,7 @@ struct SegmentHead {
   uint64_t generation = 0;  // counts the segments of an epoch in the order of their use; 0: not in use
   uint64_t start = 0;       // the first position that it speaks for
   uint64_t capacity = 0;    // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
+  bool is_appended = false; // the file grows as it is written: it may hold less than its capacity
 
   uint64_t base() const { return RoundDown(start, kBlockBytes); }
   uint64_t limit() const { return base() + capacity; }

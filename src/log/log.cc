@@ -99,7 +99,8 @@ Result<std::unique_ptr<Log>> LogImpl::Create(const Options& options) {
   const size_t frame_bytes_max = ring_bytes / 4;
   auto log = std::unique_ptr<LogImpl>(new LogImpl(options, frame_bytes_max - kFrameHeaderBytes));
   ASSIGN_OR_RETURN(auto ring, Ring::Create(options.file_system, options.directory, ring_bytes,
-                                           frame_bytes_max + kBlockBytes, options.use_mapping));
+                                           frame_bytes_max + kBlockBytes,
+                                           options.use_mapping && !options.file_system->is_append_only()));
   // A frame must find room once all before it is drained, whatever the option says.
   const size_t undrained_bytes_max = std::clamp(options.undrained_bytes_max, frame_bytes_max, ring_bytes);
   log->ring_ = ring->data();

@@ -133,10 +133,10 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
   replayed_.segments.push_back(number);
   const bool is_ours = head->generation != 0 && head->epoch == epoch_ && head->salt_crc == salt_crc_;
   if (!is_ours) return {};
-  // A segment is written in full, and synced, before it is used: a crash never shortens it.
+  // A segment that is not appended is written in full, and synced, before it is used: a crash never shortens it.
   ASSIGN_OR_RETURN(const uint64_t bytes, (*file)->Size());
   RETURN_IF_ERROR(segments_.Add(number, *head, std::move(*file)));
-  if (bytes >= kBlockBytes + head->capacity) return {};
+  if (head->is_appended || bytes >= kBlockBytes + head->capacity) return {};
   return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes, expected " +
                             std::to_string(kBlockBytes + head->capacity) + " (truncated?)");
 }

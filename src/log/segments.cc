@@ -19,6 +19,7 @@ constexpr size_t kFreeSegments = 8;
 Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters)
     : options_(options),
       is_direct_(is_direct),
+      is_appended_(options.file_system->is_append_only()),
       capacity_(std::max<uint64_t>(RoundUp(options.segment_bytes, kBlockBytes), kBlockBytes)),
       free_count_max_(std::max<size_t>(kFreeSegments, free_bytes_min / capacity_ + 1)),
       counters_(counters) {}
@@ -26,6 +27,10 @@ Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min
 std::string Segments::PathOf(kv::FileNumber number) const { return format::SegmentPath(options_.directory, number); }
 
 Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
+  if (is_appended_) {
+    Remove(reusable);
+    return {};
+  }
   // A file that a killed process had just made may not have a durable name yet.
   if (!reusable.empty()) RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   std::vector<kv::FileNumber> unfit;
@@ -47,7 +52,7 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   return {};
 }
 
-uint64_t Segments::ReservedEndLocked() const { return next_base_ + free_.size() * capacity_; }
+uint64_t Segments::ReservedEndLocked() const { return is_appended_ ? UINT64_MAX : next_base_ + free_.size() * capacity_; }
 
 uint64_t Segments::reserved_end() const {
   base::Lock lock(mutex_);
@@ -78,7 +83,7 @@ Result<Segments::SegmentPtr> Segments::Create() {
     status = file.error();
   } else {
     segment->file = std::move(*file);
-    status = FillWithZeros(segment->file.get());
+    if (!is_appended_) status = FillWithZeros(segment->file.get());
     if (!status.ok()) {
       segment->file.reset();
       (void)options_.file_system->Remove(path);
@@ -140,6 +145,7 @@ Status Segments::Activate(uint64_t start) {
     }
   }
   if (status.ok()) status = WriteHead(segment.get(), ++generation_);
+  if (status.ok() && is_appended_) status = BeginAppending(*segment);
   {
     base::Lock lock(mutex_);
     std::erase(creating_, segment->number);
@@ -165,8 +171,18 @@ Status Segments::WriteHead(Segment* segment, uint64_t generation) {
                                  .salt_crc = SaltCrc(options_.salt),
                                  .generation = generation,
                                  .start = segment->start,
-                                 .capacity = capacity_});
+                                 .capacity = capacity_,
+                                 .is_appended = is_appended_});
   return segment->file->WriteAt(0, {block.get(), kBlockBytes});
+}
+
+// The head and the name are durable before the MANIFEST may list the file. Up to its start it speaks for nothing.
+Status Segments::BeginAppending(const Segment& segment) {
+  const std::string gap(segment.start - segment.base(), '\0');
+  if (!gap.empty()) RETURN_IF_ERROR(segment.file->WriteAt(kBlockBytes, gap));
+  counters_->syncs.fetch_add(1, std::memory_order_relaxed);
+  RETURN_IF_ERROR(segment.file->Sync());
+  return options_.file_system->SyncDirectory(options_.directory);
 }
 
 Segments::Segment* Segments::Find(uint64_t position) const {
@@ -237,7 +253,7 @@ void Segments::Release(uint64_t position) {
     size_t released = 0;
     while (released + 1 < live_.size() && (live_[released + 1]->start <= position || ZOO(kSegmentReleasedEarly))) {
       SegmentPtr segment = std::move(live_[released++]);
-      const bool keep = !segment->is_abandoned && free_.size() < free_count_max_;
+      const bool keep = !segment->is_abandoned && !is_appended_ && free_.size() < free_count_max_;
       (keep ? free_ : surplus).push_back(std::move(segment));
     }
     live_.erase(live_.begin(), live_.begin() + static_cast<std::ptrdiff_t>(released));

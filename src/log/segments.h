@@ -28,6 +28,8 @@ namespace mergedb::log {
 
 class Segments {
  public:
+  // On an append-only file system (include/mergedb/env.h) a segment is made when it is used, grows, and is removed after its use.
+  // Room for it is not owned beforehand, so a full disk is met by the write; nothing but that it may fail changes for the caller.
   // is_direct: past the page cache; then positions and lengths of Write are multiples of kBlockBytes.
   Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters);
 
@@ -38,6 +40,8 @@ class Segments {
   Status Reserve(uint64_t position);
   uint64_t capacity() const { return capacity_; }  // stream bytes of one segment
   uint64_t reserved_end() const;
+
+  bool is_appended() const { return is_appended_; }  // Write goes from front to back and repeats nothing
 
   // (drain) Write at `position` as much as one segment takes; returns how much. Bytes below `from` were written before
   // and are repeated to fill the block. On failure all positions from `from` on move to another segment.
@@ -81,12 +85,14 @@ class Segments {
   Status Activate(uint64_t start);
   Result<SegmentPtr> TakeFree();
   Status WriteHead(Segment* segment, uint64_t generation);
+  Status BeginAppending(const Segment& segment);
   Segment* Find(uint64_t position) const;
   void Remove(const std::vector<kv::FileNumber>& numbers);
   uint64_t ReservedEndLocked() const REQUIRES_LOCK(mutex_);
 
   const Options options_;
   const bool is_direct_;
+  const bool is_appended_;
   const uint64_t capacity_;
   const size_t free_count_max_;
   Log::Counters* const counters_;

@@ -7,6 +7,7 @@
 #include "base/coding.h"
 #include "base/crc32c.h"
 #include "format/file_name.h"
+#include "format/leveldb_name.h"
 #include "manifest/mirror_file.h"
 #include "tree/invariants.h"
 #include "tree/version_builder.h"
@@ -37,6 +38,10 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
+    const auto leveldbs = format::leveldb::ParseName(name);
+    if (leveldbs && (leveldbs->kind == format::leveldb::NameKind::kTable || leveldbs->kind == format::leveldb::NameKind::kOldTable)) {
+      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name + " is there");
+    }
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
         parsed->kind == format::FileKind::kValueFile || parsed->kind == format::FileKind::kStaging ||

@@ -1,6 +1,7 @@
 #include "manifest/manifest.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/crc32c.h"
 #include "base/bytes.h"
@@ -31,7 +32,25 @@ Status Manifest::Commit(const format::Edit& edit) {
   return status;
 }
 
+Status Manifest::WriteOnce(const format::Edit& snapshot) {
+  const kv::FileNumber number = options_.allocate_number();
+  const std::string path = format::ManifestPath(options_.directory, number);
+  Status status = MirrorWriter::WriteWhole(options_.file_system, path, {.database_id = options_.database_id, .number = number},
+                                           format::EncodeEdit(snapshot));
+  if (status.ok()) status = options_.file_system->SyncDirectory(options_.directory);
+  if (status.ok()) status = WriteCurrent(options_.file_system, options_.directory, number);
+  if (status.ok()) {
+    for (const kv::FileNumber old : std::exchange(superseded_, {})) {
+      (void)options_.file_system->Remove(format::ManifestPath(options_.directory, old));  // else at the next open
+    }
+    number_ = number;
+  }
+  superseded_.push_back(number);
+  return status;
+}
+
 Status Manifest::StartFile(const format::Edit& snapshot) {
+  if (options_.file_system->is_append_only()) return WriteOnce(snapshot);
   writer_ = nullptr;
   const kv::FileNumber number = options_.allocate_number();
   const std::string path = format::ManifestPath(options_.directory, number);

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "format/version_edit.h"
 #include "manifest/mirror_file.h"
@@ -39,16 +40,19 @@ class Manifest {
   // OK: durable. REQUIRES: `edit` is complete if needs_snapshot().
   Status Commit(const format::Edit& edit);
 
+  // On an append-only file system each Commit makes a new file and removes the one before.
   std::optional<kv::FileNumber> number() const { return number_; }  // of the file that CURRENT names
   uint64_t bytes_on_disk() const { return writer_ ? 2 * writer_->bytes() : 0; }
 
  private:
   Status StartFile(const format::Edit& snapshot);
+  Status WriteOnce(const format::Edit& snapshot);
 
   const Options options_;
   std::unique_ptr<MirrorWriter> writer_;  // null: none, or suspect
   std::optional<kv::FileNumber> number_;
   uint64_t rollover_at_ = 0;
+  std::vector<kv::FileNumber> superseded_;  // append-only: made before, to be removed when CURRENT surely names another
 };
 
 // Make CURRENT name a MANIFEST, atomically and durably.

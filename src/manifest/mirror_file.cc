@@ -40,6 +40,20 @@ uint32_t RecordChain(uint32_t chain, std::string_view length, std::string_view p
   return base::Crc32cExtend(crc, payload.data(), payload.size());
 }
 
+// `chain`: the predecessor's checksum, then this one's.
+std::string EncodeRecord(std::string_view payload, uint32_t* chain) {
+  ASSERT(!payload.empty() && payload.size() < kFileBytesMax / 4, "a MANIFEST record is small");
+  char length[4];
+  base::StoreFixed32(length, static_cast<uint32_t>(payload.size()));
+  *chain = RecordChain(*chain, {length, sizeof length}, payload);
+  std::string record;
+  record.reserve(kRecordHeaderBytes + payload.size());
+  base::AppendFixed32(&record, *chain);
+  record.append(length, sizeof length);
+  record.append(payload);
+  return record;
+}
+
 // Where byte `offset` of the stream lies in copy 0 or 1.
 uint64_t FileOffset(uint64_t offset, int copy) {
   return offset / kPageBytes * (2 * kPageBytes) + static_cast<uint64_t>(copy) * kPageBytes + offset % kPageBytes;
@@ -139,17 +153,27 @@ Status MirrorWriter::WriteStream(uint64_t offset, std::string_view bytes) {
   return {};
 }
 
-Status MirrorWriter::Append(std::string_view payload) {
-  ASSERT(!payload.empty() && payload.size() < kFileBytesMax / 4, "a MANIFEST record is small");
-  char length[4];
-  base::StoreFixed32(length, static_cast<uint32_t>(payload.size()));
-  const uint32_t crc = RecordChain(chain_, {length, sizeof length}, payload);
-  std::string record;
-  record.reserve(kRecordHeaderBytes + payload.size());
-  base::AppendFixed32(&record, crc);
-  record.append(length, sizeof length);
-  record.append(payload);
+Status MirrorWriter::WriteWhole(FileSystem* file_system, const std::string& path, const Identity& identity,
+                                std::string_view payload) {
+  std::string stream = EncodeHeader(identity);
+  uint32_t chain = HeaderChain(stream);
+  stream += EncodeRecord(payload, &chain);
+  stream.append(kRoomBehind, '\0');
+  stream.resize((stream.size() + kPageBytes - 1) / kPageBytes * kPageBytes);
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kCreate}));
+  uint64_t end = 0;
+  for (uint64_t page = 0; page < stream.size(); page += kPageBytes) {
+    for (int copy = 0; copy < 2; ++copy, end += kPageBytes) {
+      RETURN_IF_ERROR(file->WriteAt(end, std::string_view(stream).substr(page, kPageBytes)));
+    }
+  }
+  RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
 
+Status MirrorWriter::Append(std::string_view payload) {
+  uint32_t crc = chain_;
+  const std::string record = EncodeRecord(payload, &crc);
   RETURN_IF_ERROR(Extend(end_ + record.size() + kRoomBehind));
   RETURN_IF_ERROR(WriteStream(end_, record));
   if (!ZOO(kDroppedManifestSync)) RETURN_IF_ERROR(file_->Sync());

@@ -42,6 +42,8 @@ class MirrorWriter {
   // Creates the file with its header; durable only after the first Append (and its directory's sync).
   static Result<std::unique_ptr<MirrorWriter>> Create(FileSystem* file_system, const std::string& path,
                                                       const Identity& identity);
+  // A whole file of one record, written from front to back, and synced.
+  static Status WriteWhole(FileSystem* file_system, const std::string& path, const Identity& identity, std::string_view payload);
   // Append and sync. After a failure the file's content is unknown: use it no more.
   Status Append(std::string_view payload);
   uint64_t bytes() const { return end_; }  // of the stream

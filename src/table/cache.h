@@ -23,7 +23,8 @@ class Cache {
  public:
   // `blocks` may be null (no block cache).
   static std::unique_ptr<Cache> New(FileSystem* file_system, std::string directory, const kv::Order& order,
-                                    base::BlockCache* blocks, size_t tables_max);
+                                    base::BlockCache* blocks, size_t tables_max,
+                                    const format::leveldb::FilterPolicy* filter_policy = nullptr);
   virtual ~Cache();
 
   virtual Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta) = 0;

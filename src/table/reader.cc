@@ -1,6 +1,7 @@
 #include "table/reader.h"
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -100,8 +101,9 @@ Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& fou
 
 class ReaderImpl final : public Reader {
  public:
-  ReaderImpl(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache)
-      : source_{.file_system = file_system, .path = path, .order = order, .cache = cache} {}
+  ReaderImpl(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache,
+             const format::leveldb::FilterPolicy* filter_policy)
+      : source_{.file_system = file_system, .path = path, .order = order, .cache = cache}, filter_policy_(filter_policy) {}
 
   Status Load(format::FileMetaPtr meta);
 
@@ -119,7 +121,7 @@ class ReaderImpl final : public Reader {
     return has_blocks() ? source_.index.offset(source_.index.Find(source_.order, key)) : 0;
   }
   size_t memory_bytes() const override {
-    return source_.index.memory_bytes() + bloom_.memory_bytes() + range_tombstones_.memory_bytes();
+    return source_.index.memory_bytes() + bloom_.memory_bytes() + own_filter_bytes_.size() + range_tombstones_.memory_bytes();
   }
   Status CheckIntegrity() const override;
   std::vector<std::string> SplitKeys(size_t parts) const override;
@@ -141,6 +143,9 @@ class ReaderImpl final : public Reader {
   // Constant once loaded.
   BlockSource source_;
   format::Bloom bloom_;
+  const format::leveldb::FilterPolicy* const filter_policy_;
+  std::string own_filter_bytes_;
+  std::optional<format::leveldb::FilterBlock> own_filter_;
   kv::RangeTombstones range_tombstones_;
   format::FileMetaPtr meta_;
 };
@@ -219,6 +224,14 @@ Status ReaderImpl::LoadRangeTombstones(const Sections& sections) {
 
 Status ReaderImpl::LoadFilter(const Sections& sections) {
   if (sections.footer.filter_bytes == 0) return {};
+  if (!sections.properties.filter_policy.empty()) {
+    std::string_view payload;
+    RETURN_IF_ERROR(sections.OpenFilter(&payload));
+    if (filter_policy_ == nullptr || filter_policy_->Name() != sections.properties.filter_policy) return {};
+    own_filter_bytes_ = payload;
+    own_filter_.emplace(*filter_policy_, own_filter_bytes_);
+    return {};
+  }
   if (!source_.order.is_bytewise()) return Status::Corruption("it is under a comparator that equates bytes");
   std::string_view payload;
   RETURN_IF_ERROR(sections.OpenFilter(&payload));
@@ -229,6 +242,7 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
   if (!has_blocks()) return Status::Make(Code::kNotFound, {});
   const kv::Tag wanted = kv::SeekTag(sequence);
   for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
+    if (own_filter_ && !own_filter_->MayContain(source_.index.offset(block), key)) break;
     base::BlockCache::Pin pin;
     RETURN_IF_ERROR(source_.Read(block, control, &pin));
     format::Block::Prefetch(pin.bytes());
@@ -341,8 +355,8 @@ Reader::~Reader() = default;
 
 Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
                                              format::FileMetaPtr meta, const kv::Order& order,
-                                             base::BlockCache* cache) {
-  auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache);
+                                             base::BlockCache* cache, const format::leveldb::FilterPolicy* filter_policy) {
+  auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache, filter_policy);
   RETURN_IF_ERROR(reader->Load(std::move(meta)));
   return std::shared_ptr<Reader>(std::move(reader));
 }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/block_cache.h"
+#include "format/leveldb_filter.h"
 #include "format/version_edit.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
@@ -38,10 +39,12 @@ struct Found {
 class Reader {
  public:
   // Reads footer, properties, index, filter and range tombstones, all checked against `meta` (bytes, unique id, entries, bounds) and each
-  // other. A null `meta` believes the file (tools, repair). `cache` may be null.
+  // other. A null `meta` believes the file (tools, repair). `cache` may be null. `filter_policy`: the program's own, or null; it must
+  // outlive the reader.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               format::FileMetaPtr meta, const kv::Order& order,
-                                              base::BlockCache* cache);
+                                              base::BlockCache* cache,
+                                              const format::leveldb::FilterPolicy* filter_policy = nullptr);
   virtual ~Reader();
 
   // False: this table surely has no version of a key with this base::Hash64. Bytewise order only.
@@ -50,7 +53,7 @@ class Reader {
   virtual void PrefetchFilter(uint64_t hash) const = 0;
 
   // The newest version of key with a sequence up to `sequence`: OK and *found, NotFound, or an error. Does not ask the
-  // filter.
+  // filter, but the program's own.
   virtual Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const = 0;
 
   // All of the file's, whatever a slice shows; most tables have none. They live as long as the Reader.

@@ -137,6 +137,7 @@ class Salvager {
   kv::Entry last_;
   bool has_lost_ = false;
   bool is_denied_ = false;  // by the filter
+  bool has_own_filter_ = false;  // of the program that wrote the table: not ours to understand
 };
 
 Result<Salvaged> Salvager::Run() {
@@ -228,6 +229,7 @@ Status Salvager::ReadProperties() {
   if (properties.meta.number != input_.number || properties.meta.unique_id != unique_id_) {
     return Status::Corruption("the file says that it is table " + std::to_string(kv::ToInt(properties.meta.number)));
   }
+  has_own_filter_ = !properties.filter_policy.empty();
   properties.meta.bytes = file_bytes_;
   if (!meta_) meta_ = properties.meta;
   result_.found.keyspace = properties.meta.keyspace;
@@ -254,7 +256,7 @@ void Salvager::ReadFilter() {
   std::string stored;
   std::string_view payload;
   Status status = ReadPart(footer_->data_bytes, footer_->filter_bytes, &stored, &payload);
-  if (status.ok()) status = bloom_.Decode(payload);
+  if (status.ok() && !has_own_filter_) status = bloom_.Decode(payload);
   if (!status.ok()) Note(footer_->data_bytes, footer_->filter_bytes, "filter: " + std::string(status.message()));
 }
 

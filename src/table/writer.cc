@@ -67,6 +67,8 @@ class WriterImpl final : public Writer {
   format::BlockBuilder block_;
   format::IndexBuilder index_;
   std::vector<uint64_t> hashes_;
+  const format::leveldb::FilterPolicy* const filter_policy_;  // null: bloom
+  std::optional<format::leveldb::FilterBlockBuilder> own_filter_;
   uint64_t last_prefix_ = 0;
   kv::Tag last_tag_ = 0;
   bool is_older_version_ = false;  // hidden by the entry before
@@ -86,13 +88,15 @@ WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber numb
     : path_(std::move(path)),
       order_(order),
       block_bytes_(std::max<size_t>(options.block_bytes, 1)),
-      bits_per_key_(order.is_bytewise() ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
+      bits_per_key_(order.is_bytewise() && options.filter_policy == nullptr ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
       sink_(std::move(file)),
       compressor_(options.compression),
       block_(order.is_bytewise()),
       index_(order.is_bytewise()),
-      hashes_(std::move(SpareHashes())) {
+      hashes_(std::move(SpareHashes())),
+      filter_policy_(options.filter_policy) {
   hashes_.clear();
+  if (filter_policy_ != nullptr) own_filter_.emplace(*filter_policy_);
   meta_.number = number;
   meta_.unique_id = unique_id;
   meta_.smallest_sequence = kv::kSequenceMax;
@@ -148,6 +152,7 @@ Status WriterImpl::Add(const kv::Entry& entry) {
     const uint64_t hash = base::Hash64(entry.key);
     if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);  // versions of a key count once
   }
+  if (own_filter_) own_filter_->AddKey(entry.key);  // older versions too: they may stand in another block
   Count(entry);
   return {};
 }
@@ -173,6 +178,7 @@ Status WriterImpl::FinishBlock() {
   index_.AddBlock(static_cast<uint32_t>(stored_bytes));
   border_ = block_.last_key();
   block_.Reset();
+  if (own_filter_) own_filter_->StartBlock(sink_.offset());
   return {};
 }
 
@@ -199,6 +205,9 @@ Status WriterImpl::AppendSections() {
     RETURN_IF_ERROR(
         AppendPart(format::EncodeBloom(hashes_, bits_per_key_), Compression::kNone, &footer.filter_bytes));
   }
+  if (own_filter_ && meta_.entries > 0) {
+    RETURN_IF_ERROR(AppendPart(own_filter_->Finish(), Compression::kNone, &footer.filter_bytes));
+  }
   if (!range_tombstones_.empty()) {
     RETURN_IF_ERROR(AppendPart(range_tombstones_, Compression::kNone, &footer.range_tombstone_bytes));
   }
@@ -208,7 +217,8 @@ Status WriterImpl::AppendSections() {
   const format::Properties properties{.meta = meta_,
                                       .comparator = std::string(order_.comparator()->Name()),
                                       .writer = std::string(kWriterName),
-                                      .settled = settled_};
+                                      .settled = settled_,
+                                      .filter_policy = footer.filter_bytes > 0 && own_filter_ ? std::string(filter_policy_->Name()) : ""};
   RETURN_IF_ERROR(
       AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
   const uint64_t least_bytes = format::TableBytes(footer.sections_end());

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "format/leveldb_filter.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/key.h"
@@ -28,6 +29,8 @@ namespace mergedb::table {
 struct WriterOptions {
   Compression compression = Compression::kNone;
   int bloom_bits_per_key = 10;
+  // The program's own filters, in place of the bloom filter, under any comparator. Null: none. Must outlive the writer.
+  const format::leveldb::FilterPolicy* filter_policy = nullptr;
   size_t block_bytes = 4096;
   // Expected size; small tables (below 256 KiB) are written through the page cache in one call.
   uint64_t bytes_expected = 0;

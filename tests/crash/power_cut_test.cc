@@ -29,13 +29,19 @@ struct Shape {
   Style style;
   bool use_mapping;
   bool separates = false;
+  bool is_append_only = false;  // as under an Env of LevelDB's
 };
 
 class PowerCutTest : public ::testing::TestWithParam<Shape> {
  protected:
   CutSetup Setup(uint64_t seed, std::string steps) const {
     const Shape& shape = GetParam();
-    return {.seed = seed, .style = shape.style, .use_mapping = shape.use_mapping, .steps = std::move(steps), .separates = shape.separates};
+    return {.seed = seed,
+            .style = shape.style,
+            .use_mapping = shape.use_mapping,
+            .is_append_only = shape.is_append_only,
+            .steps = std::move(steps),
+            .separates = shape.separates};
   }
   // False after a failure.
   bool Check(const CutSetup& setup, const CutPlan& plan, bool* has_faulted = nullptr) {
@@ -153,10 +159,12 @@ TEST_P(PowerCutTest, LogsThatRollOver) {
 INSTANTIATE_TEST_SUITE_P(Options, PowerCutTest,
                          ::testing::Values(Shape{Style::kLazy, true}, Shape{Style::kLazy, false}, Shape{Style::kCascade, true},
                                            Shape{Style::kCascade, false}, Shape{Style::kLazy, true, true},
-                                           Shape{Style::kCascade, false, true}),
+                                           Shape{Style::kCascade, false, true}, Shape{Style::kLazy, false, false, true},
+                                           Shape{Style::kLazy, false, true, true}),
                          [](const auto& shape) {
                            return std::string(shape.param.style == Style::kLazy ? "Lazy" : "Cascade") +
-                                  (shape.param.use_mapping ? "Mapped" : "Written") + (shape.param.separates ? "Separated" : "");
+                                  (shape.param.is_append_only ? "Appended" : shape.param.use_mapping ? "Mapped" : "Written") +
+                                  (shape.param.separates ? "Separated" : "");
                          });
 
 TEST(PowerCutReplay, RunsTheCutThatTheEnvironmentNames) {

@@ -4,7 +4,7 @@
 // stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
 // main.cc lists the verbs; data_commands.cc has get, put, delete, scan, load; merge_command.cc has merge; inspect_commands.cc has stat, check;
-// care_commands.cc has compact, destroy; damage_commands.cc has verify, repair. Tested from outside by tests/db/command_test.cc.
+// care_commands.cc has compact, destroy; damage_commands.cc has verify, repair; leveldb_commands.cc has convert, export-leveldb. Tested from outside by tests/db/command_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +44,7 @@ struct Arguments {
   bool is_count = false;
   bool is_dry = false;
   bool is_quiet = false;
+  bool is_salvage = false;
   std::optional<std::string> from, to, prefix, property;
   std::vector<std::string> range;  // a begin and an end, or nothing
   uint64_t limit = UINT64_MAX;
@@ -78,6 +79,7 @@ void AddMergeCommand(CLI::App& app, Context& context);
 void AddInspectCommands(CLI::App& app, Context& context);
 void AddCareCommands(CLI::App& app, Context& context);
 void AddDamageCommands(CLI::App& app, Context& context);
+void AddLevelDbCommands(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

@@ -27,6 +27,7 @@ int Run(int argc, char** argv) {
   AddInspectCommands(app, context);
   AddCareCommands(app, context);
   AddDamageCommands(app, context);
+  AddLevelDbCommands(app, context);
   // WHY not left to CLI11: it gives what follows "--" after a verb to nobody.
   char** const end = argv + argc;
   char** const mark = std::find_if(argv, end, [](const char* word) { return std::strcmp(word, "--") == 0; });

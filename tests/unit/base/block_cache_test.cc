@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <utility>
+
 #include <cstring>
 #include <map>
 #include <string>
@@ -33,6 +36,42 @@ TEST(BlockCache, FindsWhatWasInserted) {
   EXPECT_FALSE(cache.Find(2, 4096));
   EXPECT_EQ(cache.hits(), 3u);
   EXPECT_EQ(cache.misses(), 2u);
+}
+
+// A program's own cache: a map that forgets nothing.
+class Map final : public BlockCache::Keeper {
+ public:
+  BlockCache::Pin Find(uint64_t file, uint64_t offset) override {
+    const auto found = blocks_.find({file, offset});
+    if (found == blocks_.end()) return {};
+    BlockCache::Hold(found->second.block());
+    return BlockCache::Pin(found->second.block());
+  }
+  void Insert(uint64_t file, uint64_t offset, const BlockCache::Pin& pin) override {
+    BlockCache::Hold(pin.block());
+    blocks_.insert_or_assign({file, offset}, BlockCache::Pin(pin.block()));
+  }
+  void EvictFile(uint64_t file) override {
+    std::erase_if(blocks_, [&](const auto& each) { return each.first.first == file; });
+  }
+  size_t bytes() const override { return blocks_.size(); }
+
+ private:
+  std::map<std::pair<uint64_t, uint64_t>, BlockCache::Pin> blocks_;
+};
+
+TEST(BlockCache, AKeeperIsAskedInItsPlace) {
+  Map map;
+  BlockCache cache(0, &map);
+  EXPECT_FALSE(cache.Find(1, 0));
+  cache.Insert(1, 0, NewBlock("one"));
+  const BlockCache::Pin pin = cache.Find(1, 0);
+  EXPECT_EQ(cache.bytes(), 1u);
+  EXPECT_EQ(cache.hits(), 1u);
+  EXPECT_EQ(cache.misses(), 1u);
+  cache.EvictFile(1);
+  EXPECT_FALSE(cache.Find(1, 0));
+  EXPECT_EQ(pin.bytes(), "one");
 }
 
 TEST(BlockCache, TheFirstInsertOfANameStays) {

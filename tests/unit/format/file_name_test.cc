@@ -26,6 +26,7 @@ const Golden kGoldens[] = {
     {FileKind::kTable, 1000000, "1000000.tbl"},
     {FileKind::kManifest, kFileNumberMax, "MANIFEST-4611686018427387904"},
     {FileKind::kRepair, 0, "REPAIR"},
+    {FileKind::kImport, 0, "IMPORT"},
 };
 
 TEST(FileName, GoesBothWays) {

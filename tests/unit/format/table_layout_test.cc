@@ -181,6 +181,19 @@ TEST(Properties, SettledIsStoredSo) {
   EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "04" "0506000000000000");
 }
 
+TEST(Properties, TheProgramsFilterPolicyIsStoredSo) {
+  Properties properties = SomeProperties();
+  const std::string before = EncodeProperties(properties);
+  properties.filter_policy = "own";
+  const std::string bytes = EncodeProperties(properties);
+  const size_t at = bytes.find(std::string("\x0e\x03own", 5));
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_EQ(std::string(bytes).erase(at, 5), before);
+  Properties back;
+  ASSERT_TRUE(DecodeProperties(bytes, &back).ok());
+  EXPECT_EQ(back, properties);
+}
+
 TEST(Properties, AreSafeOnEveryTruncation) {
   const std::string bytes = EncodeProperties(SomeProperties());
   for (size_t size = 0; size < bytes.size(); ++size) {

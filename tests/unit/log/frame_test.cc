@@ -62,6 +62,18 @@ TEST(SegmentHead, RoundTrips) {
             "04000000000000008813000000000000002000000000000000000000d360d595");
 }
 
+TEST(SegmentHead, SaysThatItsFileIsAppended) {
+  char block[kBlockBytes];
+  StoreSegmentHead(block, {.database_id = 1, .generation = 4, .capacity = 8192, .is_appended = true});
+  const auto head = LoadSegmentHead({block, sizeof block});
+  ASSERT_TRUE(head);
+  EXPECT_TRUE(head->is_appended);
+  EXPECT_EQ(base::ToHex({block + 56, 8}), "010000003e8da816");
+  base::StoreFixed32(block + 56, 2);  // of a version to come
+  base::StoreFixed32(block + 60, base::Crc32c({block, 60}));
+  EXPECT_TRUE(LoadSegmentHead({block, sizeof block}).status().IsNotSupported());
+}
+
 TEST(SegmentHead, AnyChangedBitIsNoticed) {
   char block[kBlockBytes];
   StoreSegmentHead(block, {.database_id = 1, .epoch = 2, .salt_crc = 3, .generation = 4, .start = 5000, .capacity = 8192});

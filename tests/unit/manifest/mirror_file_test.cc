@@ -53,6 +53,25 @@ TEST_F(MirrorFileTest, GivesBackWhatWasAppended) {
   EXPECT_EQ(Bytes().size() % (2 * kPageBytes), 0u);
 }
 
+TEST_F(MirrorFileTest, AFileOfOneRecordIsWrittenFromFrontToBack) {
+  FaultFileSystem appended({.is_append_only = true});
+  ASSERT_OK(appended.CreateDirectory("/d"));
+  for (const size_t bytes : {size_t{1}, kPageBytes - 40 - 8 - 8, kPageBytes - 40 - 8 - 7, size_t{100'000}}) {
+    const std::string record(bytes, 'x');
+    const std::string path = "/d/" + std::to_string(bytes);
+    ASSERT_OK(MirrorWriter::WriteWhole(&appended, path, {.database_id = 7, .number = kv::FileNumber{1}}, record));
+    std::string read;
+    ASSERT_OK_AND_ASSIGN(const MirrorContents contents, ReadMirror(&appended, path, [&](std::string_view found) {
+                           read = found;
+                           return Status();
+                         }));
+    EXPECT_EQ(read, record);
+    EXPECT_EQ(contents.records, 1u);
+    EXPECT_EQ(contents.repaired + contents.dropped_bytes, 0u);
+    EXPECT_TRUE(contents.flaws.empty() && contents.tail.empty());
+  }
+}
+
 TEST_F(MirrorFileTest, SurvivesAnyFlippedByteOfEitherCopy) {
   Append("one");
   Append("two");

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "base/bytes.h"
@@ -242,6 +243,40 @@ TEST(Reader, ReadsABlockOnceAndThenFromTheCache) {
   ASSERT_TRUE(reader->Get("1000217", kv::kSequenceMax, {.fill_cache = false}, &found).ok());
   ASSERT_TRUE(reader->Get("1000217", kv::kSequenceMax, {.fill_cache = false}, &found).ok());
   EXPECT_EQ(files.reads, reads_before + 3);
+}
+
+// Versions of a key that go on for many blocks are in the filter of each.
+TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
+  const Backwards backwards;
+  const format::leveldb::BloomPolicy policy(10);
+  for (const kv::Order& order : {Bytewise(), kv::Order(&backwards)}) {
+    MemoryFiles files;
+    auto rows = ManyRows(2000);
+    for (uint64_t version = 300; version > 0; --version) {
+      rows.push_back({.key = "goes on", .tag = kv::MakeTag(version, kv::Kind::kPut), .value = std::string(90, 'g')});
+    }
+    std::ranges::sort(rows, [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)) < 0; });
+    const auto meta = WriteTable(&files, "7.tbl", order, rows, {.filter_policy = &policy});
+    const auto with = Reader::Open(&files, "7.tbl", meta, order, nullptr, &policy);
+    ASSERT_TRUE(with.has_value()) << with.status().ToString();
+    Found found;
+    for (const Row& row : rows) {
+      ASSERT_TRUE((*with)->Get(row.key, kv::SequenceOf(row.tag), {}, &found).ok()) << row.key;
+      ASSERT_EQ(found.tag, row.tag);
+    }
+    EXPECT_TRUE((*with)->CheckIntegrity().ok());
+    const uint64_t reads_before = files.reads;
+    int passed = 0;
+    for (int i = 0; i < 1000; ++i) {
+      EXPECT_TRUE((*with)->Get("absent" + std::to_string(i), kv::kSequenceMax, {}, &found).IsNotFound());
+      passed = static_cast<int>(files.reads - reads_before);
+    }
+    EXPECT_LT(passed, 60);
+    // Without the policy the table is read without filters.
+    const auto without = OpenTable(&files, "7.tbl", meta, order, nullptr);
+    ASSERT_TRUE(without->Get("goes on", 7, {}, &found).ok());
+    EXPECT_TRUE(without->Get("absent7", kv::kSequenceMax, {}, &found).IsNotFound());
+  }
 }
 
 TEST(Reader, KeepsAFoundValueAliveByItself) {

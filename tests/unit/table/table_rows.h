@@ -60,6 +60,7 @@ struct TableShape {
   Compression compression = Compression::kNone;
   size_t block_bytes = 4096;
   int bloom_bits_per_key = 10;
+  const format::leveldb::FilterPolicy* filter_policy = nullptr;
   uint64_t bytes_expected = 1 << 20;
   uint64_t unique_id = kUniqueId;
   kv::RangeTombstones range_tombstones = {};
@@ -70,6 +71,7 @@ inline format::FileMetaPtr WriteTable(MemoryFiles* files, const std::string& pat
   auto writer = table::Writer::Create(files, path, kv::FileNumber{7}, shape.unique_id, order,
                                       {.compression = shape.compression,
                                        .bloom_bits_per_key = shape.bloom_bits_per_key,
+                                       .filter_policy = shape.filter_policy,
                                        .block_bytes = shape.block_bytes,
                                        .bytes_expected = shape.bytes_expected});
   EXPECT_TRUE(writer.has_value()) << writer.status().ToString();

@@ -1,0 +1,65 @@
+// The calls of include/mergedb/leveldb.h: options checked and locks taken, the rest is src/legacy.
+#include "mergedb/leveldb.h"
+
+#include "care/diagnosis.h"
+#include "db/options_check.h"
+#include "format/file_name.h"
+#include "legacy/convert.h"
+#include "legacy/directory.h"
+#include "legacy/export.h"
+
+namespace mergedb {
+
+Result<bool> IsLevelDb(const Options& options, const std::string& path) {
+  Options checked = options;
+  RETURN_IF_ERROR(db::CheckOptions(&checked));
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(checked.env.file_system, path));
+  return owner == legacy::Owner::kLevelDb;
+}
+
+Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory, const LevelDbExportOptions& export_options) {
+  Options checked = options;
+  RETURN_IF_ERROR(db::CheckOptions(&checked));
+  if (export_options.compression == Compression::kLz4) return Status::InvalidArgument("LevelDB does not know LZ4");
+  if (export_options.table_bytes == 0 || export_options.block_bytes == 0) return Status::InvalidArgument("tables and blocks of 0 bytes");
+  const kv::Order order(checked.comparator);
+  uint64_t bytes_expected = 0;
+  std::string tables;
+  if (db.GetProperty("mergedb.table_bytes_live", &tables)) bytes_expected = std::strtoull(tables.c_str(), nullptr, 10);
+  const auto it = db.NewIterator({.read = {.fill_cache = false}});
+  return legacy::Export({.file_system = checked.env.file_system, .order = order, .directory = directory, .options = export_options,
+                         .bytes_expected = bytes_expected}, *it);
+}
+
+Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path, const Progress& progress) {
+  Options checked = options;
+  RETURN_IF_ERROR(db::CheckOptions(&checked));
+  FileSystem* const files = checked.env.file_system;
+  ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
+  if (!is_directory) return Status::NotFound(path + ": no such directory");
+  ASSIGN_OR_RETURN(const auto lock, care::LockForCare(files, path, true));
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
+  if (owner == legacy::Owner::kOverwritten) {
+    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
+  }
+  ASSIGN_OR_RETURN(const bool looks_like_leveldb, legacy::LooksLikeLevelDb(files, path));
+  if (owner == legacy::Owner::kOther && !looks_like_leveldb) return Status::NotFound(path + ": no LevelDB database");
+  const kv::Order order(checked.comparator);
+  const auto advance = [&](uint64_t done, uint64_t all) -> Status {
+    return !progress || progress(done, all) ? Status() : Status::Aborted(path + ": given up on request");
+  };
+  ASSIGN_OR_RETURN(const legacy::Converted converted, legacy::Convert({.options = checked, .directory = path, .order = order,
+                                                                       .saves_what_is_whole = true, .progress = advance}));
+  RepairReport report;
+  for (const legacy::Loss& loss : converted.losses) {
+    report.damages.push_back({.file = loss.name, .offset = loss.offset, .bytes = loss.bytes, .what = loss.what, .loses_entries = true});
+  }
+  report.losses = report.damages;
+  if (!converted.report.empty()) report.notes.push_back(converted.report);
+  report.entries_saved = converted.entries;
+  report.actions.push_back(std::to_string(converted.tables) + " tables and " + std::to_string(converted.logs) + " logs of LevelDB became one run of mergedb's");
+  if (!report.losses.empty()) report.actions.push_back("LevelDB's files -> " + std::string(format::kLostDirectory) + "/");
+  return report;
+}
+
+}  // namespace mergedb

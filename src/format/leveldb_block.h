@@ -1,0 +1,79 @@
+// FORMAT: a block of a LevelDB table (docs/formats/leveldb.md): entries in order, each key without what it shares with the one before.
+//
+//   block := entry* | restart offset u32 * count | count u32
+//   entry := shared bytes varint32 | rest bytes varint32 | value bytes varint32 | rest of key | value
+//
+// Every so many entries one shares nothing: these are the restarts, among which a search is binary. Every block has one at 0.
+//
+// BlockIterator reads any bytes safely; what makes no sense is Corruption, and ends it.
+// Tests: tests/unit/format/leveldb_table_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "format/leveldb_order.h"
+#include "mergedb/status.h"
+
+namespace mergedb::format::leveldb {
+
+class BlockBuilder {
+ public:
+  explicit BlockBuilder(size_t restart_interval) : restart_interval_(restart_interval) {}
+
+  // REQUIRES: after the keys before, in whatever order the block has.
+  void Add(std::string_view key, std::string_view value);
+  bool empty() const { return bytes_.empty(); }
+  size_t bytes() const { return bytes_.size() + 4 * (restarts_.size() + 1); }  // of what Finish would return now
+  // Lives until Reset, which begins the next block.
+  std::string_view Finish();
+  void Reset();
+  void set_restart_interval(size_t interval) { restart_interval_ = interval; }
+
+ private:
+  size_t restart_interval_;
+  std::string bytes_;
+  std::vector<uint32_t> restarts_{0};
+  size_t since_restart_ = 0;
+  std::string last_key_;
+};
+
+// A cursor over a block. THREADS: one.
+class BlockIterator {
+ public:
+  // `block` must outlive it, as must `order`.
+  BlockIterator(const KeyOrder& order, std::string_view block);
+
+  bool Valid() const { return at_ < restarts_at_; }
+  std::string_view key() const { return key_; }      // REQUIRES: Valid()
+  std::string_view value() const { return value_; }  // REQUIRES: Valid()
+  const Status& status() const { return status_; }   // Corruption stays
+
+  void SeekToFirst();
+  void SeekToLast();
+  void Seek(std::string_view target);  // the first key at or after it
+  void Next();
+  void Prev();
+
+ private:
+  size_t Restart(size_t index) const;
+  bool KeyAtRestart(size_t index, std::string_view* key);
+  void GoToRestart(size_t index);
+  bool Read(size_t offset);  // shows the entry there
+  void End() { at_ = restarts_at_; }
+  bool Fail(std::string_view why);
+
+  const KeyOrder& order_;
+  const std::string_view block_;
+  size_t restarts_at_ = 0;
+  size_t restart_count_ = 0;
+  size_t at_ = 0;       // of the entry shown; restarts_at_: none
+  size_t next_ = 0;     // of the one after it
+  std::string key_;
+  std::string_view value_;
+  Status status_;
+};
+
+}  // namespace mergedb::format::leveldb

@@ -1,0 +1,342 @@
+#include "legacy/convert.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "format/file_name.h"
+#include "format/leveldb_name.h"
+#include "legacy/directory.h"
+#include "legacy/log_walk.h"
+#include "legacy/table_walk.h"
+#include "log/log.h"
+#include "manifest/loader.h"
+#include "manifest/manifest.h"
+#include "mergedb/db.h"
+#include "stream/merging.h"
+#include "table/writer.h"
+#include "tree/version_builder.h"
+
+namespace mergedb::legacy {
+namespace {
+
+namespace leveldb = format::leveldb;
+using format::FileKind;
+
+constexpr uint64_t kTableBytes = uint64_t{64} << 20;
+constexpr uint64_t kBytesWorthProgress = uint64_t{256} << 20;
+constexpr uint64_t kPieceBytesMin = uint64_t{1} << 20;
+constexpr kv::Position kPosition{1};
+// What is to become of LevelDB's files after the commit stands in IMPORT.
+constexpr std::string_view kSourceGoes = "A conversion from LevelDB is under way, or was interrupted. Open the database with mergedb to finish it.\n";
+constexpr std::string_view kSourceIsKept = "A repair of a LevelDB database is under way, or was interrupted.\n";
+static_assert(kSourceGoes.size() > kSourceIsKept.size(), "the one is written over the other");
+
+std::string PrintMegabytes(uint64_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
+
+class Converter {
+ public:
+  explicit Converter(const Conversion& conversion)
+      : conversion_(conversion),
+        files_(conversion.options.env.file_system),
+        walking_{.file_system = files_, .directory = conversion.directory, .order = conversion.order} {
+    walking_.advance = [this](uint64_t bytes) { return Advance(bytes); };
+    if (!conversion.saves_what_is_whole) return;
+    walking_.on_loss = [this](const std::string& name, uint64_t offset, uint64_t bytes, std::string_view what) {
+      converted_.losses.push_back({.name = name, .offset = offset, .bytes = bytes, .what = std::string(what)});
+    };
+  }
+
+  Result<Converted> Run() {
+    Status status = Prepare();
+    if (status.ok()) status = Merge();
+    if (status.ok()) status = Commit();
+    if (!status.ok()) {
+      if (!status.outcome_unknown()) RemoveOurs();
+      return Explain(status);
+    }
+    Log("converted from LevelDB: " + std::to_string(converted_.entries) + " keys, " + PrintMegabytes(converted_.bytes_before) + " before, " +
+        PrintMegabytes(converted_.bytes_after) + " after");
+    // WHY no error: the database is mergedb's now; what is still there goes at the next open.
+    (void)RemoveSource(files_, conversion_.directory);
+    return std::move(converted_);
+  }
+
+ private:
+  Status Prepare();
+  Status Begin();
+  Status Mark(Access access, std::string_view text);
+  Status Merge();
+  Status AddNewest(const kv::Entry& entry);
+  Status FinishTable();
+  Status Commit();
+  format::Edit Describe() const;
+  void RemoveOurs();
+  Status Explain(const Status& status) const;
+  Status Advance(uint64_t bytes);
+
+  std::string PathOf(FileKind kind) const { return format::JoinPath(conversion_.directory, format::PrintFileName(kind)); }
+  kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_++}; }
+  void Log(const std::string& line) const {
+    if (conversion_.options.env.logger != nullptr) conversion_.options.env.logger->Log(conversion_.directory + ": " + line);
+  }
+
+  const Conversion& conversion_;
+  FileSystem* const files_;
+  Walking walking_;
+  Converted converted_;
+  Source source_;
+  uint64_t next_file_ = 0;
+  kv::Sequence last_sequence_ = 0;
+  LogWalk logs_;
+  std::unique_ptr<table::Writer> writer_;
+  std::vector<kv::FileNumber> made_;          // all tables begun
+  std::vector<format::FileMetaPtr> tables_;   // those finished
+  uint64_t bytes_done_ = 0;
+  uint64_t tenths_logged_ = 0;
+};
+
+Status Converter::Prepare() {
+  auto source = ReadSource(files_, conversion_.directory, conversion_.order);
+  if (!source && conversion_.saves_what_is_whole && (source.error().IsCorruption() || source.error().IsNotFound())) {
+    converted_.losses.push_back({.name = "MANIFEST", .offset = 0, .bytes = 0, .what = std::string(source.error().message())});
+    std::string what;
+    source = GuessSource(files_, conversion_.directory, conversion_.order, &what);
+    converted_.report += what + "\n";
+  }
+  if (!source) return source.error();
+  source_ = std::move(*source);
+  if (!source_.missing.empty() && !conversion_.saves_what_is_whole) {
+    return Status::Corruption(std::to_string(source_.missing.size()) +
+                              " missing files; e.g.: " + format::JoinPath(conversion_.directory, source_.missing.front()));
+  }
+  for (const std::string& name : source_.missing) converted_.losses.push_back({.name = name, .offset = 0, .bytes = 0, .what = "missing, but the MANIFEST names it"});
+  converted_.tables = source_.tables.size();
+  converted_.logs = source_.logs.size();
+  converted_.bytes_before = source_.bytes;
+  last_sequence_ = source_.last_sequence;
+  next_file_ = source_.largest_number + 1;
+  Log("a LevelDB database: converting " + std::to_string(converted_.tables) + " tables and " + std::to_string(converted_.logs) + " logs, " +
+      PrintMegabytes(source_.bytes));
+  return Begin();
+}
+
+// The marker is durable before the first table, so that what an interruption leaves is known for what it is. What an earlier one left goes
+// before its own marker does.
+Status Converter::Begin() {
+  const std::string marker = PathOf(FileKind::kImport);
+  if (files_->SizeOf(marker).has_value()) {
+    ASSIGN_OR_RETURN(const auto names, files_->List(conversion_.directory));
+    for (const std::string& name : names) {
+      const auto parsed = format::ParseFileName(name);
+      if (parsed && parsed->kind == FileKind::kTable) RETURN_IF_ERROR(files_->Remove(format::JoinPath(conversion_.directory, name)));
+    }
+    RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
+    RETURN_IF_ERROR(files_->Remove(marker));
+  }
+  RETURN_IF_ERROR(Mark(Access::kCreate, conversion_.saves_what_is_whole ? kSourceIsKept : kSourceGoes));
+  return files_->SyncDirectory(conversion_.directory);
+}
+
+Status Converter::Mark(Access access, std::string_view text) {
+  ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(FileKind::kImport), {.access = access}));
+  RETURN_IF_ERROR(file->WriteAt(0, text));
+  RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+Status Converter::Advance(uint64_t bytes) {
+  bytes_done_ = std::min(bytes_done_ + bytes, source_.bytes);
+  const uint64_t tenths = source_.bytes == 0 ? 0 : bytes_done_ * 10 / source_.bytes;
+  if (tenths > tenths_logged_ && source_.bytes >= kBytesWorthProgress) {
+    tenths_logged_ = tenths;
+    Log("converting: " + std::to_string(tenths * 10) + " % of " + PrintMegabytes(source_.bytes));
+  }
+  return conversion_.progress ? conversion_.progress(bytes_done_, source_.bytes) : Status();
+}
+
+// ---- the merge ---------------------------------------------------------------------------------------------------------
+
+Status Converter::Merge() {
+  const LogWalkOptions log_options{.piece_bytes = std::max<uint64_t>(conversion_.options.memory_bytes / 4, kPieceBytesMin),
+                                   .allocate_number = [this] { return AllocateNumber(); },
+                                   .entropy = conversion_.options.env.entropy};
+  RETURN_IF_ERROR(WalkLogs(walking_, source_.logs, log_options, &logs_));
+  if (source_.is_cut_short && logs_.first_sequence > source_.last_sequence + 1 && !conversion_.saves_what_is_whole) {
+    return Status::Corruption("the MANIFEST is cut short: it knows of sequence " + std::to_string(source_.last_sequence) + ", but the logs begin at " +
+                              std::to_string(logs_.first_sequence));
+  }
+  last_sequence_ = std::max(last_sequence_, logs_.last_sequence);
+  converted_.report += logs_.report;
+  ASSIGN_OR_RETURN(auto lanes, MakeLanes(walking_, source_.tables));
+  std::vector<std::unique_ptr<kv::Iterator>> children = std::move(logs_.pieces);
+  std::move(lanes.begin(), lanes.end(), std::back_inserter(children));
+  const auto merged = stream::NewMergingIterator(conversion_.order, std::move(children));
+  std::string key;
+  bool has_key = false;
+  for (merged->SeekToFirst(); merged->Valid(); merged->Next()) {
+    const kv::Entry& entry = merged->entry();
+    last_sequence_ = std::max(last_sequence_, kv::SequenceOf(entry.tag));
+    if (has_key && conversion_.order.SameKey(key, entry.key)) continue;
+    key = entry.key;
+    has_key = true;
+    if (kv::KindOf(entry.tag) == kv::Kind::kPut) RETURN_IF_ERROR(AddNewest(entry));
+  }
+  RETURN_IF_ERROR(merged->status());
+  return FinishTable();
+}
+
+// At the bottom, below every snapshot, versions need no sequence.
+Status Converter::AddNewest(const kv::Entry& entry) {
+  if (entry.key.size() > kKeyBytesMax || entry.value.size() > kValueBytesMax) {
+    return Status::NotSupported("a key of " + std::to_string(entry.key.size()) + " bytes with a value of " + std::to_string(entry.value.size()) +
+                                " bytes: the most are " + std::to_string(kKeyBytesMax) + " and " + std::to_string(kValueBytesMax));
+  }
+  if (writer_ != nullptr && writer_->bytes_written() >= kTableBytes) RETURN_IF_ERROR(FinishTable());
+  if (writer_ == nullptr) {
+    const Options& options = conversion_.options;
+    const table::WriterOptions shape{.compression = options.compression.bottom,
+                                     .bloom_bits_per_key = conversion_.order.is_bytewise() ? options.bloom_bits_per_key : 0,
+                                     .block_bytes = options.block_bytes,
+                                     .bytes_expected = std::min(kTableBytes, 2 * source_.bytes)};
+    const kv::FileNumber number = AllocateNumber();
+    made_.push_back(number);
+    ASSIGN_OR_RETURN(writer_, table::Writer::Create(files_, format::TablePath(conversion_.directory, number), number, options.env.entropy(),
+                                                    conversion_.order, shape));
+  }
+  kv::Entry bottom = entry;
+  bottom.tag = kv::MakeTag(0, kv::Kind::kPut);
+  ++converted_.entries;
+  return writer_->Add(bottom);
+}
+
+Status Converter::FinishTable() {
+  if (writer_ == nullptr) return {};
+  ASSIGN_OR_RETURN(auto meta, writer_->Finish());
+  RETURN_IF_ERROR(writer_->Sync());
+  writer_ = nullptr;
+  converted_.bytes_after += meta->bytes;
+  tables_.push_back(std::move(meta));
+  return {};
+}
+
+// ---- the commit --------------------------------------------------------------------------------------------------------
+
+// The last sequence goes on from LevelDB's. The log is a new one, which ends where it begins.
+format::Edit Converter::Describe() const {
+  format::Edit edit;
+  for (const auto& table : tables_) edit.adds.push_back({.position = kPosition, .level = format::kBottomLevel, .file = table, .bounds = {}});
+  const auto& entropy = conversion_.options.env.entropy;
+  uint64_t database_id = 0;
+  while (database_id == 0) database_id = entropy();
+  const uint64_t salt = entropy();
+  const log::Mark first = log::FirstMark(salt, std::min(last_sequence_ + 1, kv::kSequenceMax));
+  edit.database_id = database_id;
+  edit.comparator = std::string(conversion_.order.comparator()->Name());
+  edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
+  edit.next_position = kv::Position{kv::ToInt(kPosition) + 1};
+  edit.last_sequence = first.sequence - 1;
+  edit.log_start = format::Edit::LogStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+  edit.log_durable = 0;
+  edit.log_segments.emplace();
+  edit.clean_log_end = 0;
+  return edit;
+}
+
+Status Converter::Commit() {
+  const format::Edit edit = Describe();
+  // WHY before anything is named: what the next open would refuse must not replace a whole database.
+  RETURN_IF_ERROR(tree::ApplyEdit(conversion_.order, tree::Version(), edit).status());
+  for (const kv::FileNumber number : logs_.tables) RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));
+  logs_.tables.clear();
+  if (conversion_.saves_what_is_whole && converted_.losses.empty()) RETURN_IF_ERROR(Mark(Access::kReadWrite, kSourceGoes));
+  RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
+  const kv::FileNumber number = AllocateNumber();
+  manifest::Manifest manifest({.file_system = files_, .directory = conversion_.directory, .database_id = *edit.database_id,
+                               .allocate_number = [number] { return number; }});
+  const Status status = manifest.Commit(edit);
+  if (status.ok()) return {};
+  // After a rename that failed, or a directory that could not be synced, either CURRENT may be there after a power cut.
+  const auto owner = OwnerOf(files_, conversion_.directory);
+  if (!owner || *owner != Owner::kLevelDb) return status.WithOutcomeUnknown();
+  (void)files_->Remove(format::ManifestPath(conversion_.directory, number));
+  return status;
+}
+
+void Converter::RemoveOurs() {
+  writer_ = nullptr;
+  logs_.pieces.clear();
+  for (const auto* numbers : {&made_, &logs_.tables}) {
+    for (const kv::FileNumber number : *numbers) (void)files_->Remove(format::TablePath(conversion_.directory, number));
+  }
+  (void)files_->Remove(PathOf(FileKind::kCurrentTemporary));
+  // WHY synced first: without the marker a table that came back would make the directory nobody's.
+  if (files_->SyncDirectory(conversion_.directory).ok()) (void)files_->Remove(PathOf(FileKind::kImport));
+}
+
+Status Converter::Explain(const Status& status) const {
+  if (!status.IsNoSpace()) return status.WithContext(conversion_.directory + ": converting from LevelDB");
+  return status.WithContext(conversion_.directory + ": converting from LevelDB needs about as much free space as the database has, " +
+                            PrintMegabytes(source_.bytes) + "; LevelDB's files are as they were");
+}
+
+// Which of LevelDB's files go once the directory is mergedb's. LOG is text that people may want.
+bool GoesAfterwards(leveldb::NameKind kind) {
+  return kind == leveldb::NameKind::kLog || kind == leveldb::NameKind::kTable || kind == leveldb::NameKind::kOldTable ||
+         kind == leveldb::NameKind::kTemporary;
+}
+
+Result<bool> IsKept(FileSystem* file_system, const std::string& marker) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(marker, {.access = Access::kRead}));
+  std::string text(kSourceIsKept.size(), '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
+  return text == kSourceIsKept;
+}
+
+Status MoveToLost(FileSystem* file_system, const std::string& directory, const std::string& name) {
+  const std::string lost = format::JoinPath(directory, format::kLostDirectory);
+  RETURN_IF_ERROR(file_system->CreateDirectory(lost));
+  std::string target = format::JoinPath(lost, name);
+  for (int i = 1; !file_system->SizeOf(target).status().IsNotFound(); ++i) target = format::JoinPath(lost, name + "." + std::to_string(i));
+  return file_system->Rename(format::JoinPath(directory, name), target);
+}
+
+}  // namespace
+
+Result<Converted> Convert(const Conversion& conversion) { return Converter(conversion).Run(); }
+
+Status RemoveSource(FileSystem* file_system, const std::string& directory) {
+  const std::string marker = format::JoinPath(directory, format::PrintFileName(FileKind::kImport));
+  ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, marker));
+  ASSIGN_OR_RETURN(const kv::FileNumber manifest, manifest::ReadCurrent(file_system, directory));
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  for (const std::string& name : names) {
+    const auto parsed = leveldb::ParseName(name);
+    const bool is_old_manifest = parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < manifest;
+    if (!parsed || (!is_old_manifest && !GoesAfterwards(parsed->kind))) continue;
+    if (is_kept) {
+      RETURN_IF_ERROR(MoveToLost(file_system, directory, name));
+    } else {
+      RETURN_IF_ERROR(file_system->Remove(format::JoinPath(directory, name)));
+    }
+  }
+  if (is_kept) RETURN_IF_ERROR(file_system->SyncDirectory(format::JoinPath(directory, format::kLostDirectory)));
+  RETURN_IF_ERROR(file_system->SyncDirectory(directory));  // before the marker, without which nobody would look for them
+  return file_system->Remove(marker);
+}
+
+Status RemoveLevelDb(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  for (const std::string& name : names) {
+    const auto parsed = leveldb::ParseName(name);
+    const auto ours = format::ParseFileName(name);
+    const bool is_half_converted = ours && (ours->kind == FileKind::kImport || ours->kind == FileKind::kTable || ours->kind == FileKind::kCurrentTemporary);
+    const bool is_late = parsed && (parsed->kind == leveldb::NameKind::kLock || parsed->kind == leveldb::NameKind::kCurrent);
+    if (is_late || (!parsed && !is_half_converted)) continue;
+    RETURN_IF_ERROR(file_system->Remove(format::JoinPath(directory, name)));
+  }
+  return file_system->Remove(format::JoinPath(directory, "CURRENT"));
+}
+
+}  // namespace mergedb::legacy

@@ -1,0 +1,197 @@
+#include "legacy/directory.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "base/bytes.h"
+#include "format/file_name.h"
+#include "format/leveldb_log.h"
+#include "format/leveldb_name.h"
+
+namespace mergedb::legacy {
+namespace {
+
+namespace leveldb = format::leveldb;
+using leveldb::NameKind;
+
+constexpr size_t kCurrentBytesMax = 64;
+
+// The MANIFEST that LevelDB's CURRENT names; none if there is no CURRENT, or it is not LevelDB's.
+Result<std::optional<kv::FileNumber>> ReadCurrent(FileSystem* file_system, const std::string& directory) {
+  auto file = file_system->Open(format::JoinPath(directory, "CURRENT"), {.access = Access::kRead});
+  if (!file && file.error().IsNotFound()) return std::optional<kv::FileNumber>();
+  if (!file) return file.error();
+  std::string bytes(kCurrentBytesMax, '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR((*file)->ReadAt(0, bytes.size(), bytes.data(), &got));
+  return leveldb::DecodeCurrent(std::string_view(bytes).substr(0, got));
+}
+
+bool IsMergedbsOwn(format::FileKind kind) {
+  return kind == format::FileKind::kTable || kind == format::FileKind::kValueFile || kind == format::FileKind::kSegment ||
+         kind == format::FileKind::kStaging;
+}
+
+Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& path, const kv::Order& order, bool* is_cut_short) {
+  auto file = file_system->Open(path, {.access = Access::kRead});
+  if (!file) return file.error().IsNotFound() ? Status::Corruption(path + ": missing, but CURRENT names it") : file.error();
+  Status damage;
+  leveldb::LogReader reader(
+      [&](uint64_t offset, size_t bytes, char* out, size_t* got) { return (*file)->ReadAt(offset, bytes, out, got); },
+      [&](uint64_t offset, uint64_t bytes, std::string_view why) {
+        if (!damage.ok()) return;
+        damage = Status::Corruption(path + ": offset " + std::to_string(offset) + ", " + std::to_string(bytes) + " bytes: " + std::string(why));
+      });
+  leveldb::State state;
+  std::string_view record;
+  while (reader.Next(&record)) {
+    auto edit = leveldb::DecodeEdit(record);
+    if (!edit) return edit.error().WithContext(path + ": record at offset " + std::to_string(reader.record_offset()));
+    if (edit->comparator && *edit->comparator != LevelDbNameOf(order)) {
+      return Status::InvalidArgument(path + ": the database is ordered by \"" + base::Escape(*edit->comparator) + "\", the options by \"" +
+                                     LevelDbNameOf(order) + "\"");
+    }
+    state.Apply(*edit);
+  }
+  RETURN_IF_ERROR(reader.status());
+  RETURN_IF_ERROR(damage);
+  *is_cut_short = reader.is_cut_short();
+  RETURN_IF_ERROR(state.Check().WithContext(path));
+  return state;
+}
+
+// Tables and logs by number, and the largest number of all.
+struct Listing {
+  std::set<kv::FileNumber> manifests;
+  std::map<kv::FileNumber, std::string> tables, logs;  // names; of two names of a table LevelDB reads .ldb first
+  uint64_t largest_number = 0;
+};
+Result<Listing> List(FileSystem* file_system, const std::string& directory) {
+  Listing listing;
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  for (const std::string& name : names) {
+    if (const auto ours = format::ParseFileName(name)) listing.largest_number = std::max(listing.largest_number, kv::ToInt(ours->number));
+    const auto parsed = leveldb::ParseName(name);
+    if (!parsed) continue;
+    // Numbers that mergedb could not count on from are nobody's: LevelDB begins at 1.
+    if (kv::ToInt(parsed->number) > format::kFileNumberMax) continue;
+    listing.largest_number = std::max(listing.largest_number, kv::ToInt(parsed->number));
+    if (parsed->kind == NameKind::kTable) listing.tables[parsed->number] = name;
+    if (parsed->kind == NameKind::kOldTable) listing.tables.emplace(parsed->number, name);
+    if (parsed->kind == NameKind::kManifest) listing.manifests.insert(parsed->number);
+    if (parsed->kind == NameKind::kLog) listing.logs[parsed->number] = name;
+  }
+  return listing;
+}
+
+Status AddLog(FileSystem* file_system, const std::string& directory, kv::FileNumber number, const std::string& name, Source* source) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
+  source->logs.push_back({.name = name, .number = number, .bytes = bytes});
+  source->bytes += bytes;
+  return {};
+}
+
+}  // namespace
+
+std::string LevelDbNameOf(const kv::Order& order) {
+  return order.is_bytewise() ? std::string(leveldb::kBytewiseName) : std::string(order.comparator()->Name());
+}
+
+Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto manifest, ReadCurrent(file_system, directory));
+  if (!manifest) return Owner::kOther;
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  const auto parse = [](const std::string& name) { return format::ParseFileName(name); };
+  const bool is_converting = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto parsed = parse(name);
+    return parsed && parsed->kind == format::FileKind::kImport;
+  });
+  const bool is_ours = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
+    const auto parsed = parse(name);
+    // A conversion that was interrupted leaves tables, but never a log.
+    return parsed && IsMergedbsOwn(parsed->kind) && !(is_converting && parsed->kind == format::FileKind::kTable);
+  });
+  return is_ours ? Owner::kOverwritten : Owner::kLevelDb;
+}
+
+Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  bool is_leveldbs = false, is_ours = false, is_converting = false;
+  for (const std::string& name : names) {
+    const auto ours = format::ParseFileName(name);
+    const auto parsed = leveldb::ParseName(name);
+    is_converting |= ours && ours->kind == format::FileKind::kImport;
+    is_ours |= ours && IsMergedbsOwn(ours->kind);
+    is_leveldbs |= parsed && (parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable || parsed->kind == NameKind::kLog ||
+                              parsed->kind == NameKind::kManifest);
+  }
+  return is_leveldbs && (!is_ours || is_converting);
+}
+
+namespace {
+
+Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& directory, const kv::Order& order, kv::FileNumber manifest) {
+  const std::string path = format::JoinPath(directory, leveldb::PrintName(NameKind::kManifest, manifest));
+  Source source;
+  ASSIGN_OR_RETURN(const leveldb::State state, ReadManifest(file_system, path, order, &source.is_cut_short));
+  ASSIGN_OR_RETURN(const Listing listing, List(file_system, directory));
+  // LevelDB removes a log after the edit that names a later one. An edit that was never finished left the log where it was.
+  if (source.is_cut_short && kv::ToInt(*state.log) != 0 && !listing.logs.contains(*state.log)) {
+    return Status::Corruption(path + ": cut short, and the log that it names is gone: more than an unfinished edit is missing");
+  }
+  source.last_sequence = *state.last_sequence;
+  source.largest_number = std::max(listing.largest_number, kv::ToInt(*state.next_file));
+  if (source.largest_number > format::kFileNumberMax) {
+    return Status::Corruption(path + ": the next file number is " + std::to_string(source.largest_number));
+  }
+  for (uint32_t level = 0; level < state.levels.size(); ++level) {
+    const auto& files = state.levels[level];
+    for (auto each = files.rbegin(); each != files.rend(); ++each) {
+      const auto found = listing.tables.find(each->first);
+      if (found == listing.tables.end()) {
+        source.missing.push_back(leveldb::PrintName(NameKind::kTable, each->first));
+        continue;
+      }
+      source.tables.push_back({.name = found->second, .file = each->second, .level = level});
+      source.bytes += each->second.bytes;
+    }
+  }
+  for (const auto& [number, name] : listing.logs) {
+    const bool counts = number >= *state.log || (state.previous_log && number == *state.previous_log);
+    if (counts) RETURN_IF_ERROR(AddLog(file_system, directory, number, name, &source));
+  }
+  return source;
+}
+
+}  // namespace
+
+Result<Source> ReadSource(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
+  ASSIGN_OR_RETURN(const auto manifest, ReadCurrent(file_system, directory));
+  if (!manifest) return Status::NotFound(format::JoinPath(directory, "CURRENT") + ": missing, or not LevelDB's");
+  return ReadSourceOf(file_system, directory, order, *manifest);
+}
+
+Result<Source> GuessSource(FileSystem* file_system, const std::string& directory, const kv::Order& order, std::string* what) {
+  ASSIGN_OR_RETURN(const Listing listing, List(file_system, directory));
+  for (auto number = listing.manifests.rbegin(); number != listing.manifests.rend(); ++number) {
+    auto source = ReadSourceOf(file_system, directory, order, *number);
+    if (!source && !source.error().IsCorruption()) return source.error();
+    if (!source || !source->missing.empty()) continue;
+    *what = leveldb::PrintName(NameKind::kManifest, *number) + " is believed";
+    return source;
+  }
+  *what = "no MANIFEST can be believed: all tables count, and what was deleted or overwritten may show again";
+  Source source;
+  source.largest_number = listing.largest_number;
+  for (auto each = listing.tables.rbegin(); each != listing.tables.rend(); ++each) {
+    ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, each->second)));
+    source.tables.push_back({.name = each->second, .file = {.number = each->first, .bytes = bytes, .smallest = "", .largest = ""}, .has_bounds = false});
+    source.bytes += bytes;
+  }
+  for (const auto& [number, name] : listing.logs) RETURN_IF_ERROR(AddLog(file_system, directory, number, name, &source));
+  return source;
+}
+
+}  // namespace mergedb::legacy

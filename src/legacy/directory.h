@@ -1,0 +1,60 @@
+// A directory that LevelDB wrote: is it one, what does its MANIFEST say, which files count? Reads only.
+//
+//   CURRENT "MANIFEST-000005\n"  ─►  edits  ─►  tables of each level   and   logs from the log number on
+//
+// Whose a directory is, CURRENT says: LevelDB ends it with a newline, mergedb does not. A LevelDB CURRENT beside files that only mergedb
+// makes, without the marker IMPORT, is neither's: LevelDB's own repair has been run on a database of mergedb.
+//
+// docs/formats/leveldb.md; docs/decisions/0021-leveldb-files.md. THREADS: any. Tests: tests/legacy/convert_test.cc.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "format/leveldb_edit.h"
+#include "kv/order.h"
+#include "mergedb/env.h"
+
+namespace mergedb::legacy {
+
+enum class Owner : uint8_t {
+  kOther,        // not LevelDB: nobody's, or mergedb's
+  kLevelDb,
+  kOverwritten,  // mergedb's, but LevelDB wrote a CURRENT of its own over it
+};
+Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory);
+// For repair: LevelDB's tables, logs or MANIFEST are there, and nothing of mergedb's, whatever CURRENT says.
+Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory);
+
+struct SourceTable {
+  std::string name;                 // "000005.ldb"
+  format::leveldb::File file;       // bytes and bounds; without a MANIFEST only number and bytes
+  uint32_t level = 0;
+  bool has_bounds = true;
+};
+struct SourceLog {
+  std::string name;
+  kv::FileNumber number{};
+  uint64_t bytes = 0;
+};
+
+struct Source {
+  std::vector<SourceTable> tables;  // by level, in each the largest number first
+  std::vector<SourceLog> logs;      // oldest first
+  std::vector<std::string> missing; // tables that the MANIFEST names and nobody has
+  kv::Sequence last_sequence = 0;   // as the MANIFEST says
+  bool is_cut_short = false;        // the MANIFEST: its last edit was never finished, or its length is damaged
+  uint64_t bytes = 0;               // of all of these
+  uint64_t largest_number = 0;      // of any file in the directory, and of the MANIFEST's next one: ours are larger
+};
+// What the MANIFEST says. Corruption; InvalidArgument: made with another comparator.
+Result<Source> ReadSource(FileSystem* file_system, const std::string& directory, const kv::Order& order);
+// For repair, when CURRENT or what it names cannot be believed: the newest MANIFEST all of whose tables are there; without one, all tables
+// and logs of the directory. *what says which.
+Result<Source> GuessSource(FileSystem* file_system, const std::string& directory, const kv::Order& order, std::string* what);
+
+// The name by which LevelDB knows an order.
+std::string LevelDbNameOf(const kv::Order& order);
+
+}  // namespace mergedb::legacy

@@ -1,0 +1,187 @@
+// leveldb::DB on mergedb's. One call each, and no copy that a program of mergedb's own would not make.
+#include "leveldb/db.h"
+
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "db/db_impl.h"
+#include "leveldb/adapters.h"
+#include "leveldb/open_options.h"
+#include "leveldb/properties.h"
+#include "leveldb/write_batch.h"
+
+namespace leveldb {
+namespace {
+
+// Larger translations of batches are not kept for the next one.
+constexpr size_t kKeptBatchBytes = size_t{1} << 20;
+
+struct HeldSnapshot final : public Snapshot {
+  explicit HeldSnapshot(std::shared_ptr<const mergedb::Snapshot> taken) : core(std::move(taken)) {}
+  ~HeldSnapshot() override = default;
+  const std::shared_ptr<const mergedb::Snapshot> core;
+};
+
+mergedb::WriteOptions ToCore(const WriteOptions& options) {
+  return {.durability = options.sync ? mergedb::Durability::kSynced : mergedb::Durability::kProcessCrash};
+}
+
+mergedb::ReadOptions ToCore(const ReadOptions& options) {
+  mergedb::ReadOptions core;
+  core.fill_cache = options.fill_cache;
+  if (options.snapshot != nullptr) core.snapshot = static_cast<const HeldSnapshot*>(options.snapshot)->core.get();
+  return core;
+}
+
+class Cursor final : public Iterator {
+ public:
+  Cursor(std::shared_ptr<const Borrowed> borrowed, std::unique_ptr<mergedb::Iterator> core)
+      : borrowed_(std::move(borrowed)), core_(std::move(core)) {}
+  bool Valid() const override { return core_->Valid(); }
+  void SeekToFirst() override { core_->SeekToFirst(); }
+  void SeekToLast() override { core_->SeekToLast(); }
+  void Seek(const Slice& target) override { core_->Seek(View(target)); }
+  void Next() override { core_->Next(); }
+  void Prev() override { core_->Prev(); }
+  Slice key() const override { return ToSlice(core_->key()); }
+  Slice value() const override { return ToSlice(core_->value()); }
+  Status status() const override { return FromCore(core_->status()); }
+
+ private:
+  const std::shared_ptr<const Borrowed> borrowed_;  // of a cursor that is deleted after its database
+  const std::unique_ptr<mergedb::Iterator> core_;
+};
+
+// A batch in LevelDB's encoding -> the one record in it, or a batch in mergedb's.
+class Translated final : public WriteBatch::Handler {
+ public:
+  explicit Translated(mergedb::WriteBatch* several) : several_(*several) { several_.Clear(); }
+
+  void Put(const Slice& key, const Slice& value) override { Add({.key = key, .value = value}); }
+  void Delete(const Slice& key) override { Add({.is_delete = true, .key = key}); }
+
+  mergedb::Status WriteTo(mergedb::DB& database, const mergedb::WriteOptions& options) const {
+    if (count_ != 1) return database.Write(options, several_);
+    return first_.is_delete ? database.Delete(options, View(first_.key)) : database.Put(options, View(first_.key), View(first_.value));
+  }
+
+ private:
+  struct Record {
+    bool is_delete = false;
+    Slice key = {};
+    Slice value = {};
+  };
+  void Add(const Record& record) {
+    if (++count_ == 1) {
+      first_ = record;
+      return;
+    }
+    if (count_ == 2) Append(first_);
+    Append(record);
+  }
+  void Append(const Record& record) {
+    if (record.is_delete) {
+      several_.Delete(View(record.key));
+    } else {
+      several_.Put(View(record.key), View(record.value));
+    }
+  }
+
+  size_t count_ = 0;
+  Record first_;
+  mergedb::WriteBatch& several_;
+};
+
+class Database final : public DB {
+ public:
+  Database(const Comparator* order, std::shared_ptr<Borrowed> borrowed, std::unique_ptr<mergedb::db::DbImpl> core)
+      : order_(*order), borrowed_(std::move(borrowed)), core_(std::move(core)) {}
+
+  Status Put(const WriteOptions& options, const Slice& key, const Slice& value) override {
+    return Guarded([&] { return FromCore(core_->Put(ToCore(options), View(key), View(value))); });
+  }
+  Status Delete(const WriteOptions& options, const Slice& key) override {
+    return Guarded([&] { return FromCore(core_->Delete(ToCore(options), View(key))); });
+  }
+  Status Write(const WriteOptions& options, WriteBatch* updates) override;
+  Status Get(const ReadOptions& options, const Slice& key, std::string* value) override {
+    return Guarded([&] { return FromCore(core_->Get(ToCore(options), View(key), value)); });
+  }
+  Iterator* NewIterator(const ReadOptions& options) override;
+  const Snapshot* GetSnapshot() override { return new HeldSnapshot(core_->GetSnapshot()); }
+  void ReleaseSnapshot(const Snapshot* snapshot) override { delete static_cast<const HeldSnapshot*>(snapshot); }
+  bool GetProperty(const Slice& property, std::string* value) override {
+    value->clear();
+    return PrintProperty(*core_, View(property), value);
+  }
+  void GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) override;
+  void CompactRange(const Slice* begin, const Slice* end) override;
+
+ private:
+  const Comparator& order_;
+  const std::shared_ptr<Borrowed> borrowed_;
+  const std::unique_ptr<mergedb::db::DbImpl> core_;
+};
+
+Status Database::Write(const WriteOptions& options, WriteBatch* updates) {
+  return Guarded([&] {
+    if (updates == nullptr) return FromCore(core_->Flush());  // LevelDB begins a new memtable
+    thread_local mergedb::WriteBatch several;
+    Translated translated(&several);
+    Status status = updates->Iterate(&translated);
+    if (status.ok()) status = FromCore(translated.WriteTo(*core_, ToCore(options)));
+    if (several.bytes() > kKeptBatchBytes) several = {};
+    return status;
+  });
+}
+
+Iterator* Database::NewIterator(const ReadOptions& options) {
+  return new Cursor(borrowed_, core_->NewIterator({.read = ToCore(options)}));
+}
+
+void Database::GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) {
+  std::vector<mergedb::KeyRange> core;
+  for (int i = 0; i < n; ++i) core.push_back({.lower = View(ranges[i].start), .upper = View(ranges[i].limit)});
+  const std::vector<uint64_t> found = core_->ApproximateSizes(core);
+  for (int i = 0; i < n; ++i) sizes[i] = found[static_cast<size_t>(i)];
+}
+
+// LevelDB's end belongs to the range, mergedb's does not: the next key that is there, if there is one, bounds the same keys.
+void Database::CompactRange(const Slice* begin, const Slice* end) {
+  const Status status = Guarded([&] {
+    const std::string_view lower = begin == nullptr ? std::string_view() : View(*begin);
+    std::string_view upper;
+    std::unique_ptr<mergedb::Iterator> after;
+    if (end != nullptr) {
+      after = core_->NewIterator({});
+      after->Seek(View(*end));
+      if (after->Valid() && order_.Compare(ToSlice(after->key()), *end) == 0) after->Next();
+      if (after->Valid()) upper = after->key();
+    }
+    return FromCore(core_->CompactRange(begin == nullptr ? nullptr : &lower, upper.data() == nullptr ? nullptr : &upper));
+  });
+  if (!status.ok()) borrowed_->log.Log("CompactRange: " + status.ToString());
+}
+
+Status Open(const Options& options, const std::string& name, DB** dbptr) {
+  if (Status status = CheckOptions(options); !status.ok()) return status;
+  auto borrowed = std::make_shared<Borrowed>(options, name);
+  auto core = mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name,
+                                            {.block_keeper = borrowed->blocks.get(), .filter_policy = borrowed->filters.get()});
+  if (!core) return OpenError(options, name, core.error());
+  if (options.error_if_exists && !options.create_if_missing) return Status::InvalidArgument(name, "exists (error_if_exists is true)");
+  borrowed->log.Begin(options.env, name);
+  borrowed->log.Log("mergedb serves LevelDB's interface; it keeps its own statistics, see the properties");
+  *dbptr = new Database(options.comparator, std::move(borrowed), std::move(*core));
+  return {};
+}
+
+}  // namespace
+
+Status DB::Open(const Options& options, const std::string& name, DB** dbptr) {
+  *dbptr = nullptr;
+  return Guarded([&] { return leveldb::Open(options, name, dbptr); });
+}
+
+}  // namespace leveldb

@@ -1,0 +1,511 @@
+// LevelDB's face where it does more than LevelDB, or something else: docs/api/leveldb-differences.md. What is the same is in the
+// transcripts. Each test opens databases in a directory of its own on the real disk.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "leveldb/c.h"
+#include "leveldb/cache.h"
+#include "leveldb/comparator.h"
+#include "leveldb/db.h"
+#include "leveldb/env.h"
+#include "leveldb/filter_policy.h"
+#include "leveldb/write_batch.h"
+
+namespace leveldb {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+class Face : public testing::Test {
+ protected:
+  Face() {
+    char path[] = "/tmp/mergedb_face_XXXXXX";
+    root_ = mkdtemp(path);
+    name_ = root_ + "/db";
+    options_.create_if_missing = true;
+  }
+  ~Face() override {
+    db_.reset();
+    for (const std::string& each : Children(name_)) (void)Env::Default()->RemoveFile(name_ + "/" + each);
+    (void)Env::Default()->RemoveDir(name_);
+    (void)Env::Default()->RemoveDir(root_);
+  }
+
+  Status Open() {
+    db_.reset();
+    DB* opened = nullptr;
+    const Status status = DB::Open(options_, name_, &opened);
+    db_.reset(opened);
+    return status;
+  }
+  std::string Get(const std::string& key) {
+    std::string value;
+    const Status status = db_->Get({}, key, &value);
+    return status.ok() ? value : status.ToString();
+  }
+  std::string Property(const std::string& name) {
+    std::string value;
+    return db_->GetProperty(name, &value) ? value : "none";
+  }
+  static std::vector<std::string> Children(const std::string& directory) {
+    std::vector<std::string> names;
+    (void)Env::Default()->GetChildren(directory, &names);
+    std::erase_if(names, [](const std::string& each) { return each == "." || each == ".."; });
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+  bool Has(const std::string& file) const { return Env::Default()->FileExists(name_ + "/" + file); }
+
+  std::string root_;
+  std::string name_;
+  Options options_;
+  std::unique_ptr<DB> db_;
+};
+
+// Smallest key last; keys of different bytes may be one key.
+struct IgnoringCase : Comparator {
+  static std::string Lower(const Slice& key) {
+    std::string text = key.ToString();
+    for (char& byte : text) byte = static_cast<char>(std::tolower(static_cast<unsigned char>(byte)));
+    return text;
+  }
+  int Compare(const Slice& a, const Slice& b) const override { return Lower(a).compare(Lower(b)); }
+  const char* Name() const override { return "test.IgnoringCase"; }
+  void FindShortestSeparator(std::string*, const Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+};
+
+struct Bytewise : Comparator {
+  mutable std::atomic<int> calls{0};
+  int Compare(const Slice& a, const Slice& b) const override { return ++calls, a.compare(b); }
+  const char* Name() const override { return "leveldb.BytewiseComparator"; }
+  void FindShortestSeparator(std::string*, const Slice&) const override {}
+  void FindShortSuccessor(std::string*) const override {}
+};
+
+struct Lines : Logger {
+  std::vector<std::string> lines;
+  void Logv(const char* format, std::va_list arguments) override {
+    char line[1000];
+    std::vsnprintf(line, sizeof line, format, arguments);
+    lines.push_back(line);
+  }
+};
+
+TEST_F(Face, WhatLevelDbWouldReadThroughIsAnError) {
+  options_.comparator = nullptr;
+  EXPECT_TRUE(Open().IsInvalidArgument());
+  options_.comparator = BytewiseComparator();
+  options_.env = nullptr;
+  EXPECT_TRUE(Open().IsInvalidArgument());
+  EXPECT_TRUE(DestroyDB(name_, options_).IsInvalidArgument());
+  EXPECT_TRUE(RepairDB(name_, options_).IsInvalidArgument());
+  options_.env = Env::Default();
+  options_.compression = static_cast<CompressionType>(9);
+  EXPECT_TRUE(Open().IsInvalidArgument());
+  EXPECT_FALSE(Env::Default()->FileExists(name_)) << "nothing was made";
+}
+
+TEST_F(Face, SizesOutOfRangeAreClipped) {
+  for (const bool is_large : {false, true}) {
+    options_.write_buffer_size = 0;
+    options_.max_open_files = is_large ? 1 << 30 : -5;
+    options_.block_size = is_large ? size_t{1} << 40 : 0;
+    options_.max_file_size = is_large ? ~size_t{0} : 0;
+    options_.block_restart_interval = is_large ? 1 << 30 : -1;
+    ASSERT_TRUE(Open().ok());
+    EXPECT_TRUE(db_->Put({}, "a", "b").ok());
+    db_->CompactRange(nullptr, nullptr);
+    EXPECT_EQ(Get("a"), "b");
+  }
+}
+
+// Counts, and passes on.
+struct Counting final : public Cache {
+  explicit Counting(size_t capacity) : target(NewLRUCache(capacity)) {}
+  Handle* Insert(const Slice& key, void* value, size_t charge, void (*deleter)(const Slice&, void*)) override {
+    ++inserts;
+    is_of_16_bytes = is_of_16_bytes && key.size() == 16;
+    return target->Insert(key, value, charge, deleter);
+  }
+  Handle* Lookup(const Slice& key) override {
+    Handle* const found = target->Lookup(key);
+    ++(found == nullptr ? misses : hits);
+    return found;
+  }
+  void Release(Handle* handle) override { target->Release(handle); }
+  void* Value(Handle* handle) override { return target->Value(handle); }
+  void Erase(const Slice& key) override { target->Erase(key); }
+  uint64_t NewId() override { return target->NewId(); }
+  size_t TotalCharge() const override { return target->TotalCharge(); }
+
+  const std::unique_ptr<Cache> target;
+  std::atomic<int> inserts{0}, hits{0}, misses{0};
+  std::atomic<bool> is_of_16_bytes{true};
+};
+
+TEST_F(Face, AProgramsOwnCacheKeepsTheBlocks) {
+  Counting cache(1 << 20);
+  options_.block_cache = &cache;
+  ASSERT_TRUE(Open().ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(db_->Put({}, "key" + std::to_string(i), std::string(100, 'v')).ok());
+  db_->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(Get("key7"), std::string(100, 'v'));
+  const int inserts = cache.inserts;
+  EXPECT_GT(inserts, 0);
+  const int hits = cache.hits;
+  EXPECT_EQ(Get("key7"), std::string(100, 'v'));
+  EXPECT_EQ(cache.inserts, inserts);
+  EXPECT_GT(cache.hits, hits);
+  EXPECT_TRUE(cache.is_of_16_bytes);
+  EXPECT_GT(cache.TotalCharge(), 0U);
+  ReadOptions unseen;
+  unseen.fill_cache = false;
+  std::string value;
+  EXPECT_TRUE(db_->Get(unseen, "key999", &value).ok());
+  // Another database in the same cache has blocks of its own.
+  const std::string other_name = root_ + "/other";
+  DB* opened = nullptr;
+  ASSERT_TRUE(DB::Open(options_, other_name, &opened).ok());
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(opened->Put({}, "key" + std::to_string(i), std::string(100, 'w')).ok());
+  opened->CompactRange(nullptr, nullptr);
+  for (int i = 0; i < 1000; i += 9) {
+    ASSERT_TRUE(opened->Get({}, "key" + std::to_string(i), &value).ok());
+    ASSERT_EQ(value, std::string(100, 'w'));
+    ASSERT_EQ(Get("key" + std::to_string(i)), std::string(100, 'v'));
+  }
+  delete opened;
+  db_.reset();
+  options_.block_cache = nullptr;
+  EXPECT_TRUE(DestroyDB(other_name, options_).ok());
+}
+
+// Keys that begin with a letter that none of the block's keys begins with are not there.
+struct FirstLetters : FilterPolicy {
+  mutable std::atomic<int> asked{0};
+  mutable std::atomic<bool> denies_all{false};
+  const char* name = "test.FirstLetters";
+  const char* Name() const override { return name; }
+  void CreateFilter(const Slice* keys, int count, std::string* filter) const override {
+    for (int i = 0; i < count; ++i) {
+      if (!keys[i].empty()) filter->push_back(keys[i][0]);
+    }
+  }
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
+    ++asked;
+    return !denies_all && (key.empty() || filter.ToString().find(key[0]) != std::string::npos);
+  }
+};
+
+TEST_F(Face, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
+  const FirstLetters filters;
+  const IgnoringCase order;
+  for (const Comparator* comparator : {BytewiseComparator(), static_cast<const Comparator*>(&order)}) {
+    options_.filter_policy = &filters;
+    options_.comparator = comparator;
+    ASSERT_TRUE(Open().ok());
+    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(db_->Put({}, std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i), "v").ok());
+    const Snapshot* const before = db_->GetSnapshot();
+    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(db_->Put({}, "a0", std::to_string(i)).ok());
+    db_->CompactRange(nullptr, nullptr);
+    for (int i = 0; i < 3000; i += 7) ASSERT_EQ(Get(std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i)), i == 0 ? "2999" : "v");
+    ReadOptions then;
+    then.snapshot = before;
+    std::string value;
+    ASSERT_TRUE(db_->Get(then, "a0", &value).ok());
+    EXPECT_EQ(value, "v");
+    db_->ReleaseSnapshot(before);
+    EXPECT_GT(filters.asked, 0);
+    filters.denies_all = true;
+    EXPECT_EQ(Get("a7"), "NotFound: ") << "the filter is believed";
+    filters.denies_all = false;
+    EXPECT_EQ(Get("a7"), "v");
+    // With a policy of another name, or none, the tables are read without.
+    filters.asked = 0;
+    options_.filter_policy = nullptr;
+    ASSERT_TRUE(Open().ok());
+    EXPECT_EQ(Get("a7"), "v");
+    FirstLetters renamed;
+    renamed.name = "test.OtherLetters";
+    renamed.denies_all = true;
+    options_.filter_policy = &renamed;
+    ASSERT_TRUE(Open().ok());
+    EXPECT_EQ(Get("a7"), "v");
+    EXPECT_EQ(filters.asked, 0);
+    db_.reset();
+    EXPECT_TRUE(DestroyDB(name_, options_).ok());
+  }
+}
+
+TEST_F(Face, AnOpenThatFailsLeavesNoTrace) {
+  options_.create_if_missing = false;
+  EXPECT_TRUE(Open().IsInvalidArgument());
+  EXPECT_FALSE(Env::Default()->FileExists(name_));
+  options_.create_if_missing = true;
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "a", "b").ok());
+  db_.reset();
+  const std::vector<std::string> before = Children(name_);
+  options_.error_if_exists = true;
+  EXPECT_TRUE(Open().IsInvalidArgument());
+  EXPECT_EQ(Children(name_), before);
+}
+
+TEST_F(Face, MessagesGoToLogUnlessTheProgramHasALogger) {
+  ASSERT_TRUE(Open().ok());
+  EXPECT_TRUE(Has("LOG"));
+  ASSERT_TRUE(Open().ok());
+  EXPECT_TRUE(Has("LOG.old"));
+  std::string text;
+  ASSERT_TRUE(ReadFileToString(Env::Default(), name_ + "/LOG", &text).ok());
+  EXPECT_THAT(text, HasSubstr("mergedb"));
+  Lines lines;
+  options_.info_log = &lines;
+  ASSERT_TRUE(Env::Default()->RemoveFile(name_ + "/LOG").ok());
+  ASSERT_TRUE(Open().ok());
+  EXPECT_FALSE(Has("LOG"));
+  EXPECT_FALSE(lines.lines.empty());
+  db_.reset();
+}
+
+TEST_F(Face, AProgramsOwnBytewiseOrderIsUsedAndOpensWhatTheBuiltInMade) {
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "a", "1").ok());
+  const Bytewise own;
+  options_.comparator = &own;
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "b", "2").ok());
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_GT(own.calls, 0);
+  options_.comparator = BytewiseComparator();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Get("b"), "2");
+}
+
+TEST_F(Face, TheEndOfACompactionBelongsToIt) {
+  const IgnoringCase order;
+  options_.comparator = &order;
+  ASSERT_TRUE(Open().ok());
+  for (const char* key : {"a", "b", "c"}) ASSERT_TRUE(db_->Put({}, key, "old").ok());
+  db_->CompactRange(nullptr, nullptr);
+  const Slice end("B");
+  ASSERT_TRUE(db_->Put({}, "b", "new").ok());
+  db_->CompactRange(nullptr, &end);
+  EXPECT_EQ(Property("leveldb.num-files-at-level0"), "0");
+  EXPECT_EQ(Get("B"), "new");
+}
+
+TEST_F(Face, NullBatchBeginsANewMemtable) {
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "a", "1").ok());
+  EXPECT_THAT(Property("leveldb.sstables"), testing::Not(HasSubstr("'a'")));
+  EXPECT_TRUE(db_->Write({}, nullptr).ok());
+  EXPECT_THAT(Property("leveldb.sstables"), HasSubstr("'a' @ 1 : 1"));
+  EXPECT_EQ(Get("a"), "1");
+}
+
+TEST_F(Face, LargeBatchesAreWrittenWholeAndInOrder) {
+  ASSERT_TRUE(Open().ok());
+  WriteBatch batch;
+  for (int i = 0; i < 30'000; ++i) batch.Put("k" + std::to_string(i % 10'000), std::string(100, static_cast<char>('a' + i / 10'000)));
+  batch.Delete("k5");
+  ASSERT_TRUE(db_->Write({}, &batch).ok());
+  ASSERT_TRUE(db_->Write({}, &batch).ok()) << "a batch may be written again";
+  EXPECT_EQ(Get("k4"), std::string(100, 'c'));
+  EXPECT_EQ(Get("k5"), "NotFound: ");
+}
+
+TEST_F(Face, AKeyOrValueBeyondTheLimitsIsRefused) {
+  ASSERT_TRUE(Open().ok());
+  const std::string key((size_t{8} << 20) + 1, 'k');
+  EXPECT_TRUE(db_->Put({}, key, "").IsInvalidArgument());
+  WriteBatch batch;
+  batch.Put(key, "");
+  batch.Put("other", "");
+  EXPECT_TRUE(db_->Write({}, &batch).IsInvalidArgument());
+  EXPECT_EQ(Get("other"), "NotFound: ");
+}
+
+TEST_F(Face, PropertiesOfMergedbPassThrough) {
+  ASSERT_TRUE(Open().ok());
+  EXPECT_THAT(Property("mergedb.counters"), HasSubstr("writes 0"));
+  EXPECT_EQ(Property("mergedb.nothing"), "none");
+  EXPECT_EQ(Property("leveldb.num-files-at-level"), "none");
+  EXPECT_EQ(Property("leveldb.num-files-at-level-1"), "none");
+  EXPECT_EQ(Property("leveldb.num-files-at-level00000000000000000000000000"), "0");
+  EXPECT_EQ(Property(""), "none");
+}
+
+TEST_F(Face, LevelsAreCounted) {
+  ASSERT_TRUE(Open().ok());
+  for (const char* key : {"a\x01", "b"}) {
+    ASSERT_TRUE(db_->Put({}, key, "1").ok());
+    ASSERT_TRUE(db_->Write({}, nullptr).ok());
+  }
+  EXPECT_EQ(Property("leveldb.num-files-at-level0"), "1");
+  EXPECT_EQ(Property("leveldb.num-files-at-level6"), "1");
+  db_->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(Property("leveldb.num-files-at-level0"), "0");
+  EXPECT_EQ(Property("leveldb.num-files-at-level6"), "1");
+  EXPECT_THAT(Property("leveldb.sstables"), HasSubstr("'a\\x01'"));
+  EXPECT_THAT(Property("leveldb.stats"), HasSubstr("\n  6        1 "));
+}
+
+TEST_F(Face, OldReadersAndNewWritersAtOnce) {
+  options_.write_buffer_size = 64 << 10;
+  ASSERT_TRUE(Open().ok());
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> threads;
+  for (int writer = 0; writer < 2; ++writer) {
+    threads.emplace_back([&, writer] {
+      for (int i = 0; i < 3000; ++i) {
+        WriteBatch batch;
+        batch.Put("x" + std::to_string(writer), std::to_string(i));
+        batch.Put("y" + std::to_string(writer), std::to_string(i));
+        ASSERT_TRUE(db_->Write({}, &batch).ok());
+      }
+      stop = true;
+    });
+  }
+  while (!stop) {
+    ReadOptions then;
+    then.snapshot = db_->GetSnapshot();
+    for (const char* suffix : {"0", "1"}) {
+      std::string x;
+      std::string y;
+      const Status x_status = db_->Get(then, std::string("x") + suffix, &x);
+      const Status y_status = db_->Get(then, std::string("y") + suffix, &y);
+      ASSERT_EQ(x_status.ToString(), y_status.ToString());
+      ASSERT_EQ(x, y);
+    }
+    db_->ReleaseSnapshot(then.snapshot);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(Face, DestroyLeavesWhatIsNotTheDatabases) {
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "a", "1").ok());
+  db_->CompactRange(nullptr, nullptr);
+  db_.reset();
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "mine", name_ + "/notes.txt").ok());
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "old", name_ + "/000009.ldb").ok());
+  EXPECT_TRUE(DestroyDB(name_, options_).ok());
+  EXPECT_EQ(Children(name_), std::vector<std::string>{"notes.txt"});
+  EXPECT_TRUE(DestroyDB(name_, options_).ok());
+}
+
+TEST_F(Face, RepairSavesWhatIsWhole) {
+  EXPECT_FALSE(RepairDB(name_, options_).ok());
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "a", "1").ok());
+  db_->CompactRange(nullptr, nullptr);
+  ASSERT_TRUE(db_->Put({}, "b", "2").ok());
+  db_.reset();
+  ASSERT_TRUE(Env::Default()->RemoveFile(name_ + "/CURRENT").ok());
+  options_.create_if_missing = false;
+  EXPECT_FALSE(Open().ok());
+  const Status repaired = RepairDB(name_, options_);
+  ASSERT_TRUE(repaired.ok()) << repaired.ToString();
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Get("a"), "1");
+  EXPECT_EQ(Get("b"), "2");
+  db_.reset();
+  for (const std::string& each : Children(name_ + "/lost")) (void)Env::Default()->RemoveFile(name_ + "/lost/" + each);
+  (void)Env::Default()->RemoveDir(name_ + "/lost");
+}
+
+TEST_F(Face, NullsOfCProgramsAreErrorsWhereThereIsRoomForOne) {
+  char* error = nullptr;
+  const auto is_refused = [&] {
+    const bool is = error != nullptr && std::string(error).starts_with("Invalid argument: ");
+    leveldb_free(error);
+    error = nullptr;
+    return is;
+  };
+  EXPECT_EQ(leveldb_open(nullptr, "x", &error), nullptr);
+  EXPECT_TRUE(is_refused());
+  leveldb_options_t* const options = leveldb_options_create();
+  EXPECT_EQ(leveldb_open(options, nullptr, &error), nullptr);
+  EXPECT_TRUE(is_refused());
+  leveldb_options_set_env(options, nullptr);
+  EXPECT_EQ(leveldb_open(options, name_.c_str(), &error), nullptr);
+  EXPECT_TRUE(is_refused());
+  leveldb_options_set_cache(options, nullptr);
+  leveldb_options_destroy(options);
+
+  ASSERT_TRUE(Open().ok());
+  leveldb_put(nullptr, nullptr, "a", 1, "b", 1, &error);
+  EXPECT_TRUE(is_refused());
+  size_t size = 0;
+  EXPECT_EQ(leveldb_get(nullptr, nullptr, "a", 1, &size, &error), nullptr);
+  EXPECT_TRUE(is_refused());
+  leveldb_write(nullptr, nullptr, nullptr, &error);
+  EXPECT_TRUE(is_refused());
+  leveldb_destroy_db(nullptr, nullptr, &error);
+  EXPECT_TRUE(is_refused());
+  leveldb_repair_db(nullptr, nullptr, &error);
+  EXPECT_TRUE(is_refused());
+  leveldb_iter_get_error(nullptr, &error);
+  EXPECT_TRUE(is_refused());
+  leveldb_close(nullptr);
+  leveldb_release_snapshot(nullptr, nullptr);
+  leveldb_iter_destroy(nullptr);
+  EXPECT_EQ(leveldb_property_value(nullptr, "leveldb.stats"), nullptr);
+  EXPECT_EQ(leveldb_create_iterator(nullptr, nullptr), nullptr);
+  EXPECT_EQ(leveldb_env_get_test_directory(nullptr), nullptr);
+}
+
+TEST_F(Face, NullsOfCProgramsWithADatabase) {
+  leveldb_options_t* const options = leveldb_options_create();
+  leveldb_options_set_create_if_missing(options, 1);
+  char* error = nullptr;
+  leveldb_t* const db = leveldb_open(options, name_.c_str(), &error);
+  ASSERT_EQ(error, nullptr);
+  leveldb_put(db, nullptr, nullptr, 3, "b", 1, &error);
+  EXPECT_THAT(error, StartsWith("Invalid argument: "));
+  leveldb_put(db, nullptr, "a", 1, nullptr, 1, &error);
+  EXPECT_THAT(error, StartsWith("Invalid argument: "));
+  leveldb_delete(db, nullptr, nullptr, 1, &error);
+  EXPECT_THAT(error, StartsWith("Invalid argument: "));
+  size_t size = 7;
+  EXPECT_EQ(leveldb_get(db, nullptr, nullptr, 1, &size, &error), nullptr);
+  EXPECT_THAT(error, StartsWith("Invalid argument: "));
+  EXPECT_EQ(size, 0U);
+  leveldb_free(error);
+  error = nullptr;
+  leveldb_put(db, nullptr, nullptr, 0, nullptr, 0, &error);
+  EXPECT_EQ(error, nullptr) << "an empty key may be NULL";
+  leveldb_put(db, nullptr, nullptr, 1, "b", 1, nullptr);
+  leveldb_close(db);
+  leveldb_options_destroy(options);
+}
+
+TEST_F(Face, FilesOfTheDefaultEnvSyncTheirDirectoryForAManifest) {
+  ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
+  for (const char* file : {"/MANIFEST-000001", "/other"}) {
+    WritableFile* opened = nullptr;
+    ASSERT_TRUE(Env::Default()->NewWritableFile(name_ + file, &opened).ok());
+    const std::unique_ptr<WritableFile> out(opened);
+    EXPECT_TRUE(out->Append("x").ok());
+    EXPECT_TRUE(out->Sync().ok());
+    EXPECT_TRUE(out->Close().ok());
+    EXPECT_TRUE(out->Close().ok()) << "again";
+    EXPECT_FALSE(out->Append("x").ok());
+    EXPECT_FALSE(out->Sync().ok());
+  }
+}
+
+}  // namespace
+}  // namespace leveldb

@@ -1,0 +1,518 @@
+// Goal: a LevelDB directory opens, and shows of each key the version with the largest sequence, wherever it lies; a conversion that
+// fails or is interrupted anywhere leaves LevelDB's files byte for byte, or is complete; damage is an error that changes nothing.
+// Method: directories that LevelDB wrote, and others made by hand and by chance, in memory; faults and crashes at every operation.
+#include "legacy/convert.h"
+
+#include <gtest/gtest.h>
+
+#include "format/file_name.h"
+#include "legacy/directory.h"
+#include "mergedb/leveldb.h"
+#include "testing/seed.h"
+#include "testing/world.h"
+#include "tests/legacy/leveldb_directory.h"
+#include "tests/unit/format/leveldb_goldens.h"
+
+namespace mergedb::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+const std::string kPath = World::kPath;
+
+Shown Scan(DB& db) {
+  Shown shown;
+  const auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) shown[std::string(it->key())] = it->value();
+  EXPECT_OK(it->status());
+  return shown;
+}
+
+// Whatever LevelDB reads.
+Files LevelDbsFiles(const FaultFileSystem& file_system) {
+  Files files = ReadFiles(file_system, kPath);
+  std::erase_if(files, [](const auto& each) {
+    const auto parsed = format::leveldb::ParseName(each.first);
+    return !parsed || parsed->kind == format::leveldb::NameKind::kLock;
+  });
+  return files;
+}
+bool HasName(const FaultFileSystem& file_system, std::string_view part) {
+  for (const auto& [name, bytes] : ReadFiles(file_system, kPath)) {
+    if (name.find(part) != std::string::npos) return true;
+  }
+  return false;
+}
+
+class ConvertTest : public ::testing::Test {
+ protected:
+  void Write(const Files& files) { WriteFiles(world_.files.get(), kPath, files); }
+  // What the database shows when it is opened, and again when it is opened once more.
+  Shown OpenTwice() {
+    Shown shown;
+    for (int time = 0; time < 2; ++time) {
+      auto db = world_.Open();
+      EXPECT_OK(db.status());
+      if (!db) return {};
+      const Shown found = Scan(**db);
+      if (time == 1) { EXPECT_EQ(found, shown); }
+      shown = found;
+      EXPECT_OK((*db)->CheckIntegrity());
+      EXPECT_OK((*db)->Close());
+    }
+    return shown;
+  }
+  void ExpectNothingOfLevelDb() {
+    for (const char* part : {".ldb", ".sst", ".log", ".dbtmp", "IMPORT"}) EXPECT_FALSE(HasName(*world_.files, part)) << part;
+  }
+  void ExpectRefusal(const Files& files, Code code, const std::string& message) {
+    Write(files);
+    const Files before = ReadFiles(*world_.files, kPath);
+    EXPECT_THAT(world_.Open(), StatusIs(code, HasSubstr(message)));
+    EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+  }
+
+  World world_;
+};
+
+Files GoldenFiles(const std::string& name) {
+  Files files = LevelDbGolden(name);
+  files["LOCK"] = "";
+  return files;
+}
+
+TEST_F(ConvertTest, OpensWhatLevelDbWrote) {
+  Write(GoldenFiles("raw"));
+  EXPECT_EQ(OpenTwice(), (Shown{{"", "empty"}, {"apple", "red"}, {"apricot", "orange"}, {"banana", "brown"}, {"grape", "blue"}}));
+  ExpectNothingOfLevelDb();
+}
+
+TEST_F(ConvertTest, OpensSnappyBlocksAndBloomFilters) {
+  Write(GoldenFiles("snappy"));
+  const Shown shown = OpenTwice();
+  EXPECT_EQ(shown.size(), 39u);
+  EXPECT_FALSE(shown.contains("key00000020"));
+  EXPECT_EQ(shown.at("key00000010").size(), 10u);
+  EXPECT_EQ(shown.at("key00000030").size(), 60u);
+}
+
+TEST_F(ConvertTest, GoesOnFromTheLastSequenceWithLargerNumbers) {
+  LevelDbDirectory directory;
+  directory.AddTable(1, {{"a", 7, kv::Kind::kPut, "1"}}, 900);
+  Write(directory.Finish());
+  OpenTwice();
+  for (const auto& [name, bytes] : ReadFiles(*world_.files, kPath)) {
+    const auto parsed = format::ParseFileName(name);
+    if (parsed && kv::ToInt(parsed->number) != 0) { EXPECT_GT(kv::ToInt(parsed->number), 900u) << name; }
+  }
+}
+
+TEST_F(ConvertTest, TheLargestSequenceWinsWhereverItLies) {
+  const uint64_t seed = SeedOr(1);
+  for (uint64_t round = 0; round < Sized(60, 600); ++round) {
+    SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " round " + std::to_string(round));
+    World world({.seed = round + 1});
+    LevelDbDirectory directory = RandomDirectory(seed * 1000 + round, 5 + round * 7 % 400, 3 + round * 13 % 120);
+    WriteFiles(world.files.get(), kPath, directory.Finish());
+    auto db = world.Open();
+    ASSERT_OK(db);
+    EXPECT_EQ(Scan(**db), directory.shown());
+    // New writes are newer than all of it.
+    for (const auto& [key, value] : directory.shown()) EXPECT_OK((*db)->Put({}, key, "new"));
+    ASSERT_OK((*db)->CompactRange(nullptr, nullptr));
+    for (const auto& [key, value] : Scan(**db)) EXPECT_EQ(value, "new");
+  }
+}
+
+// Level 0 of a repaired database, and of the original MergeDB's: the larger number is not the newer table.
+TEST_F(ConvertTest, NumbersOfLevelZeroAreNotAge) {
+  LevelDbDirectory directory;
+  directory.AddTable(0, {{"k", 9, kv::Kind::kPut, "new"}, {"gone", 8, kv::Kind::kDelete, ""}}, 5);
+  directory.AddTable(0, {{"k", 3, kv::Kind::kPut, "old"}, {"gone", 2, kv::Kind::kPut, "x"}}, 50);
+  Write(directory.Finish());
+  EXPECT_EQ(OpenTwice(), (Shown{{"k", "new"}}));
+}
+
+TEST_F(ConvertTest, TheOriginalMergeDbHas23Levels) {
+  LevelDbDirectory directory;
+  for (uint32_t level = 0; level < 23; ++level) {
+    directory.AddTable(level, {{"k", 100 - level, kv::Kind::kPut, std::to_string(level)}, {"of" + std::to_string(level), 50 + level, kv::Kind::kPut, "v"}});
+  }
+  Write(directory.Finish());
+  const Shown shown = OpenTwice();
+  EXPECT_EQ(shown.size(), 24u);
+  EXPECT_EQ(shown.at("k"), "0");
+}
+
+TEST_F(ConvertTest, VersionsOfAKeyMayLieInTwoTablesOfALevel) {
+  LevelDbDirectory directory;
+  directory.AddTable(3, {{"a", 1, kv::Kind::kPut, "1"}, {"k", 9, kv::Kind::kPut, "new"}});
+  directory.AddTable(3, {{"k", 4, kv::Kind::kPut, "old"}, {"z", 2, kv::Kind::kPut, "2"}});
+  Write(directory.Finish());
+  EXPECT_EQ(OpenTwice(), (Shown{{"a", "1"}, {"k", "new"}, {"z", "2"}}));
+}
+
+TEST_F(ConvertTest, OldNamesAndZstdOpen) {
+  LevelDbDirectory directory;
+  directory.has_old_names = true;
+  directory.table_options.codec = {.compression = Compression::kZstd};
+  directory.AddTable(1, {{"a", 1, kv::Kind::kPut, std::string(1000, 'a')}});
+  Write(directory.Finish());
+  EXPECT_EQ(OpenTwice(), (Shown{{"a", std::string(1000, 'a')}}));
+}
+
+TEST_F(ConvertTest, EmptyDatabasesOpen) {
+  LevelDbDirectory directory;
+  Write(directory.Finish());
+  EXPECT_EQ(OpenTwice(), Shown());
+  ExpectNothingOfLevelDb();
+}
+
+TEST_F(ConvertTest, LogsThatAreLargerThanMemoryOpen) {
+  LevelDbDirectory directory;
+  std::vector<std::vector<KeyChange>> batches;
+  kv::Sequence sequence = 1;
+  base::Random random(5);
+  for (int i = 0; i < 6000; ++i, ++sequence) {
+    batches.push_back({{"key" + std::to_string(random.Uniform(3000)), sequence, i % 7 == 0 ? kv::Kind::kDelete : kv::Kind::kPut,
+                        i % 7 == 0 ? "" : std::to_string(sequence) + std::string(600, 'v')}});
+  }
+  directory.AddTable(2, {{"key1", sequence++, kv::Kind::kPut, "newest of all"}});
+  directory.AddLog(batches);
+  Write(directory.Finish());
+  EXPECT_EQ(OpenTwice(), directory.shown());
+  ExpectNothingOfLevelDb();
+}
+
+class Backwards final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return base::CompareBytes(b, a); }
+  std::string_view Name() const override { return "test.backwards"; }
+};
+
+TEST_F(ConvertTest, AProgramsOwnOrderIsKept) {
+  const Backwards backwards;
+  LevelDbDirectory directory(&backwards);
+  directory.AddTable(1, {{"a", 1, kv::Kind::kPut, "1"}, {"b", 2, kv::Kind::kPut, "2"}, {"c", 3, kv::Kind::kPut, "3"}});
+  const Files files = directory.Finish();
+  ExpectRefusal(files, Code::kInvalidArgument, "test.backwards");
+  Options options = world_.SmallOptions();
+  options.comparator = &backwards;
+  auto db = DB::Open(options, kPath);
+  ASSERT_OK(db);
+  const auto it = (*db)->NewIterator();
+  it->SeekToFirst();
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key(), "c");
+}
+
+// ---- what is refused ---------------------------------------------------------------------------------------------------
+
+TEST_F(ConvertTest, ReadOnlyOpensAndNewDatabasesRefuse) {
+  Write(GoldenFiles("raw"));
+  const Files before = ReadFiles(*world_.files, kPath);
+  Options options = world_.SmallOptions();
+  options.mode = OpenMode::kReadOnly;
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kNotSupported, HasSubstr("open it for writing once")));
+  options.mode = OpenMode::kMustNotExist;
+  EXPECT_THAT(DB::Open(options, kPath), StatusIs(Code::kInvalidArgument, HasSubstr("there already")));
+  EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+}
+
+TEST_F(ConvertTest, MissingTablesAreNamed) {
+  Files files = GoldenFiles("raw");
+  files.erase("000005.ldb");
+  ExpectRefusal(files, Code::kCorruption, "1 missing files; e.g.: /db/000005.ldb");
+}
+
+TEST_F(ConvertTest, AMissingCurrentIsNoNewDatabase) {
+  Files files = GoldenFiles("raw");
+  files.erase("CURRENT");
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000005.ldb is there");
+}
+
+TEST_F(ConvertTest, VerifyAndRepairAreForDatabasesOfMergedb) {
+  Write(GoldenFiles("raw"));
+  const Files before = ReadFiles(*world_.files, kPath);
+  EXPECT_THAT(Verify(world_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("LevelDB")));
+  EXPECT_THAT(Repair(world_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("LevelDB")));
+  EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+}
+
+TEST_F(ConvertTest, DestroyRemovesLevelDbsFiles) {
+  Files files = GoldenFiles("raw");
+  files["notes.txt"] = "mine";
+  Write(files);
+  EXPECT_OK(DB::Destroy(world_.SmallOptions(), kPath));
+  EXPECT_EQ(ReadFiles(*world_.files, kPath), (Files{{"notes.txt", "mine"}}));
+}
+
+// LevelDB's RepairDB makes a database of nothing out of one of mergedb, and puts its MANIFEST into lost/.
+TEST_F(ConvertTest, ADatabaseThatLevelDbRepairedIsRefusedAndCanBeRepaired) {
+  {
+    auto db = world_.Open();
+    ASSERT_OK(db);
+    for (int i = 0; i < 100; ++i) ASSERT_OK((*db)->Put({}, "key" + std::to_string(i), "value"));
+    ASSERT_OK((*db)->Flush());
+    ASSERT_OK((*db)->Put({}, "late", "value"));
+    ASSERT_OK((*db)->Close());
+  }
+  ASSERT_OK(world_.files->CreateDirectory(kPath + "/lost"));
+  for (const auto& [name, bytes] : ReadFiles(*world_.files, kPath)) {
+    if (name.starts_with("MANIFEST")) { ASSERT_OK(world_.files->Rename(kPath + "/" + name, kPath + "/lost/" + name)); }
+  }
+  LevelDbDirectory nothing;
+  for (const auto& [name, bytes] : nothing.Finish()) ASSERT_OK(world_.files->WriteWhole(kPath + "/" + name, bytes));
+  const Files before = ReadFiles(*world_.files, kPath);
+  EXPECT_THAT(world_.Open(), StatusIs(Code::kCorruption, HasSubstr("run `mergedb repair`")));
+  EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument));
+  EXPECT_EQ(ReadFiles(*world_.files, kPath), before);
+  ASSERT_OK(Repair(world_.SmallOptions(), kPath));
+  auto db = world_.Open();
+  ASSERT_OK(db);
+  EXPECT_EQ(Scan(**db).size(), 101u);
+}
+
+// ---- damage ------------------------------------------------------------------------------------------------------------
+
+TEST_F(ConvertTest, ATornTailOfTheNewestLogIsDropped) {
+  Files files = GoldenFiles("raw");
+  files["000004.log"].back() ^= 1;
+  Write(files);
+  EXPECT_EQ(OpenTwice(), (Shown{{"", "empty"}, {"apple", "red"}, {"apricot", "orange"}, {"banana", "brown"}}));
+}
+
+TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
+  LevelDbDirectory directory;
+  const uint64_t number = directory.AddLog({{{"a", 1, kv::Kind::kPut, "1"}}, {{"b", 2, kv::Kind::kPut, "2"}}});
+  directory.AddLog({{{"c", 3, kv::Kind::kPut, "3"}}});
+  Files files = directory.Finish();
+  files[format::leveldb::PrintName(format::leveldb::NameKind::kLog, kv::FileNumber{number})].back() ^= 1;
+  ExpectRefusal(files, Code::kCorruption, "000002.log: offset");
+}
+
+// One flipped bit anywhere: the open fails and changes nothing, or shows what was there, but for a tail.
+TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
+  for (const char* golden : {"raw", "snappy"}) {
+    const Files whole = GoldenFiles(golden);
+    Shown shown;
+    {
+      World world;
+      WriteFiles(world.files.get(), kPath, whole);
+      shown = Scan(**world.Open());
+    }
+    for (const auto& [name, bytes] : whole) {
+      for (size_t at = 0; at < bytes.size(); at += name.ends_with(".ldb") && !IsFullSize() ? 5 : 1) {
+        SCOPED_TRACE(name + " byte " + std::to_string(at));
+        World world;
+        WriteFiles(world.files.get(), kPath, whole);
+        ASSERT_OK(world.files->FlipBit(kPath + "/" + name, at, static_cast<int>(at % 8)));
+        const Files before = ReadFiles(*world.files, kPath);
+        auto db = world.Open();
+        if (!db) {
+          EXPECT_EQ(ReadFiles(*world.files, kPath), before) << db.error().ToString();
+          continue;
+        }
+        const Shown found = Scan(**db);
+        if (!name.ends_with(".log")) { EXPECT_EQ(found, shown); }
+      }
+    }
+  }
+}
+
+// ---- saving what is whole ----------------------------------------------------------------------------------------------
+
+TEST_F(ConvertTest, SavesWhatIsWholeAndKeepsTheRest) {
+  LevelDbDirectory directory;
+  std::vector<KeyChange> changes;
+  for (int i = 0; i < 100; ++i) changes.push_back({"key" + std::to_string(100 + i), kv::Sequence(i + 1), kv::Kind::kPut, std::string(50, 'v')});
+  directory.AddTable(1, changes);
+  directory.AddLog({{{"a", 200, kv::Kind::kPut, "1"}}, {{"b", 201, kv::Kind::kPut, "2"}}});
+  directory.AddLog({{{"c", 202, kv::Kind::kPut, "3"}}});
+  Files files = directory.Finish();
+  files["000002.ldb"][600] ^= 1;
+  files["000003.log"].back() ^= 1;
+  Write(files);
+  EXPECT_THAT(world_.Open(), StatusIs(Code::kCorruption));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world_.SmallOptions(), kPath));
+  ASSERT_EQ(report.losses.size(), 2u);
+  EXPECT_EQ(report.losses[0].file, "000003.log");
+  EXPECT_EQ(report.losses[1].file, "000002.ldb");
+  const Shown shown = OpenTwice();
+  EXPECT_TRUE(shown.contains("a") && shown.contains("c") && !shown.contains("b"));
+  EXPECT_GT(shown.size(), 80u);
+  EXPECT_LT(shown.size(), 102u);
+  for (const char* name : {"000002.ldb", "000003.log", "000004.log"}) EXPECT_EQ(*world_.files->ReadWhole(kPath + "/lost/" + name), files[name]) << name;
+}
+
+TEST_F(ConvertTest, SavesAWholeDatabaseWithoutALoss) {
+  Write(GoldenFiles("raw"));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world_.SmallOptions(), kPath));
+  EXPECT_TRUE(report.losses.empty());
+  EXPECT_EQ(OpenTwice().size(), 5u);
+  ExpectNothingOfLevelDb();
+}
+
+TEST_F(ConvertTest, SavesWithoutCurrentAndWithoutManifest) {
+  Files files = GoldenFiles("raw");
+  files["CURRENT"] = "";
+  {
+    World world;
+    WriteFiles(world.files.get(), kPath, files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    ASSERT_FALSE(report.notes.empty());
+    EXPECT_THAT(report.notes[0], HasSubstr("MANIFEST-000002 is believed"));
+    EXPECT_EQ(Scan(**world.Open()).size(), 5u);
+  }
+  files.erase("MANIFEST-000002");
+  files.erase("CURRENT");
+  Write(files);
+  ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
+  EXPECT_EQ(OpenTwice().size(), 5u);
+}
+
+TEST_F(ConvertTest, NothingOfLevelDbIsNotFound) {
+  EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
+  { ASSERT_OK(world_.Open()); }
+  EXPECT_THAT(RepairLevelDb(world_.SmallOptions(), kPath), StatusIs(Code::kNotFound));
+}
+
+// ---- interruptions -----------------------------------------------------------------------------------------------------
+
+LevelDbDirectory SmallDirectory() {
+  LevelDbDirectory directory;
+  std::vector<std::vector<KeyChange>> batches;
+  for (kv::Sequence i = 1; i <= 40; ++i) batches.push_back({{"key" + std::to_string(i % 25), i, i % 6 == 0 ? kv::Kind::kDelete : kv::Kind::kPut, i % 6 == 0 ? "" : std::to_string(i)}});
+  directory.AddTable(0, {{"key1", 41, kv::Kind::kPut, "newer"}, {"key2", 42, kv::Kind::kDelete, ""}, {"other", 43, kv::Kind::kPut, "o"}});
+  directory.AddLog(batches);
+  return directory;
+}
+
+// Judges a state on disk: LevelDB's, byte for byte; or ours, complete. Then opens it.
+void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& shown) {
+  const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+  ASSERT_OK(owner);
+  if (*owner == legacy::Owner::kLevelDb) {
+    const Files now = LevelDbsFiles(*world.files);
+    for (const auto& [name, bytes] : before) {
+      if (name == "LOCK") continue;
+      ASSERT_TRUE(now.contains(name)) << name;
+      EXPECT_EQ(now.at(name), bytes) << name;
+    }
+  } else {
+    EXPECT_EQ(*owner, legacy::Owner::kOther);
+  }
+  auto db = world.Open();
+  ASSERT_OK(db);
+  EXPECT_EQ(Scan(**db), shown);
+  ASSERT_OK((*db)->Close());
+  for (const char* part : {".ldb", ".log", ".dbtmp", "IMPORT", "CURRENT.tmp"}) EXPECT_FALSE(HasName(*world.files, part)) << part;
+}
+
+TEST(ConvertInterrupted, APowerCutOrKillAtAnyOperationLosesNothing) {
+  LevelDbDirectory directory = SmallDirectory();
+  const Files before = directory.Finish();
+  World world;
+  WriteFiles(world.files.get(), kPath, before);
+  std::set<uint64_t> seen;
+  uint64_t images = 0;
+  bool is_opening = true;
+  world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+    if (!is_opening) return;
+    std::vector<CrashMode> modes(std::begin(kPowerCutModes), std::end(kPowerCutModes));
+    modes.push_back(CrashMode::kKill);
+    for (const CrashMode mode : modes) {
+      for (const CrashModel model : kCrashModels) {
+        for (uint64_t seed = 0; seed < (mode == CrashMode::kBlockMix ? Sized(3, 20) : 1); ++seed) {
+          auto image = World::After(world, mode, model, op * 100 + seed);
+          if (!seen.insert(image->files->Fingerprint()).second) continue;
+          ++images;
+          SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode) + " " + CrashModelName(model));
+          ExpectWholeOrUntouched(*image, before, directory.shown());
+        }
+      }
+    }
+  });
+  { ASSERT_OK(world.Open()); }
+  is_opening = false;
+  EXPECT_GT(images, 20u);
+}
+
+TEST(ConvertInterrupted, AnErrorOfAnyOperationLosesNothing) {
+  LevelDbDirectory directory = SmallDirectory();
+  const Files before = directory.Finish();
+  for (const bool sticky : {false, true}) {
+    for (const bool has_happened : {false, true}) {
+      bool was_hit = true;
+      for (uint64_t nth = 1; was_hit; ++nth) {
+        SCOPED_TRACE("operation " + std::to_string(nth) + (sticky ? " and all after it" : "") + (has_happened ? ", which happened" : ""));
+        World world;
+        WriteFiles(world.files.get(), kPath, before);
+        world.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky, .status = Status::IOError("injected"), .has_happened = has_happened});
+        auto db = world.Open();
+        was_hit = world.files->faults_hit() > 0;
+        const bool opened = db.has_value();
+        if (opened && was_hit) (void)(*db)->Close();
+        db = Status::Aborted("closed");
+        world.files->ClearFaults();
+        if (!was_hit) break;
+        if (!opened && !sticky && !has_happened && LevelDbsFiles(*world.files).contains("000002.ldb")) {
+          const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+          ASSERT_OK(owner);
+          EXPECT_NE(*owner, legacy::Owner::kOverwritten);
+        }
+        auto again = World::After(world, CrashMode::kKill, CrashModel::kStrict, nth);
+        ExpectWholeOrUntouched(*again, before, directory.shown());
+        auto cut = World::After(world, CrashMode::kMin, CrashModel::kStrict, nth);
+        ExpectWholeOrUntouched(*cut, before, directory.shown());
+      }
+    }
+  }
+}
+
+TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
+  LevelDbDirectory directory = RandomDirectory(3, 3000, 2000);
+  const Files before = directory.Finish();
+  World world;
+  WriteFiles(world.files.get(), kPath, before);
+  const uint64_t used = world.files->bytes_used();
+  bool was_refused = false;
+  for (uint64_t room = 0; room < (uint64_t{1} << 20); room += 16 << 10) {
+    world.files->SetCapacity(used + room);
+    const auto db = world.Open();
+    if (db) break;
+    was_refused = true;
+    EXPECT_THAT(db, StatusIs(Code::kNoSpace)) << room;
+    if (legacy::OwnerOf(world.files.get(), kPath).value() != legacy::Owner::kLevelDb) break;  // there was room for the conversion, but not for a log
+    EXPECT_THAT(db, StatusIs(Code::kNoSpace, HasSubstr("free space"))) << room;
+    EXPECT_EQ(ReadFiles(*world.files, kPath), before) << room;
+  }
+  EXPECT_TRUE(was_refused);
+  world.files->SetCapacity(UINT64_MAX);
+  auto db = world.Open();
+  ASSERT_OK(db);
+  EXPECT_EQ(Scan(**db), directory.shown());
+}
+
+// LevelDB goes on with a directory whose conversion was interrupted; the next conversion starts from there.
+TEST(ConvertInterrupted, LevelDbMayGoOnMeanwhile) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  world.files->AddFault({.op = Op::kRename, .path_contains = "CURRENT", .sticky = true});
+  auto image = [&] {
+    EXPECT_FALSE(world.Open());
+    return World::After(world, CrashMode::kKill, CrashModel::kStrict, 1);
+  }();
+  ASSERT_OK(image->files->WriteWhole(kPath + "/IMPORT", "half"));  // as if the process had been killed
+  ASSERT_OK(image->files->WriteWhole(kPath + "/000040.tbl", "half a table"));
+  directory.AddTable(0, {{"later", 99, kv::Kind::kPut, "x"}});
+  for (const auto& [name, bytes] : directory.Finish()) ASSERT_OK(image->files->WriteWhole(kPath + "/" + name, bytes));
+  auto db = image->Open();
+  ASSERT_OK(db);
+  EXPECT_EQ(Scan(**db), directory.shown());
+  EXPECT_FALSE(HasName(*image->files, "000040.tbl"));
+}
+
+}  // namespace
+}  // namespace mergedb::testing

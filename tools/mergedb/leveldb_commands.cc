@@ -1,0 +1,77 @@
+// convert, export-leveldb: from LevelDB's files and back.
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "command.h"
+#include "mergedb/leveldb.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+// What the database says of the conversion, a line each, on stderr.
+class StderrLogger final : public Logger {
+ public:
+  void Log(std::string_view line) override { std::fprintf(stderr, "mergedb: %s\n", ToLine(line).c_str()); }
+};
+
+Progress ShowProgress(bool is_quiet) {
+  if (is_quiet || isatty(STDERR_FILENO) == 0) return {};
+  return [](uint64_t done, uint64_t all) {
+    std::fprintf(stderr, "\r%s of about %s", PrintBytes(done).c_str(), PrintBytes(all).c_str());
+    if (done >= all) std::fprintf(stderr, "\n");
+    return true;
+  };
+}
+
+int RunSalvage(const Arguments& arguments) {
+  const auto report = RepairLevelDb({.memory_bytes = size_t{64} << 20}, arguments.directory, ShowProgress(arguments.is_quiet));
+  if (!report) return Fail(report.error());
+  for (const Damage& loss : report->losses) Print("lost: " + ToLine(ToText(loss)) + "\n");
+  for (const std::string& action : report->actions) Print(ToLine(action) + "\n");
+  for (const std::string& note : report->notes) Print(ToLine(note) + "\n");
+  return report->losses.empty() ? kOk : kNo;
+}
+
+int RunConvert(Arguments& arguments) {
+  const auto is_leveldb = IsLevelDb({}, arguments.directory);
+  if (!is_leveldb) return Fail(is_leveldb.error());
+  if (arguments.is_salvage) return RunSalvage(arguments);
+  if (!*is_leveldb) return Fail(kNo, arguments.directory + ": not a LevelDB database: there is nothing to convert");
+  StderrLogger logger;
+  Options options{.mode = OpenMode::kMustExist, .memory_bytes = size_t{256} << 20};
+  if (!arguments.is_quiet) options.env.logger = &logger;
+  const auto db = DB::Open(options, arguments.directory);
+  if (!db) return Fail(db.error());
+  return Finish(**db, kOk);
+}
+
+int RunExport(Arguments& arguments) {
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  const auto exported = ExportToLevelDb(*db, {}, arguments.words[0], {.progress = ShowProgress(arguments.is_quiet)});
+  if (!exported) return Finish(*db, Fail(exported.error()));
+  Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " + PrintBytes(exported->bytes) + "\n");
+  return Finish(*db, kOk);
+}
+
+}  // namespace
+
+void AddLevelDbCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* convert = AddVerb(app, context, {"convert", "convert DIR [--salvage] [--quiet]", "Make a LevelDB database one of mergedb, in place",
+                                             "Opening it for writing does the same. Needs as much free space as the database has; interrupted or failed,\n"
+                                             "LevelDB opens it as before. --salvage: take what is whole, say what is lost (exit code 1 then), and put\n"
+                                             "LevelDB's files into DIR/lost.", 0, 0, RunConvert});
+  convert->add_flag("--salvage", arguments.is_salvage, "For a database that does not open");
+  convert->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
+
+  CLI::App* exporting = AddVerb(app, context, {"export-leveldb", "export-leveldb DIR TARGET [--quiet]", "Write the database as one that LevelDB opens",
+                                               "TARGET must be new or empty. Merges are folded, deletes applied. It becomes a database at the last step;\n"
+                                               "interrupted, run it again.", 1, 1, RunExport});
+  exporting->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
+}
+
+}  // namespace mergedb::tool
