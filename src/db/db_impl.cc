@@ -409,9 +409,7 @@ Status DbImpl::CheckIntegrity() {
     ASSIGN_OR_RETURN(auto reader, store_->values.Open(*each.file));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
-  for (const auto& meta : view->version->file_metas()) {
-    if (!meta->values.empty()) RETURN_IF_ERROR(CheckReferences(*view->version, meta));
-  }
+  for (const auto& meta : view->version->file_metas()) RETURN_IF_ERROR(CheckReferences(*view->version, meta));
   return {};
 }
 

@@ -53,6 +53,14 @@ bool ParseHead(std::string_view bytes, RecordHead* head) {
   return true;
 }
 
+// The head but for its checksum. Returns its size.
+size_t StoreSizes(char* out, Compression codec, size_t key_bytes, size_t stored_bytes) {
+  out[kCrcBytes] = static_cast<char>(codec);
+  char* end = base::StoreVarint32(out + kCrcBytes + 1, static_cast<uint32_t>(key_bytes));
+  end = base::StoreVarint32(end, static_cast<uint32_t>(stored_bytes));
+  return static_cast<size_t>(end - out);
+}
+
 Status NoHead(std::string_view bytes) {
   return Status::Corruption("expected the head of a value's record, found " + base::ToHex(bytes.substr(0, kRecordHeadBytesMax)));
 }
@@ -78,15 +86,17 @@ Status ParseReference(std::string_view bytes, ValueReference* reference) {
 }
 
 size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec, const Place& place) {
-  out[kCrcBytes] = static_cast<char>(codec);
-  char* end = base::StoreVarint32(out + kCrcBytes + 1, static_cast<uint32_t>(key.size()));
-  end = base::StoreVarint32(end, static_cast<uint32_t>(stored.size()));
-  const auto bytes = static_cast<size_t>(end - out);
+  const size_t bytes = StoreSizes(out, codec, key.size(), stored.size());
   uint32_t crc = base::Crc32cExtend(0, out + kCrcBytes, bytes - kCrcBytes);
   crc = base::Crc32cExtend(crc, key.data(), key.size());
   crc = base::Crc32cExtend(crc, stored.data(), stored.size());
   base::StoreFixed32(out, Salted(crc, place));
   return bytes;
+}
+
+size_t StoreUncheckedHead(char* out, size_t key_bytes, size_t value_bytes) {
+  base::StoreFixed32(out, 0);
+  return StoreSizes(out, Compression::kNone, key_bytes, value_bytes);
 }
 
 Status OpenRecord(std::string_view bytes, const Place& place, bool verify, ValueRecord* record) {

@@ -45,6 +45,8 @@ inline constexpr size_t kRecordHeadBytesMax = 15;
 inline constexpr size_t kRecordBytesMin = 7;
 // What stands before key and stored bytes. Returns its size.
 size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec, const Place& place);
+// The same without a codec, for a record that stays in memory, where nobody looks at its checksum.
+size_t StoreUncheckedHead(char* out, size_t key_bytes, size_t value_bytes);
 
 struct ValueRecord {
   Compression codec = Compression::kNone;

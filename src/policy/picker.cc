@@ -67,7 +67,7 @@ uint64_t LiveAtLeast(const tree::Version& version, BytesOfRun bytes_of) {
   for (const tree::RunPtr& run : version.runs()) {
     const uint64_t puts = run->entries() - std::min(run->entries(), run->tombstones());
     const uint64_t left = puts - std::min(puts, newer_tombstones);
-    if (run->entries() > 0) {
+    if (run->entries() > 0 && run->bytes() > 0) {
       const double share = static_cast<double>(left) / static_cast<double>(run->entries());
       // Covered bytes are of tables and values together: as a share they hold for tables alone, too.
       const auto all = static_cast<double>(run->bytes_with_values());

@@ -2,11 +2,11 @@
 
 namespace mergedb::read {
 
-Result<format::ValueFilePtr> ValueFileOf(const tree::Version& version, const kv::Entry& entry,
-                                         format::ValueReference* reference) {
+Result<const format::ValueFileMeta*> ValueFileOf(const tree::Version& version, const kv::Entry& entry,
+                                                 format::ValueReference* reference) {
   Status status = format::ParseReference(entry.value, reference);
   if (status.ok()) {
-    if (auto file = version.FindValueFile(reference->file)) return file;
+    if (const format::ValueFileMeta* file = version.FindValueFile(reference->file).get()) [[likely]] return file;
     status = Status::Corruption("it refers to value file " + std::to_string(kv::ToInt(reference->file)) +
                                 ", which is not part of the database");
   }

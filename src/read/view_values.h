@@ -22,7 +22,8 @@ class ViewValues final : public kv::ValueSource {
   values::Scanner scanner_;
 };
 
-// The description of the file that `reference` leads to; by invariant I7 it is there, so its absence is Corruption.
-Result<format::ValueFilePtr> ValueFileOf(const tree::Version& version, const kv::Entry& entry, format::ValueReference* reference);
+// The description of the file that `reference` leads to, which lives as long as the Version; by invariant I7 it is there, so its
+// absence is Corruption.
+Result<const format::ValueFileMeta*> ValueFileOf(const tree::Version& version, const kv::Entry& entry, format::ValueReference* reference);
 
 }  // namespace mergedb::read

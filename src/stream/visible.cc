@@ -256,10 +256,9 @@ class VisibleIterator final : public kv::Iterator {
   void ShowBase(const kv::Entry& entry) {
     std::string_view shown;
     if (!options_.keys_only) {
-      Status status = kv::KindOf(entry.tag) == kv::Kind::kPutRef
-                          ? Resolve(entry, &shown)
-                          : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown)
-                                .WithContext("key \"" + base::Escape(entry.key) + "\"");
+      const bool is_reference = kv::KindOf(entry.tag) == kv::Kind::kPutRef;
+      Status status = is_reference ? Resolve(entry, &shown) : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
+      if (!status.ok() && !is_reference) status = status.WithContext("key \"" + base::Escape(entry.key) + "\"");
       if (!status.ok()) return End(std::move(status));
     }
     CopyEntry(entry, &entry_);

@@ -101,10 +101,13 @@ Status CheckValueFilesThere(const Version& version) {
   if (const kv::FileNumber missing = version.missing_value_file(); missing != kv::FileNumber{}) {
     return Broken("I7", "value file " + std::to_string(kv::ToInt(missing)), "a table refers to it, and no edit added it");
   }
-  const auto tables = version.files();
-  for (const ValueFile& each : version.value_files()) {
-    if (tables.contains(each.file->number)) {
-      return Broken("I7", "value file " + std::to_string(kv::ToInt(each.file->number)), "a table has its number");
+  for (const auto& table : version.file_metas()) {
+    if (version.FindValueFile(table->number) != nullptr) return Broken("I7", NameOf(*table), "a value file has its number");
+    for (const format::ValueShare& share : table->values) {
+      const uint64_t bytes_max = version.FindValueFile(share.file)->record_bytes;
+      if (share.bytes <= bytes_max) continue;
+      return Broken("I7", NameOf(*table), "refers to " + std::to_string(share.bytes) + " bytes of value file " +
+                                              std::to_string(kv::ToInt(share.file)) + ", which has " + std::to_string(bytes_max));
     }
   }
   return Status::Ok();

@@ -9,7 +9,8 @@
 // INVARIANT I5: a file's own limits are sane: smallest key <= largest key, smallest sequence <= largest, tombstones <= entries;
 //               it holds something; only a range tombstone's end is a largest key that is not included.
 // INVARIANT I6: a key of a file is shown once: its slices are disjoint over all runs; and one number is one file.
-// INVARIANT I7: every value file that a table refers to is in the Version, and it is no table's number.
+// INVARIANT I7: every value file that a table refers to is in the Version, and it is no table's number. A table refers to a
+// record once, so to no more bytes of a file than its records have.
 //
 // The functions return Corruption, for Versions read from disk. Versions that we made ourselves go through ASSERT.
 #pragma once

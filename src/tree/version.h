@@ -44,7 +44,7 @@ class Version {
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
   uint64_t covered_bytes() const { return weight_.covered_bytes; }
   const std::vector<ValueFile>& value_files() const { return value_files_; }  // by number
-  format::ValueFilePtr FindValueFile(kv::FileNumber number) const;             // null if none
+  const format::ValueFilePtr& FindValueFile(kv::FileNumber number) const;      // null if none; lives as long as this does
   uint64_t value_file_bytes() const { return value_file_bytes_; }              // of those files on disk
   uint64_t record_bytes() const { return record_bytes_; }                      // of all records in them
   uint64_t value_bytes() const { return live_bytes_; }                         // of records that tables refer to
@@ -65,6 +65,7 @@ class Version {
   std::vector<RunPtr> runs_;
   Weight weight_;
   std::vector<ValueFile> value_files_;
+  std::vector<kv::FileNumber> value_numbers_;  // theirs: every reference that is followed is looked up here
   uint64_t value_file_bytes_ = 0;
   uint64_t record_bytes_ = 0;
   uint64_t live_bytes_ = 0;

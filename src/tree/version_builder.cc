@@ -134,7 +134,19 @@ std::vector<format::ValueFilePtr> ValueFilesOf(const Version& base, const format
   return files;
 }
 
-VersionPtr Assemble(const Version& base, const format::Edit& edit, Drafts&& drafts) {
+// By number, each once: one number has one description.
+Status KeepEachOnce(std::vector<format::ValueFilePtr>* files) {
+  const auto is_same = [](const format::ValueFilePtr& a, const format::ValueFilePtr& b) { return a->number == b->number; };
+  for (auto at = files->begin(); (at = std::adjacent_find(at, files->end(), is_same)) != files->end(); ++at) {
+    if (**at != **(at + 1)) {
+      return Status::Corruption("edit adds value file " + std::to_string(kv::ToInt((*at)->number)) + ", which is there already, another one");
+    }
+  }
+  files->erase(std::unique(files->begin(), files->end(), is_same), files->end());
+  return {};
+}
+
+VersionPtr Assemble(const Version& base, const std::vector<format::ValueFilePtr>& value_files, Drafts&& drafts) {
   std::vector<RunPtr> runs;
   runs.reserve(base.runs().size() + drafts.size());
   auto draft = drafts.begin();
@@ -151,7 +163,7 @@ VersionPtr Assemble(const Version& base, const format::Edit& edit, Drafts&& draf
     }
   }
   while (draft != drafts.end()) finish();
-  return std::make_shared<Version>(std::move(runs), ValueFilesOf(base, edit));
+  return std::make_shared<Version>(std::move(runs), value_files);
 }
 
 }  // namespace
@@ -172,7 +184,9 @@ Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const 
   for (const format::Edit::SetLevel& change : edit.levels) {
     if (Draft* draft = FindDraft(base, change.position, &drafts)) draft->level = change.level;
   }
-  VersionPtr next = Assemble(base, edit, std::move(drafts));
+  std::vector<format::ValueFilePtr> value_files = ValueFilesOf(base, edit);
+  if (!edit.value_files.empty()) RETURN_IF_ERROR(KeepEachOnce(&value_files));
+  VersionPtr next = Assemble(base, value_files, std::move(drafts));
   if (next->missing_value_file() != kv::FileNumber{}) RETURN_IF_ERROR(CheckValueFilesThere(*next));
   return next;
 }

@@ -19,7 +19,12 @@ Result<std::shared_ptr<Reader>> Cache::Open(const format::ValueFileMeta& meta) {
   const uint64_t number = kv::ToInt(meta.number);
   if (auto found = files_.Find(number)) [[likely]] return found;
   // No lock is held while the file is read; if two open it at once, one of the two is dropped.
-  ASSIGN_OR_RETURN(auto fresh, OpenFile(meta));
+  auto opened = OpenFile(meta);
+  // WHY: a file that is not found must never pass for a key that is not found.
+  if (!opened && opened.error().IsNotFound()) {
+    return Status::IOError(std::string(opened.error().message()) + ": a value file of the tree is gone");
+  }
+  ASSIGN_OR_RETURN(auto fresh, std::move(opened));
   return files_.Insert(number, std::move(fresh));
 }
 

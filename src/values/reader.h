@@ -73,7 +73,7 @@ class Reader {
   Status CheckFooter() const;
   Status CheckRecords() const;
   Status CheckZeros() const;
-  Status At(uint64_t offset, const Status& status) const;  // "path: value at offset: ..."
+  Status At(uint64_t offset, Status status) const;  // "path: value at offset: ...", unless it is OK
 
   const std::unique_ptr<File> file_;
   const std::string path_;

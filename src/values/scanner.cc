@@ -23,13 +23,13 @@ Status Scanner::Read(const format::ValueFileMeta& meta, const format::ValueRefer
 }
 
 Result<Scanner::Course*> Scanner::CourseOf(const format::ValueFileMeta& meta) {
-  Course& course = courses_[kv::ToInt(meta.number) % kCourses];
+  // WHY mixed (Fibonacci hashing): numbers that follow each other go to a table and a value file in turn.
+  Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
   if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;
   ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
-  env::AlignedBuffer window = std::move(course.window);
-  course = {};
+  course.begin = course.end = 0;
   course.reader = std::move(reader);
-  course.window = std::move(window);
+  course.last = {};  // so what comes is beside nothing
   return &course;
 }
 

@@ -51,14 +51,15 @@ class Scanner {
     Status Refill(const format::ValueReference& reference);
   };
   // Few: a cursor that lives long keeps the files open, and a window for each that it scans.
-  static constexpr size_t kCourses = 8;
+  static constexpr size_t kCourseBits = 4;
+  static constexpr size_t kCourses = size_t{1} << kCourseBits;
 
   Result<Course*> CourseOf(const format::ValueFileMeta& meta);
   Status ReadRecord(Course* course, const format::ValueReference& reference, std::string_view* record);
 
   Cache& files_;
   const bool verifies_;
-  std::array<Course, kCourses> courses_;  // by number
+  std::array<Course, kCourses> courses_;  // by number, mixed
   std::string single_;                    // a record that was read alone
   std::string room_;                      // a value that had to be decompressed
 };

@@ -276,6 +276,30 @@ TEST_P(FullSize, LargeValuesAndKeys) {
   ExpectWithinBudget(memory, Counter(*db_, "runs_max") * 2 * 17 * kMiB);
 }
 
+// Values stand apart, so merges hold none of them: what is there at once are memtables, the cache, and the reader's own copies.
+TEST_P(FullSize, LargeValues) {
+  options_ = {};
+  PeakMemory memory;
+  Open();
+  const uint64_t count = IsFullSize() ? 100 : 6;
+  const auto value = [](uint64_t i) { return std::string(16 * kMiB, static_cast<char>('a' + i % 26)); };
+  for (uint64_t i = 0; i < 2 * count; ++i) ASSERT_OK(db_->Put({}, Key(i * 7 % count), value(i)));
+  Say("peak memory of puts", static_cast<double>(memory.bytes()) / kMiB, "MiB");
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_GT(Counter(*db_, "value_files"), 0u);
+  Say("and of merges", static_cast<double>(memory.bytes()) / kMiB, "MiB");
+  auto it = db_->NewIterator();
+  uint64_t found = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) found += it->value().size() == 16 * kMiB;
+  EXPECT_OK(it->status());
+  EXPECT_EQ(found, count);
+  Say("and of a scan", static_cast<double>(memory.bytes()) / kMiB, "MiB");
+  std::string read;
+  for (uint64_t i = 0; i < count; ++i) ASSERT_OK(db_->Get({}, Key(i), &read));
+  ExpectWithinBudget(memory);
+}
+
 TEST_P(FullSize, LargeBatch) {
   Open();
   const uint64_t batch_bytes = Share(1'000 * kMiB), value_bytes = 4'000;

@@ -2,6 +2,7 @@
 // may read them, and takes no wrong or missing value file for granted. Method: files in memory, background work by hand.
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <map>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
+#include "tests/unit/env/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -273,6 +275,29 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignValueFileFailsTheOpenOrTheRead) {
   }
 }
 
+// A file that is not found is an error of the database, never the answer that the key is not there.
+TEST_F(ValuesTest, AValueFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
+  Fill(1'000);
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  options_.mode = OpenMode::kReadOnly;
+  Reopen();
+  for (const std::string& path : ValueFiles()) ASSERT_OK(world_.files->Remove(path));
+  size_t errors = 0;
+  for (const auto& [key, value] : expected_) {
+    std::string found;
+    const Status status = db_->Get({}, key, &found);
+    if (status.ok()) continue;
+    ASSERT_EQ(status.code(), Code::kIOError) << status.ToString();
+    EXPECT_NE(status.message().find(".val"), std::string_view::npos) << status.ToString();
+    ++errors;
+  }
+  EXPECT_GT(errors, expected_.size() / 4);
+  auto it = db_->NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+  }
+  EXPECT_EQ(it->status().code(), Code::kIOError) << it->status().ToString();
+}
+
 TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
   Fill(500);
   ASSERT_OK(db_->Close());
@@ -300,6 +325,47 @@ TEST_F(ValuesTest, ApproximateSizesCountThem) {
   EXPECT_NEAR(static_cast<double>(sizes[0]), 2e6, 2e5);
   EXPECT_NEAR(static_cast<double>(sizes[1]), 1e6, 4e5);  // by whole blocks of some hundred references
   EXPECT_NEAR(static_cast<double>(sizes[2]), 1e6, 4e5);  // by whole blocks of some hundred references
+}
+
+// Decision 0018: dead files are written again, but not those that have a second name.
+TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
+  namespace fs = std::filesystem;
+  const TempDirectory directory;
+  const std::string path = directory / "db", backup = directory / "backup";
+  Options options;
+  options.memory_bytes = 8 << 20;
+  options.write_buffer_bytes = 1 << 20;
+  const auto value = [](uint64_t i, int round) { return std::string(1'000 + i % 100, static_cast<char>('a' + round)); };
+  const auto fill = [&](int first, int last) {
+    const auto db = DB::Open(options, path);
+    ASSERT_OK(db.status());
+    for (int round = first; round < last; ++round) {
+      for (uint64_t i = 0; i < 4'000; ++i) ASSERT_OK((*db)->Put({}, Key(i * 17 % 4'000), value(i, round)));
+    }
+    ASSERT_OK((*db)->WaitForCompaction());
+    EXPECT_GT(Counter(**db, "value_files"), 0u);
+    EXPECT_TRUE(first == 0 || Counter(**db, "files_reused") > 0) << Property(**db, "counters");
+    ASSERT_OK((*db)->Close());
+  };
+  fill(0, 2);
+  fs::create_directory(backup);
+  size_t links = 0;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const fs::path target = fs::path(backup) / entry.path().filename();
+    const bool is_immutable = entry.path().extension() == ".tbl" || entry.path().extension() == ".val";
+    is_immutable ? fs::create_hard_link(entry.path(), target) : fs::copy(entry.path(), target);
+    links += entry.path().extension() == ".val";
+  }
+  EXPECT_GT(links, 0u);
+  fill(2, 8);
+  const auto db = DB::Open(options, backup);
+  ASSERT_OK(db.status());
+  EXPECT_OK((*db)->CheckIntegrity());
+  for (uint64_t i = 0; i < 4'000; ++i) {
+    std::string found;
+    ASSERT_OK((*db)->Get({}, Key(i * 17 % 4'000), &found));
+    ASSERT_EQ(found, value(i, 1)) << i;
+  }
 }
 
 }  // namespace

@@ -132,6 +132,16 @@ std::string Replay(std::istream& script) {
   return result;
 }
 
+// Nothing divided by nothing is no number of bytes.
+TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
+  auto file = std::make_shared<format::FileMeta>();
+  file->number = kv::FileNumber{1};
+  file->entries = 10;
+  file->smallest = file->largest = "a";
+  const tree::Version version({std::make_shared<tree::Run>(kv::Position{1}, 0, std::vector<tree::Slice>{{file, {}}})});
+  EXPECT_EQ(LiveBytesAtLeast(version), 0u);
+}
+
 TEST(Picks, AreThoseOfTheGoldenScripts) {
   for (const auto& entry : std::filesystem::directory_iterator(MERGEDB_GOLDEN_DIRECTORY "/policy")) {
     SCOPED_TRACE(entry.path().filename().string());

@@ -93,6 +93,10 @@ TEST(Invariants, I7ValueFilesThatTablesReferToAreThere) {
   EXPECT_EQ(Broken(Version(runs())), "I7");
   table->values = {{.file = kv::FileNumber{1}, .bytes = 10}};
   EXPECT_EQ(Broken(Version(runs(), {Values(1)})), "I7") << "one number, a table and a value file";
+  table->values = {{.file = kv::FileNumber{7}, .bytes = Values(7)->record_bytes}};
+  EXPECT_EQ(Broken(Version(runs(), {Values(7)})), "");
+  ++table->values[0].bytes;
+  EXPECT_EQ(Broken(Version(runs(), {Values(7)})), "I7") << "more than the file holds";
 }
 
 }  // namespace

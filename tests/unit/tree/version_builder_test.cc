@@ -120,6 +120,20 @@ TEST(ApplyEdit, AReferenceToAValueFileThatNobodyAddedIsCorruption) {
   EXPECT_EQ(Apply(Version(), edit), "Corruption");
 }
 
+TEST(ApplyEdit, AValueFileHasOneDescription) {
+  format::Edit edit;
+  edit.adds = {Add(5, FileWith(1, "a", "f", {{kv::FileNumber{7}, 100}}))};
+  edit.value_files = {Values(7, 100)};
+  const auto version = *ApplyEdit(kOrder, Version(), edit);
+  format::Edit again;
+  again.value_files = {Values(7, 100)};
+  EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *version, again)), "7:100/100");
+  again.value_files = {Values(7, 101)};
+  EXPECT_EQ(Apply(*version, again), "Corruption");
+  edit.value_files = {Values(7, 100), Values(7, 99)};
+  EXPECT_EQ(Apply(Version(), edit), "Corruption") << "within one edit";
+}
+
 TEST(DiffVersions, NamesTheValueFilesThatAreNew) {
   format::Edit edit;
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};

@@ -41,6 +41,16 @@ TEST_F(CacheTest, ClosesIdleFilesWhenDescriptorsRunOut) {
   EXPECT_EQ(cache.open_files(), 2u) << "the one in use and the new one";
 }
 
+TEST_F(CacheTest, AFileThatIsGoneIsNoMissingKey) {
+  Cache cache(&files_, "", Bytewise(), nullptr, 16);
+  format::ValueFileMeta gone = *metas_[0];
+  gone.number = kv::FileNumber{999};
+  const auto opened = cache.Open(gone);
+  ASSERT_FALSE(opened.has_value());
+  EXPECT_EQ(opened.error().code(), Code::kIOError) << opened.error().ToString();
+  EXPECT_NE(opened.error().message().find("000999.val"), std::string_view::npos) << opened.error().ToString();
+}
+
 TEST_F(CacheTest, ForgetsAFileAndItsValues) {
   base::BlockCache blocks(1 << 20);
   Cache cache(&files_, "", Bytewise(), &blocks, 100);
