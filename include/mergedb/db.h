@@ -20,6 +20,7 @@
 
 #include "mergedb/export.h"
 #include "mergedb/iterator.h"
+#include "mergedb/keyspace.h"
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 #include "mergedb/snapshot.h"
@@ -69,7 +70,7 @@ class MERGEDB_EXPORT DB {
   virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
                                        std::vector<std::string>* values) = 0;
 
-  // Never null: an iterator that could not be made carries the error in its status.
+  // Never null: an iterator that could not be made carries the error in its status. Of the keyspace that the options name.
   virtual std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options = {}) = 0;
   virtual std::shared_ptr<const Snapshot> GetSnapshot() = 0;
 
@@ -84,6 +85,29 @@ class MERGEDB_EXPORT DB {
 
   // Bytes on disk of each range, about; unflushed writes not counted.
   virtual std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) = 0;
+
+  // ---- named keyspaces (mergedb/keyspace.h). The same calls as above in one of them; Keyspace() is the default one.
+
+  // A name is 1 to 1,024 bytes, any bytes. InvalidArgument if there is one of this name, unless the options allow that. The first
+  // keyspace of a database writes the MANIFEST: from then on libraries that do not know keyspaces refuse the database.
+  virtual Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options = {});
+  // NotFound if there is none of this name.
+  virtual Result<Keyspace> OpenKeyspace(std::string_view name, const ReadOptions& options = {});
+  virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options = {});  // by name
+  // The keyspace and all that is in it, by one write. InvalidArgument for the default one, and if it was dropped before.
+  virtual Status DropKeyspace(const WriteOptions& options, Keyspace keyspace);
+  // All that is in it, by one write. InvalidArgument for the default one.
+  virtual Status ClearKeyspace(const WriteOptions& options, Keyspace keyspace);
+
+  virtual Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value);
+  virtual Status Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key);
+  virtual Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end);
+  virtual Status Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand);
+  virtual Status Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value);
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
+                                       std::vector<std::string>* values);
+  virtual Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper);
+  virtual std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges);
 
   // "mergedb.stats" (text), "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots",
   // "mergedb.transactions" (those that are open, a line each, oldest first),

@@ -87,6 +87,8 @@ class MERGEDB_EXPORT FileSystem {
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) = 0;
   virtual Status Remove(const std::string& path) = 0;
   virtual Status Rename(const std::string& source, const std::string& target) = 0;
+  // A second name for a file. Any failure means that there is none; the caller copies instead.
+  virtual Status Link(const std::string& source, const std::string& target);
   // Names in the directory, without "." and "..", in any order.
   virtual Result<std::vector<std::string>> List(const std::string& directory) = 0;
   virtual Status CreateDirectory(const std::string& path) = 0;  // mode 0700; OK if it is there already

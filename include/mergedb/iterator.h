@@ -13,6 +13,7 @@
 #include <string>
 #include <string_view>
 
+#include "mergedb/keyspace.h"
 #include "mergedb/options.h"
 #include "mergedb/status.h"
 
@@ -26,6 +27,7 @@ struct IteratorOptions {
   // Values are empty views and are not read: fast where values are large.
   bool keys_only = false;
   ReadOptions read = {};
+  Keyspace keyspace = {};
 };
 
 class MERGEDB_EXPORT Iterator {

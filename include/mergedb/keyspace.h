@@ -1,10 +1,26 @@
 // Which of a database's ordered maps a call is about. A value: copied, compared, kept as long as one likes.
 //
-// Every database has the default one, which calls that name none mean. Calls that take another one say so by a first
-// parameter of this type.
+//     auto users = db->CreateKeyspace("users", {.may_exist = true});
+//     if (!users) return Fail(users.error());
+//     Status status = db->Put({}, *users, "alice", "...");
+//
+// Every database has the default one, which calls that name none mean. Calls that take another one say so by a parameter of
+// this type, behind the options. A batch or a transaction may write to any number of them, and is atomic across all.
+//
+// A keyspace costs an entry in a catalog, no file and no memory of its own: all share one log and one tree, in which the keys
+// of a named one begin with 2 to 5 bytes that say so (docs/decisions/0024-keyspaces-by-prefix.md).
+// Creating and dropping are writes like others: atomic, in the log's order, as durable as they ask for, and seen by snapshots as
+// of their time. Dropping is one range delete, however much there is; the space comes back in the background. What was read
+// from a dropped keyspace stays readable under older snapshots; newer reads find nothing in it, and writes are refused.
+//
+// Keyspaces need a database with the bytewise comparator, and have it themselves; anything else is NotSupported.
 #pragma once
 
 #include <cstdint>
+#include <string>
+
+#include "mergedb/comparator.h"
+#include "mergedb/options.h"
 
 namespace mergedb {
 
@@ -20,6 +36,21 @@ class Keyspace {
 
  private:
   uint32_t id_ = 0;
+};
+
+inline constexpr size_t kKeyspaceNameBytesMax = 1024;
+
+struct KeyspaceOptions {
+  // If there is one of this name, that is the result; else that is InvalidArgument.
+  bool may_exist = false;
+  const Comparator* comparator = BytewiseComparator();  // any other is NotSupported
+  WriteOptions write = {};                              // how durable the creation is; of DB::CreateKeyspace only
+};
+
+// What ListKeyspaces tells.
+struct KeyspaceEntry {
+  std::string name;
+  Keyspace keyspace;
 };
 
 }  // namespace mergedb

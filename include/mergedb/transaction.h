@@ -37,6 +37,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "mergedb/cursor.h"
 #include "mergedb/db.h"
@@ -109,6 +110,17 @@ class MERGEDB_EXPORT Transaction {
   virtual Status Merge(Keyspace keyspace, std::string_view key, std::string_view operand) = 0;
   // A Put of `value_bytes` zeroes, which the caller overwrites at *value before its next call on this transaction or its cursors.
   virtual Status Reserve(Keyspace keyspace, std::string_view key, size_t value_bytes, char** value) = 0;
+
+  // ---- keyspaces: creating and dropping are writes of this transaction like others: seen by it at once, by others after Commit,
+  // undone by Rollback and savepoints. As in DB; KeyspaceOptions::write is not looked at.
+
+  // The first keyspace of a database: NotSupported in an optimistic transaction; create one outside before. Two optimistic
+  // transactions that create the same name conflict.
+  virtual Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options = {});
+  virtual Result<Keyspace> OpenKeyspace(std::string_view name);
+  virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces();
+  virtual Status DropKeyspace(Keyspace keyspace);
+  virtual Status ClearKeyspace(Keyspace keyspace);
 
   // ---- savepoints: a stack
 

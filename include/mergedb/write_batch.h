@@ -15,6 +15,7 @@
 #include <string_view>
 
 #include "mergedb/export.h"
+#include "mergedb/keyspace.h"
 #include "mergedb/status.h"
 
 namespace mergedb {
@@ -29,6 +30,9 @@ class MERGEDB_EXPORT WriteBatch {
     virtual void Delete(std::string_view key) = 0;
     virtual void DeleteRange(std::string_view begin, std::string_view end) = 0;
     virtual void Merge(std::string_view key, std::string_view operand) = 0;
+    // The calls that follow are about this keyspace; before the first such call, about the default one. False: this visitor does
+    // not know keyspaces, and Visit ends with NotSupported.
+    virtual bool EnterKeyspace(Keyspace) { return false; }
   };
 
   void Put(std::string_view key, std::string_view value);
@@ -38,6 +42,11 @@ class MERGEDB_EXPORT WriteBatch {
   void DeleteRange(std::string_view begin, std::string_view end);
   // As DB::Merge. An operand that it would refuse makes Write refuse the batch.
   void Merge(std::string_view key, std::string_view operand);
+  // The same in a keyspace of the database that the batch is written to.
+  void Put(Keyspace keyspace, std::string_view key, std::string_view value);
+  void Delete(Keyspace keyspace, std::string_view key);
+  void DeleteRange(Keyspace keyspace, std::string_view begin, std::string_view end);
+  void Merge(Keyspace keyspace, std::string_view key, std::string_view operand);
   void Append(const WriteBatch& other);
   void Clear();
   void Reserve(size_t bytes) { rep_.reserve(bytes); }

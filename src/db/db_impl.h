@@ -20,6 +20,7 @@
 #include "db/store.h"
 #include "db/transaction_host.h"
 #include "log/log.h"
+#include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "read/lookup.h"
 #include "write/commit_queue.h"
@@ -27,6 +28,8 @@
 #include "write/recent_writes.h"
 
 namespace mergedb::db {
+
+std::string ParentOf(const std::string& path);  // of a directory: "." if its name says none
 
 // What changes the database is noexcept: out of memory half-way through a change, the process stops (docs/decisions/0017-out-of-memory.md).
 class DbImpl final : public DB, public TransactionHost, private write::Host {
@@ -55,6 +58,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   bool GetProperty(std::string_view name, std::string* value) override;  // properties.cc
   Status CheckIntegrity() override;
   Status Close() noexcept override;
+  Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);  // checkpoint.cc
 
   // What a reader sees now; for faces that describe it in words of their own.
   read::ViewPtr CurrentView() const { return shape_->Current(); }

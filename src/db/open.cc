@@ -17,7 +17,6 @@
 #include "tree/version_builder.h"
 
 namespace mergedb::db {
-namespace {
 
 std::string ParentOf(const std::string& path) {
   std::string trimmed = path;
@@ -25,6 +24,8 @@ std::string ParentOf(const std::string& path) {
   const size_t slash = trimmed.find_last_of('/');
   return slash == std::string::npos ? "." : slash == 0 ? "/" : trimmed.substr(0, slash);
 }
+
+namespace {
 
 // The same tree, of files that are removed when nobody names them any more.
 Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& version) {

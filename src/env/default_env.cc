@@ -19,6 +19,9 @@ Mapping::~Mapping() = default;
 File::~File() = default;
 FileLock::~FileLock() = default;
 FileSystem::~FileSystem() = default;
+Status FileSystem::Link(const std::string& source, const std::string&) {
+  return Status::NotSupported(source + ": this file system gives no second names");
+}
 Clock::~Clock() = default;
 Executor::~Executor() = default;
 Logger::~Logger() = default;

@@ -140,6 +140,7 @@ class PosixFileSystemImpl final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
   Status Remove(const std::string& path) override;
   Status Rename(const std::string& source, const std::string& target) override;
+  Status Link(const std::string& source, const std::string& target) override;
   Result<std::vector<std::string>> List(const std::string& directory) override;
   Status CreateDirectory(const std::string& path) override;
   Status RemoveDirectory(const std::string& path) override;
@@ -172,6 +173,11 @@ Status PosixFileSystemImpl::Remove(const std::string& path) {
 Status PosixFileSystemImpl::Rename(const std::string& source, const std::string& target) {
   if (rename(source.c_str(), target.c_str()) == 0) return {};
   return PosixStatus(errno, source, "rename to " + target);
+}
+
+Status PosixFileSystemImpl::Link(const std::string& source, const std::string& target) {
+  if (link(source.c_str(), target.c_str()) == 0) return {};
+  return PosixStatus(errno, source, "link as " + target);
 }
 
 Result<std::vector<std::string>> PosixFileSystemImpl::List(const std::string& directory) {

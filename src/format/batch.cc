@@ -40,8 +40,7 @@ Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
   const auto kind = static_cast<kv::Kind>(byte & ~kKeyspaceFlag);
   if (kind > kKindWrittenMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kKindWrittenMax)), record);
   if (byte & kKeyspaceFlag) {
-    return Status::NotSupported("batch record at offset " + std::to_string(offset) +
-                                ": keyspaces need a newer version of mergedb");
+    return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": a keyspace flag, which no log has");
   }
   return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": kind " +
                               std::string(kv::KindName(kind)) + " needs a newer version of mergedb");
@@ -72,19 +71,37 @@ void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::st
   if (kind != kv::Kind::kDelete) out->append(value);
 }
 
+void AppendRecord(std::string* out, uint32_t keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
+  const size_t at = out->size();
+  AppendRecord(out, kind, key, value);
+  std::string id;
+  base::AppendVarint32(&id, keyspace);
+  (*out)[at] = static_cast<char>(static_cast<uint8_t>(kind) | kKeyspaceFlag);
+  out->insert(at + 1, id);
+}
+
 bool BatchReader::Next() {
   if (!status_.ok() || rest_.empty()) return false;
-  const auto byte = static_cast<uint8_t>(rest_[0]);
+  auto byte = static_cast<uint8_t>(rest_[0]);
   const auto offset = [this] { return static_cast<size_t>(rest_.data() - begin_); };
+  const char* const limit = rest_.data() + rest_.size();
+  const char* in = rest_.data() + 1;
+  keyspace_ = 0;
   if (!IsWritten(byte)) [[unlikely]] {
-    status_ = CheckKind(byte, offset(), rest_);
+    const bool is_flagged = form_ == Form::kCaller && IsWritten(byte & ~kKeyspaceFlag);
+    status_ = is_flagged ? Status() : CheckKind(byte, offset(), rest_);
     if (!status_.ok()) return false;
+    byte &= static_cast<uint8_t>(~kKeyspaceFlag);
+    in = base::LoadVarint32(in, limit, &keyspace_);
+    if (in == nullptr || keyspace_ == 0) {
+      status_ = BadRecord(offset(), "a keyspace from 1 as varint32", rest_);
+      return false;
+    }
   }
   kind_ = static_cast<kv::Kind>(byte);
 
-  const char* const limit = rest_.data() + rest_.size();
   uint32_t key_bytes = 0, value_bytes = 0;
-  const char* in = base::LoadVarint32(rest_.data() + 1, limit, &key_bytes);
+  in = base::LoadVarint32(in, limit, &key_bytes);
   if (in != nullptr && kind_ != kv::Kind::kDelete) in = base::LoadVarint32(in, limit, &value_bytes);
   if (in == nullptr) [[unlikely]] {
     status_ = BadRecord(offset(), "lengths as varint32", rest_);

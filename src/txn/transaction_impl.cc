@@ -12,6 +12,12 @@ namespace mergedb {
 
 Transaction::~Transaction() = default;
 
+Result<Keyspace> Transaction::CreateKeyspace(std::string_view, const KeyspaceOptions&) { return Status::NotSupported("keyspaces"); }
+Result<Keyspace> Transaction::OpenKeyspace(std::string_view) { return Status::NotSupported("keyspaces"); }
+Result<std::vector<KeyspaceEntry>> Transaction::ListKeyspaces() { return Status::NotSupported("keyspaces"); }
+Status Transaction::DropKeyspace(Keyspace) { return Status::NotSupported("keyspaces"); }
+Status Transaction::ClearKeyspace(Keyspace) { return Status::NotSupported("keyspaces"); }
+
 Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const TransactionOptions& options) {
   auto* const host = dynamic_cast<db::TransactionHost*>(&db);
   if (host == nullptr) return Status::NotSupported("transactions need a database of DB::Open");

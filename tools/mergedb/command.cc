@@ -1,8 +1,11 @@
 #include "command.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <optional>
 
+#include "mergedb/c.h"
 #include "text.h"
 
 namespace mergedb::tool {
@@ -79,6 +82,29 @@ int Finish(DB& db, int exit) {
   if (const Status status = db.Close(); !status.ok()) exit = Fail(status);
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) exit = Fail(kError, "cannot write to stdout");
   return exit;
+}
+
+void AddLmdbFlags(CLI::App* verb) {
+  verb->add_flag("-n")->description("A database in a file, to LMDB; here every one is a directory");
+  verb->add_flag_callback("-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
+}
+
+Result<uint64_t> CountEntries(DB& db) {
+  const auto it = db.NewIterator({.read = {.fill_cache = false}});
+  uint64_t count = 0;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
+  RETURN_IF_ERROR(it->status());
+  return count;
+}
+
+Progress ShowProgress(const Arguments& arguments) {
+  if (arguments.is_quiet || isatty(STDERR_FILENO) == 0) return {};
+  return [last = uint64_t{101}](uint64_t done, uint64_t all) mutable {
+    const uint64_t percent = all == 0 ? 100 : done * 100 / all;
+    if (percent != last) std::fprintf(stderr, "\r%3u %% of %s%s", static_cast<unsigned>(percent), PrintBytes(all).c_str(), percent == 100 ? "\n" : "");
+    last = percent;
+    return true;
+  };
 }
 
 std::string TakeBytes(const Arguments& arguments, const std::string& word) {

@@ -3,7 +3,8 @@
 // A verb is a CLI::App with options, and a function that runs after parsing and returns an exit code. Data goes to
 // stdout, messages to stderr. The directory is the value of --db, or else the first word after the verb.
 //
-// main.cc lists the verbs; data_commands.cc has get, put, delete, scan, load; merge_command.cc has merge; inspect_commands.cc has stat, check;
+// main.cc lists the verbs; data_commands.cc has get, put, delete, scan; load_command.cc has load; copy_commands.cc has dump, copy;
+// merge_command.cc has merge; inspect_commands.cc has stat, check; lmdb_stat.cc what stat shows in the manner of mdb_stat;
 // care_commands.cc has compact, destroy; damage_commands.cc has verify, repair; leveldb_commands.cc has convert, export-leveldb. Tested from outside by tests/db/command_test.cc.
 #pragma once
 
@@ -18,6 +19,7 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "mergedb/care.h"
 #include "mergedb/db.h"
 
 namespace mergedb::tool {
@@ -52,6 +54,21 @@ struct Arguments {
   uint64_t cap_bytes = 0;
   uint64_t timestamp = 0;
   bool keeps_oldest = false;
+  // Of dump, load, stat and copy, as in mdb_dump, mdb_load, mdb_stat and mdb_copy.
+  bool is_alias = false;  // the program was called by one of these names
+  std::optional<std::string> file, database;
+  std::string flavour = "lmdb";
+  bool is_all = false;
+  bool is_listing = false;
+  bool is_printable = false;
+  bool is_plain_text = false;
+  bool is_adding_only = false;
+  bool is_compacting = false;
+  bool is_environment = false;
+  bool no_links = false;
+  bool no_check = false;
+  int readers_level = 0;
+  int free_level = 0;
 };
 
 struct Context {
@@ -75,6 +92,8 @@ void AddRange(CLI::App* verb, Arguments& arguments);
 void AddAs(CLI::App* verb, Arguments& arguments);
 
 void AddDataCommands(CLI::App& app, Context& context);
+void AddLoadCommand(CLI::App& app, Context& context);
+void AddCopyCommands(CLI::App& app, Context& context);
 void AddMergeCommand(CLI::App& app, Context& context);
 void AddInspectCommands(CLI::App& app, Context& context);
 void AddCareCommands(CLI::App& app, Context& context);
@@ -89,6 +108,15 @@ int Fail(const Status& status);
 std::unique_ptr<DB> OpenDatabase(const std::string& directory, OpenMode mode);
 // Close, and report what that or stdout had to say.
 int Finish(DB& db, int exit);
+
+// -n, which mdb_dump and its like need and mergedb does not; and -V, which prints the version and ends.
+void AddLmdbFlags(CLI::App* verb);
+// stat in the manner of mdb_stat.
+int RunLmdbStat(Arguments& arguments);
+// Every key that `database` (none: the default keyspace) holds.
+Result<uint64_t> CountEntries(DB& db);
+// Percent on stderr while a person watches; null otherwise.
+Progress ShowProgress(const Arguments& arguments);
 
 // A key or value as the command line gives it: hex after --hex. Throws CLI::ValidationError.
 std::string TakeBytes(const Arguments& arguments, const std::string& word);

@@ -1,26 +1,12 @@
 // verify, repair: find what is damaged, and make the best of it. Both work where nothing else opens.
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "command.h"
-#include "mergedb/care.h"
 #include "text.h"
 
 namespace mergedb::tool {
 
 namespace {
-
-// Percent on stderr while a person watches.
-Progress ShowProgress(const Arguments& arguments) {
-  if (arguments.is_quiet || isatty(STDERR_FILENO) == 0) return {};
-  return [last = uint64_t{101}](uint64_t done, uint64_t all) mutable {
-    const uint64_t percent = all == 0 ? 100 : done * 100 / all;
-    if (percent != last) std::fprintf(stderr, "\r%3u %% of %s%s", static_cast<unsigned>(percent), PrintBytes(all).c_str(), percent == 100 ? "\n" : "");
-    last = percent;
-    return true;
-  };
-}
 
 void SetKey(nlohmann::ordered_json* object, const char* name, const std::optional<std::string>& key) {
   if (key) SetBytes(Arguments(), object, name, *key);

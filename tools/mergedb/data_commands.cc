@@ -1,4 +1,4 @@
-// get, put, delete, scan, load: the everyday part.
+// get, put, delete, scan: the everyday part.
 #include <cstdio>
 #include <iostream>
 #include <iterator>
@@ -10,8 +10,6 @@
 namespace mergedb::tool {
 
 namespace {
-
-constexpr size_t kLoadBatchBytes = size_t{1} << 20;
 
 std::string ReadAll(std::istream& in) { return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()}; }
 
@@ -119,70 +117,6 @@ int RunScan(Arguments& arguments) {
   return Finish(*db, kOk);
 }
 
-// ---- load
-
-struct Pair {
-  std::string key, value;
-};
-
-std::optional<std::string> BytesOfJson(const nlohmann::json& object, const std::string& name) {
-  if (const auto it = object.find(name + "_hex"); it != object.end() && it->is_string()) {
-    return FromHex(it->get<std::string>());
-  }
-  if (const auto it = object.find(name); it != object.end() && it->is_string()) return it->get<std::string>();
-  return std::nullopt;
-}
-
-// A line as scan prints it with the same flags.
-std::optional<Pair> ParseLine(const Arguments& arguments, const std::string& line) {
-  std::optional<std::string> key, value;
-  if (arguments.is_json) {
-    const auto object = nlohmann::json::parse(line, nullptr, false);
-    if (!object.is_object()) return std::nullopt;
-    key = BytesOfJson(object, "key");
-    value = BytesOfJson(object, "value");
-  } else {
-    const size_t tab = line.find('\t');
-    if (tab == std::string::npos) return std::nullopt;
-    const auto decode = arguments.is_hex ? FromHex : FromText;
-    key = decode(std::string_view(line).substr(0, tab));
-    value = decode(std::string_view(line).substr(tab + 1));
-  }
-  if (!key || !value) return std::nullopt;
-  return Pair{*std::move(key), *std::move(value)};
-}
-
-Status LoadLines(const Arguments& arguments, DB& db, uint64_t* loaded) {
-  WriteBatch batch;
-  std::string line;
-  for (uint64_t number = 1; std::getline(std::cin, line); ++number) {
-    const std::optional<Pair> pair = ParseLine(arguments, line);
-    if (!pair) {
-      return Status::InvalidArgument("stdin line " + std::to_string(number) + ": expected " +
-                                     (arguments.is_json ? "{\"key\":...,\"value\":...}" : "key, tab, value") +
-                                     (arguments.is_hex ? " in hex" : ""));
-    }
-    batch.Put(pair->key, pair->value);
-    if (batch.bytes() >= kLoadBatchBytes) {
-      RETURN_IF_ERROR(db.Write({}, batch));
-      *loaded += batch.count();
-      batch.Clear();
-    }
-  }
-  RETURN_IF_ERROR(db.Write({}, batch));
-  *loaded += batch.count();
-  return db.SyncLog();
-}
-
-int RunLoad(Arguments& arguments) {
-  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
-  if (db == nullptr) return kError;
-  uint64_t loaded = 0;
-  const Status status = LoadLines(arguments, *db, &loaded);
-  std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loaded));
-  return Finish(*db, status.ok() ? kOk : Fail(status));
-}
-
 }  // namespace
 
 void AddDataCommands(CLI::App& app, Context& context) {
@@ -225,14 +159,6 @@ void AddDataCommands(CLI::App& app, Context& context) {
   scan->add_flag("--reverse", arguments.is_reverse, "Largest key first");
   scan->add_flag("--keys-only", arguments.is_keys_only, "No values");
   scan->add_flag("--count", arguments.is_count, "Print only how many there are");
-
-  CLI::App* load = AddVerb(app, context,
-                           {"load", "load DIR [--hex] [--json] < LINES",
-                            "Put the lines of stdin; makes the database if it is missing",
-                            "Takes what scan prints with the same flags: `mergedb scan A | mergedb load B` copies.", 0,
-                            0, RunLoad});
-  load->add_flag("--hex", arguments.is_hex, "Keys and values are hex");
-  load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
 }
 
 }  // namespace mergedb::tool

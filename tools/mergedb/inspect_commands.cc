@@ -55,7 +55,13 @@ void PrintSection(const char* title, const std::string& text) {
   for (const std::string& line : Lines(text)) Print("  " + ToLine(line) + "\n");
 }
 
+bool IsLmdbStat(const Arguments& arguments) {
+  return arguments.is_alias || arguments.is_environment || arguments.readers_level > 0 || arguments.free_level > 0 || arguments.is_all ||
+         arguments.database.has_value();
+}
+
 int RunStat(Arguments& arguments) {
+  if (IsLmdbStat(arguments)) return RunLmdbStat(arguments);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
   if (arguments.property) {
@@ -108,10 +114,17 @@ int RunCheck(Arguments& arguments) {
 
 void AddInspectCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* stat = AddVerb(app, context, {"stat", "stat DIR [--json] [--property NAME]",
-                                          "Show sizes, runs and counters", "", 0, 0, RunStat});
+  CLI::App* stat = AddVerb(app, context, {"stat", "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | -s NAME]",
+                                          "Show sizes, runs and counters", "With -e, -f, -r, -a or -s it prints what mdb_stat prints.", 0, 0, RunStat});
   stat->add_flag("--json", arguments.is_json, "Print JSON");
   stat->add_option("--property", arguments.property, "Print one property, such as mergedb.counters");
+
+  stat->add_flag("-e", arguments.is_environment, "mdb_stat's lines about the environment");
+  stat->add_flag("-f", arguments.free_level, "mdb_stat's lines about free pages");
+  stat->add_flag("-r", arguments.readers_level, "mdb_stat's lines about readers");
+  CLI::Option* all = stat->add_flag("-a", arguments.is_all, "mdb_stat's lines about every database");
+  stat->add_option("-s", arguments.database, "mdb_stat's lines about this named database")->excludes(all);
+  AddLmdbFlags(stat);
 
   CLI::App* check = AddVerb(app, context, {"check", "check DIR [--json]",
                                            "Read everything and verify it; changes nothing",

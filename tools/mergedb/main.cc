@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <vector>
 
 #include "command.h"
 #include "mergedb/c.h"
@@ -12,7 +13,21 @@ namespace mergedb::tool {
 
 namespace {
 
+// Called as mdb_dump, mdb_load, mdb_stat or mdb_copy (a link): the verb of that name.
+const char* VerbOfAlias(const char* program) {
+  const char* const slash = std::strrchr(program, '/');
+  const char* const name = slash == nullptr ? program : slash + 1;
+  if (std::strncmp(name, "mdb_", 4) != 0) return nullptr;
+  for (const char* verb : {"dump", "load", "stat", "copy"}) {
+    if (std::strcmp(name + 4, verb) == 0) return verb;
+  }
+  return nullptr;
+}
+
 int Run(int argc, char** argv) {
+  std::vector<char*> words(argv, argv + argc);
+  const char* const alias = argc > 0 ? VerbOfAlias(argv[0]) : nullptr;
+  if (alias != nullptr) words.insert(words.begin() + 1, const_cast<char*>(alias));  // CLI11 does not write to it
   CLI::App app("Look into and change a mergedb database.", "mergedb");
   Context context;
   app.set_version_flag("--version", std::string("mergedb ") + mergedb_version());
@@ -23,17 +38,19 @@ int Run(int argc, char** argv) {
       "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error.\n"
       "A key that begins with a dash goes after --, as in: mergedb get DIR -- -key");
   AddDataCommands(app, context);
+  AddLoadCommand(app, context);
+  AddCopyCommands(app, context);
   AddMergeCommand(app, context);
   AddInspectCommands(app, context);
   AddCareCommands(app, context);
   AddDamageCommands(app, context);
   AddLevelDbCommands(app, context);
   // WHY not left to CLI11: it gives what follows "--" after a verb to nobody.
-  char** const end = argv + argc;
-  char** const mark = std::find_if(argv, end, [](const char* word) { return std::strcmp(word, "--") == 0; });
-  if (mark != end) context.arguments.tail.assign(mark + 1, end);
+  const auto mark = std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
+  if (mark != words.end()) context.arguments.tail.assign(mark + 1, words.end());
+  context.arguments.is_alias = alias != nullptr;
   try {
-    app.parse(static_cast<int>(mark - argv), argv);
+    app.parse(static_cast<int>(mark - words.begin()), words.data());
     return context.run();
   } catch (const CLI::Success& success) {  // --help, --version
     return app.exit(success);

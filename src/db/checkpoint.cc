@@ -1,0 +1,294 @@
+#include "db/checkpoint.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "compaction/flush.h"
+#include "db/db_impl.h"
+#include "format/file_name.h"
+#include "log/log.h"
+#include "manifest/manifest.h"
+#include "table/reader.h"
+#include "tree/version_builder.h"
+#include "values/reader.h"
+
+namespace mergedb::db {
+namespace {
+
+constexpr size_t kCopyBytes = size_t{1} << 20;
+constexpr std::string_view kPartialSuffix = ".partial";
+
+// A table or a value file of the copy: one of the two is not null.
+struct Piece {
+  format::FileMetaPtr table = nullptr;
+  format::ValueFilePtr values = nullptr;
+
+  kv::FileNumber number() const { return table != nullptr ? table->number : values->number; }
+  uint64_t bytes() const { return table != nullptr ? table->bytes : values->bytes; }
+  std::string PathIn(const std::string& directory) const {
+    return table != nullptr ? format::TablePath(directory, number()) : format::ValueFilePath(directory, number());
+  }
+};
+
+std::vector<Piece> PiecesOf(const tree::Version& version) {
+  std::vector<Piece> pieces;
+  for (const auto& meta : version.file_metas()) pieces.push_back({.table = meta});
+  for (const auto& each : version.value_files()) pieces.push_back({.values = each.file});
+  return pieces;
+}
+
+class Checkpointer {
+ public:
+  Checkpointer(const CheckpointSource& source, std::string target, const CheckpointOptions& options)
+      : source_(source),
+        store_(*source.store),
+        files_(store_.options.env.file_system),
+        options_(options),
+        target_(Trimmed(std::move(target))),
+        partial_(target_ + std::string(kPartialSuffix)),
+        factory_{.file_system = files_,
+                 .directory = partial_,
+                 .order = store_.order,
+                 .bloom_bits_per_key = store_.order.is_bytewise() ? store_.options.bloom_bits_per_key : 0,
+                 .block_bytes = store_.options.block_bytes,
+                 .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
+                 .entropy = store_.options.env.entropy,
+                 .track = [](const format::FileMetaPtr& meta) { return meta; },
+                 .track_values = [](const format::ValueFilePtr& meta) { return meta; },
+                 .separated_value_bytes_min = store_.options.separated_value_bytes_min,
+                 .operators = &store_.operators},
+        pieces_(PiecesOf(*source_.view->version)) {
+    for (const Piece& piece : pieces_) {
+      next_file_ = std::max(next_file_, kv::ToInt(piece.number()) + 1);
+      report_.bytes += piece.bytes();
+    }
+  }
+
+  Result<CheckpointReport> Run() {
+    RETURN_IF_ERROR(Begin());
+    for (const Piece& piece : pieces_) RETURN_IF_ERROR(Take(piece));
+    RETURN_IF_ERROR(FlushMemtables());
+    RETURN_IF_ERROR(SyncAndVerify());
+    RETURN_IF_ERROR(Describe());
+    RETURN_IF_ERROR(TakeName());
+    report_.sequence = source_.sequence;
+    return report_;
+  }
+
+ private:
+  static std::string Trimmed(std::string path) {
+    while (path.size() > 1 && path.back() == '/') path.pop_back();
+    return path;
+  }
+
+  Status Begin();
+  Status CheckTarget();
+  Status Take(const Piece& piece);
+  Status Check(const Piece& piece);
+  Status CopyFile(const std::string& from, const std::string& to);
+  Status FlushMemtables();
+  Status SyncAndVerify();
+  Status Describe();
+  Status TakeName();
+  Status Advance(uint64_t bytes);
+
+  const CheckpointSource& source_;
+  Store& store_;
+  FileSystem* const files_;
+  const CheckpointOptions& options_;
+  const std::string target_, partial_;
+  uint64_t next_file_ = 1;
+  const compaction::TableFactory factory_;
+  std::vector<Piece> pieces_;
+  std::vector<format::FileMetaPtr> flushed_tables_;  // of memtables, oldest first
+  std::vector<format::ValueFilePtr> flushed_values_;
+  uint64_t done_bytes_ = 0;
+  CheckpointReport report_;
+};
+
+// Bytes count once when they are taken, and once more when they are verified.
+Status Checkpointer::Advance(uint64_t bytes) {
+  done_bytes_ += bytes;
+  if (!options_.progress || options_.progress(done_bytes_, options_.verify ? 2 * report_.bytes : report_.bytes)) return {};
+  return Status::Aborted(target_ + ": given up on request; what was done is in " + partial_);
+}
+
+Status Checkpointer::CheckTarget() {
+  ASSIGN_OR_RETURN(const bool is_directory, files_->IsDirectory(target_));
+  if (!is_directory) {
+    const auto size = files_->SizeOf(target_);
+    if (!size && size.error().IsNotFound()) return {};
+    return Status::InvalidArgument(target_ + ": expected nothing or an empty directory, found a file");
+  }
+  ASSIGN_OR_RETURN(const auto names, files_->List(target_));
+  if (names.empty()) return {};
+  return Status::InvalidArgument(target_ + ": expected nothing or an empty directory, found " + names.front());
+}
+
+// What an interrupted call left may be of another state: tables of this one are kept, if they turn out to be whole; files that only
+// such a call writes go. Anything else was put there by somebody else.
+Status Checkpointer::Begin() {
+  RETURN_IF_ERROR(CheckTarget());
+  RETURN_IF_ERROR(files_->CreateDirectory(partial_));
+  ASSIGN_OR_RETURN(const auto names, files_->List(partial_));
+  std::set<std::string> wanted;
+  for (const Piece& piece : pieces_) wanted.insert(piece.PathIn(partial_));
+  for (const std::string& name : names) {
+    const std::string path = format::JoinPath(partial_, name);
+    if (!format::ParseFileName(name)) return Status::InvalidArgument(path + ": not a file of an interrupted copy");
+    if (!wanted.contains(path)) RETURN_IF_ERROR(files_->Remove(path));
+  }
+  return {};
+}
+
+Status Checkpointer::Check(const Piece& piece) {
+  const std::string path = piece.PathIn(partial_);
+  if (piece.table != nullptr) {
+    ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files_, path, piece.table, store_.order, nullptr));
+    return reader->CheckIntegrity();
+  }
+  ASSIGN_OR_RETURN(const auto reader, values::Reader::Open(files_, path, *piece.values, store_.order, nullptr));
+  return reader->CheckIntegrity();
+}
+
+Status Checkpointer::Take(const Piece& piece) {
+  const std::string from = piece.PathIn(store_.directory);
+  const std::string to = piece.PathIn(partial_);
+  ++report_.files;
+  if (files_->SizeOf(to).has_value()) {
+    if (Check(piece).ok()) {
+      ++report_.kept;
+      return Advance(piece.bytes());
+    }
+    RETURN_IF_ERROR(files_->Remove(to));
+  }
+  if (options_.may_link && files_->Link(from, to).ok()) {
+    ++report_.linked;
+    return Advance(piece.bytes());
+  }
+  RETURN_IF_ERROR(CopyFile(from, to));
+  ++report_.copied;
+  return {};
+}
+
+Status Checkpointer::CopyFile(const std::string& from, const std::string& to) {
+  ASSIGN_OR_RETURN(auto input, files_->Open(from, {.access = Access::kRead}));
+  ASSIGN_OR_RETURN(auto output, files_->Open(to, {.access = Access::kCreate}));
+  std::string piece(kCopyBytes, 0);
+  for (uint64_t offset = 0;; offset += piece.size()) {
+    size_t got = 0;
+    RETURN_IF_ERROR(input->ReadAt(offset, piece.size(), piece.data(), &got));
+    RETURN_IF_ERROR(output->WriteAt(offset, std::string_view(piece).substr(0, got)));
+    RETURN_IF_ERROR(Advance(got));
+    if (got < piece.size()) break;
+  }
+  return output->Close();
+}
+
+Status Checkpointer::FlushMemtables() {
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.view->sealed.rbegin(), source_.view->sealed.rend());
+  for (const auto& memtable : memtables) {
+    stream::CollapseCounts counts;
+    ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
+    if (flushed.table == nullptr) continue;
+    flushed_tables_.push_back(flushed.table);
+    pieces_.push_back({.table = flushed.table});
+    for (const auto& values : flushed.value_files) {
+      flushed_values_.push_back(values);
+      pieces_.push_back({.values = values});
+    }
+    const uint64_t files = 1 + flushed.value_files.size();
+    report_.files += files;
+    report_.copied += files;
+    report_.bytes += flushed.bytes();
+    RETURN_IF_ERROR(Advance(flushed.bytes()));
+  }
+  return {};
+}
+
+// WHY links are synced too: the MANIFEST lags, so tables of the View need not be durable yet.
+Status Checkpointer::SyncAndVerify() {
+  for (const Piece& piece : pieces_) {
+    ASSIGN_OR_RETURN(auto file, files_->Open(piece.PathIn(partial_), {.access = Access::kReadWrite}));
+    RETURN_IF_ERROR(file->Sync());
+    RETURN_IF_ERROR(file->Close());
+    if (!options_.verify) continue;
+    RETURN_IF_ERROR(Check(piece));
+    RETURN_IF_ERROR(Advance(piece.bytes()));
+  }
+  return files_->SyncDirectory(partial_);
+}
+
+// The runs as they are, the memtables on top, and a log that ends where it begins.
+Status Checkpointer::Describe() {
+  const tree::Version& version = *source_.view->version;
+  uint64_t next_position = 1;
+  for (const auto& run : version.runs()) next_position = std::max(next_position, kv::ToInt(run->position()) + 1);
+  format::Edit edit = tree::EditFromEmpty(version);
+  for (const auto& values : flushed_values_) edit.value_files.push_back({.file = values});
+  for (const auto& meta : flushed_tables_) {
+    edit.adds.push_back({.position = kv::Position{next_position++}, .level = 0, .file = meta, .bounds = {}});
+  }
+  const Env& env = store_.options.env;
+  uint64_t database_id = 0;
+  while (database_id == 0) database_id = env.entropy();
+  const uint64_t salt = env.entropy();
+  const log::Mark first = log::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
+  edit.database_id = database_id;
+  edit.comparator = std::string(store_.order.comparator()->Name());
+  edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
+  edit.next_position = kv::Position{next_position};
+  edit.last_sequence = first.sequence - 1;
+  edit.log_start = format::Edit::LogStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain,
+                                          .sequence = first.sequence};
+  edit.log_durable = 0;
+  edit.log_segments.emplace();
+  edit.clean_log_end = 0;
+  if (auto operators = store_.operator_names.List(); !operators.empty()) edit.merge_operators = std::move(operators);
+  manifest::Manifest manifest({.file_system = files_, .directory = partial_, .database_id = database_id,
+                               .allocate_number = factory_.allocate_number});
+  return manifest.Commit(edit);
+}
+
+// An empty directory gives way to the rename.
+Status Checkpointer::TakeName() {
+  RETURN_IF_ERROR(files_->Rename(partial_, target_));
+  return files_->SyncDirectory(ParentOf(target_));
+}
+
+}  // namespace
+
+Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target, const CheckpointOptions& options) {
+  if (target.empty()) return Status::InvalidArgument("Checkpoint: expected a directory's name, found an empty one");
+  return Checkpointer(source, target, options).Run();
+}
+
+// The View is taken in the turn, so that no batch is in it in part: one larger than a memtable is applied piece by piece.
+Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const CheckpointOptions& options) {
+  RETURN_IF_ERROR(CheckOpen());
+  CheckpointSource source{.store = store_, .view = nullptr};
+  if (store_->options.mode == OpenMode::kReadOnly) {
+    source.view = shape_->Current();
+    source.sequence = store_->snapshots->published();
+  } else {
+    write::CommitQueue::Turn turn(queue_);
+    RETURN_IF_ERROR(ReviveLog());
+    RETURN_IF_ERROR(SealIfUsed());
+    source.view = shape_->Current();
+    source.sequence = store_->snapshots->published();
+  }
+  return MakeCheckpoint(source, target, options);
+}
+
+}  // namespace mergedb::db
+
+namespace mergedb {
+
+Result<CheckpointReport> Checkpoint(DB& db, const std::string& target, const CheckpointOptions& options) {
+  auto* const ours = dynamic_cast<db::DbImpl*>(&db);
+  if (ours == nullptr) return Status::NotSupported("Checkpoint: not a database that DB::Open made");
+  return ours->Checkpoint(target, options);
+}
+
+}  // namespace mergedb

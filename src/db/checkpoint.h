@@ -1,0 +1,26 @@
+// A View -> a directory that opens as a database. The View pins every table, so nothing that is read here goes away; the copy
+// never looks at the log, since what is not in tables yet is in sealed memtables, which become tables of the copy.
+//
+//   files of the Version    second names, or copies        000012.tbl -> target.partial/000012.tbl
+//   sealed memtables        flushed, one table each        M3         -> target.partial/000040.tbl
+//   MANIFEST, CURRENT       written anew: a database of its own identity, closed cleanly, with an empty log
+//
+// WHY a directory of another name until the end: without CURRENT a directory of tables would pass for a new database, and an
+// open that may create would begin an empty one among them. Tested by tests/db/checkpoint_test.cc.
+#pragma once
+
+#include "db/store.h"
+#include "mergedb/checkpoint.h"
+#include "read/view.h"
+
+namespace mergedb::db {
+
+// REQUIRES: nobody writes to the View's active memtable, and every batch that is in the View is in it whole.
+struct CheckpointSource {
+  std::shared_ptr<Store> store;
+  read::ViewPtr view;
+  kv::Sequence sequence = 0;  // the newest in the View
+};
+Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target, const CheckpointOptions& options);
+
+}  // namespace mergedb::db

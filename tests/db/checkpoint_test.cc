@@ -1,0 +1,224 @@
+// Goal: a checkpoint is a whole database of one moment, whatever goes on beside it, and never half there. Method: real files in a
+// temporary directory; the copy is opened, read and written on its own.
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <thread>
+
+#include "mergedb/checkpoint.h"
+#include "mergedb/merge.h"
+#include "testing/watched_file_system.h"
+
+namespace mergedb {
+namespace {
+
+using Pairs = std::map<std::string, std::string>;
+constexpr size_t kMemory = size_t{16} << 20;
+
+class CheckpointTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/mergedb_checkpoint.XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    home_ = pattern;
+    db_ = Open("db");
+  }
+  void TearDown() override {
+    db_ = nullptr;
+    std::filesystem::remove_all(home_);
+  }
+  std::string Path(const std::string& name) const { return home_ + "/" + name; }
+  std::unique_ptr<DB> Open(const std::string& name, OpenMode mode = OpenMode::kCreateIfMissing) const {
+    auto db = DB::Open({.mode = mode, .memory_bytes = kMemory, .write_buffer_bytes = size_t{1} << 20}, Path(name));
+    EXPECT_TRUE(db) << db.error().ToString();
+    return db ? std::move(*db) : nullptr;
+  }
+  static Pairs All(DB& db) {
+    Pairs pairs;
+    const auto it = db.NewIterator();
+    for (it->SeekToFirst(); it->Valid(); it->Next()) pairs.emplace(it->key(), it->value());
+    EXPECT_TRUE(it->status().ok()) << it->status().ToString();
+    return pairs;
+  }
+  Pairs Read(const std::string& name) const {
+    const auto db = Open(name, OpenMode::kMustExist);
+    EXPECT_TRUE(db->CheckIntegrity().ok());
+    return All(*db);
+  }
+  // Tables, a deleted range, a merge, and a write that is in memory alone.
+  void FillMixed(int keys = 20'000) {
+    for (int i = 0; i < keys; ++i) ASSERT_TRUE(db_->Put({}, "key" + std::to_string(i), std::string(100, 'v')).ok());
+    for (int i = 0; i < 500; ++i) ASSERT_TRUE(db_->Put({}, "large" + std::to_string(i), std::string(3000, 'w')).ok());
+    ASSERT_TRUE(db_->Flush().ok());
+    ASSERT_TRUE(db_->DeleteRange({}, "key2", "key5").ok());
+    ASSERT_TRUE(db_->Merge({}, "counter", merge::AddU64(7)).ok());
+    ASSERT_TRUE(db_->Put({}, "key3", "again").ok());
+  }
+
+  std::string home_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(CheckpointTest, HoldsEverythingWrittenBefore) {
+  FillMixed();
+  const Pairs before = All(*db_);
+  const auto made = Checkpoint(*db_, Path("copy"));
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_GT(made->linked, 0u);
+  EXPECT_EQ(made->files, made->linked + made->copied);
+  EXPECT_EQ(Read("copy"), before);
+  EXPECT_EQ(All(*db_), before);
+}
+
+TEST_F(CheckpointTest, LivesItsOwnLife) {
+  FillMixed();
+  const Pairs before = All(*db_);
+  ASSERT_TRUE(Checkpoint(*db_, Path("copy")));
+  const auto overwrite = [](DB& db, char filler) {
+    for (int round = 0; round < 3; ++round) {
+      for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(db.Put({}, "key" + std::to_string(i), std::string(100, filler)).ok());
+      ASSERT_TRUE(db.CompactRange(nullptr, nullptr).ok());
+    }
+  };
+  overwrite(*db_, 'x');  // merges make the linked tables dead here, and would write over them
+  EXPECT_EQ(Read("copy"), before);
+  const Pairs after = All(*db_);
+  {
+    const auto copy = Open("copy", OpenMode::kMustExist);
+    overwrite(*copy, 'y');
+  }
+  EXPECT_EQ(All(*db_), after);
+  EXPECT_TRUE(db_->CheckIntegrity().ok());
+}
+
+TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {
+  FillMixed();
+  const Pairs before = All(*db_);
+  db_ = nullptr;
+  const auto reader = Open("db", OpenMode::kReadOnly);
+  const auto made = Checkpoint(*reader, Path("copy"), {.may_link = false});
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_EQ(made->linked, 0u);
+  EXPECT_EQ(Read("copy"), before);
+}
+
+TEST_F(CheckpointTest, OfAnEmptyDatabaseIsOne) {
+  ASSERT_TRUE(Checkpoint(*db_, Path("copy/")));
+  EXPECT_EQ(Read("copy"), Pairs());
+}
+
+TEST_F(CheckpointTest, HoldsWholeBatchesWhileWritersGoOn) {
+  std::atomic<bool> is_over{false};
+  std::atomic<uint64_t> written{0};
+  std::thread writer([&] {
+    for (uint64_t i = 0; !is_over; ++i) {
+      WriteBatch batch;  // every tenth is larger than a memtable, and is applied in pieces
+      const int count = i % 10 == 9 ? 6000 : 2;
+      for (int part = 0; part < count; ++part) {
+        batch.Put("part" + std::to_string(part) + (i % 10 == 9 ? "big" : ""), std::to_string(i) + std::string(200, '.'));
+      }
+      ASSERT_TRUE(db_->Write({}, batch).ok());
+      written = i;
+    }
+  });
+  for (int copy = 0; copy < 8; ++copy) {
+    while (written < 20) std::this_thread::yield();
+    const uint64_t at_least = written;
+    const std::string name = "copy" + std::to_string(copy);
+    const auto made = Checkpoint(*db_, Path(name));
+    ASSERT_TRUE(made) << made.error().ToString();
+    const Pairs pairs = Read(name);
+    ASSERT_TRUE(pairs.contains("part0") && pairs.contains("part0big"));
+    EXPECT_EQ(pairs.at("part0"), pairs.at("part1"));
+    for (int part = 0; part < 6000; ++part) ASSERT_EQ(pairs.at("part" + std::to_string(part) + "big"), pairs.at("part0big"));
+    EXPECT_GE(std::max(std::stoull(pairs.at("part0")), std::stoull(pairs.at("part0big"))), at_least);
+  }
+  is_over = true;
+  writer.join();
+}
+
+TEST_F(CheckpointTest, InterruptedItIsNotThereAndIsGoneOnWith) {
+  FillMixed();
+  ASSERT_TRUE(db_->Flush().ok());
+  const Pairs before = All(*db_);
+  int left = 1;
+  const auto stopped = Checkpoint(*db_, Path("copy"), {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }});
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().code(), Code::kAborted);
+  EXPECT_FALSE(std::filesystem::exists(Path("copy")));
+  const auto made = Checkpoint(*db_, Path("copy"), {.may_link = false});
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_GT(made->kept, 0u);
+  EXPECT_EQ(Read("copy"), before);
+  EXPECT_FALSE(std::filesystem::exists(Path("copy.partial")));
+}
+
+TEST_F(CheckpointTest, ADamagedPieceOfAnInterruptedOneIsMadeAgain) {
+  FillMixed();
+  ASSERT_TRUE(db_->Flush().ok());
+  const Pairs before = All(*db_);
+  int left = 1000;
+  ASSERT_FALSE(Checkpoint(*db_, Path("copy"), {.may_link = false, .progress = [&](uint64_t done, uint64_t all) { return 2 * done < all && left-- > 0; }}));
+  for (const auto& entry : std::filesystem::directory_iterator(Path("copy.partial"))) {
+    const auto extension = entry.path().extension();
+    if (extension == ".tbl" || extension == ".val") std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+  }
+  const auto made = Checkpoint(*db_, Path("copy"), {.may_link = false});
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_EQ(made->kept, 0u);
+  EXPECT_EQ(Read("copy"), before);
+}
+
+TEST_F(CheckpointTest, RefusesToReplaceAnything) {
+  ASSERT_TRUE(db_->Put({}, "key", "value").ok());
+  std::ofstream(Path("file")) << "text";
+  std::filesystem::create_directories(Path("full.partial/mine"));
+  std::filesystem::create_directories(Path("used/mine"));
+  for (const char* target : {"file", "full", "used", "db"}) {
+    const auto refused = Checkpoint(*db_, Path(target));
+    ASSERT_FALSE(refused) << target;
+    EXPECT_TRUE(refused.error().IsInvalidArgument()) << refused.error().ToString();
+  }
+  EXPECT_FALSE(Checkpoint(*db_, ""));
+  EXPECT_FALSE(Checkpoint(*db_, Path("no/such/parent")));
+}
+
+// Every call of the file system that a checkpoint makes fails once: there is no copy then, and the next attempt makes it.
+TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
+  FillMixed(200);
+  const Pairs before = All(*db_);
+  db_ = nullptr;
+  for (uint64_t at = 1;; ++at) {
+    uint64_t calls = 0;
+    bool is_armed = false;
+    testing::WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const testing::FileCall& call, size_t*) -> Status {
+                                       if (!is_armed || call.op == testing::Op::kRead || ++calls != at) return {};
+                                       return Status::IOError("injected");
+                                     }});
+    Env env = DefaultEnv();
+    env.file_system = &files;
+    auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = kMemory, .env = env}, Path("db"));
+    ASSERT_TRUE(db) << db.error().ToString();
+    is_armed = true;
+    const auto made = Checkpoint(**db, Path("copy"));
+    is_armed = false;
+    const bool is_done = calls < at;  // it made fewer calls than that
+    // The rename may have happened when the sync of its name failed.
+    if (!made && !std::filesystem::exists(Path("copy"))) {
+      const auto again = Checkpoint(**db, Path("copy"));
+      ASSERT_TRUE(again) << "call " << at << ": " << again.error().ToString();
+    }
+    ASSERT_EQ(All(*Open("copy", OpenMode::kReadOnly)), before) << "call " << at;
+    std::filesystem::remove_all(Path("copy"));
+    if (is_done) break;
+  }
+}
+
+}  // namespace
+}  // namespace mergedb

@@ -1,0 +1,150 @@
+// dump, copy: a database as text, and as another directory.
+#include <chrono>
+#include <cstdio>
+#include <thread>
+
+#include "command.h"
+#include "dump_text.h"
+#include "mergedb/checkpoint.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+constexpr uint64_t kPageBytes = 4096;
+constexpr uint64_t kMapBytesMin = uint64_t{1} << 20;
+constexpr int kCopyAttempts = 20;
+constexpr auto kCopyPause = std::chrono::milliseconds(50);
+
+// LMDB's pages are at least half full, and an entry takes at most a page more than its bytes: a map that what is dumped fits into.
+uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
+  const uint64_t needed = kMapBytesMin + 3 * entry_bytes + 64 * entries;
+  return (needed + kPageBytes - 1) / kPageBytes * kPageBytes;
+}
+
+// Two walks: LMDB wants to know the size before the first entry.
+Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot) {
+  uint64_t bytes = 0, entries = 0;
+  const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}});
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    // A value that does not share a page with others takes whole pages.
+    const uint64_t value_bytes = it->value().size();
+    bytes += it->key().size() + (value_bytes > kPageBytes / 4 ? value_bytes + kPageBytes : value_bytes);
+    ++entries;
+  }
+  RETURN_IF_ERROR(it->status());
+  return MapBytesFor(bytes, entries);
+}
+
+Status Dump(const Arguments& arguments, DB& db, std::FILE* out) {
+  const auto snapshot = db.GetSnapshot();
+  DumpHeader header{.is_print = arguments.is_printable,
+                    .flavour = arguments.flavour == "bdb" ? DumpFlavour::kBerkeleyDb : DumpFlavour::kLmdb};
+  if (header.flavour == DumpFlavour::kLmdb) {
+    ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot));
+  }
+  std::string text = PrintDumpHeader(header);
+  const auto it = db.NewIterator({.read = {.snapshot = snapshot.get(), .fill_cache = false}});
+  for (it->SeekToFirst(); it->Valid() && std::ferror(out) == 0; it->Next()) {
+    AppendDumpLine(&text, it->key(), header.is_print);
+    AppendDumpLine(&text, it->value(), header.is_print);
+    std::fwrite(text.data(), 1, text.size(), out);
+    text.clear();
+  }
+  RETURN_IF_ERROR(it->status());
+  text += kDumpEnd;
+  std::fwrite(text.data(), 1, text.size(), out);
+  return {};
+}
+
+int RunDump(Arguments& arguments) {
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  if (arguments.is_listing) return Finish(*db, kOk);
+  if (arguments.database) return Finish(*db, Fail(kNo, "no database is called " + ToText(*arguments.database)));
+  std::FILE* out = stdout;
+  if (arguments.file && *arguments.file != "-") {
+    out = std::fopen(arguments.file->c_str(), "wb");
+    if (out == nullptr) return Finish(*db, Fail(kError, *arguments.file + ": cannot be written"));
+  }
+  const Status status = Dump(arguments, *db, out);
+  int exit = status.ok() ? kOk : Fail(status);
+  if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0)) exit = Fail(kError, *arguments.file + ": cannot be written");
+  return Finish(*db, exit);
+}
+
+// ---- copy
+
+Status CopyOnce(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
+  ASSIGN_OR_RETURN(auto db, DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory));
+  ASSIGN_OR_RETURN(*report, Checkpoint(*db, target, {.may_link = !arguments.no_links, .verify = !arguments.no_check,
+                                                     .progress = ShowProgress(arguments)}));
+  return db->Close();
+}
+
+// A program that has the database open and writes may take files away between our open and our look at them. What was copied so far
+// counts for the next attempt.
+bool MayPass(const Status& status) { return status.IsCorruption() || status.IsNotFound() || status.IsIOError(); }
+
+Status CopyDatabase(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
+  Status status;
+  for (int attempt = 0; attempt < kCopyAttempts; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(kCopyPause);
+    status = CopyOnce(arguments, target, report);
+    if (!MayPass(status)) return status;
+  }
+  return status;
+}
+
+Status CompactCopy(const std::string& target) {
+  ASSIGN_OR_RETURN(auto db, DB::Open({.mode = OpenMode::kMustExist, .memory_bytes = size_t{64} << 20}, target));
+  RETURN_IF_ERROR(db->CompactRange(nullptr, nullptr));
+  return db->Close();
+}
+
+int RunCopy(Arguments& arguments) {
+  if (arguments.words.empty()) throw CLI::ValidationError("copy", "where to? usage: mergedb copy DIR TARGET");
+  const std::string& target = arguments.words[0];
+  CheckpointReport report;
+  Status status = CopyDatabase(arguments, target, &report);
+  if (status.ok() && arguments.is_compacting) status = CompactCopy(target);
+  if (!status.ok()) return Fail(status);
+  if (!arguments.is_alias && !arguments.is_quiet) {
+    std::fprintf(stderr, "mergedb: copied %llu files, %s: %llu linked, %llu written, %llu there already%s\n",
+                 static_cast<unsigned long long>(report.files), PrintBytes(report.bytes).c_str(),
+                 static_cast<unsigned long long>(report.linked), static_cast<unsigned long long>(report.copied),
+                 static_cast<unsigned long long>(report.kept), arguments.no_check ? "" : "; all verified");
+  }
+  return kOk;
+}
+
+}  // namespace
+
+void AddCopyCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* dump = AddVerb(app, context,
+                           {"dump", "dump DIR [-f FILE] [-p] [-a | -s NAME] [-l] [--flavour lmdb|bdb]",
+                            "Print everything as text that mergedb load, mdb_load and db_load read",
+                            "LMDB takes keys of up to 511 bytes, and no empty ones; Berkeley DB needs --flavour bdb.", 0, 0, RunDump});
+  dump->add_option("-f", arguments.file, "Write this file, not stdout");
+  dump->add_flag("-p", arguments.is_printable, "Printable characters as they are, not in hex");
+  CLI::Option* all = dump->add_flag("-a", arguments.is_all, "Every database");
+  dump->add_option("-s", arguments.database, "This named database")->excludes(all);
+  dump->add_flag("-l", arguments.is_listing, "Only list the names of databases");
+  dump->add_option("--flavour", arguments.flavour, "What will read it")->check(CLI::IsMember({"lmdb", "bdb"}));
+  AddLmdbFlags(dump);
+
+  CLI::App* copy = AddVerb(app, context,
+                           {"copy", "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
+                            "Make another database of what this one holds, also while a program writes to it",
+                            "TARGET takes its name when it is whole; until then it is TARGET.partial. Interrupted, run it again.\n"
+                            "Tables that both can name are linked, not copied.", 0, 1, RunCopy});
+  copy->add_flag("-c", arguments.is_compacting, "Then compact the copy");
+  copy->add_flag("--no-links", arguments.no_links, "Copy every byte");
+  copy->add_flag("--no-check", arguments.no_check, "Do not read the copy back");
+  copy->add_flag("--quiet", arguments.is_quiet, "No progress and no summary on stderr");
+  AddLmdbFlags(copy);
+}
+
+}  // namespace mergedb::tool

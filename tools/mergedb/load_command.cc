@@ -1,0 +1,158 @@
+// load: what dump, mdb_dump and db_dump write, and what scan prints, into a database.
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "command.h"
+#include "dump_text.h"
+#include "text.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+constexpr size_t kLoadBatchBytes = size_t{1} << 20;
+
+// Puts in batches; with -N only keys that are not there yet.
+class Loader {
+ public:
+  Loader(DB& db, bool is_adding_only) : db_(db), is_adding_only_(is_adding_only) {}
+
+  Status Add(const std::string& key, const std::string& value) {
+    if (is_adding_only_) {
+      RETURN_IF_ERROR(Write());  // it may be in the batch
+      std::string existing;
+      const Status status = db_.Get({}, key, &existing);
+      if (!status.IsNotFound()) return status;
+    }
+    batch_.Put(key, value);
+    return batch_.bytes() >= kLoadBatchBytes ? Write() : Status();
+  }
+  Status Finish() {
+    RETURN_IF_ERROR(Write());
+    return db_.SyncLog();
+  }
+  uint64_t loaded() const { return loaded_; }
+
+ private:
+  Status Write() {
+    if (batch_.count() == 0) return {};
+    RETURN_IF_ERROR(db_.Write({}, batch_));
+    loaded_ += batch_.count();
+    batch_.Clear();
+    return {};
+  }
+
+  DB& db_;
+  const bool is_adding_only_;
+  WriteBatch batch_;
+  uint64_t loaded_ = 0;
+};
+
+struct Pair {
+  std::string key, value;
+};
+
+std::optional<std::string> BytesOfJson(const nlohmann::json& object, const std::string& name) {
+  if (const auto it = object.find(name + "_hex"); it != object.end() && it->is_string()) {
+    return FromHex(it->get<std::string>());
+  }
+  if (const auto it = object.find(name); it != object.end() && it->is_string()) return it->get<std::string>();
+  return std::nullopt;
+}
+
+// A line as scan prints it with the same flags.
+std::optional<Pair> ParseLine(const Arguments& arguments, const std::string& line) {
+  std::optional<std::string> key, value;
+  if (arguments.is_json) {
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object()) return std::nullopt;
+    key = BytesOfJson(object, "key");
+    value = BytesOfJson(object, "value");
+  } else {
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos) return std::nullopt;
+    const auto decode = arguments.is_hex ? FromHex : FromText;
+    key = decode(std::string_view(line).substr(0, tab));
+    value = decode(std::string_view(line).substr(tab + 1));
+  }
+  if (!key || !value) return std::nullopt;
+  return Pair{*std::move(key), *std::move(value)};
+}
+
+Status LoadLines(const Arguments& arguments, std::istream& in, std::string line, Loader* loader) {
+  uint64_t number = 1;
+  do {
+    const std::optional<Pair> pair = ParseLine(arguments, line);
+    if (!pair) {
+      return Status::InvalidArgument("line " + std::to_string(number) + ": expected " +
+                                     (arguments.is_json ? "{\"key\":...,\"value\":...}" : "key, tab, value") +
+                                     (arguments.is_hex ? " in hex" : ""));
+    }
+    RETURN_IF_ERROR(loader->Add(pair->key, pair->value));
+    ++number;
+  } while (std::getline(in, line));
+  return {};
+}
+
+Status LoadDump(const Arguments& arguments, DumpReader reader, Loader* loader) {
+  DumpHeader header;
+  for (;;) {
+    ASSIGN_OR_RETURN(const bool has_section, reader.NextSection(&header));
+    if (!has_section) return {};
+    const std::string& name = arguments.database ? *arguments.database : header.database;
+    if (!name.empty()) return Status::NotSupported("database " + ToText(name) + ": named databases are not here yet");
+    std::string key, value;
+    for (;;) {
+      ASSIGN_OR_RETURN(const bool has_pair, reader.NextPair(&key, &value));
+      if (!has_pair) break;
+      if (Status status = loader->Add(key, value); !status.ok()) return status.WithContext("line " + std::to_string(reader.line()));
+    }
+  }
+}
+
+Status Load(const Arguments& arguments, std::istream& in, Loader* loader) {
+  if (arguments.is_plain_text) return LoadDump(arguments, DumpReader(in, true), loader);
+  std::string first;
+  if (!std::getline(in, first)) return {};
+  const bool is_scan = !arguments.is_alias && first.rfind("VERSION=", 0) != 0;
+  if (is_scan) return LoadLines(arguments, in, std::move(first), loader);
+  return LoadDump(arguments, DumpReader(in, false, std::move(first)), loader);
+}
+
+int RunLoad(Arguments& arguments) {
+  std::ifstream file;
+  if (arguments.file && *arguments.file != "-") {
+    file.open(*arguments.file, std::ios::binary);
+    if (!file) return Fail(kError, *arguments.file + ": cannot be read");
+  }
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
+  if (db == nullptr) return kError;
+  Loader loader(*db, arguments.is_adding_only);
+  Status status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
+  if (const Status finished = loader.Finish(); status.ok()) status = finished;
+  if (!arguments.is_alias) std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loader.loaded()));
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
+}  // namespace
+
+void AddLoadCommand(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* load = AddVerb(app, context,
+                           {"load", "load DIR [-f FILE] [-T] [-N] [-s NAME] [--hex] [--json] < LINES",
+                            "Put what dump or scan printed; makes the database if it is missing",
+                            "Takes dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and what scan prints with the same flags:\n"
+                            "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy. What was put before an error stays.",
+                            0, 0, RunLoad});
+  load->add_flag("--hex", arguments.is_hex, "Lines of scan --hex");
+  load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
+  load->add_option("-f", arguments.file, "Read this file, not stdin");
+  load->add_flag("-T", arguments.is_plain_text, "Plain text: a line is a key, the next its value");
+  load->add_flag("-N", arguments.is_adding_only, "Keep the values of keys that are there");
+  load->add_option("-s", arguments.database, "The named database, whatever the dump says");
+  load->add_flag("-a")->description("Keys come in order, which helps LMDB; nothing here");
+  AddLmdbFlags(load);
+}
+
+}  // namespace mergedb::tool
