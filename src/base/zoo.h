@@ -30,6 +30,8 @@
   X(kSkippedDirectorySyncOfSegments) /* names of new segments */ \
   X(kSkippedDirectorySyncOfCurrent)  /* the rename of CURRENT */ \
   X(kSkippedDirectorySyncOfParent)   /* the database's own name */ \
+  X(kDroppedValueFileSync)           /* value files are named by the MANIFEST unsynced */ \
+  X(kValueFileNotNamed)              /* a complete MANIFEST names tables alone */ \
   X(kAcknowledgedBeforeSync)         /* a synced write returns before its sync */ \
   X(kAcknowledgedBeforeWrite)        /* an unmapped write returns before it left the process */ \
   X(kFollowerNotLogged)              /* of a commit group only the leader reaches the log */ \
@@ -50,12 +52,17 @@
   X(kCleanEndIgnored)                /* a log that was closed may end anywhere */ \
   X(kSequenceUsedTwice)              /* recovery is off by one */ \
   X(kLiveTableTakenForOrphan) \
+  X(kLiveValueFileTakenForOrphan) \
   X(kFileNumberUsedTwice)            /* an orphan's */ \
   X(kBatchReplayedInHalves)          /* a batch in several memtables is released with the first */ \
   /* Checks. */ \
   X(kBlockNotChecked) \
   X(kBlockSaltWithoutFile)           /* a block passes in another table */ \
   X(kBlockSaltWithoutOffset)         /* a block passes in another place */ \
+  X(kRecordNotChecked)               /* of a value file */ \
+  X(kRecordSaltWithoutFile)          /* a value passes in another value file, or where a spare held it */ \
+  X(kRecordSaltWithoutOffset)        /* a value passes in another place */ \
+  X(kRecordKeyNotCompared)           /* a reference may lead to another key's value */ \
   X(kFrameWithoutSalt)               /* a frame passes in another epoch */ \
   X(kManifestNotChecked) \
   X(kManifestMirrorUnread)           /* the second copy */ \
@@ -68,6 +75,15 @@
   X(kMergeResultToFront)             /* the original MergeDB's first rule: a merge's result counts as the newest run, */ \
   X(kPartialRelease)                 /* its second: inputs go before all of them is merged, */ \
   X(kRecencyByFileNumber)            /* and its third: at open runs are ordered by their files' numbers */ \
+  /* Values that stand apart. */ \
+  X(kReferenceNotCounted)            /* of the references that a merge passes on */ \
+  X(kReferencesOfPartsForgotten)     /* of tables that are shown in part */ \
+  X(kReferenceTakenForValue)         /* operands are folded onto the reference's own bytes */ \
+  X(kReleasedWithoutValues)          /* tables are shown before the value file that they refer to is finished */ \
+  X(kCleaningMovesNothing)           /* the cleaned file's references are passed on */ \
+  X(kMovedValueCountsAsNew)          /* over what was put since */ \
+  X(kMissingFileTakenForMissingKey)  /* a value file that is gone */ \
+  X(kWindowOfAnotherFile)            /* what a scan read ahead in one file passes for another's */ \
   /* Reading. */ \
   X(kSealedReadOldestFirst) \
   X(kFilterWithoutKey) \

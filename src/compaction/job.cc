@@ -165,7 +165,7 @@ Status Job::AddReference(const kv::Entry& entry) {
   format::ValueReference reference;
   RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
   const auto file = std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
-  if (file == cleaned_.end() || (*file)->number != reference.file) return outputs_->Add(entry);
+  if (file == cleaned_.end() || (*file)->number != reference.file || ZOO(kCleaningMovesNothing)) return outputs_->Add(entry);
   kv::Entry whole = entry;
   whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
@@ -265,7 +265,7 @@ Status Job::Release(const std::string* cursor) {
   if (cursor != nullptr) done.upper = *cursor;
   if (ZOO(kPartialRelease)) done = plan_.bounds;
   kv::Position target = plan_.sources.back();
-  if (ZOO(kMergeResultToFront)) target = kv::Position{kv::ToInt(plan_.sources.front()) + 1000};
+  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty())) target = kv::Position{kv::ToInt(plan_.sources.front()) + 1000};
   for (const kv::Position position : plan_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
   for (auto& file : outputs_->Take()) {

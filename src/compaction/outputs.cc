@@ -70,7 +70,7 @@ Status Outputs::CutBefore(const kv::Entry& entry) {
   if (finished_.size() == finished_before || options_.release_bytes == 0) return {};
   const uint64_t unreleased = bytes_ - released_bytes_ + (values_ == nullptr ? 0 : values_->record_bytes());
   if (unreleased < options_.release_bytes) return {};
-  RETURN_IF_ERROR(FinishValues());
+  if (!ZOO(kReleasedWithoutValues)) RETURN_IF_ERROR(FinishValues());
   released_bytes_ = bytes_;
   is_at_release_ = true;
   return {};
@@ -131,7 +131,7 @@ Status Outputs::Separate(const kv::Entry& entry, kv::Entry* separated) {
 Status Outputs::CountReference(std::string_view bytes) {
   format::ValueReference reference;
   RETURN_IF_ERROR(format::ParseReference(bytes, &reference));
-  references_[reference.file] += reference.bytes;
+  if (!ZOO(kReferenceNotCounted)) references_[reference.file] += reference.bytes;
   return {};
 }
 

@@ -120,6 +120,7 @@ void Background::RunStep() noexcept {
     ScheduleLocked();
     lock.Unlock();
     Perform(task, job);
+    job = nullptr;  // Stop waits for workers: whoever is none any more must not be the one who ends a job
     lock.Relock();
   }
   --workers_;

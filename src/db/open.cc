@@ -299,7 +299,7 @@ void DbImpl::RemoveOrphans(const Inventory& inventory) {
   }
   for (const kv::FileNumber number : inventory.spares) remove(format::SparePath(store_->directory, number));
   for (const kv::FileNumber number : inventory.value_files) {
-    if (version->FindValueFile(number) == nullptr) remove(format::ValueFilePath(store_->directory, number));
+    if (version->FindValueFile(number) == nullptr || ZOO(kLiveValueFileTakenForOrphan)) remove(format::ValueFilePath(store_->directory, number));
   }
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) remove(format::ManifestPath(store_->directory, number));

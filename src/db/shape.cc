@@ -184,15 +184,17 @@ Status Shape::SyncNewFile(format::FileKind kind, kv::FileNumber number, const Ch
                           std::set<kv::FileNumber>* fresh) {
   if (synced_.contains(number)) return {};
   RETURN_IF_ERROR(SyncHasFailed(number) ? ReplaceFile(kind, number, check)
-                                        : SyncFile(format::FilePath(options_.directory, kind, number), number));
+                                        : SyncFile(kind, number));
   fresh->insert(number);
   return {};
 }
 
-Status Shape::SyncFile(const std::string& path, kv::FileNumber number) {
+Status Shape::SyncFile(format::FileKind kind, kv::FileNumber number) {
   if (options_.file_system->is_append_only()) return {};  // synced when it was finished
+  const std::string path = format::FilePath(options_.directory, kind, number);
   ASSIGN_OR_RETURN(auto file, options_.file_system->Open(path, {.access = Access::kReadWrite}));
-  Status status = ZOO(kDroppedTableSync) ? Status() : file->Sync();
+  const bool is_dropped = kind == format::FileKind::kTable ? ZOO(kDroppedTableSync) : ZOO(kDroppedValueFileSync);
+  Status status = is_dropped ? Status() : file->Sync();
   if (status.ok()) status = file->Close();
   if (!status.ok() && !ZOO(kRetriedTableSync)) {
     base::Lock lock(failed_mutex_);

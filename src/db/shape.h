@@ -118,7 +118,7 @@ class Shape {
   Status SyncNewFiles(const format::Edit& edit);
   using CheckCopy = std::function<Status(const std::string& path)>;
   Status SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check, std::set<kv::FileNumber>* fresh);
-  Status SyncFile(const std::string& path, kv::FileNumber number);
+  Status SyncFile(format::FileKind kind, kv::FileNumber number);
   Status ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check);
   format::Edit Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const;
 

@@ -103,13 +103,7 @@ class DbIterator final : public Iterator {
     if (IsOpen()) input_->Seek(target, kv::kTagMax);
   }
   void SeekForPrev(std::string_view target) override {
-    if (!IsOpen()) return;
-    input_->Seek(target, kv::kTagMax);
-    if (!input_->Valid()) {
-      if (input_->status().ok()) input_->SeekToLast();
-    } else if (order_.CompareKeys(input_->entry().key, target) > 0) {
-      input_->Prev();
-    }
+    if (IsOpen()) input_->SeekForPrev(target);
   }
   void Next() override {
     if (Valid()) input_->Next();
@@ -134,7 +128,7 @@ class DbIterator final : public Iterator {
   const std::shared_ptr<const void> keep_;
   ViewPtr view_;
   ViewValues values_;
-  std::unique_ptr<kv::Iterator> input_;
+  std::unique_ptr<stream::VisibleCursor> input_;
 };
 
 class ErrorIterator final : public Iterator {

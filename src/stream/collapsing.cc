@@ -165,7 +165,7 @@ class CollapsingIterator final : public kv::Iterator {
     if (options_.values == nullptr) return false;
     const kv::Entry reference{.prefix = key_.prefix(), .key = key_.key(), .tag = last_tag_, .value = base->bytes};
     base->kind = kv::Kind::kPut;
-    return options_.values->Resolve(reference, &base->bytes).ok();
+    return ZOO(kReferenceTakenForValue) || options_.values->Resolve(reference, &base->bytes).ok();
   }
 
   void ShowMade() {

@@ -19,7 +19,7 @@ constexpr int kStepsMax = 8;
 // input stands behind all that was folded.
 // Reverse: a key's newest visible version is known only when all older ones have gone by, so entry_ is a view of the
 // copies in `key_` and `value_`, and the input stands before them: at a key before, or a newer version, or its end.
-class VisibleIterator final : public kv::Iterator {
+class VisibleIterator final : public VisibleCursor {
  public:
   VisibleIterator(const kv::Order& order, VisibleOptions options, std::unique_ptr<kv::Iterator> input)
       : order_(order),
@@ -52,10 +52,15 @@ class VisibleIterator final : public kv::Iterator {
     } else {
       input_->SeekToLast();
     }
-    is_forward_ = is_folded_ = false;
-    status_ = {};
-    key_.Clear();
-    FindBackward();
+    StartBackward();
+  }
+
+  void SeekForPrev(std::string_view key) override {
+    if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return SeekToLast();
+    target_.assign(key);  // WHY: it may be a view of the entry shown
+    input_->Seek(target_, kv::Tag{0});
+    StepBack();
+    StartBackward();
   }
 
   void Next() override {
@@ -92,6 +97,13 @@ class VisibleIterator final : public kv::Iterator {
     status_ = {};
     key_.Clear();
     FindForward();
+  }
+
+  void StartBackward() {
+    is_forward_ = is_folded_ = false;
+    status_ = {};
+    key_.Clear();
+    FindBackward();
   }
 
   // From the input's entry on, the first one to show.
@@ -349,8 +361,8 @@ class VisibleIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
-                                                 std::unique_ptr<kv::Iterator> input) {
+std::unique_ptr<VisibleCursor> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
+                                                  std::unique_ptr<kv::Iterator> input) {
   return std::make_unique<VisibleIterator>(order, std::move(options), std::move(input));
 }
 

@@ -32,8 +32,15 @@ struct VisibleOptions {
   bool keys_only = false;  // values are empty views; nothing is folded, nor found to be impossible to fold
 };
 
+class VisibleCursor : public kv::Iterator {
+ public:
+  // To the last key to show that is not after `key`. WHY not Seek and Prev: Seek shows the key behind, folds and reads its value,
+  // and ends there if that cannot be had.
+  virtual void SeekForPrev(std::string_view key) = 0;
+};
+
 // The result's Seek ignores its tag argument: it shows at most one version of a key.
-std::unique_ptr<kv::Iterator> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
-                                                 std::unique_ptr<kv::Iterator> input);
+std::unique_ptr<VisibleCursor> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
+                                                  std::unique_ptr<kv::Iterator> input);
 
 }  // namespace mergedb::stream

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/zoo.h"
 
 namespace mergedb::tree {
 
@@ -34,7 +35,7 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePt
   KeepEachOnce(&partial);
   for (const auto& file : partial) {
     weight_.Add(*file);
-    AddShares(file->values, &shares);
+    if (!ZOO(kReferencesOfPartsForgotten)) AddShares(file->values, &shares);
   }
   TakeValueFiles(shares, value_files);
 }

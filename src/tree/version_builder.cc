@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/zoo.h"
 #include "tree/invariants.h"
 
 namespace mergedb::tree {
@@ -198,6 +199,7 @@ format::Edit EditFromEmpty(const Version& version) {
       edit.adds.push_back({.position = run->position(), .level = run->level(), .file = slice.file, .bounds = slice.bounds});
     }
   }
+  if (ZOO(kValueFileNotNamed)) return edit;
   for (const ValueFile& each : version.value_files()) edit.value_files.push_back({each.file});
   return edit;
 }

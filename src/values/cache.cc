@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/zoo.h"
 #include "format/file_name.h"
 
 namespace mergedb::values {
@@ -21,7 +22,7 @@ Result<std::shared_ptr<Reader>> Cache::Open(const format::ValueFileMeta& meta) {
   // No lock is held while the file is read; if two open it at once, one of the two is dropped.
   auto opened = OpenFile(meta);
   // WHY: a file that is not found must never pass for a key that is not found.
-  if (!opened && opened.error().IsNotFound()) {
+  if (!opened && opened.error().IsNotFound() && !ZOO(kMissingFileTakenForMissingKey)) {
     return Status::IOError(std::string(opened.error().message()) + ": a value file of the tree is gone");
   }
   ASSIGN_OR_RETURN(auto fresh, std::move(opened));

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/zoo.h"
+
 namespace mergedb::values {
 namespace {
 
@@ -27,7 +29,7 @@ Result<Scanner::Course*> Scanner::CourseOf(const format::ValueFileMeta& meta) {
   Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
   if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;
   ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
-  course.begin = course.end = 0;
+  if (!ZOO(kWindowOfAnotherFile)) course.begin = course.end = 0;
   course.reader = std::move(reader);
   course.last = {};  // so what comes is beside nothing
   return &course;

@@ -183,6 +183,18 @@ TEST_P(DbRaceTest, ClosesWhileIteratorsAndSnapshotsAreHeld) {
   for (auto& reader : readers) reader.join();
 }
 
+// A job that is not done when the database closes ends before its files' factory does.
+TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
+  base::Random random(seed_);
+  for (int round = 0; round < 12; ++round) {
+    for (int i = 0; i < 1'200; ++i) {
+      ASSERT_OK(db_->Put({}, Left(0, random.Uniform(5'000)), std::string(random.Uniform(500), static_cast<char>('a' + round))));
+    }
+    Reopen();
+  }
+  EXPECT_OK(db_->CheckIntegrity());
+}
+
 INSTANTIATE_TEST_SUITE_P(Styles, DbRaceTest, ::testing::Values(Style::kLazy, Style::kCascade));
 
 }  // namespace

@@ -23,6 +23,7 @@ SECONDS_MAX = 1200
 WORKERS = 2
 
 CUTS_MAPPED = ("crash_power_cut_test", "*AllSequences*/LazyMapped")
+CUTS_SEPARATED = ("crash_power_cut_test", "*AllSequences*/LazyMappedSeparated")
 CUTS_WRITTEN = ("crash_power_cut_test", "*AllSequences*/LazyWritten")
 CUTS_RANDOM = ("crash_power_cut_test", "*Random*/LazyMapped")
 CUTS_ROLLING = ("crash_power_cut_test", "*RollOver*/CascadeMapped")
@@ -32,6 +33,8 @@ ERRORS = ("crash_errors_test", "*")
 DAMAGE = ("flips_bytes_test", "*ChangedByte*/ClosedMapped")
 MODEL = ("model_model_test", "*")
 SHAPES = ("db_hard_shapes_test", "*")
+VALUES = ("db_values_test", "*")
+READER = ("unit_values_reader_test", "*")
 FLAWS = ("db_seed_flaws_test", "*")
 
 FINDERS = {
@@ -85,6 +88,21 @@ FINDERS = {
     "kUpperBoundIncluded": [MODEL],
     "kPublishedBeforeApply": [("unit_write_commit_queue_test", "*")],
     "kObsoleteTablesKept": [("db_space_test", "*")],
+    "kDroppedValueFileSync": [CUTS_SEPARATED],
+    "kValueFileNotNamed": [CUTS_SEPARATED, VALUES],
+    "kLiveValueFileTakenForOrphan": [CUTS_SEPARATED, VALUES],
+    "kRecordNotChecked": [READER, ("unit_format_value_file_test", "*")],
+    "kRecordSaltWithoutFile": [READER, ("unit_format_value_file_test", "*")],
+    "kRecordSaltWithoutOffset": [READER, ("unit_format_value_file_test", "*")],
+    "kRecordKeyNotCompared": [READER],
+    "kReferenceNotCounted": [VALUES, MODEL],
+    "kReferencesOfPartsForgotten": [("unit_tree_version_builder_test", "*"), MODEL],
+    "kReferenceTakenForValue": [VALUES, MODEL],
+    "kReleasedWithoutValues": [("unit_compaction_outputs_test", "*"), MODEL],
+    "kCleaningMovesNothing": [("unit_compaction_job_test", "*")],
+    "kMovedValueCountsAsNew": [VALUES, MODEL],
+    "kMissingFileTakenForMissingKey": [("unit_values_cache_test", "*"), VALUES],
+    "kWindowOfAnotherFile": [("unit_values_scanner_test", "*"), MODEL],
     "kSpareTailKept": [("unit_table_writer_test", "*"), CUTS_MERGING],
     "kLinkedFileWrittenAgain": [("unit_env_posix_file_system_test", "*")],
 }
@@ -138,6 +156,8 @@ def run(build, finder, bug):
         return False, f"no test of {program} is called {tests}", seconds
     if "no such bug in the zoo" in output:
         return False, "the build does not know the bug", seconds
+    if done.returncode and not bug:
+        print(output[-4000:], file=sys.stderr)  # nobody expects that one
     return done.returncode != 0, first_failure(output) if done.returncode else "passed", seconds
 
 

@@ -13,7 +13,7 @@ namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-std::unique_ptr<kv::Iterator> VisibleOf(std::vector<OwnedEntry> entries, VisibleOptions options = {}) {
+std::unique_ptr<VisibleCursor> VisibleOf(std::vector<OwnedEntry> entries, VisibleOptions options = {}) {
   return NewVisibleIterator(kOrder, std::move(options), Input(std::move(entries)));
 }
 
@@ -200,6 +200,21 @@ TEST(VisibleIterator, EndsAtAValueThatCannotBeRead) {
   EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
 }
 
+TEST(VisibleIterator, SeekForPrevDoesNotLookAtTheValueBehind) {
+  Values values;
+  const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
+  visible->SeekForPrev("aa");
+  ASSERT_TRUE(visible->Valid()) << visible->status().ToString();
+  EXPECT_EQ(visible->entry().key, "a");
+  EXPECT_EQ(values.asked, 0);
+  visible->SeekForPrev("b");
+  EXPECT_FALSE(visible->Valid());
+  EXPECT_TRUE(visible->status().IsCorruption());
+  visible->SeekForPrev("A");
+  EXPECT_FALSE(visible->Valid());
+  EXPECT_TRUE(visible->status().ok());
+}
+
 // The map that a reader at `sequence` should see.
 std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, kv::Sequence sequence) {
   std::map<std::string, OwnedEntry> model;
@@ -246,6 +261,11 @@ TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
         const std::string key = "some/directory/" + std::to_string(random.Uniform(keys + 1));
         visible->Seek(key, kv::kTagMax);
         at = model.lower_bound(key);
+        if (random.OneIn(2)) {
+          visible->SeekForPrev(key);
+          at = model.upper_bound(key);
+          at = at == model.begin() ? model.end() : std::prev(at);
+        }
       } else if (choice < 10) {
         visible->Next();
         ++at;
