@@ -1,6 +1,7 @@
 #include "testing/whole_database.h"
 
 #include "base/assert.h"
+#include "mergedb/merge.h"
 
 namespace mergedb::testing {
 namespace {
@@ -56,13 +57,36 @@ void WholeDatabase::Note(Status status) {
   ASSERT(status.ok(), message.c_str());
 }
 
+// Counters and lists, some of them on keys that are put and deleted as well.
+void WholeDatabase::Merge(WriteBatch* batch, std::vector<ModelDb::Change>* changes, base::Random& random) {
+  if (random.OneIn(2)) {
+    const std::string key = "c" + std::to_string(random.Uniform(8));
+    const uint64_t delta = 1 + random.Uniform(100);
+    batch->Merge(key, merge::AddU64(delta));
+    changes->push_back({.key = key, .merge = [delta](const std::optional<std::string>& before) {
+                          return merge::FromU64((before ? merge::ToU64(*before).value() : 0) + delta);
+                        }});
+  } else {
+    const std::string key = random.OneIn(2) ? "k" + std::to_string(random.Uniform(kKeys)) : "l" + std::to_string(random.Uniform(8));
+    const std::string more = "+" + std::to_string(model_.commits());
+    batch->Merge(key, merge::Append(more));
+    changes->push_back({.key = key, .merge = [more](const std::optional<std::string>& before) { return before.value_or("") + more; }});
+  }
+}
+
 void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random) {
   for (int i = 0; i < count; ++i) {
     std::vector<ModelDb::Change> changes;
     WriteBatch batch;
     for (uint64_t size = 1 + random.Uniform(3); size > 0; --size) {
       const std::string key = "k" + std::to_string(random.Uniform(kKeys));
-      if (random.OneIn(6)) {
+      if (random.OneIn(7)) {
+        Merge(&batch, &changes, random);
+      } else if (random.OneIn(25)) {
+        const std::string end = key + std::string(1, static_cast<char>('0' + random.Uniform(10)));  // some keys, or none
+        batch.DeleteRange(key, end);
+        changes.push_back({.key = key, .end = end});
+      } else if (random.OneIn(6)) {
         batch.Delete(key);
         changes.push_back({.key = key});
       } else {

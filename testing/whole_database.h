@@ -1,6 +1,6 @@
 // A small database in which every kind of file is there in every shape that matters, for tests that damage it: tables of the
-// bottom run, whose sequences are zero, and of upper runs above them; tables shown in part; a MANIFEST of many edits; a log
-// with frames that no table holds, in segments and in staging.
+// bottom run, whose sequences are zero, and of upper runs above them; tables shown in part; range tombstones, operands and what
+// became of them; a MANIFEST of many edits; a log with frames that no table holds, in segments and in staging.
 //
 //     const WholeDatabase whole({.is_closed = false, .is_mapped = true});
 //     auto world = whole.Copy();               // shares its bytes: a copy costs microseconds
@@ -55,6 +55,7 @@ class WholeDatabase {
  private:
   void Write();
   void Commit(DB& db, World& world, int count, base::Random& random);
+  void Merge(WriteBatch* batch, std::vector<ModelDb::Change>* changes, base::Random& random);
   void Note(Status status);
 
   const Shape shape_;

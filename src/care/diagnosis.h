@@ -1,27 +1,30 @@
 // What a directory holds, what of it is damaged, and which description of the tree to believe. Reads only; Verify prints it,
 // Repair acts on it.
 //
-//   CURRENT ──► MANIFEST ──► tables and value files (each byte) + log (each frame that replay needs)
+//   CURRENT ──► MANIFEST ──► value files, tables (each byte, each reference) + log (each frame that replay needs)
 //      any other MANIFEST, if that one is not whole
 //         no MANIFEST: every table that is there, and what segment heads still say of the log
 //
 // WHY an older MANIFEST is believed only if all of its tables are there and its log replays to the end of the newest epoch: it
 // then leads to the newest state, as after a crash. One that does not is history; to show it would lose everything since.
 //
-// Seam: whoever adds a kind of file looks at it in Diagnose, after the tables, and says in Damage what its loss means.
-// Value files of a MANIFEST are read whole; whether the references of tables lead to records in them is not looked at yet.
+// Seam: whoever adds a kind of file looks at it in Diagnose, before whatever refers to it, and says in Damage what its loss means.
 // THREADS: one at a time. Tests: tests/unit/care/, tests/flips/.
 #pragma once
 
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "care/value_files.h"
 #include "db/recovery.h"
 #include "format/file_name.h"
 #include "kv/order.h"
+#include "kv/range_tombstones.h"
 #include "log/log.h"
 #include "manifest/loader.h"
 #include "mergedb/care.h"
@@ -31,14 +34,21 @@ namespace mergedb::care {
 
 struct TableFinding {
   format::FileMetaPtr meta;          // what the MANIFEST says; without one what the file says; null: nobody says anything
-  std::optional<format::Settled> settled;
+  std::vector<format::Settled> settled;
   bool is_there = true;
   uint64_t entries = 0;              // of its whole blocks
-  std::vector<table::Flaw> flaws;    // none, and there: whole
-  bool is_whole() const { return is_there && flaws.empty(); }
+  kv::RangeTombstones range_tombstones;  // if something is damaged, but not they
+  std::vector<table::Flaw> flaws;    // none, and there: its file is whole
+  std::vector<Damage> lost_values;   // of the value files that it refers to
+  bool refers_to_damaged = false;    // some of those are not whole
+  bool is_whole() const { return is_there && flaws.empty() && !refers_to_damaged && lost_values.empty(); }
+  // Is there anything in it that can be saved?
+  bool is_of_use() const { return is_there && (entries > 0 || !range_tombstones.empty()); }
 };
 
 struct Diagnosis {
+  explicit Diagnosis(ValueFiles none_yet) : value_files(std::move(none_yet)) {}
+
   std::vector<std::string> names;    // all in the directory
   db::Inventory inventory;
   bool has_marker = false;           // REPAIR is there
@@ -46,7 +56,8 @@ struct Diagnosis {
   std::optional<manifest::Loaded> loaded;  // what to believe; none: no MANIFEST can be
   bool is_current_right = false;           // CURRENT names it
   std::map<kv::FileNumber, TableFinding> tables;  // those that it names; without it all that are there
-  bool has_references = false;                    // from tables to value files, which Repair does not know yet
+  ValueFiles value_files;                         // that the MANIFEST names; without it all that are there
+  std::set<std::string> merge_operators;          // programs', that the operands in tables ask for; only without it
 
   std::optional<log::Origin> origin;  // none: nothing can be read of the log
   log::Salvaged log;

@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "format/file_name.h"
+#include "stream/collapsing.h"
 #include "stream/merging.h"
 #include "table/reader.h"
 
@@ -15,8 +16,10 @@ namespace {
 constexpr uint64_t kTableBytes = uint64_t{64} << 20;
 constexpr uint64_t kEntriesPerLook = 4096;
 
-bool IsBelow(const kv::Order& order, const LooseTable& a, const LooseTable& b) {
-  return order.CompareKeys(a.meta->largest, b.meta->smallest) < 0;
+// Every key of the table lies before `key`.
+bool IsBefore(const kv::Order& order, const format::FileMeta& meta, std::string_view key) {
+  const int compared = order.CompareKeys(meta.largest, key);
+  return compared < 0 || (compared == 0 && meta.largest_is_open);
 }
 
 void SortByKey(const kv::Order& order, std::vector<LooseTable>* tables) {
@@ -30,67 +33,59 @@ void SortByKey(const kv::Order& order, std::vector<LooseTable>* tables) {
 std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<LooseTable> tables) {
   SortByKey(order, &tables);
   std::vector<std::vector<LooseTable>> groups;
-  std::string_view largest;  // of the last group
+  format::FileMetaPtr last;  // the table of the last group that reaches farthest
   for (LooseTable& table : tables) {
-    if (groups.empty() || order.CompareKeys(largest, table.meta->smallest) < 0) {
+    if (groups.empty() || IsBefore(order, *last, table.meta->smallest)) {
       groups.emplace_back();
-      largest = table.meta->largest;
+      last = table.meta;
     }
-    if (order.CompareKeys(table.meta->largest, largest) > 0) largest = table.meta->largest;
+    if (IsBefore(order, *last, table.meta->largest)) last = table.meta;
     groups.back().push_back(std::move(table));
   }
   return groups;
 }
 
-// Which entries are dead. docs/decisions/0015-repair.md has the proof.
-class Mortality {
- public:
-  Mortality(const kv::Order& order, const std::vector<LooseTable>& tables) : order_(order) {
-    for (const LooseTable& table : tables) {
-      if (table.settled) settled_.push_back(&table);
-    }
-  }
+// ---- the range tombstones of a group -----------------------------------------------------------------------------------
 
-  bool IsDead(const LooseTable& home, const kv::Entry& entry) const {
-    return std::any_of(settled_.begin(), settled_.end(), [&](const LooseTable* later) {
-      return Outlives(*later, home, kv::SequenceOf(entry.tag)) && Covers(later->settled->bounds, entry.key);
-    });
+// Those that live, of all tables together.
+Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory, const Claims& claims,
+                                        const std::vector<LooseTable>& group) {
+  std::deque<kv::RangeTombstones> all_tables;  // what the views are of, beside the claims
+  std::vector<kv::RangeTombstone> alive;
+  for (const LooseTable& table : group) {
+    if (table.meta->range_tombstones == 0) continue;
+    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number),
+                                                      table.meta, factory.order, nullptr));
+    std::vector<kv::RangeTombstone> all;
+    all_tables.emplace_back(reader->range_tombstones()).AppendTo(factory.order, {}, {}, &all);
+    const Claims::On on = claims.Against(table);
+    for (const kv::RangeTombstone& each : all) on.AppendAlive(each, &alive);
   }
-  // Might an entry of it be dead, by what is known without reading it?
-  bool MayHoldDead(const LooseTable& home) const {
-    return std::any_of(settled_.begin(), settled_.end(), [&](const LooseTable* later) {
-      const format::Bounds& bounds = later->settled->bounds;
-      return Outlives(*later, home, home.meta->smallest_sequence) &&
-             (!bounds.lower || order_.CompareKeys(*bounds.lower, home.meta->largest) <= 0) &&
-             (!bounds.upper || order_.CompareKeys(home.meta->smallest, *bounds.upper) < 0);
-    });
-  }
+  return kv::RangeTombstones::Fragment(factory.order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
+}
 
- private:
-  // Within its bounds, `later` has taken in or outlived what `home` has with this sequence.
-  static bool Outlives(const LooseTable& later, const LooseTable& home, kv::Sequence sequence) {
-    if (later.meta->number == home.meta->number) return false;
-    // Both came out of the bottom: the earlier one went into the later one, whole.
-    if (home.settled || sequence == 0) return home.meta->number < later.meta->number;
-    return sequence <= later.settled->sequence;
-  }
-  bool Covers(const format::Bounds& bounds, std::string_view key) const {
-    return (!bounds.lower || order_.CompareKeys(*bounds.lower, key) <= 0) &&
-           (!bounds.upper || order_.CompareKeys(key, *bounds.upper) < 0);
-  }
+// ---- the entries of a group --------------------------------------------------------------------------------------------
 
-  const kv::Order order_;
-  std::vector<const LooseTable*> settled_;
+// What the lanes of a group share.
+struct Merger {
+  const compaction::TableFactory& factory;
+  const Claims& claims;
+  const std::vector<LooseTable>& tables;  // in key order
+  kv::RangeTombstones tombstones = {};
+  uint64_t entries_dead = 0;
+
+  // Sequences are shown so that all differ that must be told apart: 0 of the i-th table by age is i, s is s + shift.
+  uint64_t shift() const { return tables.size() + 1; }
 };
 
-// Tables without a common key, one after the other. Sequences are shown so that all differ that must be told apart: 0 of the
-// i-th table is i, s is s + tables.
+// Tables without a common key, one after the other: what lives of their entries.
 class Lane final : public kv::Iterator {
  public:
-  Lane(const compaction::TableFactory& factory, const Mortality& mortality, uint64_t tables, uint64_t* entries_dead)
-      : factory_(factory), mortality_(mortality), tables_(tables), entries_dead_(entries_dead) {}
+  explicit Lane(Merger* merger) : merger_(*merger) {}
 
-  bool Takes(const LooseTable& table) const { return waiting_.empty() || IsBelow(factory_.order, *waiting_.back().table, table); }
+  bool Takes(const LooseTable& table) const {
+    return waiting_.empty() || IsBefore(merger_.factory.order, *waiting_.back().table->meta, table.meta->smallest);
+  }
   void Add(const LooseTable& table, uint64_t rank) { waiting_.push_back({&table, rank}); }
 
   void SeekToFirst() override { Enter(); }
@@ -109,12 +104,15 @@ class Lane final : public kv::Iterator {
   };
 
   void Enter() {
+    const compaction::TableFactory& factory = merger_.factory;
     for (valid_ = false; !waiting_.empty(); waiting_.pop_front()) {
+      const LooseTable& table = *waiting_.front().table;
       child_ = nullptr;
-      auto reader = table::Reader::Open(factory_.file_system, format::TablePath(factory_.directory, waiting_.front().table->meta->number),
-                                        waiting_.front().table->meta, factory_.order, nullptr);
+      auto reader = table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number), table.meta,
+                                        factory.order, nullptr);
       if (!reader) return Fail(reader.error());
       reader_ = std::move(*reader);
+      claims_.emplace(merger_.claims.Against(table));
       child_ = reader_->NewScanIterator();
       child_->SeekToFirst();
       if (Show() || !status_.ok()) return;
@@ -130,91 +128,155 @@ class Lane final : public kv::Iterator {
   // The next entry of the child that lives; false at its end.
   bool Show() {
     for (; child_->Valid(); child_->Next()) {
-      if (mortality_.IsDead(*waiting_.front().table, child_->entry())) {
-        ++*entries_dead_;
+      const kv::Entry& entry = child_->entry();
+      const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+      if (claims_->IsDead(entry.key, sequence) || IsHidden(entry.key, sequence)) {
+        ++merger_.entries_dead;
         continue;
       }
-      entry_ = child_->entry();
-      const kv::Sequence sequence = kv::SequenceOf(entry_.tag);
-      if (sequence > kv::kSequenceMax - tables_) {
+      if (sequence > kv::kSequenceMax - merger_.shift()) {
         Fail(Status::NotSupported("sequence numbers are used up"));
         return false;
       }
-      entry_.tag = kv::MakeTag(sequence == 0 ? waiting_.front().rank : sequence + tables_, kv::KindOf(entry_.tag));
+      entry_ = entry;
+      entry_.tag = kv::MakeTag(sequence == 0 ? waiting_.front().rank : sequence + merger_.shift(), kv::KindOf(entry.tag));
       return valid_ = true;
     }
     if (!child_->status().ok()) Fail(child_->status());
     return valid_ = false;
+  }
+  // WHY 0 is older than every tombstone that lives: the merge that took its sequence took in all that was older, too.
+  bool IsHidden(std::string_view key, kv::Sequence sequence) const {
+    const kv::RangeTombstones& tombstones = merger_.tombstones;
+    return !tombstones.empty() && tombstones.Covering(merger_.factory.order, key, kv::kSequenceMax) > sequence;
   }
   void Fail(Status status) {
     valid_ = false;
     status_ = std::move(status);
   }
 
-  const compaction::TableFactory& factory_;
-  const Mortality& mortality_;
-  const uint64_t tables_;
-  uint64_t* const entries_dead_;
+  Merger& merger_;
   std::deque<Place> waiting_;  // the first is being read
   std::shared_ptr<table::Reader> reader_;
+  std::optional<Claims::On> claims_;
   std::unique_ptr<kv::Iterator> child_;
 };
 
-// REQUIRES: in key order.
-std::unique_ptr<kv::Iterator> MergeLanes(const compaction::TableFactory& factory, const Mortality& mortality,
-                                         const std::vector<LooseTable>& tables, uint64_t* entries_dead) {
-  std::vector<kv::FileNumber> numbers;
-  for (const LooseTable& table : tables) numbers.push_back(table.meta->number);
-  std::sort(numbers.begin(), numbers.end());
+std::unique_ptr<kv::Iterator> MergeLanes(Merger* merger) {
+  const std::vector<LooseTable>& tables = merger->tables;
+  std::vector<kv::FileNumber> ages;
+  for (const LooseTable& table : tables) ages.push_back(table.age());
+  std::sort(ages.begin(), ages.end());
   std::vector<std::unique_ptr<Lane>> lanes;
   for (const LooseTable& table : tables) {
     const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const auto& lane) { return lane->Takes(table); });
-    Lane& lane = free != lanes.end() ? **free
-                                     : *lanes.emplace_back(std::make_unique<Lane>(factory, mortality, tables.size() + 1, entries_dead));
-    const auto rank = std::lower_bound(numbers.begin(), numbers.end(), table.meta->number) - numbers.begin() + 1;
+    Lane& lane = free != lanes.end() ? **free : *lanes.emplace_back(std::make_unique<Lane>(merger));
+    const auto rank = std::lower_bound(ages.begin(), ages.end(), table.age()) - ages.begin() + 1;
     lane.Add(table, static_cast<uint64_t>(rank));
   }
   std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(lanes.begin()), std::make_move_iterator(lanes.end()));
-  return stream::NewMergingIterator(factory.order, std::move(children));
+  return stream::NewMergingIterator(merger->factory.order, std::move(children));
 }
 
-Status MergeGroup(const compaction::TableFactory& factory, const Mortality& mortality, const std::vector<LooseTable>& group,
-                  Compression compression, const std::function<Status()>& advance, Rebuilt* rebuilt) {
-  const uint64_t shift = group.size() + 1;
-  const auto merged = MergeLanes(factory, mortality, group, &rebuilt->entries_dead);
-  compaction::Outputs outputs(factory, {.compression = compression, .table_bytes_max = kTableBytes, .bytes_expected = kTableBytes});
-  std::string key;
-  kv::Tag tag = 0;
+// The merged lanes with their sequences as they were, and each change once: a table and its copy, or the log, may both have it.
+// Where one of them has the base that an operand was folded into, under the operand's sequence, the base counts.
+class Distinct final : public kv::Iterator {
+ public:
+  Distinct(const kv::Order& order, uint64_t shift, std::unique_ptr<kv::Iterator> input)
+      : order_(order), shift_(shift), input_(std::move(input)) {}
+
+  void SeekToFirst() override {
+    is_begun_ = false;
+    input_->SeekToFirst();
+    Show();
+  }
+  void Next() override { Show(); }
+  void SeekToLast() override { ASSERT(false, "read forward, once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward, once"); }
+  void Prev() override { ASSERT(false, "read forward, once"); }
+
+ private:
+  // The input is behind the change shown, but perhaps not behind all of its copies.
+  void Show() {
+    valid_ = false;
+    while (is_begun_ && input_->Valid() && IsSameChange(input_->entry())) input_->Next();
+    if (!input_->Valid()) {
+      status_ = input_->status();
+      return;
+    }
+    Take();
+    while (kv::KindOf(entry_.tag) == kv::Kind::kMerge && input_->Valid() && IsSameChange(input_->entry())) {
+      if (kv::KindOf(input_->entry().tag) != kv::Kind::kMerge) {
+        Take();
+      } else {
+        input_->Next();
+      }
+    }
+    entry_.tag = kv::MakeTag(sequence_ < shift_ ? 0 : sequence_ - shift_, kv::KindOf(entry_.tag));
+    valid_ = true;
+  }
+  void Take() {
+    const kv::Entry& entry = input_->entry();
+    is_begun_ = true;
+    key_ = entry.key;
+    value_ = entry.value;
+    sequence_ = kv::SequenceOf(entry.tag);
+    entry_ = {.prefix = entry.prefix, .key = key_, .tag = entry.tag, .value = value_};
+    input_->Next();
+  }
+  bool IsSameChange(const kv::Entry& entry) const {
+    const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+    return (sequence == sequence_ || (sequence < shift_ && sequence_ < shift_)) && order_.SameKey(key_, entry.key);
+  }
+
+  const kv::Order order_;
+  const uint64_t shift_;
+  const std::unique_ptr<kv::Iterator> input_;
+  bool is_begun_ = false;
+  std::string key_;  // of entry_
+  std::string value_;
+  kv::Sequence sequence_ = 0;  // as the input has it
+};
+
+// `next`: the first key of what comes after the group.
+Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compression compression,
+                  const std::function<Status()>& advance, Rebuilt* rebuilt) {
+  const compaction::TableFactory& factory = merger.factory;
+  ASSIGN_OR_RETURN(merger.tombstones, GatherAlive(factory, merger.claims, merger.tables));
+  kv::Sequence largest = 0;
+  for (const LooseTable& table : merger.tables) largest = std::max(largest, table.meta->largest_sequence);
+  compaction::Outputs outputs(
+      factory, {.compression = compression,
+                .table_bytes_max = kTableBytes,
+                .bytes_expected = kTableBytes,
+                .settled = {{.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
+  stream::CollapseCounts counts;
+  const auto merged = stream::NewCollapsingIterator(
+      factory.order, {.is_bottom = true, .operators = factory.operators},
+      std::make_unique<Distinct>(factory.order, merger.shift(), MergeLanes(&merger)), &counts);
   uint64_t entries = 0;
   for (merged->SeekToFirst(); merged->Valid(); merged->Next()) {
     if (++entries % kEntriesPerLook == 0) RETURN_IF_ERROR(advance());
-    kv::Entry entry = merged->entry();
-    const bool is_same_key = entries > 1 && factory.order.SameKey(key, entry.key);
-    const bool is_zero = kv::SequenceOf(entry.tag) < shift;
-    // Twice the same change, as a table and its copy or the log have it; or a second one without a sequence.
-    if (is_same_key && (entry.tag == tag || (is_zero && kv::SequenceOf(tag) < shift))) continue;
-    key = entry.key;
-    tag = entry.tag;
-    entry.tag = kv::MakeTag(is_zero ? 0 : kv::SequenceOf(tag) - shift, kv::KindOf(tag));
-    RETURN_IF_ERROR(outputs.Add(entry));
+    RETURN_IF_ERROR(outputs.Add(merged->entry()));
   }
   RETURN_IF_ERROR(merged->status());
   RETURN_IF_ERROR(outputs.Finish());
   for (auto& meta : outputs.Take()) rebuilt->made.push_back(std::move(meta));
+  rebuilt->entries_dead += merger.entries_dead;
   return {};
 }
 
-bool StaysAsItIs(const Mortality& mortality, const std::vector<LooseTable>& group) {
-  return group.size() == 1 && !mortality.MayHoldDead(group.front());
+bool StaysAsItIs(const Claims& claims, const std::vector<LooseTable>& group) {
+  return group.size() == 1 && claims.Against(group.front()).empty();
 }
 
 }  // namespace
 
 Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& tables) {
   Rebuilt rebuilt;
-  const Mortality mortality(order, tables);
+  const Claims claims(order, tables);
   for (const auto& group : Group(order, tables)) {
-    auto& metas = StaysAsItIs(mortality, group) ? rebuilt.kept : rebuilt.merged;
+    auto& metas = StaysAsItIs(claims, group) ? rebuilt.kept : rebuilt.merged;
     for (const LooseTable& table : group) metas.push_back(table.meta);
   }
   return rebuilt;
@@ -223,10 +285,13 @@ Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& table
 Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables, Compression compression,
                         const std::function<Status()>& advance) {
   Rebuilt rebuilt = PlanRebuild(factory.order, tables);
-  const Mortality mortality(factory.order, tables);
-  for (const auto& group : Group(factory.order, tables)) {
-    if (StaysAsItIs(mortality, group)) continue;
-    RETURN_IF_ERROR(MergeGroup(factory, mortality, group, compression, advance, &rebuilt));
+  const Claims claims(factory.order, tables);
+  const auto groups = Group(factory.order, tables);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (StaysAsItIs(claims, groups[i])) continue;
+    std::optional<std::string> next;
+    if (i + 1 < groups.size()) next = groups[i + 1].front().meta->smallest;
+    RETURN_IF_ERROR(MergeGroup({.factory = factory, .claims = claims, .tables = groups[i]}, next, compression, advance, &rebuilt));
   }
   return rebuilt;
 }

@@ -26,6 +26,17 @@ using format::FileKind;
 
 constexpr size_t kMarkerBytesMax = size_t{1} << 20;
 
+LooseTable LooseTableOf(const TableFinding& finding) {
+  LooseTable table{.meta = finding.meta, .settled = finding.settled};
+  for (const table::Flaw& flaw : finding.flaws) {
+    if (flaw.loses_entries) table.unclaimed.push_back({.smallest = flaw.smallest, .largest = flaw.largest});
+  }
+  for (const Damage& lost : finding.lost_values) {
+    table.unclaimed.push_back({.smallest = lost.smallest_key, .largest = lost.largest_key});
+  }
+  return table;
+}
+
 class Repairer {
  public:
   Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, Aside aside, const RepairOptions& repair);
@@ -34,20 +45,19 @@ class Repairer {
   RepairReport TakeReport() { return std::move(report_); }
 
  private:
-  struct Taken {  // of one table: whole, now
-    format::FileMetaPtr meta;
-    std::optional<format::Settled> settled;
-  };
-
   Status Begin();
   Status SaveTables();
-  Result<format::FileMetaPtr> SaveTable(kv::FileNumber number, const TableFinding& finding);
+  Result<format::FileMetaPtr> SaveTable(const LooseTable& damaged, const TableFinding& finding);
+  Status SaveReference(const kv::Entry& entry, compaction::Outputs* outputs) const;
+  std::vector<format::Edit::AddValueFile> WholeValueFiles() const;
   Status SaveLog();
+  Result<format::FileMetaPtr> WriteAsLogged(memtable::Memtable& memtable);
+  kv::RangeTombstones AliveOf(const kv::RangeTombstones& tombstones, const std::optional<Claims::On>& claims) const;
   Status MakeTree();
   Status MakeTreeOfManifest();
   Status MakeTreeOfTables();
   Status Commit();
-  Status SyncNewTables();
+  Status SyncNewFiles();
   format::Edit Describe() const;
   Status MoveAside();
   bool Stays(const std::string& name) const;
@@ -74,7 +84,9 @@ class Repairer {
   uint64_t next_file_ = 0;
   kv::FileNumber first_new_{};
   compaction::TableFactory factory_;
-  std::map<kv::FileNumber, Taken> tables_;           // by the number that they had; what can be used of them
+  std::map<kv::FileNumber, LooseTable> tables_;      // by the number that they had; what can be used of them
+  std::vector<LooseTable> found_tables_;             // the same, as they were
+  std::optional<Claims> claims_;                     // of those; only without a MANIFEST
   std::vector<format::FileMetaPtr> log_tables_;      // oldest first
   kv::Sequence last_sequence_ = 0;
   tree::VersionPtr version_ = std::make_shared<const tree::Version>();
@@ -95,13 +107,16 @@ Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis di
                .block_bytes = checked.block_bytes,
                .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
                .entropy = checked.env.entropy,
-               .track = [](const format::FileMetaPtr& meta) { return meta; }} {
+               .track = [](const format::FileMetaPtr& meta) { return meta; },
+               .operators = &store_->operators} {
   next_file_ = std::max(kv::ToInt(found_.inventory.largest), kv::ToInt(aside_.largest())) + 1;
   if (has_manifest()) {
     next_file_ = std::max(next_file_, kv::ToInt(found_.loaded->next_file));
     next_position_ = found_.loaded->next_position;
     last_sequence_ = found_.loaded->last_sequence;
+    for (const std::string& name : found_.loaded->merge_operators) store_->operator_names.Add(name);
   }
+  for (const std::string& name : found_.merge_operators) store_->operator_names.Add(name);
   first_new_ = kv::FileNumber{next_file_};
   report_.damages = found_.report.damages;
   report_.notes = found_.report.notes;
@@ -112,10 +127,6 @@ Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis di
 
 Status Repairer::Run() {
   if (report_.damages.empty()) return {};
-  // WHY refused: entries whose values are gone must go as well, and a table that is written anew must say what it refers to.
-  if (found_.has_references) {
-    return Status::NotSupported(store_->directory + ": values stand in value files, which repair does not know yet; nothing was changed");
-  }
   RETURN_IF_ERROR(Begin());
   RETURN_IF_ERROR(SaveTables());
   RETURN_IF_ERROR(SaveLog());
@@ -152,37 +163,86 @@ Status Repairer::Begin() {
 
 Status Repairer::SaveTables() {
   for (const auto& [number, finding] : found_.tables) {
-    if (finding.is_whole()) {
-      tables_[number] = {finding.meta, finding.settled};
-      continue;
+    if (finding.meta != nullptr && (finding.is_whole() || finding.is_of_use())) found_tables_.push_back(LooseTableOf(finding));
+  }
+  if (!has_manifest()) claims_.emplace(store_->order, found_tables_);
+  for (const LooseTable& found : found_tables_) {
+    const kv::FileNumber number = found.meta->number;
+    const TableFinding& finding = found_.tables.at(number);
+    LooseTable taken = found;
+    if (!finding.is_whole()) {
+      Act(NameOf(FileKind::kTable, number) + ": its " + std::to_string(finding.entries) + " whole entries go into a new table");
+      report_.entries_saved += finding.entries;
+      taken.made_as = number;
+      if (is_dry()) {
+        auto planned = std::make_shared<format::FileMeta>(*found.meta);
+        std::erase_if(planned->values, [&](const auto& share) { return !found_.value_files.IsWhole(share.file); });
+        taken.meta = std::move(planned);
+      } else {
+        ASSIGN_OR_RETURN(taken.meta, SaveTable(found, finding));
+        RETURN_IF_ERROR(Advance());
+      }
     }
-    if (!finding.is_there || finding.entries == 0) continue;
-    Act(NameOf(FileKind::kTable, number) + ": its " + std::to_string(finding.entries) + " whole entries go into a new table");
-    report_.entries_saved += finding.entries;
-    // WHY its claims go with its entries: a table that nobody synced may have lost what it says it took in.
-    const bool loses = std::any_of(finding.flaws.begin(), finding.flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
-    const std::optional<format::Settled> settled = loses ? std::nullopt : finding.settled;
-    if (is_dry()) {
-      tables_[number] = {finding.meta, settled};
-      continue;
-    }
-    ASSIGN_OR_RETURN(auto meta, SaveTable(number, finding));
-    if (meta != nullptr) tables_[number] = {std::move(meta), settled};
-    RETURN_IF_ERROR(Advance());
+    if (taken.meta != nullptr) tables_[number] = std::move(taken);
   }
   return {};
 }
 
-// Null if nothing of it is whole any more.
-Result<format::FileMetaPtr> Repairer::SaveTable(kv::FileNumber number, const TableFinding& finding) {
-  compaction::Outputs outputs(factory_, {.compression = store_->options.compression.bottom});
-  const format::FileMetaPtr meta = has_manifest() ? finding.meta : nullptr;
-  const auto add = [&](const kv::Entry& entry) { return outputs.Add(entry); };
-  RETURN_IF_ERROR(table::Salvage({.file_system = files_, .path = format::TablePath(store_->directory, number), .number = number,
-                                  .meta = meta, .order = store_->order}, add).status());
+// Null if nothing of it is of use any more.
+Result<format::FileMetaPtr> Repairer::SaveTable(const LooseTable& damaged, const TableFinding& finding) {
+  const uint64_t covered_bytes = damaged.meta->covered_bytes;
+  std::optional<Claims::On> claims;
+  if (claims_) claims.emplace(claims_->Against(damaged));
+  compaction::Outputs outputs(
+      factory_, {.compression = store_->options.compression.bottom,
+                 .range_tombstones = AliveOf(finding.range_tombstones, claims),
+                 .covered_bytes = [covered_bytes](const kv::RangeTombstones&) { return covered_bytes; },
+                 .settled = damaged.unclaimed.empty() ? damaged.settled : std::vector<format::Settled>()});
+  const auto add = [&](const kv::Entry& entry) {
+    if (claims && claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
+    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? SaveReference(entry, &outputs) : outputs.Add(entry);
+  };
+  RETURN_IF_ERROR(table::Salvage({.file_system = files_, .path = format::TablePath(store_->directory, damaged.meta->number),
+                                  .number = damaged.meta->number, .meta = has_manifest() ? damaged.meta : nullptr,
+                                  .order = store_->order}, add).status());
   RETURN_IF_ERROR(outputs.Finish());
   auto made = outputs.Take();
   return made.empty() ? nullptr : made.front();
+}
+
+// What cannot be read is given up. What a damaged file still has comes into the table: the next merges take it out again.
+Status Repairer::SaveReference(const kv::Entry& entry, compaction::Outputs* outputs) const {
+  format::ValueReference reference;
+  std::string_view value;
+  if (!found_.value_files.Read(entry.key, entry.value, &reference, &value).ok()) return {};
+  if (found_.value_files.IsWhole(reference.file)) return outputs->Add(entry);
+  kv::Entry put = entry;
+  put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+  put.value = value;
+  return outputs->Add(put);
+}
+
+// Those that are whole; of them, the tree takes what it refers to.
+std::vector<format::Edit::AddValueFile> Repairer::WholeValueFiles() const {
+  std::vector<format::Edit::AddValueFile> whole;
+  for (const auto& [number, finding] : found_.value_files.found()) {
+    if (found_.value_files.IsWhole(number)) whole.push_back({finding.meta});
+  }
+  return whole;
+}
+
+// What claims leave of them.
+kv::RangeTombstones Repairer::AliveOf(const kv::RangeTombstones& tombstones, const std::optional<Claims::On>& claims) const {
+  std::vector<kv::RangeTombstone> all, alive;
+  tombstones.AppendTo(store_->order, {}, {}, &all);
+  for (const kv::RangeTombstone& each : all) {
+    if (claims) {
+      claims->AppendAlive(each, &alive);
+    } else {
+      alive.push_back(each);
+    }
+  }
+  return kv::RangeTombstones::Fragment(store_->order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
 Status Repairer::SaveLog() {
@@ -192,12 +252,17 @@ Status Repairer::SaveLog() {
   if (is_dry() || frames == 0) return {};
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
     stream::CollapseCounts counts;
-    // The factory separates no values.
-    ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+    format::FileMetaPtr table;
+    if (has_manifest()) {  // the factory separates no values
+      ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+      table = std::move(flushed.table);
+    } else {
+      ASSIGN_OR_RETURN(table, WriteAsLogged(**full));
+    }
     *full = nullptr;
-    if (flushed.table == nullptr) return {};
-    report_.entries_saved += flushed.table->entries;
-    log_tables_.push_back(std::move(flushed.table));
+    if (table == nullptr) return {};
+    report_.entries_saved += table->entries;
+    log_tables_.push_back(std::move(table));
     return Advance();
   };
   ASSIGN_OR_RETURN(auto salvaged, db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
@@ -206,12 +271,33 @@ Status Repairer::SaveLog() {
   return {};
 }
 
+// Every change by itself, but for those that some table took in. WHY not folded, as a flush does: of the operands of a key some
+// may be in tables already, and nobody could take them out of a fold again.
+Result<format::FileMetaPtr> Repairer::WriteAsLogged(memtable::Memtable& memtable) {
+  format::FileMeta range;
+  range.smallest_sequence = memtable.oldest_sequence();
+  range.largest_sequence = memtable.newest_sequence();
+  const LooseTable home{.meta = std::make_shared<const format::FileMeta>(range), .made_as = kv::FileNumber{0}};
+  const std::optional<Claims::On> claims = claims_->Against(home);
+  const auto deletes = kv::RangeTombstones::Fragment(store_->order, memtable.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
+  compaction::Outputs outputs(factory_, {.compression = store_->options.compression.upper, .range_tombstones = AliveOf(deletes, claims)});
+  const auto input = memtable.NewFlushIterator();
+  for (input->SeekToFirst(); input->Valid(); input->Next()) {
+    const kv::Entry& entry = input->entry();
+    if (!claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
+  }
+  RETURN_IF_ERROR(input->status());
+  RETURN_IF_ERROR(outputs.Finish());
+  auto made = outputs.Take();
+  return made.empty() ? nullptr : made.front();
+}
+
 // ---- the tree ----------------------------------------------------------------------------------------------------------
 
 Status Repairer::MakeTree() {
   RETURN_IF_ERROR(has_manifest() ? MakeTreeOfManifest() : MakeTreeOfTables());
   const bool loses_tables = std::any_of(found_.tables.begin(), found_.tables.end(), [](const auto& each) {
-    return std::any_of(each.second.flaws.begin(), each.second.flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
+    return !each.second.lost_values.empty() || std::any_of(each.second.flaws.begin(), each.second.flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
   });
   if (loses_tables) {
     report_.notes.push_back("where entries of tables are lost, older versions of their keys may show, deleted ones among them");
@@ -236,6 +322,7 @@ Status Repairer::MakeTreeOfManifest() {
     edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
   }
+  edit.value_files = WholeValueFiles();
   ASSIGN_OR_RETURN(version_, tree::ApplyEdit(order, tree::Version(), edit));
   return {};
 }
@@ -245,8 +332,8 @@ Status Repairer::MakeTreeOfTables() {
       "without a MANIFEST the tables speak for themselves: the largest sequence of a key wins; commits may be there in part, and "
       "what merges had dropped may show again where their inputs were still on disk");
   std::vector<LooseTable> loose;
-  for (const auto& [number, taken] : tables_) loose.push_back({taken.meta, taken.settled});
-  for (const auto& table : log_tables_) loose.push_back({table, std::nullopt});
+  for (const auto& [number, taken] : tables_) loose.push_back(taken);
+  for (const auto& table : log_tables_) loose.push_back({.meta = table, .made_as = kv::FileNumber{0}});
   Rebuilt rebuilt = PlanRebuild(store_->order, loose);
   Act(std::to_string(rebuilt.kept.size()) + " tables stay as they are, " + std::to_string(rebuilt.merged.size()) + " are merged anew");
   if (is_dry()) return {};
@@ -258,6 +345,7 @@ Status Repairer::MakeTreeOfTables() {
     }
   }
   next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
+  edit.value_files = WholeValueFiles();
   ASSIGN_OR_RETURN(version_, tree::ApplyEdit(store_->order, tree::Version(), edit));
   return {};
 }
@@ -267,7 +355,7 @@ Status Repairer::MakeTreeOfTables() {
 Status Repairer::Commit() {
   Act("a new MANIFEST and CURRENT");
   if (is_dry()) return {};
-  RETURN_IF_ERROR(SyncNewTables());
+  RETURN_IF_ERROR(SyncNewFiles());
   for (const FileKind kind : {FileKind::kCurrent, FileKind::kCurrentTemporary}) {
     // A CURRENT that is right is replaced in one act; another one is evidence.
     if (kind == FileKind::kCurrent && found_.is_current_right) continue;
@@ -284,10 +372,17 @@ Status Repairer::Commit() {
   return {};
 }
 
-Status Repairer::SyncNewTables() {
+// What the new MANIFEST names and no old one that was believed: nobody else may have synced it.
+Status Repairer::SyncNewFiles() {
+  std::vector<std::string> paths;
   for (const auto& meta : version_->file_metas()) {
-    if (meta->number < first_new_) continue;
-    ASSIGN_OR_RETURN(auto file, files_->Open(format::TablePath(store_->directory, meta->number), {.access = Access::kReadWrite}));
+    if (!has_manifest() || meta->number >= first_new_) paths.push_back(format::TablePath(store_->directory, meta->number));
+  }
+  for (const auto& each : version_->value_files()) {
+    if (!has_manifest()) paths.push_back(format::ValueFilePath(store_->directory, each.file->number));
+  }
+  for (const std::string& path : paths) {
+    ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
     RETURN_IF_ERROR(file->Sync());
     RETURN_IF_ERROR(file->Close());
   }
@@ -314,6 +409,7 @@ format::Edit Repairer::Describe() const {
   edit.log_durable = 0;
   edit.log_segments.emplace();
   edit.clean_log_end = 0;
+  if (auto names = store_->operator_names.List(); !names.empty()) edit.merge_operators = std::move(names);
   return edit;
 }
 
@@ -322,13 +418,13 @@ bool Repairer::Stays(const std::string& name) const {
   if (!parsed) return true;
   switch (parsed->kind) {
     case FileKind::kTable: return version_->files().contains(parsed->number) && files_->SizeOf(PathOf(name)).has_value();
-    case FileKind::kValueFile: return false;  // nothing refers to one
+    case FileKind::kValueFile: return version_->FindValueFile(parsed->number) != nullptr;
     case FileKind::kManifest: return manifest_ && parsed->number == *manifest_;
     case FileKind::kSegment:
     case FileKind::kStaging:
       // Used up: the next open writes over them. After an interruption nobody knows whose they are.
       return has_manifest() && found_.is_log_whole() && !found_.has_marker;
-    case FileKind::kSpare:  // dead before anything was damaged
+    case FileKind::kSpare: return files_->SizeOf(PathOf(name)).has_value();  // dead before anything was damaged
     case FileKind::kLock:
     case FileKind::kRepair: return true;
     case FileKind::kCurrent:
@@ -341,6 +437,10 @@ Status Repairer::MoveAside() {
   if (is_dry()) {
     for (const auto& [number, finding] : found_.tables) {
       if (finding.is_there && !finding.is_whole()) Act(NameOf(FileKind::kTable, number) + " -> " + aside_.TargetOf(NameOf(FileKind::kTable, number)));
+    }
+    for (const auto& [number, finding] : found_.value_files.found()) {
+      if (finding.verdict.ok() || finding.verdict.IsNotFound()) continue;
+      Act(NameOf(FileKind::kValueFile, number) + " -> " + aside_.TargetOf(NameOf(FileKind::kValueFile, number)));
     }
     return {};
   }

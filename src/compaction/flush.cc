@@ -32,6 +32,8 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, s
                             .range_tombstones = ranges,
                             .stripes = stripes,
                             .covered_bytes = std::move(covered_bytes),
+                            // All changes of the database with these sequences went through this memtable.
+                            .settled = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
                             .separates_values = separates});
   for (input->SeekToFirst(); input->Valid(); input->Next()) RETURN_IF_ERROR(outputs.Add(input->entry()));
   RETURN_IF_ERROR(input->status());

@@ -124,10 +124,8 @@ Job::Job(const JobContext& context, policy::Plan plan, const tree::VersionPtr& v
     // One that is gone since the plan was made needs no cleaning.
     if (auto file = version->FindValueFile(number)) cleaned_.push_back(std::move(file));
   }
-  if (!plan_.is_bottom) return;
-  const auto sequence =
-      tree::SettledSequence(context_.factory.order, *version, plan_.sources.front(), plan_.sources.back(), plan_.bounds);
-  if (sequence) settled_ = format::Settled{.sequence = *sequence, .bounds = plan_.bounds};
+  settled_ = tree::SettledBy(context_.factory.order, *version, plan_.sources.front(), plan_.sources.back(), plan_.bounds,
+                             context_.flushed_sequence);
 }
 
 Job::~Job() = default;

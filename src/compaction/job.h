@@ -48,6 +48,7 @@ struct JobContext {
   std::function<format::ValueFilePtr(kv::FileNumber)> find_value_file = {};
   uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
   uint64_t warm_bytes_max = uint64_t{256} << 20;  // of the page cache, for value files that are cleaned
+  kv::Sequence flushed_sequence = 0;            // all changes up to this one are in the version's tables
 };
 
 class Job {
@@ -82,7 +83,7 @@ class Job {
   const policy::Plan plan_;
   // The inputs, until the job starts. WHY not the Version: it would pin every table that other jobs replace meanwhile.
   std::vector<tree::RunPtr> sources_;
-  std::optional<format::Settled> settled_;  // of a merge into the bottom
+  std::vector<format::Settled> settled_;  // what the outputs say
   Counts counts_;
 
   kv::RangeTombstones ranges_;  // of the inputs

@@ -4,6 +4,7 @@
 
 #include "base/zoo.h"
 #include "format/value_file.h"
+#include "tree/run.h"
 
 namespace mergedb::compaction {
 namespace {
@@ -142,11 +143,7 @@ Status Outputs::FinishTable(const std::string_view* upper) {
   if (writer_ == nullptr && !ranges.empty()) RETURN_IF_ERROR(BeginTable(0));
   if (writer_ != nullptr) {
     writer_->SetRangeTombstones(ranges);
-    if (options_.settled) {
-      format::Settled share{.sequence = options_.settled->sequence, .bounds = {.lower = settled_from_, .upper = options_.settled->bounds.upper}};
-      if (upper != nullptr) settled_from_ = share.bounds.upper = std::string(*upper);
-      writer_->SetSettled(std::move(share));
-    }
+    writer_->SetSettled(TakeShare(upper));
     ASSIGN_OR_RETURN(const format::FileMetaPtr written, writer_->Finish());
     writer_ = nullptr;
     format::FileMeta meta = *written;
@@ -167,6 +164,19 @@ Status Outputs::FinishValues() {
   bytes_ += written->bytes;
   finished_values_.push_back(factory_.track_values(written));
   return {};
+}
+
+// Of what is settled: all below `upper` that no table before has taken.
+std::vector<format::Settled> Outputs::TakeShare(const std::string_view* upper) {
+  format::Bounds bounds{.lower = share_begin_, .upper = {}};
+  if (upper != nullptr) share_begin_ = bounds.upper = std::string(*upper);
+  std::vector<format::Settled> share;
+  for (const format::Settled& settled : options_.settled) {
+    if (!tree::Intersect(factory_.order, settled.bounds, bounds)) continue;
+    share.push_back(settled);
+    share.back().bounds = tree::Intersection(factory_.order, settled.bounds, bounds);
+  }
+  return share;
 }
 
 Status Outputs::Finish() {

@@ -75,14 +75,12 @@ class Outputs {
     kv::Stripes stripes = {};
     // Estimates FileMeta::covered_bytes. Null: 0.
     std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {};
-    // Of a merge into the bottom: what its tables say together (format::Settled); each says it of its own share of the bounds.
-    std::optional<format::Settled> settled = {};
+    // What the tables say together (format::Settled); each says it of its own share of the bounds.
+    std::vector<format::Settled> settled = {};
     bool separates_values = false;       // large values go to value files; those that came from one do in any case
     uint64_t release_bytes = 0;          // outputs between two releases; 0: there is none before Finish
   };
-  Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {
-    if (options_.settled) settled_from_ = options_.settled->bounds.lower;
-  }
+  Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
   ~Outputs();  // removes the table and the value file that are not finished; those that are go when nobody names them
 
   Status Add(const kv::Entry& entry);
@@ -111,13 +109,14 @@ class Outputs {
   Status FinishValues();
   Status Separate(const kv::Entry& entry, kv::Entry* separated);
   Status CountReference(std::string_view reference);
+  std::vector<format::Settled> TakeShare(const std::string_view* upper);
 
   const TableFactory& factory_;
   const Options options_;
   std::unique_ptr<table::Writer> writer_;
   kv::FileNumber number_{};
   std::vector<format::FileMetaPtr> finished_;
-  std::optional<std::string> settled_from_;  // where the share of the table being written begins
+  std::optional<std::string> share_begin_;  // of what is settled, for the table being written; none: the first
   size_t next_cut_ = 0;
   std::optional<std::string> lower_;  // where the table began; none: the first
   bool is_at_release_ = false;

@@ -279,7 +279,8 @@ void Background::PickJob() {
             },
         .find_value_file = [this](kv::FileNumber number) { return parts_.shape.Current()->version->FindValueFile(number); },
         .release_bytes = std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_),
-        .warm_bytes_max = kWarmShare * parts_.options.memory_bytes};
+        .warm_bytes_max = kWarmShare * parts_.options.memory_bytes,
+        .flushed_sequence = parts_.shape.flushed_sequence()};  // before the version that the job is given
     running = std::make_shared<Running>();
     running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
   }

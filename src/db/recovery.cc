@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/zoo.h"
-#include "format/batch.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -72,6 +71,11 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const t
   return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged:" + damage);
 }
 
+Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
+  if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]] return {};
+  return Status::Corruption("log record at sequence " + std::to_string(sequence) + ": a range that begins after its end");
+}
+
 namespace {
 
 // Adds the records of frames to memtables, the newest of which is `current`.
@@ -91,9 +95,7 @@ class Replayer {
     format::BatchReader reader(payload);
     kv::Sequence sequence = first;
     while (reader.Next()) {
-      if (reader.kind() == kv::Kind::kRangeDelete && store_.order.CompareKeys(reader.key(), reader.value()) > 0) {
-        return Status::Corruption("log record at sequence " + std::to_string(sequence) + ": a range that begins after its end");
-      }
+      RETURN_IF_ERROR(CheckRange(store_.order, reader, sequence));
       if (sequence <= flushed_) [[unlikely]] {
         ++sequence;
         continue;
@@ -161,14 +163,7 @@ Result<SalvagedLog> SalvageLog(Store& store, const log::Origin& origin, const ma
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
     format::BatchReader reader(payload);
-    while (reader.Next()) {
-      // WHY refused: without the MANIFEST nobody knows which operands are in tables already; and tables made anew hold no range
-      // deletes, so that what those deleted would come back.
-      if (reader.kind() == kv::Kind::kRangeDelete || (reader.kind() == kv::Kind::kMerge && loaded == nullptr)) {
-        return Status::NotSupported("log record at sequence " + std::to_string(first) + ": a " +
-                                    std::string(kv::KindName(reader.kind())) + ", which repair does not know yet");
-      }
-    }
+    for (kv::Sequence sequence = first; reader.Next(); ++sequence) RETURN_IF_ERROR(CheckRange(store.order, reader, sequence));
     RETURN_IF_ERROR(reader.status());
     return replayer.Apply(first, payload);
   };

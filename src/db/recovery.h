@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "db/store.h"
+#include "format/batch.h"
 #include "format/version_edit.h"
 #include "log/log.h"
 #include "manifest/loader.h"
@@ -33,6 +34,9 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const t
 
 // What the MANIFEST says of the log.
 log::Expected ExpectedOf(const manifest::Loaded& loaded);
+
+// Corruption if the record at `sequence` is a range delete that begins after its end.
+Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence);
 
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first

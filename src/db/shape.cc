@@ -111,6 +111,11 @@ Result<tree::VersionPtr> Shape::NextVersion(const format::Edit& edit) {
   return next;
 }
 
+kv::Sequence Shape::flushed_sequence() const {
+  base::Lock lock(mutex_);
+  return flushed_.sequence == 0 ? 0 : flushed_.sequence - 1;
+}
+
 Status Shape::InstallFlush(const format::FileMetaPtr& table, const std::vector<format::ValueFilePtr>& value_files) {
   read::ViewPtr before;  // dies after the locks
   base::Lock install_lock(install_mutex_);

@@ -71,6 +71,7 @@ class Shape {
 
   size_t sealed_count() const;
   std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
+  kv::Sequence flushed_sequence() const;                     // all changes up to this one are in tables
   // The oldest sealed memtable is in `table` now (null: it held nothing that anybody needs) and in value files of its own.
   Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::ValueFilePtr>& value_files = {});
   Status Install(const format::Edit& edit);

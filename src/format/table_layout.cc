@@ -157,15 +157,16 @@ void AppendField(std::string* out, Tag tag, uint64_t value) {
   AppendField(out, tag, std::string_view(bytes, sizeof bytes));
 }
 
-constexpr uint8_t kHasLower = 1, kHasUpper = 2;
+constexpr uint8_t kHasLower = 1, kHasUpper = 2, kHasFrom = 4;
 
 std::string EncodeSettled(const Settled& settled) {
   std::string out;
   base::AppendFixed64(&out, settled.sequence);
   const Bounds& bounds = settled.bounds;
-  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0));
+  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0) | (settled.from != 0 ? kHasFrom : 0));
   if (bounds.lower) base::AppendLengthPrefixed(&out, *bounds.lower);
   if (bounds.upper) base::AppendLengthPrefixed(&out, *bounds.upper);
+  if (settled.from != 0) base::AppendFixed64(&out, settled.from);
   return out;
 }
 
@@ -179,7 +180,9 @@ bool DecodeSettled(std::string_view in, Settled* settled) {
     if (!base::TakeLengthPrefixed(&in, &key)) return false;
     *bound = std::string(key);
   }
-  return flags <= (kHasLower | kHasUpper) && in.empty();
+  const bool has_from = (flags & kHasFrom) != 0;
+  if (has_from && (!base::TakeFixed64(&in, &settled->from) || settled->from == 0)) return false;
+  return flags <= (kHasLower | kHasUpper | kHasFrom) && settled->from <= settled->sequence && in.empty();
 }
 
 Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
@@ -203,8 +206,8 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
     case Tag::kWriter: properties->writer = payload; break;
     case Tag::kSettled:
-      if (DecodeSettled(payload, &properties->settled.emplace())) break;
-      return Status::Corruption("property 65: expected a sequence and bounds, found " + base::ToHex(payload.substr(0, 16)));
+      if (DecodeSettled(payload, &properties->settled.emplace_back())) break;
+      return Status::Corruption("property 65: expected a sequence, bounds and where it begins, found " + base::ToHex(payload.substr(0, 16)));
     default:
       if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
         return Status::NotSupported("property " + std::to_string(static_cast<uint32_t>(tag)) +
@@ -234,7 +237,7 @@ std::string EncodeProperties(const Properties& properties) {
   if (meta.range_tombstones != 0) AppendField(&out, Tag::kRangeTombstones, meta.range_tombstones);
   if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);
   AppendField(&out, Tag::kWriter, properties.writer);
-  if (properties.settled) AppendField(&out, Tag::kSettled, EncodeSettled(*properties.settled));
+  for (const Settled& settled : properties.settled) AppendField(&out, Tag::kSettled, EncodeSettled(settled));
   return out;
 }
 

@@ -20,6 +20,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "format/version_edit.h"
 #include "mergedb/options.h"
@@ -74,11 +75,13 @@ uint64_t TableBytes(uint64_t sections_end);
 // FORMAT: properties := (tag varint32, payload length varint32, payload)*    an unknown tag below 64 is NotSupported ("newer
 //                       version"), an unknown tag from 64 up is skipped
 //
-// What a merge into the bottom knows of its output, for whoever must do without a MANIFEST (docs/decisions/0015-repair.md): every version of
-// a key in `bounds` with a sequence up to `sequence`, wherever it may still lie, is settled: this table has it or outlived it.
+// What a flush or a merge knows of its output, for whoever must do without a MANIFEST (docs/decisions/0015-repair.md): every version of
+// a key in `bounds` with a sequence of at least `from` and up to `sequence`, wherever it may still lie, is settled: this table has it
+// or outlived it.
 struct Settled {
+  kv::Sequence from = 0;  // 0: nothing older was left below, as in a merge into the bottom
   kv::Sequence sequence = 0;
-  Bounds bounds;
+  Bounds bounds = {};
   friend bool operator==(const Settled&, const Settled&) = default;
 };
 
@@ -86,7 +89,7 @@ struct Properties {
   FileMeta meta;  // but for `bytes`, which the footer has
   std::string comparator;
   std::string writer;  // "mergedb": which program wrote it, for people
-  std::optional<Settled> settled = {};
+  std::vector<Settled> settled = {};  // of key ranges that do not overlap
   friend bool operator==(const Properties&, const Properties&) = default;
 };
 std::string EncodeProperties(const Properties& properties);

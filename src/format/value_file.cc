@@ -136,13 +136,13 @@ Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, ValueFileM
                               base::Escape(magic) + "\"");
   }
   const uint32_t version = base::LoadFixed32(in + kVersionAt);
-  if (version > kValueFileVersion) {
+  const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
+  const uint32_t found = FooterChecksum(bytes);
+  if (version > kValueFileVersion && expected == found) {  // else the version is what was damaged
     return Status::NotSupported("value file format " + std::to_string(version) + " is newer than this program's " +
                                 std::to_string(kValueFileVersion));
   }
   if (version != kValueFileVersion) return Damaged("value file format", kValueFileVersion, version);
-  const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
-  const uint32_t found = FooterChecksum(bytes);
   if (expected != found) return Damaged("footer's checksum", expected, found);
   *file = {.number = kv::FileNumber{base::LoadFixed64(in + kNumberAt)},
            .bytes = base::LoadFixed64(in + kFileBytesAt),

@@ -53,6 +53,7 @@ class Memtable::Impl {
       ordered_index_.emplace(order, arena_, kFirstUnit);
       used_ += OrderedIndex::kNodeBytesMax;
     }
+    first_ = used_.load(std::memory_order_relaxed);
   }
 
   bool HasRoom(size_t key_bytes, size_t value_bytes) const {
@@ -128,6 +129,9 @@ class Memtable::Impl {
   bool is_ordered() const { return ordered_index_.has_value(); }
   uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
   kv::Sequence newest_sequence() const { return newest_; }
+  kv::Sequence oldest_sequence() const {
+    return newest_ == 0 ? 0 : kv::SequenceOf(Record(arena_ + first_).tag());
+  }
   size_t bytes_used() const { return used_.load(std::memory_order_relaxed); }
   size_t bytes_held() const { return memory_->bytes(); }
 
@@ -227,6 +231,7 @@ class Memtable::Impl {
   const size_t slots_;
   char* const arena_;
   const size_t arena_bytes_;
+  size_t first_ = 0;  // where the first record lies
   HashIndex hash_index_;                      // either this
   std::optional<OrderedIndex> ordered_index_;  // or that
   SortedPieces pieces_;
@@ -284,6 +289,7 @@ std::unique_ptr<kv::Iterator> Memtable::NewFlushIterator() { return impl_->NewFl
 
 const RangeDeletes& Memtable::range_deletes() const { return impl_->range_deletes(); }
 uint64_t Memtable::entries() const { return impl_->entries(); }
+kv::Sequence Memtable::oldest_sequence() const { return impl_->oldest_sequence(); }
 kv::Sequence Memtable::newest_sequence() const { return impl_->newest_sequence(); }
 size_t Memtable::bytes_used() const { return impl_->bytes_used(); }
 size_t Memtable::bytes_held() const { return impl_->bytes_held(); }

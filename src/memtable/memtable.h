@@ -79,7 +79,9 @@ class Memtable {
   std::unique_ptr<kv::Iterator> NewFlushIterator();
 
   uint64_t entries() const;     // range deletes not counted
-  kv::Sequence newest_sequence() const;  // of any entry; 0 if there is none. THREADS: as Add, or once sealed.
+  // Of any change, range deletes included; 0 if there is none. THREADS: as Add, or once sealed.
+  kv::Sequence oldest_sequence() const;
+  kv::Sequence newest_sequence() const;
   size_t bytes_used() const;  // of the arena
   size_t bytes_held() const;  // memory
   bool empty() const { return entries() == 0 && range_deletes().empty(); }

@@ -12,6 +12,7 @@
 #include "format/bloom.h"
 #include "format/compression.h"
 #include "format/index.h"
+#include "format/range_tombstones.h"
 #include "format/table_layout.h"
 #include "table/block_source.h"
 
@@ -68,6 +69,11 @@ class PartSearch {
   Status status_;
 };
 
+std::string PrintTotals(const format::FileMeta& meta) {
+  return std::to_string(meta.entries) + " entries and " + std::to_string(meta.range_tombstones) + " range tombstones from \"" +
+         base::Escape(meta.smallest) + "\" to \"" + base::Escape(meta.largest) + "\"";
+}
+
 class Salvager {
  public:
   Salvager(const SalvageInput& input, const std::function<Status(const kv::Entry&)>& visit)
@@ -81,12 +87,16 @@ class Salvager {
   Status ReadProperties();
   void ReadIndex();
   void ReadFilter();
+  void ReadRangeTombstones();
+  void FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t limit);
+  Status TakeRangeTombstones(std::string_view payload);
   Status WalkByIndex();
   Status WalkBySearch();
   Status ShowBlock(std::string_view stored, uint64_t offset, Status* flaw);
   Status CheckOrder();
   Status ShowEntries();
   void CheckPadding();
+  void CountAll();
   void CheckTotals();
 
   // `payload` is a view of `stored`.
@@ -102,6 +112,9 @@ class Salvager {
     flaw.smallest = std::move(smallest);
     flaw.largest = std::move(largest);
     has_lost_ = true;
+  }
+  void LoseRangeTombstones(uint64_t offset, uint64_t bytes, std::string_view what) {
+    Lose(offset, bytes, "range tombstones: " + std::string(what) + "; what they deleted may show again", Smallest(), Largest());
   }
   std::optional<std::string> Smallest() const { return meta_ ? std::optional(meta_->smallest) : std::nullopt; }
   std::optional<std::string> Largest() const { return meta_ ? std::optional(meta_->largest) : std::nullopt; }
@@ -143,6 +156,7 @@ Result<Salvaged> Salvager::Run() {
   if (footer_) {
     ReadIndex();
     ReadFilter();
+    ReadRangeTombstones();
   }
   result_.found.unique_id = unique_id_;
   result_.found.smallest_sequence = kv::kSequenceMax;
@@ -170,10 +184,6 @@ Status Salvager::ReadFooter() {
   if (status.ok() && meta_ && footer.unique_id != meta_->unique_id) {
     return Status::Corruption("unique id: expected " + std::to_string(meta_->unique_id) + ", found " +
                               std::to_string(footer.unique_id) + ": a table of another time or place");
-  }
-  // WHY refused: without its range tombstones, what they deleted would come back.
-  if ((status.ok() && footer.range_tombstone_bytes > 0) || (meta_ && meta_->range_tombstones > 0)) {
-    return Status::NotSupported("the table holds range tombstones, which verify and repair do not know yet");
   }
   if (status.ok()) {
     footer_ = footer;
@@ -226,6 +236,7 @@ Status Salvager::ReadProperties() {
 }
 
 void Salvager::ReadIndex() {
+  if (footer_->index_bytes == 0 && footer_->data_bytes == 0) return;  // range tombstones only
   std::string stored;
   std::string_view payload;
   Status status = ReadPart(footer_->index_offset(), footer_->index_bytes, &stored, &payload);
@@ -245,6 +256,48 @@ void Salvager::ReadFilter() {
   Status status = ReadPart(footer_->data_bytes, footer_->filter_bytes, &stored, &payload);
   if (status.ok()) status = bloom_.Decode(payload);
   if (!status.ok()) Note(footer_->data_bytes, footer_->filter_bytes, "filter: " + std::string(status.message()));
+}
+
+void Salvager::ReadRangeTombstones() {
+  if (footer_->range_tombstone_bytes == 0) return;
+  std::string stored;
+  std::string_view payload;
+  Status status = ReadPart(footer_->range_tombstone_offset(), footer_->range_tombstone_bytes, &stored, &payload);
+  if (status.ok()) status = TakeRangeTombstones(payload);
+  if (!status.ok()) LoseRangeTombstones(footer_->range_tombstone_offset(), footer_->range_tombstone_bytes, status.message());
+}
+
+// Without a footer: behind the blocks, whose end is at `offset`, or behind the filter that follows them.
+void Salvager::FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t limit) {
+  const uint64_t begin = offset;
+  for (int sections = 0; sections < 2 && offset < limit; ++sections) {
+    const auto stored = search->Find(offset);
+    if (!stored || stored->empty()) break;
+    format::Part part;
+    const Status status = format::OpenPart(*stored, {.unique_id = unique_id_, .offset = offset}, true, &part);
+    if (status.ok() && TakeRangeTombstones(part.payload).ok()) return;
+    offset += stored->size();
+  }
+  LoseRangeTombstones(begin, limit - begin, "not found without a footer");
+}
+
+// All of them, or none. WHY the limits: what lies beyond them would hide keys of the table's neighbours.
+Status Salvager::TakeRangeTombstones(std::string_view payload) {
+  kv::RangeTombstones found;
+  RETURN_IF_ERROR(format::DecodeRangeTombstones(payload, input_.order, &found));
+  if (meta_ && found.tombstones() != meta_->range_tombstones) {
+    return Status::Corruption("expected " + std::to_string(meta_->range_tombstones) + ", found " + std::to_string(found.tombstones()));
+  }
+  if (meta_ && !found.empty()) {
+    const std::string_view begin = found.begin(0), end = found.end(found.size() - 1);
+    const int beyond = input_.order.CompareKeys(end, meta_->largest);
+    if (input_.order.CompareKeys(begin, meta_->smallest) < 0 || beyond > 0 || (beyond != 0 && meta_->largest_is_open)) {
+      return Status::Corruption("expected keys from \"" + base::Escape(meta_->smallest) + "\" to \"" + base::Escape(meta_->largest) +
+                                "\", found \"" + base::Escape(begin) + "\" to \"" + base::Escape(end) + "\"");
+    }
+  }
+  result_.range_tombstones = std::move(found);
+  return {};
 }
 
 Status Salvager::WalkByIndex() {
@@ -269,7 +322,7 @@ Status Salvager::WalkBySearch() {
   const auto has_all = [&] { return meta_ && result_.found.entries == meta_->entries; };
   uint64_t offset = 0;
   Status flaw = Status::Corruption("no checksum fits the bytes from here on");
-  while (offset < limit) {
+  while (offset < limit && !has_all()) {
     auto stored = search.Find(offset);
     if (!stored) {
       flaw = stored.error();
@@ -281,6 +334,7 @@ Status Salvager::WalkBySearch() {
     if (!block_flaw.ok()) break;  // a section, most likely
     offset += stored->size();
   }
+  if (!footer_ && meta_ && meta_->range_tombstones > 0) FindRangeTombstones(&search, offset, limit);
   if (offset == limit || has_all()) return {};
   Lose(offset, limit - offset, "blocks: " + std::string(flaw.message()),
        result_.found.entries == 0 ? Smallest() : std::optional(last_key_), Largest());
@@ -332,7 +386,6 @@ Status Salvager::ShowEntries() {
   for (uint32_t i = 0; i < cursor_.block().count(); ++i) {
     cursor_.Show(i, &entry);
     is_denied_ |= input_.order.is_bytewise() && !bloom_.MayContain(base::Hash64(entry.key));
-    result_.has_references |= kv::KindOf(entry.tag) == kv::Kind::kPutRef;
     if (visit_) RETURN_IF_ERROR(visit_(entry));
     if (found.entries++ == 0) found.smallest = entry.key;
     found.largest_sequence = std::max(found.largest_sequence, kv::SequenceOf(entry.tag));
@@ -365,26 +418,41 @@ void Salvager::CheckPadding() {
   if (last > 0) Note(first, last - first, "padding: expected zeros");
 }
 
-// What no checksum can tell: that all parts speak of the same entries.
-void Salvager::CheckTotals() {
+// Range tombstones join what the entries shown amount to.
+void Salvager::CountAll() {
   format::FileMeta& found = result_.found;
-  found.largest = last_key_;
-  if (found.entries == 0) found.smallest_sequence = 0;
+  const kv::RangeTombstones& ranges = result_.range_tombstones;
+  const std::string first_key = found.smallest;
+  format::TableSpan span{.first_key = first_key, .last_key = last_key_};
+  found.range_tombstones = ranges.tombstones();
+  if (!ranges.empty()) {
+    span.ranges_begin = ranges.begin(0);
+    span.ranges_end = ranges.end(ranges.size() - 1);
+    found.smallest_sequence = std::min(found.smallest_sequence, ranges.oldest_sequence());
+    found.largest_sequence = std::max(found.largest_sequence, ranges.newest_sequence());
+  } else if (found.entries == 0) {
+    found.smallest_sequence = 0;
+  }
+  format::SetLimits(input_.order, span, &found);
+}
+
+// What no checksum can tell: that all parts speak of the same table.
+void Salvager::CheckTotals() {
+  CountAll();
+  const format::FileMeta& found = result_.found;
   if (is_denied_) Note(footer_->data_bytes, footer_->filter_bytes, "filter: it denies keys that are there");
   if (!meta_ || has_lost_) return;
-  const bool is_same = found.entries == meta_->entries && found.smallest == meta_->smallest && found.largest == meta_->largest &&
-                       found.smallest_sequence == meta_->smallest_sequence && found.largest_sequence == meta_->largest_sequence &&
-                       meta_->tombstones <= meta_->entries;
+  const bool is_same = found.entries == meta_->entries && found.range_tombstones == meta_->range_tombstones &&
+                       found.smallest == meta_->smallest && found.largest == meta_->largest &&
+                       found.largest_is_open == meta_->largest_is_open &&
+                       found.smallest_sequence == meta_->smallest_sequence &&
+                       found.largest_sequence == meta_->largest_sequence && meta_->tombstones <= meta_->entries;
   if (is_same) {
-    found = *meta_;
-    found.bytes = file_bytes_;
+    result_.found = *meta_;
+    result_.found.bytes = file_bytes_;
     return;
   }
-  Lose(0, file_bytes_,
-       "expected " + std::to_string(meta_->entries) + " entries from \"" + base::Escape(meta_->smallest) + "\" to \"" +
-           base::Escape(meta_->largest) + "\", found " + std::to_string(found.entries) + " from \"" + base::Escape(found.smallest) +
-           "\" to \"" + base::Escape(found.largest) + "\"",
-       Smallest(), Largest());
+  Lose(0, file_bytes_, "expected " + PrintTotals(*meta_) + ", found " + PrintTotals(found), Smallest(), Largest());
 }
 
 }  // namespace

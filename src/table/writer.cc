@@ -42,7 +42,7 @@ class WriterImpl final : public Writer {
   uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
   uint64_t entries() const override { return meta_.entries; }
   std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
-  void SetSettled(format::Settled settled) override { settled_ = std::move(settled); }
+  void SetSettled(std::vector<format::Settled> settled) override { settled_ = std::move(settled); }
   Result<format::FileMetaPtr> Finish() override;
   Status Sync() override;
 
@@ -76,7 +76,7 @@ class WriterImpl final : public Writer {
   std::string ranges_begin_;      // where the first begins and the last ends
   std::string ranges_end_;
   format::FileMeta meta_;
-  std::optional<format::Settled> settled_;
+  std::vector<format::Settled> settled_;
   Status status_;  // the first failure: the table is not to be had
   bool is_finished_ = false;
 };

@@ -96,20 +96,97 @@ std::string Version::ToString() const {
   return text;
 }
 
-// WHY not the largest sequence that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went
-// down before.
-std::optional<kv::Sequence> SettledSequence(const kv::Order& order, const Version& version, kv::Position newest,
-                                            kv::Position oldest, const format::Bounds& bounds) {
-  kv::Sequence largest = 0;
+namespace {
+
+constexpr size_t kPiecesMax = 64;
+
+// What SettledBy asks of a Version, for one piece after the other.
+struct Settling {
+  const kv::Order& order;
+  const Version& version;
+  kv::Position newest;
+  kv::Position oldest;
+
+  bool IsSource(const Run& run) const { return run.position() <= newest && run.position() >= oldest; }
+};
+
+// Where tables of other runs begin and end, strictly within the bounds; not too many.
+std::vector<std::string_view> Borders(const Settling& settling, const format::Bounds& bounds) {
+  const kv::Order& order = settling.order;
+  std::vector<std::string_view> borders;
+  const auto add = [&](std::string_view key) {
+    if (bounds.lower && order.CompareKeys(key, *bounds.lower) <= 0) return;
+    if (bounds.upper && order.CompareKeys(key, *bounds.upper) >= 0) return;
+    borders.push_back(key);
+  };
+  for (const RunPtr& run : settling.version.runs()) {
+    if (settling.IsSource(*run)) continue;
+    const auto [first, last] = run->Overlap(order, bounds);
+    for (size_t i = first; i < last; ++i) {
+      add(run->slices()[i].smallest());
+      add(run->slices()[i].largest());
+    }
+  }
+  std::sort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
+  borders.erase(std::unique(borders.begin(), borders.end(), [&](auto a, auto b) { return order.SameKey(a, b); }), borders.end());
+  if (borders.size() < kPiecesMax) return borders;
+  std::vector<std::string_view> some;
+  for (size_t i = 1; i < kPiecesMax; ++i) some.push_back(borders[borders.size() * i / kPiecesMax]);
+  return some;
+}
+
+// WHY not the sequences that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went down
+// before; the older ones may hold larger ones likewise.
+std::optional<format::Settled> SettlePiece(const Settling& settling, kv::Sequence largest, format::Bounds bounds) {
+  const auto& runs = settling.version.runs();
+  // WHY not 0 above any other run, though it had no keys there: it may be merged later without what this merge makes.
+  kv::Sequence begin = runs.empty() || runs.back()->position() == settling.oldest ? 0 : 1;
   kv::Sequence end = kv::kSequenceMax;
+  for (const RunPtr& run : runs) {
+    if (settling.IsSource(*run)) continue;
+    const auto [first, last] = run->Overlap(settling.order, bounds);
+    for (size_t i = first; i < last; ++i) {
+      const format::FileMeta& file = *run->slices()[i].file;
+      if (run->position() < settling.oldest) {
+        begin = std::max(begin, file.largest_sequence + 1);
+      } else {
+        end = std::min(end, file.smallest_sequence);
+      }
+    }
+  }
+  const kv::Sequence sequence = std::min(largest, end == 0 ? 0 : end - 1);
+  if (begin > sequence) return std::nullopt;
+  return format::Settled{.from = begin, .sequence = sequence, .bounds = std::move(bounds)};
+}
+
+}  // namespace
+
+std::vector<format::Settled> SettledBy(const kv::Order& order, const Version& version, kv::Position newest, kv::Position oldest,
+                                       const format::Bounds& bounds, kv::Sequence flushed) {
+  const Settling settling{.order = order, .version = version, .newest = newest, .oldest = oldest};
+  kv::Sequence largest = flushed;  // WHY not 0: tables may have lost their sequences
   for (const RunPtr& run : version.runs()) {
     for (const Slice& slice : run->slices()) largest = std::max(largest, slice.file->largest_sequence);
-    if (run->position() <= newest && run->position() >= oldest) continue;
-    const auto [first, last] = run->Overlap(order, bounds);
-    if (run->position() < oldest && first < last) return std::nullopt;
-    for (size_t i = first; i < last; ++i) end = std::min(end, run->slices()[i].file->smallest_sequence);
   }
-  return std::min(largest, end == 0 ? 0 : end - 1);
+  std::vector<format::Settled> all;
+  const auto add = [&](format::Bounds piece) {
+    auto settled = SettlePiece(settling, largest, std::move(piece));
+    if (!settled) return;
+    const bool goes_on = !all.empty() && all.back().bounds.upper == settled->bounds.lower && all.back().from == settled->from &&
+                         all.back().sequence == settled->sequence;
+    if (goes_on) {
+      all.back().bounds.upper = std::move(settled->bounds.upper);
+    } else {
+      all.push_back(std::move(*settled));
+    }
+  };
+  std::optional<std::string> lower = bounds.lower;
+  for (const std::string_view border : Borders(settling, bounds)) {
+    add({.lower = lower, .upper = std::string(border)});
+    lower = std::string(border);
+  }
+  add({.lower = lower, .upper = bounds.upper});
+  return all;
 }
 
 }  // namespace mergedb::tree

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "format/table_layout.h"
 #include "tree/run.h"
 
 namespace mergedb::tree {
@@ -71,9 +72,11 @@ class Version {
 };
 using VersionPtr = std::shared_ptr<const Version>;
 
-// A merge of the runs from `newest` to `oldest`, in `bounds`, sees every version there with a sequence up to this one: newer runs,
-// and what is not in tables yet, have none of them. Nothing if runs below `oldest` may have some.
-std::optional<kv::Sequence> SettledSequence(const kv::Order& order, const Version& version, kv::Position newest,
-                                            kv::Position oldest, const format::Bounds& bounds);
+// A merge of the runs from `newest` to `oldest`, in `bounds`, sees every version there with these sequences: other runs, and what is
+// not in tables yet, have none of them. Piece by piece, as other runs have tables there; from 0 on only if `oldest` is the oldest run;
+// nothing where the sequences of runs above and below mix. All changes up to `flushed` are in tables.
+std::vector<format::Settled> SettledBy(const kv::Order& order, const Version& version, kv::Position newest,
+                                       kv::Position oldest, const format::Bounds& bounds,
+                                       kv::Sequence flushed);
 
 }  // namespace mergedb::tree

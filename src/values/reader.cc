@@ -45,6 +45,12 @@ Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std:
   return reader;
 }
 
+Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, const std::string& path,
+                                                      const format::ValueFileMeta& meta, const kv::Order& order) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  return std::shared_ptr<Reader>(new Reader(std::move(file), path, meta, order, nullptr));
+}
+
 Reader::Reader(std::unique_ptr<File> file, std::string path, const format::ValueFileMeta& meta, const kv::Order& order,
                BlockCache* cache)
     : file_(std::move(file)),

@@ -44,6 +44,10 @@ class Reader {
                                               const format::ValueFileMeta& meta, const kv::Order& order,
                                               base::BlockCache* cache);
 
+  // The same of a file that may be damaged: nothing of it is checked but what is read.
+  static Result<std::shared_ptr<Reader>> OpenUnchecked(FileSystem* file_system, const std::string& path,
+                                                       const format::ValueFileMeta& meta, const kv::Order& order);
+
   // REQUIRES: reference.file is this file's number.
   Status Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control, Found* found) const;
 

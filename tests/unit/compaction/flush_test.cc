@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "format/file_name.h"
+#include "table/salvage.h"
 #include "tests/unit/compaction/tables.h"
 
 namespace mergedb::compaction {
@@ -56,6 +58,17 @@ TEST_F(FlushTest, KeepsWhatASnapshotSees) {
   Add("k", 3, "three");
   ASSERT_OK_AND_ASSIGN(const auto table, Flush({2, 3}));
   EXPECT_EQ(Read(table), "k#3,PUT=three k#2,PUT=two ");
+}
+
+// What is not in the table although its sequence lies among these is gone for good: repair counts on it.
+TEST_F(FlushTest, SaysWhichSequencesItTookIn) {
+  memtable_.Add("x", kv::MakeTag(7, kv::Kind::kRangeDelete), "y");
+  Add("k", 8, "one");
+  Add("k", 12, "two");
+  ASSERT_OK_AND_ASSIGN(const auto table, Flush({}));
+  ASSERT_OK_AND_ASSIGN(const auto salvaged, table::Salvage({.file_system = &tables_.files, .path = format::TablePath("dir", table->number),
+                                                            .number = table->number, .order = tables_.order}, nullptr));
+  EXPECT_EQ(salvaged.settled, (std::vector<format::Settled>{{.from = 7, .sequence = 12}}));
 }
 
 // The table may lie above others that hold the key.

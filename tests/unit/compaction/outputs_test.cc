@@ -103,22 +103,22 @@ TEST(Outputs, OfRangeTombstonesAloneAreATable) {
   EXPECT_EQ(made[0]->covered_bytes, 100u);
 }
 
-// The shares that tables claim for themselves lie side by side and fill the merge's bounds, gaps between keys included.
+// The shares that tables claim for themselves lie side by side and fill what the merge settled, gaps between keys included.
 TEST(Outputs, ShareWhatTheMergeSettles) {
   testing::Tables tables;
-  Outputs outputs(tables.factory, {.cut_keys = {"c", "e"}, .settled = format::Settled{.sequence = 9, .bounds = {.lower = "a", .upper = "z"}}});
+  Outputs outputs(tables.factory, {.cut_keys = {"c", "e"},
+                                   .settled = {{.from = 3, .sequence = 9, .bounds = {.lower = "a", .upper = "d"}},
+                                               {.from = 3, .sequence = 7, .bounds = {.lower = "d", .upper = "z"}}}});
   for (const char* key : {"b", "d", "f"}) ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 0, "v"), tables.order)));
   ASSERT_OK(outputs.Finish());
-  std::vector<format::Bounds> shares;
+  std::vector<std::vector<format::Settled>> shares;
   for (uint64_t number = 1; number <= 3; ++number) {
     auto salvaged = table::Salvage({.file_system = &tables.files, .path = format::TablePath("dir", kv::FileNumber{number}),
                                     .number = kv::FileNumber{number}, .order = tables.order}, nullptr);
     ASSERT_OK(salvaged.status());
-    ASSERT_TRUE(salvaged->settled.has_value());
-    EXPECT_EQ(salvaged->settled->sequence, 9u);
-    shares.push_back(salvaged->settled->bounds);
+    shares.push_back(salvaged->settled);
   }
-  EXPECT_EQ(shares, (std::vector<format::Bounds>{{"a", "c"}, {"c", "e"}, {"e", "z"}}));
+  EXPECT_EQ(shares, (std::vector<std::vector<format::Settled>>{{{3, 9, {"a", "c"}}}, {{3, 9, {"c", "d"}}, {3, 7, {"d", "e"}}}, {{3, 7, {"e", "z"}}}}));
 }
 
 TEST(Outputs, PutsLargeValuesInAValueFile) {

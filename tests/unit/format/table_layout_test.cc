@@ -152,13 +152,16 @@ TEST(Properties, GoBothWays) {
 TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
   for (const Bounds& bounds : {Bounds{}, Bounds{.lower = "a", .upper = {}}, Bounds{.lower = {}, .upper = ""}, Bounds{.lower = "a", .upper = "z"}}) {
     Properties properties = SomeProperties();
-    properties.settled = Settled{.sequence = kv::kSequenceMax, .bounds = bounds};
-    Properties back;
-    ASSERT_TRUE(DecodeProperties(EncodeProperties(properties), &back).ok());
-    EXPECT_EQ(back, properties);
+    for (const kv::Sequence from : {kv::Sequence{0}, kv::Sequence{1}, kv::kSequenceMax}) {
+      properties.settled = {Settled{.from = from, .sequence = kv::kSequenceMax, .bounds = bounds}, Settled{.sequence = 1}};
+      Properties back;
+      ASSERT_TRUE(DecodeProperties(EncodeProperties(properties), &back).ok());
+      EXPECT_EQ(back, properties);
+    }
   }
   const std::string sequence = std::string("\x07\0\0\0\0\0\0\0", 8);
-  for (const std::string& payload : {std::string(), sequence, sequence + "\x04", sequence + "\x01", sequence + "\x01\x05" + "ab",
+  for (const std::string& payload : {std::string(), sequence, sequence + "\x08", sequence + "\x04", sequence + "\x04" + std::string(8, '\0'),
+                                     sequence + "\x04\x08" + std::string(7, '\0'), sequence + "\x01", sequence + "\x01\x05" + "ab",
                                      sequence + std::string("\0x", 2), std::string(8, '\xff') + std::string("\0", 1)}) {
     std::string bytes = EncodeProperties(SomeProperties());
     base::AppendVarint32(&bytes, 65);
@@ -172,8 +175,10 @@ TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
 TEST(Properties, SettledIsStoredSo) {
   Properties properties = SomeProperties();
   const size_t before = EncodeProperties(properties).size();
-  properties.settled = Settled{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}};
+  properties.settled = {{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}}};
   EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "03" "056170706c65" "0162");
+  properties.settled = {{.from = 0x0605, .sequence = 0x0102030405, .bounds = {}}};
+  EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "04" "0506000000000000");
 }
 
 TEST(Properties, AreSafeOnEveryTruncation) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
 #include "base/random.h"
 
 namespace mergedb::format {
@@ -128,6 +130,8 @@ TEST(ValueFile, ANewerFormatIsNotSupported) {
   std::string bytes = EncodeValueFooter(kFile);
   bytes[44] = 2;
   ValueFileMeta file;
+  EXPECT_TRUE(DecodeValueFooter(bytes, 8192, &file).IsCorruption()) << "no program wrote this";
+  base::StoreFixed32(bytes.data() + 40, base::Crc32c(bytes.substr(0, 40) + bytes.substr(44)));
   EXPECT_EQ(DecodeValueFooter(bytes, 8192, &file).code(), Code::kNotSupported);
 }
 

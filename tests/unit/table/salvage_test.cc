@@ -32,7 +32,14 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
   }
   void Write(const kv::Order& order) {
     (void)files_.Remove("7.tbl");
-    meta_ = testing::WriteTable(&files_, "7.tbl", order, rows_, {.compression = GetParam(), .block_bytes = 200});
+    if (order.is_bytewise()) {
+      ranges_ = kv::RangeTombstones::Fragment(order, {{"key095", "key103", 199}, {"key110", "key115", 150}, {"key120", "key200", 90}}, {},
+                                              kv::RangeTombstones::Keys::kViews);
+    } else {
+      ranges_ = {};
+    }
+    meta_ = testing::WriteTable(&files_, "7.tbl", order, rows_,
+                                {.compression = GetParam(), .block_bytes = 200, .range_tombstones = ranges_});
     whole_ = files_.bytes("7.tbl");
     ASSERT_TRUE(format::DecodeFooter(std::string_view(whole_).substr(whole_.size() - format::kFooterBytes), whole_.size(), &footer_).ok());
     format::Part part;
@@ -63,8 +70,16 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
   static bool Names(const Flaw& flaw, const Row& row) {
     return flaw.loses_entries && (!flaw.smallest || *flaw.smallest <= row.key) && (!flaw.largest || row.key <= *flaw.largest);
   }
-  // Whatever is not shown lies in the range of some flaw.
+  // Whatever is not shown lies in the range of some flaw. Range tombstones are all there, or none and that is said.
   void ExpectLossesNamed(const Salvaged& salvaged, const std::vector<size_t>& shown) {
+    EXPECT_EQ(salvaged.found.range_tombstones, salvaged.range_tombstones.tombstones());
+    if (salvaged.range_tombstones.empty()) {
+      for (const char* key : {"key095", "key110", "key199"}) {
+        EXPECT_TRUE(std::any_of(salvaged.flaws.begin(), salvaged.flaws.end(), [&](const Flaw& flaw) { return Names(flaw, {.key = key, .value = {}}); }));
+      }
+    } else {
+      ExpectAllRanges(salvaged);
+    }
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (std::find(shown.begin(), shown.end(), i) != shown.end()) continue;
       EXPECT_TRUE(std::any_of(salvaged.flaws.begin(), salvaged.flaws.end(), [&](const Flaw& flaw) { return Names(flaw, rows_[i]); }))
@@ -72,7 +87,20 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
     }
   }
 
+  void ExpectAllRanges(const Salvaged& salvaged) {
+    ASSERT_EQ(salvaged.range_tombstones.size(), ranges_.size());
+    for (size_t i = 0; i < ranges_.size(); ++i) {
+      EXPECT_EQ(salvaged.range_tombstones.begin(i), ranges_.begin(i));
+      EXPECT_EQ(salvaged.range_tombstones.end(i), ranges_.end(i));
+      EXPECT_EQ(salvaged.range_tombstones.sequences(i)[0], ranges_.sequences(i)[0]);
+    }
+  }
+  bool IsOfRanges(size_t at) const {
+    return footer_.range_tombstone_offset() <= at && at < footer_.range_tombstone_offset() + footer_.range_tombstone_bytes;
+  }
+
   std::vector<Row> rows_;
+  kv::RangeTombstones ranges_;
   MemoryFiles files_;
   format::FileMetaPtr meta_;
   std::string whole_;
@@ -91,6 +119,9 @@ TEST_P(SalvageTest, AWholeTableHasNoFlawsAndShowsAll) {
     EXPECT_EQ(salvaged.found.largest, meta_->largest);
     EXPECT_EQ(salvaged.found.largest_sequence, meta_->largest_sequence);
     EXPECT_EQ(salvaged.found.unique_id, meta_->unique_id);
+    EXPECT_EQ(salvaged.found.smallest, "key095");
+    EXPECT_TRUE(salvaged.found.largest_is_open);
+    ExpectAllRanges(salvaged);
   }
 }
 
@@ -108,6 +139,7 @@ TEST_P(SalvageTest, AChangedByteCostsItsBlockAndNoMore) {
     });
     EXPECT_TRUE(is_pointed_at) << salvaged.flaws.front().what;
     ExpectLossesNamed(salvaged, shown);
+    EXPECT_EQ(salvaged.range_tombstones.empty(), IsOfRanges(at));
     if (at >= footer_.data_bytes) {
       EXPECT_EQ(shown.size(), rows_.size()) << salvaged.flaws.front().what;
     } else {
@@ -158,6 +190,35 @@ TEST_P(SalvageTest, TwoDamagesCostWhatLiesBehindTheFirst) {
   EXPECT_GT(shown.size(), 4u);
   EXPECT_LT(shown.size(), rows_.size() / 2);
   ExpectLossesNamed(salvaged, shown);
+}
+
+TEST_P(SalvageTest, ATableOfRangeTombstonesAloneIsSavedToo) {
+  rows_.clear();
+  files_.bytes("7.tbl").clear();
+  (void)files_.Remove("7.tbl");
+  meta_ = testing::WriteTable(&files_, "7.tbl", Bytewise(), rows_, {.range_tombstones = ranges_});
+  std::vector<size_t> shown;
+  for (const auto& meta : {meta_, format::FileMetaPtr()}) {
+    const Salvaged salvaged = Run(&shown, meta);
+    EXPECT_TRUE(salvaged.flaws.empty());
+    EXPECT_EQ(salvaged.found.largest, "key200");
+    ExpectAllRanges(salvaged);
+  }
+  std::string& bytes = files_.bytes("7.tbl");
+  bytes[bytes.size() - 20] ^= 1;
+  const Salvaged salvaged = Run(&shown, meta_);
+  EXPECT_EQ(salvaged.flaws.size(), 1u);
+  ExpectAllRanges(salvaged);
+}
+
+// Ranges beyond the table's limits would hide keys of its neighbours. Only a forger makes them.
+TEST_P(SalvageTest, RangesBeyondTheLimitsAreNotBelieved) {
+  format::FileMeta narrow = *meta_;
+  narrow.largest = "key150";
+  std::vector<size_t> shown;
+  const Salvaged salvaged = Run(&shown, std::make_shared<const format::FileMeta>(narrow));
+  EXPECT_TRUE(salvaged.range_tombstones.empty());
+  EXPECT_FALSE(salvaged.flaws.empty());
 }
 
 TEST_P(SalvageTest, AnotherTableInItsPlaceIsNotBelieved) {

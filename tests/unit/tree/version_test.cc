@@ -1,36 +1,70 @@
-// Goal: what a merge settles is never more than it saw: nothing that a newer run still shows. Method: trees as text, in which a
+// Goal: what a merge settles is never more than it saw: nothing that a newer or an older run still shows. Method: trees as text, in which a
 // table's sequences are its run's position, times 10.
 #include "tree/version.h"
 
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "testing/tree_text.h"
+#include "tree/version_builder.h"
 
 namespace mergedb::tree {
 namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-std::optional<kv::Sequence> Settled(uint64_t newest, uint64_t oldest, const format::Bounds& bounds = {}) {
+// "[-,b) 0-90 [b,-) 0-49"
+std::string Settled(uint64_t newest, uint64_t oldest, const format::Bounds& bounds = {}) {
   const auto version = testing::ParseTree(kOrder,
                                           "position 9 level 0: 000019[a..c] 000020[x..z]\n"
                                           "position 5 level 0: 000015[b..m]\n"
                                           "position 2 level bottom: 000012[a..m) 000013[p..z]\n");
   EXPECT_TRUE(version.has_value()) << version.status().ToString();
-  return SettledSequence(kOrder, **version, kv::Position{newest}, kv::Position{oldest}, bounds);
+  std::string text;
+  for (const format::Settled& each : SettledBy(kOrder, **version, kv::Position{newest}, kv::Position{oldest}, bounds, 0)) {
+    text += (text.empty() ? "[" : " [") + each.bounds.lower.value_or("-") + "," + each.bounds.upper.value_or("-") + ") " +
+            std::to_string(each.from) + "-" + std::to_string(each.sequence);
+  }
+  return text;
 }
 
-TEST(SettledSequence, OfAllRunsIsTheLargestThereIs) { EXPECT_EQ(Settled(9, 2), kv::Sequence{90}); }
+TEST(SettledBy, AllRunsIsAllThereIs) { EXPECT_EQ(Settled(9, 2), "[-,-) 0-90"); }
 
-TEST(SettledSequence, StaysBelowWhatNewerRunsShowThere) {
-  EXPECT_EQ(Settled(5, 2), kv::Sequence{89});
-  EXPECT_EQ(Settled(2, 2), kv::Sequence{49});
-  EXPECT_EQ(Settled(2, 2, {.lower = "n", .upper = "x"}), kv::Sequence{90}) << "no newer run has keys there";
+TEST(SettledBy, CountsWhatWasFlushedThoughTablesForgotIt) {
+  const auto version = testing::ParseTree(kOrder, "position 2 level bottom: 000012[a..z]\n");
+  const auto settled = SettledBy(kOrder, **version, kv::Position{2}, kv::Position{2}, {}, 1000);
+  ASSERT_EQ(settled.size(), 1u);
+  EXPECT_EQ(settled[0].sequence, 1000u);
 }
 
-TEST(SettledSequence, NothingIsSettledAboveAnOlderRun) {
-  EXPECT_EQ(Settled(9, 5), std::nullopt);
-  EXPECT_EQ(Settled(9, 5, {.lower = "n", .upper = "p"}), kv::Sequence{90}) << "the older run has no keys there";
+TEST(SettledBy, StaysBelowWhatNewerRunsShowThere) {
+  EXPECT_EQ(Settled(5, 2), "[-,a) 0-90 [a,-) 0-89");
+  EXPECT_EQ(Settled(2, 2), "[-,a) 0-90 [a,b) 0-89 [b,x) 0-49 [x,-) 0-89") << "m is the last key of a table, so a piece begins with it";
+  EXPECT_EQ(Settled(2, 2, {.lower = "n", .upper = "x"}), "[n,x) 0-90") << "no newer run has keys there";
+}
+
+TEST(SettledBy, StaysAboveWhatOlderRunsShowThere) {
+  EXPECT_EQ(Settled(9, 5), "[-,a) 1-90 [a,m) 21-90 [m,p) 1-90 [p,-) 21-90");
+  EXPECT_EQ(Settled(5, 5), "[-,a) 1-90 [a,m) 21-89 [m,p) 1-90 [p,x) 21-90 [x,-) 21-89");
+  EXPECT_EQ(Settled(9, 5, {.lower = "n", .upper = "p"}), "[n,p) 1-90") << "the older run has no keys there";
+}
+
+TEST(SettledBy, NothingWhereTheRunsAboveAndBelowMix) {
+  format::Edit edit;
+  for (const auto& [position, smallest, largest] : {std::tuple(9, 10, 45), std::tuple(5, 15, 40), std::tuple(2, 5, 35)}) {
+    auto file = std::make_shared<format::FileMeta>();
+    file->number = kv::FileNumber{static_cast<uint64_t>(position)};
+    file->entries = 1;
+    file->smallest = "a";
+    file->largest = "c";
+    file->smallest_sequence = static_cast<kv::Sequence>(smallest);
+    file->largest_sequence = static_cast<kv::Sequence>(largest);
+    edit.adds.push_back({.position = kv::Position{static_cast<uint64_t>(position)}, .level = 0, .file = file, .bounds = {}});
+  }
+  const auto version = ApplyEdit(kOrder, Version(), edit);
+  ASSERT_TRUE(version.has_value()) << version.status().ToString();
+  EXPECT_TRUE(SettledBy(kOrder, **version, kv::Position{5}, kv::Position{5}, {.lower = "a", .upper = "c"}, 0).empty());
 }
 
 }  // namespace
