@@ -98,7 +98,9 @@ std::string Version::ToString() const {
 
 namespace {
 
+// What all pieces take in a table's properties is bounded: a key may have megabytes.
 constexpr size_t kPiecesMax = 64;
+constexpr size_t kBorderBytesMax = 1024;
 
 // What SettledBy asks of a Version, for one piece after the other.
 struct Settling {
@@ -115,6 +117,7 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
   const kv::Order& order = settling.order;
   std::vector<std::string_view> borders;
   const auto add = [&](std::string_view key) {
+    if (key.size() > kBorderBytesMax) return;
     if (bounds.lower && order.CompareKeys(key, *bounds.lower) <= 0) return;
     if (bounds.upper && order.CompareKeys(key, *bounds.upper) >= 0) return;
     borders.push_back(key);
