@@ -95,7 +95,10 @@
   /* Space. */ \
   X(kObsoleteTablesKept)             /* it never comes back */ \
   X(kSpareTailKept)                  /* a table in a longer spare file ends before the file does */ \
-  X(kLinkedFileWrittenAgain)         /* a spare that is somebody's backup as well */
+  X(kLinkedFileWrittenAgain)         /* a spare that is somebody's backup as well */ \
+  /* Care. */ \
+  X(kTakenInCountsAgain)             /* repair without a MANIFEST takes leftovers of merges for live tables */ \
+  X(kLostValueNotTold)               /* a value file's damage is told without the keys */
 // clang-format on
 
 namespace mergedb::base::zoo {

@@ -12,6 +12,7 @@
 // THREADS: one at a time. Tests: tests/unit/care/, tests/flips/.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <optional>
@@ -42,6 +43,9 @@ struct TableFinding {
   std::vector<Damage> lost_values;   // of the value files that it refers to
   bool refers_to_damaged = false;    // some of those are not whole
   bool is_whole() const { return is_there && flaws.empty() && !refers_to_damaged && lost_values.empty(); }
+  bool loses_entries() const {
+    return !lost_values.empty() || std::any_of(flaws.begin(), flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
+  }
   // Is there anything in it that can be saved?
   bool is_of_use() const { return is_there && (entries > 0 || !range_tombstones.empty()); }
 };

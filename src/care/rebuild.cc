@@ -50,17 +50,16 @@ std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<L
 // Those that live, of all tables together.
 Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory, const Claims& claims,
                                         const std::vector<LooseTable>& group) {
-  std::vector<std::shared_ptr<table::Reader>> readers;  // what the views are of, beside the claims
+  std::deque<kv::RangeTombstones> all_tables;  // what the views are of, beside the claims
   std::vector<kv::RangeTombstone> alive;
   for (const LooseTable& table : group) {
     if (table.meta->range_tombstones == 0) continue;
     ASSIGN_OR_RETURN(auto reader, table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number),
                                                       table.meta, factory.order, nullptr));
     std::vector<kv::RangeTombstone> all;
-    reader->range_tombstones().AppendTo(factory.order, {}, {}, &all);
+    all_tables.emplace_back(reader->range_tombstones()).AppendTo(factory.order, {}, {}, &all);
     const Claims::On on = claims.Against(table);
     for (const kv::RangeTombstone& each : all) on.AppendAlive(each, &alive);
-    readers.push_back(std::move(reader));
   }
   return kv::RangeTombstones::Fragment(factory.order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "care/aside.h"
+#include "care/copies.h"
 #include "care/diagnosis.h"
 #include "care/rebuild.h"
 #include "compaction/flush.h"
@@ -47,12 +48,8 @@ class Repairer {
  private:
   Status Begin();
   Status SaveTables();
-  Result<format::FileMetaPtr> SaveTable(const LooseTable& damaged, const TableFinding& finding);
-  Status SaveReference(const kv::Entry& entry, compaction::Outputs* outputs) const;
   std::vector<format::Edit::AddValueFile> WholeValueFiles() const;
   Status SaveLog();
-  Result<format::FileMetaPtr> WriteAsLogged(memtable::Memtable& memtable);
-  kv::RangeTombstones AliveOf(const kv::RangeTombstones& tombstones, const std::optional<Claims::On>& claims) const;
   Status MakeTree();
   Status MakeTreeOfManifest();
   Status MakeTreeOfTables();
@@ -69,6 +66,10 @@ class Repairer {
   void Act(std::string action) { report_.actions.push_back(std::move(action)); }
   std::string PathOf(std::string_view name) const { return format::JoinPath(store_->directory, name); }
   static std::string NameOf(FileKind kind, kv::FileNumber number = {}) { return format::PrintFileName(kind, number); }
+  CopyContext CopyFrom() const {
+    return {.factory = factory_, .compression = store_->options.compression, .value_files = found_.value_files,
+            .claims = claims_ ? &*claims_ : nullptr};
+  }
   Status Advance() const {
     if (!repair_.progress || repair_.progress(found_.report.bytes, found_.report.bytes)) return {};
     return Status::Aborted(store_->directory + ": given up on request");
@@ -179,47 +180,13 @@ Status Repairer::SaveTables() {
         std::erase_if(planned->values, [&](const auto& share) { return !found_.value_files.IsWhole(share.file); });
         taken.meta = std::move(planned);
       } else {
-        ASSIGN_OR_RETURN(taken.meta, SaveTable(found, finding));
+        ASSIGN_OR_RETURN(taken.meta, CopyTable(CopyFrom(), found, finding.range_tombstones));
         RETURN_IF_ERROR(Advance());
       }
     }
     if (taken.meta != nullptr) tables_[number] = std::move(taken);
   }
   return {};
-}
-
-// Null if nothing of it is of use any more.
-Result<format::FileMetaPtr> Repairer::SaveTable(const LooseTable& damaged, const TableFinding& finding) {
-  const uint64_t covered_bytes = damaged.meta->covered_bytes;
-  std::optional<Claims::On> claims;
-  if (claims_) claims.emplace(claims_->Against(damaged));
-  compaction::Outputs outputs(
-      factory_, {.compression = store_->options.compression.bottom,
-                 .range_tombstones = AliveOf(finding.range_tombstones, claims),
-                 .covered_bytes = [covered_bytes](const kv::RangeTombstones&) { return covered_bytes; },
-                 .settled = damaged.unclaimed.empty() ? damaged.settled : std::vector<format::Settled>()});
-  const auto add = [&](const kv::Entry& entry) {
-    if (claims && claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
-    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? SaveReference(entry, &outputs) : outputs.Add(entry);
-  };
-  RETURN_IF_ERROR(table::Salvage({.file_system = files_, .path = format::TablePath(store_->directory, damaged.meta->number),
-                                  .number = damaged.meta->number, .meta = has_manifest() ? damaged.meta : nullptr,
-                                  .order = store_->order}, add).status());
-  RETURN_IF_ERROR(outputs.Finish());
-  auto made = outputs.Take();
-  return made.empty() ? nullptr : made.front();
-}
-
-// What cannot be read is given up. What a damaged file still has comes into the table: the next merges take it out again.
-Status Repairer::SaveReference(const kv::Entry& entry, compaction::Outputs* outputs) const {
-  format::ValueReference reference;
-  std::string_view value;
-  if (!found_.value_files.Read(entry.key, entry.value, &reference, &value).ok()) return {};
-  if (found_.value_files.IsWhole(reference.file)) return outputs->Add(entry);
-  kv::Entry put = entry;
-  put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
-  put.value = value;
-  return outputs->Add(put);
 }
 
 // Those that are whole; of them, the tree takes what it refers to.
@@ -229,20 +196,6 @@ std::vector<format::Edit::AddValueFile> Repairer::WholeValueFiles() const {
     if (found_.value_files.IsWhole(number)) whole.push_back({finding.meta});
   }
   return whole;
-}
-
-// What claims leave of them.
-kv::RangeTombstones Repairer::AliveOf(const kv::RangeTombstones& tombstones, const std::optional<Claims::On>& claims) const {
-  std::vector<kv::RangeTombstone> all, alive;
-  tombstones.AppendTo(store_->order, {}, {}, &all);
-  for (const kv::RangeTombstone& each : all) {
-    if (claims) {
-      claims->AppendAlive(each, &alive);
-    } else {
-      alive.push_back(each);
-    }
-  }
-  return kv::RangeTombstones::Fragment(store_->order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
 Status Repairer::SaveLog() {
@@ -257,7 +210,7 @@ Status Repairer::SaveLog() {
       ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
       table = std::move(flushed.table);
     } else {
-      ASSIGN_OR_RETURN(table, WriteAsLogged(**full));
+      ASSIGN_OR_RETURN(table, CopyLogged(CopyFrom(), **full));
     }
     *full = nullptr;
     if (table == nullptr) return {};
@@ -271,34 +224,11 @@ Status Repairer::SaveLog() {
   return {};
 }
 
-// Every change by itself, but for those that some table took in. WHY not folded, as a flush does: of the operands of a key some
-// may be in tables already, and nobody could take them out of a fold again.
-Result<format::FileMetaPtr> Repairer::WriteAsLogged(memtable::Memtable& memtable) {
-  format::FileMeta range;
-  range.smallest_sequence = memtable.oldest_sequence();
-  range.largest_sequence = memtable.newest_sequence();
-  const LooseTable home{.meta = std::make_shared<const format::FileMeta>(range), .made_as = kv::FileNumber{0}};
-  const std::optional<Claims::On> claims = claims_->Against(home);
-  const auto deletes = kv::RangeTombstones::Fragment(store_->order, memtable.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
-  compaction::Outputs outputs(factory_, {.compression = store_->options.compression.upper, .range_tombstones = AliveOf(deletes, claims)});
-  const auto input = memtable.NewFlushIterator();
-  for (input->SeekToFirst(); input->Valid(); input->Next()) {
-    const kv::Entry& entry = input->entry();
-    if (!claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
-  }
-  RETURN_IF_ERROR(input->status());
-  RETURN_IF_ERROR(outputs.Finish());
-  auto made = outputs.Take();
-  return made.empty() ? nullptr : made.front();
-}
-
 // ---- the tree ----------------------------------------------------------------------------------------------------------
 
 Status Repairer::MakeTree() {
   RETURN_IF_ERROR(has_manifest() ? MakeTreeOfManifest() : MakeTreeOfTables());
-  const bool loses_tables = std::any_of(found_.tables.begin(), found_.tables.end(), [](const auto& each) {
-    return !each.second.lost_values.empty() || std::any_of(each.second.flaws.begin(), each.second.flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
-  });
+  const bool loses_tables = std::any_of(found_.tables.begin(), found_.tables.end(), [](const auto& each) { return each.second.loses_entries(); });
   if (loses_tables) {
     report_.notes.push_back("where entries of tables are lost, older versions of their keys may show, deleted ones among them");
   }

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "base/bytes.h"
-#include "base/zoo.h"
 
 namespace mergedb::tree {
 
@@ -35,7 +34,7 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePt
   KeepEachOnce(&partial);
   for (const auto& file : partial) {
     weight_.Add(*file);
-    if (!ZOO(kReferencesOfPartsForgotten)) AddShares(file->values, &shares);
+    AddShares(file->values, &shares);
   }
   TakeValueFiles(shares, value_files);
 }
@@ -55,15 +54,12 @@ void Version::TakeValueFiles(const std::vector<format::ValueShare>& shares,
     record_bytes_ += value_file.file->record_bytes;
     live_bytes_ += value_file.live_bytes;
     value_files_.push_back(value_file);
-    value_numbers_.push_back(share.file);
   }
 }
 
-const format::ValueFilePtr& Version::FindValueFile(kv::FileNumber number) const {
-  static const format::ValueFilePtr kNone;
-  const auto found = std::ranges::lower_bound(value_numbers_, number);
-  if (found == value_numbers_.end() || *found != number) return kNone;
-  return value_files_[static_cast<size_t>(found - value_numbers_.begin())].file;
+format::ValueFilePtr Version::FindValueFile(kv::FileNumber number) const {
+  const auto found = std::ranges::lower_bound(value_files_, number, {}, [](const ValueFile& each) { return each.file->number; });
+  return found != value_files_.end() && found->file->number == number ? found->file : nullptr;
 }
 
 RunPtr Version::FindRun(kv::Position position) const {
@@ -102,7 +98,9 @@ std::string Version::ToString() const {
 
 namespace {
 
+// What all pieces take in a table's properties is bounded: a key may have megabytes.
 constexpr size_t kPiecesMax = 64;
+constexpr size_t kBorderBytesMax = 1024;
 
 // What SettledBy asks of a Version, for one piece after the other.
 struct Settling {
@@ -119,6 +117,7 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
   const kv::Order& order = settling.order;
   std::vector<std::string_view> borders;
   const auto add = [&](std::string_view key) {
+    if (key.size() > kBorderBytesMax) return;
     if (bounds.lower && order.CompareKeys(key, *bounds.lower) <= 0) return;
     if (bounds.upper && order.CompareKeys(key, *bounds.upper) >= 0) return;
     borders.push_back(key);

@@ -105,6 +105,8 @@ FINDERS = {
     "kWindowOfAnotherFile": [("unit_values_scanner_test", "*"), MODEL],
     "kSpareTailKept": [("unit_table_writer_test", "*"), CUTS_MERGING],
     "kLinkedFileWrittenAgain": [("unit_env_posix_file_system_test", "*")],
+    "kTakenInCountsAgain": [("unit_care_rebuild_test", "*")],
+    "kLostValueNotTold": [("flips_repair_test", "*MissingFiles*/ClosedSeparated")],
 }
 
 

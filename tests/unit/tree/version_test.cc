@@ -50,6 +50,21 @@ TEST(SettledBy, StaysAboveWhatOlderRunsShowThere) {
   EXPECT_EQ(Settled(9, 5, {.lower = "n", .upper = "p"}), "[n,p) 1-90") << "the older run has no keys there";
 }
 
+// A table's properties stay small, whatever keys other runs have.
+TEST(SettledBy, HasFewPiecesAndNoLongBorders) {
+  std::string few = "position 9 level 0:";
+  for (int i = 100; i < 400; i += 2) few += " 000" + std::to_string(i) + "[k" + std::to_string(i) + "..k" + std::to_string(i) + "x]";
+  few += " 000500[l.." + std::string(2000, 'l') + "]\nposition 2 level bottom: 000012[a..z]\n";
+  const auto version = testing::ParseTree(kOrder, few);
+  ASSERT_TRUE(version.has_value()) << version.status().ToString();
+  const auto settled = SettledBy(kOrder, **version, kv::Position{2}, kv::Position{2}, {}, 0);
+  EXPECT_LE(settled.size(), 64u);
+  for (const format::Settled& each : settled) {
+    EXPECT_LE(each.bounds.lower.value_or("").size(), 1024u);
+    EXPECT_LE(each.bounds.upper.value_or("").size(), 1024u);
+  }
+}
+
 TEST(SettledBy, NothingWhereTheRunsAboveAndBelowMix) {
   format::Edit edit;
   for (const auto& [position, smallest, largest] : {std::tuple(9, 10, 45), std::tuple(5, 15, 40), std::tuple(2, 5, 35)}) {
