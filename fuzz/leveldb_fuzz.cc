@@ -2,13 +2,14 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/coding.h"
+#include "base/crc32c.h"
 #include "format/leveldb_batch.h"
 #include "format/leveldb_edit.h"
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/leveldb_table.h"
-#include "base/coding.h"
-#include "base/crc32c.h"
+#include "fuzz/reseal_leveldb.h"
 #include "fuzz/target.h"
 
 namespace mergedb::fuzz {
@@ -49,23 +50,8 @@ void CheckName(const std::string& bytes) {
   FUZZ_CHECK(again && again->kind == name->kind && again->number == name->number);
 }
 
-// Headers whose checksum was right before, or may be: the fragments follow each other as their lengths say.
-void ResealLog(std::string* bytes) {
-  for (size_t at = 0; at + kFragmentHeaderBytes <= bytes->size();) {
-    const size_t left = kLogBlockBytes - at % kLogBlockBytes;
-    if (left < kFragmentHeaderBytes) {
-      at += left;
-      continue;
-    }
-    const size_t length = base::LoadFixed16(bytes->data() + at + 4);
-    if (length > std::min(left, bytes->size() - at) - kFragmentHeaderBytes) return;
-    base::StoreFixed32(bytes->data() + at, MaskCrc(base::Crc32cExtend(0, bytes->data() + at + 6, 1 + length)));
-    at += kFragmentHeaderBytes + length;
-  }
-}
-
 void CheckLog(std::string bytes, bool is_resealed) {
-  if (is_resealed) ResealLog(&bytes);
+  if (is_resealed) ResealLevelDbLog(&bytes);
   LogReader reader(
       [&](uint64_t offset, size_t wanted, char* out, size_t* got) -> Status {
         *got = offset < bytes.size() ? std::min<size_t>(wanted, bytes.size() - offset) : 0;

@@ -396,9 +396,9 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
     return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
   });
   if (!is_database) return Status::NotFound(directory + ": no database");
-  // Its CURRENT would pass for a damaged one of ours.
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(file_system, directory));
-  if (owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
+  // Its CURRENT would pass for a damaged one of ours. One that cannot be read is damage for the diagnosis to find.
+  const auto owner = legacy::OwnerOf(file_system, directory);
+  if (owner && *owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
   return {};
 }
 

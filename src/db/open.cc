@@ -38,8 +38,8 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
   return tree::ApplyEdit(store.order, tree::Version(), edit);
 }
 
-// A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now.
-Result<bool> TakeOver(const Store& store) {
+// A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now; *report is what was dropped.
+Result<bool> TakeOver(const Store& store, std::string* report) {
   FileSystem* const files = store.options.env.file_system;
   ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory));
   if (owner == legacy::Owner::kOther) return false;
@@ -50,7 +50,9 @@ Result<bool> TakeOver(const Store& store) {
   if (store.options.mode == OpenMode::kReadOnly) {
     return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
   }
-  RETURN_IF_ERROR(legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order}).status());
+  ASSIGN_OR_RETURN(const legacy::Converted converted,
+                   legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order}));
+  *report = converted.report;
   return true;
 }
 
@@ -102,8 +104,10 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
 
   auto loaded = manifest::Load(files, path, store->order);
   if (!loaded && loaded.error().IsCorruption()) {
-    ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store));
+    std::string report;
+    ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store, &report));
     if (is_taken_over) loaded = manifest::Load(files, path, store->order);
+    if (is_taken_over && loaded) loaded->report += report;
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
@@ -118,7 +122,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
     if (inventory.has_repair_marker) {
       return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
     }
-    if (inventory.has_import_marker && !is_read_only) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
+    if (inventory.has_import_marker && !is_read_only) (void)legacy::RemoveSource(files, path);  // else again at the next open
     RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
     RETURN_IF_ERROR(database->Recover(*loaded, inventory));
   } else {
@@ -323,6 +327,8 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
     (void)files->RemoveDirectory(path);
     return {};
   }
+  const bool has_import_marker = files->SizeOf(format::JoinPath(path, format::PrintFileName(format::FileKind::kImport))).has_value();
+  if (has_import_marker) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   // CURRENT goes last: what is left of an interrupted Destroy is a damaged database, which Destroy takes on again.
   for (const std::string& name : names) {

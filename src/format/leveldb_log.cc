@@ -100,7 +100,7 @@ bool LogReader::NextFragment(Fragment* fragment) {
       continue;
     }
     if (bytes > left) {
-      if (is_last_) {
+      if (is_last_ && !HasWholeFragmentBehind()) {
         is_cut_short_ = true;
         return false;
       }
@@ -132,8 +132,27 @@ bool LogReader::ReadBlock() {
   return !block_.empty();
 }
 
+bool LogReader::IsWholeFragment(size_t at) const {
+  const char* const header = block_.data() + at;
+  const size_t bytes = base::LoadFixed16(header + 4);
+  const auto type = static_cast<uint8_t>(header[6]);
+  return type >= kFull && type <= kLast && bytes <= block_.size() - at - kFragmentHeaderBytes &&
+         base::Crc32cExtend(0, header + 6, 1 + bytes) == UnmaskCrc(base::LoadFixed32(header));
+}
+
+bool LogReader::HasWholeFragmentBehind() {
+  if (probes_left_ == 0) return true;  // what has so many damages is no torn tail
+  --probes_left_;
+  for (size_t at = at_ + 1; at + kFragmentHeaderBytes <= block_.size(); ++at) {
+    if (IsWholeFragment(at)) return true;
+  }
+  return false;
+}
+
 void LogReader::SkipBlock(std::string_view why) {
+  passed_over_whole_ = HasWholeFragmentBehind();
   on_damage_(block_begin_ + at_, block_.size() - at_, why);
+  passed_over_whole_ = false;
   at_ = block_.size();
   DropPartial("the rest of the record is damaged");
 }

@@ -5,7 +5,7 @@
 //   fragment := masked crc u32 | length u16 | type u8 | payload     crc over type and payload
 //   type     := 1 a whole record | 2 its first part | 3 a middle one | 4 the last
 //
-// A tail that was cut short is a clean end: the writer died. Bytes that are whole but wrong are damage: the rest of their block is passed
+// A tail that was cut short is a clean end: the writer died. (Unless a whole fragment lies in it: then it is a length that is damaged.) Bytes that are whole but wrong are damage: the rest of their block is passed
 // over, since nothing says where the next fragment begins, and the reader says so to whoever asks.
 //
 // The writer makes bytes and the reader asks for bytes; neither knows a file.
@@ -53,6 +53,8 @@ class LogReader {
   bool Next(std::string_view* record);
   const Status& status() const { return status_; }
   uint64_t record_offset() const { return record_offset_; }  // of the last record's first fragment
+  // In OnDamage: there is a whole fragment among the bytes passed over. A crash leaves no such thing behind it.
+  bool passed_over_whole() const { return passed_over_whole_; }
   bool is_cut_short() const { return is_cut_short_; }        // REQUIRES: at the end. It lies within a record
 
  private:
@@ -64,6 +66,8 @@ class LogReader {
   bool NextFragment(Fragment* fragment);
   bool ReadBlock();
   void SkipBlock(std::string_view why);
+  bool IsWholeFragment(size_t at) const;  // of the block in memory
+  bool HasWholeFragmentBehind();          // the place where it is being read
   void DropPartial(std::string_view why);
 
   const ReadAt read_;
@@ -78,6 +82,8 @@ class LogReader {
   uint64_t partial_offset_ = 0;
   uint64_t record_offset_ = 0;
   bool is_cut_short_ = false;
+  bool passed_over_whole_ = false;
+  int probes_left_ = 16;  // each costs some 30 ms: a file that is all damage must not cost hours
   Status status_;
 };
 

@@ -181,15 +181,16 @@ void TableIterator::Prev() {
   Backward();
 }
 
-void TableIterator::SkipBlock() {
-  while (index_.Valid()) {
-    index_.Next();
-    status_ = {};
-    if (!OpenBlock()) continue;
+bool TableIterator::SkipBlock() {
+  status_ = {};
+  data_.reset();
+  if (!index_.Valid()) return false;  // at its end, or itself what could not be read
+  index_.Next();
+  if (OpenBlock()) {
     data_->SeekToFirst();
-    if (data_->Valid()) return;
+    Forward();
   }
-  status_ = index_.status();
+  return index_.Valid() || !status_.ok();
 }
 
 }  // namespace mergedb::format::leveldb

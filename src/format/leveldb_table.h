@@ -91,8 +91,8 @@ class TableIterator {
   void Seek(std::string_view target);
   void Next();
   void Prev();
-  // Go on behind a block that could not be read, at the next one that can be: for saving what is whole.
-  void SkipBlock();
+  // After an error: go on behind the block that could not be read, for saving what is whole. False, and no error any more: nothing is behind it.
+  bool SkipBlock();
 
  private:
   bool OpenBlock();  // that the index shows; false at the index's end, or if it cannot be read

@@ -30,9 +30,51 @@ constexpr kv::Position kPosition{1};
 // What is to become of LevelDB's files after the commit stands in IMPORT.
 constexpr std::string_view kSourceGoes = "A conversion from LevelDB is under way, or was interrupted. Open the database with mergedb to finish it.\n";
 constexpr std::string_view kSourceIsKept = "A repair of a LevelDB database is under way, or was interrupted.\n";
-static_assert(kSourceGoes.size() > kSourceIsKept.size(), "the one is written over the other");
 
 std::string PrintMegabytes(uint64_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
+
+// Which of LevelDB's files go once the directory is mergedb's. LOG is text that people may want.
+bool GoesAfterwards(leveldb::NameKind kind) {
+  return kind == leveldb::NameKind::kLog || kind == leveldb::NameKind::kTable || kind == leveldb::NameKind::kOldTable ||
+         kind == leveldb::NameKind::kTemporary;
+}
+
+Result<bool> IsKept(FileSystem* file_system, const std::string& marker) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(marker, {.access = Access::kRead}));
+  std::string text(kSourceIsKept.size(), '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
+  return text == kSourceIsKept;
+}
+
+Status MoveToLost(FileSystem* file_system, const std::string& directory, const std::string& name) {
+  const std::string lost = format::JoinPath(directory, format::kLostDirectory);
+  ASSIGN_OR_RETURN(const auto taken, file_system->List(lost));
+  std::string target = name;
+  for (int i = 1; std::find(taken.begin(), taken.end(), target) != taken.end(); ++i) target = name + "." + std::to_string(i);
+  return file_system->Rename(format::JoinPath(directory, name), format::JoinPath(lost, target));
+}
+
+// All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
+Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
+  ASSIGN_OR_RETURN(const kv::FileNumber manifest, manifest::ReadCurrent(file_system, directory));
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  const std::string lost = format::JoinPath(directory, format::kLostDirectory);
+  if (is_kept) RETURN_IF_ERROR(file_system->CreateDirectory(lost));
+  for (const std::string& name : names) {
+    const auto parsed = leveldb::ParseName(name);
+    const bool is_old_manifest = parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < manifest;
+    if (!parsed || (!is_old_manifest && !GoesAfterwards(parsed->kind))) continue;
+    if (is_kept) {
+      RETURN_IF_ERROR(MoveToLost(file_system, directory, name));
+    } else {
+      RETURN_IF_ERROR(file_system->Remove(format::JoinPath(directory, name)));
+    }
+  }
+  if (is_kept) RETURN_IF_ERROR(file_system->SyncDirectory(lost));
+  RETURN_IF_ERROR(file_system->SyncDirectory(directory));  // before the marker, without which nobody would look for them
+  return file_system->Remove(format::JoinPath(directory, format::PrintFileName(FileKind::kImport)));
+}
 
 class Converter {
  public:
@@ -57,15 +99,16 @@ class Converter {
     }
     Log("converted from LevelDB: " + std::to_string(converted_.entries) + " keys, " + PrintMegabytes(converted_.bytes_before) + " before, " +
         PrintMegabytes(converted_.bytes_after) + " after");
-    // WHY no error: the database is mergedb's now; what is still there goes at the next open.
-    (void)RemoveSource(files_, conversion_.directory);
+    if (!converted_.report.empty()) Log("converted from LevelDB: " + converted_.report);
+    // WHY no error: the database is mergedb's now; what is still there goes at the next open. (After a repair without a loss, interrupted
+    // here, to lost/.)
+    (void)RemoveSourceFiles(files_, conversion_.directory, !converted_.losses.empty());
     return std::move(converted_);
   }
 
  private:
   Status Prepare();
   Status Begin();
-  Status Mark(Access access, std::string_view text);
   Status Merge();
   Status AddNewest(const kv::Entry& entry);
   Status FinishTable();
@@ -134,15 +177,11 @@ Status Converter::Begin() {
     RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
     RETURN_IF_ERROR(files_->Remove(marker));
   }
-  RETURN_IF_ERROR(Mark(Access::kCreate, conversion_.saves_what_is_whole ? kSourceIsKept : kSourceGoes));
-  return files_->SyncDirectory(conversion_.directory);
-}
-
-Status Converter::Mark(Access access, std::string_view text) {
-  ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(FileKind::kImport), {.access = access}));
-  RETURN_IF_ERROR(file->WriteAt(0, text));
+  ASSIGN_OR_RETURN(auto file, files_->Open(marker, {.access = Access::kCreate}));
+  RETURN_IF_ERROR(file->WriteAt(0, conversion_.saves_what_is_whole ? kSourceIsKept : kSourceGoes));
   RETURN_IF_ERROR(file->Sync());
-  return file->Close();
+  RETURN_IF_ERROR(file->Close());
+  return files_->SyncDirectory(conversion_.directory);
 }
 
 Status Converter::Advance(uint64_t bytes) {
@@ -249,7 +288,6 @@ Status Converter::Commit() {
   RETURN_IF_ERROR(tree::ApplyEdit(conversion_.order, tree::Version(), edit).status());
   for (const kv::FileNumber number : logs_.tables) RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));
   logs_.tables.clear();
-  if (conversion_.saves_what_is_whole && converted_.losses.empty()) RETURN_IF_ERROR(Mark(Access::kReadWrite, kSourceGoes));
   RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
   const kv::FileNumber number = AllocateNumber();
   manifest::Manifest manifest({.file_system = files_, .directory = conversion_.directory, .database_id = *edit.database_id,
@@ -280,50 +318,13 @@ Status Converter::Explain(const Status& status) const {
                             PrintMegabytes(source_.bytes) + "; LevelDB's files are as they were");
 }
 
-// Which of LevelDB's files go once the directory is mergedb's. LOG is text that people may want.
-bool GoesAfterwards(leveldb::NameKind kind) {
-  return kind == leveldb::NameKind::kLog || kind == leveldb::NameKind::kTable || kind == leveldb::NameKind::kOldTable ||
-         kind == leveldb::NameKind::kTemporary;
-}
-
-Result<bool> IsKept(FileSystem* file_system, const std::string& marker) {
-  ASSIGN_OR_RETURN(auto file, file_system->Open(marker, {.access = Access::kRead}));
-  std::string text(kSourceIsKept.size(), '\0');
-  size_t got = 0;
-  RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
-  return text == kSourceIsKept;
-}
-
-Status MoveToLost(FileSystem* file_system, const std::string& directory, const std::string& name) {
-  const std::string lost = format::JoinPath(directory, format::kLostDirectory);
-  RETURN_IF_ERROR(file_system->CreateDirectory(lost));
-  std::string target = format::JoinPath(lost, name);
-  for (int i = 1; !file_system->SizeOf(target).status().IsNotFound(); ++i) target = format::JoinPath(lost, name + "." + std::to_string(i));
-  return file_system->Rename(format::JoinPath(directory, name), target);
-}
-
 }  // namespace
 
 Result<Converted> Convert(const Conversion& conversion) { return Converter(conversion).Run(); }
 
 Status RemoveSource(FileSystem* file_system, const std::string& directory) {
-  const std::string marker = format::JoinPath(directory, format::PrintFileName(FileKind::kImport));
-  ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, marker));
-  ASSIGN_OR_RETURN(const kv::FileNumber manifest, manifest::ReadCurrent(file_system, directory));
-  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
-  for (const std::string& name : names) {
-    const auto parsed = leveldb::ParseName(name);
-    const bool is_old_manifest = parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < manifest;
-    if (!parsed || (!is_old_manifest && !GoesAfterwards(parsed->kind))) continue;
-    if (is_kept) {
-      RETURN_IF_ERROR(MoveToLost(file_system, directory, name));
-    } else {
-      RETURN_IF_ERROR(file_system->Remove(format::JoinPath(directory, name)));
-    }
-  }
-  if (is_kept) RETURN_IF_ERROR(file_system->SyncDirectory(format::JoinPath(directory, format::kLostDirectory)));
-  RETURN_IF_ERROR(file_system->SyncDirectory(directory));  // before the marker, without which nobody would look for them
-  return file_system->Remove(marker);
+  ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
+  return RemoveSourceFiles(file_system, directory, is_kept);
 }
 
 Status RemoveLevelDb(FileSystem* file_system, const std::string& directory) {

@@ -102,17 +102,20 @@ class LogWalker {
           RETURN_IF_ERROR(file->ReadAt(offset, bytes, out, got));
           return walking_.advance ? walking_.advance(*got) : Status();
         },
-        [&](uint64_t offset, uint64_t bytes, std::string_view why) { Lose(log, offset, bytes, why); });
+        [&](uint64_t offset, uint64_t bytes, std::string_view why) { Lose(log, offset, bytes, why, reader.passed_over_whole()); });
     std::string_view record;
     while (reader.Next(&record)) {
       if (!damage_.ok()) return damage_;
       RETURN_IF_ERROR(Take(log, reader.record_offset(), record));
     }
-    return reader.status();
+    RETURN_IF_ERROR(reader.status());
+    if (reader.is_cut_short()) walk_.report += "dropped an unfinished record at the end of " + path + "\n";
+    return is_no_tail_ ? damage_ : Status();  // where losses are told damage_ stays OK
   }
 
-  // Nobody knows yet whether it is a torn tail.
-  void Lose(const SourceLog& log, uint64_t offset, uint64_t bytes, std::string_view why) {
+  // Unless something whole lies behind it, it may be a torn tail.
+  void Lose(const SourceLog& log, uint64_t offset, uint64_t bytes, std::string_view why, bool has_whole_behind) {
+    is_no_tail_ |= has_whole_behind;
     if (walking_.on_loss) return walking_.on_loss(log.name, offset, bytes, why);
     if (damage_.ok()) {
       damage_ = Status::Corruption(format::JoinPath(walking_.directory, log.name) + ": offset " + std::to_string(offset) + ", " +
@@ -168,6 +171,7 @@ class LogWalker {
   LogWalk& walk_;
   std::shared_ptr<Piece> piece_ = std::make_shared<Piece>();
   Status damage_;  // the first that was met and not passed over
+  bool is_no_tail_ = false;
 };
 
 }  // namespace

@@ -4,8 +4,8 @@
 //
 // Those tables are not part of the database to be: they are read once, by the merge, and removed by whoever asked for them.
 //
-// A log that a crash cut short ends there. Damage is Corruption unless nothing whole follows it: then it is the torn tail of the newest log,
-// which is dropped and told of, as LevelDB does with any damage.
+// A log that a crash cut short ends there. Damage is Corruption unless nothing whole follows it, in its block, its log or a later one: then it is
+// the torn tail of the newest log, which is dropped and told of, as LevelDB does with any damage.
 //
 // THREADS: one at a time. Tests: tests/legacy/convert_test.cc.
 #pragma once

@@ -87,8 +87,7 @@ class Lane final : public kv::Iterator {
   void SeekToFirst() override {
     next_ = 0;
     has_last_ = false;
-    file_ = nullptr;
-    it_.reset();
+    CloseTable();
     Advance();
   }
   void Next() override {
@@ -112,12 +111,16 @@ class Lane final : public kv::Iterator {
         it_->Next();
       } else if (!it_->status().ok()) {
         if (!Passes(it_->status().WithContext(file_->path()), file_->last_read())) return;
-        it_->SkipBlock();
+        if (!it_->SkipBlock()) CloseTable();
       } else {
-        it_.reset();
-        file_ = nullptr;
+        CloseTable();
       }
     }
+  }
+
+  void CloseTable() {
+    it_.reset();
+    file_ = nullptr;
   }
 
   // False at the end of the lane. A table that cannot be opened is passed over, or ends it.

@@ -279,7 +279,21 @@ TEST_F(ConvertTest, ATornTailOfTheNewestLogIsDropped) {
   Files files = GoldenFiles("raw");
   files["000004.log"].back() ^= 1;
   Write(files);
+  {
+    auto db = world_.Open();
+    ASSERT_OK(db);
+    std::string report;
+    ASSERT_TRUE((*db)->GetProperty("mergedb.recovery", &report));
+    EXPECT_THAT(report, HasSubstr("dropped a torn tail: /db/000004.log: offset 54"));
+  }
   EXPECT_EQ(OpenTwice(), (Shown{{"", "empty"}, {"apple", "red"}, {"apricot", "orange"}, {"banana", "brown"}}));
+}
+
+// LevelDB passes over the rest of the block, whatever is in it.
+TEST_F(ConvertTest, DamageBeforeWholeRecordsOfItsBlockIsAnError) {
+  Files files = GoldenFiles("raw");
+  files["000004.log"][10] ^= 1;
+  ExpectRefusal(files, Code::kCorruption, "000004.log: offset 0, 85 bytes: checksum");
 }
 
 TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
@@ -295,12 +309,15 @@ TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
 TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
   for (const char* golden : {"raw", "snappy"}) {
     const Files whole = GoldenFiles(golden);
-    Shown shown;
-    {
+    Shown shown, without_last;
+    for (Shown* found : {&shown, &without_last}) {
       World world;
-      WriteFiles(world.files.get(), kPath, whole);
-      shown = Scan(**world.Open());
+      Files files = whole;
+      if (found == &without_last) files["000004.log"].pop_back();
+      WriteFiles(world.files.get(), kPath, files);
+      *found = Scan(**world.Open());
     }
+    EXPECT_NE(shown, without_last);
     for (const auto& [name, bytes] : whole) {
       for (size_t at = 0; at < bytes.size(); at += name.ends_with(".ldb") && !IsFullSize() ? 5 : 1) {
         SCOPED_TRACE(name + " byte " + std::to_string(at));
@@ -315,6 +332,8 @@ TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
         }
         const Shown found = Scan(**db);
         if (!name.ends_with(".log")) { EXPECT_EQ(found, shown); }
+        // Only the last record can pass for one that was never finished.
+        if (name.ends_with(".log")) { EXPECT_TRUE(found == shown || found == without_last); }
       }
     }
   }
@@ -492,6 +511,78 @@ TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
   auto db = world.Open();
   ASSERT_OK(db);
   EXPECT_EQ(Scan(**db), directory.shown());
+}
+
+// Repairing, too: what was whole is there in the end, and LevelDB's files are there, or in lost/.
+TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
+  LevelDbDirectory directory = SmallDirectory();
+  Files before = directory.Finish();
+  before["000002.ldb"][5] ^= 1;
+  Shown shown;
+  {
+    World world;
+    WriteFiles(world.files.get(), kPath, before);
+    EXPECT_FALSE(world.Open());
+    ASSERT_OK_AND_ASSIGN(const auto report, RepairLevelDb(world.SmallOptions(), kPath));
+    EXPECT_FALSE(report.losses.empty());
+    shown = Scan(**world.Open());
+  }
+  const auto expect_kept = [&](World& world) {
+    std::multiset<std::string> bytes;
+    for (const auto& [name, content] : ReadFiles(*world.files, kPath)) bytes.insert(content);
+    for (const auto& [name, content] : before) {
+      if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
+    }
+  };
+  std::set<uint64_t> seen;
+  World world;
+  WriteFiles(world.files.get(), kPath, before);
+  world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+    for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
+      auto image = World::After(world, mode, CrashModel::kStrict, op);
+      if (!seen.insert(image->files->Fingerprint()).second) continue;
+      SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
+      expect_kept(*image);
+      if (legacy::OwnerOf(image->files.get(), kPath).value() == legacy::Owner::kLevelDb) { ASSERT_OK(RepairLevelDb(image->SmallOptions(), kPath)); }
+      auto db = image->Open();
+      ASSERT_OK(db);
+      EXPECT_EQ(Scan(**db), shown);
+      expect_kept(*image);
+      EXPECT_FALSE(HasName(*image->files, "IMPORT"));
+    }
+  });
+  ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
+  world.files->SetOpHook(nullptr);
+  for (const bool sticky : {false, true}) {
+    for (uint64_t nth = 1;; ++nth) {
+      SCOPED_TRACE("error of operation " + std::to_string(nth) + (sticky ? " and all after it" : ""));
+      World failing;
+      WriteFiles(failing.files.get(), kPath, before);
+      failing.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky});
+      (void)RepairLevelDb(failing.SmallOptions(), kPath);
+      const bool was_hit = failing.files->faults_hit() > 0;
+      failing.files->ClearFaults();
+      expect_kept(failing);
+      if (legacy::OwnerOf(failing.files.get(), kPath).value() == legacy::Owner::kLevelDb) { ASSERT_OK(RepairLevelDb(failing.SmallOptions(), kPath)); }
+      auto db = failing.Open();
+      ASSERT_OK(db);
+      EXPECT_EQ(Scan(**db), shown);
+      if (!was_hit) break;
+    }
+  }
+}
+
+TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  world.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  { ASSERT_OK(world.Open()); }
+  EXPECT_TRUE(HasName(*world.files, ".log"));
+  EXPECT_TRUE(HasName(*world.files, "IMPORT"));
+  world.files->ClearFaults();
+  ASSERT_OK(DB::Destroy(world.SmallOptions(), kPath));
+  EXPECT_EQ(ReadFiles(*world.files, kPath), (Files{{"LOG", "text for people\n"}}));
 }
 
 // LevelDB goes on with a directory whose conversion was interrupted; the next conversion starts from there.

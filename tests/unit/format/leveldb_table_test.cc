@@ -37,6 +37,7 @@ class TestTable {
     return {order_, index_, [this](const Handle& handle) { return Read(handle); }};
   }
   const std::string& metaindex() const { return *metaindex_; }
+  const TableIterator::Block& index() const { return index_; }
 
  private:
   const std::string bytes_;
@@ -270,6 +271,41 @@ TEST(LevelDbTable, SkipsBlocksThatCannotBeRead) {
   EXPECT_LT(saved.size(), rows.size());
   EXPECT_GT(saved.size(), rows.size() - 20);
   EXPECT_EQ(saved.back(), rows.back());
+}
+
+// Every block that cannot be read is told of once, and then there is an end.
+TEST(LevelDbTable, SkippingEndsWhereTheIndexDoes) {
+  base::Random random(9);
+  const Rows rows = RandomRows(&random, 200, true);
+  const std::string whole = Build(kInternal, {.block_bytes = 500, .codec = {.compression = Compression::kNone}}, rows);
+  TestTable table(whole, kInternal);
+  ASSERT_OK(table.Open());
+  size_t blocks = 0;
+  const auto refuse = [&](const Handle&) -> Result<TableIterator::Block> {
+    ++blocks;
+    return Status::Corruption("no");
+  };
+  TableIterator damaged(kInternal, table.index(), refuse);
+  damaged.SeekToFirst();
+  EXPECT_FALSE(damaged.status().ok());
+  size_t told = 1;
+  for (; damaged.SkipBlock(); ++told) ASSERT_FALSE(damaged.Valid());
+  EXPECT_OK(damaged.status());
+  EXPECT_EQ(told, blocks);
+  EXPECT_GT(blocks, 10u);
+  for (size_t size = 0; size < table.index()->size(); ++size) {
+    const auto index = std::make_shared<const std::string>(table.index()->substr(0, size) + std::string(4, '\1'));
+    TableIterator it(kInternal, index, [&](const Handle& handle) { return table.Read(handle); });
+    size_t steps = 0;
+    for (it.SeekToFirst(); it.Valid() || !it.status().ok();) {
+      ASSERT_LT(++steps, 1000u);
+      if (it.Valid()) {
+        it.Next();
+      } else if (!it.SkipBlock()) {
+        break;
+      }
+    }
+  }
 }
 
 // ---- filters -----------------------------------------------------------------------------------------------------------

@@ -1,0 +1,159 @@
+// A LevelDB directory of which some bytes of some files are changed: it is opened, which converts it, or repaired; read, written to, and
+// opened again. Nothing may crash, hang, or ask for the world's memory. An open that fails leaves LevelDB's files as they were. As long as
+// the checksums were not made right, a value that is read is one that was written.
+#include <map>
+#include <set>
+
+#include "format/leveldb_batch.h"
+#include "format/leveldb_edit.h"
+#include "format/leveldb_log.h"
+#include "format/leveldb_name.h"
+#include "format/leveldb_table.h"
+#include "fuzz/reseal_leveldb.h"
+#include "fuzz/target.h"
+#include "mergedb/leveldb.h"
+#include "testing/world.h"
+
+namespace mergedb::fuzz {
+
+namespace {
+
+using namespace format::leveldb;
+using testing::World;
+using Files = std::map<std::string, std::string>;  // name -> bytes
+
+std::string Key(int i) { return "key" + std::to_string(100 + i); }
+std::string Value(int i, int round) { return std::to_string(round) + std::string(static_cast<size_t>(i % 40), static_cast<char>('a' + i % 26)); }
+
+const UserOrder kUser{kv::Order(BytewiseComparator())};
+const InternalOrder kInternal{kUser};
+
+// Two tables in two levels, the upper one with newer versions and deletes, and two logs.
+Files MakeFiles(Compression compression) {
+  Files files;
+  Edit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{4}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{7},
+            .last_sequence = 200, .pointers = {}, .removed = {}, .added = {}};
+  for (const int round : {0, 1}) {
+    const BloomPolicy bloom(10);
+    std::string bytes, key, smallest;
+    TableBuilder builder(kInternal, {.block_bytes = 200, .codec = {.compression = compression}, .filter = &bloom},
+                         [&](std::string_view part) { bytes += part; return Status(); });
+    for (int i = 0; i < 60; i += 1 + round) {
+      const bool is_delete = round == 1 && i % 8 == 0;
+      key.clear();
+      AppendInternalKey(&key, Key(i), kv::MakeTag(static_cast<kv::Sequence>(1 + i + 100 * round), is_delete ? kv::Kind::kDelete : kv::Kind::kPut));
+      builder.Add(key, is_delete ? "" : Value(i, round));
+      if (smallest.empty()) smallest = key;
+    }
+    FUZZ_CHECK(builder.Finish().ok());
+    const kv::FileNumber number{static_cast<uint64_t>(2 + round)};
+    edit.added.emplace_back(3 * (1 - round), format::leveldb::File{.number = number, .bytes = bytes.size(), .smallest = smallest, .largest = key});
+    files[PrintName(NameKind::kTable, number)] = bytes;
+  }
+  for (const int round : {2, 3}) {
+    LogWriter writer;
+    std::string& bytes = files[PrintName(NameKind::kLog, kv::FileNumber{static_cast<uint64_t>(2 + round)})];
+    for (int i = 0; i < 20; ++i) {
+      std::string batch;
+      AppendBatchHeader(&batch, static_cast<kv::Sequence>(201 + 40 * (round - 2) + 2 * i), 2);
+      AppendOperation(&batch, kv::Kind::kPut, Key(3 * i), Value(3 * i, round));
+      AppendOperation(&batch, kv::Kind::kDelete, Key(3 * i + 1), "");
+      writer.Append(batch, &bytes);
+    }
+  }
+  LogWriter().Append(EncodeEdit(edit), &files[PrintName(NameKind::kManifest, kv::FileNumber{6})]);
+  files["CURRENT"] = EncodeCurrent(kv::FileNumber{6});
+  return files;
+}
+
+const Files& FilesOf(uint8_t which) {
+  static const Files bases[] = {MakeFiles(Compression::kNone), MakeFiles(Compression::kSnappy), MakeFiles(Compression::kZstd)};
+  return bases[which % std::size(bases)];
+}
+
+void Reseal(const std::string& name, std::string* bytes) {
+  const auto parsed = ParseName(name);
+  if (parsed && parsed->kind == NameKind::kTable) ResealLevelDbTable(bytes);
+  if (parsed && (parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest)) ResealLevelDbLog(bytes);
+}
+
+// Damages: which file, what kind, where, which bytes; again and again until the input is used up.
+Files Damage(Files files, Input* input, bool is_resealed) {
+  while (!input->empty()) {
+    auto file = files.begin();
+    std::advance(file, input->TakeByte() % files.size());
+    const uint8_t kind = input->TakeByte() % 8;
+    std::string& bytes = file->second;
+    const size_t at = input->TakeNumber(2) % (bytes.size() + 1);
+    if (kind == 0) {
+      bytes.resize(at);
+    } else if (kind == 1) {
+      bytes.insert(at, input->TakeBytes(20));
+    } else {
+      const std::string_view patch = input->TakeBytes(1 + kind);
+      bytes.replace(at, std::min(patch.size(), bytes.size() - at), patch);
+    }
+    if (is_resealed) Reseal(file->first, &bytes);
+  }
+  return files;
+}
+
+void Use(World& world, bool is_resealed) {
+  auto db = world.Open();
+  if (!db) return;
+  const auto it = (*db)->NewIterator();
+  std::string last;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    const std::string key(it->key());
+    FUZZ_CHECK(last.empty() || last < key);
+    last = key;
+    if (is_resealed) continue;
+    std::set<std::string> written;
+    for (int i = 0; i < 60; ++i) {
+      for (int round = 0; Key(i) == key && round < 4; ++round) written.insert(Value(i, round));
+    }
+    FUZZ_CHECK(written.contains(std::string(it->value())));
+  }
+  FUZZ_CHECK(it->status().ok());
+  FUZZ_CHECK((*db)->Put({}, "new", "value").ok());
+  FUZZ_CHECK((*db)->Close().ok());
+  auto again = world.Open();
+  std::string value;
+  FUZZ_CHECK(again && (*again)->Get({}, "new", &value).ok() && value == "value" && (*again)->CheckIntegrity().ok());
+}
+
+}  // namespace
+
+std::vector<std::string> Seeds() {
+  std::vector<std::string> seeds;
+  for (char base = 0; base < 3; ++base) {
+    for (char is_resealed = 0; is_resealed < 2; ++is_resealed) {
+      for (char is_repaired = 0; is_repaired < 2; ++is_repaired) {
+        seeds.push_back({base, is_resealed, is_repaired});
+        seeds.push_back({base, is_resealed, is_repaired, 1, 2, 30, 0, 'x', 'y', 'z'});
+      }
+    }
+  }
+  return seeds;
+}
+
+}  // namespace mergedb::fuzz
+
+int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
+  using namespace mergedb::fuzz;
+  Input input(data, bytes);
+  const Files& base = FilesOf(input.TakeByte());
+  const bool is_resealed = input.TakeByte() % 2 == 1;
+  const bool is_repaired = input.TakeByte() % 2 == 1;
+  const Files files = Damage(base, &input, is_resealed);
+  World world;
+  FUZZ_CHECK(world.files->CreateDirectory(World::kPath).ok());
+  for (const auto& [name, content] : files) FUZZ_CHECK(world.files->WriteWhole(World::kPath + "/" + name, content).ok());
+  if (is_repaired) {
+    (void)mergedb::RepairLevelDb(world.SmallOptions(), World::kPath);
+  } else if (auto db = world.Open(); !db) {
+    for (const auto& [name, content] : files) FUZZ_CHECK(world.files->ReadWhole(World::kPath + "/" + name).value() == content);
+  }
+  Use(world, is_resealed);
+  return 0;
+}

@@ -1,0 +1,53 @@
+#include "fuzz/reseal_leveldb.h"
+
+#include <algorithm>
+
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "format/leveldb_log.h"
+#include "format/leveldb_table.h"
+
+namespace mergedb::fuzz {
+
+using namespace format::leveldb;
+
+void ResealLevelDbLog(std::string* bytes) {
+  for (size_t at = 0; at + kFragmentHeaderBytes <= bytes->size();) {
+    const size_t left = kLogBlockBytes - at % kLogBlockBytes;
+    if (left < kFragmentHeaderBytes) {
+      at += left;
+      continue;
+    }
+    const size_t length = base::LoadFixed16(bytes->data() + at + 4);
+    if (length > std::min(left, bytes->size() - at) - kFragmentHeaderBytes) return;
+    base::StoreFixed32(bytes->data() + at, MaskCrc(base::Crc32cExtend(0, bytes->data() + at + 6, 1 + length)));
+    at += kFragmentHeaderBytes + length;
+  }
+}
+
+namespace {
+
+void ResealBlock(std::string* bytes, const Handle& handle) {
+  if (!CheckHandle(handle, bytes->size()).ok()) return;
+  char* const block = bytes->data() + handle.offset;
+  base::StoreFixed32(block + handle.bytes + 1, MaskCrc(base::Crc32c({block, handle.bytes + 1})));
+}
+
+}  // namespace
+
+void ResealLevelDbTable(std::string* bytes) {
+  const auto footer = DecodeTableFooter(*bytes);
+  if (!footer) return;
+  ResealBlock(bytes, footer->metaindex);
+  ResealBlock(bytes, footer->index);
+  if (!CheckHandle(footer->index, bytes->size()).ok()) return;
+  const auto index = OpenBlock(bytes->substr(footer->index.offset, footer->index.bytes + kBlockTrailerBytes), false);
+  if (!index) return;
+  const UserOrder order{kv::Order(BytewiseComparator())};
+  BlockIterator it(order, *index);
+  for (it.SeekToFirst(); it.Valid(); it.Next()) {
+    if (const auto handle = DecodeHandle(it.value())) ResealBlock(bytes, *handle);
+  }
+}
+
+}  // namespace mergedb::fuzz

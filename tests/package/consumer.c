@@ -1,0 +1,8 @@
+/* The same from C. */
+#include <mergedb/c.h>
+#include <stdio.h>
+
+int main(void) {
+  printf("%s\n", mergedb_version());
+  return 0;
+}

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""Installs a build into a scratch prefix and builds programs against it: by CMake's find_package, shared and static, with and without RTTI, from C
+and C++; by pkg-config; and, where the drop-in is built, by find_package(leveldb). Looks at what the shared library shows.
+
+  run.py BUILD_DIRECTORY CXX CC SOURCE...      sources as paths from tests/
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ALLOWED = re.compile(r"(typeinfo( name)? for |vtable for )?mergedb(::|_)")
+
+
+def run(*command, **options):
+    done = subprocess.run(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=250, **options)
+    if done.returncode != 0:
+        sys.exit(f"FAILED: {' '.join(command)}\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def expect(condition, what):
+    if not condition:
+        sys.exit(f"FAILED: {what}")
+
+
+def check_symbols(library):
+    lines = run("nm", "-D", "--defined-only", "-C", library).splitlines()
+    names = [line.split(maxsplit=2)[2] for line in lines]
+    expect(len(names) > 100, f"{library} shows next to nothing")
+    strangers = [name for name in names if not ALLOWED.match(name)]
+    expect(not strangers, f"{library} shows {strangers[:10]}")
+    inner = [name for name in names if re.match(r"mergedb::(base|kv|stream|format|tree|policy|env|log|table|values|memtable|manifest|read|write|compaction|legacy|db|care)::", name)]
+    expect(not inner, f"{library} shows its inside: {inner[:10]}")
+
+
+def main():
+    build, cxx, cc, *sources = sys.argv[1:]
+    has_leveldb = os.path.exists(os.path.join(build, "dropin", "libleveldb.so.1d"))
+    with tempfile.TemporaryDirectory() as scratch:
+        prefix, project = os.path.join(scratch, "prefix"), os.path.join(scratch, "project")
+        run("cmake", "--install", build, "--prefix", prefix)
+        expect(not glob.glob(os.path.join(prefix, "**", "*leveldb*.so*"), recursive=True), "LevelDB's names are installed without being asked for")
+        if has_leveldb:
+            run("cmake", "--install", build, "--prefix", prefix, "--component", "leveldb")
+        expect(run(os.path.join(prefix, "bin", "mergedb"), "--version").startswith("mergedb "), "the command runs")
+        library = glob.glob(os.path.join(prefix, "lib*", "**", "libmergedb.so"), recursive=True)[0]
+        check_symbols(library)
+
+        os.mkdir(project)
+        for source in sources:
+            shutil.copy(os.path.join(os.path.dirname(HERE), source), project)
+        shutil.copy(os.path.join(HERE, "consumer.cmake"), os.path.join(project, "CMakeLists.txt"))
+        # The prefix may have been moved since: everything in it is found from where it lies.
+        moved = os.path.join(scratch, "moved")
+        os.rename(prefix, moved)
+        run("cmake", "-S", project, "-B", os.path.join(project, "build"), f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={cxx}",
+            f"-DCMAKE_C_COMPILER={cc}", f"-DWITH_LEVELDB={'ON' if has_leveldb else 'OFF'}")
+        run("cmake", "--build", os.path.join(project, "build"))
+        programs = sorted(glob.glob(os.path.join(project, "build", "consumer-*")))
+        expect(len(programs) == (7 if has_leveldb else 5), f"programs: {programs}")
+        for program in programs:
+            name = os.path.basename(program)
+            output = run(program, *([] if name == "consumer-c" else [os.path.join(scratch, "db-" + name)]))
+            wanted = "value\n" if "leveldb" in name else "cba\n" if name != "consumer-c" else None
+            expect(wanted is None or output == wanted, f"{name} prints {output}")
+        if has_leveldb:
+            linked = run("ldd", os.path.join(project, "build", "consumer-leveldb-rtti"))
+            expect(moved in linked, f"consumer-leveldb-rtti is linked with another LevelDB: {linked}")
+
+        # And by hand.
+        library = os.path.dirname(glob.glob(os.path.join(moved, "lib*", "**", "libmergedb.so"), recursive=True)[0])
+        environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(library, "pkgconfig"), LD_LIBRARY_PATH=library)
+        flags = run("pkg-config", "--cflags", "--libs", "mergedb", env=environment).split()
+        program = os.path.join(scratch, "by-hand")
+        run(cxx, "-std=c++20", os.path.join(HERE, "consumer.cc"), "-o", program, *flags)
+        expect(run(program, os.path.join(scratch, "db"), env=environment) == "cba\n", "the program that pkg-config linked")
+    print(f"{len(programs) + 1} programs built against the installed package" + (", LevelDB's names among them" if has_leveldb else ""))
+
+
+if __name__ == "__main__":
+    main()
