@@ -20,7 +20,7 @@ mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size
 std::string_view ViewOf(const mergedb_slice& slice) { return {static_cast<const char*>(slice.data), slice.size}; }
 
 mergedb_write_options ToC(const WriteOptions& options) {
-  return {.struct_size = sizeof(mergedb_write_options), .durability = static_cast<int32_t>(options.durability), .reserved = 0};
+  return {.struct_size = sizeof(mergedb_write_options), .durability = static_cast<int32_t>(options.durability), .keyspace = 0};
 }
 
 class CSnapshot final : public Snapshot {
@@ -43,7 +43,9 @@ mergedb_read_options ToC(const ReadOptions& options) {
   return {.struct_size = sizeof(mergedb_read_options),
           .snapshot = snapshot == nullptr ? 0 : snapshot->handle(),
           .verify_checksums = options.verify_checksums ? MERGEDB_DEFAULT : MERGEDB_NO,
-          .fill_cache = options.fill_cache ? MERGEDB_DEFAULT : MERGEDB_NO};
+          .fill_cache = options.fill_cache ? MERGEDB_DEFAULT : MERGEDB_NO,
+          .keyspace = 0,
+          .reserved = 0};
 }
 
 class CIterator final : public Iterator {
@@ -58,7 +60,7 @@ class CIterator final : public Iterator {
                                         .upper = options.upper ? &upper : nullptr,
                                         .read = &read,
                                         .keys_only = options.keys_only ? MERGEDB_YES : MERGEDB_DEFAULT,
-                                        .reserved = 0};
+                                        .keyspace = options.keyspace.id()};
     (void)mergedb_iterator_create(db, &c, &handle_, &error_);
     status_ = StatusOf(error_);
   }

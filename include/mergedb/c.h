@@ -94,6 +94,9 @@ typedef uint64_t mergedb_report;
 typedef uint64_t mergedb_transaction;
 typedef uint64_t mergedb_cursor;
 
+/* Which of a database's ordered maps a call is about. 0 is the default one. A number, which needs no closing. */
+typedef uint32_t mergedb_keyspace;
+
 typedef struct mergedb_slice {
   const void* data;
   size_t size;
@@ -193,8 +196,8 @@ typedef struct mergedb_options {
 
 typedef struct mergedb_write_options {
   size_t struct_size;
-  int32_t durability; /* MERGEDB_PROCESS_CRASH, ... */
-  int32_t reserved;   /* 0 */
+  int32_t durability;        /* MERGEDB_PROCESS_CRASH, ... */
+  mergedb_keyspace keyspace; /* that the key or range is of; 0: the default one. A batch says it itself */
 } mergedb_write_options;
 
 typedef struct mergedb_read_options {
@@ -202,6 +205,8 @@ typedef struct mergedb_read_options {
   mergedb_snapshot snapshot; /* 0: as of now; else one of the same database */
   int32_t verify_checksums;  /* MERGEDB_NO: trust the disk */
   int32_t fill_cache;        /* MERGEDB_NO: leave the block cache as it is, for large scans */
+  mergedb_keyspace keyspace; /* that the keys are of; 0: the default one. An iterator has a field of its own */
+  int32_t reserved;          /* 0 */
 } mergedb_read_options;
 
 typedef struct mergedb_iterator_options {
@@ -211,7 +216,7 @@ typedef struct mergedb_iterator_options {
   const mergedb_slice* upper; /* first key not shown; NULL: open */
   const mergedb_read_options* read;
   int32_t keys_only; /* MERGEDB_YES: values are empty, and not read */
-  int32_t reserved;  /* 0 */
+  mergedb_keyspace keyspace;
 } mergedb_iterator_options;
 
 /* ---- a database -------------------------------------------------------------------------------------------- */
@@ -319,6 +324,9 @@ MERGEDB_C_EXPORT mergedb_code mergedb_batch_merge(mergedb_batch batch, const voi
                                                   const mergedb_operand* operand, mergedb_error* error);
 /* Add the changes of `source` after those of `batch`; the two must not be the same. */
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mergedb_error* error);
+/* The changes that follow are of this keyspace; until the first such call, and after mergedb_batch_clear, of the default one. */
+MERGEDB_C_EXPORT mergedb_code mergedb_batch_set_keyspace(mergedb_batch batch, mergedb_keyspace keyspace,
+                                                         mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error);
 /* How many changes it holds, and how many bytes they take in the log. Either pointer may be NULL. */
 MERGEDB_C_EXPORT mergedb_code mergedb_batch_size(mergedb_batch batch, uint64_t* count, uint64_t* bytes,
@@ -409,9 +417,6 @@ typedef struct mergedb_transaction_options {
   const char* name;          /* for property "mergedb.transactions"; copied; NULL: none */
 } mergedb_transaction_options;
 
-/* Which of a database's ordered maps a call is about. 0 is the default one. */
-typedef uint32_t mergedb_keyspace;
-
 /* BUSY: another single writer was not done within wait_us_max, or is this very thread's. */
 MERGEDB_C_EXPORT mergedb_code mergedb_transaction_begin(mergedb_db db, const mergedb_transaction_options* options,
                                                         mergedb_transaction* transaction, mergedb_error* error);
@@ -479,6 +484,58 @@ MERGEDB_C_EXPORT mergedb_code mergedb_cursor_put(mergedb_cursor cursor, const vo
 /* Delete the key where it stands, or the one behind the gap. */
 MERGEDB_C_EXPORT mergedb_code mergedb_cursor_delete(mergedb_cursor cursor, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_cursor_close(mergedb_cursor cursor, mergedb_error* error);
+
+/* ---- named keyspaces: include/mergedb/keyspace.h -----------------------------------------------------------
+ *
+ *     mergedb_keyspace users = 0;
+ *     mergedb_keyspace_create(db, "users", 5, MERGEDB_YES, &users, &error);
+ *     mergedb_write_options in_users = {.struct_size = sizeof in_users, .keyspace = users};
+ *     mergedb_put(db, &in_users, "alice", 5, "...", 3, &error);
+ *
+ * Bytewise databases only. Creating and dropping are writes: atomic, and in transactions part of them. */
+
+/* A name has 1 to 1,024 bytes. INVALID_ARGUMENT if there is one of this name, unless `may_exist` is MERGEDB_YES: then that
+ * is the result. */
+MERGEDB_C_EXPORT mergedb_code mergedb_keyspace_create(mergedb_db db, const void* name, size_t name_size,
+                                                      int32_t may_exist, mergedb_keyspace* keyspace,
+                                                      mergedb_error* error);
+/* NOT_FOUND if there is none of this name. */
+MERGEDB_C_EXPORT mergedb_code mergedb_keyspace_open(mergedb_db db, const mergedb_read_options* options,
+                                                    const void* name, size_t name_size, mergedb_keyspace* keyspace,
+                                                    mergedb_error* error);
+typedef struct mergedb_keyspace_entry {
+  mergedb_slice name;
+  mergedb_keyspace keyspace;
+} mergedb_keyspace_entry;
+/* All of them, by name: *entries is one allocation, names included, to be given to mergedb_free. */
+MERGEDB_C_EXPORT mergedb_code mergedb_keyspace_list(mergedb_db db, const mergedb_read_options* options,
+                                                    mergedb_keyspace_entry** entries, size_t* count,
+                                                    mergedb_error* error);
+/* The keyspace and all that is in it, or all that is in it, by one write. INVALID_ARGUMENT for the default one, and for one
+ * that was dropped before. The options' own keyspace must be 0. */
+MERGEDB_C_EXPORT mergedb_code mergedb_keyspace_drop(mergedb_db db, const mergedb_write_options* options,
+                                                    mergedb_keyspace keyspace, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_keyspace_clear(mergedb_db db, const mergedb_write_options* options,
+                                                     mergedb_keyspace keyspace, mergedb_error* error);
+/* As mergedb_compact_range. */
+MERGEDB_C_EXPORT mergedb_code mergedb_keyspace_compact(mergedb_db db, mergedb_keyspace keyspace,
+                                                       const mergedb_slice* lower, const mergedb_slice* upper,
+                                                       mergedb_error* error);
+/* As part of a transaction: there for others once it is committed. NOT_SUPPORTED for a database's first keyspace in an
+ * optimistic transaction. */
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_keyspace_create(mergedb_transaction transaction, const void* name,
+                                                                  size_t name_size, int32_t may_exist,
+                                                                  mergedb_keyspace* keyspace, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_keyspace_open(mergedb_transaction transaction, const void* name,
+                                                                size_t name_size, mergedb_keyspace* keyspace,
+                                                                mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_keyspace_list(mergedb_transaction transaction,
+                                                                mergedb_keyspace_entry** entries, size_t* count,
+                                                                mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_keyspace_drop(mergedb_transaction transaction,
+                                                                mergedb_keyspace keyspace, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_transaction_keyspace_clear(mergedb_transaction transaction,
+                                                                 mergedb_keyspace keyspace, mergedb_error* error);
 
 /* ---- care -------------------------------------------------------------------------------------------------- */
 

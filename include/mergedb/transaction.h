@@ -116,11 +116,11 @@ class MERGEDB_EXPORT Transaction {
 
   // The first keyspace of a database: NotSupported in an optimistic transaction; create one outside before. Two optimistic
   // transactions that create the same name conflict.
-  virtual Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options = {});
-  virtual Result<Keyspace> OpenKeyspace(std::string_view name);
-  virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces();
-  virtual Status DropKeyspace(Keyspace keyspace);
-  virtual Status ClearKeyspace(Keyspace keyspace);
+  virtual Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options = {}) = 0;
+  virtual Result<Keyspace> OpenKeyspace(std::string_view name) = 0;
+  virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces() = 0;
+  virtual Status DropKeyspace(Keyspace keyspace) = 0;
+  virtual Status ClearKeyspace(Keyspace keyspace) = 0;
 
   // ---- savepoints: a stack
 

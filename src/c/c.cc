@@ -27,8 +27,9 @@ template <typename Body>
 mergedb_code WriteOn(mergedb_db db, const mergedb_write_options* options, mergedb_error* error, Body body) {
   return On<Database>(db, error, [&](Database& database) -> Outcome {
     WriteOptions write;
-    RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
-    return body(database.db(), write);
+    Keyspace keyspace;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write, &keyspace));
+    return body(database.db(), write, keyspace);
   });
 }
 
@@ -38,9 +39,10 @@ Outcome GetString(Database& database, const mergedb_read_options* options, const
   RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
   ReadOptions read;
   std::shared_ptr<const Snapshot> snapshot;
-  Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
+  Keyspace keyspace;
+  Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace);
   if (!decoded.status.ok()) return decoded;
-  return database.db().Get(read, View(key, key_size), value);
+  return database.db().Get(read, keyspace, View(key, key_size), value);
 }
 
 Status TakeKeys(const mergedb_slice* keys, size_t count, std::vector<std::string_view>* views) {
@@ -122,41 +124,43 @@ mergedb_code mergedb_destroy(const char* path, mergedb_error* error) {
 
 mergedb_code mergedb_put(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
                          const void* value, size_t value_size, mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
-    return target.Put(write, View(key, key_size), View(value, value_size));
+    return target.Put(write, keyspace, View(key, key_size), View(value, value_size));
   });
 }
 
 mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options, const void* key, size_t key_size,
                             mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    return target.Delete(write, View(key, key_size));
+    return target.Delete(write, keyspace, View(key, key_size));
   });
 }
 
 mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_write_options* options, const void* begin,
                                   size_t begin_size, const void* end, size_t end_size, mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
-    return target.DeleteRange(write, View(begin, begin_size), View(end, end_size));
+    return target.DeleteRange(write, keyspace, View(begin, begin_size), View(end, end_size));
   });
 }
 
 mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* options, const void* prefix,
                                    size_t prefix_size, mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(prefix, prefix_size, "prefix"));
+    if (!keyspace.is_default()) return Status::NotSupported("a prefix in a named keyspace: use mergedb_delete_range");
     return target.DeletePrefix(write, View(prefix, prefix_size));
   });
 }
 
 mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
                            mergedb_error* error) {
-  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write) -> Outcome {
+  return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
+    if (!keyspace.is_default()) return Status::InvalidArgument("a batch says itself of which keyspaces its changes are");
     Pinned<BatchHolder> source(batch);
     if (source.outcome() != PinOutcome::kPinned) return BadHandle(source.outcome(), HandleKind::kBatch);
     return target.Write(write, source->batch);
@@ -209,12 +213,13 @@ mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* option
     RETURN_IF_ERROR(CheckPointer(codes, "codes"));
     ReadOptions read;
     std::shared_ptr<const Snapshot> snapshot;
-    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
+    Keyspace keyspace;
+    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace);
     if (!decoded.status.ok()) return decoded;
     std::vector<std::string_view> views;
     RETURN_IF_ERROR(TakeKeys(keys, count, &views));
     std::vector<std::string> found;
-    const std::vector<Status> statuses = database.db().MultiGet(read, views, &found);
+    const std::vector<Status> statuses = database.db().MultiGet(read, keyspace, views, &found);
     return CopyOutAll(statuses, found, values, value_sizes, codes);
   });
 }
@@ -229,18 +234,7 @@ mergedb_code mergedb_sync_log(mergedb_db db, mergedb_error* error) {
 
 mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower, const mergedb_slice* upper,
                                    mergedb_error* error) {
-  return On<Database>(db, error, [&](Database& database) -> Outcome {
-    std::string_view ends[2];
-    if (lower != nullptr) {
-      RETURN_IF_ERROR(CheckBytes(lower->data, lower->size, "lower"));
-      ends[0] = View(*lower);
-    }
-    if (upper != nullptr) {
-      RETURN_IF_ERROR(CheckBytes(upper->data, upper->size, "upper"));
-      ends[1] = View(*upper);
-    }
-    return database.db().CompactRange(lower != nullptr ? &ends[0] : nullptr, upper != nullptr ? &ends[1] : nullptr);
-  });
+  return mergedb_keyspace_compact(db, 0, lower, upper, error);
 }
 
 mergedb_code mergedb_wait(mergedb_db db, mergedb_error* error) {

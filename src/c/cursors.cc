@@ -42,7 +42,7 @@ mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
-    holder.batch.Put(View(key, key_size), View(value, value_size));
+    holder.batch.Put(holder.keyspace, View(key, key_size), View(value, value_size));
     return Status::Ok();
   });
 }
@@ -50,7 +50,7 @@ mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_
 mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t key_size, mergedb_error* error) {
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    holder.batch.Delete(View(key, key_size));
+    holder.batch.Delete(holder.keyspace, View(key, key_size));
     return Status::Ok();
   });
 }
@@ -60,7 +60,7 @@ mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, 
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
-    holder.batch.DeleteRange(View(begin, begin_size), View(end, end_size));
+    holder.batch.DeleteRange(holder.keyspace, View(begin, begin_size), View(end, end_size));
     return Status::Ok();
   });
 }
@@ -75,9 +75,17 @@ mergedb_code mergedb_batch_append(mergedb_batch batch, mergedb_batch source, mer
   });
 }
 
+mergedb_code mergedb_batch_set_keyspace(mergedb_batch batch, mergedb_keyspace keyspace, mergedb_error* error) {
+  return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
+    holder.keyspace = Keyspace(keyspace);
+    return Status::Ok();
+  });
+}
+
 mergedb_code mergedb_batch_clear(mergedb_batch batch, mergedb_error* error) {
   return On<BatchHolder>(batch, error, [](BatchHolder& holder) -> Outcome {
     holder.batch.Clear();
+    holder.keyspace = {};
     return Status::Ok();
   });
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "c/handles.h"
 #include "mergedb/c.h"
@@ -69,6 +70,9 @@ inline std::string_view View(const mergedb_slice& slice) { return View(slice.dat
 
 // A copy for the caller to free, with a NUL behind it. Throws std::bad_alloc.
 void* CopyOut(std::string_view bytes);
+
+// The same of a list of keyspaces.
+Status GiveEntries(const std::vector<KeyspaceEntry>& list, mergedb_keyspace_entry** entries, size_t* count);
 
 // ---- what handles stand for
 
@@ -139,6 +143,7 @@ struct CursorHolder final : Object {
 struct BatchHolder final : Object {
   static constexpr HandleKind kKind = HandleKind::kBatch;
   WriteBatch batch;
+  Keyspace keyspace;  // of the changes to come
 };
 
 }  // namespace mergedb::c

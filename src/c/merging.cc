@@ -125,11 +125,12 @@ mergedb_code mergedb_merge(mergedb_db db, const mergedb_write_options* options, 
                            const mergedb_operand* operand, mergedb_error* error) {
   return On<Database>(db, error, [&](Database& database) -> Outcome {
     WriteOptions write;
-    RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
+    Keyspace keyspace;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write, &keyspace));
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
-    return database.db().Merge(write, View(key, key_size), encoded);
+    return database.db().Merge(write, keyspace, View(key, key_size), encoded);
   });
 }
 
@@ -148,7 +149,7 @@ mergedb_code mergedb_batch_merge(mergedb_batch batch, const void* key, size_t ke
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
-    target.batch.Merge(View(key, key_size), encoded);
+    target.batch.Merge(target.keyspace, View(key, key_size), encoded);
     return Status::Ok();
   });
 }

@@ -47,6 +47,11 @@ Status DecodeFlag(const char* struct_name, const char* field, int32_t given, boo
   }
 }
 
+Status TakeKeyspace(const char* struct_name, mergedb_keyspace given, Keyspace* keyspace) {
+  if (keyspace != nullptr) *keyspace = Keyspace(given);
+  return keyspace != nullptr || given == 0 ? Status() : BadField(struct_name, "keyspace", given, "0, for this call");
+}
+
 Status DecodeDurability(const char* struct_name, int32_t given, Durability* durability) {
   switch (given) {
     case MERGEDB_PROCESS_CRASH: *durability = Durability::kProcessCrash; return Status::Ok();
@@ -244,11 +249,11 @@ Status DecodeOperand(const mergedb_operand* given, std::string* operand) {
   return EncodeOperand(c, operand);
 }
 
-Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options) {
+Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options, Keyspace* keyspace) {
   if (given == nullptr) return Status::Ok();
   mergedb_write_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_write_options", &c));
-  if (c.reserved != 0) return BadField("mergedb_write_options", "reserved", c.reserved, "0");
+  RETURN_IF_ERROR(TakeKeyspace("mergedb_write_options", c.keyspace, keyspace));
   return DecodeDurability("mergedb_write_options", c.durability, &options->durability);
 }
 
@@ -270,14 +275,20 @@ Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const
   return TakeSnapshot(c.snapshot, opened, &options->snapshot);
 }
 
+Status DecodeMayExist(int32_t may_exist, KeyspaceOptions* options) {
+  return DecodeFlag("mergedb_keyspace_create", "may_exist", may_exist, &options->may_exist);
+}
+
 Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
-                          std::shared_ptr<const Snapshot>* snapshot) {
+                          std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace) {
   if (given == nullptr) return Status::Ok();
   mergedb_read_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_read_options", &c));
   RETURN_IF_ERROR(
       DecodeFlag("mergedb_read_options", "verify_checksums", c.verify_checksums, &options->verify_checksums));
   RETURN_IF_ERROR(DecodeFlag("mergedb_read_options", "fill_cache", c.fill_cache, &options->fill_cache));
+  RETURN_IF_ERROR(TakeKeyspace("mergedb_read_options", c.keyspace, keyspace));
+  if (c.reserved != 0) return BadField("mergedb_read_options", "reserved", c.reserved, "0");
   if (c.snapshot == 0) return Status::Ok();
   Outcome outcome = TakeSnapshot(c.snapshot, opened, snapshot);
   options->snapshot = snapshot->get();
@@ -293,7 +304,7 @@ Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opene
   RETURN_IF_ERROR(DecodeEnd(c.lower, "lower", &options->lower));
   RETURN_IF_ERROR(DecodeEnd(c.upper, "upper", &options->upper));
   RETURN_IF_ERROR(DecodeFlag("mergedb_iterator_options", "keys_only", c.keys_only, &options->keys_only));
-  if (c.reserved != 0) return BadField("mergedb_iterator_options", "reserved", c.reserved, "0");
+  options->keyspace = Keyspace(c.keyspace);
   return DecodeReadOptions(c.read, opened, &options->read, snapshot);
 }
 

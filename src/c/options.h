@@ -14,11 +14,12 @@ namespace mergedb::c {
 // *borrowed owns what the options point to. Nothing is borrowed unless it returns OK.
 Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* borrowed);
 
-Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options);
+// Where a call is about no keyspace, or names it itself, `keyspace` is null and the field must be 0.
+Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options, Keyspace* keyspace = nullptr);
 
 // *snapshot keeps options->snapshot alive. The snapshot must be one of `opened`.
 Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
-                          std::shared_ptr<const Snapshot>* snapshot);
+                          std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace = nullptr);
 
 // What verify and repair take. *borrowed as for DecodeOptions.
 struct DecodedCare {
@@ -34,6 +35,9 @@ Status DecodeOperand(const mergedb_operand* given, std::string* operand);
 
 Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
                               std::shared_ptr<const Snapshot>* snapshot);
+
+// 0 or MERGEDB_NO: false.
+Status DecodeMayExist(int32_t may_exist, KeyspaceOptions* options);
 
 Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,
                                  TransactionOptions* options);

@@ -147,6 +147,54 @@ mergedb_code mergedb_transaction_merge(mergedb_transaction transaction, mergedb_
   });
 }
 
+mergedb_code mergedb_transaction_keyspace_create(mergedb_transaction transaction, const void* name, size_t name_size,
+                                                 int32_t may_exist, mergedb_keyspace* keyspace, mergedb_error* error) {
+  if (keyspace != nullptr) *keyspace = 0;
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
+    RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
+    KeyspaceOptions options;
+    RETURN_IF_ERROR(DecodeMayExist(may_exist, &options));
+    ASSIGN_OR_RETURN(const Keyspace created, target.CreateKeyspace(View(name, name_size), options));
+    *keyspace = created.id();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_transaction_keyspace_open(mergedb_transaction transaction, const void* name, size_t name_size,
+                                               mergedb_keyspace* keyspace, mergedb_error* error) {
+  if (keyspace != nullptr) *keyspace = 0;
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
+    RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
+    ASSIGN_OR_RETURN(const Keyspace found, target.OpenKeyspace(View(name, name_size)));
+    *keyspace = found.id();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_transaction_keyspace_list(mergedb_transaction transaction, mergedb_keyspace_entry** entries,
+                                               size_t* count, mergedb_error* error) {
+  if (entries != nullptr) *entries = nullptr;
+  if (count != nullptr) *count = 0;
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(entries, "entries"));
+    RETURN_IF_ERROR(CheckPointer(count, "count"));
+    ASSIGN_OR_RETURN(const auto list, target.ListKeyspaces());
+    return GiveEntries(list, entries, count);
+  });
+}
+
+mergedb_code mergedb_transaction_keyspace_drop(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                               mergedb_error* error) {
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome { return target.DropKeyspace(Keyspace(keyspace)); });
+}
+
+mergedb_code mergedb_transaction_keyspace_clear(mergedb_transaction transaction, mergedb_keyspace keyspace,
+                                                mergedb_error* error) {
+  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome { return target.ClearKeyspace(Keyspace(keyspace)); });
+}
+
 mergedb_code mergedb_transaction_set_savepoint(mergedb_transaction transaction, mergedb_error* error) {
   return OnTransaction(transaction, error, [](Transaction& target) -> Outcome { return target.SetSavepoint(); });
 }

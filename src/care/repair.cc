@@ -11,13 +11,16 @@
 #include <map>
 #include <utility>
 
+#include "base/bytes.h"
 #include "care/aside.h"
 #include "care/copies.h"
 #include "care/diagnosis.h"
 #include "care/rebuild.h"
 #include "compaction/flush.h"
 #include "db/store.h"
+#include "format/keyspace_record.h"
 #include "manifest/manifest.h"
+#include "table/reader.h"
 #include "tree/version_builder.h"
 
 namespace mergedb::care {
@@ -54,6 +57,7 @@ class Repairer {
   Status MakeTreeOfManifest();
   Status MakeTreeOfTables();
   Status Commit();
+  Status FindKeyMarker();
   Status SyncNewFiles();
   format::Edit Describe() const;
   Status MoveAside();
@@ -92,6 +96,7 @@ class Repairer {
   kv::Sequence last_sequence_ = 0;
   tree::VersionPtr version_ = std::make_shared<const tree::Version>();
   kv::Position next_position_{1};
+  std::optional<std::string> key_marker_;
   std::optional<kv::FileNumber> manifest_;
 };
 
@@ -116,6 +121,7 @@ Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis di
     next_position_ = found_.loaded->next_position;
     last_sequence_ = found_.loaded->last_sequence;
     for (const std::string& name : found_.loaded->merge_operators) store_->operator_names.Add(name);
+    key_marker_ = found_.loaded->key_marker;
   }
   for (const std::string& name : found_.merge_operators) store_->operator_names.Add(name);
   first_new_ = kv::FileNumber{next_file_};
@@ -286,6 +292,7 @@ Status Repairer::Commit() {
   Act("a new MANIFEST and CURRENT");
   if (is_dry()) return {};
   RETURN_IF_ERROR(SyncNewFiles());
+  if (!key_marker_) RETURN_IF_ERROR(FindKeyMarker());
   for (const FileKind kind : {FileKind::kCurrent, FileKind::kCurrentTemporary}) {
     // A CURRENT that is right is replaced in one act; another one is evidence.
     if (kind == FileKind::kCurrent && found_.is_current_right) continue;
@@ -299,6 +306,23 @@ Status Repairer::Commit() {
                                .allocate_number = factory_.allocate_number});
   RETURN_IF_ERROR(manifest.Commit(edit));
   manifest_ = manifest.number();
+  return {};
+}
+
+// Nobody says whether there are keyspaces: the catalog's first record does, where it is left (docs/formats/keyspaces.md). Of several
+// keys that look like it the one of the shortest marker is taken: others may be keys of the program's own.
+Status Repairer::FindKeyMarker() {
+  for (const auto& meta : version_->file_metas()) {
+    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files_, format::TablePath(store_->directory, meta->number), meta, store_->order, nullptr));
+    const auto entries = reader->NewScanIterator();
+    for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+      auto marker = format::MarkerOfNextIdKey(entries->entry().key);
+      if (marker && (!key_marker_ || marker->size() < key_marker_->size())) key_marker_ = std::move(marker);
+    }
+    RETURN_IF_ERROR(entries->status());
+    RETURN_IF_ERROR(Advance());
+  }
+  if (key_marker_) report_.notes.push_back("keyspaces: their keys were told by the marker 0x" + base::ToHex(*key_marker_) + ", which a record of theirs names");
   return {};
 }
 
@@ -332,6 +356,7 @@ format::Edit Repairer::Describe() const {
   const log::Mark first = log::FirstMark(salt, std::min(last + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_->order.comparator()->Name());
+  edit.key_marker = key_marker_;
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = next_position_;
   edit.last_sequence = first.sequence - 1;

@@ -11,6 +11,7 @@
 #include "format/file_name.h"
 #include "format/value_file.h"
 #include "read/db_iterator.h"
+#include "read/keyspace_iterator.h"
 #include "read/view_values.h"
 
 namespace mergedb {
@@ -43,20 +44,20 @@ Status DbImpl::Put(const WriteOptions& options, std::string_view key, std::strin
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckValue(value));
   RETURN_IF_ERROR(CheckWritable(options));
-  return queue_.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
+  return CommitDefault({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
 }
 
 Status DbImpl::Delete(const WriteOptions& options, std::string_view key) {
   RETURN_IF_ERROR(CheckKey(key));
   RETURN_IF_ERROR(CheckWritable(options));
-  return queue_.Commit({.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
+  return CommitDefault({.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
 }
 
 Status DbImpl::DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) {
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(CheckWritable(options));
   if (store_->order.SameKey(begin, end)) return options.durability == Durability::kSynced ? SyncLog() : Status();
-  return queue_.Commit({.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
+  return CommitDefault({.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
 }
 
 Status DbImpl::DeletePrefix(const WriteOptions& options, std::string_view prefix) {
@@ -74,14 +75,16 @@ Status DbImpl::Merge(const WriteOptions& options, std::string_view key, std::str
   RETURN_IF_ERROR(CheckMerge(operand));
   RETURN_IF_ERROR(CheckWritable(options));
   store_->operator_names.AddOf(operand);
-  return queue_.Commit({.kind = kv::Kind::kMerge, .key = key, .value = operand, .durability = options.durability});
+  return CommitDefault({.kind = kv::Kind::kMerge, .key = key, .value = operand, .durability = options.durability});
 }
 
 Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
-  RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names));
+  bool has_keyspaces = false;
+  RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names, &has_keyspaces));
   RETURN_IF_ERROR(CheckWritable(options));
   if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncLog() : Status();
-  return queue_.Commit(
+  if (has_keyspaces) return CommitBatch(options, batch.rep());
+  return CommitDefault(
       {.batch = batch.rep(), .is_batch = true, .records = batch.count(), .durability = options.durability});
 }
 
@@ -89,6 +92,7 @@ Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(ReviveLog());
   recent_writes_.Discard();  // of a group that failed
+  if (store_->key_map() != nullptr) keyspace_ids_.Discard();
   background_->WriteHappened();
   paced_bytes_ += bytes;
   if (paced_bytes_ >= (gate_.rate() == 0 ? pace_look_bytes_ : pace_look_bytes_ / kLooksWhenPaced)) {
@@ -307,7 +311,10 @@ Result<kv::Sequence> DbImpl::SequenceFor(const ReadOptions& options, const read:
 }
 
 Status DbImpl::Get(const ReadOptions& options, std::string_view key, std::string* value) {
-  return GetUnder(options, key, {}, value);
+  const kv::KeyMap* const map = store_->key_map();
+  if (map == nullptr) [[likely]] return GetUnder(options, key, {}, value);
+  std::string scratch;
+  return GetUnder(options, map->ToTree(kv::kDefaultKeyspace, key, &scratch), {}, value);
 }
 
 Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
@@ -319,17 +326,20 @@ Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::s
                       {options.verify_checksums, options.fill_cache}, value, newer);
 }
 
-std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
+std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
                                      std::vector<std::string>* values) {
   values->assign(keys.size(), {});
   std::vector<Status> statuses(keys.size());
   Status status = CheckOpen();
+  if (status.ok()) status = CheckMade(keyspace);
+  const kv::KeyMap* const map = store_->key_map();
+  std::string scratch;
   const read::ViewPtr view = shape_->Current();
   Result<kv::Sequence> sequence = SequenceFor(options, *view);
   if (status.ok()) status = sequence.status();
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = !status.ok() ? status
-                               : read::Lookup(LookupIn(), *view, keys[i], *sequence,
+                               : read::Lookup(LookupIn(), *view, map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch), *sequence,
                                               {options.verify_checksums, options.fill_cache}, &(*values)[i]);
   }
   return statuses;
@@ -338,6 +348,15 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, const std::vect
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
 
 std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) {
+  if (!options.keyspace.is_default()) {
+    if (Status status = CheckMade(options.keyspace); !status.ok()) return read::NewErrorIterator(std::move(status));
+  }
+  const kv::KeyMap* const map = store_->key_map();
+  if (map == nullptr || map->is_in_doubt()) [[likely]] return NewTreeIterator(options, std::move(overlay));
+  return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay)));
+}
+
+std::unique_ptr<Iterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   read::ViewPtr view = shape_->Current();
   const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
@@ -389,11 +408,21 @@ uint64_t DbImpl::SizeOfRange(const tree::Version& version, const format::Bounds&
   return bytes + std::min(referred_bytes, version.value_bytes());
 }
 
-std::vector<uint64_t> DbImpl::ApproximateSizes(const std::vector<KeyRange>& ranges) {
+std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) {
   std::vector<uint64_t> sizes;
   const read::ViewPtr view = shape_->Current();
+  const kv::KeyMap* const map = store_->key_map();
+  if (!CheckMade(keyspace).ok()) return std::vector<uint64_t>(ranges.size(), 0);
   for (const KeyRange& range : ranges) {
-    sizes.push_back(SizeOfRange(*view->version, {.lower = std::string(range.lower), .upper = std::string(range.upper)}));
+    kv::KeyMap::Range asked{.lower = std::string(range.lower), .upper = std::string(range.upper)};
+    if (map == nullptr) {
+      sizes.push_back(SizeOfRange(*view->version, {.lower = std::move(asked.lower), .upper = std::move(asked.upper)}));
+      continue;
+    }
+    sizes.push_back(0);
+    for (auto& stretch : map->ToTreeRanges(keyspace.id(), asked)) {
+      sizes.back() += SizeOfRange(*view->version, {.lower = std::move(stretch.lower), .upper = std::move(stretch.upper)});
+    }
   }
   return sizes;
 }
@@ -456,11 +485,16 @@ Status DbImpl::SyncLog() noexcept {
   return status;
 }
 
-Status DbImpl::CompactRange(const std::string_view* lower, const std::string_view* upper) noexcept {
+Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper) noexcept {
   RETURN_IF_ERROR(Flush());
+  RETURN_IF_ERROR(CheckMade(keyspace));
   format::Bounds bounds;
   if (lower != nullptr) bounds.lower = std::string(*lower);
   if (upper != nullptr) bounds.upper = std::string(*upper);
+  if (const kv::KeyMap* const map = store_->key_map(); map != nullptr) {
+    auto stretches = map->ToTreeRanges(keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
+    bounds = {.lower = std::move(stretches.front().lower), .upper = std::move(stretches.back().upper)};
+  }
   // An empty range owes nothing. Inside a table it would look as if it did, after every merge of it anew.
   if (lower != nullptr && upper != nullptr && store_->order.CompareKeys(*lower, *upper) >= 0) return {};
   return background_->CompactRange(bounds);

@@ -15,6 +15,7 @@
 
 #include "base/wait_counter.h"
 #include "db/background.h"
+#include "db/keyspace_ids.h"
 #include "db/recovery.h"
 #include "db/shape.h"
 #include "db/store.h"
@@ -47,14 +48,18 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Write(const WriteOptions& options, const WriteBatch& batch) override;
   Status Get(const ReadOptions& options, std::string_view key, std::string* value) override;
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
-                               std::vector<std::string>* values) override;
+                               std::vector<std::string>* values) override {
+    return MultiGet(options, Keyspace(), keys, values);
+  }
   std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options) override;
   std::shared_ptr<const Snapshot> GetSnapshot() override;
   Status Flush() noexcept override;
   Status SyncLog() noexcept override;
-  Status CompactRange(const std::string_view* lower, const std::string_view* upper) noexcept override;
+  Status CompactRange(const std::string_view* lower, const std::string_view* upper) noexcept override {
+    return CompactRange(Keyspace(), lower, upper);
+  }
   Status WaitForCompaction() noexcept override;
-  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override;
+  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override { return ApproximateSizes(Keyspace(), ranges); }
   bool GetProperty(std::string_view name, std::string* value) override;  // properties.cc
   Status CheckIntegrity() override;
   Status Close() noexcept override;
@@ -62,6 +67,22 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
   // What a reader sees now; for faces that describe it in words of their own.
   read::ViewPtr CurrentView() const { return shape_->Current(); }
+
+  // keyspaces.cc, catalog.cc
+  Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options) override;
+  Result<Keyspace> OpenKeyspace(std::string_view name, const ReadOptions& options) override;
+  Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options) override;
+  Status DropKeyspace(const WriteOptions& options, Keyspace keyspace) override;
+  Status ClearKeyspace(const WriteOptions& options, Keyspace keyspace) override;
+  Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;
+  Status Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) override;
+  Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end) override;
+  Status Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) override;
+  Status Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) override;
+  std::vector<Status> MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
+                               std::vector<std::string>* values) override;
+  Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper) noexcept override;
+  std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) override;
 
   // TransactionHost: transactions.cc
   const kv::Order& order() const override { return store_->order; }
@@ -78,7 +99,16 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                   std::string* value) override;
   std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) override;
+  std::unique_ptr<Iterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) override;
   Status CommitTransaction(const write::Change& change) override;
+  const kv::KeyMap* key_map() const override { return store_->key_map(); }
+  Status CheckMade(Keyspace keyspace) override {
+    if (keyspace.is_default() || keyspace_ids_.WasMade(keyspace.id())) [[likely]] return {};
+    return CheckMadeSlowly(keyspace);
+  }
+  bool IsLiveKeyspace(kv::KeyspaceId id) const override { return keyspace_ids_.IsLive(id); }
+  Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) override;
+  Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) override;
 
  private:
   explicit DbImpl(std::shared_ptr<Store> store);
@@ -114,6 +144,26 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Shape::LogStart At(const log::Mark& mark) const;
   Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
 
+  // keyspaces.cc: changes of the default keyspace, and of any, as callers name keys.
+  Status CommitDefault(const write::Change& change) {
+    if (store_->key_map() == nullptr) [[likely]] {
+      Status status = queue_.Commit(change);
+      if (!status.IsAborted() || store_->key_map() == nullptr) [[likely]] return status;
+    }
+    return change.is_batch ? CommitBatch({.durability = change.durability}, change.batch) : CommitMapped(Keyspace(), change);
+  }
+  Status CommitMapped(Keyspace keyspace, write::Change change);
+  Status CommitBatch(const WriteOptions& options, std::string_view rep);
+
+  // catalog.cc
+  class WritersLock;
+  Status CheckMadeSlowly(Keyspace keyspace);
+  Status LoadKeyspaces();
+  Result<kv::KeyspaceId> FindKeyspace(std::string_view name, const ReadOptions& options);
+  Result<std::string> ChooseMarker(const BeginsOwnKey& begins_own_key);
+  Status CommitCatalog(const write::Change& change);
+  Status SealWhatCovers(kv::KeyspaceId id);
+
   Status CheckOpen() const;
   Status CheckWritable() const;
   Status CheckWritable(const WriteOptions& options);
@@ -140,6 +190,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   compaction::TableFactory factory_;
   write::Gate gate_;
   write::CommitQueue queue_;
+  KeyspaceIds keyspace_ids_;
   write::RecentWrites recent_writes_{store_->order, store_->memory.write_buffer_bytes / kWindowPart};
   std::unique_ptr<Shape> shape_;
   std::shared_ptr<Background> background_;
@@ -156,6 +207,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   uint64_t salt_ = 0;
   Status log_failure_;
   uint64_t resume_not_before_nanos_ = 0;
+
+  base::Mutex load_mutex_;      // of keyspace_ids_; below the writers' lock
+  base::Mutex allocate_mutex_;  // the same; a commit is made under it
 
   mutable base::Mutex mutex_;
   std::shared_ptr<log::Log> log_;  // replaced under the turn and the mutex

@@ -152,7 +152,8 @@ Shape::Options DbImpl::ShapeOptions() {
                 store_->tables->Evict(number);
                 store_->values.Evict(number);
               },
-          .merge_operators = [this] { return store_->operator_names.List(); }};
+          .merge_operators = [this] { return store_->operator_names.List(); },
+          .key_marker = store_->key_map() == nullptr ? std::nullopt : std::optional(store_->key_map()->marker())};
 }
 
 Status DbImpl::Create() {
@@ -193,6 +194,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const Env& env = store_->options.env;
   const bool is_read_only = store_->options.mode == OpenMode::kReadOnly;
   database_id_ = loaded.database_id;
+  if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
   for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
   ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
   // Orphans may have numbers that the MANIFEST, which lags, has not heard of.

@@ -47,6 +47,8 @@ Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber ne
                  .database_id = options.database_id,
                  .allocate_number = [this] { return AllocateNumber(); }}),
       committed_(version),
+      key_marker_(options.key_marker),
+      key_marker_is_committed_(options.key_marker.has_value()),
       synced_(FilesOf(*version)),
       version_(std::move(version)),
       flushed_(log_start),
@@ -246,6 +248,7 @@ format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::o
   auto operators = options_.merge_operators ? options_.merge_operators() : std::vector<std::string>();
   const bool is_news = manifest_.needs_snapshot() ? !operators.empty() : operators != committed_operators_;
   if (is_news) edit.merge_operators = std::move(operators);
+  if (manifest_.needs_snapshot() || !key_marker_is_committed_) edit.key_marker = key_marker_;
   if (target.flushed_sequence >= target.log_start.sequence) edit.flushed_sequence = target.flushed_sequence;
   return edit;
 }
@@ -277,6 +280,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;
   if (edit.merge_operators) committed_operators_ = *edit.merge_operators;
+  key_marker_is_committed_ = key_marker_.has_value();
   suspects_.clear();
   const size_t files_committed = committed_->file_count() + committed_->value_files().size();
   if (synced_.size() > 2 * files_committed + 1000) synced_ = FilesOf(*committed_);
@@ -288,6 +292,11 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
   }
   *released = target.log_start;
   return {};
+}
+
+void Shape::SetKeyMarker(std::string marker) {
+  base::Lock lock(commit_mutex_);
+  key_marker_ = std::move(marker);
 }
 
 bool Shape::HasUncommitted() const {

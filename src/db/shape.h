@@ -47,6 +47,7 @@ class Shape {
     std::function<void(kv::FileNumber)> file_replaced;
     // Names for the MANIFEST to keep; null: none.
     std::function<std::vector<std::string>()> merge_operators = {};
+    std::optional<std::string> key_marker = {};  // of the database's keyspaces; none: it has none yet
   };
   // What a commit says of the log, asked just before it.
   struct LogFacts {
@@ -78,6 +79,9 @@ class Shape {
 
   // The active memtable begins in a new epoch of the log, and everything older is flushed.
   void StartEpoch(const LogStart& start);
+
+  // From the next commit on the MANIFEST names this marker (kv/key_map.h). Never taken back.
+  void SetKeyMarker(std::string marker);
 
   // Make the MANIFEST say what the View's runs are. On success `released` is where the log is needed from.
   Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end, LogStart* released);
@@ -133,6 +137,8 @@ class Shape {
   manifest::Manifest manifest_ GUARDED_BY(commit_mutex_);
   tree::VersionPtr committed_ GUARDED_BY(commit_mutex_);               // what the MANIFEST says
   std::vector<std::string> committed_operators_ GUARDED_BY(commit_mutex_);  // the names that it has
+  std::optional<std::string> key_marker_ GUARDED_BY(commit_mutex_);
+  bool key_marker_is_committed_ GUARDED_BY(commit_mutex_);
   std::vector<tree::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);   // what it may say: commits of unknown outcome
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
   mutable base::Mutex failed_mutex_;                                // a leaf

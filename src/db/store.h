@@ -4,6 +4,8 @@
 #include <atomic>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/block_cache.h"
 #include "db/obsolete_files.h"
@@ -12,6 +14,7 @@
 #include "db/options_check.h"
 #include "db/snapshots.h"
 #include "format/leveldb_filter.h"
+#include "kv/key_map.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
@@ -36,7 +39,7 @@ struct Store {
         directory(std::move(path)),
         memory(PlanMemory(checked)),
         order(checked.comparator),
-        operators(checked.merge_operators),
+        operators(checked.merge_operators, kv::kMergedValueBytesMax, &key_map_now),
         blocks(memory.block_cache_bytes, given.block_keeper),
         tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max, given.filter_policy)),
         values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
@@ -53,6 +56,16 @@ struct Store {
   }
   static constexpr uint64_t kReadsToMatter = 64;
 
+  // Null while the database has no keyspaces. What it points to lives as long as this.
+  const kv::KeyMap* key_map() const { return key_map_now.load(std::memory_order_acquire); }
+  // By one thread at a time.
+  void SetKeyMap(std::unique_ptr<const kv::KeyMap> map) {
+    key_map_now.store(map.get(), std::memory_order_release);
+    key_maps.push_back(std::move(map));
+  }
+
+  std::atomic<const kv::KeyMap*> key_map_now{nullptr};
+  std::vector<std::unique_ptr<const kv::KeyMap>> key_maps;  // the current one, and those before it that readers may still use
   const Supplies supplies;
   const Options options;
   const std::string directory;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,9 +10,11 @@
 
 #include "db/open_transactions.h"
 #include "db/operator_names.h"
+#include "kv/key_map.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/iterator.h"
+#include "mergedb/keyspace.h"
 #include "mergedb/options.h"
 #include "mergedb/snapshot.h"
 #include "mergedb/status.h"
@@ -43,11 +46,26 @@ class TransactionHost {
   virtual std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
                                                             kv::Sequence sequence) = 0;
 
-  // As DB::Get, with operands above all that the database holds, newest first.
+  // Keyspaces: null while there are none. Own writes and reads are of tree keys (kv/key_map.h), made by one map: of a transaction
+  // that used another one than is current when it commits, the commit is Aborted.
+  virtual const kv::KeyMap* key_map() const = 0;
+  virtual Status CheckMade(Keyspace keyspace) = 0;  // InvalidArgument: no such id was ever given out
+  virtual bool IsLiveKeyspace(kv::KeyspaceId id) const = 0;  // REQUIRES: CheckMade was OK once
+  // There is a key map when this returns OK, which was chosen so that it leaves the caller's own uncommitted keys as they are.
+  // `owner` holds the writers' lock.
+  using BeginsOwnKey = std::function<bool(const std::string& prefix)>;
+  virtual Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) = 0;
+  // An id for a keyspace to be created. `owner` holds the writers' lock, or is null; then this may wait for it.
+  virtual Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) = 0;
+
+  // As DB::Get of a tree key, with operands above all that the database holds, newest first.
   virtual Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                           std::string* value) = 0;
   // As DB::NewIterator, with a transaction's own writes over what the database holds.
   virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) = 0;
+
+  // The same over the tree keys in `options`, which names no keyspace.
+  virtual std::unique_ptr<Iterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) = 0;
 
   // Records that were checked (db/write_checks.h) one by one.
   virtual Status CommitTransaction(const write::Change& change) = 0;

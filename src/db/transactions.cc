@@ -27,16 +27,20 @@ std::unique_ptr<OpenTransactions::Entry> DbImpl::Register(const std::string& nam
 
 Status DbImpl::CommitTransaction(const write::Change& change) {
   RETURN_IF_ERROR(CheckWritable({.durability = change.durability}));
-  return queue_.Commit(change);
+  return change.keyspace_changes == nullptr ? queue_.Commit(change) : CommitCatalog(change);
 }
 
 // ---- By the holder of the turn
 
 // In the order of the group: a member is checked against those before it, which count as written.
 Status DbImpl::CheckConflicts(const write::Change& change) {
-  if (!recent_writes_.is_recording()) [[likely]] return {};
-  if (change.reads != nullptr) RETURN_IF_ERROR(recent_writes_.Check(change.reads));
-  recent_writes_.Add(change);
+  if (change.key_map != store_->key_map()) [[unlikely]] {
+    return Status::Aborted("the database's first keyspace was made meanwhile");
+  }
+  const bool is_recording = recent_writes_.is_recording();
+  if (is_recording && change.reads != nullptr) RETURN_IF_ERROR(recent_writes_.Check(change.reads));
+  if (!change.keyspaces.empty() || change.keyspace_changes != nullptr) RETURN_IF_ERROR(keyspace_ids_.Check(change));
+  if (is_recording) [[unlikely]] recent_writes_.Add(change);
   return {};
 }
 
@@ -44,6 +48,7 @@ Status DbImpl::CheckConflicts(const write::Change& change) {
 void DbImpl::Publish(kv::Sequence last) {
   if (recent_writes_.is_recording()) [[unlikely]] recent_writes_.Publish(last);
   store_->snapshots->Publish(last);
+  if (store_->key_map() != nullptr) keyspace_ids_.Publish();
 }
 
 }  // namespace mergedb::db

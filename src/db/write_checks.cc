@@ -38,13 +38,30 @@ Status CheckMerge(std::string_view operand) {
   return kv::TypeOf(operand) == kv::OperandType::kJsonPatch ? kv::CheckJsonPatch(operand.substr(1)) : Status();
 }
 
-Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names) {
+Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options) {
+  if (name.empty() || name.size() > kKeyspaceNameBytesMax) {
+    return Status::InvalidArgument("name of a keyspace of " + std::to_string(name.size()) + " bytes; 1 to " +
+                                   std::to_string(kKeyspaceNameBytesMax) + " are possible");
+  }
+  if (options.comparator == BytewiseComparator()) return {};
+  if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator is null");
+  return Status::NotSupported("keyspaces have the bytewise comparator, not \"" + base::Escape(options.comparator->Name()) + "\"");
+}
+
+Status CheckOutOfDoubt(const kv::KeyMap& map, std::string_view key) {
+  if (!map.is_in_doubt() || !map.BeginsWithMarker(key)) [[likely]] return {};
+  return Status::IOError("key \"" + base::Escape(key, 64) + "\": writing the MANIFEST failed when the first keyspace was made, and whether "
+                         "this key means a keyspace is not known until CreateKeyspace succeeds, or the database is opened anew");
+}
+
+Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names, bool* has_keyspaces) {
   if (batch.bytes() > kBatchBytesMax) {
     return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +
                                    std::to_string(kBatchBytesMax));
   }
-  format::BatchReader reader(batch.rep());
+  format::BatchReader reader(batch.rep(), format::BatchReader::Form::kCaller);
   while (reader.Next()) {
+    *has_keyspaces |= reader.keyspace() != 0;
     if (reader.kind() == kv::Kind::kRangeDelete) {
       RETURN_IF_ERROR(CheckRange(order, reader.key(), reader.value()));
       continue;

@@ -6,6 +6,7 @@
 #include "base/bytes.h"
 #include "base/coding.h"
 #include "format/file_name.h"
+#include "kv/key_map.h"
 
 namespace mergedb::format {
 namespace {
@@ -28,6 +29,7 @@ enum class Field : uint32_t {
   kFlushedSequence = 16,  // 14, 15: room
   kAddValueFile = 20,
   kValueShares = 21,
+  kKeyMarker = 24,
   // From kOptionalFieldMin on a version that does not know a field skips it.
   kStagingBytes = 64,
   kMergeOperators = 65,
@@ -378,6 +380,12 @@ void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
   *fact = std::move(value);
 }
 
+std::string TakeKeyMarker(PayloadReader& in) {
+  std::string marker = in.Rest();
+  if (marker.empty() || marker.size() > kv::kMarkerBytesMax) in.Expect("a marker of 1 to 16 bytes");
+  return marker;
+}
+
 // False for a field that this version does not know.
 bool TakeField(Field field, PayloadReader& in, Edit* edit) {
   switch (field) {
@@ -395,6 +403,7 @@ bool TakeField(Field field, PayloadReader& in, Edit* edit) {
     case Field::kLogSegments: SetOnce(in, &edit->log_segments, TakeFileNumbers(in)); return true;
     case Field::kCleanLogEnd: SetOnce(in, &edit->clean_log_end, in.Varint64()); return true;
     case Field::kFlushedSequence: SetOnce(in, &edit->flushed_sequence, in.Sequence()); return true;
+    case Field::kKeyMarker: SetOnce(in, &edit->key_marker, TakeKeyMarker(in)); return true;
     case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
     case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
     case Field::kAddValueFile: edit->value_files.push_back(TakeAddValueFile(in)); return true;
@@ -489,6 +498,7 @@ std::string EncodeEdit(const Edit& edit) {
   if (edit.log_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.log_segments));
   if (edit.clean_log_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_log_end));
   if (edit.flushed_sequence) AppendField(&out, Field::kFlushedSequence, VarintPayload(*edit.flushed_sequence));
+  if (edit.key_marker) AppendField(&out, Field::kKeyMarker, *edit.key_marker);
   if (edit.staging_bytes) AppendField(&out, Field::kStagingBytes, VarintPayload(*edit.staging_bytes));
   if (edit.merge_operators) AppendField(&out, Field::kMergeOperators, StringsPayload(*edit.merge_operators));
   return out;
@@ -538,6 +548,7 @@ std::string PrintEdit(const Edit& edit) {
   if (edit.next_position) text += "next_position " + Number(ToInt(*edit.next_position)) + "\n";
   if (edit.last_sequence) text += "last_sequence " + Number(*edit.last_sequence) + "\n";
   PrintLogFacts(edit, &text);
+  if (edit.key_marker) text += "key_marker " + base::Escape(*edit.key_marker) + "\n";
   if (edit.merge_operators) {
     text += "merge_operators";
     for (const std::string& name : *edit.merge_operators) text += " " + base::Escape(name);

@@ -57,7 +57,7 @@ struct FileMeta {
   std::string smallest;
   std::string largest;
   bool largest_is_open = false;
-  uint32_t keyspace = 0;     // reserved: a table holds keys of one keyspace (docs/decisions/0005)
+  uint32_t keyspace = 0;     // 0: room that keyspaces did not need (docs/decisions/0024)
   uint64_t range_tombstones = 0;  // not counted in `entries` nor in `tombstones`
   // Bytes of older tables, and of values that they refer to, that the range tombstones hide: an estimate, made when the
   // table was written. Not in the file.
@@ -143,6 +143,8 @@ struct Edit {
   // Set while a batch larger than a memtable is being applied: the tables hold what the log has up to this sequence, beyond
   // log_start's; replay leaves it out. WHY: an operand that came twice would count twice. An edit without it takes it back.
   std::optional<kv::Sequence> flushed_sequence;
+  // What begins the keys of named keyspaces (kv/key_map.h). An edit without it leaves it; it never changes.
+  std::optional<std::string> key_marker;
   // Names of the programs' merge operators that operands ask for, all of them.
   std::optional<std::vector<std::string>> merge_operators;
 

@@ -78,6 +78,11 @@ const MergeOperator* ProgramOperators::Find(std::string_view name) const {
   return nullptr;
 }
 
+std::string_view ProgramOperators::KeyOf(std::string_view tree_key) const {
+  const KeyMap* const map = key_map_ == nullptr ? nullptr : key_map_->load(std::memory_order_acquire);
+  return map == nullptr ? tree_key : map->KeyOf(tree_key);
+}
+
 Status ProgramOperators::Apply(std::string_view name, std::string_view key, std::optional<std::string_view> base,
                                std::span<const std::string_view> operands, std::string* result) const {
   const MergeOperator* const found = Find(name);
@@ -85,7 +90,7 @@ Status ProgramOperators::Apply(std::string_view name, std::string_view key, std:
     return Status::NotSupported(Title(name) + " is not among options.merge_operators");
   }
   result->clear();
-  RETURN_IF_ERROR(Guard(name, [&] { return found->Apply(key, base, operands, result); }));
+  RETURN_IF_ERROR(Guard(name, [&] { return found->Apply(KeyOf(key), base, operands, result); }));
   if (result->size() <= value_bytes_max_) return {};
   return Status::MergeFailed(Title(name) + " made a value of " + std::to_string(result->size()) + " bytes; the most is " +
                              std::to_string(value_bytes_max_));
@@ -98,7 +103,7 @@ bool ProgramOperators::Combine(std::string_view name, std::string_view key, std:
   operand->clear();
   bool is_combined = false;
   const Status status = Guard(name, [&] {
-    is_combined = found->Combine(key, older, newer, operand);
+    is_combined = found->Combine(KeyOf(key), older, newer, operand);
     return Status();
   });
   return status.ok() && is_combined && operand->size() <= value_bytes_max_;

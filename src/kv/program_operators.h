@@ -4,6 +4,7 @@
 // THREADS: constant after construction. The operators are called from any thread, under no lock.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <span>
@@ -12,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "kv/key_map.h"
 #include "kv/operand.h"
 #include "mergedb/merge_operator.h"
 #include "mergedb/status.h"
@@ -22,8 +24,11 @@ class ProgramOperators {
  public:
   using Pointers = std::vector<std::shared_ptr<const MergeOperator>>;
   ProgramOperators() = default;
-  explicit ProgramOperators(Pointers operators, size_t value_bytes_max = kMergedValueBytesMax)
-      : operators_(std::move(operators)), value_bytes_max_(value_bytes_max) {}
+  // The keys given to Apply and Combine are the tree's; operators are told the program's. `key_map` as it is at each call, if it
+  // is not null; it must outlive this.
+  explicit ProgramOperators(Pointers operators, size_t value_bytes_max = kMergedValueBytesMax,
+                            const std::atomic<const KeyMap*>* key_map = nullptr)
+      : operators_(std::move(operators)), value_bytes_max_(value_bytes_max), key_map_(key_map) {}
 
   // InvalidArgument: null, a name that is empty, too long, ours, or there twice.
   static Status Check(const Pointers& operators);
@@ -37,9 +42,11 @@ class ProgramOperators {
 
  private:
   const MergeOperator* Find(std::string_view name) const;
+  std::string_view KeyOf(std::string_view tree_key) const;
 
   Pointers operators_;
   size_t value_bytes_max_ = kMergedValueBytesMax;
+  const std::atomic<const KeyMap*>* key_map_ = nullptr;
 };
 
 }  // namespace mergedb::kv

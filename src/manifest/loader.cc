@@ -64,6 +64,7 @@ void TakeFacts(const format::Edit& edit, Loaded* loaded, std::optional<std::stri
   if (edit.log_segments) loaded->log_segments = *edit.log_segments;
   loaded->clean_log_end = edit.clean_log_end;
   loaded->staging_bytes = edit.staging_bytes;
+  if (edit.key_marker) loaded->key_marker = edit.key_marker;
   if (edit.merge_operators) loaded->merge_operators = *edit.merge_operators;
   loaded->flushed_sequence = edit.flushed_sequence.value_or(0);
 }

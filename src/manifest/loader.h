@@ -29,6 +29,7 @@ struct Loaded {
   std::optional<uint64_t> staging_bytes;
   kv::Sequence flushed_sequence = 0;  // what the log holds up to this one is in tables already
   std::vector<std::string> merge_operators;  // names
+  std::optional<std::string> key_marker;     // there are keyspaces: kv/key_map.h
   std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
   std::vector<MirrorFlaw> flaws, tail;  // of the MANIFEST's bytes: see mirror_file.h
 };

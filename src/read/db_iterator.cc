@@ -15,14 +15,6 @@
 namespace mergedb::read {
 namespace {
 
-format::Bounds BoundsOf(const IteratorOptions& options) {
-  format::Bounds bounds{.lower = options.lower, .upper = options.upper};
-  if (options.prefix.empty()) return bounds;
-  if (!bounds.lower || *bounds.lower < options.prefix) bounds.lower = options.prefix;
-  if (auto end = base::PrefixEnd(options.prefix); end && (!bounds.upper || *end < *bounds.upper)) bounds.upper = std::move(end);
-  return bounds;
-}
-
 // A merge of all that has keys in `bounds`, newest first, less what range tombstones cover.
 std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const View& view, kv::Sequence sequence,
                                               const format::Bounds& bounds, const table::ReadControl& control,
@@ -150,6 +142,14 @@ class ErrorIterator final : public Iterator {
 };
 
 }  // namespace
+
+format::Bounds BoundsOf(const IteratorOptions& options) {
+  format::Bounds bounds{.lower = options.lower, .upper = options.upper};
+  if (options.prefix.empty()) return bounds;
+  if (!bounds.lower || *bounds.lower < options.prefix) bounds.lower = options.prefix;
+  if (auto end = base::PrefixEnd(options.prefix); end && (!bounds.upper || *end < *bounds.upper)) bounds.upper = std::move(end);
+  return bounds;
+}
 
 std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
                                         const IteratorOptions& options, Overlay overlay) {

@@ -42,6 +42,9 @@ struct Overlay {
 std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
                                         const IteratorOptions& options, Overlay overlay = {});
 
+// What `lower`, `upper` and `prefix` say together.
+format::Bounds BoundsOf(const IteratorOptions& options);
+
 // Not valid, ever; status() says why.
 std::unique_ptr<Iterator> NewErrorIterator(Status status);
 

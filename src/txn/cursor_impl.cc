@@ -34,7 +34,7 @@ Status CursorImpl::Prepare() {
   RETURN_IF_ERROR(transaction_->CheckReadable(keyspace_));
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
   if (iterator_ != nullptr && !needs_overlay && generation_ == transaction_->generation()) [[likely]] return {};
-  iterator_ = transaction_->NewIterator();
+  iterator_ = transaction_->NewIterator(keyspace_);
   generation_ = transaction_->generation();
   has_overlay_ = transaction_->has_writes();
   return {};
@@ -49,13 +49,13 @@ Status CursorImpl::Fail() {
 Status CursorImpl::Arrive(OptionalKey lower, OptionalKey upper) {
   state_ = State::kAt;
   if (!transaction_->remembers_reads()) [[likely]] return {};
-  Status status = transaction_->RememberStretch(lower, upper);
+  Status status = transaction_->RememberStretch(keyspace_, lower, upper);
   if (!status.ok()) state_ = State::kFresh;
   return status;
 }
 
 Status CursorImpl::FindNone(OptionalKey lower, OptionalKey upper) {
-  if (transaction_->remembers_reads()) RETURN_IF_ERROR(transaction_->RememberStretch(lower, upper));
+  if (transaction_->remembers_reads()) RETURN_IF_ERROR(transaction_->RememberStretch(keyspace_, lower, upper));
   return Status::NotFound("");
 }
 
@@ -148,7 +148,7 @@ Status CursorImpl::Set(std::string_view key) {
   }
   state_ = State::kAt;
   if (!transaction_->remembers_reads()) return {};
-  return transaction_->RememberKey(key_);
+  return transaction_->RememberKey(keyspace_, key_);
 }
 
 Status CursorImpl::SetRange(std::string_view key) {

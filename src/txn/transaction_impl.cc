@@ -12,12 +12,6 @@ namespace mergedb {
 
 Transaction::~Transaction() = default;
 
-Result<Keyspace> Transaction::CreateKeyspace(std::string_view, const KeyspaceOptions&) { return Status::NotSupported("keyspaces"); }
-Result<Keyspace> Transaction::OpenKeyspace(std::string_view) { return Status::NotSupported("keyspaces"); }
-Result<std::vector<KeyspaceEntry>> Transaction::ListKeyspaces() { return Status::NotSupported("keyspaces"); }
-Status Transaction::DropKeyspace(Keyspace) { return Status::NotSupported("keyspaces"); }
-Status Transaction::ClearKeyspace(Keyspace) { return Status::NotSupported("keyspaces"); }
-
 Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const TransactionOptions& options) {
   auto* const host = dynamic_cast<db::TransactionHost*>(&db);
   if (host == nullptr) return Status::NotSupported("transactions need a database of DB::Open");
@@ -27,10 +21,7 @@ Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const Transactio
 namespace txn {
 namespace {
 
-Status CheckKeyspace(Keyspace keyspace) {
-  if (keyspace.is_default()) [[likely]] return {};
-  return Status::NotSupported("keyspace " + std::to_string(keyspace.id()) + ": only the default one is there yet");
-}
+constexpr std::string_view kOtherKeyMap = "the database's first keyspace was made since the transaction began: begin again";
 
 Status CheckOptions(const TransactionOptions& options) {
   if (options.bytes_max > kBatchBytesMax) {
@@ -48,7 +39,7 @@ Status CheckOptions(const TransactionOptions& options) {
 // ---- Begin and end -------------------------------------------------------------------------------------------------------
 
 TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
-    : db_(db), host_(host), options_(options), writes_(host.order()), reads_(host.order()) {}
+    : db_(db), host_(host), key_map_(host.key_map()), options_(options), writes_(host.order()), reads_(host.order()) {}
 
 Result<std::unique_ptr<Transaction>> TransactionImpl::Begin(DB& db, db::TransactionHost& host,
                                                             const TransactionOptions& options) {
@@ -67,6 +58,7 @@ Status TransactionImpl::Start() {
   }
   if (options_.kind == TransactionKind::kOptimistic) host_.EnterWindow();
   is_open_ = true;
+  key_map_ = host_.key_map();
   snapshot_ = options_.snapshot != nullptr ? options_.snapshot : db_.GetSnapshot();
   sequence_ = snapshot_->sequence();
   reads_.checked_to = sequence_;
@@ -95,8 +87,12 @@ Status TransactionImpl::Commit() {
   if (!is_open_) return Status::Aborted("the transaction has ended");
   Status status = host_.CheckUsable(options_.kind != TransactionKind::kReadOnly);
   if (status.ok()) status = CommitWrites();
+  if (status.IsAborted() && host_.key_map() != key_map_) status = Status::Conflict(kOtherKeyMap);
   if (status.IsConflict() && reads_.conflict()) {
-    conflict_ = TransactionConflict{.keyspace = Keyspace(), .key = *reads_.conflict(), .sequence = sequence_};
+    const kv::KeyMap::Place place = key_map_ == nullptr ? kv::KeyMap::Place{.key = *reads_.conflict()} : key_map_->FromTree(*reads_.conflict());
+    if (!place.is_catalog) {
+      conflict_ = TransactionConflict{.keyspace = Keyspace(place.keyspace), .key = std::string(place.key), .sequence = sequence_};
+    }
   }
   End();
   return status;
@@ -109,30 +105,63 @@ Status TransactionImpl::CommitWrites() {
   }
   // WHY: what is checked here need not be checked while everybody waits.
   if (!reads_.empty()) RETURN_IF_ERROR(host_.CheckAhead(&reads_));
+  std::erase_if(used_, [this](kv::KeyspaceId id) { return std::ranges::find(changes_.created, id) != changes_.created.end(); });
   return host_.CommitTransaction({.batch = writes_.batch(),
                                   .is_batch = true,
                                   .records = writes_.count(),
                                   .durability = options_.durability,
                                   .owner = this,
-                                  .reads = reads_.empty() ? nullptr : &reads_});
+                                  .reads = reads_.empty() ? nullptr : &reads_,
+                                  .key_map = key_map_,
+                                  .keyspaces = used_,
+                                  .keyspace_changes = changes_.empty() ? nullptr : &changes_});
 }
 
 // ---- Reading -------------------------------------------------------------------------------------------------------------
 
-Status TransactionImpl::CheckReadable(Keyspace keyspace) const {
+Status TransactionImpl::CheckReadable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
   RETURN_IF_ERROR(host_.CheckUsable(false));
-  return CheckKeyspace(keyspace);
+  RETURN_IF_ERROR(KeepKeyMap());
+  return host_.CheckMade(keyspace);
 }
 
-Status TransactionImpl::RememberKey(std::string_view key) {
+// What was written and read so far is known by the keys that the map made.
+Status TransactionImpl::KeepKeyMap() {
+  const kv::KeyMap* const now = host_.key_map();
+  if (now == key_map_) [[likely]] return {};
+  if (options_.kind == TransactionKind::kOptimistic && (has_writes() || !reads_.empty())) return Status::Conflict(kOtherKeyMap);
+  key_map_ = now;
+  return {};
+}
+
+std::string_view TransactionImpl::InTree(Keyspace keyspace, std::string_view key) {
+  return key_map_ == nullptr ? key : key_map_->ToTree(keyspace.id(), key, &tree_key_);
+}
+
+Status TransactionImpl::RememberKey(Keyspace keyspace, std::string_view key) { return RememberTreeKey(InTree(keyspace, key)); }
+
+Status TransactionImpl::RememberTreeKey(std::string_view key) {
   RETURN_IF_ERROR(CheckRoom(ReadSet::BytesOf(key.size())));
   reads_.AddKey(key);
   CountBytes();
   return {};
 }
 
-Status TransactionImpl::RememberStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper) {
+// A limit that is included and that no key is does no harm. The region of the named keyspaces is left out of the default one's.
+Status TransactionImpl::RememberStretch(Keyspace keyspace, ReadSet::OptionalKey lower, ReadSet::OptionalKey upper) {
+  if (key_map_ == nullptr) [[likely]] return RememberTreeStretch(lower, upper);
+  kv::KeyMap::Range range;
+  if (lower) range.lower = std::string(*lower);
+  if (upper) range.upper = std::string(*upper);
+  for (const auto& stretch : key_map_->ToTreeRanges(keyspace.id(), range)) {
+    RETURN_IF_ERROR(RememberTreeStretch(stretch.lower ? ReadSet::OptionalKey(*stretch.lower) : std::nullopt,
+                                        stretch.upper ? ReadSet::OptionalKey(*stretch.upper) : std::nullopt));
+  }
+  return {};
+}
+
+Status TransactionImpl::RememberTreeStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper) {
   RETURN_IF_ERROR(CheckRoom(ReadSet::BytesOf((lower ? lower->size() : 0) + (upper ? upper->size() : 0))));
   reads_.AddStretch(lower, upper);
   CountBytes();
@@ -141,6 +170,10 @@ Status TransactionImpl::RememberStretch(ReadSet::OptionalKey lower, ReadSet::Opt
 
 Status TransactionImpl::Get(Keyspace keyspace, std::string_view key, std::string* value) {
   RETURN_IF_ERROR(CheckReadable(keyspace));
+  return GetInTree(InTree(keyspace, key), value);
+}
+
+Status TransactionImpl::GetInTree(std::string_view key, std::string* value) {
   auto says = OwnWrites::Says::kNothing;
   operands_.clear();
   if (has_writes()) {
@@ -155,7 +188,7 @@ Status TransactionImpl::Get(Keyspace keyspace, std::string_view key, std::string
       return FoldOwn(says, key, own, value);
     }
   }
-  if (remembers_reads()) RETURN_IF_ERROR(RememberKey(key));
+  if (remembers_reads()) RETURN_IF_ERROR(RememberTreeKey(key));
   ReadOptions read = options_.read;
   read.snapshot = snapshot_.get();
   return host_.GetUnder(read, key, operands_, value);
@@ -172,13 +205,23 @@ Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std:
   return kv::FoldAndShow(key, {is_on_value ? kv::Kind::kPut : kv::Kind::kDelete, base}, chain, value);
 }
 
-std::unique_ptr<Iterator> TransactionImpl::NewIterator() {
+read::Overlay TransactionImpl::NewOverlay() {
+  if (!has_writes()) return {};
+  return {.versions = writes_.NewIterator(),
+          .covers = writes_.NewCovers(),
+          .is_shared = options_.kind == TransactionKind::kOptimistic};
+}
+
+IteratorOptions TransactionImpl::OptionsOfReads() const {
   IteratorOptions options{.read = options_.read};
   options.read.snapshot = snapshot_.get();
-  if (!has_writes()) return host_.NewIteratorUnder(options, {});
-  return host_.NewIteratorUnder(options, {.versions = writes_.NewIterator(),
-                                          .covers = writes_.NewCovers(),
-                                          .is_shared = options_.kind == TransactionKind::kOptimistic});
+  return options;
+}
+
+std::unique_ptr<Iterator> TransactionImpl::NewIterator(Keyspace keyspace) {
+  IteratorOptions options = OptionsOfReads();
+  options.keyspace = keyspace;
+  return host_.NewIteratorUnder(options, NewOverlay());
 }
 
 std::unique_ptr<Cursor> TransactionImpl::OpenCursor(Keyspace keyspace) {
@@ -199,11 +242,21 @@ void TransactionImpl::ParkCursors() {
 
 // ---- Writing -------------------------------------------------------------------------------------------------------------
 
-Status TransactionImpl::CheckWritable(Keyspace keyspace) const {
+Status TransactionImpl::CheckWritable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
   if (options_.kind == TransactionKind::kReadOnly) return Status::NotSupported("the transaction is read-only");
   RETURN_IF_ERROR(host_.CheckUsable(true));
-  return CheckKeyspace(keyspace);
+  RETURN_IF_ERROR(KeepKeyMap());
+  if (keyspace.is_default()) [[likely]] return {};
+  RETURN_IF_ERROR(host_.CheckMade(keyspace));
+  const auto holds = [id = keyspace.id()](const std::vector<kv::KeyspaceId>& ids) { return std::ranges::find(ids, id) != ids.end(); };
+  if (!holds(changes_.dropped) && (holds(used_) || holds(changes_.created) || host_.IsLiveKeyspace(keyspace.id()))) return {};
+  return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped");
+}
+
+void TransactionImpl::NoteUse(Keyspace keyspace) {
+  if (keyspace.is_default() || (!used_.empty() && used_.back() == keyspace.id())) [[likely]] return;
+  if (std::ranges::find(used_, keyspace.id()) == used_.end()) used_.push_back(keyspace.id());
 }
 
 Status TransactionImpl::CheckRoom(size_t bytes_more) const {
@@ -226,24 +279,37 @@ Status TransactionImpl::Write(kv::Kind kind, std::string_view key, std::string_v
   return {};
 }
 
+Status TransactionImpl::WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
+  if (key_map_ != nullptr) [[unlikely]] {
+    RETURN_IF_ERROR(db::CheckOutOfDoubt(*key_map_, key));
+    NoteUse(keyspace);
+  }
+  return Write(kind, InTree(keyspace, key), value);
+}
+
 Status TransactionImpl::Put(Keyspace keyspace, std::string_view key, std::string_view value) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
   RETURN_IF_ERROR(db::CheckKey(key));
   RETURN_IF_ERROR(db::CheckValue(value));
-  return Write(kv::Kind::kPut, key, value);
+  return WriteTo(keyspace, kv::Kind::kPut, key, value);
 }
 
 Status TransactionImpl::Delete(Keyspace keyspace, std::string_view key) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
   RETURN_IF_ERROR(db::CheckKey(key));
-  return Write(kv::Kind::kDelete, key, {});
+  return WriteTo(keyspace, kv::Kind::kDelete, key, {});
 }
 
 Status TransactionImpl::DeleteRange(Keyspace keyspace, std::string_view begin, std::string_view end) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
   RETURN_IF_ERROR(db::CheckRange(order(), begin, end));
   if (order().SameKey(begin, end)) return {};
-  return Write(kv::Kind::kRangeDelete, begin, end);
+  if (key_map_ == nullptr) [[likely]] return Write(kv::Kind::kRangeDelete, begin, end);
+  const auto stretches = key_map_->ToTreeRanges(keyspace.id(), {.lower = std::string(begin), .upper = std::string(end)});
+  RETURN_IF_ERROR(CheckRoom(stretches.size() * OwnWrites::BytesOf(begin.size() + kv::kMarkerBytesMax, end.size() + kv::kMarkerBytesMax)));
+  NoteUse(keyspace);
+  for (const auto& stretch : stretches) RETURN_IF_ERROR(Write(kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));
+  return {};
 }
 
 Status TransactionImpl::Merge(Keyspace keyspace, std::string_view key, std::string_view operand) {
@@ -252,7 +318,7 @@ Status TransactionImpl::Merge(Keyspace keyspace, std::string_view key, std::stri
   RETURN_IF_ERROR(db::CheckValue(operand));
   RETURN_IF_ERROR(db::CheckMerge(operand));
   host_.operator_names().AddOf(operand);
-  return Write(kv::Kind::kMerge, key, operand);
+  return WriteTo(keyspace, kv::Kind::kMerge, key, operand);
 }
 
 Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t value_bytes, char** value) {
@@ -263,6 +329,9 @@ Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t 
     return Status::InvalidArgument("value of " + std::to_string(value_bytes) + " bytes; the most is " +
                                    std::to_string(kValueBytesMax));
   }
+  if (key_map_ != nullptr) RETURN_IF_ERROR(db::CheckOutOfDoubt(*key_map_, key));
+  NoteUse(keyspace);
+  key = InTree(keyspace, key);
   RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), value_bytes)));
   ParkCursors();
   *value = writes_.AddReserved(key, value_bytes);
@@ -274,7 +343,10 @@ Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t 
 
 Status TransactionImpl::SetSavepoint() {
   RETURN_IF_ERROR(CheckWritable(Keyspace()));
-  savepoints_.push_back(writes_.mark());
+  savepoints_.push_back({.mark = writes_.mark(),
+                         .created = changes_.created.size(),
+                         .dropped = changes_.dropped.size(),
+                         .used = used_.size()});
   return {};
 }
 
@@ -282,7 +354,10 @@ Status TransactionImpl::RollbackToSavepoint() {
   RETURN_IF_ERROR(CheckWritable(Keyspace()));
   if (savepoints_.empty()) return Status::InvalidArgument("the transaction has no savepoint");
   ParkCursors();
-  writes_.RollBack(savepoints_.back());
+  writes_.RollBack(savepoints_.back().mark);
+  changes_.created.resize(savepoints_.back().created);
+  changes_.dropped.resize(savepoints_.back().dropped);
+  used_.resize(savepoints_.back().used);
   savepoints_.pop_back();
   CountBytes();
   return {};

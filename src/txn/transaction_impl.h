@@ -38,6 +38,11 @@ class TransactionImpl final : public Transaction {
   Status DeleteRange(Keyspace keyspace, std::string_view begin, std::string_view end) override;
   Status Merge(Keyspace keyspace, std::string_view key, std::string_view operand) override;
   Status Reserve(Keyspace keyspace, std::string_view key, size_t value_bytes, char** value) override;
+  Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options) override;
+  Result<Keyspace> OpenKeyspace(std::string_view name) override;
+  Result<std::vector<KeyspaceEntry>> ListKeyspaces() override;
+  Status DropKeyspace(Keyspace keyspace) override;
+  Status ClearKeyspace(Keyspace keyspace) override;
   Status SetSavepoint() override;
   Status RollbackToSavepoint() override;
   Status ReleaseSavepoint() override;
@@ -54,19 +59,32 @@ class TransactionImpl final : public Transaction {
   // ---- for cursors
 
   const kv::Order& order() const { return host_.order(); }
-  Status CheckReadable(Keyspace keyspace) const;
+  Status CheckReadable(Keyspace keyspace);
   bool has_writes() const { return writes_.count() > 0; }
   uint64_t generation() const { return writes_.generation(); }
-  std::unique_ptr<Iterator> NewIterator();
+  std::unique_ptr<Iterator> NewIterator(Keyspace keyspace);
   bool remembers_reads() const { return options_.kind == TransactionKind::kOptimistic; }
-  Status RememberStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
-  Status RememberKey(std::string_view key);
+  // What a cursor on `keyspace` moved over, and where it came to.
+  Status RememberStretch(Keyspace keyspace, ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
+  Status RememberKey(Keyspace keyspace, std::string_view key);
   void Forget(CursorImpl* cursor);
 
  private:
   TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options);
   Status Start();
-  Status CheckWritable(Keyspace keyspace) const;
+  Status CheckWritable(Keyspace keyspace);
+  Status KeepKeyMap();
+  std::string_view InTree(Keyspace keyspace, std::string_view key);
+  read::Overlay NewOverlay();
+  IteratorOptions OptionsOfReads() const;
+  Status RememberTreeKey(std::string_view key);
+  Status RememberTreeStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
+  Status GetInTree(std::string_view key, std::string* value);
+  Status WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value);
+  void NoteUse(Keyspace keyspace);
+  Status EnsureKeyMap();
+  std::string RecordKey(std::string_view name) const;
+  Result<std::vector<KeyspaceEntry>> ReadCatalog();
   Status CheckRoom(size_t bytes_more) const;
   void CountBytes();
   Status Write(kv::Kind kind, std::string_view key, std::string_view value);
@@ -77,6 +95,7 @@ class TransactionImpl final : public Transaction {
 
   DB& db_;
   db::TransactionHost& host_;
+  const kv::KeyMap* key_map_;  // by which the keys of its writes and reads are in the tree
   const TransactionOptions options_;
   bool is_open_ = false;
   std::shared_ptr<const Snapshot> snapshot_;
@@ -84,7 +103,14 @@ class TransactionImpl final : public Transaction {
   std::unique_ptr<db::OpenTransactions::Entry> entry_;
   OwnWrites writes_;
   ReadSet reads_;
-  std::vector<OwnWrites::Mark> savepoints_;
+  struct Savepoint {
+    OwnWrites::Mark mark;
+    size_t created, dropped, used;  // how many of each there were
+  };
+  std::vector<Savepoint> savepoints_;
+  write::KeyspaceChanges changes_;
+  std::vector<kv::KeyspaceId> used_;  // the named keyspaces that it wrote to, each once
+  std::string tree_key_;              // room to make one in
   std::vector<CursorImpl*> cursors_;
   std::optional<TransactionConflict> conflict_;
   std::vector<std::string_view> operands_;  // of a Get

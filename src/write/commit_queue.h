@@ -21,11 +21,14 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/sync.h"
 #include "kv/key.h"
+#include "kv/key_map.h"
 #include "log/log.h"
 #include "memtable/memtable.h"
 #include "mergedb/options.h"
@@ -33,6 +36,13 @@
 #include "write/recent_writes.h"
 
 namespace mergedb::write {
+
+// What a change does to the catalog of keyspaces, beside its records.
+struct KeyspaceChanges {
+  std::vector<kv::KeyspaceId> created;
+  std::vector<kv::KeyspaceId> dropped;
+  bool empty() const { return created.empty() && dropped.empty(); }
+};
 
 // One call of a writer: a single change, or a batch's records.
 struct Change {
@@ -45,6 +55,9 @@ struct Change {
   Durability durability = Durability::kProcessCrash;
   const void* owner = nullptr;  // who LockWriters was called by; null: nobody
   ReadCheck* reads = nullptr;   // what an optimistic transaction read; null: nothing to check
+  const kv::KeyMap* key_map = nullptr;               // by which its keys were made
+  std::span<const kv::KeyspaceId> keyspaces = {};    // the named ones that it writes to
+  const KeyspaceChanges* keyspace_changes = nullptr;  // null: none
 };
 
 // What a group needs of the active memtable: upper bounds.

@@ -79,6 +79,28 @@ TEST_F(CommandTest, DeletesRangesAndPrefixes) {
   EXPECT_NE(backward.err.find("after its end"), std::string::npos) << backward.err;
 }
 
+TEST_F(CommandTest, KeepsKeyspacesApart) {
+  EXPECT_EQ(Run("$M put $D a default").exit, 0);
+  EXPECT_EQ(Run("$M keyspaces $D").out, "");
+  EXPECT_EQ(Run("$M get $D a --keyspace users").exit, 3);
+  EXPECT_EQ(Run("$M put $D a in-users --keyspace users").exit, 0);
+  EXPECT_EQ(Run("$M keyspaces $D --create items").exit, 0);
+  EXPECT_EQ(Run("$M keyspaces $D --create items").exit, 3);
+  EXPECT_EQ(Run("$M keyspaces $D").out, "items\t65\nusers\t1\n") << "an open skips the ids that the one before had set aside";
+  EXPECT_EQ(Run("$M keyspaces $D --json").out, "{\"name\":\"items\",\"id\":65}\n{\"name\":\"users\",\"id\":1}\n");
+  EXPECT_EQ(Run("$M get $D a").out, "default\n");
+  EXPECT_EQ(Run("$M get $D a --keyspace users").out, "in-users\n");
+  EXPECT_EQ(Run("$M scan $D --keyspace users").out, "a\tin-users\n");
+  EXPECT_EQ(Run("$M scan $D").out, "a\tdefault\n");
+  EXPECT_EQ(Run("$M delete $D --keyspace users --range a b").exit, 0);
+  EXPECT_EQ(Run("$M scan $D --keyspace users --count").out, "0\n");
+  EXPECT_EQ(Run("$M keyspaces $D --drop users").exit, 0);
+  EXPECT_EQ(Run("$M keyspaces $D --drop users").exit, 1);
+  EXPECT_EQ(Run("$M scan $D --keyspace users").exit, 3);
+  EXPECT_EQ(Run("$M check $D").exit, 0);
+  EXPECT_EQ(Run("$M verify $D").exit, 0);
+}
+
 TEST_F(CommandTest, MergesAndShowsTypedValues) {
   EXPECT_EQ(Run("for n in 1 2 39; do $M merge $D visits $n --type add-u64; done").exit, 0);
   EXPECT_EQ(Run("$M get $D visits --as u64").out, "42\n");

@@ -192,7 +192,7 @@ TEST_P(EveryWritingKind, RefusesWhatTheDatabaseRefusesAndGoesOn) {
   ASSERT_OK(transaction->Put("a", "1"));
   EXPECT_THAT(transaction->Put(std::string(kKeyBytesMax + 1, 'k'), ""), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(transaction->Merge("a", "no operand"), StatusIs(Code::kInvalidArgument));
-  EXPECT_THAT(transaction->Put(Keyspace(7), "a", "1"), StatusIs(Code::kNotSupported));
+  EXPECT_THAT(transaction->Put(Keyspace(7), "a", "1"), StatusIs(Code::kInvalidArgument));
   char* place = nullptr;
   EXPECT_THAT(transaction->Reserve({}, "a", kValueBytesMax + 1, &place), StatusIs(Code::kInvalidArgument));
   EXPECT_EQ(transaction->writes(), 1u);

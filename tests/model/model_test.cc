@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "testing/apart.h"
+#include "testing/keyspace_db.h"
 #include "testing/op_runner.h"
 #include "testing/option_sets.h"
 #include "testing/random_ops.h"
@@ -131,6 +132,22 @@ TEST_P(ModelTest, MaintenanceAnywhereChangesNoAnswer) {
       const auto others = AnswersOf(WithMaintenance(ModelOpTable(), list, random, one_in), set);
       if (!answers || !others) return;
       ASSERT_EQ(*answers, *others) << set.name << ": maintenance after one operation in " << one_in;
+    }
+  }
+}
+
+// A keyspace among others answers as one alone.
+TEST_P(ModelTest, AnswersAreTheModelsInANamedKeyspaceAndBesideOne) {
+  for (const Profile& profile : kProfiles) {
+    SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name);
+    const OpList list = Drawn(seed() + 600, profile, count() / 2);
+    base::Random random(seed());
+    const auto& sets = WorldOptionSets();
+    for (const Tenancy tenancy : {Tenancy::kNamed, Tenancy::kBesideNamed}) {
+      const OptionSet& set = sets[random.Uniform(sets.size())];
+      const auto wrap = [tenancy](std::unique_ptr<DB> db) { return NewKeyspaceDb(std::move(db), tenancy); };
+      const Outcome outcome = RunApart([&] { return RunOps(list, set, {.seed = kRunSeed, .wrap = wrap}).problem; }, {.seconds = kSeconds});
+      ASSERT_EQ(outcome.trouble + outcome.answer, "") << set.name << (tenancy == Tenancy::kNamed ? " named" : " beside");
     }
   }
 }

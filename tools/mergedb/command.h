@@ -5,7 +5,8 @@
 //
 // main.cc lists the verbs; data_commands.cc has get, put, delete, scan; load_command.cc has load; copy_commands.cc has dump, copy;
 // merge_command.cc has merge; inspect_commands.cc has stat, check; lmdb_stat.cc what stat shows in the manner of mdb_stat;
-// care_commands.cc has compact, destroy; damage_commands.cc has verify, repair; leveldb_commands.cc has convert, export-leveldb. Tested from outside by tests/db/command_test.cc.
+// care_commands.cc has compact, destroy; damage_commands.cc has verify, repair; leveldb_commands.cc has convert, export-leveldb; keyspace_commands.cc
+// has keyspaces. Tested from outside by tests/db/command_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -48,6 +49,8 @@ struct Arguments {
   bool is_quiet = false;
   bool is_salvage = false;
   std::optional<std::string> from, to, prefix, property;
+  std::string keyspace;               // "": the default one
+  std::string create, drop;           // of keyspaces
   std::vector<std::string> range;  // a begin and an end, or nothing
   uint64_t limit = UINT64_MAX;
   std::string type, operator_name, delimiter, as;  // of merge; and of what prints values
@@ -90,6 +93,9 @@ CLI::App* AddVerb(CLI::App& app, Context& context, const Verb& verb);
 void AddHexAndJson(CLI::App* verb, Arguments& arguments);
 void AddRange(CLI::App* verb, Arguments& arguments);
 void AddAs(CLI::App* verb, Arguments& arguments);
+void AddKeyspace(CLI::App* verb, Arguments& arguments);
+// What --keyspace asks for; NotFound if it is not there, unless it may be made.
+Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create = false);
 
 void AddDataCommands(CLI::App& app, Context& context);
 void AddLoadCommand(CLI::App& app, Context& context);
@@ -99,6 +105,7 @@ void AddInspectCommands(CLI::App& app, Context& context);
 void AddCareCommands(CLI::App& app, Context& context);
 void AddDamageCommands(CLI::App& app, Context& context);
 void AddLevelDbCommands(CLI::App& app, Context& context);
+void AddKeyspaceCommands(CLI::App& app, Context& context);
 
 // "mergedb: message" on stderr; returns `exit`.
 int Fail(Exit exit, std::string_view message);

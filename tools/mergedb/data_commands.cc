@@ -21,8 +21,10 @@ int RunGet(Arguments& arguments) {
   const std::string key = TakeBytes(arguments, arguments.words[0]);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
   std::string value;
-  const Status status = db->Get({}, key, &value);
+  const Status status = db->Get({}, *keyspace, key, &value);
   if (status.IsNotFound()) return Finish(*db, Fail(kNo, "no such key: " + ShowBytes(arguments, key)));
   if (!status.ok()) return Finish(*db, Fail(status));
   if (const auto shown = ShowAs(arguments, value)) {
@@ -46,7 +48,9 @@ int RunPut(Arguments& arguments) {
       arguments.words[1] == "-" ? ReadAll(std::cin) : TakeBytes(arguments, arguments.words[1]);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
-  const Status status = db->Put(WriteOptionsOf(arguments), key, value);
+  const auto keyspace = KeyspaceOf(arguments, *db, true);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+  const Status status = db->Put(WriteOptionsOf(arguments), *keyspace, key, value);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -57,13 +61,18 @@ int RunDelete(Arguments& arguments) {
   if (arguments.prefix && !(arguments.words.empty() && arguments.range.empty())) {
     throw CLI::ValidationError("--prefix", "goes alone");
   }
-  WriteBatch batch;
-  for (const std::string& word : arguments.words) batch.Delete(TakeBytes(arguments, word));
-  if (!arguments.range.empty()) {
-    batch.DeleteRange(TakeBytes(arguments, arguments.range[0]), TakeBytes(arguments, arguments.range[1]));
+  if (arguments.prefix && !arguments.keyspace.empty()) throw CLI::ValidationError("--prefix", "not with --keyspace: use --range");
+  std::vector<std::string> bytes;
+  for (const auto* words : {&arguments.words, &arguments.range}) {
+    for (const std::string& word : *words) bytes.push_back(TakeBytes(arguments, word));
   }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
   if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+  WriteBatch batch;
+  for (size_t i = 0; i < arguments.words.size(); ++i) batch.Delete(*keyspace, bytes[i]);
+  if (!arguments.range.empty()) batch.DeleteRange(*keyspace, bytes[bytes.size() - 2], bytes.back());
   const WriteOptions options = WriteOptionsOf(arguments);
   const Status status =
       arguments.prefix ? db->DeletePrefix(options, TakeBytes(arguments, *arguments.prefix)) : db->Write(options, batch);
@@ -95,9 +104,12 @@ void PrintEntry(const Arguments& arguments, std::string_view key, std::string_vi
 }
 
 int RunScan(Arguments& arguments) {
-  const IteratorOptions range = RangeOf(arguments);
+  IteratorOptions range = RangeOf(arguments);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+  range.keyspace = *keyspace;
   uint64_t count = 0;
   Status status;
   {
@@ -125,12 +137,14 @@ void AddDataCommands(CLI::App& app, Context& context) {
                                          "Exit code 1 if the key is not there.", 1, 1, RunGet});
   AddHexAndJson(get, arguments);
   AddAs(get, arguments);
+  AddKeyspace(get, arguments);
   get->add_flag("--raw", arguments.is_raw, "The value's bytes as they are, and no newline");
 
   CLI::App* put = AddVerb(app, context,
                           {"put", "put DIR KEY VALUE [--hex] [--sync]",
                            "Set a key; makes the database if it is missing",
                            "VALUE - reads the value from stdin, byte for byte.", 2, 2, RunPut});
+  AddKeyspace(put, arguments);
   put->add_flag("--hex", arguments.is_hex, "KEY and VALUE are hex");
   put->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
 
@@ -138,6 +152,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
                              {"delete", "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
                               "Remove keys, all in one step", "Removing a key that is not there is no error.", 0,
                               SIZE_MAX, RunDelete});
+  AddKeyspace(remove, arguments);
   remove->add_option("--range", arguments.range, "Every key from FROM on and before TO")
       ->type_name("FROM TO")
       ->expected(2);
@@ -153,6 +168,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
        RunScan});
   AddHexAndJson(scan, arguments);
   AddRange(scan, arguments);
+  AddKeyspace(scan, arguments);
   AddAs(scan, arguments);
   scan->add_option("--prefix", arguments.prefix, "Only keys that begin so");
   scan->add_option("--limit", arguments.limit, "At most so many");

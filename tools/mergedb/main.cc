@@ -45,6 +45,7 @@ int Run(int argc, char** argv) {
   AddCareCommands(app, context);
   AddDamageCommands(app, context);
   AddLevelDbCommands(app, context);
+  AddKeyspaceCommands(app, context);
   // WHY not left to CLI11: it gives what follows "--" after a verb to nobody.
   const auto mark = std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
   if (mark != words.end()) context.arguments.tail.assign(mark + 1, words.end());

@@ -644,6 +644,66 @@ static int stands_at(mergedb_cursor cursor, const char* key, const char* value) 
          memcmp(v.data, value, v.size) == 0;
 }
 
+static void keeps_keyspaces_apart(void) {
+  mergedb_db db = open_fresh();
+  mergedb_keyspace users = 0, again = 0;
+  EXPECT_CODE(mergedb_keyspace_open(db, NULL, "users", 5, &users, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_keyspace_create(db, "users", 5, MERGEDB_DEFAULT, &users, &error));
+  EXPECT_CODE(mergedb_keyspace_create(db, "users", 5, MERGEDB_NO, &again, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_keyspace_create(db, "users", 5, MERGEDB_YES, &again, &error));
+  EXPECT(users != 0 && users == again);
+  const mergedb_write_options in_users = {.struct_size = sizeof in_users, .keyspace = users};
+  const mergedb_read_options of_users = {.struct_size = sizeof of_users, .keyspace = users};
+  EXPECT_OK(put(db, "a", "default"));
+  EXPECT_OK(mergedb_put(db, &in_users, "a", 1, "1", 1, &error));
+  EXPECT_OK(mergedb_add_u64(db, &in_users, "n", 1, 5, &error));
+  EXPECT_OK(mergedb_delete(db, &in_users, "n", 1, &error));
+  EXPECT_CODE(mergedb_delete_prefix(db, &in_users, "a", 1, &error), MERGEDB_NOT_SUPPORTED);
+  mergedb_batch batch = 0;
+  EXPECT_OK(mergedb_batch_create(&batch, &error));
+  EXPECT_OK(mergedb_batch_set_keyspace(batch, users, &error));
+  EXPECT_OK(mergedb_batch_put(batch, "b", 1, "2", 1, &error));
+  EXPECT_OK(mergedb_batch_set_keyspace(batch, 0, &error));
+  EXPECT_OK(mergedb_batch_put(batch, "b", 1, "3", 1, &error));
+  EXPECT_CODE(mergedb_write(db, &in_users, batch, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_write(db, NULL, batch, &error));
+  EXPECT_OK(mergedb_batch_close(batch, &error));
+  void* value = NULL;
+  size_t size = 0;
+  EXPECT_OK(mergedb_get(db, &of_users, "b", 1, &value, &size, &error));
+  EXPECT(size == 1 && memcmp(value, "2", 1) == 0);
+  mergedb_free(value);
+  const mergedb_iterator_options scan = {.struct_size = sizeof scan, .keyspace = users};
+  mergedb_iterator it = 0;
+  EXPECT_OK(mergedb_iterator_create(db, &scan, &it, &error));
+  EXPECT_OK(mergedb_iterator_seek_to_first(it, &error));
+  EXPECT_OK(mergedb_iterator_next(it, &error));
+  EXPECT_CODE(mergedb_iterator_next(it, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT_OK(mergedb_keyspace_compact(db, users, NULL, NULL, &error));
+
+  mergedb_transaction transaction = 0;
+  EXPECT_OK(mergedb_transaction_begin(db, NULL, &transaction, &error));
+  mergedb_keyspace items = 0;
+  EXPECT_OK(mergedb_transaction_keyspace_create(transaction, "items", 5, MERGEDB_DEFAULT, &items, &error));
+  EXPECT_OK(mergedb_transaction_put(transaction, items, "i", 1, "1", 1, &error));
+  EXPECT_OK(mergedb_transaction_keyspace_clear(transaction, users, &error));
+  mergedb_keyspace_entry* entries = NULL;
+  EXPECT_OK(mergedb_transaction_keyspace_list(transaction, &entries, &size, &error));
+  EXPECT(size == 2 && entries[0].keyspace == items && entries[1].name.size == 5 && memcmp(entries[1].name.data, "users", 5) == 0);
+  mergedb_free(entries);
+  EXPECT_OK(mergedb_transaction_commit(transaction, &error));
+  EXPECT_OK(mergedb_transaction_close(transaction, &error));
+  EXPECT_CODE(mergedb_get(db, &of_users, "b", 1, &value, &size, &error), MERGEDB_NOT_FOUND);
+  EXPECT_OK(mergedb_keyspace_drop(db, NULL, users, &error));
+  EXPECT_CODE(mergedb_keyspace_drop(db, NULL, users, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_put(db, &in_users, "a", 1, "1", 1, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_keyspace_list(db, NULL, &entries, &size, &error));
+  EXPECT(size == 1 && entries[0].keyspace == items);
+  mergedb_free(entries);
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
 static void commits_transactions_whole(void) {
   mergedb_db db = open_fresh();
   EXPECT_OK(put(db, "a", "1"));
@@ -663,7 +723,7 @@ static void commits_transactions_whole(void) {
   EXPECT_OK(mergedb_transaction_get(transaction, 0, "b", 1, &value, &size, &error));
   EXPECT(size == 2 && memcmp(value, "2!", 2) == 0);
   mergedb_free(value);
-  EXPECT_CODE(mergedb_transaction_put(transaction, 7, "b", 1, "2", 1, &error), MERGEDB_NOT_SUPPORTED);
+  EXPECT_CODE(mergedb_transaction_put(transaction, 7, "b", 1, "2", 1, &error), MERGEDB_INVALID_ARGUMENT);
   EXPECT_OK(mergedb_transaction_delete(transaction, 0, "a", 1, &error));
   uint64_t sequence = 0, writes = 0, bytes = 0;
   EXPECT_OK(mergedb_transaction_size(transaction, &sequence, &writes, &bytes, &error));
@@ -782,6 +842,7 @@ int main(int argc, char** argv) {
   merges_without_reading();
   runs_a_callers_operator();
   finds_and_repairs_damage();
+  keeps_keyspaces_apart();
   commits_transactions_whole();
   names_the_key_of_a_conflict();
   moves_cursors_with_lmdbs_positions();

@@ -47,6 +47,7 @@ Edit FullEdit() {
   edit.log_segments = {kv::FileNumber{10}, kv::FileNumber{11}};
   edit.clean_log_end = 70008;
   edit.flushed_sequence = 300;
+  edit.key_marker = "\xff";
   edit.staging_bytes = 65536;
   edit.merge_operators = std::vector<std::string>{"a.b", "c"};
   return edit;
@@ -71,6 +72,7 @@ constexpr const char* kGolden[] = {
     "0b" "02" "0a0b",
     "0c" "03" "f8a204",
     "10" "02" "ac02",
+    "18" "01" "ff",
     "40" "03" "808004",
     "41" "06" "03612e62" "0163",
 };
@@ -187,6 +189,7 @@ TEST(VersionEdit, PrintsOneLineAFact) {
             "clean_log_end 70008\n"
             "flushed_sequence 300\n"
             "staging_bytes 65536\n"
+            "key_marker \\xff\n"
             "merge_operators a.b c\n");
 }
 
@@ -223,7 +226,7 @@ TEST(VersionEdit, EveryTruncatedOrLengthenedPayloadIsCorruption) {
     const auto tag = static_cast<uint8_t>(field[0]);
     const std::string payload = field.substr(2);
     if (tag == 21) continue;  // says something of an add before it: see below
-    const bool is_list = tag == 5 || tag == 11 || tag == 65;  // any payload is a name; any varints or strings are a list
+    const bool is_list = tag == 5 || tag == 11 || tag == 65 || tag == 24;  // any payload is a name, any varints or strings a list
     for (size_t length = 0; length < payload.size() && !is_list; ++length) {
       EXPECT_TRUE(DecodeStatus(Field(tag, payload.substr(0, length))).IsCorruption()) << golden << " " << length;
     }
@@ -232,6 +235,8 @@ TEST(VersionEdit, EveryTruncatedOrLengthenedPayloadIsCorruption) {
     }
   }
   EXPECT_TRUE(DecodeStatus(Field(11, "\x80")).IsCorruption());
+  EXPECT_TRUE(DecodeStatus(Field(24, "")).IsCorruption());
+  EXPECT_TRUE(DecodeStatus(Field(24, std::string(17, 'm'))).IsCorruption());
 }
 
 TEST(VersionEdit, AFactStatedTwiceIsCorruption) {

@@ -1,0 +1,114 @@
+// The C face of keyspaces. In transactions: src/c/transactions.cc.
+#include <cstdlib>
+#include <cstring>
+
+#include "c/face.h"
+#include "c/options.h"
+
+namespace mergedb::c {
+
+Status GiveEntries(const std::vector<KeyspaceEntry>& list, mergedb_keyspace_entry** entries, size_t* count) {
+  size_t bytes = list.size() * sizeof(mergedb_keyspace_entry) + 1;
+  for (const KeyspaceEntry& each : list) bytes += each.name.size();
+  auto* const given = static_cast<mergedb_keyspace_entry*>(std::malloc(bytes));
+  if (given == nullptr) throw std::bad_alloc();
+  char* names = reinterpret_cast<char*>(given + list.size());
+  for (size_t i = 0; i < list.size(); ++i) {
+    given[i] = {.name = {.data = names, .size = list[i].name.size()}, .keyspace = list[i].keyspace.id()};
+    std::memcpy(names, list[i].name.data(), list[i].name.size());
+    names += list[i].name.size();
+  }
+  *entries = given;
+  *count = list.size();
+  return Status::Ok();
+}
+
+}  // namespace mergedb::c
+
+using namespace mergedb;
+using namespace mergedb::c;
+
+extern "C" {
+
+mergedb_code mergedb_keyspace_create(mergedb_db db, const void* name, size_t name_size, int32_t may_exist,
+                                     mergedb_keyspace* keyspace, mergedb_error* error) {
+  if (keyspace != nullptr) *keyspace = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
+    RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
+    KeyspaceOptions options;
+    RETURN_IF_ERROR(DecodeMayExist(may_exist, &options));
+    ASSIGN_OR_RETURN(const Keyspace created, database.db().CreateKeyspace(View(name, name_size), options));
+    *keyspace = created.id();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_keyspace_open(mergedb_db db, const mergedb_read_options* options, const void* name,
+                                   size_t name_size, mergedb_keyspace* keyspace, mergedb_error* error) {
+  if (keyspace != nullptr) *keyspace = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
+    RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
+    ReadOptions read;
+    std::shared_ptr<const Snapshot> snapshot;
+    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
+    if (!decoded.status.ok()) return decoded;
+    ASSIGN_OR_RETURN(const Keyspace found, database.db().OpenKeyspace(View(name, name_size), read));
+    *keyspace = found.id();
+    return Status::Ok();
+  });
+}
+
+mergedb_code mergedb_keyspace_list(mergedb_db db, const mergedb_read_options* options, mergedb_keyspace_entry** entries,
+                                   size_t* count, mergedb_error* error) {
+  if (entries != nullptr) *entries = nullptr;
+  if (count != nullptr) *count = 0;
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(entries, "entries"));
+    RETURN_IF_ERROR(CheckPointer(count, "count"));
+    ReadOptions read;
+    std::shared_ptr<const Snapshot> snapshot;
+    Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
+    if (!decoded.status.ok()) return decoded;
+    ASSIGN_OR_RETURN(const auto list, database.db().ListKeyspaces(read));
+    return GiveEntries(list, entries, count);
+  });
+}
+
+mergedb_code mergedb_keyspace_drop(mergedb_db db, const mergedb_write_options* options, mergedb_keyspace keyspace,
+                                   mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    WriteOptions write;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
+    return database.db().DropKeyspace(write, Keyspace(keyspace));
+  });
+}
+
+mergedb_code mergedb_keyspace_clear(mergedb_db db, const mergedb_write_options* options, mergedb_keyspace keyspace,
+                                    mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    WriteOptions write;
+    RETURN_IF_ERROR(DecodeWriteOptions(options, &write));
+    return database.db().ClearKeyspace(write, Keyspace(keyspace));
+  });
+}
+
+mergedb_code mergedb_keyspace_compact(mergedb_db db, mergedb_keyspace keyspace, const mergedb_slice* lower,
+                                      const mergedb_slice* upper, mergedb_error* error) {
+  return On<Database>(db, error, [&](Database& database) -> Outcome {
+    std::string_view ends[2];
+    if (lower != nullptr) {
+      RETURN_IF_ERROR(CheckBytes(lower->data, lower->size, "lower"));
+      ends[0] = View(*lower);
+    }
+    if (upper != nullptr) {
+      RETURN_IF_ERROR(CheckBytes(upper->data, upper->size, "upper"));
+      ends[1] = View(*upper);
+    }
+    return database.db().CompactRange(Keyspace(keyspace), lower != nullptr ? &ends[0] : nullptr,
+                                      upper != nullptr ? &ends[1] : nullptr);
+  });
+}
+
+}  // extern "C"

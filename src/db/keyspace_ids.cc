@@ -1,0 +1,69 @@
+#include "db/keyspace_ids.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace mergedb::db {
+
+bool KeyspaceIds::IsLive(kv::KeyspaceId id) const {
+  base::Lock lock(mutex_);
+  return live_.contains(id);
+}
+
+void KeyspaceIds::Load(std::set<kv::KeyspaceId> live, kv::KeyspaceId next) {
+  base::Lock lock(mutex_);
+  if (is_loaded()) return;
+  live_ = std::move(live);
+  reserved_end_ = next;
+  next_.store(next, std::memory_order_release);
+}
+
+kv::KeyspaceId KeyspaceIds::Allocate() {
+  base::Lock lock(mutex_);
+  const kv::KeyspaceId id = next();
+  if (id == 0 || id >= reserved_end_) return 0;
+  next_.store(id + 1, std::memory_order_release);
+  return id;
+}
+
+void KeyspaceIds::Reserve(kv::KeyspaceId end) {
+  base::Lock lock(mutex_);
+  reserved_end_ = std::max(reserved_end_, end);
+}
+
+void KeyspaceIds::Restore(const write::KeyspaceChanges& changes) {
+  base::Lock lock(mutex_);
+  live_.insert(changes.dropped.begin(), changes.dropped.end());
+}
+
+Status KeyspaceIds::Check(const write::Change& change) {
+  base::Lock lock(mutex_);
+  for (const kv::KeyspaceId id : change.keyspaces) {
+    if (!dropped_.contains(id) && (live_.contains(id) || created_.contains(id))) [[likely]] continue;
+    return Status::InvalidArgument("keyspace " + std::to_string(id) + (WasMade(id) ? " was dropped" : " was never made"));
+  }
+  if (change.keyspace_changes == nullptr) [[likely]] return {};
+  has_pending_ = true;
+  created_.insert(change.keyspace_changes->created.begin(), change.keyspace_changes->created.end());
+  dropped_.insert(change.keyspace_changes->dropped.begin(), change.keyspace_changes->dropped.end());
+  return {};
+}
+
+void KeyspaceIds::PublishPending() {
+  has_pending_ = false;
+  base::Lock lock(mutex_);
+  live_.merge(created_);
+  for (const kv::KeyspaceId id : dropped_) live_.erase(id);
+  created_.clear();
+  dropped_.clear();
+}
+
+void KeyspaceIds::DiscardPending() {
+  has_pending_ = false;
+  base::Lock lock(mutex_);
+  created_.clear();
+  dropped_.clear();
+}
+
+}  // namespace mergedb::db

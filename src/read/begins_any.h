@@ -1,0 +1,15 @@
+// Does any version of any key in a View, deleted or not, begin with these bytes? For choosing a marker of keyspaces.
+#pragma once
+
+#include <string>
+
+#include "mergedb/result.h"
+#include "read/view.h"
+#include "table/cache.h"
+
+namespace mergedb::read {
+
+// REQUIRES: the bytewise order.
+Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const View& view, const std::string& prefix);
+
+}  // namespace mergedb::read

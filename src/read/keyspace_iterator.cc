@@ -1,0 +1,106 @@
+#include "read/keyspace_iterator.h"
+
+#include <string>
+#include <utility>
+
+#include "read/db_iterator.h"
+
+namespace mergedb::read {
+namespace {
+
+class NamedIterator final : public Iterator {
+ public:
+  NamedIterator(std::string prefix, std::unique_ptr<Iterator> tree)
+      : prefix_bytes_(prefix.size()), target_(std::move(prefix)), tree_(std::move(tree)) {}
+
+  bool Valid() const override { return tree_->Valid(); }
+  void SeekToFirst() override { tree_->SeekToFirst(); }
+  void SeekToLast() override { tree_->SeekToLast(); }
+  void Seek(std::string_view target) override { tree_->Seek(InTree(target)); }
+  void SeekForPrev(std::string_view target) override { tree_->SeekForPrev(InTree(target)); }
+  void Next() override { tree_->Next(); }
+  void Prev() override { tree_->Prev(); }
+  std::string_view key() const override { return tree_->key().substr(prefix_bytes_); }
+  std::string_view value() const override { return tree_->value(); }
+  const Status& status() const override { return tree_->status(); }
+
+ private:
+  const std::string& InTree(std::string_view target) {
+    target_.resize(prefix_bytes_);
+    return target_.append(target);
+  }
+
+  const size_t prefix_bytes_;
+  std::string target_;  // begins with the prefix
+  const std::unique_ptr<Iterator> tree_;
+};
+
+class DefaultIterator final : public Iterator {
+ public:
+  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<Iterator> tree) : map_(map), tree_(std::move(tree)) {}
+
+  bool Valid() const override { return tree_->Valid(); }
+  void SeekToFirst() override {
+    tree_->SeekToFirst();
+    PassForward();
+  }
+  void SeekToLast() override {
+    tree_->SeekToLast();
+    PassBackward();
+  }
+  void Seek(std::string_view target) override {
+    tree_->Seek(map_.ToTree(kv::kDefaultKeyspace, target, &target_));
+    PassForward();
+  }
+  void SeekForPrev(std::string_view target) override {
+    tree_->SeekForPrev(map_.ToTree(kv::kDefaultKeyspace, target, &target_));
+    PassBackward();
+  }
+  void Next() override {
+    tree_->Next();
+    PassForward();
+  }
+  void Prev() override {
+    tree_->Prev();
+    PassBackward();
+  }
+  std::string_view key() const override { return map_.KeyOf(tree_->key()); }
+  std::string_view value() const override { return tree_->value(); }
+  const Status& status() const override { return tree_->status(); }
+
+ private:
+  bool IsInside() const { return tree_->Valid() && map_.IsNamed(tree_->key()); }
+  void PassForward() {
+    if (IsInside()) [[unlikely]] tree_->Seek(map_.named_upper());
+  }
+  void PassBackward() {
+    if (IsInside()) [[unlikely]] tree_->SeekForPrev(map_.named_lower());
+  }
+
+  const kv::KeyMap& map_;
+  std::string target_;
+  const std::unique_ptr<Iterator> tree_;
+};
+
+}  // namespace
+
+IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& options) {
+  format::Bounds bounds = BoundsOf(options);
+  IteratorOptions tree = options;
+  tree.prefix.clear();
+  tree.keyspace = {};
+  // One or two stretches: the iterator itself leaves out what is between.
+  auto ranges = map.ToTreeRanges(options.keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
+  tree.lower = std::move(ranges.front().lower);
+  tree.upper = std::move(ranges.back().upper);
+  return tree;
+}
+
+std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options, std::unique_ptr<Iterator> tree) {
+  if (!options.keyspace.is_default()) return std::make_unique<NamedIterator>(map.Prefix(options.keyspace.id()), std::move(tree));
+  const format::Bounds bounds = BoundsOf(options);
+  if (bounds.upper && *bounds.upper < map.marker()) return tree;  // below all that is mapped
+  return std::make_unique<DefaultIterator>(map, std::move(tree));
+}
+
+}  // namespace mergedb::read

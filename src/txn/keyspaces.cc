@@ -1,0 +1,112 @@
+// Keyspaces in a transaction: the catalog's records (format/keyspace_record.h), read and written as any others.
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "db/write_checks.h"
+#include "format/keyspace_record.h"
+#include "txn/transaction_impl.h"
+
+namespace mergedb::txn {
+
+std::string TransactionImpl::RecordKey(std::string_view name) const {
+  return key_map_->Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
+}
+
+// WHY not in an optimistic one: the map is chosen under the writers' lock, and others would wait for what may never commit.
+Status TransactionImpl::EnsureKeyMap() {
+  if (key_map_ != nullptr && !key_map_->is_in_doubt()) return {};
+  if (options_.kind != TransactionKind::kSingleWriter) {
+    return Status::NotSupported("the database's first keyspace: create it outside of the transaction, or in one of kind kSingleWriter");
+  }
+  const auto begins_own_key = [this](const std::string& prefix) {
+    const auto own = writes_.NewIterator();
+    own->Seek(prefix, kv::kTagMax);
+    return own->Valid() && own->entry().key.starts_with(prefix);
+  };
+  RETURN_IF_ERROR(host_.EnableKeyspaces(this, begins_own_key));
+  key_map_ = host_.key_map();
+  return {};
+}
+
+Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
+  RETURN_IF_ERROR(CheckReadable(Keyspace()));
+  std::string value;
+  const bool has_none = key_map_ == nullptr || key_map_->is_in_doubt();
+  const Status status = has_none ? Status::NotFound("") : GetInTree(RecordKey(name), &value);
+  if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
+  RETURN_IF_ERROR(status);
+  ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(value));
+  RETURN_IF_ERROR(host_.CheckMade(Keyspace(id)));
+  return Keyspace(id);
+}
+
+// As the transaction sees it, and not remembered.
+Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadCatalog() {
+  std::vector<KeyspaceEntry> entries;
+  if (key_map_ == nullptr || key_map_->is_in_doubt()) return entries;
+  const size_t prefix_bytes = key_map_->Prefix(kv::kDefaultKeyspace).size();
+  IteratorOptions options = OptionsOfReads();
+  options.prefix = RecordKey("");
+  const auto records = host_.NewTreeIterator(options, NewOverlay());
+  for (records->SeekToFirst(); records->Valid(); records->Next()) {
+    const auto name = format::ParseKeyspaceRecordKey(records->key().substr(prefix_bytes));
+    if (!name) continue;
+    ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(records->value()));
+    entries.push_back({.name = std::string(*name), .keyspace = Keyspace(id)});
+  }
+  RETURN_IF_ERROR(records->status());
+  return entries;
+}
+
+Result<std::vector<KeyspaceEntry>> TransactionImpl::ListKeyspaces() {
+  RETURN_IF_ERROR(CheckReadable(Keyspace()));
+  ASSIGN_OR_RETURN(auto entries, ReadCatalog());
+  if (remembers_reads() && key_map_ != nullptr && !key_map_->is_in_doubt()) {
+    const std::string first = RecordKey("");
+    RETURN_IF_ERROR(RememberTreeStretch(first, *base::PrefixEnd(first)));
+  }
+  return entries;
+}
+
+Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const KeyspaceOptions& options) {
+  RETURN_IF_ERROR(CheckWritable(Keyspace()));
+  RETURN_IF_ERROR(db::CheckKeyspace(name, options));
+  RETURN_IF_ERROR(EnsureKeyMap());
+  const auto found = OpenKeyspace(name);
+  if (found && !options.may_exist) return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
+  if (found || !found.error().IsNotFound()) return found;
+  const bool is_single = options_.kind == TransactionKind::kSingleWriter;
+  ASSIGN_OR_RETURN(const kv::KeyspaceId id, host_.AllocateKeyspaceId(is_single ? this : nullptr));
+  RETURN_IF_ERROR(Write(kv::Kind::kPut, RecordKey(name), format::EncodeKeyspaceRecord(id)));
+  changes_.created.push_back(id);
+  return Keyspace(id);
+}
+
+Status TransactionImpl::DropKeyspace(Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be dropped");
+  ASSIGN_OR_RETURN(const auto entries, ReadCatalog());
+  const auto entry = std::ranges::find(entries, keyspace, &KeyspaceEntry::keyspace);
+  if (entry == entries.end()) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped");
+  const std::string key = RecordKey(entry->name);
+  const std::string prefix = key_map_->Prefix(keyspace.id());
+  const std::string end = *base::PrefixEnd(prefix);
+  if (remembers_reads()) RETURN_IF_ERROR(RememberTreeKey(key));
+  RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), 0) + OwnWrites::BytesOf(prefix.size(), end.size())));
+  RETURN_IF_ERROR(Write(kv::Kind::kDelete, key, {}));
+  RETURN_IF_ERROR(Write(kv::Kind::kRangeDelete, prefix, end));
+  changes_.dropped.push_back(keyspace.id());
+  return {};
+}
+
+Status TransactionImpl::ClearKeyspace(Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckWritable(keyspace));
+  if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
+  const std::string prefix = key_map_->Prefix(keyspace.id());
+  RETURN_IF_ERROR(Write(kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix)));
+  NoteUse(keyspace);
+  return {};
+}
+
+}  // namespace mergedb::txn

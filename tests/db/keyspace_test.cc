@@ -1,0 +1,886 @@
+// Keyspaces through the public face: kept apart, atomic together, in snapshots, after crashes; dropped, and their space back; the
+// default one beside them, whatever its keys begin with. Method: by example, then random operations beside a model of maps.
+#include "mergedb/keyspace.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "base/random.h"
+#include "mergedb/care.h"
+#include "mergedb/merge.h"
+#include "mergedb/transaction.h"
+#include "testing/counters.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+using namespace std::string_literals;
+using ::testing::HasSubstr;
+
+std::string Show(const Status& status, const std::string& value) {
+  return status.ok() ? value : std::string(CodeName(status.code()));
+}
+
+std::string Contents(DB& db, IteratorOptions options) {
+  auto it = db.NewIterator(options);
+  std::string forward, backward;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
+  EXPECT_OK(it->status());
+  for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
+  EXPECT_OK(it->status());
+  EXPECT_EQ(forward, backward);
+  return forward;
+}
+
+class Keyspaces : public ::testing::Test {
+ protected:
+  void SetUp() override { Open(world_.SmallOptions()); }
+  void Open(const Options& options) {
+    db_ = nullptr;
+    auto db = DB::Open(options, World::kPath);
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  void Reopen() { Open(world_.SmallOptions()); }
+  Keyspace Create(std::string_view name) {
+    auto keyspace = db_->CreateKeyspace(name);
+    EXPECT_OK(keyspace.status());
+    return keyspace ? *keyspace : Keyspace();
+  }
+  std::string Get(Keyspace keyspace, std::string_view key, const Snapshot* snapshot = nullptr) {
+    std::string value;
+    return Show(db_->Get({.snapshot = snapshot}, keyspace, key, &value), value);
+  }
+  std::string Contents(Keyspace keyspace, const Snapshot* snapshot = nullptr) {
+    return testing::Contents(*db_, {.read = {.snapshot = snapshot}, .keyspace = keyspace});
+  }
+  std::string Names() {
+    std::string names;
+    auto entries = db_->ListKeyspaces();
+    EXPECT_OK(entries.status());
+    for (const auto& entry : *entries) names += entry.name + " ";
+    return names;
+  }
+  void PassTime(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(1'000'000);
+    }
+  }
+
+  World world_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(Keyspaces, AreMapsOfTheirOwn) {
+  ASSERT_OK(db_->Put({}, "a", "default"));
+  const Keyspace x = Create("x"), y = Create("y");
+  EXPECT_NE(x.id(), y.id());
+  ASSERT_OK(db_->Put({}, x, "a", "in x"));
+  ASSERT_OK(db_->Put({}, y, "a", "in y"));
+  ASSERT_OK(db_->Put({}, x, "", "empty key"));
+  ASSERT_OK(db_->Delete({}, y, "a"));
+  const auto check = [&] {
+    EXPECT_EQ(Contents(Keyspace()), "a=default ");
+    EXPECT_EQ(Contents(x), "=empty key a=in x ");
+    EXPECT_EQ(Contents(y), "");
+    EXPECT_EQ(Get(x, "a"), "in x");
+    EXPECT_EQ(Get(y, "a"), "NotFound");
+    EXPECT_EQ(Get(Keyspace(), "a"), "default");
+    EXPECT_EQ(Names(), "x y ");
+  };
+  check();
+  ASSERT_OK(db_->Flush());
+  check();
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  check();
+  Reopen();
+  check();
+  EXPECT_EQ(*db_->OpenKeyspace("x"), x);
+  EXPECT_THAT(db_->OpenKeyspace("z").status(), StatusIs(Code::kNotFound));
+}
+
+TEST_F(Keyspaces, TakeAllCallsThatTheDefaultOneTakes) {
+  const Keyspace x = Create("x");
+  WriteBatch batch;
+  batch.Put(x, "a", "1");
+  batch.Put("a", "2");
+  batch.Put(x, "b", "3");
+  batch.Merge(x, "sum", merge::AddU64(5));
+  batch.Delete(x, "b");
+  batch.Put(x, "r1", "gone");
+  batch.DeleteRange(x, "r", "s");
+  ASSERT_OK(db_->Write({}, batch));
+  ASSERT_OK(db_->Merge({}, x, "sum", merge::AddU64(2)));
+  EXPECT_EQ(Get(x, "sum"), "\x07\0\0\0\0\0\0\0"s);
+  ASSERT_OK(db_->Put({}, x, "m", "1"));
+  ASSERT_OK(db_->DeleteRange({}, x, "m", "n"));
+  EXPECT_EQ(Contents(Keyspace()), "a=2 ");
+  ASSERT_OK(db_->Delete({}, x, "sum"));
+  EXPECT_EQ(Contents(x), "a=1 ");
+  std::vector<std::string> values;
+  const auto statuses = db_->MultiGet({}, x, {"a", "b"}, &values);
+  EXPECT_OK(statuses[0]);
+  EXPECT_EQ(values[0], "1");
+  EXPECT_THAT(statuses[1], StatusIs(Code::kNotFound));
+  ASSERT_OK(db_->CompactRange(x, nullptr, nullptr));
+  EXPECT_EQ(Contents(x), "a=1 ");
+  for (int i = 0; i < 100; ++i) ASSERT_OK(db_->Put({}, x, "p" + std::to_string(i), std::string(50, 'v')));
+  ASSERT_OK(db_->Flush());
+  const auto sizes = db_->ApproximateSizes(x, {{.lower = "", .upper = "\xff"}});
+  EXPECT_GT(sizes[0], 3000u);
+  EXPECT_LT(db_->ApproximateSizes({{.lower = "", .upper = "\xff\xff"}})[0], 1000u) << "only the default one's";
+  EXPECT_EQ(testing::Contents(*db_, {.prefix = "p9", .keys_only = true, .keyspace = x}), "p9= p90= p91= p92= p93= p94= p95= p96= p97= p98= p99= ");
+  EXPECT_EQ(testing::Contents(*db_, {.lower = "p98", .keys_only = true, .keyspace = x}), "p98= p99= ");
+  EXPECT_EQ(testing::Contents(*db_, {.upper = "b", .keyspace = x}), "a=1 ");
+}
+
+TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
+  const Keyspace never(77);
+  EXPECT_THAT(db_->Put({}, never, "a", "1"), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_EQ(Get(never, "a"), "InvalidArgument");
+  EXPECT_THAT(db_->OpenKeyspace("x").status(), StatusIs(Code::kNotFound));
+  EXPECT_EQ(Names(), "");
+  WriteBatch batch;
+  batch.Put(never, "a", "1");
+  EXPECT_THAT(db_->Write({}, batch), StatusIs(Code::kInvalidArgument));
+  const Keyspace x = Create("x");
+  EXPECT_THAT(db_->CreateKeyspace("x").status(), StatusIs(Code::kInvalidArgument, HasSubstr("already")));
+  EXPECT_EQ(*db_->CreateKeyspace("x", {.may_exist = true}), x);
+  EXPECT_THAT(db_->CreateKeyspace("").status(), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->CreateKeyspace(std::string(kKeyspaceNameBytesMax + 1, 'n')).status(), StatusIs(Code::kInvalidArgument));
+  EXPECT_OK(db_->CreateKeyspace(std::string(kKeyspaceNameBytesMax, '\xff')).status());
+  EXPECT_THAT(db_->Put({}, never, "a", "1"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->Write({}, batch), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->NewIterator({.keyspace = never})->status(), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->DropKeyspace({}, Keyspace()), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->DropKeyspace({}, never), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->Put({}, x, std::string(kKeyBytesMax + 1, 'k'), ""), StatusIs(Code::kInvalidArgument));
+  EXPECT_OK(db_->Put({}, x, std::string(kKeyBytesMax, 'k'), ""));
+  EXPECT_THAT(db_->DeleteRange({}, x, "b", "a"), StatusIs(Code::kInvalidArgument));
+}
+
+class Reverse final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
+  std::string_view Name() const override { return "keyspace_test.reverse"; }
+};
+
+TEST_F(Keyspaces, NeedTheBytewiseComparator) {
+  const Reverse reverse;
+  EXPECT_THAT(db_->CreateKeyspace("x", {.comparator = &reverse}).status(), StatusIs(Code::kNotSupported));
+  World world;
+  Options options = world.SmallOptions();
+  options.comparator = &reverse;
+  auto db = DB::Open(options, World::kPath);
+  ASSERT_OK(db.status());
+  EXPECT_THAT((*db)->CreateKeyspace("x").status(), StatusIs(Code::kNotSupported));
+}
+
+// ---- the default one beside them ---------------------------------------------------------------------------------------------
+
+TEST_F(Keyspaces, TheDefaultOnesKeysMayBeginWithAnything) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "in x", "1"));
+  const std::vector<std::string> keys = {"", "a", "\xfe", "\xff", "\xff\x01", "\xff\x01in x", "\xff\xff", "\xff\xff\x01"};
+  std::string expected;
+  for (const std::string& key : keys) {
+    ASSERT_OK(db_->Put({}, key, "v"));
+    expected += key + "=v ";
+  }
+  const auto check = [&] {
+    for (const std::string& key : keys) EXPECT_EQ(Get(Keyspace(), key), "v");
+    EXPECT_EQ(Contents(Keyspace()), expected);
+    EXPECT_EQ(Contents(x), "in x=1 ");
+    auto it = db_->NewIterator();
+    it->Seek("\xfe\x01");
+    ASSERT_TRUE(it->Valid());
+    EXPECT_EQ(it->key(), "\xff");
+    it->Prev();
+    EXPECT_EQ(it->key(), "\xfe");
+    it->SeekForPrev("\xfe\xff");
+    EXPECT_EQ(it->key(), "\xfe");
+    it->SeekForPrev("\xff");
+    EXPECT_EQ(it->key(), "\xff");
+    EXPECT_EQ(testing::Contents(*db_, {.lower = "\xff\x01", .upper = "\xff\xff"}), "\xff\x01=v \xff\x01in x=v ");
+    EXPECT_EQ(testing::Contents(*db_, {.lower = "a", .upper = "\xff"}), "a=v \xfe=v ");
+    EXPECT_EQ(testing::Contents(*db_, {.prefix = "\xff"}), expected.substr(expected.find("\xff=")));
+  };
+  check();
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  check();
+  Reopen();
+  check();
+}
+
+TEST_F(Keyspaces, RangeDeletesOfTheDefaultOneLeaveThemAlone) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "k", "1"));
+  for (const char* key : {"a", "\xff\x01k", "\xff\xff\xff"}) ASSERT_OK(db_->Put({}, key, "v"));
+  ASSERT_OK(db_->DeleteRange({}, "", "\xff\xff"));
+  EXPECT_EQ(Contents(Keyspace()), "\xff\xff\xff=v ");
+  EXPECT_EQ(Contents(x), "k=1 ");
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Contents(x), "k=1 ");
+  WriteBatch batch;
+  batch.Put("b", "1");
+  batch.DeleteRange("", "\xff\xff\xff\xff");
+  ASSERT_OK(db_->Write({}, batch));
+  EXPECT_EQ(Contents(Keyspace()), "");
+  EXPECT_EQ(Contents(x), "k=1 ");
+}
+
+TEST_F(Keyspaces, TheMarkerIsOneThatBeginsNoKeyThatIsThere) {
+  for (int byte = 0; byte < 256; ++byte) ASSERT_OK(db_->Put({}, std::string(1, static_cast<char>(byte)), "v"));
+  ASSERT_OK(db_->Put({}, "\xff\xff\x01", "deleted later"));
+  ASSERT_OK(db_->Flush());
+  const auto snapshot = db_->GetSnapshot();
+  for (int byte = 0; byte < 256; ++byte) {
+    ASSERT_OK(db_->Put({}, std::string(1, static_cast<char>(byte)) + "b", "v"));
+  }
+  ASSERT_OK(db_->Delete({}, "\xff\xff\x01"));
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "\x01", "in x"));
+  EXPECT_EQ(Get(Keyspace(), "\xff\xff\x01", snapshot.get()), "deleted later");
+  EXPECT_EQ(Get(Keyspace(), "\xff\xff\x01"), "NotFound");
+  const auto count = [&](const Snapshot* at) {
+    auto it = db_->NewIterator({.read = {.snapshot = at}});
+    int keys = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next()) ++keys;
+    return keys;
+  };
+  EXPECT_EQ(count(nullptr), 512);
+  EXPECT_EQ(count(snapshot.get()), 257);
+  EXPECT_EQ(Contents(x), "\x01=in x ");
+  Reopen();
+  EXPECT_EQ(count(nullptr), 512);
+  EXPECT_EQ(Contents(x), "\x01=in x ");
+}
+
+// ---- creating and dropping -----------------------------------------------------------------------------------------------
+
+TEST_F(Keyspaces, DroppedOnesAreGoneAndTheirIdsAreNotUsedAgain) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "a", "1"));
+  const auto snapshot = db_->GetSnapshot();
+  ASSERT_OK(db_->DropKeyspace({}, x));
+  EXPECT_EQ(Names(), "");
+  EXPECT_THAT(db_->Put({}, x, "a", "2"), StatusIs(Code::kInvalidArgument, HasSubstr("dropped")));
+  EXPECT_THAT(db_->DeleteRange({}, x, "a", "b"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->ClearKeyspace({}, x), StatusIs(Code::kInvalidArgument));
+  WriteBatch batch;
+  batch.Put("other", "1");
+  batch.Put(x, "a", "2");
+  EXPECT_THAT(db_->Write({}, batch), StatusIs(Code::kInvalidArgument));
+  EXPECT_EQ(Get(Keyspace(), "other"), "NotFound") << "a refused batch writes nothing";
+  EXPECT_THAT(db_->DropKeyspace({}, x), StatusIs(Code::kInvalidArgument));
+  EXPECT_EQ(Get(x, "a"), "NotFound");
+  EXPECT_EQ(Get(x, "a", snapshot.get()), "1") << "older snapshots see what there was";
+  EXPECT_EQ(Contents(x, snapshot.get()), "a=1 ");
+  EXPECT_EQ(*db_->OpenKeyspace("x", {.snapshot = snapshot.get()}), x);
+  std::set<uint32_t> ids = {x.id()};
+  for (int i = 0; i < 100; ++i) {
+    const Keyspace again = Create("x");
+    EXPECT_TRUE(ids.insert(again.id()).second);
+    EXPECT_EQ(Contents(again), "");
+    ASSERT_OK(db_->Put({}, again, "b", "1"));
+    ASSERT_OK(db_->DropKeyspace({}, again));
+    if (i % 30 == 0) Reopen();
+  }
+}
+
+TEST_F(Keyspaces, ClearedOnesAreEmptyAndGoOn) {
+  const Keyspace x = Create("x"), y = Create("y");
+  for (const Keyspace each : {x, y}) ASSERT_OK(db_->Put({}, each, "a", "1"));
+  ASSERT_OK(db_->ClearKeyspace({}, x));
+  EXPECT_EQ(Contents(x), "");
+  EXPECT_EQ(Contents(y), "a=1 ");
+  ASSERT_OK(db_->Put({}, x, "b", "2"));
+  EXPECT_EQ(Contents(x), "b=2 ");
+  EXPECT_EQ(Names(), "x y ");
+}
+
+TEST_F(Keyspaces, TheSpaceOfADroppedOneComesBackWithoutFurtherWrites) {
+  const Keyspace x = Create("x");
+  for (int i = 0; i < 4000; ++i) {
+    ASSERT_OK(db_->Put({}, x, "key" + std::to_string(i), std::string(200, 'v')));
+    if (i % 100 == 0) {
+      ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, 'v')));
+    }
+  }
+  ASSERT_OK(db_->WaitForCompaction());
+  PassTime(20);
+  const auto bytes = [&] { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); };
+  const uint64_t before = bytes();
+  EXPECT_GT(before, 4000u * 200);
+  const uint64_t read_before = Counter(*db_, "merge_bytes_read");
+  ASSERT_OK(db_->DropKeyspace({}, x));
+  PassTime(30);
+  EXPECT_LT(bytes(), before / 10) << "of " << before;
+  EXPECT_LT(Counter(*db_, "merge_bytes_read") - read_before, before / 4) << "whole tables go unread";
+}
+
+TEST_F(Keyspaces, ThousandsCostNoFilesOfTheirOwn) {
+  std::vector<Keyspace> all;
+  for (int i = 0; i < 2000; ++i) all.push_back(Create("keyspace " + std::to_string(i)));
+  for (const Keyspace each : all) ASSERT_OK(db_->Put({}, each, "k", std::to_string(each.id())));
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  for (const Keyspace each : all) ASSERT_EQ(Contents(each), "k=" + std::to_string(each.id()) + " ");
+  EXPECT_EQ(db_->ListKeyspaces()->size(), all.size());
+  EXPECT_LT(Counter(*db_, "table_bytes_on_disk"), 400'000u);
+}
+
+TEST_F(Keyspaces, AreThereForReadersOfAReadOnlyDatabase) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "a", "1"));
+  ASSERT_OK(db_->Put({}, "\xff\x01", "2"));
+  ASSERT_OK(db_->Close());
+  Options options = world_.SmallOptions();
+  options.mode = OpenMode::kReadOnly;
+  Open(options);
+  EXPECT_EQ(Names(), "x ");
+  EXPECT_EQ(Contents(*db_->OpenKeyspace("x")), "a=1 ");
+  EXPECT_EQ(Contents(Keyspace()), "\xff\x01=2 ");
+  EXPECT_THAT(db_->CreateKeyspace("y").status(), StatusIs(Code::kNotSupported));
+  EXPECT_THAT(db_->Put({}, x, "a", "1"), StatusIs(Code::kNotSupported));
+}
+
+class Keeping final : public MergeOperator {
+ public:
+  std::string_view Name() const override { return "keyspace_test.keys"; }
+  Status Apply(std::string_view key, std::optional<std::string_view>, std::span<const std::string_view>, std::string* result) const override {
+    result->assign(key);
+    return {};
+  }
+};
+
+TEST_F(Keyspaces, MergeOperatorsAreToldTheProgramsKeys) {
+  Options options = world_.SmallOptions();
+  options.merge_operators.push_back(std::make_shared<Keeping>());
+  Open(options);
+  const Keyspace x = Create("x");
+  const std::string operand = merge::Named("keyspace_test.keys", "operand");
+  for (const char* key : {"a", "\xff\x01"}) {
+    ASSERT_OK(db_->Merge({}, x, key, operand));
+    ASSERT_OK(db_->Merge({}, key, operand));
+    EXPECT_EQ(Get(x, key), key);
+    EXPECT_EQ(Get(Keyspace(), key), key);
+  }
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  EXPECT_EQ(Get(x, "a"), "a");
+  EXPECT_EQ(Get(Keyspace(), "\xff\x01"), "\xff\x01");
+}
+
+// ---- transactions --------------------------------------------------------------------------------------------------------
+
+class InTransactions : public Keyspaces, public ::testing::WithParamInterface<TransactionKind> {
+ protected:
+  std::unique_ptr<Transaction> Begin(TransactionKind kind) {
+    auto transaction = Transaction::Begin(*db_, {.kind = kind});
+    EXPECT_OK(transaction.status());
+    return std::move(*transaction);
+  }
+  std::unique_ptr<Transaction> Begin() { return Begin(GetParam()); }
+  static std::string Contents(Transaction& transaction, Keyspace keyspace) {
+    auto cursor = transaction.OpenCursor(keyspace);
+    std::string text;
+    Status status = cursor->First();
+    for (; status.ok(); status = cursor->Next()) text += std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ";
+    EXPECT_THAT(status, StatusIs(Code::kNotFound));
+    return text;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, InTransactions, ::testing::Values(TransactionKind::kSingleWriter, TransactionKind::kOptimistic));
+
+TEST_P(InTransactions, AreWrittenTogether) {
+  const Keyspace x = Create("x"), y = Create("y");
+  ASSERT_OK(db_->Put({}, x, "old", "1"));
+  auto transaction = Begin();
+  ASSERT_OK(transaction->Put("a", "0"));
+  ASSERT_OK(transaction->Put(x, "a", "1"));
+  ASSERT_OK(transaction->Put(y, "a", "2"));
+  ASSERT_OK(transaction->Delete(x, "old"));
+  ASSERT_OK(transaction->Merge(y, "sum", merge::AddU64(1)));
+  ASSERT_OK(transaction->Put(y, "r", "1"));
+  ASSERT_OK(transaction->DeleteRange(y, "r", "s"));
+  char* bytes = nullptr;
+  ASSERT_OK(transaction->Reserve(x, "reserved", 2, &bytes));
+  std::copy_n("ok", 2, bytes);
+  EXPECT_EQ(Contents(*transaction, Keyspace()), "a=0 ");
+  EXPECT_EQ(Contents(*transaction, x), "a=1 reserved=ok ");
+  EXPECT_EQ(Contents(*transaction, y), "a=2 sum=\x01\0\0\0\0\0\0\0 "s);
+  EXPECT_EQ(Keyspaces::Contents(x), "old=1 ");
+  ASSERT_OK(transaction->Commit());
+  EXPECT_EQ(Keyspaces::Contents(Keyspace()), "a=0 ");
+  EXPECT_EQ(Keyspaces::Contents(x), "a=1 reserved=ok ");
+  EXPECT_EQ(Keyspaces::Contents(y), "a=2 sum=\x01\0\0\0\0\0\0\0 "s);
+}
+
+TEST_P(InTransactions, AreCreatedAndDroppedWithTheCommit) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "a", "1"));
+  auto transaction = Begin();
+  const auto y = transaction->CreateKeyspace("y");
+  ASSERT_OK(y.status());
+  ASSERT_OK(transaction->Put(*y, "b", "2"));
+  ASSERT_OK(transaction->DropKeyspace(x));
+  EXPECT_EQ(Contents(*transaction, x), "");
+  EXPECT_EQ(Contents(*transaction, *y), "b=2 ");
+  EXPECT_EQ(*transaction->OpenKeyspace("y"), *y);
+  EXPECT_THAT(transaction->OpenKeyspace("x").status(), StatusIs(Code::kNotFound));
+  EXPECT_THAT(transaction->Put(x, "c", "3"), StatusIs(Code::kInvalidArgument, HasSubstr("dropped")));
+  EXPECT_EQ(transaction->ListKeyspaces()->size(), 1u);
+  EXPECT_EQ(Names(), "x ");
+  EXPECT_EQ(Keyspaces::Contents(x), "a=1 ");
+  ASSERT_OK(transaction->Commit());
+  EXPECT_EQ(Names(), "y ");
+  EXPECT_EQ(Keyspaces::Contents(x), "");
+  EXPECT_EQ(Keyspaces::Contents(*y), "b=2 ");
+  ASSERT_OK(db_->Put({}, *y, "c", "3"));
+  EXPECT_THAT(db_->Put({}, x, "c", "3"), StatusIs(Code::kInvalidArgument));
+}
+
+TEST_P(InTransactions, AreUndoneByRollbackAndSavepoints) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "a", "1"));
+  auto transaction = Begin();
+  ASSERT_OK(transaction->SetSavepoint());
+  const auto y = transaction->CreateKeyspace("y");
+  ASSERT_OK(y.status());
+  ASSERT_OK(transaction->Put(*y, "b", "1"));
+  ASSERT_OK(transaction->DropKeyspace(x));
+  ASSERT_OK(transaction->RollbackToSavepoint());
+  EXPECT_EQ(Contents(*transaction, x), "a=1 ");
+  EXPECT_THAT(transaction->OpenKeyspace("y").status(), StatusIs(Code::kNotFound));
+  EXPECT_THAT(transaction->Put(*y, "b", "1"), StatusIs(Code::kInvalidArgument));
+  ASSERT_OK(transaction->Put(x, "c", "2"));
+  ASSERT_OK(transaction->Commit());
+  EXPECT_EQ(Keyspaces::Contents(x), "a=1 c=2 ");
+  transaction = Begin();
+  ASSERT_OK(transaction->DropKeyspace(x));
+  ASSERT_OK(transaction->CreateKeyspace("z").status());
+  transaction->Rollback();
+  EXPECT_EQ(Names(), "x ");
+  ASSERT_OK(db_->Put({}, x, "d", "3"));
+  EXPECT_THAT(db_->Put({}, *y, "b", "1"), StatusIs(Code::kInvalidArgument));
+}
+
+using InSingleWriters = InTransactions;
+INSTANTIATE_TEST_SUITE_P(Kinds, InSingleWriters, ::testing::Values(TransactionKind::kSingleWriter));
+
+TEST_P(InSingleWriters, TheFirstKeyspaceMayBeMadeUnderOwnWrites) {
+  auto transaction = Begin();
+  ASSERT_OK(transaction->Put("\xff\x01", "own"));
+  ASSERT_OK(transaction->Put("a", "own"));
+  ASSERT_OK(transaction->DeleteRange("b", "c"));
+  const auto x = transaction->CreateKeyspace("x");
+  ASSERT_OK(x.status());
+  ASSERT_OK(transaction->Put(*x, "k", "1"));
+  EXPECT_EQ(Contents(*transaction, Keyspace()), "a=own \xff\x01=own ");
+  EXPECT_EQ(Contents(*transaction, *x), "k=1 ");
+  ASSERT_OK(transaction->Commit());
+  EXPECT_EQ(Keyspaces::Contents(Keyspace()), "a=own \xff\x01=own ");
+  EXPECT_EQ(Keyspaces::Contents(*x), "k=1 ");
+  Reopen();
+  EXPECT_EQ(Keyspaces::Contents(Keyspace()), "a=own \xff\x01=own ");
+}
+
+using InOptimistic = InTransactions;
+INSTANTIATE_TEST_SUITE_P(Kinds, InOptimistic, ::testing::Values(TransactionKind::kOptimistic));
+
+TEST_P(InOptimistic, TheFirstKeyspaceIsMadeElsewhereAndIsAConflict) {
+  auto transaction = Begin();
+  EXPECT_THAT(transaction->CreateKeyspace("x").status(), StatusIs(Code::kNotSupported));
+  ASSERT_OK(transaction->Put("\xff\x01", "1"));
+  const Keyspace x = Create("x");
+  EXPECT_THAT(transaction->Commit(), StatusIs(Code::kConflict));
+  auto other = Begin();
+  ASSERT_OK(other->Put("\xff\x01", "1"));
+  ASSERT_OK(other->Put(x, "a", "1"));
+  ASSERT_OK(other->Commit());
+  EXPECT_EQ(Keyspaces::Contents(Keyspace()), "\xff\x01=1 ");
+}
+
+TEST_P(InOptimistic, ConflictsNameKeyspaceAndKey) {
+  const Keyspace x = Create("x"), y = Create("y");
+  auto transaction = Begin();
+  std::string value;
+  EXPECT_THAT(transaction->Get(x, "a", &value), StatusIs(Code::kNotFound));
+  EXPECT_EQ(Contents(*transaction, y), "");
+  ASSERT_OK(transaction->Put("b", "1"));
+  ASSERT_OK(db_->Put({}, "a", "other keyspace"));
+  ASSERT_OK(db_->Put({}, x, "b", "other key"));
+  ASSERT_OK(db_->Put({}, x, "a", "1"));
+  EXPECT_THAT(transaction->Commit(), StatusIs(Code::kConflict));
+  ASSERT_TRUE(transaction->conflict());
+  EXPECT_EQ(transaction->conflict()->keyspace, x);
+  EXPECT_EQ(transaction->conflict()->key, "a");
+  transaction = Begin();
+  EXPECT_EQ(Contents(*transaction, y), "");
+  ASSERT_OK(transaction->Put("b", "1"));
+  ASSERT_OK(db_->Put({}, y, "phantom", "1"));
+  EXPECT_THAT(transaction->Commit(), StatusIs(Code::kConflict));
+  EXPECT_EQ(transaction->conflict()->keyspace, y);
+  EXPECT_EQ(transaction->conflict()->key, "phantom");
+  transaction = Begin();
+  EXPECT_EQ(Contents(*transaction, Keyspace()), "a=other keyspace ");
+  ASSERT_OK(transaction->Put("b", "1"));
+  ASSERT_OK(db_->Put({}, x, "no phantom of the default one", "1"));
+  EXPECT_OK(transaction->Commit());
+}
+
+TEST_P(InOptimistic, TwoThatCreateOneNameConflict) {
+  Create("x");
+  auto first = Begin(), second = Begin();
+  ASSERT_OK(first->CreateKeyspace("y").status());
+  ASSERT_OK(second->CreateKeyspace("y").status());
+  ASSERT_OK(first->Commit());
+  EXPECT_THAT(second->Commit(), StatusIs(Code::kConflict));
+  EXPECT_EQ(Names(), "x y ");
+}
+
+TEST_P(InOptimistic, AWriteToAKeyspaceThatWasDroppedMeanwhileFails) {
+  const Keyspace x = Create("x");
+  auto transaction = Begin();
+  ASSERT_OK(transaction->Put(x, "a", "1"));
+  ASSERT_OK(db_->DropKeyspace({}, x));
+  EXPECT_THAT(transaction->Commit(), StatusIs(Code::kInvalidArgument, HasSubstr("dropped")));
+}
+
+// ---- crashes -------------------------------------------------------------------------------------------------------------
+
+// A file system that fails the n-th operation, and the state as a power cut or a kill leaves it: creating, writing and dropping
+// are prefixes of what was done, and never a record in a keyspace that is not there.
+TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
+  const auto run = [](World& world, std::vector<std::string>* states) {
+    auto db = world.Open();
+    if (!db) return;
+    std::map<std::string, Keyspace> open;
+    const auto note = [&] {
+      std::string state = "default: " + Contents(**db, {});
+      const auto listed = (*db)->ListKeyspaces();
+      for (const auto& entry : *listed) state += entry.name + ": " + Contents(**db, {.keyspace = entry.keyspace});
+      states->push_back(state);
+    };
+    note();
+    ASSERT_OK((*db)->Put({}, "\xff", "before"));
+    note();
+    auto x = (*db)->CreateKeyspace("x");
+    ASSERT_OK(x.status());
+    note();
+    ASSERT_OK((*db)->Put({}, *x, "a", "1"));
+    note();
+    ASSERT_OK((*db)->Put({.durability = Durability::kSynced}, "\xff\xfe", "after"));
+    note();
+    auto y = (*db)->CreateKeyspace("y");
+    ASSERT_OK(y.status());
+    note();
+    WriteBatch batch;
+    batch.Put(*x, "b", "2");
+    batch.Put(*y, "b", "2");
+    ASSERT_OK((*db)->Write({}, batch));
+    note();
+    ASSERT_OK((*db)->Flush());
+    ASSERT_OK((*db)->DropKeyspace({}, *x));
+    note();
+    ASSERT_OK((*db)->Put({}, *y, "c", "3"));
+    note();
+    ASSERT_OK((*db)->Flush());
+  };
+  std::vector<std::string> states;
+  uint64_t calls = 0;
+  {
+    World world;
+    run(world, &states);
+    calls = world.files->ops();
+  }
+  ASSERT_GT(calls, 20u);
+  const std::set<std::string> allowed(states.begin(), states.end());
+  for (uint64_t call = 1; call <= calls; ++call) {
+    for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kBlockMix}) {
+      World world;
+      std::unique_ptr<World> after;
+      world.files->SetOpHook([&](uint64_t op, const char*, const std::string&) {
+        if (op == call) after = World::After(world, mode, CrashModel::kStrict, call);
+      });
+      std::vector<std::string> ignored;
+      run(world, &ignored);
+      if (after == nullptr) continue;
+      auto db = after->Open();
+      ASSERT_OK(db.status()) << call;
+      std::string state = "default: " + Contents(**db, {});
+      const auto entries = (*db)->ListKeyspaces();
+      ASSERT_OK(entries.status());
+      for (const auto& entry : *entries) state += entry.name + ": " + Contents(**db, {.keyspace = entry.keyspace});
+      EXPECT_TRUE(allowed.contains(state)) << "call " << call << ": " << state;
+      auto z = (*db)->CreateKeyspace("z");
+      ASSERT_OK(z.status());
+      EXPECT_EQ(Contents(**db, {.keyspace = *z}), "") << "an id was used twice";
+      ASSERT_OK((*db)->Put({}, *z, "k", "v"));
+      EXPECT_OK((*db)->CheckIntegrity());
+    }
+  }
+}
+
+// Whether the MANIFEST names the marker is not known after it failed to be written. Whatever a crash makes of that, every key that
+// was acknowledged is there, and no other.
+TEST(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
+  uint64_t failures = 0;
+  for (uint64_t nth = 1; nth <= 12; ++nth) {
+    for (const bool has_happened : {false, true}) {
+      for (const bool is_crash : {false, true}) {
+        SCOPED_TRACE(std::to_string(nth) + (has_happened ? " happened" : "") + (is_crash ? " crash" : ""));
+        auto world = std::make_unique<World>();
+        auto db = world->Open();
+        ASSERT_OK(db.status());
+        ASSERT_OK((*db)->Put({}, "a", "1"));
+        world->files->AddFault({.path_contains = "MANIFEST", .nth = nth, .sticky = true, .has_happened = has_happened});
+        const auto first = (*db)->CreateKeyspace("x");
+        if (!first) ++failures;
+        std::string expected = "a=1 ";
+        for (const char* key : {"b", "\xff", "\xff\x01k"}) {
+          const Status status = (*db)->Put({}, key, "2");
+          if (status.ok()) expected += std::string(key) + "=2 ";
+          EXPECT_TRUE(status.ok() || (!first && key[0] == '\xff' && status.IsIOError())) << status.ToString();
+        }
+        WriteBatch batch;
+        batch.Put("\xff", "3");
+        EXPECT_EQ((*db)->Write({}, batch).ok(), first.has_value());
+        if (first) expected.replace(expected.find("\xff=2"), 3, "\xff=3");
+        EXPECT_EQ(Contents(**db, {}), expected);
+        if (is_crash) {
+          auto after = World::After(*world, CrashMode::kKill, CrashModel::kJournaled, nth);
+          (void)(*db)->Close();
+          db = Status::Aborted("gone");
+          world = std::move(after);
+          db = world->Open();
+          ASSERT_OK(db.status());
+        }
+        world->files->ClearFaults();
+        EXPECT_EQ(Contents(**db, {}), expected);
+        const auto x = (*db)->CreateKeyspace("x", {.may_exist = true});
+        ASSERT_OK(x.status());
+        ASSERT_OK((*db)->Put({}, "\xff\x01k", "4"));
+        ASSERT_OK((*db)->Put({}, *x, "k", "5"));
+        EXPECT_EQ(Contents(**db, {.lower = "\xff\x01"}), "\xff\x01k=4 ");
+        EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
+      }
+    }
+  }
+  EXPECT_GT(failures, 4u);
+}
+
+// Repair keeps them, also where nothing but a record of theirs says that there are any.
+TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
+  for (const bool has_manifest : {true, false}) {
+    for (const bool is_flushed : {true, false}) {
+      SCOPED_TRACE(std::string(has_manifest ? "manifest " : "") + (is_flushed ? "flushed" : "in the log"));
+      World world;
+      Options options = world.SmallOptions();
+      options.separated_value_bytes_min = 0;
+      auto db = DB::Open(options, World::kPath);
+      ASSERT_OK(db.status());
+      ASSERT_OK((*db)->Put({}, "\xff taken", "1"));
+      const auto x = (*db)->CreateKeyspace("x");
+      ASSERT_OK(x.status());
+      ASSERT_OK((*db)->Put({}, *x, "k", "2"));
+      ASSERT_OK((*db)->Put({}, "a", "3"));
+      if (is_flushed) {
+        ASSERT_OK((*db)->Flush());
+      }
+      ASSERT_OK((*db)->Close());
+      db = Status::Aborted("gone");
+      for (const std::string& path : world.files->Files()) {
+        const bool is_gone = path.ends_with("CURRENT") || (!has_manifest && path.find("MANIFEST") != std::string::npos);
+        if (is_gone) {
+          ASSERT_OK(world.files->Remove(path));
+        }
+      }
+      ASSERT_OK(Repair(options, World::kPath).status());
+      db = DB::Open(options, World::kPath);
+      ASSERT_OK(db.status());
+      const auto found = (*db)->OpenKeyspace("x");
+      ASSERT_OK(found.status());
+      EXPECT_EQ(Contents(**db, {.keyspace = *found}), "k=2 ");
+      EXPECT_EQ(Contents(**db, {}), "a=3 \xff taken=1 ");
+      EXPECT_OK((*db)->CreateKeyspace("y").status());
+    }
+  }
+}
+
+// ---- random --------------------------------------------------------------------------------------------------------------
+
+class Model {
+ public:
+  explicit Model(uint64_t seed) : random_(seed) {}
+
+  void Run(int steps) {
+    Open();
+    for (int i = 0; i < steps && !::testing::Test::HasFailure(); ++i) Step();
+    Compare();
+  }
+
+ private:
+  using Map = std::map<std::string, std::string>;
+  struct Saved {
+    std::shared_ptr<const Snapshot> snapshot;
+    std::map<uint32_t, Map> maps;
+  };
+
+  void Open() {
+    db_ = nullptr;
+    auto db = world_.Open();
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  std::string Key() {
+    static const std::vector<std::string> kParts = {"", "a", "b", "\xff", "\xfe", "\x01", "\x02"};
+    std::string key;
+    for (int i = 0; i < 3; ++i) key += kParts[random_.Uniform(kParts.size())];
+    return key;
+  }
+  uint32_t Any() {
+    auto it = maps_.begin();
+    std::advance(it, static_cast<long>(random_.Uniform(maps_.size())));
+    return it->first;
+  }
+  void Step() {
+    const uint32_t id = Any();
+    const Keyspace keyspace(id);
+    switch (random_.Uniform(20)) {
+      case 0: {
+        const std::string name = "n" + std::to_string(random_.Uniform(6));
+        const auto made = db_->CreateKeyspace(name);
+        if (names_.contains(name)) {
+          EXPECT_THAT(made.status(), StatusIs(Code::kInvalidArgument));
+        } else {
+          ASSERT_OK(made.status());
+          EXPECT_TRUE(maps_.emplace(made->id(), Map()).second);
+          names_[name] = made->id();
+        }
+        return;
+      }
+      case 1: {
+        if (id == 0 || random_.OneIn(2)) return;
+        ASSERT_OK(db_->DropKeyspace({}, keyspace));
+        maps_.erase(id);
+        std::erase_if(names_, [&](const auto& each) { return each.second == id; });
+        return;
+      }
+      case 2: {
+        std::string begin = Key(), end = Key();
+        if (end < begin) std::swap(begin, end);
+        ASSERT_OK(db_->DeleteRange({}, keyspace, begin, end));
+        maps_[id].erase(maps_[id].lower_bound(begin), maps_[id].lower_bound(end));
+        return;
+      }
+      case 3:
+        if (id == 0) return;
+        ASSERT_OK(db_->ClearKeyspace({}, keyspace));
+        maps_[id].clear();
+        return;
+      case 4: ASSERT_OK(db_->Flush()); return;
+      case 5:
+        if (random_.OneIn(4)) {
+          ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+        }
+        return;
+      case 6:
+        if (random_.OneIn(4)) saved_.clear(), Open();
+        return;
+      case 7: saved_ = {{.snapshot = db_->GetSnapshot(), .maps = maps_}}; return;
+      case 8: Compare(); return;
+      case 9:
+      case 10: {  // a batch over several
+        WriteBatch batch;
+        for (int i = 0; i < 5; ++i) {
+          const uint32_t in = Any();
+          const std::string key = Key(), value = std::to_string(random_.Uniform(1000));
+          if (random_.OneIn(4)) {
+            batch.Delete(Keyspace(in), key);
+            maps_[in].erase(key);
+          } else {
+            batch.Put(Keyspace(in), key, value);
+            maps_[in][key] = value;
+          }
+        }
+        ASSERT_OK(db_->Write({}, batch));
+        return;
+      }
+      case 11: {
+        const std::string key = Key();
+        ASSERT_OK(db_->Delete({}, keyspace, key));
+        maps_[id].erase(key);
+        return;
+      }
+      default: {
+        const std::string key = Key(), value(random_.Uniform(100), static_cast<char>('a' + random_.Uniform(26)));
+        ASSERT_OK(db_->Put({}, keyspace, key, value));
+        maps_[id][key] = value;
+      }
+    }
+  }
+  void Compare() {
+    CompareAt(nullptr, maps_);
+    for (const Saved& saved : saved_) CompareAt(saved.snapshot.get(), saved.maps);
+    std::map<std::string, uint32_t> names;
+    const auto listed = db_->ListKeyspaces();
+    for (const auto& entry : *listed) names[entry.name] = entry.keyspace.id();
+    EXPECT_EQ(names, names_);
+  }
+  void CompareAt(const Snapshot* snapshot, const std::map<uint32_t, Map>& maps) {
+    for (const auto& [id, map] : maps) {
+      std::string expected;
+      for (const auto& [key, value] : map) expected += key + "=" + value + " ";
+      ASSERT_EQ(Contents(*db_, {.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)}), expected) << "keyspace " << id;
+      std::string lower = Key(), upper = Key(), at = Key();
+      if (upper < lower) std::swap(lower, upper);
+      auto it = db_->NewIterator({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
+      it->Seek(at);
+      const auto found = map.lower_bound(std::max(at, lower));
+      ASSERT_EQ(it->Valid(), found != map.end() && found->first < upper);
+      if (it->Valid()) {
+        ASSERT_EQ(it->key(), found->first);
+      }
+      it = db_->NewIterator({.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
+      it->SeekForPrev(at);
+      const auto after = map.upper_bound(at);
+      ASSERT_EQ(it->Valid(), after != map.begin());
+      if (it->Valid()) {
+        ASSERT_EQ(it->key(), std::prev(after)->first);
+      }
+      std::string value;
+      const Status status = db_->Get({.snapshot = snapshot}, Keyspace(id), at, &value);
+      ASSERT_EQ(status.ok(), map.contains(at));
+      if (status.ok()) {
+        ASSERT_EQ(value, map.at(at));
+      }
+    }
+  }
+
+  base::Random random_;
+  World world_;
+  std::unique_ptr<DB> db_;
+  std::map<uint32_t, Map> maps_ = {{0, {}}};
+  std::map<std::string, uint32_t> names_;
+  std::vector<Saved> saved_;
+};
+
+TEST(KeyspaceModel, RandomOperationsAnswerAsMapsDo) {
+  for (uint64_t seed = 1; seed <= Sized(20, 200); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Model(seed).Run(600);
+    if (HasFailure()) return;
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::testing

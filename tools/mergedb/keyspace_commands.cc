@@ -1,0 +1,58 @@
+// keyspaces: which there are; and how other verbs name one.
+#include "command.h"
+
+namespace mergedb::tool {
+
+namespace {
+
+int RunKeyspaces(Arguments& arguments) {
+  const bool is_change = !arguments.create.empty() || !arguments.drop.empty();
+  const auto db = OpenDatabase(arguments.directory, is_change ? OpenMode::kMustExist : OpenMode::kReadOnly);
+  if (db == nullptr) return kError;
+  Status status;
+  if (!arguments.create.empty()) status = db->CreateKeyspace(TakeBytes(arguments, arguments.create)).status();
+  if (status.ok() && !arguments.drop.empty()) {
+    const auto keyspace = db->OpenKeyspace(TakeBytes(arguments, arguments.drop));
+    if (keyspace.status().IsNotFound()) return Finish(*db, Fail(kNo, keyspace.status().message()));
+    status = keyspace ? db->DropKeyspace({}, *keyspace) : keyspace.status();
+  }
+  if (!status.ok()) return Finish(*db, Fail(status));
+  if (is_change) return Finish(*db, kOk);
+  const auto entries = db->ListKeyspaces();
+  if (!entries) return Finish(*db, Fail(entries.status()));
+  for (const KeyspaceEntry& entry : *entries) {
+    if (arguments.is_json) {
+      nlohmann::ordered_json object;
+      SetBytes(arguments, &object, "name", entry.name);
+      object["id"] = entry.keyspace.id();
+      PrintJson(object);
+    } else {
+      Print(ShowBytes(arguments, entry.name) + "\t" + std::to_string(entry.keyspace.id()) + "\n");
+    }
+  }
+  return Finish(*db, kOk);
+}
+
+}  // namespace
+
+void AddKeyspace(CLI::App* verb, Arguments& arguments) {
+  verb->add_option("--keyspace", arguments.keyspace, "In this keyspace, instead of the default one")->type_name("NAME");
+}
+
+Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create) {
+  if (arguments.keyspace.empty()) return Keyspace();
+  const std::string name = TakeBytes(arguments, arguments.keyspace);
+  return may_create ? db.CreateKeyspace(name, {.may_exist = true}) : db.OpenKeyspace(name);
+}
+
+void AddKeyspaceCommands(CLI::App& app, Context& context) {
+  Arguments& arguments = context.arguments;
+  CLI::App* verb = AddVerb(app, context,
+                           {"keyspaces", "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
+                            "List the named keyspaces, or make or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
+  AddHexAndJson(verb, arguments);
+  verb->add_option("--create", arguments.create, "Make a keyspace")->type_name("NAME");
+  verb->add_option("--drop", arguments.drop, "Drop a keyspace and all that is in it")->type_name("NAME");
+}
+
+}  // namespace mergedb::tool
