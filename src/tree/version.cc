@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/zoo.h"
 
 namespace mergedb::tree {
 
@@ -34,7 +35,7 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePt
   KeepEachOnce(&partial);
   for (const auto& file : partial) {
     weight_.Add(*file);
-    AddShares(file->values, &shares);
+    if (!ZOO(kReferencesOfPartsForgotten)) AddShares(file->values, &shares);
   }
   TakeValueFiles(shares, value_files);
 }
@@ -54,12 +55,15 @@ void Version::TakeValueFiles(const std::vector<format::ValueShare>& shares,
     record_bytes_ += value_file.file->record_bytes;
     live_bytes_ += value_file.live_bytes;
     value_files_.push_back(value_file);
+    value_numbers_.push_back(share.file);
   }
 }
 
-format::ValueFilePtr Version::FindValueFile(kv::FileNumber number) const {
-  const auto found = std::ranges::lower_bound(value_files_, number, {}, [](const ValueFile& each) { return each.file->number; });
-  return found != value_files_.end() && found->file->number == number ? found->file : nullptr;
+const format::ValueFilePtr& Version::FindValueFile(kv::FileNumber number) const {
+  static const format::ValueFilePtr kNone;
+  const auto found = std::ranges::lower_bound(value_numbers_, number);
+  if (found == value_numbers_.end() || *found != number) return kNone;
+  return value_files_[static_cast<size_t>(found - value_numbers_.begin())].file;
 }
 
 RunPtr Version::FindRun(kv::Position position) const {

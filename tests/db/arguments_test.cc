@@ -127,7 +127,7 @@ TEST_F(Arguments, OfOptionsMayNotBeOutOfRange) {
   write.durability = 17;
   REFUSED(mergedb_put(db, &write, "k", 1, "v", 1, &error_));
   write.durability = 0;
-  write.reserved = 1;
+  write.keyspace = 77;  // there is none
   REFUSED(mergedb_delete(db, &write, "k", 1, &error_));
   void* value = nullptr;
   size_t size = 0;
