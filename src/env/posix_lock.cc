@@ -1,11 +1,12 @@
 #include "env/posix_lock.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <set>
+#include <map>
 #include <tuple>
 
 #include "base/sync.h"
@@ -23,43 +24,39 @@ struct Place {
   }
 };
 
-// Places locked by this process. Never destroyed: a lock may outlive main.
+class PosixLock;
+
+// Places locked by this process, and by what. Never destroyed: a lock may outlive main.
+// WHY a fork empties the child's: the lock belongs to the open file, which the child shares; as long as its descriptor lives there,
+// the parent's death would not let go of the lock, and nobody could open the database.
 class Registry {
  public:
   static Registry& Get() {
-    static auto* const registry = new Registry;
+    static Registry* const registry = [] {
+      static auto* made = new Registry;
+      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
+                     [] {
+                       made->ForgetAll();
+                       made->mutex_.unlock();
+                     });
+      return made;
+    }();
     return *registry;
   }
-  bool Add(const Place& place) {
-    base::Lock lock(mutex_);
-    return places_.insert(place).second;
+  bool Add(const Place& place, PosixLock* lock) {
+    base::Lock guard(mutex_);
+    return places_.emplace(place, lock).second;
   }
-  void Drop(const Place& place) {
-    base::Lock lock(mutex_);
-    places_.erase(place);
+  void Drop(const Place& place, const PosixLock* lock) {
+    base::Lock guard(mutex_);
+    if (const auto it = places_.find(place); it != places_.end() && it->second == lock) places_.erase(it);
   }
 
  private:
+  void ForgetAll();  // in the child of a fork
+
   base::Mutex mutex_;
-  std::set<Place> places_ GUARDED_BY(mutex_);
-};
-
-class PosixLock final : public FileLock {
- public:
-  explicit PosixLock(Place place) : place_(std::move(place)) {}
-  ~PosixLock() override {
-    if (fd_ >= 0) close(fd_);
-    if (is_registered_) Registry::Get().Drop(place_);
-  }
-  // False if the process holds it already. WHY a step of its own: should memory run out between here and the caller's hands,
-  // the destructor takes the place back, and the directory can be opened again.
-  [[nodiscard]] bool Register() { return is_registered_ = Registry::Get().Add(place_); }
-  Status Acquire(const std::string& path);
-
- private:
-  const Place place_;
-  bool is_registered_ = false;
-  int fd_ = -1;
+  std::map<Place, PosixLock*> places_ GUARDED_BY(mutex_);
 };
 
 int LockDescriptor(int fd) {
@@ -71,6 +68,33 @@ int LockDescriptor(int fd) {
   if (returned == 0 || (errno != EINVAL && errno != ENOSYS)) return returned;
 #endif
   return RetryOnSignal([&] { return flock(fd, LOCK_EX | LOCK_NB); });
+}
+
+class PosixLock final : public FileLock {
+ public:
+  explicit PosixLock(Place place) : place_(std::move(place)) {}
+  ~PosixLock() override {
+    if (fd_ >= 0) close(fd_);
+    if (is_registered_) Registry::Get().Drop(place_, this);
+  }
+  // False if the process holds it already. WHY a step of its own: should memory run out between here and the caller's hands,
+  // the destructor takes the place back, and the directory can be opened again.
+  [[nodiscard]] bool Register() { return is_registered_ = Registry::Get().Add(place_, this); }
+  Status Acquire(const std::string& path);
+  void CloseDescriptor() {
+    if (fd_ >= 0) close(fd_);
+    fd_ = -1;
+  }
+
+ private:
+  const Place place_;
+  bool is_registered_ = false;
+  int fd_ = -1;
+};
+
+void Registry::ForgetAll() {
+  for (const auto& [place, lock] : places_) lock->CloseDescriptor();
+  places_.clear();
 }
 
 bool SameFile(int fd, const std::string& path) {

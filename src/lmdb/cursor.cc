@@ -1,0 +1,241 @@
+// Cursors. The positions are those of include/mergedb/cursor.h, which are LMDB's; what is added here are its refusals, the two
+// transformations of keys, and copies of what is given out.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "lmdb/handles.h"
+
+namespace mergedb::lmdb {
+
+namespace {
+
+constexpr unsigned kCursorPutFlags =
+    MDB_NOOVERWRITE | MDB_NODUPDATA | MDB_CURRENT | MDB_RESERVE | MDB_APPEND | MDB_APPENDDUP;
+
+int CheckCursor(const MDB_cursor* cursor) {
+  if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
+  LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
+  return cursor->cursor == nullptr ? EINVAL : CheckDbi(cursor->txn, cursor->dbi);
+}
+
+const Slot& SlotOf(const MDB_cursor* cursor) { return cursor->txn->env->slots[cursor->dbi]; }
+
+// Of operations on duplicates: what LMDB answers on a database without.
+int RefuseDuplicates(const MDB_cursor* cursor, const MDB_val* data) { return data == nullptr || !cursor->is_placed ? EINVAL : MDB_INCOMPATIBLE; }
+
+enum class Gives : uint8_t { kData, kBoth };
+
+void Arrive(MDB_cursor* cursor) {
+  cursor->is_placed = true;
+  cursor->is_in_gap = cursor->is_anchored = false;
+  if (!cursor->is_read_only) cursor->key.assign(cursor->cursor->key());  // a reader's items do not go away
+}
+
+void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
+  Root& root = *cursor->txn->root;
+  if (key != nullptr && gives == Gives::kBoth) {
+    *key = root.arena.Keep(StoredKey(SlotOf(cursor), cursor->cursor->key(), &root.key_scratch));
+  }
+  if (data != nullptr) *data = root.arena.Keep(cursor->cursor->value());
+}
+
+// Nothing at or behind `stored`: the cursor stands behind all items, or nowhere if there are none.
+Status StayAtEnd(MDB_cursor* cursor, std::string_view stored) {
+  const std::string key(stored);
+  const Status first = cursor->cursor->First();
+  cursor->is_placed = cursor->is_in_gap = first.ok();
+  cursor->is_anchored = false;
+  if (!first.ok()) return first;
+  return cursor->cursor->SetRange(key);
+}
+
+Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
+  const std::string_view stored = StoredKey(SlotOf(cursor), View(*key), &cursor->txn->root->key_scratch);
+  const Status status = op == MDB_SET_RANGE ? cursor->cursor->SetRange(stored) : cursor->cursor->Set(stored);
+  cursor->is_in_gap = cursor->is_anchored = false;
+  if (cursor->cursor->Valid()) Arrive(cursor);
+  return status.IsNotFound() && !cursor->cursor->Valid() ? StayAtEnd(cursor, stored) : status;
+}
+
+// As LMDB's: where no item is left at all, a cursor that stood somewhere stands nowhere.
+Status Current(MDB_cursor* cursor) {
+  const Status status = cursor->cursor->Current();
+  if (!status.IsNotFound() || cursor->is_read_only) return status;
+  (void)StayAtEnd(cursor, std::string(kKeyBytesMax + 1, '\xff'));
+  return cursor->is_placed ? status : Status::InvalidArgument("the cursor stands nowhere");
+}
+
+// With the item behind the gap in hand, the next one is that.
+Status MoveNext(MDB_cursor* cursor) { return cursor->is_anchored ? cursor->cursor->Current() : cursor->cursor->Next(); }
+
+// Nothing before the gap: it stands at the item behind it then.
+Status MovePrev(MDB_cursor* cursor) {
+  const bool was_in_gap = cursor->is_in_gap;
+  const Status status = cursor->cursor->Prev();
+  if (status.IsNotFound() && was_in_gap && cursor->cursor->Current().ok()) Arrive(cursor);
+  return status;
+}
+
+Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
+  switch (op) {
+    case MDB_FIRST: return cursor->cursor->First();
+    case MDB_LAST: return cursor->cursor->Last();
+    case MDB_NEXT_DUP: return cursor->is_in_gap ? Status::NotFound("") : MoveNext(cursor);
+    case MDB_NEXT:
+    case MDB_NEXT_NODUP: return MoveNext(cursor);
+    case MDB_PREV:
+    case MDB_PREV_NODUP:
+    case MDB_PREV_DUP: return MovePrev(cursor);
+    default: return Current(cursor);
+  }
+}
+
+int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
+  LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+  switch (op) {
+    case MDB_FIRST_DUP: case MDB_LAST_DUP: case MDB_GET_BOTH: case MDB_GET_BOTH_RANGE:
+    case MDB_GET_MULTIPLE: case MDB_NEXT_MULTIPLE: case MDB_PREV_MULTIPLE:
+      return RefuseDuplicates(cursor, data);
+    case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE: {
+      if (key == nullptr) return EINVAL;
+      LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
+      if (const Status status = Seek(cursor, key, op); !status.ok()) return CodeOf(status);
+      return Give(cursor, key, data, op == MDB_SET ? Gives::kData : Gives::kBoth), 0;
+    }
+    case MDB_FIRST: case MDB_LAST: case MDB_NEXT: case MDB_NEXT_DUP: case MDB_NEXT_NODUP:
+    case MDB_PREV: case MDB_PREV_DUP: case MDB_PREV_NODUP: case MDB_GET_CURRENT: {
+      if (const Status status = Move(cursor, op); !status.ok()) return CodeOf(status);
+      Arrive(cursor);
+      return Give(cursor, key, data, Gives::kBoth), 0;
+    }
+  }
+  return EINVAL;
+}
+
+// MDB_CURRENT: the value of the key where it stands; the key that is passed is not looked at, as in LMDB.
+int PutCurrent(MDB_cursor* cursor, MDB_val* data, unsigned flags) {
+  if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
+  std::string scratch;
+  const std::string key(StoredKey(SlotOf(cursor), cursor->cursor->key(), &scratch));
+  MDB_val same = {key.size(), const_cast<char*>(key.data())};
+  const int code = PutItem(cursor->txn, cursor->dbi, &same, data, flags & MDB_RESERVE);
+  return code;
+}
+
+}  // namespace
+
+void AnchorGaps(MDB_txn* txn, MDB_dbi dbi) {
+  for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
+    for (MDB_cursor* cursor : each->cursors) {
+      if (cursor->dbi != dbi || !cursor->is_in_gap || cursor->is_anchored) continue;
+      // An error shows in the cursor's next move. At the end there is nothing to hold, and what is put there is put before the cursor;
+      // where nothing is left at all, LMDB's cursors stand nowhere.
+      if (const Status status = cursor->cursor->Current(); status.ok()) {
+        cursor->key.assign(cursor->cursor->key());
+        cursor->is_anchored = true;
+      } else if (status.IsNotFound()) {
+        (void)StayAtEnd(cursor, std::string(kKeyBytesMax + 1, '\xff'));
+      }
+    }
+  }
+}
+
+void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
+  for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
+    for (MDB_cursor* cursor : each->cursors) {
+      if (cursor->dbi == dbi && cursor->is_placed && cursor->key == stored_key) {
+        cursor->is_in_gap = true;
+        cursor->is_anchored = false;
+      }
+    }
+  }
+}
+
+}  // namespace mergedb::lmdb
+
+using namespace mergedb::lmdb;
+using mergedb::Status;
+
+int mdb_cursor_open(MDB_txn* txn, MDB_dbi dbi, MDB_cursor** cursor) {
+  return Guard([&]() -> int {
+    if (cursor == nullptr) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
+    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    auto made = std::make_unique<MDB_cursor>();
+    made->txn = txn;
+    made->dbi = dbi;
+    made->is_read_only = txn->is_read_only();
+    made->cursor = txn->transaction().OpenCursor(txn->env->slots[dbi].keyspace);
+    txn->cursors.push_back(made.get());
+    *cursor = made.release();
+    return 0;
+  });
+}
+
+void mdb_cursor_close(MDB_cursor* cursor) {
+  if (cursor == nullptr) return;
+  if (cursor->txn != nullptr) std::erase(cursor->txn->cursors, cursor);
+  delete cursor;
+}
+
+int mdb_cursor_renew(MDB_txn* txn, MDB_cursor* cursor) {
+  return Guard([&]() -> int {
+    if (cursor == nullptr || !cursor->is_read_only || txn == nullptr || !txn->is_read_only()) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
+    LMDB_RETURN_IF_ERROR(CheckDbi(txn, cursor->dbi));
+    if (cursor->txn != nullptr) std::erase(cursor->txn->cursors, cursor);
+    cursor->txn = txn;
+    cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = false;
+    cursor->cursor = txn->transaction().OpenCursor(txn->env->slots[cursor->dbi].keyspace);
+    txn->cursors.push_back(cursor);
+    return 0;
+  });
+}
+
+MDB_txn* mdb_cursor_txn(MDB_cursor* cursor) { return cursor == nullptr ? nullptr : cursor->txn; }
+MDB_dbi mdb_cursor_dbi(MDB_cursor* cursor) { return cursor == nullptr ? 0 : cursor->dbi; }
+
+int mdb_cursor_get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
+  return Guard([&]() -> int { return Get(cursor, key, data, op); });
+}
+
+int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int flags) {
+  return Guard([&]() -> int {
+    if (cursor == nullptr || data == nullptr || (flags & ~kCursorPutFlags)) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWritable(cursor->txn));
+    LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+    if (flags & MDB_CURRENT) return PutCurrent(cursor, data, flags);
+    if (key == nullptr) return EINVAL;
+    const int code = PutItem(cursor->txn, cursor->dbi, key, data, flags);
+    if (code != 0 && code != MDB_KEYEXIST) return code;
+    // It stands at the key now; with MDB_APPEND that was not behind all, at the last one.
+    if (flags & MDB_RESERVE) return code;  // moving would end the reservation
+    const std::string_view stored = StoredKey(SlotOf(cursor), View(*key), &cursor->txn->root->key_scratch);
+    const Status moved = code != 0 && (flags & MDB_APPEND) ? cursor->cursor->Last() : cursor->cursor->Set(stored);
+    if (cursor->cursor->Valid()) Arrive(cursor);
+    return moved.ok() ? code : CodeOf(moved);
+  });
+}
+
+int mdb_cursor_del(MDB_cursor* cursor, unsigned int flags) {
+  return Guard([&]() -> int {
+    if (cursor == nullptr || (flags & ~MDB_NODUPDATA)) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWritable(cursor->txn));
+    LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+    if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
+    const std::string stored(cursor->cursor->key());
+    if (IsName(cursor->txn, cursor->dbi, stored)) return MDB_INCOMPATIBLE;
+    cursor->key = stored;
+    if (const Status status = cursor->cursor->Delete(); !status.ok()) return WriteFailed(cursor->txn, status);
+    CountChange(cursor->txn, cursor->dbi, -1);
+    NoteDeleted(cursor->txn, cursor->dbi, stored);
+    cursor->txn->root->arena.Clear();
+    return 0;
+  });
+}
+
+int mdb_cursor_count(MDB_cursor* cursor, size_t* countp) {
+  if (cursor == nullptr || countp == nullptr) return EINVAL;
+  return MDB_INCOMPATIBLE;
+}

@@ -1,0 +1,210 @@
+// Items: get, put, del, and what keeps the counts of entries.
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "lmdb/handles.h"
+
+namespace mergedb::lmdb {
+
+namespace {
+
+constexpr unsigned kPutFlags = MDB_NOOVERWRITE | MDB_NODUPDATA | MDB_RESERVE | MDB_APPEND | MDB_APPENDDUP;
+constexpr size_t kItemOverheadBytes = 16;
+constexpr size_t kMetaBytes = 2 * kPageBytes;
+constexpr uint64_t kMeasureShare = 16;  // of the map is written before it is measured again
+
+uint64_t Number(DB& db, const char* property) {
+  std::string text;
+  return db.GetProperty(property, &text) ? std::strtoull(text.c_str(), nullptr, 10) : 0;
+}
+
+// The map's size stands for a limit: what was put since the environment was measured, on top of what the tables weighed then. When that
+// exceeds it we look again, since overwritten and deleted items count until then.
+int CheckMap(MDB_txn* txn, size_t bytes_more) {
+  MDB_env* const env = txn->env;
+  const uint64_t ours = kMetaBytes + txn->changes.bytes + bytes_more;
+  base::Lock lock(env->mutex);
+  if (env->used_bytes + ours <= env->map_bytes) [[likely]] return 0;
+  if (env->used_bytes - env->measured_bytes > env->map_bytes / kMeasureShare) {
+    lock.Unlock();
+    (void)env->db->Flush();  // a failure shows in the write
+    const uint64_t measured = Number(*env->db, "mergedb.table_bytes_live") + Number(*env->db, "mergedb.value_bytes_live");
+    lock.Relock();
+    env->used_bytes = env->measured_bytes = measured;
+  }
+  return env->used_bytes + ours <= env->map_bytes ? 0 : MDB_MAP_FULL;
+}
+
+// Is there no key at or behind this one?
+Result<bool> IsBehindAll(MDB_txn* txn, const Slot& slot, std::string_view stored) {
+  const auto cursor = txn->transaction().OpenCursor(slot.keyspace);
+  const Status status = cursor->Last();
+  if (status.IsNotFound()) return true;
+  RETURN_IF_ERROR(status);
+  return cursor->key() < stored;
+}
+
+Status WriteValue(MDB_txn* txn, const Slot& slot, std::string_view stored, MDB_val* data, bool is_reserving) {
+  if (!is_reserving) return txn->transaction().Put(slot.keyspace, stored, View(*data));
+  char* place = nullptr;
+  RETURN_IF_ERROR(txn->transaction().Reserve(slot.keyspace, stored, data->mv_size, &place));
+  data->mv_data = place;
+  return {};
+}
+
+}  // namespace
+
+std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch) {
+  if (!(slot.flags & (MDB_INTEGERKEY | MDB_REVERSEKEY))) [[likely]] return key;
+  const bool turns = (slot.flags & MDB_REVERSEKEY) || std::endian::native == std::endian::little;
+  scratch->assign(key);
+  if (turns) std::reverse(scratch->begin(), scratch->end());
+  return *scratch;
+}
+
+int CheckKey(const Slot& slot, const MDB_val* key) {
+  if (key->mv_size == 0 || key->mv_size > kKeyBytesMax) return MDB_BAD_VALSIZE;
+  const bool is_integer = (slot.flags & MDB_INTEGERKEY) != 0;
+  return is_integer && key->mv_size != sizeof(unsigned) && key->mv_size != sizeof(size_t) ? MDB_BAD_VALSIZE : 0;
+}
+
+int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
+  const bool is_there = dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
+  return is_there ? 0 : EINVAL;
+}
+
+Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
+  return txn->transaction().Get(txn->env->slots[dbi].keyspace, stored_key, &txn->root->scratch);
+}
+
+bool IsName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
+  return dbi == kMainDbi && txn->env->has_names && txn->transaction().OpenKeyspace(key).has_value();
+}
+
+// ---- counts
+
+Changes::OfSlot& Touch(MDB_txn* txn, MDB_dbi dbi) {
+  auto& slots = txn->changes.slots;
+  if (slots.size() <= dbi) slots.resize(txn->env->slots.size());
+  Changes::OfSlot& change = slots[dbi];
+  if (!change.is_touched) {
+    base::Lock lock(txn->env->mutex);
+    change = {.is_touched = true, .count = txn->env->slots[dbi].count};
+  }
+  return change;
+}
+
+void CountChange(MDB_txn* txn, MDB_dbi dbi, int64_t change) {
+  Changes::OfSlot& slot = Touch(txn, dbi);
+  slot.count.entries += static_cast<uint64_t>(change);
+}
+
+void ForgetCount(MDB_txn* txn, MDB_dbi dbi) { Touch(txn, dbi).count.is_known = false; }
+
+int WriteFailed(MDB_txn* txn, const Status& status) {
+  if (status.IsNoSpace()) return MDB_TXN_FULL;  // nothing is on its way to the disk before the commit
+  if (status.IsInvalidArgument()) return MDB_BAD_VALSIZE;
+  txn->state = TxnState::kFailed;
+  return CodeOf(status);
+}
+
+// ---- put
+
+int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags) {
+  const Slot& slot = txn->env->slots[dbi];
+  LMDB_RETURN_IF_ERROR(CheckKey(slot, key));
+  if (data->mv_size > kValueBytesMax) return MDB_BAD_VALSIZE;
+  if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
+  Root& root = *txn->root;
+  const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
+  bool is_new = false;
+  if (flags & MDB_NOOVERWRITE) {
+    const Status found = GetValue(txn, dbi, stored);
+    if (found.ok()) {
+      *data = root.arena.Keep(root.scratch);
+      return MDB_KEYEXIST;
+    }
+    if (!found.IsNotFound()) return CodeOf(found);
+    is_new = true;
+  }
+  if (flags & MDB_APPEND) {
+    const auto is_behind = IsBehindAll(txn, slot, stored);
+    if (!is_behind) return CodeOf(is_behind.error());
+    if (!*is_behind) return MDB_KEYEXIST;
+    is_new = true;
+  }
+  const size_t bytes = key->mv_size + data->mv_size + kItemOverheadBytes;
+  if (const int code = CheckMap(txn, bytes); code != 0) {
+    txn->state = TxnState::kFailed;
+    return code;
+  }
+  AnchorGaps(txn, dbi);
+  if (const Status status = WriteValue(txn, slot, stored, data, flags & MDB_RESERVE); !status.ok()) return WriteFailed(txn, status);
+  txn->changes.bytes += bytes;
+  is_new ? CountChange(txn, dbi, 1) : ForgetCount(txn, dbi);
+  root.arena.Clear();
+  return 0;
+}
+
+}  // namespace mergedb::lmdb
+
+using namespace mergedb::lmdb;
+using mergedb::Status;
+
+int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
+  return Guard([&]() -> int {
+    if (key == nullptr || data == nullptr) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
+    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    const Slot& slot = txn->env->slots[dbi];
+    LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
+    if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
+    Root& root = *txn->root;
+    const Status status = GetValue(txn, dbi, StoredKey(slot, View(*key), &root.key_scratch));
+    if (!status.ok()) return CodeOf(status);
+    *data = root.arena.Keep(root.scratch);
+    return 0;
+  });
+}
+
+int mdb_put(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned int flags) {
+  return Guard([&]() -> int {
+    if (txn == nullptr || key == nullptr || data == nullptr || (flags & ~kPutFlags)) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWritable(txn));
+    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    return PutItem(txn, dbi, key, data, flags);
+  });
+}
+
+int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
+  return Guard([&]() -> int {
+    if (txn == nullptr || key == nullptr) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWritable(txn));
+    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    const Slot& slot = txn->env->slots[dbi];
+    LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
+    if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
+    Root& root = *txn->root;
+    const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
+    if (const Status found = GetValue(txn, dbi, stored); !found.ok()) return CodeOf(found);
+    if (const Status status = txn->transaction().Delete(slot.keyspace, stored); !status.ok()) return WriteFailed(txn, status);
+    NoteDeleted(txn, dbi, stored);
+    CountChange(txn, dbi, -1);
+    root.arena.Clear();
+    return 0;
+  });
+}
+
+int mdb_cmp(MDB_txn* txn, MDB_dbi dbi, const MDB_val* a, const MDB_val* b) {
+  if (txn == nullptr || txn->env == nullptr || a == nullptr || b == nullptr || CheckDbi(txn, dbi) != 0) return 0;
+  return Guard([&]() -> int {
+    std::string first, second;
+    const Slot& slot = txn->env->slots[dbi];
+    return StoredKey(slot, View(*a), &first).compare(StoredKey(slot, View(*b), &second));
+  });
+}
+
+int mdb_dcmp(MDB_txn*, MDB_dbi, const MDB_val* a, const MDB_val* b) {
+  return a == nullptr || b == nullptr ? 0 : View(*a).compare(View(*b));
+}

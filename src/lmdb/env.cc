@@ -1,0 +1,291 @@
+// Environments: options, opening, copies, and what there is to know about them.
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <utility>
+
+#include "format/file_name.h"
+#include "lmdb/archive.h"
+#include "lmdb/handles.h"
+#include "mergedb/checkpoint.h"
+
+namespace mergedb::lmdb {
+
+namespace {
+
+constexpr unsigned kChangeable = MDB_NOSYNC | MDB_NOMETASYNC | MDB_MAPASYNC | MDB_NOMEMINIT;
+constexpr unsigned kOpenFlags = kChangeable | MDB_FIXEDMAP | MDB_NOSUBDIR | MDB_RDONLY | MDB_WRITEMAP | MDB_NOTLS | MDB_NOLOCK | MDB_NORDAHEAD;
+constexpr size_t kMemoryBytesMin = size_t{16} << 20;
+constexpr size_t kMemoryBytesMax = size_t{256} << 20;
+constexpr size_t kDefaultMapBytes = size_t{1} << 20;
+
+bool IsUsable(const MDB_env* env) { return env != nullptr && env->is_open && env->generation == ProcessGeneration(); }
+
+// LMDB reads through its map, as much as there is of it: a small one gets a small cache.
+Options OptionsOf(const MDB_env* env) {
+  return {.mode = env->flags & MDB_RDONLY ? OpenMode::kReadOnly : OpenMode::kCreateIfMissing,
+          .memory_bytes = std::clamp(env->map_bytes / 4, kMemoryBytesMin, kMemoryBytesMax)};
+}
+
+int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
+  LMDB_RETURN_IF_ERROR(PreparePlace(env, path, mode));
+  auto db = DB::Open(OptionsOf(env), env->directory);
+  if (!db) return db.error().IsNotFound() ? ENOENT : CodeOf(db.error());
+  env->db = std::move(*db);
+  LMDB_RETURN_IF_ERROR(MarkPlace(env, mode));
+  const auto names = env->db->ListKeyspaces();
+  env->has_names = names && !names->empty();
+  env->slots = std::vector<Slot>(kMainDbi + 1 + env->dbs_max);
+  env->slots[kMainDbi].is_open = true;
+  // WHY not a count that is kept on disk: every commit with data takes a sequence, so this is never less than the ids given out before.
+  env->last_id = env->db->GetSnapshot()->sequence();
+  env->generation = ProcessGeneration();
+  env->is_open = true;
+  return 0;
+}
+
+int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
+  const auto made = Checkpoint(*env->db, target);
+  if (!made) return made.error().IsInvalidArgument() ? EEXIST : made.error().IsNotFound() ? ENOENT : CodeOf(made.error());
+  if (!is_compact) return 0;
+  auto copy = DB::Open({.mode = OpenMode::kMustExist, .memory_bytes = kMemoryBytesMin}, target);
+  if (!copy) return CodeOf(copy.error());
+  if (const Status status = (*copy)->CompactRange(nullptr, nullptr); !status.ok()) return CodeOf(status);
+  return CodeOf((*copy)->Close());
+}
+
+Status WriteAll(int fd, std::string_view bytes) {
+  while (!bytes.empty()) {
+    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return Status::IOError("write to descriptor " + std::to_string(fd) + ": error " + std::to_string(errno));
+    bytes.remove_prefix(static_cast<size_t>(written));
+  }
+  return {};
+}
+
+void RemoveAll(const std::string& directory) {
+  FileSystem* const files = DefaultEnv().file_system;
+  if (const auto names = files->List(directory); names) {
+    for (const std::string& name : *names) (void)files->Remove(format::JoinPath(directory, name));
+  }
+  (void)files->RemoveDirectory(directory);
+}
+
+// A copy inside of the environment's own directory, since that can be written to; links, so it costs little.
+int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
+  static std::atomic<unsigned> copies{0};
+  const std::string place = format::JoinPath(env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(++copies));
+  LMDB_RETURN_IF_ERROR(CopyTo(env, place, is_compact));
+  const Status status = WriteArchive(DefaultEnv().file_system, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
+  RemoveAll(place);
+  return CodeOf(status);
+}
+
+uint64_t PagesOf(MDB_env* env) {
+  std::string text;
+  if (!env->db->GetProperty("mergedb.table_bytes_live", &text)) return 0;
+  return std::strtoull(text.c_str(), nullptr, 10) / kPageBytes;
+}
+
+bool HasWriter(MDB_env* env) {
+  base::Lock lock(env->mutex);
+  return std::any_of(env->roots.begin(), env->roots.end(), [](const MDB_txn* each) { return !each->is_read_only(); });
+}
+
+}  // namespace
+}  // namespace mergedb::lmdb
+
+using namespace mergedb::lmdb;
+
+int mdb_env_create(MDB_env** env) {
+  return Guard([&]() -> int {
+    if (env == nullptr) return EINVAL;
+    auto made = std::make_unique<MDB_env>();
+    made->generation = ProcessGeneration();
+    *env = made.release();
+    return 0;
+  });
+}
+
+int mdb_env_open(MDB_env* env, const char* path, unsigned int flags, mdb_mode_t mode) {
+  return Guard([&]() -> int {
+    if (env == nullptr || path == nullptr || env->is_open || (flags & ~kOpenFlags)) return EINVAL;
+    if (flags & MDB_RDONLY) flags &= ~static_cast<unsigned>(MDB_WRITEMAP);
+    env->flags |= flags;
+    const int code = Open(env, path, mode);
+    if (code != 0) env->db = nullptr;
+    return code;
+  });
+}
+
+void mdb_env_close(MDB_env* env) {
+  if (env == nullptr) return;
+  (void)Guard([&] {
+    if (env->generation != ProcessGeneration()) {
+      (void)env->db.release();  // the parent's; its threads are not here
+    } else if (env->db != nullptr) {
+      EndAll(env);
+      (void)env->db->Close();
+    }
+    if (env->fd >= 0) close(env->fd);
+    delete env;
+    return 0;
+  });
+}
+
+int mdb_env_copy(MDB_env* env, const char* path) { return mdb_env_copy2(env, path, 0); }
+int mdb_env_copyfd(MDB_env* env, mdb_filehandle_t fd) { return mdb_env_copyfd2(env, fd, 0); }
+
+int mdb_env_copy2(MDB_env* env, const char* path, unsigned int flags) {
+  return Guard([&]() -> int {
+    if (!IsUsable(env) || path == nullptr || (flags & ~MDB_CP_COMPACT)) return EINVAL;
+    if (!(env->flags & MDB_NOSUBDIR)) {
+      const auto is_directory = mergedb::DefaultEnv().file_system->IsDirectory(path);
+      if (!is_directory || !*is_directory) return ENOENT;
+    }
+    LMDB_RETURN_IF_ERROR(CopyTo(env, path, flags & MDB_CP_COMPACT));
+    MDB_env mark;  // so that the copy is as marked as its original
+    mark.directory = path;
+    mark.flags = env->flags & MDB_NOLOCK;
+    const int code = MarkPlace(&mark, 0600);
+    if (mark.fd >= 0) close(mark.fd);
+    return code;
+  });
+}
+
+int mdb_env_copyfd2(MDB_env* env, mdb_filehandle_t fd, unsigned int flags) {
+  return Guard([&]() -> int {
+    if (!IsUsable(env) || (flags & ~MDB_CP_COMPACT)) return EINVAL;
+    return CopyToDescriptor(env, fd, flags & MDB_CP_COMPACT);
+  });
+}
+
+int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
+  return Guard([&]() -> int {
+    if (!IsUsable(env) || stat == nullptr) return EINVAL;
+    MDB_txn reader;  // none of the reader table's: LMDB needs no transaction for this
+    reader.env = env;
+    reader.flags = MDB_RDONLY;
+    reader.root = std::make_shared<Root>();
+    auto begun = mergedb::Transaction::Begin(*env->db, {.kind = mergedb::TransactionKind::kReadOnly});
+    if (!begun) return CodeOf(begun.error());
+    reader.root->transaction = std::move(*begun);
+    return mdb_stat(&reader, kMainDbi, stat);
+  });
+}
+
+int mdb_env_info(MDB_env* env, MDB_envinfo* stat) {
+  return Guard([&]() -> int {
+    if (!IsUsable(env) || stat == nullptr) return EINVAL;
+    const size_t pages = PagesOf(env);
+    mergedb::base::Lock lock(env->mutex);
+    *stat = {.me_mapaddr = nullptr,
+             .me_mapsize = env->map_bytes,
+             .me_last_pgno = pages,
+             .me_last_txnid = env->last_id,
+             .me_maxreaders = env->readers_max,
+             .me_numreaders = env->readers_seen};
+    return 0;
+  });
+}
+
+int mdb_env_sync(MDB_env* env, int force) {
+  return Guard([&]() -> int {
+    if (!IsUsable(env)) return EINVAL;
+    if (env->flags & MDB_RDONLY) return EACCES;
+    if (!force && (env->flags & MDB_NOSYNC)) return 0;
+    return CodeOf(env->db->SyncLog());
+  });
+}
+
+int mdb_env_set_flags(MDB_env* env, unsigned int flags, int onoff) {
+  if (env == nullptr || (flags & ~kChangeable)) return EINVAL;
+  env->flags = onoff ? env->flags | flags : env->flags & ~flags;
+  return 0;
+}
+
+int mdb_env_get_flags(MDB_env* env, unsigned int* flags) {
+  if (env == nullptr || flags == nullptr) return EINVAL;
+  *flags = env->flags & kOpenFlags;
+  return 0;
+}
+
+int mdb_env_get_path(MDB_env* env, const char** path) {
+  if (env == nullptr || path == nullptr) return EINVAL;
+  *path = env->path.c_str();
+  return 0;
+}
+
+int mdb_env_get_fd(MDB_env* env, mdb_filehandle_t* fd) {
+  if (env == nullptr || fd == nullptr) return EINVAL;
+  *fd = env->fd;
+  return 0;
+}
+
+int mdb_env_set_mapsize(MDB_env* env, size_t size) {
+  return Guard([&]() -> int {
+    if (env == nullptr) return EINVAL;
+    if (env->is_open && HasWriter(env)) return EINVAL;
+    mergedb::base::Lock lock(env->mutex);
+    if (size != 0) env->map_bytes = size;
+    if (size == 0 && !env->is_open) env->map_bytes = kDefaultMapBytes;
+    return 0;
+  });
+}
+
+int mdb_env_set_maxreaders(MDB_env* env, unsigned int readers) {
+  if (env == nullptr || env->is_open || readers < 1) return EINVAL;
+  env->readers_max = readers;
+  return 0;
+}
+
+int mdb_env_get_maxreaders(MDB_env* env, unsigned int* readers) {
+  if (env == nullptr || readers == nullptr) return EINVAL;
+  *readers = env->readers_max;
+  return 0;
+}
+
+int mdb_env_set_maxdbs(MDB_env* env, MDB_dbi dbs) {
+  if (env == nullptr || env->is_open) return EINVAL;
+  env->dbs_max = dbs;
+  return 0;
+}
+
+int mdb_env_get_maxkeysize(MDB_env*) { return kKeyBytesMax; }
+
+int mdb_env_set_userctx(MDB_env* env, void* ctx) {
+  if (env == nullptr) return EINVAL;
+  env->user_context = ctx;
+  return 0;
+}
+void* mdb_env_get_userctx(MDB_env* env) { return env == nullptr ? nullptr : env->user_context; }
+int mdb_env_set_assert(MDB_env* env, MDB_assert_func*) { return env == nullptr ? EINVAL : 0; }
+
+int mdb_reader_list(MDB_env* env, MDB_msg_func* func, void* ctx) {
+  return Guard([&]() -> int {
+    if (!IsUsable(env) || func == nullptr) return -1;
+    std::string text;
+    {
+      mergedb::base::Lock lock(env->mutex);
+      for (const MDB_txn* each : env->roots) {
+        if (!each->is_read_only()) continue;
+        const std::string id = each->state == TxnState::kOpen ? std::to_string(each->id) : "-";
+        char line[96];
+        std::snprintf(line, sizeof line, "%10d %llx %s\n", getpid(), static_cast<unsigned long long>(each->thread), id.c_str());
+        text += line;
+      }
+    }
+    if (text.empty()) return func("(no active readers)\n", ctx);
+    if (const int code = func("    pid     thread     txnid\n", ctx); code < 0) return code;
+    return func(text.c_str(), ctx);
+  });
+}
+
+int mdb_reader_check(MDB_env* env, int* dead) {
+  if (!IsUsable(env)) return EINVAL;
+  if (dead != nullptr) *dead = 0;
+  return 0;
+}

@@ -1,0 +1,218 @@
+// What the handles of lmdb.h stand for. This folder translates: LMDB's calls, flags and codes into transactions, cursors and
+// keyspaces of include/mergedb/. It decides nothing about data.
+//
+//   MDB_env ─ DB                      MDB_txn ─ Root ─ Transaction         MDB_cursor ─ Cursor
+//      └─ slots: MDB_dbi ─ Keyspace      └─ children share the Root: each is a savepoint of its Transaction
+//
+// WHY bytes that are given out are copied into the Root's arena: LMDB's live in its map until the transaction writes or ends; ours
+// lie in blocks and memtables that a cursor leaves when it moves. docs/decisions/0023-lmdb-face.md has what that costs.
+// THREADS: as LMDB: an env is for all threads, a transaction and what belongs to it for one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/sync.h"
+#include <bit>
+#include <cerrno>
+
+#include "lmdb.h"
+#include "mergedb/db.h"
+#include "mergedb/transaction.h"
+
+namespace mergedb::lmdb {
+
+inline constexpr MDB_dbi kFreeDbi = 0;  // LMDB's list of free pages: always empty
+inline constexpr MDB_dbi kMainDbi = 1;
+inline constexpr size_t kPageBytes = 4096;
+inline constexpr size_t kKeyBytesMax = 511;
+inline constexpr unsigned kDupFlags = MDB_DUPSORT | MDB_DUPFIXED | MDB_INTEGERDUP | MDB_REVERSEDUP;
+inline constexpr unsigned kDbiFlags = MDB_REVERSEKEY | MDB_INTEGERKEY | kDupFlags;
+
+// How many entries a database has: known, or to be counted.
+struct Count {
+  bool is_known = false;
+  uint64_t entries = 0;
+};
+
+// A database that has a handle. Slots never move, so that the hot path reads them without a lock.
+struct Slot {
+  std::atomic<bool> is_open{false};
+  std::string name;  // empty: the main one
+  unsigned flags = 0;
+  Keyspace keyspace;
+  Count count;                  // (env's mutex) as of the newest commit
+  uint64_t changed_from = 0;    // (env's mutex) snapshots from this sequence on see that state
+};
+
+// Bytes given out. Chunks are kept until the transaction ends, or, if it writes, until it has.
+class Arena {
+ public:
+  char* Take(size_t bytes) {
+    if (bytes > free_bytes_) Grow(bytes);
+    char* const place = next_;
+    next_ += bytes;
+    free_bytes_ -= bytes;
+    return place;
+  }
+  MDB_val Keep(std::string_view bytes) {
+    char* const place = Take(bytes.size() + 1);  // never null
+    std::memcpy(place, bytes.data(), bytes.size());
+    return {bytes.size(), place};
+  }
+  void Clear();
+
+ private:
+  void Grow(size_t bytes);
+
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  size_t chunk_bytes_ = 0;  // of the last one
+  char* next_ = nullptr;
+  size_t free_bytes_ = 0;
+};
+
+// One Transaction, and what the nested ones of a write transaction share.
+struct Root {
+  std::unique_ptr<Transaction> transaction;
+  Arena arena;
+  std::string scratch;  // a value on its way into the arena
+  std::string key_scratch;
+};
+
+enum class TxnState : uint8_t { kOpen, kReset, kFailed };
+
+// What a write transaction changes beside the data; a child works on a copy.
+struct Changes {
+  struct OfSlot {
+    bool is_touched = false;
+    Count count;
+  };
+  std::vector<OfSlot> slots;
+  std::vector<MDB_dbi> opened;   // handles made by it: closed again should it abort
+  std::vector<MDB_dbi> dropped;  // handles to be closed by its commit
+  uint64_t bytes = 0;            // put, about
+};
+
+}  // namespace mergedb::lmdb
+
+struct MDB_env {
+  unsigned flags = 0;
+  bool is_open = false;
+  unsigned generation = 0;  // of the process: a child of fork has another one
+  std::string path;
+  std::string directory;
+  size_t map_bytes = 1048576;
+  unsigned readers_max = 126;
+  MDB_dbi dbs_max = 0;
+  void* user_context = nullptr;
+  std::vector<mergedb::lmdb::Slot> slots;
+  std::atomic<MDB_dbi> slots_used{2};
+  std::atomic<bool> has_names{false};  // there may be named databases
+  std::unique_ptr<mergedb::DB> db;
+  int fd = -1;
+
+  mergedb::base::Mutex mutex;
+  std::vector<MDB_txn*> roots GUARDED_BY(mutex);    // transactions that are open or reset
+  unsigned readers_seen GUARDED_BY(mutex) = 0;      // the most readers at once
+  uint64_t last_id GUARDED_BY(mutex) = 0;           // of the newest commit
+  uint64_t used_bytes GUARDED_BY(mutex) = 0;        // about; see mergedb::lmdb::CheckMap
+  uint64_t measured_bytes GUARDED_BY(mutex) = 0;
+};
+
+struct MDB_txn {
+  MDB_env* env = nullptr;
+  MDB_txn* parent = nullptr;
+  MDB_txn* child = nullptr;
+  unsigned flags = 0;
+  mergedb::lmdb::TxnState state = mergedb::lmdb::TxnState::kOpen;
+  uint64_t id = 0;
+  uint64_t thread = 0;  // that began it
+  std::shared_ptr<mergedb::lmdb::Root> root;
+  mergedb::lmdb::Changes changes;
+  std::vector<MDB_cursor*> cursors;
+
+  bool is_read_only() const { return (flags & MDB_RDONLY) != 0; }
+  mergedb::Transaction& transaction() { return *root->transaction; }
+};
+
+// LMDB's position is a place in a page: after a delete it is that of the item behind, and stays with that item whatever is put between.
+// include/mergedb/cursor.h's is the key that is gone, which is the same until then: AnchorGaps makes it so.
+struct MDB_cursor {
+  MDB_txn* txn = nullptr;  // null: its transaction has ended
+  MDB_dbi dbi = 0;
+  std::unique_ptr<mergedb::Cursor> cursor;
+  bool is_read_only = false;
+  bool is_placed = false;    // not fresh
+  bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
+  bool is_anchored = false;  // and `cursor` stands at that item already
+  std::string key;           // as stored, where it stood last
+};
+
+namespace mergedb::lmdb {
+
+// ---- codes.cc
+
+int CodeOf(const Status& status);
+
+// No exception leaves a call.
+template <typename Body>
+int Guard(Body body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return ENOMEM;
+  } catch (...) {
+    return MDB_PANIC;
+  }
+}
+
+#define LMDB_RETURN_IF_ERROR(expr)                                  \
+  do {                                                              \
+    if (const int returned_code = (expr); returned_code != 0) return returned_code; \
+  } while (0)
+
+// ---- txn.cc
+
+unsigned ProcessGeneration();  // changes in the child of a fork
+// It can be used now, by this process, and (if asked) written to.
+int CheckTxn(const MDB_txn* txn);
+int CheckWritable(const MDB_txn* txn);
+int CheckDbi(const MDB_txn* txn, MDB_dbi dbi);
+void EndAll(MDB_env* env);  // for mdb_env_close
+void CloseSlot(MDB_env* env, MDB_dbi dbi);
+
+// ---- data.cc
+
+// An LMDB key as it is stored: with MDB_INTEGERKEY most significant byte first, with MDB_REVERSEKEY backwards, so that the order of
+// bytes is LMDB's; and back. The result may lie in *scratch.
+std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch);
+int CheckKey(const Slot& slot, const MDB_val* key);  // to be put
+inline int CheckWantedKey(const MDB_val* key) { return key->mv_size == 0 || key->mv_data == nullptr ? MDB_BAD_VALSIZE : 0; }
+inline std::string_view View(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }
+Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key);  // into the root's scratch
+int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);
+// A key of the main database that stands for a named one.
+bool IsName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
+// Before a key is put: cursors in gaps take hold of the item behind. After one was deleted: cursors that stood there are in a gap.
+void AnchorGaps(MDB_txn* txn, MDB_dbi dbi);
+void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key);
+Changes::OfSlot& Touch(MDB_txn* txn, MDB_dbi dbi);
+void CountChange(MDB_txn* txn, MDB_dbi dbi, int64_t change);
+void ForgetCount(MDB_txn* txn, MDB_dbi dbi);
+// A code for a write that failed, which may leave the transaction fit for nothing but abort.
+int WriteFailed(MDB_txn* txn, const Status& status);
+
+// ---- place.cc
+
+// Make `env->directory` of `path` and look at what is there: LMDB's own files are refused, an archive of mdb_env_copyfd is unpacked.
+int PreparePlace(MDB_env* env, const char* path, mdb_mode_t mode);
+int MarkPlace(MDB_env* env, mdb_mode_t mode);  // data.mdb, lock.mdb: once it is open
+
+}  // namespace mergedb::lmdb

@@ -1,0 +1,123 @@
+// Where an environment is: the directory, and two files in it that keep LMDB itself away.
+//
+//   data.mdb   a text of ours, two pages long: LMDB that opens the directory says MDB_INVALID instead of making an empty database
+//              beside ours. Instead of it there may be an archive of mdb_env_copyfd, to be unpacked; and if LMDB's own data is there,
+//              we say MDB_INVALID.
+//   lock.mdb   empty; for programs that look for it
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "format/file_name.h"
+#include "lmdb/archive.h"
+#include "lmdb/handles.h"
+
+namespace mergedb::lmdb {
+
+namespace {
+
+constexpr std::string_view kMark = "This directory is a mergedb database, opened through its liblmdb: not a file of LMDB's.\n";
+constexpr const char* kDataName = "data.mdb";
+constexpr const char* kLockName = "lock.mdb";
+constexpr const char* kUnpackingSuffix = ".unpacking";
+
+FileSystem* Files() { return DefaultEnv().file_system; }
+
+bool IsMark(const std::string& path) {
+  const auto file = Files()->Open(path, {.access = Access::kRead});
+  std::string text(kMark.size(), '\0');
+  size_t got = 0;
+  return file && (*file)->ReadAt(0, text.size(), text.data(), &got).ok() && text == kMark;
+}
+
+int CodeOfPlace(const Status& status) { return status.IsNotFound() ? ENOENT : CodeOf(status); }
+
+// A new file with the mode that the program asked for, which the database's own files do not take.
+int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  if (fd < 0) return errno == EEXIST ? 0 : errno;
+  const ssize_t written = text.empty() ? 0 : write(fd, text.data(), text.size());
+  const int code = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? EIO : errno;
+  close(fd);
+  return code;
+}
+
+// The archive at `path` becomes data.mdb of a directory at `path`, step by step, each of which can be the last before a crash.
+Status MoveArchiveInside(const std::string& path) {
+  const std::string unpacking = path + kUnpackingSuffix;
+  RETURN_IF_ERROR(Files()->CreateDirectory(unpacking));
+  RETURN_IF_ERROR(Files()->Rename(path, format::JoinPath(unpacking, kDataName)));
+  return Files()->Rename(unpacking, path);
+}
+
+// MDB_NOSUBDIR: a directory at `path` itself.
+Status MakeDirectoryAt(const std::string& path, bool is_read_only) {
+  ASSIGN_OR_RETURN(const bool is_directory, Files()->IsDirectory(path));
+  if (is_directory) return {};
+  const auto bytes = Files()->SizeOf(path);
+  if (!bytes && !bytes.error().IsNotFound()) return bytes.error();
+  if (!bytes && Files()->SizeOf(format::JoinPath(path + kUnpackingSuffix, kDataName)).has_value()) {
+    return Files()->Rename(path + kUnpackingSuffix, path);
+  }
+  if (bytes && *bytes > 0) {
+    if (!IsArchive(Files(), path)) return Status::NotSupported(path + ": not a database of this library");
+    return MoveArchiveInside(path);
+  }
+  if (is_read_only) return Status::NotFound(path);
+  if (bytes) RETURN_IF_ERROR(Files()->Remove(path));  // empty: LMDB would begin a database in it
+  return Files()->CreateDirectory(path);
+}
+
+bool IsDatabase(const std::string& directory) {
+  return Files()->SizeOf(format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))).has_value();
+}
+
+// Also after an interruption; the archive goes when the database is there.
+int FinishUnpacking(const std::string& archive, const std::string& directory) {
+  if (!IsDatabase(directory)) {
+    if (const Status status = Unpack(Files(), archive, directory); !status.ok()) return CodeOf(status);
+  }
+  return CodeOf(Files()->Remove(archive));
+}
+
+}  // namespace
+
+int PreparePlace(MDB_env* env, const char* path, mdb_mode_t) {
+  env->path = path;
+  env->directory = path;
+  if (env->flags & MDB_NOSUBDIR) {
+    const Status status = MakeDirectoryAt(env->directory, env->flags & MDB_RDONLY);
+    if (status.code() == Code::kNotSupported) return MDB_INVALID;
+    if (!status.ok()) return CodeOfPlace(status);
+  }
+  const auto is_directory = Files()->IsDirectory(env->directory);
+  if (!is_directory) return CodeOfPlace(is_directory.error());
+  if (!*is_directory) return Files()->SizeOf(env->directory).has_value() ? ENOTDIR : ENOENT;
+  const std::string data = format::JoinPath(env->directory, kDataName);
+  if (const std::string unpacking = data + kUnpackingSuffix; Files()->SizeOf(unpacking).has_value()) {
+    return FinishUnpacking(unpacking, env->directory);
+  }
+  const auto bytes = Files()->SizeOf(data);
+  if (!bytes) return bytes.error().IsNotFound() ? 0 : CodeOf(bytes.error());
+  if (*bytes == 0 || IsMark(data)) return 0;
+  if (!IsArchive(Files(), data) || IsDatabase(env->directory)) return MDB_INVALID;
+  // WHY it moves first: a database beside an archive is refused, and that is what an interruption behind Unpack would leave.
+  const std::string unpacking = data + kUnpackingSuffix;
+  if (const Status status = Files()->Rename(data, unpacking); !status.ok()) return CodeOf(status);
+  return FinishUnpacking(unpacking, env->directory);
+}
+
+int MarkPlace(MDB_env* env, mdb_mode_t mode) {
+  const std::string data = format::JoinPath(env->directory, kDataName);
+  if (!(env->flags & MDB_RDONLY)) {
+    std::string text(kMark);
+    text.resize(2 * kPageBytes, '\0');
+    LMDB_RETURN_IF_ERROR(MakeFile(data, mode, text));
+    if (!(env->flags & MDB_NOLOCK)) LMDB_RETURN_IF_ERROR(MakeFile(format::JoinPath(env->directory, kLockName), mode, {}));
+  }
+  env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);
+  return 0;
+}
+
+}  // namespace mergedb::lmdb

@@ -1,0 +1,275 @@
+// Transactions: begin, the nesting of write transactions as savepoints, commit, abort, reset and renew.
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "lmdb/handles.h"
+
+namespace mergedb::lmdb {
+
+namespace {
+
+std::atomic<unsigned> process_generation{0};
+constexpr unsigned kBeginFlags = MDB_RDONLY | MDB_NOSYNC | MDB_NOMETASYNC;
+constexpr size_t kChunkBytesMin = size_t{4} << 10;
+constexpr size_t kChunkBytesMax = size_t{1} << 20;
+
+uint64_t ThisThread() { return static_cast<uint64_t>(pthread_self()); }
+
+// REQUIRES: env->mutex is held.
+int CheckReaders(MDB_env* env, uint64_t thread) {
+  unsigned readers = 0;
+  for (const MDB_txn* each : env->roots) {
+    if (!each->is_read_only() || each->state != TxnState::kOpen) continue;
+    if (!(env->flags & MDB_NOTLS) && each->thread == thread) return MDB_BAD_RSLOT;
+    ++readers;
+  }
+  if (readers >= env->readers_max) return MDB_READERS_FULL;
+  env->readers_seen = std::max(env->readers_seen, readers + 1);
+  return 0;
+}
+
+TransactionOptions OptionsOf(const MDB_env* env, unsigned flags) {
+  const unsigned all = env->flags | flags;
+  const bool is_lazy = (all & (MDB_NOSYNC | MDB_NOMETASYNC)) || ((all & MDB_WRITEMAP) && (all & MDB_MAPASYNC));
+  return {.kind = flags & MDB_RDONLY ? TransactionKind::kReadOnly : TransactionKind::kSingleWriter,
+          .durability = is_lazy ? Durability::kProcessCrash : Durability::kSynced,
+          .bytes_max = kBatchBytesMax,
+          .name = "lmdb"};
+}
+
+// Of a transaction without parent: a snapshot, or the writers' lock.
+int Start(MDB_txn* txn) {
+  MDB_env* const env = txn->env;
+  txn->thread = ThisThread();
+  if (txn->is_read_only()) {
+    base::Lock lock(env->mutex);
+    LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
+  }
+  auto begun = Transaction::Begin(*env->db, OptionsOf(env, txn->flags));
+  if (!begun) return CodeOf(begun.error());
+  base::Lock lock(env->mutex);
+  txn->root->transaction = std::move(*begun);
+  txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
+  txn->state = TxnState::kOpen;
+  if (std::find(env->roots.begin(), env->roots.end(), txn) == env->roots.end()) env->roots.push_back(txn);
+  return 0;
+}
+
+int StartChild(MDB_txn* txn) {
+  if (const Status status = txn->transaction().SetSavepoint(); !status.ok()) return CodeOf(status);
+  txn->id = txn->parent->id;
+  txn->changes = txn->parent->changes;
+  txn->changes.opened.clear();
+  txn->parent->child = txn;
+  return 0;
+}
+
+// LMDB frees the cursors of a write transaction with it; those of a reader are their owner's.
+void ReleaseCursors(MDB_txn* txn) {
+  for (MDB_cursor* cursor : txn->cursors) {
+    cursor->cursor = nullptr;
+    cursor->txn = nullptr;
+    if (!cursor->is_read_only) delete cursor;
+  }
+  txn->cursors.clear();
+}
+
+void LeaveEnvironment(MDB_txn* txn) {
+  if (txn->env == nullptr) return;
+  base::Lock lock(txn->env->mutex);
+  std::erase(txn->env->roots, txn);
+}
+
+// In the child of a fork: what belongs to the parent's threads is left as it is, and leaks.
+void Abandon(MDB_txn* txn) {
+  for (MDB_cursor* cursor : txn->cursors) (void)cursor->cursor.release();
+  if (txn->root != nullptr) (void)txn->root->transaction.release();
+  txn->env = nullptr;
+}
+
+// From here on the handle is gone.
+void Free(MDB_txn* txn) {
+  if (txn->env != nullptr && txn->env->generation != ProcessGeneration()) Abandon(txn);
+  ReleaseCursors(txn);
+  if (txn->parent != nullptr) {
+    txn->parent->child = nullptr;
+  } else {
+    LeaveEnvironment(txn);
+  }
+  delete txn;
+}
+
+int CommitChild(MDB_txn* txn) {
+  MDB_txn* const parent = txn->parent;
+  const Status status = txn->transaction().ReleaseSavepoint();
+  auto opened = std::move(parent->changes.opened);
+  opened.insert(opened.end(), txn->changes.opened.begin(), txn->changes.opened.end());
+  parent->changes = std::move(txn->changes);
+  parent->changes.opened = std::move(opened);
+  Free(txn);
+  return CodeOf(status);
+}
+
+// WHY sequence + 1: the commit is all that lies between its snapshot and its end, so no reader is as of a sequence in between.
+void Publish(MDB_txn* txn, uint64_t changed_from) {
+  MDB_env* const env = txn->env;
+  base::Lock lock(env->mutex);
+  env->last_id = txn->id;
+  env->used_bytes += txn->changes.bytes;
+  for (size_t i = 0; i < txn->changes.slots.size(); ++i) {
+    const Changes::OfSlot& change = txn->changes.slots[i];
+    if (!change.is_touched) continue;
+    env->slots[i].count = change.count;
+    env->slots[i].changed_from = changed_from;
+  }
+}
+
+int CommitRoot(MDB_txn* txn) {
+  Transaction& transaction = txn->transaction();
+  const bool has_written = transaction.writes() > 0;
+  const uint64_t changed_from = transaction.sequence() + 1;
+  const Status status = transaction.Commit();
+  if (!status.ok()) {
+    for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
+  } else {
+    if (has_written) Publish(txn, changed_from);
+    for (const MDB_dbi dbi : txn->changes.dropped) CloseSlot(txn->env, dbi);
+  }
+  Free(txn);
+  return CodeOf(status);
+}
+
+void Abort(MDB_txn* txn) {
+  if (txn->child != nullptr) Abort(txn->child);
+  if (txn->env != nullptr && txn->env->generation == ProcessGeneration()) {
+    for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
+    if (txn->parent != nullptr) {
+      (void)txn->transaction().RollbackToSavepoint();
+    } else {
+      txn->root->transaction = nullptr;  // rolls back
+    }
+  }
+  Free(txn);
+}
+
+}  // namespace
+
+unsigned ProcessGeneration() {
+  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process_generation; });
+  return process_generation.load(std::memory_order_relaxed);  // WHY relaxed: the child of a fork has one thread
+}
+
+void Arena::Clear() {
+  if (chunks_.size() > 1) chunks_.erase(chunks_.begin(), chunks_.end() - 1);
+  if (chunks_.empty()) return;
+  next_ = chunks_.front().get();
+  free_bytes_ = chunk_bytes_;
+}
+
+void Arena::Grow(size_t bytes) {
+  chunk_bytes_ = std::max(bytes, std::clamp(2 * chunk_bytes_, kChunkBytesMin, kChunkBytesMax));
+  chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk_bytes_));
+  next_ = chunks_.back().get();
+  free_bytes_ = chunk_bytes_;
+}
+
+int CheckTxn(const MDB_txn* txn) {
+  if (txn == nullptr) return EINVAL;
+  if (txn->env == nullptr || txn->state != TxnState::kOpen || txn->child != nullptr) return MDB_BAD_TXN;
+  return txn->env->generation == ProcessGeneration() ? 0 : MDB_BAD_TXN;
+}
+
+int CheckWritable(const MDB_txn* txn) {
+  if (txn != nullptr && txn->is_read_only()) return EACCES;
+  return CheckTxn(txn);
+}
+
+void EndAll(MDB_env* env) {
+  std::vector<MDB_txn*> roots;
+  {
+    base::Lock lock(env->mutex);
+    roots.swap(env->roots);
+  }
+  for (MDB_txn* root : roots) {
+    for (MDB_txn* each = root; each != nullptr; each = each->child) {
+      for (MDB_cursor* cursor : each->cursors) cursor->cursor = nullptr;
+      each->env = nullptr;
+    }
+    root->root->transaction = nullptr;
+    root->root->arena = Arena();
+  }
+}
+
+}  // namespace mergedb::lmdb
+
+using namespace mergedb::lmdb;
+
+int mdb_txn_begin(MDB_env* env, MDB_txn* parent, unsigned int flags, MDB_txn** txn) {
+  return Guard([&]() -> int {
+    if (env == nullptr || txn == nullptr || !env->is_open || env->generation != ProcessGeneration()) return EINVAL;
+    flags &= kBeginFlags;
+    if (env->flags & MDB_RDONLY & ~flags) return EACCES;
+    if (parent != nullptr) {
+      if (parent->is_read_only()) return EINVAL;
+      if (flags & MDB_RDONLY) return MDB_BAD_TXN;
+      LMDB_RETURN_IF_ERROR(CheckTxn(parent));
+    }
+    auto made = std::make_unique<MDB_txn>();
+    made->env = env;
+    made->parent = parent;
+    made->flags = flags;
+    made->root = parent != nullptr ? parent->root : std::make_shared<Root>();
+    LMDB_RETURN_IF_ERROR(parent != nullptr ? StartChild(made.get()) : Start(made.get()));
+    *txn = made.release();
+    return 0;
+  });
+}
+
+MDB_env* mdb_txn_env(MDB_txn* txn) { return txn == nullptr ? nullptr : txn->env; }
+size_t mdb_txn_id(MDB_txn* txn) { return txn == nullptr ? 0 : txn->id; }
+
+int mdb_txn_commit(MDB_txn* txn) {
+  return Guard([&]() -> int {
+    if (txn == nullptr) return EINVAL;
+    if (txn->child != nullptr) {
+      if (const int code = mdb_txn_commit(txn->child); code != 0) {
+        Abort(txn);
+        return code;
+      }
+    }
+    const int code = txn->is_read_only() && txn->state == TxnState::kReset ? 0 : CheckTxn(txn);
+    if (code != 0 || txn->is_read_only()) {
+      if (code == 0) txn->changes.opened.clear();  // handles that a reader opened stay
+      Abort(txn);
+      return code;
+    }
+    return txn->parent != nullptr ? CommitChild(txn) : CommitRoot(txn);
+  });
+}
+
+void mdb_txn_abort(MDB_txn* txn) {
+  if (txn != nullptr) (void)Guard([&] { return Abort(txn), 0; });
+}
+
+void mdb_txn_reset(MDB_txn* txn) {
+  (void)Guard([&] {
+    if (txn == nullptr || !txn->is_read_only() || CheckTxn(txn) != 0) return 0;
+    for (MDB_cursor* cursor : txn->cursors) cursor->cursor = nullptr;
+    mergedb::base::Lock lock(txn->env->mutex);
+    txn->root->transaction = nullptr;
+    txn->root->arena.Clear();
+    txn->state = TxnState::kReset;
+    return 0;
+  });
+}
+
+int mdb_txn_renew(MDB_txn* txn) {
+  return Guard([&]() -> int {
+    if (txn == nullptr || !txn->is_read_only() || txn->state != TxnState::kReset) return EINVAL;
+    if (txn->env == nullptr || txn->env->generation != ProcessGeneration()) return EINVAL;
+    return Start(txn);
+  });
+}

@@ -1,0 +1,368 @@
+// Goal: what LMDB's interface promises and the transcripts (tests/compat/lmdb_test.py) do not show: opening and copies, limits, counts,
+// readers and threads, pointers that stay, and what is refused. Method: real directories; answers as lmdb.h of 0.9.24 documents them.
+#include "lmdb.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+
+namespace mergedb {
+namespace {
+
+MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
+MDB_val Val(const char* literal) { return {std::char_traits<char>::length(literal), const_cast<char*>(literal)}; }
+std::string Text(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }
+
+class LmdbTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/mergedb_lmdb.XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    home_ = pattern;
+    std::filesystem::create_directory(Path("env"));
+    env_ = Open("env");
+    ASSERT_NE(env_, nullptr);
+  }
+  void TearDown() override {
+    mdb_env_close(env_);
+    std::filesystem::remove_all(home_);
+  }
+  std::string Path(const std::string& name) const { return home_ + "/" + name; }
+  MDB_env* Create(MDB_dbi databases = 4) const {
+    MDB_env* env = nullptr;
+    EXPECT_EQ(mdb_env_create(&env), 0);
+    EXPECT_EQ(mdb_env_set_mapsize(env, size_t{16} << 20), 0);
+    EXPECT_EQ(mdb_env_set_maxdbs(env, databases), 0);
+    return env;
+  }
+  MDB_env* Open(const std::string& name, unsigned flags = 0, int expected = 0) const {
+    MDB_env* env = Create();
+    EXPECT_EQ(mdb_env_open(env, Path(name).c_str(), flags | MDB_NOSYNC, 0640), expected) << name;
+    if (expected == 0) return env;
+    mdb_env_close(env);
+    return nullptr;
+  }
+  static MDB_txn* Begin(MDB_env* env, unsigned flags = 0, MDB_txn* parent = nullptr) {
+    MDB_txn* txn = nullptr;
+    EXPECT_EQ(mdb_txn_begin(env, parent, flags, &txn), 0);
+    return txn;
+  }
+  static MDB_dbi Main(MDB_txn* txn) {
+    MDB_dbi dbi = 0;
+    EXPECT_EQ(mdb_dbi_open(txn, nullptr, 0, &dbi), 0);
+    return dbi;
+  }
+  static int Put(MDB_txn* txn, MDB_dbi dbi, const std::string& key, const std::string& value, unsigned flags = 0) {
+    MDB_val k = Val(key), v = Val(value);
+    return mdb_put(txn, dbi, &k, &v, flags);
+  }
+  static void PutAll(MDB_env* env, const std::string& key, const std::string& value) {
+    MDB_txn* txn = Begin(env);
+    EXPECT_EQ(Put(txn, Main(txn), key, value), 0);
+    EXPECT_EQ(mdb_txn_commit(txn), 0);
+  }
+  static std::string Get(MDB_env* env, const std::string& key) {
+    MDB_txn* txn = Begin(env, MDB_RDONLY);
+    MDB_val k = Val(key), v;
+    const int code = mdb_get(txn, Main(txn), &k, &v);
+    const std::string text = code == 0 ? Text(v) : mdb_strerror(code);
+    mdb_txn_abort(txn);
+    return text;
+  }
+  static size_t Entries(MDB_txn* txn, MDB_dbi dbi) {
+    MDB_stat stat{};
+    EXPECT_EQ(mdb_stat(txn, dbi, &stat), 0);
+    return stat.ms_entries;
+  }
+
+  std::string home_;
+  MDB_env* env_ = nullptr;
+};
+
+// ---- where it is
+
+TEST_F(LmdbTest, MarksItsDirectorySoThatLmdbKeepsAway) {
+  struct stat found {};
+  ASSERT_EQ(stat(Path("env/data.mdb").c_str(), &found), 0);
+  EXPECT_EQ(found.st_size, 8192);
+  EXPECT_TRUE(std::filesystem::exists(Path("env/lock.mdb")));
+}
+
+TEST_F(LmdbTest, RefusesLmdbsOwnFilesAndWhatIsNotThere) {
+  std::filesystem::create_directory(Path("theirs"));
+  std::ofstream(Path("theirs/data.mdb")) << std::string(8192, 'x');
+  std::ofstream(Path("junk")) << "junk";
+  Open("theirs", 0, MDB_INVALID);
+  Open("junk", MDB_NOSUBDIR, MDB_INVALID);
+  Open("nothing", 0, ENOENT);
+  Open("nothing", MDB_NOSUBDIR | MDB_RDONLY, ENOENT);
+  EXPECT_FALSE(std::filesystem::exists(Path("nothing")));
+  Open("junk", 0, ENOTDIR);
+  EXPECT_EQ(std::filesystem::file_size(Path("junk")), 4u);
+}
+
+TEST_F(LmdbTest, ASecondOpenIsBusy) { Open("env", 0, EBUSY); }
+
+TEST_F(LmdbTest, WithoutSubdirectoryItIsADirectoryAtThatPath) {
+  MDB_env* const env = Open("file", MDB_NOSUBDIR);
+  PutAll(env, "key", "value");
+  mdb_env_close(env);
+  EXPECT_TRUE(std::filesystem::is_directory(Path("file")));
+  MDB_env* const again = Open("file", MDB_NOSUBDIR);
+  EXPECT_EQ(Get(again, "key"), "value");
+  mdb_env_close(again);
+}
+
+TEST_F(LmdbTest, ACopyOpens) {
+  PutAll(env_, "key", "value");
+  std::filesystem::create_directory(Path("copy"));
+  EXPECT_EQ(mdb_env_copy2(env_, Path("copy").c_str(), MDB_CP_COMPACT), 0);
+  EXPECT_EQ(mdb_env_copy(env_, Path("copy").c_str()), EEXIST);
+  EXPECT_EQ(mdb_env_copy(env_, Path("nothing").c_str()), ENOENT);
+  PutAll(env_, "key", "other");
+  MDB_env* const copy = Open("copy");
+  EXPECT_EQ(Get(copy, "key"), "value");
+  mdb_env_close(copy);
+}
+
+TEST_F(LmdbTest, AStreamedCopyOpensAsFileAndAsDataFile) {
+  MDB_txn* txn = Begin(env_);
+  for (int i = 0; i < 5000; ++i) ASSERT_EQ(Put(txn, Main(txn), "key" + std::to_string(i), std::string(100, 'v')), 0);
+  ASSERT_EQ(mdb_txn_commit(txn), 0);
+  std::filesystem::create_directory(Path("inside"));
+  for (const std::string name : {"stream", "inside/data.mdb"}) {
+    std::FILE* const file = std::fopen(Path(name).c_str(), "wb");
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(mdb_env_copyfd(env_, fileno(file)), 0);
+    std::fclose(file);
+  }
+  EXPECT_EQ(std::system(("tar tf " + Path("stream") + " > /dev/null").c_str()), 0);
+  for (const auto& [name, flags] : {std::pair<std::string, unsigned>{"stream", MDB_NOSUBDIR}, {"inside", 0}}) {
+    for (int round = 0; round < 2; ++round) {
+      MDB_env* const copy = Open(name, flags);
+      ASSERT_NE(copy, nullptr);
+      EXPECT_EQ(Get(copy, "key4999"), std::string(100, 'v'));
+      mdb_env_close(copy);
+    }
+  }
+  for (const auto& entry : std::filesystem::directory_iterator(Path("env"))) EXPECT_EQ(entry.path().filename().string().find("copy-"), std::string::npos);
+}
+
+TEST_F(LmdbTest, AStreamThatWasCutIsRefusedAndKept) {
+  std::FILE* const file = std::fopen(Path("stream").c_str(), "wb");
+  EXPECT_EQ(mdb_env_copyfd(env_, fileno(file)), 0);
+  std::fclose(file);
+  std::filesystem::resize_file(Path("stream"), std::filesystem::file_size(Path("stream")) - 1500);
+  Open("stream", MDB_NOSUBDIR, MDB_CORRUPTED);
+  Open("stream", MDB_NOSUBDIR, MDB_CORRUPTED);
+}
+
+// ---- limits
+
+TEST_F(LmdbTest, DatabasesBeyondMaxdbsAreFull) {
+  MDB_txn* txn = Begin(env_);
+  MDB_dbi dbi = 0;
+  for (const char* name : {"a", "b", "c", "d"}) EXPECT_EQ(mdb_dbi_open(txn, name, MDB_CREATE, &dbi), 0);
+  EXPECT_EQ(mdb_dbi_open(txn, "e", MDB_CREATE, &dbi), MDB_DBS_FULL);
+  EXPECT_EQ(mdb_dbi_open(txn, "a", 0, &dbi), 0);
+  mdb_txn_abort(txn);
+  txn = Begin(env_);
+  EXPECT_EQ(mdb_dbi_open(txn, "a", 0, &dbi), MDB_NOTFOUND);  // undone, and its handle closed
+  EXPECT_EQ(mdb_dbi_open(txn, "e", MDB_CREATE, &dbi), 0);
+  mdb_txn_abort(txn);
+}
+
+TEST_F(LmdbTest, RefusesDuplicatesAndComparators) {
+  MDB_txn* txn = Begin(env_);
+  MDB_dbi dbi = 0;
+  for (const unsigned flag : {MDB_DUPSORT, MDB_DUPFIXED, MDB_INTEGERDUP, MDB_REVERSEDUP}) {
+    EXPECT_EQ(mdb_dbi_open(txn, "dup", MDB_CREATE | flag, &dbi), MDB_INCOMPATIBLE);
+  }
+  EXPECT_EQ(mdb_set_compare(txn, Main(txn), nullptr), MDB_INCOMPATIBLE);
+  mdb_txn_abort(txn);
+}
+
+TEST_F(LmdbTest, AFullMapIsMapFullUntilItGrows) {
+  ASSERT_EQ(mdb_env_set_mapsize(env_, 100'000), 0);
+  MDB_txn* txn = Begin(env_);
+  int code = 0, puts = 0;
+  for (; code == 0 && puts < 1000; ++puts) code = Put(txn, Main(txn), std::to_string(puts), std::string(1000, static_cast<char>(puts)));
+  EXPECT_EQ(code, MDB_MAP_FULL);
+  EXPECT_EQ(Put(txn, 1, "more", ""), MDB_BAD_TXN);
+  EXPECT_EQ(mdb_txn_commit(txn), MDB_BAD_TXN);
+  ASSERT_EQ(mdb_env_set_mapsize(env_, 10'000'000), 0);
+  txn = Begin(env_);
+  for (int i = 0; i < puts; ++i) ASSERT_EQ(Put(txn, Main(txn), std::to_string(i), std::string(1000, 'v')), 0);
+  EXPECT_EQ(mdb_env_set_mapsize(env_, 20'000'000), EINVAL);  // while somebody writes
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+}
+
+TEST_F(LmdbTest, OverwritingDoesNotFillTheMap) {
+  ASSERT_EQ(mdb_env_set_mapsize(env_, 1'000'000), 0);
+  for (int i = 0; i < 300; ++i) PutAll(env_, "key" + std::to_string(i % 10), std::string(20'000, static_cast<char>(i)));
+  EXPECT_EQ(Get(env_, "key9").size(), 20'000u);
+}
+
+TEST_F(LmdbTest, ReadersHaveSlots) {
+  EXPECT_EQ(mdb_env_set_maxreaders(env_, 3), EINVAL);  // open already
+  MDB_txn* const first = Begin(env_, MDB_RDONLY);
+  MDB_txn* second = nullptr;
+  EXPECT_EQ(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &second), MDB_BAD_RSLOT);
+  std::thread([&] { mdb_txn_abort(Begin(env_, MDB_RDONLY)); }).join();
+  mdb_txn_reset(first);
+  second = Begin(env_, MDB_RDONLY);
+  EXPECT_EQ(mdb_txn_renew(first), MDB_BAD_RSLOT);
+  mdb_txn_abort(second);
+  EXPECT_EQ(mdb_txn_renew(first), 0);
+  mdb_txn_abort(first);
+  MDB_envinfo info{};
+  EXPECT_EQ(mdb_env_info(env_, &info), 0);
+  EXPECT_EQ(info.me_maxreaders, 126u);
+  EXPECT_EQ(info.me_numreaders, 2u);
+}
+
+// ---- counts
+
+TEST_F(LmdbTest, EntriesAreExactForWritersAndReaders) {
+  PutAll(env_, "a", "1");
+  PutAll(env_, "b", "2");
+  MDB_txn* const reader = Begin(env_, MDB_RDONLY);
+  const MDB_dbi dbi = Main(reader);
+  EXPECT_EQ(Entries(reader, dbi), 2u);
+  MDB_txn* const writer = Begin(env_);
+  EXPECT_EQ(Put(writer, dbi, "c", "", MDB_NOOVERWRITE), 0);  // counted
+  EXPECT_EQ(Entries(writer, dbi), 3u);
+  EXPECT_EQ(Put(writer, dbi, "c", "again"), 0);  // not known to be there: to be counted anew
+  EXPECT_EQ(Entries(writer, dbi), 3u);
+  MDB_txn* const child = Begin(env_, 0, writer);
+  EXPECT_EQ(mdb_drop(child, dbi, 0), 0);
+  EXPECT_EQ(Entries(child, dbi), 0u);
+  mdb_txn_abort(child);
+  EXPECT_EQ(Entries(writer, dbi), 3u);
+  MDB_val key = Val("a");
+  EXPECT_EQ(mdb_del(writer, dbi, &key, nullptr), 0);
+  EXPECT_EQ(mdb_txn_commit(writer), 0);
+  EXPECT_EQ(Entries(reader, dbi), 2u);  // as of its beginning
+  mdb_txn_abort(reader);
+  MDB_stat stat{};
+  EXPECT_EQ(mdb_env_stat(env_, &stat), 0);
+  EXPECT_EQ(stat.ms_entries, 2u);
+}
+
+// ---- named databases
+
+TEST_F(LmdbTest, NamesAreItemsOfTheMainDatabaseThatOnlyTheirOwnCallsChange) {
+  MDB_txn* txn = Begin(env_);
+  const MDB_dbi main = Main(txn);
+  MDB_dbi dbi = 0;
+  ASSERT_EQ(mdb_dbi_open(txn, "name", MDB_CREATE, &dbi), 0);
+  EXPECT_EQ(Put(txn, dbi, "key", "value"), 0);
+  EXPECT_EQ(Put(txn, main, "name", "value"), MDB_INCOMPATIBLE);
+  MDB_val key = Val("name"), data;
+  EXPECT_EQ(mdb_get(txn, main, &key, &data), MDB_INCOMPATIBLE);
+  EXPECT_EQ(mdb_del(txn, main, &key, nullptr), MDB_INCOMPATIBLE);
+  EXPECT_EQ(Entries(txn, main), 1u);
+  EXPECT_EQ(Put(txn, main, "item", "value"), 0);
+  EXPECT_EQ(mdb_dbi_open(txn, "item", MDB_CREATE, &dbi), MDB_INCOMPATIBLE);
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  txn = Begin(env_);
+  ASSERT_EQ(mdb_dbi_open(txn, "name", 0, &dbi), 0);
+  EXPECT_EQ(mdb_drop(txn, dbi, 1), 0);
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  txn = Begin(env_);
+  EXPECT_EQ(mdb_dbi_open(txn, "name", 0, &dbi), MDB_NOTFOUND);
+  EXPECT_EQ(Entries(txn, main), 1u);
+  mdb_txn_abort(txn);
+}
+
+TEST_F(LmdbTest, IntegerKeysSortAsNumbersAcrossOpens) {
+  MDB_txn* txn = Begin(env_);
+  MDB_dbi dbi = 0;
+  ASSERT_EQ(mdb_dbi_open(txn, "numbers", MDB_CREATE | MDB_INTEGERKEY, &dbi), 0);
+  for (const size_t number : {size_t{256}, size_t{1}, size_t{65536}, size_t{255}}) {
+    EXPECT_EQ(Put(txn, dbi, std::string(reinterpret_cast<const char*>(&number), sizeof number), ""), 0);
+  }
+  EXPECT_EQ(Put(txn, dbi, "abc", ""), MDB_BAD_VALSIZE);
+  ASSERT_EQ(mdb_txn_commit(txn), 0);
+  mdb_env_close(env_);
+  env_ = Open("env");
+  txn = Begin(env_, MDB_RDONLY);
+  ASSERT_EQ(mdb_dbi_open(txn, "numbers", 0, &dbi), 0);
+  unsigned flags = 0;
+  EXPECT_EQ(mdb_dbi_flags(txn, dbi, &flags), 0);
+  EXPECT_EQ(flags, static_cast<unsigned>(MDB_INTEGERKEY));
+  MDB_cursor* cursor = nullptr;
+  ASSERT_EQ(mdb_cursor_open(txn, dbi, &cursor), 0);
+  std::vector<size_t> numbers;
+  MDB_val key, data;
+  while (mdb_cursor_get(cursor, &key, &data, MDB_NEXT) == 0) {
+    size_t number = 0;
+    std::memcpy(&number, key.mv_data, sizeof number);
+    numbers.push_back(number);
+  }
+  EXPECT_EQ(numbers, (std::vector<size_t>{1, 255, 256, 65536}));
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(txn);
+}
+
+// ---- pointers and ends
+
+TEST_F(LmdbTest, WhatAReaderWasGivenStaysUntilItsEnd) {
+  for (int i = 0; i < 100; ++i) PutAll(env_, "key" + std::to_string(i), "value" + std::to_string(i));
+  MDB_txn* const txn = Begin(env_, MDB_RDONLY);
+  MDB_cursor* cursor = nullptr;
+  ASSERT_EQ(mdb_cursor_open(txn, Main(txn), &cursor), 0);
+  std::vector<std::pair<MDB_val, MDB_val>> given;
+  MDB_val key, data;
+  while (mdb_cursor_get(cursor, &key, &data, MDB_NEXT) == 0) given.emplace_back(key, data);
+  ASSERT_EQ(given.size(), 100u);
+  PutAll(env_, "key7", "changed");
+  for (const auto& [k, v] : given) EXPECT_EQ("value" + Text(k).substr(3), Text(v));
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(txn);
+}
+
+TEST_F(LmdbTest, ClosingEndsTransactionsThatAreLeft) {
+  MDB_txn* const writer = Begin(env_);
+  EXPECT_EQ(Put(writer, Main(writer), "key", "value"), 0);
+  mdb_env_close(env_);
+  EXPECT_EQ(Put(writer, 1, "key", "value"), MDB_BAD_TXN);
+  mdb_txn_abort(writer);
+  env_ = Open("env");
+  EXPECT_EQ(Get(env_, "key"), mdb_strerror(MDB_NOTFOUND));
+}
+
+TEST_F(LmdbTest, ReadOnlyEnvironmentsRefuseWriters) {
+  PutAll(env_, "key", "value");
+  mdb_env_close(env_);
+  env_ = Open("env", MDB_RDONLY);
+  MDB_txn* txn = nullptr;
+  EXPECT_EQ(mdb_txn_begin(env_, nullptr, 0, &txn), EACCES);
+  EXPECT_EQ(Get(env_, "key"), "value");
+  EXPECT_EQ(mdb_env_sync(env_, 1), EACCES);
+}
+
+TEST_F(LmdbTest, NullsAreEinval) {
+  MDB_val val{};
+  MDB_txn* txn = nullptr;
+  EXPECT_EQ(mdb_env_create(nullptr), EINVAL);
+  EXPECT_EQ(mdb_env_open(nullptr, "", 0, 0), EINVAL);
+  EXPECT_EQ(mdb_txn_begin(nullptr, nullptr, 0, &txn), EINVAL);
+  EXPECT_EQ(mdb_get(nullptr, 1, &val, &val), EINVAL);
+  EXPECT_EQ(mdb_put(nullptr, 1, &val, &val, 0), EINVAL);
+  EXPECT_EQ(mdb_cursor_get(nullptr, &val, &val, MDB_FIRST), EINVAL);
+  EXPECT_EQ(mdb_stat(nullptr, 1, nullptr), EINVAL);
+  mdb_txn_abort(nullptr);
+  mdb_cursor_close(nullptr);
+  mdb_env_close(nullptr);
+}
+
+}  // namespace
+}  // namespace mergedb

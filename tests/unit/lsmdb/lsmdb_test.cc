@@ -1,0 +1,165 @@
+// Goal: LSMDB's 29 functions mean what they meant, without its defects: deletes stay deleted, records of any size merge. Method: its own
+// test's shape (batches of 1,000, compaction called in between) beside a map.
+#include "lsmdb.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <string>
+
+#include "base/random.h"
+#include "testing/seed.h"
+
+namespace mergedb {
+namespace {
+
+MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
+MDB_val Val(const char* literal) { return {std::char_traits<char>::length(literal), const_cast<char*>(literal)}; }
+std::string Text(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }
+
+class LsmdbTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/mergedb_lsmdb.XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    home_ = pattern;
+    ASSERT_EQ(lsmdb_env_create(&env_), 0);
+    ASSERT_EQ(lsmdb_env_set_mapsize(env_, size_t{256} << 20), 0);
+    ASSERT_EQ(lsmdb_env_open(env_, (home_ + "/data.lsmdb").c_str(), MDB_NOSUBDIR | MDB_NOSYNC, 0600), 0);
+  }
+  void TearDown() override {
+    lsmdb_env_close(env_);
+    std::filesystem::remove_all(home_);
+  }
+  LSMDB_txn* Begin(unsigned flags, LSMDB_txn* parent = nullptr) {
+    LSMDB_txn* txn = nullptr;
+    EXPECT_EQ(lsmdb_txn_begin(env_, parent, flags, &txn), 0);
+    return txn;
+  }
+  static int Put(LSMDB_txn* txn, const std::string& key, const std::string& value, unsigned flags = 0) {
+    const MDB_val k = Val(key), v = Val(value);
+    return lsmdb_put(txn, &k, &v, flags);
+  }
+
+  std::string home_;
+  LSMDB_env* env_ = nullptr;
+};
+
+TEST_F(LsmdbTest, DeletesDoNotComeBackAndRecordsHaveAnySize) {
+  const uint64_t seed = testing::SeedOr(1);
+  std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
+  base::Random random(seed);
+  std::map<std::string, std::string> expected;
+  const uint64_t batches = testing::Sized(30, 300);
+  for (uint64_t batch = 0; batch < batches; ++batch) {
+    LSMDB_txn* const txn = Begin(MDB_RDWR);
+    for (int i = 0; i < 1000; ++i) {
+      const std::string name = std::to_string(random.Uniform(20'000));
+      const MDB_val key = Val(name);
+      if (random.OneIn(4)) {
+        ASSERT_EQ(lsmdb_del(txn, &key), 0);
+        expected.erase(name);
+      } else {
+        const std::string value(random.OneIn(100) ? 3000 : 16, static_cast<char>('a' + random.Uniform(26)));
+        ASSERT_EQ(Put(txn, name, value, random.OneIn(10) ? MDB_APPEND : 0), 0);
+        expected[name] = value;
+      }
+    }
+    ASSERT_EQ(lsmdb_autocompact(txn), 0);
+    ASSERT_EQ(lsmdb_txn_commit(txn), 0);
+  }
+  LSMDB_txn* const txn = Begin(MDB_RDONLY);
+  EXPECT_EQ(lsmdb_compact(txn, 3, 100), EACCES);
+  LSMDB_cursor* cursor = nullptr;
+  ASSERT_EQ(lsmdb_txn_cursor(txn, &cursor), 0);
+  MDB_val key, data;
+  auto it = expected.begin();
+  for (int code = lsmdb_cursor_first(cursor, &key, &data, +1); code == 0; code = lsmdb_cursor_next(cursor, &key, &data, +1), ++it) {
+    ASSERT_NE(it, expected.end());
+    ASSERT_EQ(Text(key), it->first);
+    ASSERT_EQ(Text(data), it->second);
+  }
+  EXPECT_EQ(it, expected.end());
+  MDB_stat stat{};
+  EXPECT_EQ(lsmdb_stat(txn, &stat), 0);
+  EXPECT_EQ(stat.ms_entries, expected.size());
+  lsmdb_txn_abort(txn);
+}
+
+TEST_F(LsmdbTest, CursorsSeekInThreeDirections) {
+  LSMDB_txn* const txn = Begin(MDB_RDWR);
+  for (const char* name : {"b", "d", "f"}) ASSERT_EQ(Put(txn, name, name), 0);
+  LSMDB_cursor* cursor = nullptr;
+  ASSERT_EQ(lsmdb_cursor_open(txn, &cursor), 0);
+  const auto seek = [&](const std::string& name, int dir) {
+    MDB_val key = Val(name), data;
+    const int code = lsmdb_cursor_seek(cursor, &key, &data, dir);
+    return code == 0 ? Text(key) + Text(data) : mdb_strerror(code);
+  };
+  const std::string none = mdb_strerror(MDB_NOTFOUND);
+  EXPECT_EQ(seek("d", 0), "dd");
+  EXPECT_EQ(seek("c", 0), none);
+  EXPECT_EQ(seek("c", 1), "dd");
+  EXPECT_EQ(seek("c", -1), "bb");
+  EXPECT_EQ(seek("d", -1), "dd");
+  EXPECT_EQ(seek("a", -1), none);
+  EXPECT_EQ(seek("g", 1), none);
+  EXPECT_EQ(seek("g", -1), "ff");
+  lsmdb_cursor_close(cursor);
+  lsmdb_txn_abort(txn);
+}
+
+TEST_F(LsmdbTest, CursorsStandNowhereAfterAWrite) {
+  LSMDB_txn* const txn = Begin(MDB_RDWR);
+  for (const char* name : {"a", "b"}) ASSERT_EQ(Put(txn, name, name), 0);
+  LSMDB_cursor* cursor = nullptr;
+  ASSERT_EQ(lsmdb_cursor_open(txn, &cursor), 0);
+  MDB_val key, data;
+  EXPECT_EQ(lsmdb_cursor_current(cursor, &key, &data), EINVAL);
+  ASSERT_EQ(lsmdb_cursor_get(cursor, &key, &data, MDB_LAST), 0);
+  ASSERT_EQ(lsmdb_cursor_del(cursor), 0);
+  EXPECT_EQ(lsmdb_cursor_del(cursor), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_current(cursor, &key, &data), EINVAL);
+  ASSERT_EQ(lsmdb_cursor_next(cursor, &key, &data, -1), 0);
+  EXPECT_EQ(Text(key), "a");
+  EXPECT_EQ(lsmdb_cursor_first(cursor, &key, &data, 0), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_get(cursor, &key, &data, MDB_NEXT_NODUP), EINVAL);
+  ASSERT_EQ(lsmdb_cursor_clear(cursor), 0);
+  const MDB_val k = Val("c"), v = Val("3");
+  EXPECT_EQ(lsmdb_cursor_put(cursor, &k, &v, MDB_NOOVERWRITE), 0);
+  EXPECT_EQ(lsmdb_cursor_put(cursor, &k, &v, MDB_NOOVERWRITE), MDB_KEYEXIST);
+  EXPECT_EQ(Text(v), "3");
+  lsmdb_cursor_close(cursor);
+  lsmdb_txn_abort(txn);
+}
+
+TEST_F(LsmdbTest, NestsDropsCopiesAndTellsItsVersion) {
+  LSMDB_txn* const txn = Begin(MDB_RDWR);
+  ASSERT_EQ(Put(txn, "a", "1"), 0);
+  LSMDB_txn* const child = Begin(MDB_RDWR, txn);
+  EXPECT_EQ(lsmdb_drop(child), 0);
+  lsmdb_txn_abort(child);
+  ASSERT_EQ(lsmdb_txn_commit(txn), 0);
+  ASSERT_EQ(lsmdb_env_copy(env_, (home_ + "/copy").c_str()), 0);
+  EXPECT_TRUE(std::filesystem::exists(home_ + "/copy/CURRENT"));
+  LSMDB_txn* const reader = Begin(MDB_RDONLY);
+  unsigned flags = 0;
+  EXPECT_EQ(lsmdb_txn_get_flags(reader, &flags), 0);
+  EXPECT_EQ(flags, static_cast<unsigned>(MDB_RDONLY));
+  const MDB_val key = Val("a");
+  MDB_val data;
+  EXPECT_EQ(lsmdb_get(reader, &key, &data), 0);
+  lsmdb_txn_reset(reader);
+  EXPECT_EQ(lsmdb_get(reader, &key, &data), MDB_BAD_TXN);
+  EXPECT_EQ(lsmdb_txn_renew(reader), 0);
+  EXPECT_EQ(lsmdb_get(reader, &key, &data), 0);
+  lsmdb_txn_abort(reader);
+  EXPECT_NE(std::string(lsmdb_version(nullptr, nullptr, nullptr)).find("mergedb"), std::string::npos);
+  EXPECT_EQ(lsmdb_put(nullptr, &key, &data, 0), EINVAL);
+}
+
+}  // namespace
+}  // namespace mergedb
