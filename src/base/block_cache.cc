@@ -151,11 +151,7 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
 void BlockCache::LetGo(Block* block) { Release(block); }
 
 BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
-  if (keeper_ != nullptr) [[unlikely]] {
-    Pin pin = keeper_->Find(file, offset);
-    (pin ? keeper_hits_ : keeper_misses_).fetch_add(1, std::memory_order_relaxed);
-    return pin;
-  }
+  if (keeper_ != nullptr) [[unlikely]] return keeper_->Find(file, offset);
   if (ZOO(kCacheKeyedByOffset)) file = 0;
   Shard& shard = ShardOf(file, offset);
   Lock lock(shard.mutex);
@@ -216,7 +212,7 @@ uint64_t BlockCache::Sum(Member member) const {
 
 size_t BlockCache::bytes() const { return keeper_ != nullptr ? keeper_->bytes() : Sum(&Shard::bytes); }
 size_t BlockCache::bytes_max() const { return bytes_max_; }
-uint64_t BlockCache::hits() const { return keeper_hits_ + Sum(&Shard::hits); }
-uint64_t BlockCache::misses() const { return keeper_misses_ + Sum(&Shard::misses); }
+uint64_t BlockCache::hits() const { return keeper_ != nullptr ? keeper_->hits() : Sum(&Shard::hits); }
+uint64_t BlockCache::misses() const { return keeper_ != nullptr ? keeper_->misses() : Sum(&Shard::misses); }
 
 }  // namespace mergedb::base

@@ -69,6 +69,8 @@ class BlockCache {
     virtual void Insert(uint64_t file, uint64_t offset, const Pin& pin) = 0;
     virtual void EvictFile(uint64_t file) = 0;
     virtual size_t bytes() const = 0;
+    virtual uint64_t hits() const = 0;
+    virtual uint64_t misses() const = 0;
   };
 
   // `keeper` must outlive the cache; null: there is none.
@@ -97,7 +99,6 @@ class BlockCache {
   uint64_t Sum(Member member) const;  // of all shards, each locked in turn
 
   Keeper* const keeper_;
-  std::atomic<uint64_t> keeper_hits_{0}, keeper_misses_{0};
   const size_t shard_count_;  // a power of two
   const size_t bytes_max_;    // blocks and what they cost in slots; shared out evenly, so the shards are bounds as well
   const std::unique_ptr<Shard[]> shards_;

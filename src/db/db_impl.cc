@@ -345,6 +345,11 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspa
   return statuses;
 }
 
+std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options) {
+  if (store_->key_map() == nullptr) [[likely]] return NewTreeIterator(options, {});
+  return read::NewErrorIterator(Status::NotSupported("the database has keyspaces: cursors over it are DB::NewIterator's"));
+}
+
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
 
 std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) {
@@ -356,7 +361,7 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
   return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay)));
 }
 
-std::unique_ptr<Iterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) {
+std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   read::ViewPtr view = shape_->Current();
   const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);

@@ -23,6 +23,7 @@
 #include "log/log.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
+#include "read/db_iterator.h"
 #include "read/lookup.h"
 #include "write/commit_queue.h"
 #include "write/gate.h"
@@ -65,6 +66,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);  // checkpoint.cc
 
+  // As NewIterator.
+  std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options);
   // What a reader sees now; for faces that describe it in words of their own.
   read::ViewPtr CurrentView() const { return shape_->Current(); }
 
@@ -99,7 +102,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                   std::string* value) override;
   std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) override;
-  std::unique_ptr<Iterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) override;
+  std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) override;
   Status CommitTransaction(const write::Change& change) override;
   const kv::KeyMap* key_map() const override { return store_->key_map(); }
   Status CheckMade(Keyspace keyspace) override {

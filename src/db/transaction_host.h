@@ -65,7 +65,7 @@ class TransactionHost {
   virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) = 0;
 
   // The same over the tree keys in `options`, which names no keyspace.
-  virtual std::unique_ptr<Iterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) = 0;
+  virtual std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) = 0;
 
   // Records that were checked (db/write_checks.h) one by one.
   virtual Status CommitTransaction(const write::Change& change) = 0;

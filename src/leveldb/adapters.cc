@@ -7,17 +7,17 @@ constexpr std::string_view kLevelDbBytewise = "leveldb.BytewiseComparator";
 
 }  // namespace
 
-Status FromCore(const mergedb::Status& status) {
+Status ErrorFromCore(const mergedb::Status& status) {
   using mergedb::Code;
   std::string message(status.message());
   if (status.outcome_unknown()) message += " (outcome unknown)";
   switch (status.code()) {
-    case Code::kOk: return {};
     case Code::kNotFound: return Status::NotFound(message);
     case Code::kCorruption:
     case Code::kMergeFailed: return Status::Corruption(message);
     case Code::kInvalidArgument: return Status::InvalidArgument(message);
     case Code::kNotSupported: return Status::NotSupported(message);
+    case Code::kOk:
     case Code::kIOError:
     case Code::kNoSpace:
     case Code::kBusy:

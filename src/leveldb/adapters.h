@@ -20,7 +20,8 @@ inline std::string_view View(const Slice& slice) { return {slice.data(), slice.s
 inline Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
 
 // The kinds that LevelDB has no name for are IOErrors, but a merge that fails is Corruption. A key that is not found has no message.
-Status FromCore(const mergedb::Status& status);
+Status ErrorFromCore(const mergedb::Status& status);  // REQUIRES: !status.ok()
+inline Status FromCore(const mergedb::Status& status) { return status.ok() ? Status() : ErrorFromCore(status); }
 
 // Errors of a program's own Env, as the engine sees them. Everything but NotFound and NotSupported is IOError: what a program calls
 // Corruption or InvalidArgument while it handles a file says nothing about the database.

@@ -37,6 +37,7 @@ BlockKeeper::Pin BlockKeeper::Find(uint64_t file, uint64_t offset) {
   if (own_ != nullptr) return Fits(file) ? own_->Find(database_ | file, offset) : Pin();
   const Key key(IdOf(file), offset);
   Cache::Handle* const handle = cache_.Lookup({key.bytes, sizeof key.bytes});
+  (handle == nullptr ? misses_ : hits_).fetch_add(1, std::memory_order_relaxed);
   if (handle == nullptr) return {};
   auto* const block = static_cast<BlockCache::Block*>(cache_.Value(handle));
   BlockCache::Hold(block);

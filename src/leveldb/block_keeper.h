@@ -6,6 +6,7 @@
 // THREADS: all methods, any thread.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <unordered_map>
 
@@ -25,6 +26,8 @@ class BlockKeeper final : public mergedb::base::BlockCache::Keeper {
   // In a program's own cache the file's blocks stay until it has no room for them, as LevelDB's do; nobody finds them.
   void EvictFile(uint64_t file) override;
   size_t bytes() const override { return cache_.TotalCharge(); }
+  uint64_t hits() const override { return own_ != nullptr ? own_->hits() : hits_.load(std::memory_order_relaxed); }
+  uint64_t misses() const override { return own_ != nullptr ? own_->misses() : misses_.load(std::memory_order_relaxed); }
 
  private:
   uint64_t IdOf(uint64_t file);
@@ -32,6 +35,7 @@ class BlockKeeper final : public mergedb::base::BlockCache::Keeper {
   Cache& cache_;
   mergedb::base::BlockCache* const own_;  // null: a program's own cache
   const uint64_t database_;               // of own_: the id, shifted
+  std::atomic<uint64_t> hits_{0}, misses_{0};
   mergedb::base::Mutex mutex_;
   std::unordered_map<uint64_t, uint64_t> ids_ GUARDED_BY(mutex_);  // by file
 };

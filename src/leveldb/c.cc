@@ -1,7 +1,8 @@
 // LevelDB's 68 C functions over the C++ classes. Each opaque structure holds what it names.
 //
-// NULL: where LevelDB would read through it and a result can carry an error, there is an error; elsewhere nothing happens.
-// An exception (no memory) becomes an error where there is an errptr.
+// NULL handles are an error where there is an errptr, and nothing to functions that destroy or that return NULL for a failure. Elsewhere they
+// are the program's fault, as in LevelDB.
+// An exception (no memory) becomes an error where there is an errptr; elsewhere the process stops. None crosses.
 #include "leveldb/c.h"
 
 #include <cstdlib>
@@ -120,6 +121,12 @@ auto Guarded(char** errptr, Act act) -> decltype(act()) {
   return decltype(act())();
 }
 
+// Out of memory here stops the process.
+template <typename Act>
+auto Unfailing(Act act) noexcept -> decltype(act()) {
+  return act();
+}
+
 // Is one of the handles NULL?
 template <typename... Handles>
 bool IsMissing(char** errptr, const Handles*... handles) {
@@ -231,12 +238,14 @@ void leveldb_approximate_sizes(leveldb_t* db, int num_ranges, const char* const*
                                const size_t* range_start_key_len, const char* const* range_limit_key,
                                const size_t* range_limit_key_len, uint64_t* sizes) {
   if (db == nullptr || num_ranges <= 0) return;
-  std::vector<ldb::Range> ranges;
-  for (int i = 0; i < num_ranges; ++i) {
-    ranges.emplace_back(ldb::Slice(range_start_key[i], range_start_key_len[i]),
-                        ldb::Slice(range_limit_key[i], range_limit_key_len[i]));
-  }
-  db->db->GetApproximateSizes(ranges.data(), num_ranges, sizes);
+  Unfailing([&] {
+    std::vector<ldb::Range> ranges;
+    for (int i = 0; i < num_ranges; ++i) {
+      ranges.emplace_back(ldb::Slice(range_start_key[i], range_start_key_len[i]),
+                          ldb::Slice(range_limit_key[i], range_limit_key_len[i]));
+    }
+    db->db->GetApproximateSizes(ranges.data(), num_ranges, sizes);
+  });
 }
 
 void leveldb_compact_range(leveldb_t* db, const char* start_key, size_t start_key_len, const char* limit_key,
@@ -282,14 +291,14 @@ void leveldb_iter_get_error(const leveldb_iterator_t* it, char** errptr) {
 
 // -- batches
 
-leveldb_writebatch_t* leveldb_writebatch_create(void) { return new leveldb_writebatch_t; }
+leveldb_writebatch_t* leveldb_writebatch_create(void) { return Unfailing([] { return new leveldb_writebatch_t; }); }
 void leveldb_writebatch_destroy(leveldb_writebatch_t* batch) { delete batch; }
-void leveldb_writebatch_clear(leveldb_writebatch_t* batch) { batch->batch.Clear(); }
+void leveldb_writebatch_clear(leveldb_writebatch_t* batch) { Unfailing([&] { batch->batch.Clear(); }); }
 void leveldb_writebatch_put(leveldb_writebatch_t* batch, const char* key, size_t klen, const char* val, size_t vlen) {
-  batch->batch.Put({key, klen}, {val, vlen});
+  Unfailing([&] { batch->batch.Put({key, klen}, {val, vlen}); });
 }
 void leveldb_writebatch_delete(leveldb_writebatch_t* batch, const char* key, size_t klen) {
-  batch->batch.Delete({key, klen});
+  Unfailing([&] { batch->batch.Delete({key, klen}); });
 }
 void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
                                 void (*put)(void*, const char* k, size_t klen, const char* v, size_t vlen),
@@ -307,15 +316,15 @@ void leveldb_writebatch_iterate(const leveldb_writebatch_t* batch, void* state,
   callbacks.state = state;
   callbacks.put = put;
   callbacks.deleted = deleted;
-  batch->batch.Iterate(&callbacks);
+  Unfailing([&] { return batch->batch.Iterate(&callbacks); });
 }
 void leveldb_writebatch_append(leveldb_writebatch_t* destination, const leveldb_writebatch_t* source) {
-  destination->batch.Append(source->batch);
+  Unfailing([&] { destination->batch.Append(source->batch); });
 }
 
 // -- options
 
-leveldb_options_t* leveldb_options_create(void) { return new leveldb_options_t; }
+leveldb_options_t* leveldb_options_create(void) { return Unfailing([] { return new leveldb_options_t; }); }
 void leveldb_options_destroy(leveldb_options_t* options) { delete options; }
 void leveldb_options_set_comparator(leveldb_options_t* options, leveldb_comparator_t* comparator) {
   options->options.comparator = comparator;
@@ -363,7 +372,7 @@ void leveldb_options_set_compression(leveldb_options_t* options, int compression
 leveldb_comparator_t* leveldb_comparator_create(void* state, void (*destructor)(void*),
                                                 int (*compare)(void*, const char* a, size_t alen, const char* b, size_t blen),
                                                 const char* (*name)(void*)) {
-  auto* const comparator = new leveldb_comparator_t;
+  auto* const comparator = Unfailing([] { return new leveldb_comparator_t; });
   comparator->state = state;
   comparator->destructor = destructor;
   comparator->compare = compare;
@@ -378,7 +387,7 @@ leveldb_filterpolicy_t* leveldb_filterpolicy_create(
                            size_t* filter_length),
     uint8_t (*key_may_match)(void*, const char* key, size_t length, const char* filter, size_t filter_length),
     const char* (*name)(void*)) {
-  auto* const filter = new CallbackFilter;
+  auto* const filter = Unfailing([] { return new CallbackFilter; });
   filter->state = state;
   filter->destructor = destructor;
   filter->create = create_filter;
@@ -387,11 +396,13 @@ leveldb_filterpolicy_t* leveldb_filterpolicy_create(
   return filter;
 }
 void leveldb_filterpolicy_destroy(leveldb_filterpolicy_t* filter) { delete filter; }
-leveldb_filterpolicy_t* leveldb_filterpolicy_create_bloom(int bits_per_key) { return new BloomFilter(bits_per_key); }
+leveldb_filterpolicy_t* leveldb_filterpolicy_create_bloom(int bits_per_key) {
+  return Unfailing([&] { return new BloomFilter(bits_per_key); });
+}
 
 // -- options of reads and writes
 
-leveldb_readoptions_t* leveldb_readoptions_create(void) { return new leveldb_readoptions_t; }
+leveldb_readoptions_t* leveldb_readoptions_create(void) { return Unfailing([] { return new leveldb_readoptions_t; }); }
 void leveldb_readoptions_destroy(leveldb_readoptions_t* options) { delete options; }
 void leveldb_readoptions_set_verify_checksums(leveldb_readoptions_t* options, uint8_t value) {
   options->options.verify_checksums = value != 0;
@@ -402,17 +413,19 @@ void leveldb_readoptions_set_fill_cache(leveldb_readoptions_t* options, uint8_t 
 void leveldb_readoptions_set_snapshot(leveldb_readoptions_t* options, const leveldb_snapshot_t* snapshot) {
   options->options.snapshot = snapshot == nullptr ? nullptr : snapshot->snapshot;
 }
-leveldb_writeoptions_t* leveldb_writeoptions_create(void) { return new leveldb_writeoptions_t; }
+leveldb_writeoptions_t* leveldb_writeoptions_create(void) { return Unfailing([] { return new leveldb_writeoptions_t; }); }
 void leveldb_writeoptions_destroy(leveldb_writeoptions_t* options) { delete options; }
 void leveldb_writeoptions_set_sync(leveldb_writeoptions_t* options, uint8_t value) { options->options.sync = value != 0; }
 
 // -- cache, environment, the rest
 
 leveldb_cache_t* leveldb_cache_create_lru(size_t capacity) {
-  return new leveldb_cache_t{std::unique_ptr<ldb::Cache>(ldb::NewLRUCache(capacity))};
+  return Unfailing([&] { return new leveldb_cache_t{std::unique_ptr<ldb::Cache>(ldb::NewLRUCache(capacity))}; });
 }
 void leveldb_cache_destroy(leveldb_cache_t* cache) { delete cache; }
-leveldb_env_t* leveldb_create_default_env(void) { return new leveldb_env_t{.env = ldb::Env::Default(), .is_default = true}; }
+leveldb_env_t* leveldb_create_default_env(void) {
+  return Unfailing([] { return new leveldb_env_t{.env = ldb::Env::Default(), .is_default = true}; });
+}
 void leveldb_env_destroy(leveldb_env_t* env) {
   if (env != nullptr && !env->is_default) delete env->env;
   delete env;

@@ -218,11 +218,13 @@ class DefaultEnv final : public Env {
   // With "." and "..", as LevelDB gives them.
   Status GetChildren(const std::string& dir, std::vector<std::string>* result) override {
     result->clear();
-    auto names = Files()->List(dir);
-    if (!names) return FileError(dir, names.error());
-    *result = std::move(*names);
-    result->insert(result->end(), {".", ".."});
-    return {};
+    return Guarded([&]() -> Status {
+      auto names = Files()->List(dir);
+      if (!names) return FileError(dir, names.error());
+      *result = std::move(*names);
+      result->insert(result->end(), {".", ".."});
+      return {};
+    });
   }
   Status RemoveFile(const std::string& fname) override { return FileError(fname, Files()->Remove(fname)); }
   Status CreateDir(const std::string& dirname) override {

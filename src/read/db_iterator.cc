@@ -53,7 +53,7 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   return stream::NewUncoveredIterator(context.order, std::move(input));
 }
 
-class DbIterator final : public Iterator {
+class DbIterator final : public WalkableIterator {
  public:
   DbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence, const IteratorOptions& options,
              Overlay overlay)
@@ -103,6 +103,7 @@ class DbIterator final : public Iterator {
   void Prev() override {
     if (Valid()) input_->Prev();
   }
+  kv::Iterator& walk() override { return *input_; }
   std::string_view key() const override { return input_->entry().key; }
   std::string_view value() const override { return input_->entry().value; }
   const Status& status() const override {
@@ -123,9 +124,9 @@ class DbIterator final : public Iterator {
   std::unique_ptr<stream::VisibleCursor> input_;
 };
 
-class ErrorIterator final : public Iterator {
+class ErrorIterator final : public WalkableIterator {
  public:
-  explicit ErrorIterator(Status status) : status_(std::move(status)) {}
+  explicit ErrorIterator(const Status& status) : nothing_(kv::NewEmptyIterator(status)) {}
   bool Valid() const override { return false; }
   void SeekToFirst() override {}
   void SeekToLast() override {}
@@ -133,12 +134,13 @@ class ErrorIterator final : public Iterator {
   void SeekForPrev(std::string_view) override {}
   void Next() override {}
   void Prev() override {}
+  kv::Iterator& walk() override { return *nothing_; }
   std::string_view key() const override { return {}; }
   std::string_view value() const override { return {}; }
-  const Status& status() const override { return status_; }
+  const Status& status() const override { return nothing_->status(); }
 
  private:
-  const Status status_;
+  const std::unique_ptr<kv::Iterator> nothing_;
 };
 
 }  // namespace
@@ -151,14 +153,14 @@ format::Bounds BoundsOf(const IteratorOptions& options) {
   return bounds;
 }
 
-std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
-                                        const IteratorOptions& options, Overlay overlay) {
+std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
+                                                const IteratorOptions& options, Overlay overlay) {
   if (!options.prefix.empty() && !context.order.is_bytewise()) {
     return NewErrorIterator(Status::InvalidArgument("a prefix needs the bytewise comparator; use lower and upper"));
   }
   return std::make_unique<DbIterator>(context, std::move(view), sequence, options, std::move(overlay));
 }
 
-std::unique_ptr<Iterator> NewErrorIterator(Status status) { return std::make_unique<ErrorIterator>(std::move(status)); }
+std::unique_ptr<WalkableIterator> NewErrorIterator(Status status) { return std::make_unique<ErrorIterator>(status); }
 
 }  // namespace mergedb::read

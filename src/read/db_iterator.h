@@ -5,6 +5,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <string_view>
 
 #include "kv/iterator.h"
 #include "kv/order.h"
@@ -39,13 +40,21 @@ struct Overlay {
   bool is_shared = false;
 };
 
-std::unique_ptr<Iterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
-                                        const IteratorOptions& options, Overlay overlay = {});
+// A cursor whose inside may be walked as well: for faces that would else pay for each of their calls with one of the cursor's.
+class WalkableIterator : public Iterator {
+ public:
+  // What this cursor shows, one user key an entry. Moving one moves the other. It does not hear of a closed database: what it has pinned it
+  // goes on showing. Lives as long as the cursor.
+  virtual kv::Iterator& walk() = 0;
+};
+
+std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
+                                                const IteratorOptions& options, Overlay overlay = {});
 
 // What `lower`, `upper` and `prefix` say together.
 format::Bounds BoundsOf(const IteratorOptions& options);
 
 // Not valid, ever; status() says why.
-std::unique_ptr<Iterator> NewErrorIterator(Status status);
+std::unique_ptr<WalkableIterator> NewErrorIterator(Status status);
 
 }  // namespace mergedb::read

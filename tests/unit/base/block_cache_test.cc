@@ -43,6 +43,7 @@ class Map final : public BlockCache::Keeper {
  public:
   BlockCache::Pin Find(uint64_t file, uint64_t offset) override {
     const auto found = blocks_.find({file, offset});
+    ++(found == blocks_.end() ? misses_ : hits_);
     if (found == blocks_.end()) return {};
     BlockCache::Hold(found->second.block());
     return BlockCache::Pin(found->second.block());
@@ -55,8 +56,11 @@ class Map final : public BlockCache::Keeper {
     std::erase_if(blocks_, [&](const auto& each) { return each.first.first == file; });
   }
   size_t bytes() const override { return blocks_.size(); }
+  uint64_t hits() const override { return hits_; }
+  uint64_t misses() const override { return misses_; }
 
  private:
+  uint64_t hits_ = 0, misses_ = 0;
   std::map<std::pair<uint64_t, uint64_t>, BlockCache::Pin> blocks_;
 };
 
