@@ -552,7 +552,7 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
 }
 
 TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
-  for (const Op op : {Op::kRemove, Op::kSizeOf, Op::kLock, Op::kList, Op::kRemoveDirectory}) {
+  for (const Op op : {Op::kOpen, Op::kRemove, Op::kSizeOf, Op::kLock, Op::kList, Op::kRemoveDirectory}) {
     for (uint64_t n = 1; n < 50; ++n) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
       Errors errors;
