@@ -17,8 +17,8 @@ OURS = re.compile(r"^leveldb(::|_)|^(vtable|typeinfo|typeinfo name) for leveldb:
 KINDS = {"T": "code", "W": "code", "V": "data", "B": "data", "D": "data", "R": "data", "u": "data"}
 
 
-def run(*command):
-    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout
+def run(*command, given=None):
+    return subprocess.run(command, input=given, stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
 def names(library):
@@ -29,15 +29,17 @@ def names(library):
     return found
 
 
-def spelled(mangled):
-    return run("c++filt", mangled).strip()
+def spellings(mangled):
+    return dict(zip(mangled, run("c++filt", given="\n".join(mangled)).splitlines()))
 
 
 def main(debian, soname, library):
     theirs, ours = names(debian), names(library)
-    missing = sorted(name for name, kind in theirs.items() if ours.get(name) != kind and not ACCIDENTAL.search(spelled(name)))
-    foreign = sorted(name for name in ours if not OURS.search(spelled(name)))
-    problems = [f"missing: {spelled(name)}" for name in missing] + [f"not LevelDB's: {spelled(name)}" for name in foreign]
+    spelled = spellings(sorted(theirs | ours))
+    missing = [text for name, text in spelled.items()
+               if name in theirs and ours.get(name) != theirs[name] and not ACCIDENTAL.search(text)]
+    foreign = [text for name, text in spelled.items() if name in ours and not OURS.search(text)]
+    problems = [f"missing: {text}" for text in missing] + [f"not LevelDB's: {text}" for text in foreign]
     dynamic = run("readelf", "-dV", library)
     if f"soname: [{soname}]" not in dynamic:
         problems.append(f"the soname is not {soname}")
