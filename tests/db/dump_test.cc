@@ -172,6 +172,42 @@ TEST_F(DumpTest, AnswersToTheNamesOfLmdbsPrograms) {
   EXPECT_EQ(Run("./mdb_dump -x db"), 2);
 }
 
+TEST_F(DumpTest, NamedDatabasesAreDumpedLoadedCountedAndDropped) {
+  {
+    auto db = DB::Open({.memory_bytes = size_t{8} << 20}, Path("db"));
+    ASSERT_TRUE(db);
+    ASSERT_TRUE((*db)->Put({}, "key", "main").ok());
+    for (const char* name : {"one", "two"}) {
+      const auto keyspace = (*db)->CreateKeyspace(name);
+      ASSERT_TRUE(keyspace);
+      ASSERT_TRUE((*db)->Put({}, *keyspace, "key", name).ok());
+    }
+    ASSERT_TRUE((*db)->Close().ok());
+  }
+  ASSERT_EQ(Run("$M dump -l db"), 0);
+  EXPECT_EQ(Slurp("out"), "one\ntwo\n");
+  ASSERT_EQ(Run("$M dump -p -s two --flavour bdb db"), 0);
+  EXPECT_EQ(Slurp("out"), "VERSION=3\nformat=print\ndatabase=two\ntype=btree\ndb_pagesize=4096\nHEADER=END\n key\n two\nDATA=END\n");
+  EXPECT_EQ(Run("$M dump -s three db"), 1);
+  ASSERT_EQ(Run("$M dump -a db | tee text | $M load back && $M dump -a back | cmp - text"), 0) << Slurp("err");
+  ASSERT_EQ(Run("$M stat -a back"), 0);
+  EXPECT_NE(Slurp("out").find("Status of two\n"), std::string::npos);
+  ASSERT_EQ(Run("$M drop -s one back && $M drop -d -s two back && $M dump -l back"), 0) << Slurp("err");
+  EXPECT_EQ(Slurp("out"), "one\n");
+  EXPECT_EQ(Read("back"), (Pairs{{"key", "main"}}));
+  ASSERT_EQ(Run("$M drop back && $M stat -a back"), 0) << Slurp("err");
+  EXPECT_NE(Slurp("out").find("Entries: 0"), std::string::npos);
+  EXPECT_EQ(Slurp("out").find("one"), std::string::npos);
+}
+
+TEST_F(DumpTest, NamedDatabasesGoToLmdbAndBack) {
+  if (!Has("mdb_load")) GTEST_SKIP() << "needs lmdb-utils";
+  ASSERT_EQ(Run("printf 'k\\nv\\n' | $M load -T -s named db && mkdir lmdb && $M dump -a db | mdb_load lmdb && mdb_dump -a lmdb | $M load back"), 0)
+      << Slurp("err");
+  ASSERT_EQ(Run("$M dump -p -s named --flavour bdb back | sed 1,/HEADER=END/d"), 0);
+  EXPECT_EQ(Slurp("out"), " k\n v\nDATA=END\n");
+}
+
 TEST_F(DumpTest, CopyMakesADatabaseAndRefusesWhatIsThere) {
   const Pairs pairs = RandomPairs(1000, 5);
   Fill("db", pairs);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <optional>
 
@@ -89,8 +90,27 @@ void AddLmdbFlags(CLI::App* verb) {
   verb->add_flag_callback("-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
 }
 
-Result<uint64_t> CountEntries(DB& db) {
-  const auto it = db.NewIterator({.read = {.fill_cache = false}});
+Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db) {
+  if (arguments.database) {
+    ASSIGN_OR_RETURN(const Keyspace keyspace, db.OpenKeyspace(*arguments.database));
+    return std::vector<KeyspaceEntry>{{*arguments.database, keyspace}};
+  }
+  std::vector<KeyspaceEntry> databases = {{"", Keyspace()}};
+  if (arguments.is_all) {
+    ASSIGN_OR_RETURN(const auto named, db.ListKeyspaces());
+    databases.insert(databases.end(), named.begin(), named.end());
+  }
+  return databases;
+}
+
+bool IsNameItem(const std::vector<KeyspaceEntry>& databases, std::string_view key, std::string_view value) {
+  constexpr size_t kNameItemBytes = 48;
+  return value.size() == kNameItemBytes &&
+         std::any_of(databases.begin(), databases.end(), [&](const KeyspaceEntry& each) { return each.name == key; });
+}
+
+Result<uint64_t> CountEntries(DB& db, Keyspace keyspace) {
+  const auto it = db.NewIterator({.keys_only = true, .read = {.fill_cache = false}, .keyspace = keyspace});
   uint64_t count = 0;
   for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
   RETURN_IF_ERROR(it->status());

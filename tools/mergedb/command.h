@@ -67,6 +67,7 @@ struct Arguments {
   bool is_plain_text = false;
   bool is_adding_only = false;
   bool is_compacting = false;
+  bool is_deleting = false;
   bool is_environment = false;
   bool no_links = false;
   bool no_check = false;
@@ -120,8 +121,11 @@ int Finish(DB& db, int exit);
 void AddLmdbFlags(CLI::App* verb);
 // stat in the manner of mdb_stat.
 int RunLmdbStat(Arguments& arguments);
-// Every key that `database` (none: the default keyspace) holds.
-Result<uint64_t> CountEntries(DB& db);
+// Which databases -s, -a or neither of them mean: the main one has an empty name. With -a the main one comes first.
+Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db);
+// An item of the main database that LMDB's face keeps for a named one (src/lmdb/dbi.cc), and not data.
+bool IsNameItem(const std::vector<KeyspaceEntry>& databases, std::string_view key, std::string_view value);
+Result<uint64_t> CountEntries(DB& db, Keyspace keyspace);
 // Percent on stderr while a person watches; null otherwise.
 Progress ShowProgress(const Arguments& arguments);
 

@@ -1,4 +1,4 @@
-// dump, copy: a database as text, and as another directory.
+// dump, copy, drop: a database as text, as another directory, and as nothing.
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -23,30 +23,30 @@ uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
   return (needed + kPageBytes - 1) / kPageBytes * kPageBytes;
 }
 
-// Two walks: LMDB wants to know the size before the first entry.
-Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot) {
+// A walk of its own: LMDB wants to know the size of the map, which is of all databases, before the first entry.
+Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases) {
   uint64_t bytes = 0, entries = 0;
-  const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}});
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
-    // A value that does not share a page with others takes whole pages.
-    const uint64_t value_bytes = it->value().size();
-    bytes += it->key().size() + (value_bytes > kPageBytes / 4 ? value_bytes + kPageBytes : value_bytes);
-    ++entries;
+  for (const KeyspaceEntry& each : databases) {
+    const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = each.keyspace});
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      // A value that does not share a page with others takes whole pages.
+      const uint64_t value_bytes = it->value().size();
+      bytes += it->key().size() + (value_bytes > kPageBytes / 4 ? value_bytes + kPageBytes : value_bytes);
+      ++entries;
+    }
+    RETURN_IF_ERROR(it->status());
   }
-  RETURN_IF_ERROR(it->status());
   return MapBytesFor(bytes, entries);
 }
 
-Status Dump(const Arguments& arguments, DB& db, std::FILE* out) {
-  const auto snapshot = db.GetSnapshot();
-  DumpHeader header{.is_print = arguments.is_printable,
-                    .flavour = arguments.flavour == "bdb" ? DumpFlavour::kBerkeleyDb : DumpFlavour::kLmdb};
-  if (header.flavour == DumpFlavour::kLmdb) {
-    ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot));
-  }
+Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases, const KeyspaceEntry& database, DumpHeader header,
+               std::FILE* out) {
+  header.database = database.name;
   std::string text = PrintDumpHeader(header);
-  const auto it = db.NewIterator({.read = {.snapshot = snapshot.get(), .fill_cache = false}});
+  const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.keyspace});
   for (it->SeekToFirst(); it->Valid() && std::ferror(out) == 0; it->Next()) {
+    // With -a the names stand in the headers.
+    if (databases.size() > 1 && database.name.empty() && IsNameItem(databases, it->key(), it->value())) continue;
     AppendDumpLine(&text, it->key(), header.is_print);
     AppendDumpLine(&text, it->value(), header.is_print);
     std::fwrite(text.data(), 1, text.size(), out);
@@ -58,18 +58,36 @@ Status Dump(const Arguments& arguments, DB& db, std::FILE* out) {
   return {};
 }
 
+Status Dump(const Arguments& arguments, DB& db, std::FILE* out) {
+  const auto snapshot = db.GetSnapshot();
+  ASSIGN_OR_RETURN(const auto databases, DatabasesOf(arguments, db));
+  DumpHeader header{.is_print = arguments.is_printable,
+                    .flavour = arguments.flavour == "bdb" ? DumpFlavour::kBerkeleyDb : DumpFlavour::kLmdb};
+  if (header.flavour == DumpFlavour::kLmdb) {
+    ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot, databases));
+  }
+  for (const KeyspaceEntry& each : databases) RETURN_IF_ERROR(DumpOne(db, *snapshot, databases, each, header, out));
+  return {};
+}
+
+int ListNames(DB& db) {
+  const auto names = db.ListKeyspaces();
+  if (!names) return Fail(names.error());
+  for (const KeyspaceEntry& each : *names) Print(ToText(each.name) + "\n");
+  return kOk;
+}
+
 int RunDump(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  if (arguments.is_listing) return Finish(*db, kOk);
-  if (arguments.database) return Finish(*db, Fail(kNo, "no database is called " + ToText(*arguments.database)));
+  if (arguments.is_listing) return Finish(*db, ListNames(*db));
   std::FILE* out = stdout;
   if (arguments.file && *arguments.file != "-") {
     out = std::fopen(arguments.file->c_str(), "wb");
     if (out == nullptr) return Finish(*db, Fail(kError, *arguments.file + ": cannot be written"));
   }
   const Status status = Dump(arguments, *db, out);
-  int exit = status.ok() ? kOk : Fail(status);
+  int exit = status.ok() ? kOk : Fail(status.IsNotFound() ? kNo : kError, status.ToString());
   if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0)) exit = Fail(kError, *arguments.file + ": cannot be written");
   return Finish(*db, exit);
 }
@@ -119,6 +137,41 @@ int RunCopy(Arguments& arguments) {
   return kOk;
 }
 
+// ---- drop
+
+// A named database that LMDB's face made has an item in the main one.
+Status DropDatabase(DB& db, const KeyspaceEntry& database) {
+  RETURN_IF_ERROR(db.DropKeyspace({}, database.keyspace));
+  std::string item;
+  const Status found = db.Get({}, database.name, &item);
+  if (found.IsNotFound() || (found.ok() && !IsNameItem({database}, database.name, item))) return {};
+  return found.ok() ? db.Delete({}, database.name) : found;
+}
+
+// Without -s: everything, as in LMDB, whose main database holds the named ones.
+Status DropAll(DB& db) {
+  ASSIGN_OR_RETURN(const auto named, db.ListKeyspaces());
+  for (const KeyspaceEntry& each : named) RETURN_IF_ERROR(DropDatabase(db, each));
+  const std::string behind_all(kKeyBytesMax, '\xff');
+  RETURN_IF_ERROR(db.DeleteRange({}, std::string_view(), behind_all));
+  return db.Delete({}, behind_all);
+}
+
+int RunDrop(Arguments& arguments) {
+  const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
+  if (db == nullptr) return kError;
+  Status status;
+  if (!arguments.database) {
+    status = DropAll(*db);
+  } else if (const auto keyspace = db->OpenKeyspace(*arguments.database); !keyspace) {
+    return Finish(*db, Fail(keyspace.error().IsNotFound() ? kNo : kError, keyspace.error().ToString()));
+  } else {
+    status = arguments.is_deleting ? DropDatabase(*db, {*arguments.database, *keyspace}) : db->ClearKeyspace({}, *keyspace);
+  }
+  if (status.ok()) status = db->SyncLog();
+  return Finish(*db, status.ok() ? kOk : Fail(status));
+}
+
 }  // namespace
 
 void AddCopyCommands(CLI::App& app, Context& context) {
@@ -145,6 +198,13 @@ void AddCopyCommands(CLI::App& app, Context& context) {
   copy->add_flag("--no-check", arguments.no_check, "Do not read the copy back");
   copy->add_flag("--quiet", arguments.is_quiet, "No progress and no summary on stderr");
   AddLmdbFlags(copy);
+
+  CLI::App* drop = AddVerb(app, context,
+                           {"drop", "drop DIR [-s NAME [-d]]", "Empty a database, or all of them",
+                            "Costs one write a database; the space comes back in the background. Without -s everything goes.", 0, 0, RunDrop});
+  drop->add_option("-s", arguments.database, "This named database");
+  drop->add_flag("-d", arguments.is_deleting, "And delete it");
+  AddLmdbFlags(drop);
 }
 
 }  // namespace mergedb::tool

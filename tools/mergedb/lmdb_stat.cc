@@ -54,10 +54,13 @@ int RunLmdbStat(Arguments& arguments) {
     Print("Freelist Status\n");
     for (const char* name : {"Tree depth", "Branch pages", "Leaf pages", "Overflow pages", "Entries", "Free pages"}) Line(name, 0);
   }
-  if (arguments.database) return Finish(*db, Fail(kNo, "no database is called " + ToText(*arguments.database)));
-  const auto entries = CountEntries(*db);
-  if (!entries) return Finish(*db, Fail(entries.error()));
-  PrintTree("Main DB", *entries);
+  const auto databases = DatabasesOf(arguments, *db);
+  if (!databases) return Finish(*db, Fail(databases.error().IsNotFound() ? kNo : kError, databases.error().ToString()));
+  for (const KeyspaceEntry& each : *databases) {
+    const auto entries = CountEntries(*db, each.keyspace);
+    if (!entries) return Finish(*db, Fail(entries.error()));
+    PrintTree(each.name.empty() ? "Main DB" : ToText(each.name), *entries);
+  }
   return Finish(*db, kOk);
 }
 

@@ -18,14 +18,23 @@ class Loader {
  public:
   Loader(DB& db, bool is_adding_only) : db_(db), is_adding_only_(is_adding_only) {}
 
+  // What follows goes there; made if it is not there.
+  Status Enter(const std::string& database) {
+    RETURN_IF_ERROR(Write());
+    keyspace_ = Keyspace();
+    if (database.empty()) return {};
+    ASSIGN_OR_RETURN(keyspace_, db_.CreateKeyspace(database, {.may_exist = true}));
+    return {};
+  }
+
   Status Add(const std::string& key, const std::string& value) {
     if (is_adding_only_) {
       RETURN_IF_ERROR(Write());  // it may be in the batch
       std::string existing;
-      const Status status = db_.Get({}, key, &existing);
+      const Status status = db_.Get({}, keyspace_, key, &existing);
       if (!status.IsNotFound()) return status;
     }
-    batch_.Put(key, value);
+    batch_.Put(keyspace_, key, value);
     return batch_.bytes() >= kLoadBatchBytes ? Write() : Status();
   }
   Status Finish() {
@@ -45,6 +54,7 @@ class Loader {
 
   DB& db_;
   const bool is_adding_only_;
+  Keyspace keyspace_;
   WriteBatch batch_;
   uint64_t loaded_ = 0;
 };
@@ -100,8 +110,7 @@ Status LoadDump(const Arguments& arguments, DumpReader reader, Loader* loader) {
   for (;;) {
     ASSIGN_OR_RETURN(const bool has_section, reader.NextSection(&header));
     if (!has_section) return {};
-    const std::string& name = arguments.database ? *arguments.database : header.database;
-    if (!name.empty()) return Status::NotSupported("database " + ToText(name) + ": named databases are not here yet");
+    RETURN_IF_ERROR(loader->Enter(arguments.database ? *arguments.database : header.database));
     std::string key, value;
     for (;;) {
       ASSIGN_OR_RETURN(const bool has_pair, reader.NextPair(&key, &value));
@@ -129,7 +138,8 @@ int RunLoad(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
   Loader loader(*db, arguments.is_adding_only);
-  Status status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
+  Status status = loader.Enter(arguments.database.value_or(""));
+  if (status.ok()) status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
   if (const Status finished = loader.Finish(); status.ok()) status = finished;
   if (!arguments.is_alias) std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loader.loaded()));
   return Finish(*db, status.ok() ? kOk : Fail(status));

@@ -13,12 +13,12 @@ namespace mergedb::tool {
 
 namespace {
 
-// Called as mdb_dump, mdb_load, mdb_stat or mdb_copy (a link): the verb of that name.
+// Called as mdb_dump, mdb_load, mdb_stat, mdb_copy or mdb_drop (a link): the verb of that name.
 const char* VerbOfAlias(const char* program) {
   const char* const slash = std::strrchr(program, '/');
   const char* const name = slash == nullptr ? program : slash + 1;
   if (std::strncmp(name, "mdb_", 4) != 0) return nullptr;
-  for (const char* verb : {"dump", "load", "stat", "copy"}) {
+  for (const char* verb : {"dump", "load", "stat", "copy", "drop"}) {
     if (std::strcmp(name + 4, verb) == 0) return verb;
   }
   return nullptr;
