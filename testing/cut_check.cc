@@ -130,7 +130,7 @@ std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<World> world, s
   }
   db = nullptr;
   if (next != nullptr) world = std::move(next);
-  auto again = DB::Open(OptionsFor(setup, world.get()), World::kPath);
+  auto again = OpenFor(setup, world.get());
   if (!again) return Failed("second open", again.error());
   return CompareAgain(**again, expected);
 }
@@ -146,7 +146,7 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
   Recovered recovered;
   base::Random random(check.seed);
   auto world = std::make_unique<World>(World::Options{.seed = random.Next()}, std::move(image));
-  auto db = DB::Open(OptionsFor(check.setup, world.get()), World::kPath);
+  auto db = OpenFor(check.setup, world.get());
   const auto corrupt = [&](const Status& status) { return check.may_be_corrupt && status.IsCorruption(); };
   if (!db) {
     recovered.is_corrupt = corrupt(db.error());

@@ -83,6 +83,11 @@ Options OptionsFor(const CutSetup& setup, World* world) {
   return options;
 }
 
+Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, World* world) {
+  ASSIGN_OR_RETURN(auto db, DB::Open(OptionsFor(setup, world), World::kPath));
+  return setup.tenancy ? NewKeyspaceDb(std::move(db), *setup.tenancy) : std::move(db);
+}
+
 CrashOracle::State ReadForward(DB& db, const IteratorOptions& options, Status* status) {
   CrashOracle::State state;
   const auto it = db.NewIterator(options);
@@ -215,8 +220,8 @@ std::string CutWorkload::Outcome(const char* what, const Status& status) {
 }
 
 std::string CutWorkload::Open() {
-  auto db = DB::Open(OptionsFor(setup_, world_), World::kPath);
-  if (!db && HasFaulted()) db = DB::Open(OptionsFor(setup_, world_), World::kPath);
+  auto db = OpenFor(setup_, world_);
+  if (!db && HasFaulted()) db = OpenFor(setup_, world_);
   if (!db) return "open: " + db.status().ToString();
   db_ = std::move(*db);
   return Outcome("open", db.status());

@@ -23,6 +23,7 @@
 #include "mergedb/db.h"
 #include "mergedb/transaction.h"
 #include "testing/crash_oracle.h"
+#include "testing/keyspace_db.h"
 #include "testing/world.h"
 
 namespace mergedb::testing {
@@ -34,12 +35,14 @@ struct CutSetup {
   bool is_append_only = false;  // the file system; then nothing is mapped either
   std::string steps;
   bool separates = false;     // every value goes to a value file; else those of some size do, once they fill one
+  std::optional<Tenancy> tenancy = {};  // the database's keyspace that all steps are about; without transactions
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
 inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgex";
 
 Options OptionsFor(const CutSetup& setup, World* world);
+Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, World* world);
 
 // The oracle and what was promised so far.
 class CutBooks {

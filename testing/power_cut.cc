@@ -210,7 +210,7 @@ std::string PowerCuts::CutRecovery(const Image& image, const CrashOracle::State&
     problem = CheckImage(TakeNested(image, *world.files, cut, held));
   };
   world.files->SetOpHook([&](uint64_t, const char*, const std::string&) { cut_here(); });
-  auto db = DB::Open(OptionsFor(setup_, &world), World::kPath);
+  auto db = OpenFor(setup_, &world);
   world.files->SetOpHook(nullptr);
   if (!problem.empty()) return problem;
   if (!db) return Blame(image, "the same image does not open twice: " + db.error().ToString());

@@ -57,7 +57,7 @@ class DbImpl::WritersLock {
 Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOptions& options) {
   const kv::KeyMap* const map = store_->key_map();
   std::string value;
-  const bool has_none = map == nullptr || map->is_in_doubt();
+  const bool has_none = map == nullptr;
   const Status status = has_none ? Status::NotFound("") : GetUnder(options, RecordKey(*map, name), {}, &value);
   if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
@@ -75,7 +75,7 @@ Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& opti
   RETURN_IF_ERROR(CheckOpen());
   std::vector<KeyspaceEntry> entries;
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr || map->is_in_doubt()) return entries;
+  if (map == nullptr) return entries;
   const size_t prefix_bytes = map->Prefix(kv::kDefaultKeyspace).size();
   const auto records = NewTreeIterator({.prefix = RecordKey(*map, ""), .read = options}, {});
   for (records->SeekToFirst(); records->Valid(); records->Next()) {
@@ -97,7 +97,7 @@ Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
 // Not at open: a damaged catalog is an error of those who use keyspaces.
 Status DbImpl::LoadKeyspaces() {
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr || map->is_in_doubt() || keyspace_ids_.is_loaded()) return {};
+  if (map == nullptr || keyspace_ids_.is_loaded()) return {};
   base::Lock lock(load_mutex_);
   if (keyspace_ids_.is_loaded()) return {};
   ASSIGN_OR_RETURN(const auto entries, ListKeyspaces({}));
@@ -141,24 +141,21 @@ Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
 
 // In the turn, so that no key that begins with the marker comes in between: writes that are on their way are made again by the
 // new map, since DbImpl::CheckConflicts refuses them.
+// WHY with a new epoch of the log: its frames are replayed by a MANIFEST that names it, which names the marker, too. One that lost that
+// edit, to a disk that lies, would else take the keys of named keyspaces for the default one's.
 Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) {
   if (!store_->order.is_bytewise()) return Status::NotSupported("keyspaces need a database with the bytewise comparator");
-  const kv::KeyMap* const map = store_->key_map();
-  if (map != nullptr && !map->is_in_doubt()) return {};
+  if (store_->key_map() != nullptr) return {};
   write::CommitQueue::Turn turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
-  std::string marker;
-  if (map != nullptr) {
-    marker = map->marker();
-  } else {
-    ASSIGN_OR_RETURN(marker, ChooseMarker(begins_own_key));
-    store_->SetKeyMap(std::make_unique<kv::KeyMap>(marker, true));
-    shape_->SetKeyMarker(marker);
-  }
-  Shape::LogStart released;
-  RETURN_IF_ERROR(shape_->Commit([this](const Shape::LogStart& from) { return FactsOf(from); }, std::nullopt, &released));
-  store_->SetKeyMap(std::make_unique<kv::KeyMap>(marker));
-  return {};
+  if (store_->key_map() != nullptr) return {};  // an earlier call's, that could not be ended then
+  ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
+  RETURN_IF_ERROR(FlushAll());
+  shape_->SetKeyMarker(marker);
+  marker_to_come_ = std::move(marker);
+  Status status = StartNewEpoch();
+  if (!status.ok()) log_failure_ = status;
+  return status;
 }
 
 Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {

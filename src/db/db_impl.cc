@@ -177,7 +177,7 @@ void DbImpl::LogFailed(const Status& status) {
 
 // OK if the log can be written. It may have failed behind everyone's back, when the background synced it.
 Status DbImpl::ReviveLog() {
-  if (!log_->is_in_trouble()) [[likely]] return {};
+  if (!log_->is_in_trouble() && !epoch_is_owed_) [[likely]] return {};
   if (log_failure_.ok()) {
     const Status failure = log_->failure();
     if (failure.ok()) return {};
@@ -193,15 +193,29 @@ Status DbImpl::Resume() {
   if (now < resume_not_before_nanos_) return log_failure_;
   resume_not_before_nanos_ = now + kResumePauseNanos;
 
-  const kv::Sequence sequence = log_->next_sequence();
-  if (!SealIfUsed().ok()) return log_failure_;
-  if (!background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() == 0; }).ok()) return log_failure_;
+  if (!FlushAll().ok()) return log_failure_;
+  if (!StartNewEpoch().ok()) return log_failure_;
+  log_failure_ = {};
+  resumes_.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
 
+// What is in memory is in tables when this returns OK.
+Status DbImpl::FlushAll() {
+  RETURN_IF_ERROR(SealIfUsed());
+  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() == 0; });
+}
+
+// REQUIRES: all is in tables. Once the log's new epoch was begun in the View there is no way back to the old one: if the MANIFEST or the
+// new log cannot be written, writers hear why until Resume could do it.
+Status DbImpl::StartNewEpoch() {
+  const kv::Sequence sequence = log_->next_sequence();
+  epoch_is_owed_ = true;
   const uint64_t salt = store_->options.env.entropy();
   const log::Mark first = log::FirstMark(salt, sequence);
   shape_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
   Shape::LogStart released;
-  if (!shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released).ok()) return log_failure_;
+  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released));
 
   const auto failed_segments = log_->segments();
   log_->Stop();
@@ -209,8 +223,8 @@ Status DbImpl::Resume() {
   for (const kv::FileNumber number : failed_segments) {
     (void)store_->options.env.file_system->Remove(format::SegmentPath(store_->directory, number));  // else an orphan
   }
-  log_failure_ = {};
-  resumes_.fetch_add(1, std::memory_order_relaxed);
+  epoch_is_owed_ = false;
+  if (marker_to_come_) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*std::exchange(marker_to_come_, std::nullopt)));
   return {};
 }
 
@@ -357,7 +371,7 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
     if (Status status = CheckMade(options.keyspace); !status.ok()) return read::NewErrorIterator(std::move(status));
   }
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr || map->is_in_doubt()) [[likely]] return NewTreeIterator(options, std::move(overlay));
+  if (map == nullptr) [[likely]] return NewTreeIterator(options, std::move(overlay));
   return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay)));
 }
 

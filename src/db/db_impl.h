@@ -143,6 +143,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status SealIfUsed();
   Status ReviveLog();
   Status Resume();
+  Status FlushAll();
+  Status StartNewEpoch();
   Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
   Shape::LogStart At(const log::Mark& mark) const;
   Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
@@ -209,6 +211,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
   uint64_t salt_ = 0;
   Status log_failure_;
+  bool epoch_is_owed_ = false;                // the View has begun a new epoch, and the log has not
+  std::optional<std::string> marker_to_come_;  // of keyspaces, with that epoch
   uint64_t resume_not_before_nanos_ = 0;
 
   base::Mutex load_mutex_;      // of keyspace_ids_; below the writers' lock

@@ -64,20 +64,18 @@ struct MappedBatch {
   std::vector<kv::KeyspaceId> keyspaces;
 };
 
-Status AppendMapped(const kv::KeyMap& map, const format::BatchReader& record, std::string* scratch, MappedBatch* mapped) {
+void AppendMapped(const kv::KeyMap& map, const format::BatchReader& record, std::string* scratch, MappedBatch* mapped) {
   AddId(&mapped->keyspaces, record.keyspace());
-  RETURN_IF_ERROR(CheckOutOfDoubt(map, record.key()));
   if (record.kind() != kv::Kind::kRangeDelete) {
     format::AppendRecord(&mapped->rep, record.kind(), map.ToTree(record.keyspace(), record.key(), scratch), record.value());
     ++mapped->records;
-    return {};
+    return;
   }
   const auto stretches = map.ToTreeRanges(record.keyspace(), {.lower = std::string(record.key()), .upper = std::string(record.value())});
   for (const auto& stretch : stretches) {
     format::AppendRecord(&mapped->rep, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper);
     ++mapped->records;
   }
-  return {};
 }
 
 Status MapBatch(const kv::KeyMap& map, std::string_view rep, MappedBatch* mapped) {
@@ -85,7 +83,7 @@ Status MapBatch(const kv::KeyMap& map, std::string_view rep, MappedBatch* mapped
   mapped->rep.reserve(rep.size() + rep.size() / 16);
   std::string scratch;
   format::BatchReader reader(rep, format::BatchReader::Form::kCaller);
-  while (reader.Next()) RETURN_IF_ERROR(AppendMapped(map, reader, &scratch, mapped));
+  while (reader.Next()) AppendMapped(map, reader, &scratch, mapped);
   RETURN_IF_ERROR(reader.status());
   if (mapped->rep.size() <= kBatchBytesMax) return {};
   return Status::InvalidArgument("batch of " + std::to_string(mapped->rep.size()) + " bytes, as it is logged; the most is " +
@@ -114,7 +112,6 @@ Status DbImpl::CommitMapped(Keyspace keyspace, write::Change change) {
   std::string scratch;
   for (;;) {
     const kv::KeyMap* const map = store_->key_map();
-    RETURN_IF_ERROR(CheckOutOfDoubt(*map, key));
     change.key_map = map;
     change.key = map->ToTree(keyspace.id(), key, &scratch);
     Status status = queue_.Commit(change);

@@ -48,12 +48,6 @@ Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options) {
   return Status::NotSupported("keyspaces have the bytewise comparator, not \"" + base::Escape(options.comparator->Name()) + "\"");
 }
 
-Status CheckOutOfDoubt(const kv::KeyMap& map, std::string_view key) {
-  if (!map.is_in_doubt() || !map.BeginsWithMarker(key)) [[likely]] return {};
-  return Status::IOError("key \"" + base::Escape(key, 64) + "\": writing the MANIFEST failed when the first keyspace was made, and whether "
-                         "this key means a keyspace is not known until CreateKeyspace succeeds, or the database is opened anew");
-}
-
 Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names, bool* has_keyspaces) {
   if (batch.bytes() > kBatchBytesMax) {
     return Status::InvalidArgument("batch of " + std::to_string(batch.bytes()) + " bytes; the most is " +

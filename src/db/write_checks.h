@@ -5,7 +5,6 @@
 #include <string_view>
 
 #include "db/operator_names.h"
-#include "kv/key_map.h"
 #include "kv/order.h"
 #include "mergedb/keyspace.h"
 #include "mergedb/status.h"
@@ -20,8 +19,6 @@ Status CheckRange(const kv::Order& order, std::string_view begin, std::string_vi
 Status CheckMerge(std::string_view operand);
 // Of a keyspace to be made. NotSupported for a comparator of its own.
 Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options);
-// Whether a key that begins with the marker is one of a keyspace must be known (kv/key_map.h).
-Status CheckOutOfDoubt(const kv::KeyMap& map, std::string_view key);
 // All of a batch; `names` learns of the programs' operators in it, *has_keyspaces whether it writes to named ones.
 Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names, bool* has_keyspaces);
 

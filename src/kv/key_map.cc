@@ -34,8 +34,7 @@ size_t LoadId(std::string_view in, KeyspaceId* id) {
 
 }  // namespace
 
-KeyMap::KeyMap(std::string marker, bool is_in_doubt)
-    : marker_(std::move(marker)), moved_(marker_ + kMoved), is_in_doubt_(is_in_doubt) {
+KeyMap::KeyMap(std::string marker) : marker_(std::move(marker)), moved_(marker_ + kMoved) {
   ASSERT(!marker_.empty() && marker_.size() <= kMarkerBytesMax, "a marker is a few bytes");
 }
 
@@ -47,7 +46,7 @@ std::string KeyMap::Prefix(KeyspaceId id) const {
 
 std::string_view KeyMap::ToTree(KeyspaceId keyspace, std::string_view key, std::string* scratch) const {
   if (keyspace == kDefaultKeyspace) {
-    if (is_in_doubt_ || !BeginsWithMarker(key)) return key;
+    if (!BeginsWithMarker(key)) [[likely]] return key;
     scratch->assign(moved_);
   } else {
     scratch->assign(marker_);
@@ -57,7 +56,7 @@ std::string_view KeyMap::ToTree(KeyspaceId keyspace, std::string_view key, std::
 }
 
 KeyMap::Place KeyMap::FromTree(std::string_view tree_key) const {
-  if (is_in_doubt_ || !BeginsWithMarker(tree_key) || tree_key.size() == marker_.size()) return {.key = tree_key};
+  if (!BeginsWithMarker(tree_key) || tree_key.size() == marker_.size()) return {.key = tree_key};
   if (tree_key[marker_.size()] == kMoved) return {.key = tree_key.substr(moved_.size())};
   Place place;
   const size_t id_bytes = LoadId(tree_key.substr(marker_.size()), &place.keyspace);
@@ -79,7 +78,7 @@ std::vector<KeyMap::Range> KeyMap::ToTreeRanges(KeyspaceId keyspace, const Range
   }
   const bool begins_before = !tree.lower || *tree.lower < marker_;
   const bool ends_after = !tree.upper || *tree.upper > marker_;
-  if (is_in_doubt_ || !begins_before || !ends_after) return {std::move(tree)};
+  if (!begins_before || !ends_after) return {std::move(tree)};
   return {{.lower = std::move(tree.lower), .upper = marker_}, {.lower = moved_, .upper = std::move(tree.upper)}};
 }
 

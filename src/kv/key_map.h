@@ -13,8 +13,6 @@
 //
 // FORMAT: id := 1 byte below 0xf0 | 0xf0 + n, n bytes big-endian, n from 1 to 4, no leading zeroes. It never begins with 0xff.
 //
-// In doubt: the MANIFEST may or may not name the marker, since writing it failed. Then nothing that begins with it may be
-// written until that is known: under either reading the tree means the same.
 // Bytewise order only. Tests: tests/unit/kv/key_map_test.cc. THREADS: immutable.
 #pragma once
 
@@ -34,10 +32,9 @@ inline constexpr size_t kMarkerBytesMax = 16;
 class KeyMap {
  public:
   // REQUIRES: a marker of 1 to kMarkerBytesMax bytes.
-  explicit KeyMap(std::string marker, bool is_in_doubt = false);
+  explicit KeyMap(std::string marker);
 
   const std::string& marker() const { return marker_; }
-  bool is_in_doubt() const { return is_in_doubt_; }
 
   // What stands before the keys of a named keyspace, or (id 0) of the catalog.
   std::string Prefix(KeyspaceId id) const;
@@ -75,7 +72,6 @@ class KeyMap {
 
   const std::string marker_;
   const std::string moved_;  // marker, 0xff
-  const bool is_in_doubt_;
 };
 
 }  // namespace mergedb::kv

@@ -15,7 +15,7 @@ std::string TransactionImpl::RecordKey(std::string_view name) const {
 
 // WHY not in an optimistic one: the map is chosen under the writers' lock, and others would wait for what may never commit.
 Status TransactionImpl::EnsureKeyMap() {
-  if (key_map_ != nullptr && !key_map_->is_in_doubt()) return {};
+  if (key_map_ != nullptr) return {};
   if (options_.kind != TransactionKind::kSingleWriter) {
     return Status::NotSupported("the database's first keyspace: create it outside of the transaction, or in one of kind kSingleWriter");
   }
@@ -32,7 +32,7 @@ Status TransactionImpl::EnsureKeyMap() {
 Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
   RETURN_IF_ERROR(CheckReadable(Keyspace()));
   std::string value;
-  const bool has_none = key_map_ == nullptr || key_map_->is_in_doubt();
+  const bool has_none = key_map_ == nullptr;
   const Status status = has_none ? Status::NotFound("") : GetInTree(RecordKey(name), &value);
   if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
@@ -44,7 +44,7 @@ Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
 // As the transaction sees it, and not remembered.
 Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadCatalog() {
   std::vector<KeyspaceEntry> entries;
-  if (key_map_ == nullptr || key_map_->is_in_doubt()) return entries;
+  if (key_map_ == nullptr) return entries;
   const size_t prefix_bytes = key_map_->Prefix(kv::kDefaultKeyspace).size();
   IteratorOptions options = OptionsOfReads();
   options.prefix = RecordKey("");
@@ -62,7 +62,7 @@ Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadCatalog() {
 Result<std::vector<KeyspaceEntry>> TransactionImpl::ListKeyspaces() {
   RETURN_IF_ERROR(CheckReadable(Keyspace()));
   ASSIGN_OR_RETURN(auto entries, ReadCatalog());
-  if (remembers_reads() && key_map_ != nullptr && !key_map_->is_in_doubt()) {
+  if (remembers_reads() && key_map_ != nullptr) {
     const std::string first = RecordKey("");
     RETURN_IF_ERROR(RememberTreeStretch(first, *base::PrefixEnd(first)));
   }

@@ -280,10 +280,7 @@ Status TransactionImpl::Write(kv::Kind kind, std::string_view key, std::string_v
 }
 
 Status TransactionImpl::WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
-  if (key_map_ != nullptr) [[unlikely]] {
-    RETURN_IF_ERROR(db::CheckOutOfDoubt(*key_map_, key));
-    NoteUse(keyspace);
-  }
+  NoteUse(keyspace);
   return Write(kind, InTree(keyspace, key), value);
 }
 
@@ -329,7 +326,6 @@ Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t 
     return Status::InvalidArgument("value of " + std::to_string(value_bytes) + " bytes; the most is " +
                                    std::to_string(kValueBytesMax));
   }
-  if (key_map_ != nullptr) RETURN_IF_ERROR(db::CheckOutOfDoubt(*key_map_, key));
   NoteUse(keyspace);
   key = InTree(keyspace, key);
   RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), value_bytes)));

@@ -135,6 +135,19 @@ TEST_P(PowerCutTest, RandomWorkloads) {
   }
 }
 
+// The same in a named keyspace, whose creation may be cut too, and beside one.
+TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
+  constexpr Mixture kMixture = {.common = "pppppooooddddeebbbbsssnnnllawwwwtvy", .rare = "fffcr"};
+  const uint64_t rounds = IsFullSize() ? 10 : 1;
+  for (const Tenancy tenancy : {Tenancy::kNamed, Tenancy::kBesideNamed}) {
+    for (uint64_t round = 0; round < rounds; ++round) {
+      CutSetup setup = Setup(SeedOr(401) + round, DrawSteps(kMixture, SeedOr(401) + round, 100));
+      setup.tenancy = tenancy;
+      if (!Check(setup, {.point_one_in = 8, .nest_one_in = 200})) return;
+    }
+  }
+}
+
 // Many small runs, merged as they come, and their dead files written again.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};

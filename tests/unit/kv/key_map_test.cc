@@ -39,13 +39,6 @@ TEST(KeyMap, MakesNoCopyOfAKeyOfTheDefaultKeyspace) {
   EXPECT_EQ(map.ToTree(0, key, &scratch).data(), key.data());
 }
 
-TEST(KeyMap, InDoubtLeavesAllAsItIs) {
-  const KeyMap map("m", true);
-  EXPECT_EQ(Tree(map, 0, "mango"), "mango");
-  EXPECT_EQ(map.KeyOf("mango"), "mango");
-  EXPECT_EQ(map.ToTreeRanges(0, {.lower = "a", .upper = "z"}), (std::vector<KeyMap::Range>{{.lower = "a", .upper = "z"}}));
-}
-
 TEST(KeyMap, RangesOfTheDefaultKeyspaceLeaveTheOthersOut) {
   const KeyMap map("m");
   using Ranges = std::vector<KeyMap::Range>;
