@@ -77,8 +77,10 @@ void Background::Sweep(format::Bounds bounds) {
 
 // Flushes go in order, so there is one at a time. After each, and at first, a memory for the next memtable is made ready.
 void Background::ScheduleFlushLocked() {
+  // WHY first: nobody waits for the word of a seal to be heard. Once this stops, the rest of the database may be gone.
+  if (is_stopping_ || is_flushing_) return;
   const bool has_sealed = parts_.shape.sealed_count() > 0 && MayTryLocked(flush_retry_);
-  if (is_stopping_ || is_flushing_ || !(has_sealed || standby_is_wanted_)) return;
+  if (!has_sealed && !standby_is_wanted_) return;
   is_flushing_ = true;
   executor_->ScheduleUrgent([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->RunFlush();

@@ -195,6 +195,15 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
   EXPECT_OK(db_->CheckIntegrity());
 }
 
+// Symptom: a task read the tree after the database was gone. Cause: nobody waits for the word that a memtable was sealed, and it
+// looked at the tree before it looked whether all this has come to its end. Consequence: a crash in a program that closes a database.
+TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
+  for (uint64_t round = 0; round < Sized(1600, 16000, 100); ++round) {
+    ASSERT_OK(db_->Put({.durability = Durability::kNoLog}, "key", std::to_string(round)));  // makes the close seal and flush
+    Reopen();
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Styles, DbRaceTest, ::testing::Values(Style::kLazy, Style::kCascade));
 
 }  // namespace
