@@ -97,6 +97,21 @@ TEST_F(CheckpointTest, LivesItsOwnLife) {
   EXPECT_TRUE(db_->CheckIntegrity().ok());
 }
 
+TEST_F(CheckpointTest, KeepsKeyspaces) {
+  const auto keyspace = db_->CreateKeyspace("named");
+  ASSERT_TRUE(keyspace) << keyspace.error().ToString();
+  ASSERT_TRUE(db_->Put({}, *keyspace, "key", "named").ok());
+  ASSERT_TRUE(db_->Put({}, "key", "default").ok());
+  ASSERT_TRUE(Checkpoint(*db_, Path("copy")));
+  const auto copy = Open("copy", OpenMode::kMustExist);
+  const auto found = copy->OpenKeyspace("named");
+  ASSERT_TRUE(found) << found.error().ToString();
+  std::string value;
+  ASSERT_TRUE(copy->Get({}, *found, "key", &value).ok());
+  EXPECT_EQ(value, "named");
+  EXPECT_EQ(All(*copy), (Pairs{{"key", "default"}}));
+}
+
 TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {
   FillMixed();
   const Pairs before = All(*db_);
