@@ -13,6 +13,7 @@ namespace {
 constexpr unsigned kCursorPutFlags =
     MDB_NOOVERWRITE | MDB_NODUPDATA | MDB_CURRENT | MDB_RESERVE | MDB_APPEND | MDB_APPENDDUP;
 
+// It belongs to a transaction that can be used.
 int CheckCursor(const MDB_cursor* cursor) {
   if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
@@ -58,6 +59,19 @@ Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
   return status.IsNotFound() && !cursor->cursor->Valid() ? StayAtEnd(cursor, stored) : status;
 }
 
+// To the key that it put last. If that is gone already it is in the gap, and holds the item behind.
+void Settle(MDB_cursor* cursor) {
+  if (!cursor->is_pending) return;
+  cursor->is_pending = false;
+  const Status status = cursor->cursor->Set(cursor->key);
+  if (!status.IsNotFound()) return;
+  if (cursor->cursor->Valid()) {
+    cursor->is_in_gap = cursor->is_anchored = true;
+  } else {
+    (void)StayAtEnd(cursor, cursor->key);
+  }
+}
+
 // As LMDB's: where no item is left at all, a cursor that stood somewhere stands nowhere.
 Status Current(MDB_cursor* cursor) {
   const Status status = cursor->cursor->Current();
@@ -93,6 +107,7 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
 
 int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+  Settle(cursor);
   switch (op) {
     case MDB_FIRST_DUP: case MDB_LAST_DUP: case MDB_GET_BOTH: case MDB_GET_BOTH_RANGE:
     case MDB_GET_MULTIPLE: case MDB_NEXT_MULTIPLE: case MDB_PREV_MULTIPLE:
@@ -115,6 +130,7 @@ int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
 
 // MDB_CURRENT: the value of the key where it stands; the key that is passed is not looked at, as in LMDB.
 int PutCurrent(MDB_cursor* cursor, MDB_val* data, unsigned flags) {
+  Settle(cursor);
   if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
   std::string scratch;
   const std::string key(StoredKey(SlotOf(cursor), cursor->cursor->key(), &scratch));
@@ -145,8 +161,10 @@ void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
   for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
     for (MDB_cursor* cursor : each->cursors) {
       if (cursor->dbi == dbi && cursor->is_placed && cursor->key == stored_key) {
+        const bool was_pending = cursor->is_pending;
         cursor->is_in_gap = true;
         cursor->is_anchored = false;
+        if (was_pending) Settle(cursor);  // while the item behind is still the one
       }
     }
   }
@@ -186,7 +204,7 @@ int mdb_cursor_renew(MDB_txn* txn, MDB_cursor* cursor) {
     LMDB_RETURN_IF_ERROR(CheckDbi(txn, cursor->dbi));
     if (cursor->txn != nullptr) std::erase(cursor->txn->cursors, cursor);
     cursor->txn = txn;
-    cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = false;
+    cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
     cursor->cursor = txn->transaction().OpenCursor(txn->env->slots[cursor->dbi].keyspace);
     txn->cursors.push_back(cursor);
     return 0;
@@ -207,14 +225,21 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
     LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
     if (flags & MDB_CURRENT) return PutCurrent(cursor, data, flags);
     if (key == nullptr) return EINVAL;
+    std::string scratch;
+    std::string stored(StoredKey(SlotOf(cursor), View(*key), &scratch));  // WHY now: it may lie in the arena
     const int code = PutItem(cursor->txn, cursor->dbi, key, data, flags);
     if (code != 0 && code != MDB_KEYEXIST) return code;
-    // It stands at the key now; with MDB_APPEND that was not behind all, at the last one.
-    if (flags & MDB_RESERVE) return code;  // moving would end the reservation
-    const std::string_view stored = StoredKey(SlotOf(cursor), View(*key), &cursor->txn->root->key_scratch);
-    const Status moved = code != 0 && (flags & MDB_APPEND) ? cursor->cursor->Last() : cursor->cursor->Set(stored);
-    if (cursor->cursor->Valid()) Arrive(cursor);
-    return moved.ok() ? code : CodeOf(moved);
+    cursor->is_placed = true;
+    cursor->is_in_gap = cursor->is_anchored = false;
+    if (code != 0 && (flags & MDB_APPEND)) {  // it looked at the last one
+      cursor->is_pending = false;
+      const Status moved = cursor->cursor->Last();
+      if (cursor->cursor->Valid()) Arrive(cursor);
+      return moved.ok() ? code : CodeOf(moved);
+    }
+    cursor->is_pending = true;
+    cursor->key = std::move(stored);
+    return code;
   });
 }
 
@@ -223,6 +248,7 @@ int mdb_cursor_del(MDB_cursor* cursor, unsigned int flags) {
     if (cursor == nullptr || (flags & ~MDB_NODUPDATA)) return EINVAL;
     LMDB_RETURN_IF_ERROR(CheckWritable(cursor->txn));
     LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+    Settle(cursor);
     if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
     const std::string stored(cursor->cursor->key());
     if (IsName(cursor->txn, cursor->dbi, stored)) return MDB_INCOMPATIBLE;

@@ -37,7 +37,10 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
 }
 
 // Is there no key at or behind this one?
-Result<bool> IsBehindAll(MDB_txn* txn, const Slot& slot, std::string_view stored) {
+Result<bool> IsBehindAll(MDB_txn* txn, MDB_dbi dbi, std::string_view stored) {
+  const Root& root = *txn->root;
+  if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() && stored > root.appended_key) return true;
+  const Slot& slot = txn->env->slots[dbi];
   const auto cursor = txn->transaction().OpenCursor(slot.keyspace);
   const Status status = cursor->Last();
   if (status.IsNotFound()) return true;
@@ -129,7 +132,7 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
     is_new = true;
   }
   if (flags & MDB_APPEND) {
-    const auto is_behind = IsBehindAll(txn, slot, stored);
+    const auto is_behind = IsBehindAll(txn, dbi, stored);
     if (!is_behind) return CodeOf(is_behind.error());
     if (!*is_behind) return MDB_KEYEXIST;
     is_new = true;
@@ -143,6 +146,11 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   if (const Status status = WriteValue(txn, slot, stored, data, flags & MDB_RESERVE); !status.ok()) return WriteFailed(txn, status);
   txn->changes.bytes += bytes;
   is_new ? CountChange(txn, dbi, 1) : ForgetCount(txn, dbi);
+  if (flags & MDB_APPEND) {
+    root.appended_to = dbi;
+    root.appended_at = txn->transaction().writes();
+    root.appended_key.assign(stored);
+  }
   root.arena.Clear();
   return 0;
 }

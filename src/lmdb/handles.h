@@ -84,6 +84,10 @@ struct Root {
   Arena arena;
   std::string scratch;  // a value on its way into the arena
   std::string key_scratch;
+  // The last MDB_APPEND: the next one is behind all keys if it is behind this one and nothing was written in between.
+  MDB_dbi appended_to = kFreeDbi;
+  uint64_t appended_at = 0;  // writes of the transaction
+  std::string appended_key;
 };
 
 enum class TxnState : uint8_t { kOpen, kReset, kFailed };
@@ -152,6 +156,7 @@ struct MDB_cursor {
   bool is_placed = false;    // not fresh
   bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
   bool is_anchored = false;  // and `cursor` stands at that item already
+  bool is_pending = false;   // it stands at `key`, which it put; `cursor` goes there when that matters
   std::string key;           // as stored, where it stood last
 };
 

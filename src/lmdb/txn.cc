@@ -148,6 +148,7 @@ void Abort(MDB_txn* txn) {
     for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
     if (txn->parent != nullptr) {
       (void)txn->transaction().RollbackToSavepoint();
+      txn->root->appended_to = kFreeDbi;  // other keys may be the last now, at the same number of writes
     } else {
       txn->root->transaction = nullptr;  // rolls back
     }

@@ -119,7 +119,7 @@ def main():
         report = os.path.join(HOME, f"{file}.xml")
         if os.path.exists(report):
             os.remove(report)
-        output = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}", file], env=environment, cwd=tests).stdout
+        output = run([python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-o", "addopts=", f"--junitxml={report}", file], env=environment, cwd=tests).stdout
         if not os.path.exists(report):
             print(output[-4000:])
             print(f"FAILED: {file} did not come to its end")
