@@ -237,6 +237,7 @@ Status Checkpointer::Describe() {
   const log::Mark first = log::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
+  if (const kv::KeyMap* const map = store_.key_map(); map != nullptr) edit.key_marker = map->marker();
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;

@@ -11,6 +11,8 @@
 
 #include "base/random.h"
 #include "mergedb/care.h"
+#include "mergedb/checkpoint.h"
+#include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
 #include "testing/counters.h"
@@ -351,6 +353,23 @@ TEST_F(Keyspaces, AreThereForReadersOfAReadOnlyDatabase) {
   EXPECT_EQ(Contents(Keyspace()), "\xff\x01=2 ");
   EXPECT_THAT(db_->CreateKeyspace("y").status(), StatusIs(Code::kNotSupported));
   EXPECT_THAT(db_->Put({}, x, "a", "1"), StatusIs(Code::kNotSupported));
+}
+
+TEST_F(Keyspaces, ACopyHasThemAndAnExportIsRefused) {
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, x, "a", "1"));
+  ASSERT_OK(db_->Put({}, "\xff\x01", "2"));
+  for (const char* target : {"/unflushed", "/flushed"}) {
+    ASSERT_OK(Checkpoint(*db_, target).status());
+    const auto copy = DB::Open(world_.SmallOptions(), target);
+    ASSERT_OK(copy.status());
+    const auto found = (*copy)->OpenKeyspace("x");
+    ASSERT_OK(found.status());
+    EXPECT_EQ(testing::Contents(**copy, {.keyspace = *found}), "a=1 ");
+    EXPECT_EQ(testing::Contents(**copy, {}), "\xff\x01=2 ");
+    ASSERT_OK(db_->Flush());
+  }
+  EXPECT_THAT(ExportToLevelDb(*db_, world_.SmallOptions(), "/export").status(), StatusIs(Code::kNotSupported, HasSubstr("keyspaces")));
 }
 
 class Keeping final : public MergeOperator {
