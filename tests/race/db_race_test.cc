@@ -198,7 +198,7 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
 // Symptom: a task read the tree after the database was gone. Cause: nobody waits for the word that a memtable was sealed, and it
 // looked at the tree before it looked whether all this has come to its end. Consequence: a crash in a program that closes a database.
 TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
-  for (uint64_t round = 0; round < Sized(1600, 16000, 100); ++round) {
+  for (uint64_t round = 0; round < Sized(200, 16000, 100); ++round) {
     ASSERT_OK(db_->Put({.durability = Durability::kNoLog}, "key", std::to_string(round)));  // makes the close seal and flush
     Reopen();
   }
