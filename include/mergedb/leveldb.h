@@ -10,17 +10,21 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "mergedb/care.h"
 #include "mergedb/db.h"
 #include "mergedb/export.h"
+#include "mergedb/keyspace.h"
 #include "mergedb/options.h"
 #include "mergedb/result.h"
 
 namespace mergedb {
 
 struct LevelDbExportOptions {
+  // Which one. None: the default one, and NotSupported if there are others, since LevelDB has no room for them: export each by itself.
+  std::optional<Keyspace> keyspace = {};
   Compression compression = Compression::kSnappy;  // or kNone; kZstd only for a LevelDB newer than 1.23. kLz4: InvalidArgument
   int bloom_bits_per_key = 10;                     // 0: no filters
   uint64_t table_bytes = uint64_t{2} << 20;        // of a table, about

@@ -1,6 +1,7 @@
 // The calls of include/mergedb/leveldb.h: options checked and locks taken, the rest is src/legacy.
 #include "mergedb/leveldb.h"
 
+#include "base/bytes.h"
 #include "care/diagnosis.h"
 #include "db/options_check.h"
 #include "format/file_name.h"
@@ -17,6 +18,19 @@ Result<bool> IsLevelDb(const Options& options, const std::string& path) {
   return owner == legacy::Owner::kLevelDb;
 }
 
+namespace {
+
+// A whole database that has more than LevelDB can hold is not exported in part by accident.
+Status CheckNoKeyspaces(DB& db) {
+  const auto keyspaces = db.ListKeyspaces();
+  if (!keyspaces) return keyspaces.error();
+  if (keyspaces->empty()) return {};
+  return Status::NotSupported("LevelDB has no keyspaces, and the database has \"" + base::Escape(keyspaces->front().name) + "\"" +
+                              (keyspaces->size() == 1 ? "" : " and " + std::to_string(keyspaces->size() - 1) + " more") + ": export each by itself");
+}
+
+}  // namespace
+
 Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory, const LevelDbExportOptions& export_options) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
@@ -30,7 +44,8 @@ Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std:
   uint64_t bytes_expected = 0;
   std::string tables;
   if (db.GetProperty("mergedb.table_bytes_live", &tables)) bytes_expected = std::strtoull(tables.c_str(), nullptr, 10);
-  const auto it = db.NewIterator({.read = {.fill_cache = false}});
+  if (!export_options.keyspace) RETURN_IF_ERROR(CheckNoKeyspaces(db));
+  const auto it = db.NewIterator({.read = {.fill_cache = false}, .keyspace = export_options.keyspace.value_or(Keyspace())});
   return legacy::Export({.file_system = checked.env.file_system, .order = order, .directory = directory, .options = export_options,
                          .bytes_expected = bytes_expected}, *it);
 }

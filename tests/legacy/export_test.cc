@@ -109,6 +109,20 @@ TEST_F(ExportTest, AKeyThatCannotBeFoldedFailsTheExport) {
   ASSERT_OK(Export());
 }
 
+TEST_F(ExportTest, KeyspacesAreExportedEachByItself) {
+  ASSERT_OK(db_->Put({}, "default", "1"));
+  ASSERT_OK_AND_ASSIGN(const Keyspace named, db_->CreateKeyspace("named"));
+  ASSERT_OK(db_->Put({}, named, "inside", "2"));
+  EXPECT_THAT(Export(), StatusIs(Code::kNotSupported, HasSubstr("\"named\": export each by itself")));
+  for (const auto& [keyspace, shown] : {std::pair(Keyspace(), Shown{{"default", "1"}}), std::pair(named, Shown{{"inside", "2"}})}) {
+    World target;
+    Options options = world_.SmallOptions();
+    options.env.file_system = target.files.get();
+    ASSERT_OK(ExportToLevelDb(*db_, options, kTarget, {.keyspace = keyspace}));
+    EXPECT_EQ(ReadBack(target), shown);
+  }
+}
+
 TEST_F(ExportTest, GivesUpOnRequest) {
   Fill(500);
   EXPECT_THAT(Export({.table_bytes = 1000, .progress = [](uint64_t, uint64_t) { return false; }}), StatusIs(Code::kAborted));

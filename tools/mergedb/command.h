@@ -48,6 +48,7 @@ struct Arguments {
   bool is_dry = false;
   bool is_quiet = false;
   bool is_salvage = false;
+  bool is_default_alone = false;
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;               // "": the default one
   std::string create, drop;           // of keyspaces

@@ -51,7 +51,13 @@ int RunConvert(Arguments& arguments) {
 int RunExport(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  const auto exported = ExportToLevelDb(*db, {}, arguments.words[0], {.progress = ShowProgress(arguments.is_quiet)});
+  LevelDbExportOptions options{.progress = ShowProgress(arguments.is_quiet)};
+  if (arguments.is_default_alone || !arguments.keyspace.empty()) {
+    const auto keyspace = KeyspaceOf(arguments, *db);
+    if (!keyspace) return Finish(*db, Fail(keyspace.status()));
+    options.keyspace = *keyspace;
+  }
+  const auto exported = ExportToLevelDb(*db, {}, arguments.words[0], options);
   if (!exported) return Finish(*db, Fail(exported.error()));
   Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " + PrintBytes(exported->bytes) + "\n");
   return Finish(*db, kOk);
@@ -68,9 +74,11 @@ void AddLevelDbCommands(CLI::App& app, Context& context) {
   convert->add_flag("--salvage", arguments.is_salvage, "For a database that does not open");
   convert->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
 
-  CLI::App* exporting = AddVerb(app, context, {"export-leveldb", "export-leveldb DIR TARGET [--quiet]", "Write the database as one that LevelDB opens",
+  CLI::App* exporting = AddVerb(app, context, {"export-leveldb", "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--quiet]", "Write the database as one that LevelDB opens",
                                                "TARGET must be new or empty. Merges are folded, deletes applied. It becomes a database at the last step;\n"
-                                               "interrupted, run it again.", 1, 1, RunExport});
+                                               "interrupted, run it again. LevelDB has no keyspaces: each is exported by itself.", 1, 1, RunExport});
+  AddKeyspace(exporting, arguments);
+  exporting->add_flag("--default-alone", arguments.is_default_alone, "The default keyspace, although there are others");
   exporting->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
 }
 
