@@ -43,7 +43,7 @@ struct LevelDbExport {
 // `directory` is made if it is not there; InvalidArgument if it holds anything but an unfinished export, which is begun anew. It becomes a
 // database in one step, at the end: an export that failed or was interrupted is none to LevelDB. IOError, NoSpace, and errors of
 // reading `db`, a key's MergeFailed among them; Aborted by progress.
-// NotSupported for a database with named keyspaces.
+// NotSupported for a database with named keyspaces, unless the options say which one.
 MERGEDB_EXPORT Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory,
                                                      const LevelDbExportOptions& export_options = {});
 

@@ -36,10 +36,6 @@ Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std:
   RETURN_IF_ERROR(db::CheckOptions(&checked));
   if (export_options.compression == Compression::kLz4) return Status::InvalidArgument("LevelDB does not know LZ4");
   if (export_options.table_bytes == 0 || export_options.block_bytes == 0) return Status::InvalidArgument("tables and blocks of 0 bytes");
-  // WHY refused: what has no place in LevelDB's format would be missing without a word.
-  if (const auto keyspaces = db.ListKeyspaces(); keyspaces && !keyspaces->empty()) {
-    return Status::NotSupported("the database has " + std::to_string(keyspaces->size()) + " named keyspaces, and LevelDB knows none");
-  }
   const kv::Order order(checked.comparator);
   uint64_t bytes_expected = 0;
   std::string tables;

@@ -247,7 +247,6 @@ Status Checkpointer::Describe() {
   edit.log_segments.emplace();
   edit.clean_log_end = 0;
   if (auto operators = store_.operator_names.List(); !operators.empty()) edit.merge_operators = std::move(operators);
-  if (store_.key_map() != nullptr) edit.key_marker = store_.key_map()->marker();
   manifest::Manifest manifest({.file_system = files_, .directory = partial_, .database_id = database_id,
                                .allocate_number = factory_.allocate_number});
   return manifest.Commit(edit);
