@@ -59,7 +59,7 @@ def main():
         # The prefix may have been moved since: everything in it is found from where it lies.
         moved = os.path.join(scratch, "moved")
         os.rename(prefix, moved)
-        run("cmake", "-S", project, "-B", os.path.join(project, "build"), f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={cxx}",
+        run("cmake", "-G", "Ninja", "-S", project, "-B", os.path.join(project, "build"), f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={cxx}",
             f"-DCMAKE_C_COMPILER={cc}", f"-DWITH_LEVELDB={'ON' if has_leveldb else 'OFF'}")
         run("cmake", "--build", os.path.join(project, "build"))
         programs = sorted(glob.glob(os.path.join(project, "build", "consumer-*")))
