@@ -23,16 +23,9 @@ constexpr uint64_t kRetryLastNanos = 5 * kSecond;
 constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kFlushesPerRelease = 8;
 constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
-constexpr uint64_t kSpareShare = 16;  // of tables and value files on disk: spares that may be kept, beside the log's quota
 constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ours
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
-
-uint64_t BytesOf(const std::vector<ObsoleteFiles::Buried>& files) {
-  uint64_t bytes = 0;
-  for (const auto& file : files) bytes += file.bytes;
-  return bytes;
-}
 
 }  // namespace
 
@@ -41,6 +34,7 @@ Background::Background(Parts parts)
       clock_(parts_.options.env.clock),
       executor_(parts_.options.env.executor),
       flush_bytes_(parts_.memory.memtable_bytes),
+      release_bytes_(std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_)),
       ledger_(parts_.order) {}
 
 Background::~Background() { Stop(false); }
@@ -136,11 +130,12 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
-  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_) && MayRemoveLocked()) {
+  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_)) {
     is_removing_ = true;
-    return Task::kRemove;
+    return Task::kBury;
   }
-  if (!is_removing_ && !parts_.spares.empty() && MayTryLocked(job_retry_) && SparesShouldGoLocked()) {
+  if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(job_retry_) &&
+      (clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != policy::Pressure::kWriting)) {
     is_removing_ = true;
     return Task::kRemoveSpares;
   }
@@ -190,8 +185,8 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       return PickJob();
     case Task::kJob:
       return StepJob(job);
-    case Task::kRemove:
-      return RemoveObsolete();
+    case Task::kBury:
+      return BuryObsolete();
     case Task::kRemoveSpares:
       return RemoveSpares();
     case Task::kWarm:
@@ -215,6 +210,7 @@ Status Background::Flush() {
   TreeChanged();
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
+  flushed_bytes_.store(bytes, std::memory_order_relaxed);
   counters_.flush_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   UpdateTreeDebt();
   return {};
@@ -239,6 +235,7 @@ policy::PickInput Background::PickInputFor(const read::View& view, const std::ve
           .style = parts_.options.style,
           .pressure = pressure,
           .flush_bytes = flush_bytes_,
+          .flushed_bytes = flushed_bytes_.load(std::memory_order_relaxed),
           .order = parts_.order,
           .oldest_snapshot = OldestSnapshot()};
 }
@@ -281,7 +278,7 @@ void Background::PickJob() {
               return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *parts_.shape.Current()->version, target, ranges);
             },
         .find_value_file = [this](kv::FileNumber number) { return parts_.shape.Current()->version->FindValueFile(number); },
-        .release_bytes = std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_),
+        .release_bytes = release_bytes_,
         .warm_bytes_max = kWarmShare * parts_.options.memory_bytes,
         .flushed_sequence = parts_.shape.flushed_sequence()};  // before the version that the job is given
     running = std::make_shared<Running>();
@@ -344,68 +341,78 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   UpdateTreeDebt();
 }
 
-void Background::RemoveObsolete() {
+// They become spares, which may be written over as long as they are not removed.
+void Background::BuryObsolete() {
   Status failure;
-  const uint64_t pool_bytes = SpareBytesMax();
-  auto files = parts_.obsolete.Take();
-  uint64_t rest_nanos = 0;
-  while (!files.empty() && rest_nanos == 0) {
-    const auto file = files.back();
-    files.pop_back();
+  for (const auto& file : parts_.obsolete.Take()) {
     if (ZOO(kObsoleteTablesKept)) continue;
-    const bool is_table = file.kind == format::FileKind::kTable;
-    is_table ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
-    if (!parts_.shape.SyncHasFailed(file.number) && parts_.spares.Keep(file, pool_bytes)) continue;
-    const uint64_t start = clock_->NowNanos();
+    file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
+    if (!parts_.shape.SyncHasFailed(file.number) && parts_.spares.Keep(file)) continue;
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
-    rest_nanos = policy::RemovalRestNanos(clock_->NowNanos() - start, BytesOf(files), RemovalBacklogMax());
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);
-      (is_table ? counters_.tables_removed : counters_.value_files_removed).fetch_add(1, std::memory_order_relaxed);
+      counters_.files_removed.fetch_add(1, std::memory_order_relaxed);
     } else {
       parts_.obsolete.PutBack(file);
       failure = std::move(status);
     }
   }
-  for (const auto& file : files) parts_.obsolete.PutBack(file);
   base::Lock lock(mutex_);
   is_removing_ = false;
   if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
-  if (files.empty() || rest_nanos == 0) return;
+}
+
+// Until one took long: then a rest, for the sake of those who write.
+void Background::RemoveSpares() {
+  base::Lock lock(mutex_);
+  uint64_t rest_nanos = 0;
+  while (rest_nanos == 0 && ExcessSpareBytesLocked() > 0) {
+    lock.Unlock();
+    const uint64_t start = clock_->NowNanos();
+    const Status status = parts_.spares.RemoveOldest();
+    const uint64_t took_nanos = clock_->NowNanos() - start;
+    lock.Relock();
+    if (!status.ok()) {
+      NoteOutcomeLocked(&job_retry_, status);
+      break;
+    }
+    if (PressureLocked() != policy::Pressure::kWriting) continue;
+    rest_nanos = policy::RemovalRestNanos(took_nanos, ExcessSpareBytesLocked(), debt_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
+  }
+  is_removing_ = false;
+  if (rest_nanos == 0) return;
   removal_not_before_nanos_ = clock_->NowNanos() + rest_nanos;
   executor_->ScheduleAfter(rest_nanos, [weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Nudge();
   });
 }
 
-// As many as the next merges will write over, and half of what the space bound has room for: the other half is for their outputs.
-// A memtable's worth is always kept: where values go to value files, the tables of flushes are small and many.
-uint64_t Background::SpareBytesMax() const {
-  const uint64_t quota = parts_.memory.log_quota_bytes;
+uint64_t Background::ExcessSpareBytesLocked() const {
+  const uint64_t bytes = parts_.spares.bytes();
+  return bytes - std::min(bytes, SpareBytesMaxLocked(IsAtRestLocked() ? PressureLocked() : policy::Pressure::kWriting));
+}
+
+// As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
+// next release. None when the disk has no room for anything else, nor when nothing will be written soon.
+uint64_t Background::SpareBytesMaxLocked(policy::Pressure pressure) const {
+  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+    if (retry->status.IsNoSpace()) return 0;
+  }
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
   const uint64_t others = on_disk - std::min(on_disk, parts_.spares.bytes());
-  const uint64_t allowed = allowed_bytes_.load(std::memory_order_relaxed);
-  const uint64_t room = (allowed - std::min(allowed, others)) / 2;
-  return std::min(2 * quota + on_disk / kSpareShare, std::max(flush_bytes_, room));
-}
-
-// Dead bytes that may wait for their removal; half of it is what a merge releases at once.
-uint64_t Background::RemovalBacklogMax() const {
-  return 2 * (kReleaseBytesMax + parts_.obsolete.bytes_on_disk() / kSpareShare);
-}
-
-void Background::RemoveSpares() {
-  const Status status = parts_.spares.RemoveAll();
-  base::Lock lock(mutex_);
-  is_removing_ = false;
-  if (!status.ok()) NoteOutcomeLocked(&job_retry_, status);
-}
-
-// When nothing will be written over them soon, or the disk has no room for anything else.
-bool Background::SparesShouldGoLocked() const {
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
-    if (retry->status.IsNoSpace()) return true;
+  const auto room = [&](const std::atomic<uint64_t>& allowed_bytes) {
+    const uint64_t allowed = allowed_bytes.load(std::memory_order_relaxed);
+    return allowed - std::min(allowed, others);
+  };
+  switch (pressure) {
+    case policy::Pressure::kWriting: return std::max(release_bytes_, room(allowed_bytes_));
+    case policy::Pressure::kQuiet: return room(allowed_quiet_bytes_);
+    case policy::Pressure::kIdle: return 0;
   }
+  return 0;
+}
+
+bool Background::IsAtRestLocked() const {
   return PressureLocked() != policy::Pressure::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
          picked_generation_ == tree_generation_.load(std::memory_order_relaxed) && picked_pressure_ == PressureLocked() &&
          !parts_.shape.HasUncommitted();
@@ -447,11 +454,6 @@ bool Background::CommitIsOverdueLocked() const {
          dead > std::max<uint64_t>(parts_.memory.log_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
 }
 
-// Removing rests only for the sake of those who write.
-bool Background::MayRemoveLocked() const {
-  return clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != policy::Pressure::kWriting;
-}
-
 bool Background::MayTryLocked(const Retry& retry) const {
   return retry.status.ok() || clock_->NowNanos() >= retry.not_before_nanos;
 }
@@ -478,7 +480,8 @@ policy::Pressure Background::PressureLocked() const {
 
 bool Background::IsSettledLocked(policy::Pressure pressure) const {
   if (parts_.shape.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
-  if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || !parts_.spares.empty() || is_removing_) return false;
+  if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || is_removing_ ||
+      parts_.spares.bytes() > SpareBytesMaxLocked(pressure)) return false;
   const read::ViewPtr view = parts_.shape.Current();
   const std::vector<policy::Busy> none;
   return policy::IsSettled(PickInputFor(*view, none, pressure));
@@ -487,7 +490,9 @@ bool Background::IsSettledLocked(policy::Pressure pressure) const {
 void Background::UpdateTreeDebt() {
   const read::ViewPtr view = parts_.shape.Current();
   const std::vector<policy::Busy> none;
-  const policy::PickInput input = PickInputFor(*view, none, policy::Pressure::kWriting);
+  policy::PickInput input = PickInputFor(*view, none, policy::Pressure::kQuiet);
+  allowed_quiet_bytes_.store(policy::BytesAllowed(input), std::memory_order_relaxed);
+  input.pressure = policy::Pressure::kWriting;
   debt_runs_.store(view->version->runs().size(), std::memory_order_relaxed);
   allowed_bytes_.store(policy::BytesAllowed(input), std::memory_order_relaxed);
   debt_upper_bytes_.store(policy::BytesOverBound(input), std::memory_order_relaxed);

@@ -3,7 +3,8 @@
 //   urgent   flush       a sealed memtable: writers wait for its memory
 //            standby     a memory for the memtable after the active one
 //   1        commit      the MANIFEST lags by more than it may, or nothing else is to do
-//   2        removals    tables and value files that nobody names
+//   2        burials     tables and value files that nobody names become spares, which next files are written over
+//            removals    of the spares beyond what the space bound has room for, one by one
 //   3        new jobs    policy::Pick
 //   4        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
 //   5        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
@@ -100,7 +101,7 @@ class Background : public std::enable_shared_from_this<Background> {
     std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
     std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_bytes_unread{0}, merge_entries_in{0}, merge_entries_out{0}, merge_nanos{0};
     std::atomic<uint64_t> value_bytes_moved{0};
-    std::atomic<uint64_t> tables_removed{0}, value_files_removed{0}, sweeps{0};
+    std::atomic<uint64_t> files_removed{0}, sweeps{0};
     std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
   };
   const Counters& counters() const { return counters_; }
@@ -108,7 +109,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRemove, kRemoveSpares, kWarm };
+  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kBury, kRemoveSpares, kWarm };
   struct Running {  // a job and whether a thread is in it
     std::unique_ptr<compaction::Job> job;
     bool is_stepping = false;
@@ -133,14 +134,13 @@ class Background : public std::enable_shared_from_this<Background> {
   Status Commit();
   void StepJob(const std::shared_ptr<Running>& running);
   void PickJob();
-  void RemoveObsolete();
-  uint64_t RemovalBacklogMax() const;
-  uint64_t SpareBytesMax() const;
+  void BuryObsolete();
   void RemoveSpares();
-  bool SparesShouldGoLocked() const;
+  uint64_t ExcessSpareBytesLocked() const;
+  uint64_t SpareBytesMaxLocked(policy::Pressure pressure) const;
+  bool IsAtRestLocked() const;
   void WarmTables();
   bool CommitIsOverdueLocked() const;
-  bool MayRemoveLocked() const;
   bool MayTryLocked(const Retry& retry) const;
   void NoteOutcomeLocked(Retry* retry, const Status& status);
   policy::Pressure PressureLocked() const;
@@ -156,7 +156,8 @@ class Background : public std::enable_shared_from_this<Background> {
   const Parts parts_;
   Clock* const clock_;
   Executor* const executor_;
-  const uint64_t flush_bytes_;  // size of a typical flushed table
+  const uint64_t flush_bytes_;    // size of a memtable
+  const uint64_t release_bytes_;  // outputs of a job between two releases
   Counters counters_;
   compaction::Ledger ledger_;
   std::atomic<bool> wrote_{false};            // since the last tick
@@ -165,7 +166,9 @@ class Background : public std::enable_shared_from_this<Background> {
 
   std::atomic<uint64_t> warmed_below_{0};  // tables with smaller numbers need no warming
 
-  std::atomic<uint64_t> allowed_bytes_{0};  // of tables on disk, by the space bound
+  std::atomic<uint64_t> flushed_bytes_{0};        // the last flush
+  std::atomic<uint64_t> allowed_bytes_{0};        // on disk, by the space bound while somebody writes
+  std::atomic<uint64_t> allowed_quiet_bytes_{0};  // and when nobody does
   std::atomic<uint64_t> debt_runs_{0};
   std::atomic<uint64_t> debt_upper_bytes_{0};
   std::atomic<uint64_t> debt_upper_bytes_max_{0};

@@ -100,10 +100,9 @@ std::string DbImpl::CountersText() {
   put("merge_entries_out", work.merge_entries_out);
   put("merge_nanos", work.merge_nanos);
   put("value_bytes_moved", work.value_bytes_moved);
-  put("tables_removed", work.tables_removed);
+  put("files_removed", work.files_removed + spares_.removed());
   put("files_reused", spares_.reused());
   put("sweeps", work.sweeps);
-  put("value_files_removed", work.value_files_removed);
   put("runs_max", work.runs_max);
   put("jobs_at_once_max", work.jobs_at_once_max);
   put("manifest_commits", shape_->commits());

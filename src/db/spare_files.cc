@@ -4,22 +4,15 @@
 
 namespace mergedb::db {
 
-bool SpareFiles::Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max) {
+bool SpareFiles::Keep(const ObsoleteFiles::Buried& file) {
   if (file_system_->is_append_only()) return false;
-  {
-    base::Lock lock(mutex_);
-    if (bytes_ + file.bytes > pool_bytes_max || spares_.size() >= kFilesMax) return false;
-    bytes_ += file.bytes;
-  }
   const Status renamed =
       file_system_->Rename(format::FilePath(directory_, file.kind, file.number), format::SparePath(directory_, file.number));
+  if (!renamed.ok()) return false;
   base::Lock lock(mutex_);
-  if (renamed.ok()) {
-    spares_.push_back(file);
-  } else {
-    bytes_ -= file.bytes;
-  }
-  return renamed.ok();
+  spares_.push_back(file);
+  bytes_ += file.bytes;
+  return true;
 }
 
 // The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all.
@@ -54,26 +47,31 @@ Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uin
   return renamed;
 }
 
-Status SpareFiles::RemoveAll() {
-  while (true) {
-    std::optional<ObsoleteFiles::Buried> spare;
-    {
-      base::Lock lock(mutex_);
-      if (spares_.empty()) return {};
-      spare = spares_.back();
-      spares_.pop_back();
-      bytes_ -= spare->bytes;
-    }
-    const Status status = file_system_->Remove(format::SparePath(directory_, spare->number));
-    if (status.ok() || status.IsNotFound()) {
-      obsolete_.Removed(*spare);
-      continue;
-    }
+Status SpareFiles::RemoveOldest() {
+  std::optional<ObsoleteFiles::Buried> spare;
+  {
     base::Lock lock(mutex_);
-    spares_.push_back(*spare);
-    bytes_ += spare->bytes;
-    return status;
+    if (spares_.empty()) return {};
+    spare = spares_.front();
+    spares_.pop_front();
+    bytes_ -= spare->bytes;
   }
+  Status status = file_system_->Remove(format::SparePath(directory_, spare->number));
+  const bool is_gone = status.ok() || status.IsNotFound();
+  if (is_gone) obsolete_.Removed(*spare);
+  base::Lock lock(mutex_);
+  if (is_gone) {
+    ++removed_;
+    return {};
+  }
+  spares_.push_front(*spare);
+  bytes_ += spare->bytes;
+  return status;
+}
+
+Status SpareFiles::RemoveAll() {
+  while (!empty()) RETURN_IF_ERROR(RemoveOldest());
+  return {};
 }
 
 }  // namespace mergedb::db

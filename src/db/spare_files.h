@@ -6,16 +6,17 @@
 // next one. That costs more than the merge that made the file dead.
 // MEASURED: db_bench fillrandom, 4 M entries of 100 B, ext4 mounted with discard: docs/decisions/0018-spare-files.md.
 //
-// A spare is neither: it has a name of its own, so that no tool takes its stale entries for data. It counts as space on disk; the
-// pool is bounded, emptied when the tree is at rest, when the disk is full, and at the next open.
+// A spare is neither: it has a name of its own, so that no tool takes its stale entries for data. Every dead file becomes one, so that
+// what waits for its removal can still be written over; it counts as space on disk. What the pool holds beyond its bound is removed
+// one by one, all of it when the tree is at rest, when the disk is full, and at the next open.
 //
 // THREADS: any.
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "base/sync.h"
 #include "db/obsolete_files.h"
@@ -27,17 +28,16 @@ namespace mergedb::db {
 
 class SpareFiles {
  public:
-  // Files that the pool holds at most: twice what the widest merge makes dead, since the next flushes write over them.
-  static constexpr size_t kFilesMax = 128;
-
   SpareFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
       : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete) {}
 
-  // Takes a dead file, unless it is small or the pool would hold more than `pool_bytes_max`. False: remove it.
-  bool Keep(const ObsoleteFiles::Buried& file, uint64_t pool_bytes_max);
+  // Takes a dead file. False: it cannot be written again, remove it.
+  bool Keep(const ObsoleteFiles::Buried& file);
   // Renames a spare of about `bytes_expected` to the name of file `number`. False: there is none. After an error the number is not
   // to be used.
   Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
+  // Removes the one that was kept first. OK when there is none. An error leaves it for the next call.
+  Status RemoveOldest();
   // Removes all of them. An error leaves those that are left for the next call.
   Status RemoveAll();
 
@@ -53,6 +53,10 @@ class SpareFiles {
     base::Lock lock(mutex_);
     return reused_;
   }
+  uint64_t removed() const {
+    base::Lock lock(mutex_);
+    return removed_;
+  }
 
  private:
   // Constant after construction.
@@ -61,9 +65,10 @@ class SpareFiles {
   ObsoleteFiles& obsolete_;  // counts bytes on disk
 
   mutable base::Mutex mutex_;
-  std::vector<ObsoleteFiles::Buried> spares_ GUARDED_BY(mutex_);
+  std::deque<ObsoleteFiles::Buried> spares_ GUARDED_BY(mutex_);  // the oldest first
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t reused_ GUARDED_BY(mutex_) = 0;
+  uint64_t removed_ GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace mergedb::db

@@ -36,6 +36,12 @@ constexpr format::Level kLevelMax = 30;
 
 uint64_t CapacityOf(const PickInput& input, format::Level level) { return (3 * FlushBytes(input)) << level; }
 
+}  // namespace
+
+SpaceBound CascadeBound(const PickInput& input) { return {.factor = 1.5, .slack_bytes = 24 * FlushBytes(input)}; }
+
+namespace {
+
 // The runs that no plan holds, from the newest on, with the level at which each counts.
 struct Ladder {
   std::vector<format::Level> levels;

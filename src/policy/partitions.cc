@@ -19,7 +19,7 @@ double Partition::GainBytes() const {
 uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
 
 uint64_t OutputBytes(const PickInput& input, uint64_t partition_bytes) {
-  return std::clamp(FlushBytes(input), std::max(partition_bytes / 8, kMebibyte), partition_bytes);
+  return std::clamp(input.flushed_bytes != 0 ? input.flushed_bytes : FlushBytes(input), std::max(partition_bytes / 8, kMebibyte), partition_bytes);
 }
 
 std::vector<Partition> MakePartitions(const tree::Run& oldest, uint64_t partition_bytes) {

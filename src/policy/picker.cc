@@ -100,7 +100,10 @@ uint64_t BytesOver(const tree::Version& version, const SpaceBound& bound, uint64
   return bytes - std::min(bytes, AllowedBy(bound, version));
 }
 
-uint64_t BytesAllowed(const PickInput& input) { return AllowedBy(BoundOf(input), input.version); }
+uint64_t BytesAllowed(const PickInput& input) {
+  const bool is_ladder = input.style == Style::kCascade && input.pressure == Pressure::kWriting;
+  return AllowedBy(is_ladder ? CascadeBound(input) : BoundOf(input), input.version);
+}
 
 uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input.version, BoundOf(input)); }
 

@@ -39,7 +39,10 @@ struct PickInput {
   std::span<const Busy> busy;
   Style style = Style::kLazy;
   Pressure pressure = Pressure::kWriting;
-  uint64_t flush_bytes = 0;  // size of a typical flushed table
+  uint64_t flush_bytes = 0;  // size of a memtable
+  // Of the last flushed table and its values, 0 if there is none. Outputs of merges are cut at it where they may be small: then
+  // each can be written over what the other left (docs/decisions/0018-spare-files.md).
+  uint64_t flushed_bytes = 0;
   const kv::Order& order;
   // Of the oldest snapshot: tombstones newer than it may have to stay. kSequenceMax if there is none.
   kv::Sequence oldest_snapshot = kv::kSequenceMax;

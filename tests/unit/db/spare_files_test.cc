@@ -1,4 +1,4 @@
-// Files of dead tables are written again under another number; the pool is bounded and can be emptied at any time.
+// Files of dead tables are written again under another number; the pool can be emptied at any time, one by one.
 #include "db/spare_files.h"
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ class SpareFilesTest : public ::testing::Test {
 using Names = std::vector<std::string>;
 
 TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
-  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 8 * kMiB));
+  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB) << "a spare is space on disk";
   EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
@@ -54,12 +54,12 @@ TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
 }
 
 TEST_F(SpareFilesTest, ATableBecomesAValueFileAndBack) {
-  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 8 * kMiB));
+  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
   EXPECT_THAT(spares_.Reuse(format::FileKind::kValueFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.val"}));
   const auto values = obsolete_->Track(std::make_shared<format::ValueFileMeta>(
       format::ValueFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
-  EXPECT_TRUE(spares_.Keep({format::FileKind::kValueFile, values->number, values->bytes}, 8 * kMiB));
+  EXPECT_TRUE(spares_.Keep({format::FileKind::kValueFile, values->number, values->bytes}));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.spare"}));
   EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000048.tbl"}));
@@ -67,30 +67,39 @@ TEST_F(SpareFilesTest, ATableBecomesAValueFileAndBack) {
 }
 
 TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
-  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB), 100 * kMiB));
-  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB), 100 * kMiB));
-  ASSERT_TRUE(spares_.Keep(Bury(13, 4 * kMiB), 100 * kMiB));
+  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB)));
+  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB)));
+  ASSERT_TRUE(spares_.Keep(Bury(13, 4 * kMiB)));
   EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
   EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
-TEST_F(SpareFilesTest, RefusesWhatThePoolCannotHold) {
-  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 3 * kMiB));
-  EXPECT_FALSE(spares_.Keep(Bury(13, 2 * kMiB), 3 * kMiB));
-  EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare", "000013.tbl"}));
+TEST_F(SpareFilesTest, RemovesTheOneThatWasKeptFirst) {
+  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
+  ASSERT_TRUE(spares_.Keep(Bury(11, kMiB)));
+  EXPECT_OK(spares_.RemoveOldest());
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare"}));
+  EXPECT_EQ(spares_.bytes(), kMiB);
+  EXPECT_EQ(obsolete_->bytes_on_disk(), kMiB);
+  EXPECT_EQ(spares_.removed(), 1u);
+  EXPECT_OK(spares_.RemoveOldest());
+  EXPECT_OK(spares_.RemoveOldest()) << "there is none";
+  EXPECT_EQ(spares_.removed(), 2u);
 }
 
-TEST_F(SpareFilesTest, HoldsManySmallFilesButNotAnyNumber) {
-  for (uint64_t i = 0; i < SpareFiles::kFilesMax; ++i) EXPECT_TRUE(spares_.Keep(Bury(20 + i, 12'288), 100 * kMiB));
-  EXPECT_FALSE(spares_.Keep(Bury(20 + SpareFiles::kFilesMax, 12'288), 100 * kMiB));
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{19}, 12'288), IsOkAndHolds(true));
-  EXPECT_TRUE(spares_.Keep(Bury(21 + SpareFiles::kFilesMax, 12'288), 100 * kMiB));
+TEST_F(SpareFilesTest, KeepsWhatCouldNotBeRemoved) {
+  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
+  files_.AddFault({.op = testing::Op::kRemove});
+  EXPECT_FALSE(spares_.RemoveOldest().ok());
+  EXPECT_EQ(spares_.bytes(), 2 * kMiB);
+  EXPECT_OK(spares_.RemoveAll());
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
 TEST_F(SpareFilesTest, RemovesAllOfThem) {
-  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB), 100 * kMiB));
-  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB), 100 * kMiB));
+  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB)));
+  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB)));
   EXPECT_OK(spares_.RemoveAll());
   EXPECT_TRUE(Names().empty());
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
@@ -99,9 +108,9 @@ TEST_F(SpareFilesTest, RemovesAllOfThem) {
 TEST_F(SpareFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
   const auto buried = Bury(11, 2 * kMiB);
   ASSERT_OK(files_.Remove("/db/000011.tbl"));
-  EXPECT_FALSE(spares_.Keep(buried, 100 * kMiB)) << "it is not there";
+  EXPECT_FALSE(spares_.Keep(buried)) << "it is not there";
   EXPECT_TRUE(spares_.empty());
-  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB), 100 * kMiB));
+  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
   ASSERT_OK(files_.Remove("/db/000012.spare"));
   EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
   EXPECT_TRUE(Names().empty());
