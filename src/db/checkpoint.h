@@ -6,7 +6,7 @@
 //   MANIFEST, CURRENT       written anew: a database of its own identity, closed cleanly, with an empty log
 //
 // WHY a directory of another name until the end: without CURRENT a directory of tables would pass for a new database, and an
-// open that may create would begin an empty one among them. Tested by tests/db/checkpoint_test.cc.
+// open that may create would begin an empty one among them. Tested by tests/db/checkpoint_test.cc, tests/crash/checkpoint_cut_test.cc.
 #pragma once
 
 #include "db/store.h"
