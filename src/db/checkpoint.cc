@@ -238,7 +238,7 @@ Status Checkpointer::Describe() {
   const log::Mark first = log::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
-  if (const kv::KeyMap* const map = store_.key_map(); map != nullptr) edit.key_marker = map->marker();
+  if (source_.key_map != nullptr) edit.key_marker = source_.key_map->marker();
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;
@@ -270,15 +270,18 @@ Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const st
 Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const CheckpointOptions& options) {
   RETURN_IF_ERROR(CheckOpen());
   CheckpointSource source{.store = store_, .view = nullptr};
-  if (store_->options.mode == OpenMode::kReadOnly) {
+  const auto take = [&] {
     source.view = shape_->Current();
+    source.key_map = store_->key_map();
     source.sequence = store_->snapshots->published();
+  };
+  if (store_->options.mode == OpenMode::kReadOnly) {
+    take();
   } else {
     write::CommitQueue::Turn turn(queue_);
     RETURN_IF_ERROR(ReviveLog());
     RETURN_IF_ERROR(SealIfUsed());
-    source.view = shape_->Current();
-    source.sequence = store_->snapshots->published();
+    take();
   }
   return MakeCheckpoint(source, target, options);
 }

@@ -19,7 +19,8 @@ namespace mergedb::db {
 struct CheckpointSource {
   std::shared_ptr<Store> store;
   read::ViewPtr view;
-  kv::Sequence sequence = 0;  // the newest in the View
+  const kv::KeyMap* key_map = nullptr;  // as of the View: a marker that was chosen since may begin keys that were there then
+  kv::Sequence sequence = 0;            // the newest in the View
 };
 Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target, const CheckpointOptions& options);
 
