@@ -1,17 +1,16 @@
 #include "testing/apart.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <string_view>
 
 #include "base/assert.h"
+#include "testing/time_limit.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/lsan_interface.h>
@@ -20,10 +19,9 @@
 namespace mergedb::testing {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-[[noreturn]] void BeTheChild(const std::function<std::string()>& code, bool is_quiet, int out) {
-  if (is_quiet) {
+[[noreturn]] void BeTheChild(const std::function<std::string()>& code, const ApartOptions& options, int out) {
+  LimitTime(options.seconds);
+  if (options.is_quiet) {
     const int nowhere = open("/dev/null", O_WRONLY);
     (void)dup2(nowhere, STDERR_FILENO);
   }
@@ -41,21 +39,19 @@ using Clock = std::chrono::steady_clock;
   _exit(0);
 }
 
-// Everything up to the end of the pipe; false if the time is over before.
-bool ReadAll(int in, Clock::time_point deadline, std::string* bytes) {
-  while (true) {
-    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
-    pollfd waiting{.fd = in, .events = POLLIN, .revents = 0};
-    if (left <= 0) return false;
-    if (poll(&waiting, 1, static_cast<int>(left)) <= 0) continue;
-    char buffer[4096];
-    const ssize_t got = read(in, buffer, sizeof buffer);
-    if (got <= 0) return true;
-    bytes->append(buffer, static_cast<size_t>(got));
+// Everything up to the end of the pipe: the child's.
+std::string ReadAll(int in) {
+  std::string bytes;
+  char buffer[4096];
+  for (ssize_t got; (got = read(in, buffer, sizeof buffer)) != 0;) {
+    if (got < 0 && errno != EINTR) break;
+    if (got > 0) bytes.append(buffer, static_cast<size_t>(got));
   }
+  return bytes;
 }
 
-std::string TroubleOf(int wait_status) {
+std::string TroubleOf(int wait_status, const ApartOptions& options) {
+  if (IsOutOfTime(wait_status)) return "no end within " + std::to_string(options.seconds) + " s of CPU";
   if (WIFSIGNALED(wait_status)) {
     const int number = WTERMSIG(wait_status);
     return "signal " + std::to_string(number) + " (" + strsignal(number) + ")";
@@ -71,17 +67,16 @@ Outcome RunApart(const std::function<std::string()>& code, const ApartOptions& o
   std::fflush(nullptr);  // else the child prints it again
   const pid_t child = fork();
   ASSERT(child >= 0, "no process");
-  if (child == 0) BeTheChild(code, options.is_quiet, ends[1]);
+  if (child == 0) BeTheChild(code, options, ends[1]);
   close(ends[1]);
 
   Outcome outcome;
-  const bool is_in_time = ReadAll(ends[0], Clock::now() + std::chrono::seconds(options.seconds), &outcome.answer);
+  outcome.answer = ReadAll(ends[0]);
   close(ends[0]);
-  if (!is_in_time) kill(child, SIGKILL);
   int wait_status = 0;
   while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
   }
-  outcome.trouble = is_in_time ? TroubleOf(wait_status) : "no end within " + std::to_string(options.seconds) + " s";
+  outcome.trouble = TroubleOf(wait_status, options);
   if (!outcome.trouble.empty()) outcome.answer.clear();
   return outcome;
 }

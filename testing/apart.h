@@ -13,12 +13,12 @@
 namespace mergedb::testing {
 
 struct ApartOptions {
-  uint64_t seconds = 60;  // after that it is killed
+  uint64_t seconds = 60;  // after so many of its CPU, or ten times as many of the clock, it is killed (testing/time_limit.h)
   bool is_quiet = false;  // what it prints to stderr is dropped
 };
 struct Outcome {
   std::string answer = {};   // what the code returned; empty if it did not
-  std::string trouble = {};  // empty: it returned. Else "signal 6 (Aborted)", "exit 1", "no end within 60 s"
+  std::string trouble = {};  // empty: it returned. Else "signal 6 (Aborted)", "exit 1", "no end within 60 s of CPU"
 };
 Outcome RunApart(const std::function<std::string()>& code, const ApartOptions& options);
 

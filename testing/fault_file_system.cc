@@ -20,6 +20,7 @@ bool IsChange(Op op) {
     case Op::kSync:
     case Op::kRemove:
     case Op::kRename:
+    case Op::kLink:
     case Op::kCreateDirectory:
     case Op::kRemoveDirectory:
     case Op::kSyncDirectory:
@@ -38,7 +39,8 @@ Status Missing(const std::string& path) { return Status::NotFound(path + ": No s
 const char* OpName(Op op) {
   static constexpr const char* kNames[] = {"open",   "create", "read",  "write",   "truncate", "sync",
                                            "close",  "map",    "size",  "list",    "lock",     "remove",
-                                           "rename", "mkdir",  "rmdir", "syncdir", "any",      "change"};
+                                           "rename", "link",   "mkdir", "rmdir",   "syncdir",  "any",
+                                           "change"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -113,6 +115,9 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
   }
   if (!place.inode) return Missing(path);
   if (place.inode->is_directory) return Status::IOError(path + ": open: not a regular file");
+  if (options.access == Access::kReuse && place.inode->links != 1) {
+    return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " + std::to_string(place.inode->links));
+  }
   ++place.inode->handles;
   return std::unique_ptr<File>(new OpenFile(state_, place.inode, path, options));
 }
@@ -145,6 +150,20 @@ Status FaultFileSystem::Rename(const std::string& source, const std::string& tar
     disk.Link(to, from.inode);
     disk.Unlink(from);
   }
+  return fault ? fault->status : Status();
+}
+
+Status FaultFileSystem::Link(const std::string& source, const std::string& target) {
+  if (is_append_only()) return FileSystem::Link(source, target);
+  const auto fault = state_->Begin(Op::kLink, source, target);
+  if (fault && !fault->has_happened) return fault->status;
+  base::Lock lock(state_->mutex);
+  const Disk::Place from = state_->disk.Find(source);
+  const Disk::Place to = state_->disk.Find(target);
+  if (!from.inode || from.inode->is_directory) return Missing(source);
+  if (!to.directory) return Missing(target);
+  if (to.inode) return Status::InvalidArgument(target + ": link: File exists");
+  state_->disk.Link(to, from.inode);
   return fault ? fault->status : Status();
 }
 

@@ -34,7 +34,7 @@ namespace mergedb::testing {
 
 enum class Op : uint8_t {
   kOpen, kCreate, kRead, kWrite, kTruncate, kSync, kClose, kMap, kSizeOf, kList, kLock,
-  kRemove, kRename, kCreateDirectory, kRemoveDirectory, kSyncDirectory,
+  kRemove, kRename, kLink, kCreateDirectory, kRemoveDirectory, kSyncDirectory,
   kAny,        // in a Fault: every call
   kAnyChange,  // in a Fault: every call that `ops` counts
 };
@@ -42,7 +42,7 @@ const char* OpName(Op op);
 
 struct Fault {
   Op op = Op::kAny;
-  std::string path_contains = {};  // of a rename, the source or the target
+  std::string path_contains = {};  // of a rename or a link, the source or the target
   uint64_t nth = 1;                // the first that fails, counted from when the fault was added
   bool sticky = false;             // and all after it
   Status status = Status::IOError("injected");
@@ -66,6 +66,7 @@ class FaultFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
   Status Remove(const std::string& path) override;
   Status Rename(const std::string& source, const std::string& target) override;
+  Status Link(const std::string& source, const std::string& target) override;
   Result<std::vector<std::string>> List(const std::string& directory) override;
   Status CreateDirectory(const std::string& path) override;
   Status RemoveDirectory(const std::string& path) override;

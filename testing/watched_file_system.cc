@@ -130,6 +130,9 @@ Status WatchedFileSystem::Remove(const std::string& path) {
 Status WatchedFileSystem::Rename(const std::string& source, const std::string& target) {
   return Watched(watch_, {Op::kRename, source, MERGEDB_CALL_SITE}, [&] { return inner_->Rename(source, target); });
 }
+Status WatchedFileSystem::Link(const std::string& source, const std::string& target) {
+  return Watched(watch_, {Op::kLink, source, MERGEDB_CALL_SITE}, [&] { return inner_->Link(source, target); });
+}
 Result<std::vector<std::string>> WatchedFileSystem::List(const std::string& directory) {
   return Watched(watch_, {Op::kList, directory, MERGEDB_CALL_SITE}, [&] { return inner_->List(directory); });
 }
@@ -198,7 +201,7 @@ std::vector<std::string> SourceLines(const std::vector<uintptr_t>& sites) {
 std::vector<std::string> CallSitesInSources(const std::string& root) {
   static const std::regex kCall(
       R"((\b(file_system_?|files|file_?|input|output)|\(\*file\))(->|\.))"
-      R"((Open|Remove|Rename|List|CreateDirectory|RemoveDirectory|SyncDirectory|SizeOf|IsDirectory|Lock|)"
+      R"((Open|Remove|Rename|Link|List|CreateDirectory|RemoveDirectory|SyncDirectory|SizeOf|IsDirectory|Lock|)"
       R"(ReadAt|WriteAt|Truncate|Sync|Size|Close|Map)\()");
   std::vector<std::string> sites;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(root + "/src")) {

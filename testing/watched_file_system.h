@@ -24,7 +24,7 @@ namespace mergedb::testing {
 
 struct FileCall {
   Op op;
-  std::string_view path;    // of a rename, the source
+  std::string_view path;    // of a rename or a link, the source
   uintptr_t site;           // the return address in the program
   uint64_t offset = 0;      // of a read or a write
   std::string_view bytes = {};  // of a write
@@ -51,6 +51,7 @@ class WatchedFileSystem final : public FileSystem {
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
   Status Remove(const std::string& path) override;
   Status Rename(const std::string& source, const std::string& target) override;
+  Status Link(const std::string& source, const std::string& target) override;
   Result<std::vector<std::string>> List(const std::string& directory) override;
   Status CreateDirectory(const std::string& path) override;
   Status RemoveDirectory(const std::string& path) override;

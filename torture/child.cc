@@ -15,6 +15,7 @@
 #include <iterator>
 #include <thread>
 
+#include "testing/time_limit.h"
 #include "torture/tests.h"
 #include "torture/trace.h"
 
@@ -109,7 +110,7 @@ int RunChild(const Order& order, const ChildOptions& options) {
 // All batches, then the end without a close. A batch that fails is tried again: it is the same batch, so that the trace has one
 // sequence of them whatever failed.
 void WorkAsChild(const Order& order) {
-  alarm(120);
+  testing::LimitTime(120);
   auto* const engine = NewEngine(order.engine).release();
   const Workload workload(order.seed);
   std::string error = engine->Open(DatabaseOf(order));

@@ -4,7 +4,7 @@
   ./dev torture --quick        about 3 minutes
   ./dev torture                about a quarter of an hour
   ./dev torture --nightly      every reliability job of this repository at its large size; at most 90 minutes of work
-                               --continue goes on where it was interrupted
+                               --continue goes on where it was interrupted; --slow 5 on a busy machine
 
 docs/RELIABILITY.md says what is done and how to read the table. Ends with 1 if mergedb broke a promise, or if the harness did not
 find what is known to be there (LevelDB's holes).
@@ -160,7 +160,8 @@ def knows_job(name):
 class Night:
     """Which jobs are done, remembered after each, so that an interrupted night can go on."""
 
-    def __init__(self, goes_on):
+    def __init__(self, goes_on, slowness):
+        self.slowness = slowness
         os.makedirs(OUT, exist_ok=True)
         self.path = os.path.join(OUT, "nightly-state.json")
         self.lock = threading.Lock()
@@ -172,12 +173,12 @@ class Night:
     def is_done(self, name):
         return self.state.get(name, {}).get("outcome") == "passed"
 
-    def remember(self, name, outcome, seconds):
+    def remember(self, name, outcome, seconds, cpu_seconds=0.0):
         with self.lock:
-            self.state[name] = {"outcome": outcome, "minutes": round(seconds / 60, 1)}
+            self.state[name] = {"outcome": outcome, "minutes": round(seconds / 60, 1), "cpu_minutes": round(cpu_seconds / 60, 1)}
             with open(self.path, "w", encoding="utf-8") as file:
                 json.dump(self.state, file, indent=1)
-        print(f"{name:12} {outcome:10} {seconds / 60:6.1f} min", flush=True)
+        print(f"{name:12} {outcome:10} {seconds / 60:6.1f} min {cpu_seconds / 60:6.1f} min of CPU", flush=True)
 
     def run(self, name, command, extra, minutes):
         if self.is_done(name):
@@ -187,13 +188,16 @@ class Night:
             return
         start = time.monotonic()
         with open(os.path.join(OUT, f"nightly-{name}.log"), "w", encoding="utf-8") as log:
-            code = subprocess.run(["timeout", f"{minutes}m", *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT, check=False,
-                                  env=os.environ | extra).returncode
-        self.remember(name, "passed" if code == 0 else "too long" if code == 124 else "FAILED", time.monotonic() - start)
+            job = subprocess.Popen(["timeout", f"{minutes * self.slowness}m", *command], cwd=ROOT, stdout=log, stderr=subprocess.STDOUT,
+                                   env=os.environ | extra)
+            _, status, used = os.wait4(job.pid, 0)  # with the CPU of all that it waited for
+        job.returncode = code = os.waitstatus_to_exitcode(status)
+        outcome = "passed" if code == 0 else "too long" if code == 124 else "FAILED"
+        self.remember(name, outcome, time.monotonic() - start, used.ru_utime + used.ru_stime)
 
 
-def nightly(goes_on, directory):
-    night = Night(goes_on)
+def nightly(goes_on, slowness, directory):
+    night = Night(goes_on, slowness)
     start = time.monotonic()
     night.run(*BUILD)
     with concurrent.futures.ThreadPoolExecutor(max_workers=len(LANES)) as pool:
@@ -215,13 +219,14 @@ def main():
     parser.add_argument("--quick", action="store_true", help="about 3 minutes")
     parser.add_argument("--nightly", action="store_true", help="all reliability jobs at their large size")
     parser.add_argument("--continue", dest="goes_on", action="store_true", help="with --nightly: what has passed is not run again")
+    parser.add_argument("--slow", type=int, default=1, help="with --nightly: each job may take so many times as long, where others use the machine")
     parser.add_argument("--engines", default="", help="a comma-separated choice of `build/dev/bin/torture engines`")
     parser.add_argument("--tests", default=",".join(TESTS), help="a choice of them")
     parser.add_argument("--seeds", type=int, default=0, help="how many workloads; 1, or 3 without --quick")
     parser.add_argument("--dir", default="", help="a directory on the disk to be tested; /dev/shm else")
     chosen = parser.parse_args()
     if chosen.nightly:
-        return 0 if nightly(chosen.goes_on, chosen.dir) else 1
+        return 0 if nightly(chosen.goes_on, chosen.slow, chosen.dir) else 1
     size = "quick" if chosen.quick else "standard"
     seeds = range(1, 1 + (chosen.seeds or (1 if chosen.quick else 3)))
     engines = chosen.engines.split(",") if chosen.engines else engine_names()

@@ -11,6 +11,7 @@
 #include <set>
 
 #include "base/random.h"
+#include "testing/time_limit.h"
 
 namespace mergedb::torture {
 namespace {
@@ -148,7 +149,7 @@ Finding JudgeApart(const std::string& engine_name, const std::string& directory,
   if (pipe(ends) != 0) return {Verdict::kDied, "no pipe"};
   const pid_t child = fork();
   if (child == 0) {
-    alarm(seconds);
+    testing::LimitTime(seconds);
     const int null = open("/dev/null", O_WRONLY);  // an engine's last words are not for the table
     dup2(null, 2);
     auto* const engine = NewEngine(engine_name).release();
@@ -168,8 +169,7 @@ Finding JudgeApart(const std::string& engine_name, const std::string& directory,
   int outcome = 0;
   waitpid(child, &outcome, 0);
   if (WIFSIGNALED(outcome)) {
-    const int number = WTERMSIG(outcome);
-    return {number == SIGALRM ? Verdict::kHung : Verdict::kDied, strsignal(number)};
+    return {testing::IsOutOfTime(outcome) ? Verdict::kHung : Verdict::kDied, strsignal(WTERMSIG(outcome))};
   }
   int verdict = static_cast<int>(Verdict::kDied), complained = 0, at = 0;
   unsigned long long last = 0;

@@ -49,7 +49,7 @@ struct Finding {
 // may die of it.
 Finding Judge(Engine& engine, const std::string& directory, const Workload& workload, const Expectation& expected, bool write_on);
 
-// The same in a process of its own that has `seconds` to live. `make` makes the engine there.
+// The same in a process of its own that has `seconds` of CPU to live. `make` makes the engine there.
 Finding JudgeApart(const std::string& engine_name, const std::string& directory, const Workload& workload, const Expectation& expected,
                    bool write_on, unsigned seconds = 30);
 

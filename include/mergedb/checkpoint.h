@@ -10,7 +10,7 @@
 //
 // The copy is made in `target`.partial and takes the name `target` in one synced rename, so `target` is whole or is not
 // there. Interrupted, by a kill or a full disk, call it again: files of `target`.partial that are what they should be are kept.
-// Tested by tests/db/checkpoint_test.cc. Formats: those of any database.
+// Tested by tests/db/checkpoint_test.cc, tests/crash/checkpoint_cut_test.cc. Formats: those of any database.
 #pragma once
 
 #include <cstdint>

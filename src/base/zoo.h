@@ -75,6 +75,16 @@
   X(kMergeResultToFront)             /* the original MergeDB's first rule: a merge's result counts as the newest run, */ \
   X(kPartialRelease)                 /* its second: inputs go before all of them is merged, */ \
   X(kRecencyByFileNumber)            /* and its third: at open runs are ordered by their files' numbers */ \
+  /* Keyspaces. */ \
+  X(kKeyspaceEndWithoutId)           /* a scan of one goes on into the next */ \
+  X(kKeyspaceIdUsedTwice)            /* a dropped one's, after a restart */ \
+  X(kKeyspacesWithoutEpoch)          /* the first one begins no new epoch of the log: replay may not know the marker */ \
+  X(kDropKeepsKeys)                  /* its range delete covers one key */ \
+  /* Transactions. */ \
+  X(kStretchNotRemembered)           /* phantoms are no conflict */ \
+  X(kWindowBeginForgotten)           /* one that began before the window's oldest commit is checked against the rest */ \
+  X(kGroupNotChecked)                /* against those before it in its commit group */ \
+  X(kRollbackKeepsRangeDelete)       /* to a savepoint */ \
   /* Values that stand apart. */ \
   X(kReferenceNotCounted)            /* of the references that a merge passes on */ \
   X(kReferencesOfPartsForgotten)     /* of tables that are shown in part */ \
@@ -98,7 +108,11 @@
   X(kLinkedFileWrittenAgain)         /* a spare that is somebody's backup as well */ \
   /* Care. */ \
   X(kTakenInCountsAgain)             /* repair without a MANIFEST takes leftovers of merges for live tables */ \
-  X(kLostValueNotTold)               /* a value file's damage is told without the keys */
+  X(kLostValueNotTold)               /* a value file's damage is told without the keys */ \
+  X(kRepairDropsReferences)          /* of a damaged table, to value files that are whole */ \
+  /* Copies. */ \
+  X(kCheckpointNotSynced)            /* files of the copy, whose tables no MANIFEST had made durable yet */ \
+  X(kCheckpointNameNotSynced)        /* the rename that makes it one */
 // clang-format on
 
 namespace mergedb::base::zoo {

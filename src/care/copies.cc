@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/zoo.h"
 #include "format/file_name.h"
 #include "table/salvage.h"
 
@@ -30,7 +31,7 @@ Status AddReference(const ValueFiles& value_files, const kv::Entry& entry, compa
   format::ValueReference reference;
   std::string_view value;
   if (!value_files.Read(entry.key, entry.value, &reference, &value).ok()) return {};
-  if (value_files.IsWhole(reference.file)) return outputs->Add(entry);
+  if (value_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
   kv::Entry put = entry;
   put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   put.value = value;

@@ -10,6 +10,7 @@
 
 #include "base/bytes.h"
 #include "base/random.h"
+#include "base/zoo.h"
 #include "db/db_impl.h"
 #include "db/write_checks.h"
 #include "format/batch.h"
@@ -32,7 +33,7 @@ std::string NextIdKey(const kv::KeyMap& map) { return map.Prefix(kv::kDefaultKey
 
 void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
   const std::string prefix = map.Prefix(id);
-  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix));
+  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix, ZOO(kDropKeepsKeys) ? prefix + '\0' : *base::PrefixEnd(prefix));
 }
 
 }  // namespace
@@ -118,6 +119,7 @@ Status DbImpl::LoadKeyspaces() {
                                 std::to_string(next) + ")");
     }
   }
+  if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : *live.rbegin() + 1;
   keyspace_ids_.Load(std::move(live), next);
   return {};
 }
@@ -152,6 +154,10 @@ Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) 
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
   shape_->SetKeyMarker(marker);
+  if (ZOO(kKeyspacesWithoutEpoch)) {
+    store_->SetKeyMap(std::make_unique<kv::KeyMap>(marker));
+    return {};
+  }
   marker_to_come_ = std::move(marker);
   Status status = StartNewEpoch();
   if (!status.ok()) log_failure_ = status;

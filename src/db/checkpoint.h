@@ -6,7 +6,7 @@
 //   MANIFEST, CURRENT       written anew: a database of its own identity, closed cleanly, with an empty log
 //
 // WHY a directory of another name until the end: without CURRENT a directory of tables would pass for a new database, and an
-// open that may create would begin an empty one among them. Tested by tests/db/checkpoint_test.cc.
+// open that may create would begin an empty one among them. Tested by tests/db/checkpoint_test.cc, tests/crash/checkpoint_cut_test.cc.
 #pragma once
 
 #include "db/store.h"
@@ -19,7 +19,8 @@ namespace mergedb::db {
 struct CheckpointSource {
   std::shared_ptr<Store> store;
   read::ViewPtr view;
-  kv::Sequence sequence = 0;  // the newest in the View
+  const kv::KeyMap* key_map = nullptr;  // as of the View: a marker that was chosen since may begin keys that were there then
+  kv::Sequence sequence = 0;            // the newest in the View
 };
 Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target, const CheckpointOptions& options);
 

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/zoo.h"
 #include "format/batch.h"
 
 namespace mergedb::txn {
@@ -37,7 +38,7 @@ bool ReadSet::Grow(OptionalKey lower, OptionalKey upper) {
 }
 
 void ReadSet::AddStretch(OptionalKey lower, OptionalKey upper) {
-  if (Grow(lower, upper)) return;
+  if (ZOO(kStretchNotRemembered) || Grow(lower, upper)) return;
   Limit first = lower ? Limit(std::string(*lower)) : std::nullopt;
   Limit last = upper ? Limit(std::string(*upper)) : std::nullopt;
   ASSERT(!EndsBefore(last, first), "a stretch does not end before it begins");

@@ -21,6 +21,7 @@
 #include "mergedb/db.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/time_limit.h"
 #include "testing/watched_file_system.h"
 
 namespace mergedb::testing {
@@ -154,7 +155,7 @@ int OutcomeOf(Run&& run) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(60);
+    LimitTime(60);
     run();
   }
   int outcome = -1;

@@ -19,6 +19,7 @@
 #include "mergedb/db.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/time_limit.h"
 
 namespace {
 
@@ -182,7 +183,7 @@ int OutcomeOf(Run&& run) {
   std::fflush(nullptr);
   const pid_t child = fork();
   if (child == 0) {
-    alarm(20);
+    LimitTime(20);
     try {
       run();
     } catch (...) {
@@ -221,8 +222,7 @@ TEST_P(OutOfMemory, FailsAReadOrStopsTheProcessAndLosesNothing) {
   const int64_t allocations = kNever - report_->allocations_left;
   ASSERT_GT(allocations, 500);
 
-  const int64_t trials = IsFullSize() ? 100'000 : 1000;
-  const int64_t stride = std::max<int64_t>(1, allocations / trials);
+  const int64_t stride = std::max<int64_t>(1, allocations / static_cast<int64_t>(Sized(1000, 100'000)));
   uint64_t deaths = 0, survivals = 0;
   for (int64_t n = 1 + static_cast<int64_t>(random.Uniform(static_cast<uint64_t>(stride))); n < allocations + stride; n += stride) {
     SCOPED_TRACE("allocation " + std::to_string(n) + " of about " + std::to_string(allocations));

@@ -25,6 +25,7 @@
 #include "mergedb/db.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/time_limit.h"
 #include "testing/watched_file_system.h"
 
 namespace mergedb::testing {
@@ -332,7 +333,7 @@ TEST(Soak, KeepsEveryPromiseForALongTime) {
     std::fflush(nullptr);
     const pid_t child = fork();
     if (child == 0) {
-      alarm(120);
+      LimitTime(60);
       Live(pattern + "/db", life_seed, is_killed, shared);
     }
     int outcome = 0;

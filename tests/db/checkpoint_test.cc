@@ -10,6 +10,7 @@
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "mergedb/checkpoint.h"
 #include "mergedb/merge.h"
@@ -110,6 +111,28 @@ TEST_F(CheckpointTest, KeepsKeyspaces) {
   ASSERT_TRUE(copy->Get({}, *found, "key", &value).ok());
   EXPECT_EQ(value, "named");
   EXPECT_EQ(All(*copy), (Pairs{{"key", "default"}}));
+}
+
+// Symptom: keys of the copy were missing. Cause: the copy named the marker that the source had when it was described, not when the View was
+// taken: the first keyspace, made in between, had chosen a marker that begins a key which was deleted in between. Consequence: the copy
+// took that key for a record of a keyspace.
+TEST_F(CheckpointTest, KnowsNothingOfAFirstKeyspaceThatIsMadeMeanwhile) {
+  ASSERT_TRUE(db_->Put({}, "\xff" "key", "value").ok());
+  ASSERT_TRUE(db_->Put({}, "other", "value").ok());
+  const Pairs before = All(*db_);
+  bool is_made = false;
+  const auto made = Checkpoint(*db_, Path("copy"), {.progress = [&](uint64_t, uint64_t) {
+    if (std::exchange(is_made, true)) return true;
+    EXPECT_TRUE(db_->Delete({}, "\xff" "key").ok());
+    EXPECT_TRUE(db_->CompactRange(nullptr, nullptr).ok());
+    EXPECT_TRUE(db_->CreateKeyspace("named").has_value());
+    return true;
+  }});
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_TRUE(is_made);
+  EXPECT_EQ(Read("copy"), before);
+  const auto names = Open("copy", OpenMode::kMustExist)->ListKeyspaces();
+  EXPECT_TRUE(names && names->empty());
 }
 
 TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {

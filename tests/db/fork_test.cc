@@ -11,6 +11,7 @@
 #include <string>
 
 #include "mergedb/db.h"
+#include "testing/time_limit.h"
 
 namespace mergedb {
 namespace {
@@ -27,12 +28,12 @@ class ForkTest : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(home_); }
   static Result<std::unique_ptr<DB>> Open(const std::string& path) { return DB::Open({.memory_bytes = size_t{8} << 20}, path); }
 
-  // In a child, which hangs no longer than a minute; its exit code.
+  // In a child, which does not hang for ever; its exit code.
   template <typename Body>
   static int InChild(Body body) {
     const pid_t child = fork();
     if (child == 0) {
-      alarm(kSecondsMax);
+      testing::LimitTime(kSecondsMax);
       _exit(body() ? 0 : 1);
     }
     int status = -1;

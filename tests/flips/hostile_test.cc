@@ -16,6 +16,7 @@
 #include "log/frame.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
+#include "testing/time_limit.h"
 #include "tests/flips/judge.h"
 
 namespace mergedb::testing {
@@ -45,13 +46,14 @@ std::string RunLimited(const std::function<void()>& act) {
       const rlimit limit{.rlim_cur = AddressBytesNow() + kMemoryBytesMax, .rlim_max = AddressBytesNow() + kMemoryBytesMax};
       setrlimit(RLIMIT_AS, &limit);
     }
-    alarm(kSecondsMax);
+    LimitTime(kSecondsMax);
     act();
     _exit(::testing::Test::HasFailure() ? 1 : 0);
   }
   int status = 0;
   waitpid(child, &status, 0);
-  if (WIFSIGNALED(status)) return WTERMSIG(status) == SIGALRM ? "it hangs" : "killed by signal " + std::to_string(WTERMSIG(status));
+  if (IsOutOfTime(status)) return "it hangs";
+  if (WIFSIGNALED(status)) return "killed by signal " + std::to_string(WTERMSIG(status));
   return WEXITSTATUS(status) == 0 ? "" : "it fails";
 }
 

@@ -36,6 +36,9 @@ SHAPES = ("db_hard_shapes_test", "*")
 VALUES = ("db_values_test", "*")
 READER = ("unit_values_reader_test", "*")
 FLAWS = ("db_seed_flaws_test", "*")
+COPIES = ("crash_checkpoint_cut_test", "*LinkedMapped")
+KEYSPACES = ("db_keyspace_test", "Keyspaces*")
+TRANSACTIONS = ("db_transaction_test", "*")
 
 FINDERS = {
     "kDroppedTableSync": [CUTS_MAPPED],
@@ -104,9 +107,20 @@ FINDERS = {
     "kMissingFileTakenForMissingKey": [("unit_values_cache_test", "*"), VALUES],
     "kWindowOfAnotherFile": [("unit_values_scanner_test", "*"), MODEL],
     "kSpareTailKept": [("unit_table_writer_test", "*"), CUTS_MERGING],
-    "kLinkedFileWrittenAgain": [("unit_env_posix_file_system_test", "*")],
+    "kLinkedFileWrittenAgain": [("unit_env_posix_file_system_test", "*"), ("db_checkpoint_test", "*LivesItsOwnLife")],
     "kTakenInCountsAgain": [("unit_care_rebuild_test", "*")],
     "kLostValueNotTold": [("flips_repair_test", "*MissingFiles*/ClosedSeparated")],
+    "kRepairDropsReferences": [("flips_repair_test", "*ChangedByte*/ClosedSeparated")],
+    "kKeyspaceEndWithoutId": [("unit_kv_key_map_test", "*"), KEYSPACES],
+    "kKeyspaceIdUsedTwice": [KEYSPACES],
+    "kKeyspacesWithoutEpoch": [("db_keyspace_test", "KeyspaceCrashes*"), ("crash_power_cut_test", "*InKeyspaces/LazyMapped")],
+    "kDropKeepsKeys": [KEYSPACES],
+    "kStretchNotRemembered": [("unit_txn_read_set_test", "*"), TRANSACTIONS],
+    "kWindowBeginForgotten": [("unit_write_recent_writes_test", "*"), TRANSACTIONS],
+    "kGroupNotChecked": [("unit_write_recent_writes_test", "*")],
+    "kRollbackKeepsRangeDelete": [("unit_txn_own_writes_test", "*"), TRANSACTIONS],
+    "kCheckpointNotSynced": [COPIES],
+    "kCheckpointNameNotSynced": [COPIES],
 }
 
 

@@ -167,6 +167,20 @@ TEST_F(FaultFileSystemTest, RenameIsAtomicInEveryModeAndModel) {
   EXPECT_EQ(After(CrashMode::kMin, CrashModel::kStrict, 1, "/db/CURRENT"), "two");
 }
 
+TEST_F(FaultFileSystemTest, ASecondNameIsTheSameFileAndItsOwnEntry) {
+  MakeDurable("/db/a", "one");
+  ASSERT_OK(fs_.Link("/db/a", "/db/b"));
+  EXPECT_THAT(fs_.Link("/db/a", "/db/b"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(fs_.Link("/db/c", "/db/d"), StatusIs(Code::kNotFound));
+  EXPECT_THAT(fs_.Open("/db/a", {.access = Access::kReuse}), StatusIs(Code::kInvalidArgument)) << "it has two names";
+  EXPECT_EQ(After(CrashMode::kMin, CrashModel::kStrict, 1, "/db/b"), "missing");
+  ASSERT_OK(fs_.SyncDirectory("/db"));
+  EXPECT_EQ(After(CrashMode::kMin, CrashModel::kStrict, 1, "/db/b"), "one");
+  ASSERT_OK(fs_.Remove("/db/a"));
+  EXPECT_OK(fs_.Open("/db/b", {.access = Access::kReuse}));
+  EXPECT_EQ(After(CrashMode::kKill, CrashModel::kStrict, 1, "/db/b"), "one");
+}
+
 TEST_F(FaultFileSystemTest, JournaledModelKeepsNameOpsInOrder) {
   for (const char* name : {"/db/1", "/db/2", "/db/3"}) Create(fs_, name);
   std::set<size_t> counts;

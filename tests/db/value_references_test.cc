@@ -1,0 +1,116 @@
+// Goal: CheckIntegrity follows each reference of a table to its value: files that are whole, each by itself, may not belong together.
+// Method: a table with right checksums whose references lead to other keys' values, and a MANIFEST that counts them wrongly.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "format/file_name.h"
+#include "manifest/loader.h"
+#include "manifest/mirror_file.h"
+#include "table/reader.h"
+#include "table/writer.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+#include "tests/unit/kv/iterator_contract.h"
+
+namespace mergedb::testing {
+namespace {
+
+const kv::Order kOrder(BytewiseComparator());
+
+class ValueReferencesTest : public ::testing::Test {
+ protected:
+  // One table, all values apart.
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+    for (int i = 100; i < 200; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::to_string(i) + std::string(500, 'v')));
+    ASSERT_OK(db->CompactRange(nullptr, nullptr));
+    ASSERT_OK(db->Close());
+    ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(world_.files.get(), World::kPath, kOrder));
+    ASSERT_EQ(loaded.version->runs().size(), 1u);
+    run_ = loaded.version->runs().front();
+    manifest_ = loaded.manifest;
+    ASSERT_EQ(run_->slices().size(), 1u);
+    table_ = run_->slices().front().file;
+    ASSERT_FALSE(table_->values.empty());
+  }
+
+  // The same table, as far as the MANIFEST knows it, of other entries.
+  void WriteTableAnew(const std::function<void(std::vector<OwnedEntry>*)>& change) {
+    FaultFileSystem* const files = world_.files.get();
+    const std::string path = format::TablePath(World::kPath, table_->number);
+    ASSERT_OK_AND_ASSIGN(const auto reader, table::Reader::Open(files, path, table_, kOrder, nullptr));
+    std::vector<OwnedEntry> entries;
+    const auto it = reader->NewScanIterator();
+    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+      entries.push_back({std::string(it->entry().key), it->entry().tag, std::string(it->entry().value)});
+    }
+    ASSERT_EQ(entries.size(), 100u);
+    change(&entries);
+    ASSERT_OK(files->Remove(path));
+    ASSERT_OK_AND_ASSIGN(const auto writer, table::Writer::Create(files, path, table_->number, table_->unique_id, kOrder,
+                                                                  {.bloom_bits_per_key = options_.bloom_bits_per_key, .block_bytes = options_.block_bytes}));
+    for (const OwnedEntry& entry : entries) ASSERT_OK(writer->Add(ViewOf(entry, kOrder)));
+    ASSERT_OK(writer->Finish());
+    ASSERT_OK(writer->Sync());
+  }
+
+  // One more Edit: the table with another description in its place.
+  void DescribeAnew(const format::FileMeta& meta) {
+    FaultFileSystem* const files = world_.files.get();
+    const std::string path = format::ManifestPath(World::kPath, manifest_);
+    std::vector<std::string> records;
+    ASSERT_OK_AND_ASSIGN(const auto contents, manifest::ReadMirror(files, path, [&](std::string_view record) {
+                           records.emplace_back(record);
+                           return Status();
+                         }));
+    format::Edit edit;
+    edit.cuts.push_back({.position = run_->position(), .bounds = {}});
+    edit.adds.push_back({.position = run_->position(), .level = run_->level(), .file = std::make_shared<const format::FileMeta>(meta), .bounds = {}});
+    ASSERT_OK_AND_ASSIGN(const auto before, format::DecodeEdit(records.back()));
+    edit.clean_log_end = before.clean_log_end;
+    records.push_back(format::EncodeEdit(edit));
+    ASSERT_OK(files->Remove(path));
+    ASSERT_OK_AND_ASSIGN(const auto writer, manifest::MirrorWriter::Create(files, path, contents.identity));
+    for (const std::string& record : records) ASSERT_OK(writer->Append(record));
+  }
+
+  Status Check() {
+    auto db = DB::Open(options_, World::kPath);
+    EXPECT_OK(db.status());
+    return db ? (*db)->CheckIntegrity() : Status();
+  }
+
+  World world_;
+  Options options_ = world_.SmallOptions();
+  tree::RunPtr run_;
+  format::FileMetaPtr table_;
+  kv::FileNumber manifest_{};
+};
+
+TEST_F(ValueReferencesTest, WholeOnesPass) {
+  WriteTableAnew([](std::vector<OwnedEntry>*) {});
+  EXPECT_OK(Check());
+}
+
+TEST_F(ValueReferencesTest, OnesThatLeadToAnotherKeysValueFailTheCheck) {
+  WriteTableAnew([](std::vector<OwnedEntry>* entries) { std::swap((*entries)[10].value, (*entries)[11].value); });
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+  std::string value;
+  EXPECT_OK(db->Get({}, "key100", &value));
+  EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
+}
+
+TEST_F(ValueReferencesTest, OnesThatAddUpToSomethingElseFailTheCheck) {
+  format::FileMeta meta = *table_;
+  --meta.values.front().bytes;
+  DescribeAnew(meta);
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
+}
+
+}  // namespace
+}  // namespace mergedb::testing
