@@ -89,6 +89,7 @@ Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& opti
 }
 
 Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(LoadKeyspaces());
   if (keyspace_ids_.WasMade(keyspace.id())) return {};
   return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was never made in this database");

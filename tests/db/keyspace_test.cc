@@ -125,6 +125,12 @@ TEST_F(Keyspaces, TakeAllCallsThatTheDefaultOneTakes) {
   EXPECT_EQ(Get(x, "sum"), "\x07\0\0\0\0\0\0\0"s);
   ASSERT_OK(db_->Put({}, x, "m", "1"));
   ASSERT_OK(db_->DeleteRange({}, x, "m", "n"));
+  ASSERT_OK(db_->Put({}, x, "p:1", "1"));
+  ASSERT_OK(db_->Put({}, "p:1", "1"));
+  ASSERT_OK(db_->DeletePrefix({}, x, "p:"));
+  EXPECT_EQ(Contents(Keyspace()), "a=2 p:1=1 ");
+  ASSERT_OK(db_->DeletePrefix({}, "p:"));
+  EXPECT_THAT(db_->DeletePrefix({}, x, "\xff"), StatusIs(Code::kInvalidArgument));
   EXPECT_EQ(Contents(Keyspace()), "a=2 ");
   ASSERT_OK(db_->Delete({}, x, "sum"));
   EXPECT_EQ(Contents(x), "a=1 ");
@@ -168,6 +174,10 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   EXPECT_THAT(db_->Put({}, x, std::string(kKeyBytesMax + 1, 'k'), ""), StatusIs(Code::kInvalidArgument));
   EXPECT_OK(db_->Put({}, x, std::string(kKeyBytesMax, 'k'), ""));
   EXPECT_THAT(db_->DeleteRange({}, x, "b", "a"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->DeletePrefix({}, never, "a"), StatusIs(Code::kInvalidArgument));
+  ASSERT_OK(db_->Close());
+  EXPECT_EQ(Get(x, "a"), "ShuttingDown");
+  EXPECT_EQ(Get(Keyspace(78), "a"), "ShuttingDown");
 }
 
 class Reverse final : public Comparator {
