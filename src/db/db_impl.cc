@@ -146,8 +146,9 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspa
 }
 
 std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options) {
-  if (store_->key_map() == nullptr) [[likely]] return NewTreeIterator(options, {});
-  return read::NewErrorIterator(Status::NotSupported("the database has keyspaces: cursors over it are DB::NewIterator's"));
+  const kv::KeyMap* const map = store_->key_map();
+  if (map == nullptr) [[likely]] return NewTreeIterator(options, {});
+  return read::NewDefaultIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), {}));
 }
 
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }

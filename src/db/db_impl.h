@@ -74,7 +74,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);  // checkpoint.cc
 
-  // As NewIterator.
+  // As NewIterator, of the default keyspace.
   std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options);
   // What a reader sees now; for faces that describe it in words of their own.
   read::ViewPtr CurrentView() const { return shape_->Current(); }
