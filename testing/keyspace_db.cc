@@ -4,8 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
-
 namespace mergedb::testing {
 namespace {
 
@@ -40,9 +38,7 @@ class KeyspaceDb final : public DB {
     return whole_->DeleteRange(options, tenant_, begin, end);
   }
   Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override {
-    const auto end = base::PrefixEnd(std::string(prefix));
-    if (tenant_.is_default() || !end) return whole_->DeletePrefix(options, prefix);
-    return whole_->DeleteRange(options, tenant_, prefix, *end);
+    return whole_->DeletePrefix(options, tenant_, prefix);
   }
   Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
     Neighbour(options, key);

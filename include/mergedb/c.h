@@ -566,6 +566,40 @@ MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* na
 /* Read every byte of every live table and check it. CORRUPTION: the first damage found. */
 MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
 
+/* ---- copies: include/mergedb/checkpoint.h --------------------------------------------------------------------
+ *
+ *     mergedb_checkpoint_report report = {.struct_size = sizeof report};
+ *     if (mergedb_checkpoint(db, "/backup/monday", NULL, &report, &error) != MERGEDB_OK) return complain(error.message);
+ *
+ * A database of its own in another directory, made while this one is read and written: everything that was written before the
+ * call, and whole batches only. */
+typedef struct mergedb_checkpoint_options {
+  size_t struct_size;
+  int32_t may_link; /* MERGEDB_NO: copy every byte, so that damage to one file is not damage to both. Default: second names
+                     * (hard links) where one file system holds both */
+  int32_t verify;   /* MERGEDB_NO: do not read the copy back before it takes its name */
+  /* Called now and then, by the calling thread, with bytes taken and verified so far and in all; 0 gives up (ABORTED). NULL:
+   * nobody asks. Must not call into mergedb. */
+  int32_t (*progress)(void* state, uint64_t bytes_done, uint64_t bytes_all);
+  void* state;
+} mergedb_checkpoint_options;
+
+typedef struct mergedb_checkpoint_report {
+  size_t struct_size; /* set by the caller */
+  uint64_t files;     /* tables and value files */
+  uint64_t linked;    /* of them: second names */
+  uint64_t copied;    /* of them: copied, or written from what was in memory */
+  uint64_t kept;      /* of them: there already, from a call that was interrupted */
+  uint64_t bytes;     /* of all of them */
+  uint64_t sequence;  /* writes up to this one are in the copy */
+} mergedb_checkpoint_report;
+
+/* `target` (NUL-terminated) must not be there, or be an empty directory; its parent must. It is `target`.partial until it is whole,
+ * verified and durable; after a failure `target` is as it was, and another call goes on with what is there. `report` may be
+ * NULL. Errors: INVALID_ARGUMENT (something is there), CORRUPTION (a file is damaged), IO_ERROR, NO_SPACE, ABORTED, SHUTTING_DOWN. */
+MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* target, const mergedb_checkpoint_options* options,
+                                                 mergedb_checkpoint_report* report, mergedb_error* error);
+
 /* ---- a damaged database: include/mergedb/care.h and docs/CARE.md say what is found and what is kept ------------
  *
  *     mergedb_report report = 0;

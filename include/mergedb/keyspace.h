@@ -8,7 +8,7 @@
 // this type, behind the options. A batch or a transaction may write to any number of them, and is atomic across all.
 //
 // A keyspace costs an entry in a catalog, no file and no memory of its own: all share one log and one tree, in which the keys
-// of a named one begin with 2 to 5 bytes that say so (docs/decisions/0024-keyspaces-by-prefix.md).
+// of a named one begin with 2 to 6 bytes that say so (docs/decisions/0024-keyspaces-by-prefix.md).
 // Creating and dropping are writes like others: atomic, in the log's order, as durable as they ask for, and seen by snapshots as
 // of their time. Dropping is one range delete, however much there is; the space comes back in the background. What was read
 // from a dropped keyspace stays readable under older snapshots; newer reads find nothing in it, and writes are refused.

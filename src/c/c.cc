@@ -152,8 +152,7 @@ mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* o
                                    size_t prefix_size, mergedb_error* error) {
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(prefix, prefix_size, "prefix"));
-    if (!keyspace.is_default()) return Status::NotSupported("a prefix in a named keyspace: use mergedb_delete_range");
-    return target.DeletePrefix(write, View(prefix, prefix_size));
+    return target.DeletePrefix(write, keyspace, View(prefix, prefix_size));
   });
 }
 

@@ -69,6 +69,13 @@ Outcome TakeSnapshot(mergedb_snapshot handle, const Opened* opened, std::shared_
   return Status::Ok();
 }
 
+// Of a struct with `progress` and its `state`.
+template <typename Given>
+Progress ProgressOf(const Given& c) {
+  if (c.progress == nullptr) return {};
+  return [progress = c.progress, state = c.state](uint64_t done, uint64_t all) { return progress(state, done, all) != 0; };
+}
+
 Status DecodeCompression(const char* field, int32_t given, Compression* compression) {
   switch (given) {
     case MERGEDB_COMPRESSION_DEFAULT: return Status::Ok();
@@ -225,12 +232,17 @@ Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, B
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_care_options", &c));
   if (c.reserved != 0) return BadField("mergedb_care_options", "reserved", c.reserved, "0");
   RETURN_IF_ERROR(DecodeFlag("mergedb_care_options", "dry_run", c.dry_run, &care->repair.dry_run));
-  if (c.progress != nullptr) {
-    care->repair.progress = [progress = c.progress, state = c.state](uint64_t done, uint64_t all) {
-      return progress(state, done, all) != 0;
-    };
-  }
+  care->repair.progress = ProgressOf(c);
   return DecodeOptions(c.options, &care->options, borrowed);
+}
+
+Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options) {
+  mergedb_checkpoint_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_checkpoint_options", &c));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_checkpoint_options", "may_link", c.may_link, &options->may_link));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_checkpoint_options", "verify", c.verify, &options->verify));
+  options->progress = ProgressOf(c);
+  return Status::Ok();
 }
 
 Status CheckRoom(size_t struct_size, size_t bytes, const char* name) {

@@ -7,6 +7,7 @@
 
 #include "c/face.h"
 #include "mergedb/care.h"
+#include "mergedb/checkpoint.h"
 #include "mergedb/transaction.h"
 
 namespace mergedb::c {
@@ -27,6 +28,8 @@ struct DecodedCare {
   RepairOptions repair;
 };
 Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, Borrowed* borrowed);
+
+Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options);
 
 // OK if `out` can be filled: it says of itself that it has all fields of the first version, or more.
 Status CheckRoom(size_t struct_size, size_t bytes, const char* name);

@@ -5,6 +5,8 @@
 //
 // Who changes the catalog through DB holds the writers' lock meanwhile; transactions bring the changes in their batch.
 // Lock order: the writers' lock, then load_mutex_ or allocate_mutex_, then the turn.
+#include "db/catalog.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -25,10 +27,6 @@ constexpr kv::KeyspaceId kIdsAtATime = 64;
 constexpr int kMarkersOfOneLength = 64;
 constexpr size_t kMarkerBytesTried = 8;
 
-std::string RecordKey(const kv::KeyMap& map, std::string_view name) {
-  return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
-}
-
 std::string NextIdKey(const kv::KeyMap& map) { return map.Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey); }
 
 void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
@@ -37,6 +35,23 @@ void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
 }
 
 }  // namespace
+
+std::string CatalogKey(const kv::KeyMap& map, std::string_view name) {
+  return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
+}
+
+Result<std::vector<KeyspaceEntry>> ReadCatalog(const kv::KeyMap& map, Iterator& records) {
+  const size_t prefix_bytes = map.Prefix(kv::kDefaultKeyspace).size();
+  std::vector<KeyspaceEntry> entries;
+  for (records.SeekToFirst(); records.Valid(); records.Next()) {
+    const auto name = format::ParseKeyspaceRecordKey(records.key().substr(prefix_bytes));
+    if (!name) continue;
+    ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(records.value()));
+    entries.push_back({.name = std::string(*name), .keyspace = Keyspace(id)});
+  }
+  RETURN_IF_ERROR(records.status());
+  return entries;
+}
 
 class DbImpl::WritersLock {
  public:
@@ -59,7 +74,7 @@ Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOpt
   const kv::KeyMap* const map = store_->key_map();
   std::string value;
   const bool has_none = map == nullptr;
-  const Status status = has_none ? Status::NotFound("") : GetUnder(options, RecordKey(*map, name), {}, &value);
+  const Status status = has_none ? Status::NotFound("") : GetUnder(options, CatalogKey(*map, name), {}, &value);
   if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
   RETURN_IF_ERROR(status);
   return format::DecodeKeyspaceRecord(value);
@@ -74,22 +89,13 @@ Result<Keyspace> DbImpl::OpenKeyspace(std::string_view name, const ReadOptions& 
 
 Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& options) {
   RETURN_IF_ERROR(CheckOpen());
-  std::vector<KeyspaceEntry> entries;
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr) return entries;
-  const size_t prefix_bytes = map->Prefix(kv::kDefaultKeyspace).size();
-  const auto records = NewTreeIterator({.prefix = RecordKey(*map, ""), .read = options}, {});
-  for (records->SeekToFirst(); records->Valid(); records->Next()) {
-    const auto name = format::ParseKeyspaceRecordKey(records->key().substr(prefix_bytes));
-    if (!name) continue;
-    ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(records->value()));
-    entries.push_back({.name = std::string(*name), .keyspace = Keyspace(id)});
-  }
-  RETURN_IF_ERROR(records->status());
-  return entries;
+  if (map == nullptr) return std::vector<KeyspaceEntry>();
+  return ReadCatalog(*map, *NewTreeIterator({.prefix = CatalogKey(*map, ""), .read = options}, {}));
 }
 
 Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(LoadKeyspaces());
   if (keyspace_ids_.WasMade(keyspace.id())) return {};
   return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was never made in this database");
@@ -229,7 +235,7 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   if (!found.error().IsNotFound()) return found.error();
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, AllocateKeyspaceId(&lock));
   const kv::KeyMap* const map = store_->key_map();
-  const std::string key = RecordKey(*map, name), value = format::EncodeKeyspaceRecord(id);
+  const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .dropped = {}};
   RETURN_IF_ERROR(CommitCatalog({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.write.durability,
                                  .owner = &lock, .key_map = map, .keyspace_changes = &changes}));
@@ -247,7 +253,7 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   if (entry == entries.end()) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;
-  format::AppendRecord(&rep, kv::Kind::kDelete, RecordKey(*map, entry->name), {});
+  format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, entry->name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .dropped = {keyspace.id()}};
   return CommitCatalog({.batch = rep, .is_batch = true, .records = 2, .durability = options.durability, .owner = &lock,

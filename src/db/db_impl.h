@@ -41,13 +41,21 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   static Status Destroy(const Options& options, const std::string& path);
   ~DbImpl() override;
 
-  Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override;
-  Status Delete(const WriteOptions& options, std::string_view key) override;
-  Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override;
-  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override;
-  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override;
+  Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override {
+    return Put(options, Keyspace(), key, value);
+  }
+  Status Delete(const WriteOptions& options, std::string_view key) override { return Delete(options, Keyspace(), key); }
+  Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override {
+    return DeleteRange(options, Keyspace(), begin, end);
+  }
+  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override { return DeletePrefix(options, Keyspace(), prefix); }
+  Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
+    return Merge(options, Keyspace(), key, operand);
+  }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override;
-  Status Get(const ReadOptions& options, std::string_view key, std::string* value) override;
+  Status Get(const ReadOptions& options, std::string_view key, std::string* value) override {
+    return Get(options, Keyspace(), key, value);
+  }
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
                                std::vector<std::string>* values) override {
     return MultiGet(options, Keyspace(), keys, values);
@@ -66,26 +74,29 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);  // checkpoint.cc
 
-  // As NewIterator.
+  // As NewIterator, of the default keyspace.
   std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options);
   // What a reader sees now; for faces that describe it in words of their own.
   read::ViewPtr CurrentView() const { return shape_->Current(); }
 
-  // keyspaces.cc, catalog.cc
-  Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options) override;
-  Result<Keyspace> OpenKeyspace(std::string_view name, const ReadOptions& options) override;
-  Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options) override;
-  Status DropKeyspace(const WriteOptions& options, Keyspace keyspace) override;
-  Status ClearKeyspace(const WriteOptions& options, Keyspace keyspace) override;
+  // The same in any keyspace.
   Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;
   Status Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) override;
   Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end) override;
+  Status DeletePrefix(const WriteOptions& options, Keyspace keyspace, std::string_view prefix) override;
   Status Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) override;
   Status Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) override;
   std::vector<Status> MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
                                std::vector<std::string>* values) override;
   Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper) noexcept override;
   std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) override;
+
+  // catalog.cc
+  Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options) override;
+  Result<Keyspace> OpenKeyspace(std::string_view name, const ReadOptions& options) override;
+  Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options) override;
+  Status DropKeyspace(const WriteOptions& options, Keyspace keyspace) override;
+  Status ClearKeyspace(const WriteOptions& options, Keyspace keyspace) override;
 
   // TransactionHost: transactions.cc
   const kv::Order& order() const override { return store_->order; }
@@ -125,7 +136,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   void StartBackground() noexcept;
   void RemoveOrphans(const Inventory& inventory);
 
-  // write::Host: by the holder of the turn
+  // write::Host: write_host.cc
   Status BeforeGroup(size_t bytes) override;
   Status CheckConflicts(const write::Change& change) override;  // transactions.cc
   Status MakeRoom(const write::Room& room) override;
@@ -149,7 +160,10 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Shape::LogStart At(const log::Mark& mark) const;
   Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
 
-  // keyspaces.cc: changes of the default keyspace, and of any, as callers name keys.
+  // keyspaces.cc: changes as callers name keys. The default one's go straight to the queue until there are others.
+  Status Commit(Keyspace keyspace, const write::Change& change) {
+    return keyspace.is_default() ? CommitDefault(change) : CommitMapped(keyspace, change);
+  }
   Status CommitDefault(const write::Change& change) {
     if (store_->key_map() == nullptr) [[likely]] {
       Status status = queue_.Commit(change);

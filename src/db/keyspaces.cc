@@ -4,7 +4,6 @@
 
 #include "base/bytes.h"
 #include "db/db_impl.h"
-#include "db/write_checks.h"
 #include "format/batch.h"
 
 namespace mergedb {
@@ -30,6 +29,9 @@ Status DB::Delete(const WriteOptions& options, Keyspace keyspace, std::string_vi
 }
 Status DB::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end) {
   return keyspace.is_default() ? DeleteRange(options, begin, end) : NoKeyspaces();
+}
+Status DB::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std::string_view prefix) {
+  return keyspace.is_default() ? DeletePrefix(options, prefix) : NoKeyspaces();
 }
 Status DB::Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
   return keyspace.is_default() ? Merge(options, key, operand) : NoKeyspaces();
@@ -92,7 +94,7 @@ Status MapBatch(const kv::KeyMap& map, std::string_view rep, MappedBatch* mapped
 
 }  // namespace
 
-// ---- Writing -----------------------------------------------------------------------------------------------------------------
+// ---- One that has, or gets its first -----------------------------------------------------------------------------------------
 
 // WHY again: the first keyspace was made between the look at the key map and the turn. There is one first one.
 Status DbImpl::CommitMapped(Keyspace keyspace, write::Change change) {
@@ -134,53 +136,6 @@ Status DbImpl::CommitBatch(const WriteOptions& options, std::string_view rep) {
                                    .keyspaces = mapped.keyspaces});
     if (!status.IsAborted() || map == store_->key_map()) return status;
   }
-}
-
-Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
-  if (keyspace.is_default()) return Put(options, key, value);
-  RETURN_IF_ERROR(CheckKey(key));
-  RETURN_IF_ERROR(CheckValue(value));
-  RETURN_IF_ERROR(CheckWritable(options));
-  RETURN_IF_ERROR(CheckMade(keyspace));
-  return CommitMapped(keyspace, {.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.durability});
-}
-
-Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) {
-  if (keyspace.is_default()) return Delete(options, key);
-  RETURN_IF_ERROR(CheckKey(key));
-  RETURN_IF_ERROR(CheckWritable(options));
-  RETURN_IF_ERROR(CheckMade(keyspace));
-  return CommitMapped(keyspace, {.kind = kv::Kind::kDelete, .key = key, .durability = options.durability});
-}
-
-Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end) {
-  if (keyspace.is_default()) return DeleteRange(options, begin, end);
-  RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
-  RETURN_IF_ERROR(CheckWritable(options));
-  RETURN_IF_ERROR(CheckMade(keyspace));
-  if (begin == end) return options.durability == Durability::kSynced ? SyncLog() : Status();
-  return CommitMapped(keyspace, {.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
-}
-
-Status DbImpl::Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) {
-  if (keyspace.is_default()) return Merge(options, key, operand);
-  RETURN_IF_ERROR(CheckKey(key));
-  RETURN_IF_ERROR(CheckValue(operand));
-  RETURN_IF_ERROR(CheckMerge(operand));
-  RETURN_IF_ERROR(CheckWritable(options));
-  RETURN_IF_ERROR(CheckMade(keyspace));
-  store_->operator_names.AddOf(operand);
-  return CommitMapped(keyspace, {.kind = kv::Kind::kMerge, .key = key, .value = operand, .durability = options.durability});
-}
-
-// ---- Reading -----------------------------------------------------------------------------------------------------------------
-
-Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
-  if (keyspace.is_default()) return Get(options, key, value);
-  RETURN_IF_ERROR(CheckOpen());
-  RETURN_IF_ERROR(CheckMade(keyspace));
-  std::string scratch;
-  return GetUnder(options, store_->key_map()->ToTree(keyspace.id(), key, &scratch), {}, value);
 }
 
 }  // namespace db

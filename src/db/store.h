@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "base/assert.h"
 #include "base/block_cache.h"
 #include "db/obsolete_files.h"
 #include "db/open_transactions.h"
@@ -58,14 +58,15 @@ struct Store {
 
   // Null while the database has no keyspaces. What it points to lives as long as this.
   const kv::KeyMap* key_map() const { return key_map_now.load(std::memory_order_acquire); }
-  // By one thread at a time.
+  // Once.
   void SetKeyMap(std::unique_ptr<const kv::KeyMap> map) {
-    key_map_now.store(map.get(), std::memory_order_release);
-    key_maps.push_back(std::move(map));
+    ASSERT(owned_key_map == nullptr, "the marker of keyspaces never changes");
+    owned_key_map = std::move(map);
+    key_map_now.store(owned_key_map.get(), std::memory_order_release);
   }
 
+  std::unique_ptr<const kv::KeyMap> owned_key_map;
   std::atomic<const kv::KeyMap*> key_map_now{nullptr};
-  std::vector<std::unique_ptr<const kv::KeyMap>> key_maps;  // the current one, and those before it that readers may still use
   const Supplies supplies;
   const Options options;
   const std::string directory;

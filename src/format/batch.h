@@ -5,7 +5,7 @@
 //             (a DELETE has no value length and no value; a RANGE_DELETE's key is the range's begin, its value the end)
 //
 // The n-th record of a batch has sequence (first + n). The flag stands in batches as callers make them; before one is logged
-// db/keyspaces.h turns each record into one of the tree, whose key says the keyspace (kv/key_map.h). Logs hold no flags.
+// src/db/keyspaces.cc turns each record into one of the tree, whose key says the keyspace (kv/key_map.h). Logs hold no flags.
 #pragma once
 
 #include <cstdint>

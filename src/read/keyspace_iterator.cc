@@ -3,8 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "read/db_iterator.h"
-
 namespace mergedb::read {
 namespace {
 
@@ -35,51 +33,99 @@ class NamedIterator final : public Iterator {
   const std::unique_ptr<Iterator> tree_;
 };
 
-class DefaultIterator final : public Iterator {
+// The inside of the default keyspace's: what the tree shows, less the region of the named ones.
+class DefaultWalk final : public kv::Iterator {
  public:
-  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<Iterator> tree) : map_(map), tree_(std::move(tree)) {}
+  DefaultWalk(const kv::KeyMap& map, kv::Iterator& tree) : map_(map), tree_(tree) {}
+
+  void SeekToFirst() override {
+    tree_.SeekToFirst();
+    PassForward();
+  }
+  void SeekToLast() override {
+    tree_.SeekToLast();
+    PassBackward();
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    tree_.Seek(map_.ToTree(kv::kDefaultKeyspace, key, &target_), tag);
+    PassForward();
+  }
+  void Next() override {
+    tree_.Next();
+    PassForward();
+  }
+  void Prev() override {
+    tree_.Prev();
+    PassBackward();
+  }
+
+  // The tree's was moved.
+  void PassForward() {
+    if (IsInside()) [[unlikely]] tree_.Seek(map_.named_upper(), kv::kTagMax);
+    Arrive();
+  }
+  void PassBackward() {
+    if (IsInside()) [[unlikely]] {
+      tree_.Seek(map_.named_lower(), kv::kTagMax);
+      if (tree_.Valid()) tree_.Prev();
+    }
+    Arrive();
+  }
+
+ private:
+  bool IsInside() const { return tree_.Valid() && map_.IsNamed(tree_.entry().key); }
+  void Arrive() {
+    valid_ = tree_.Valid();
+    if (!valid_ || !status_.ok()) [[unlikely]] status_ = tree_.status();
+    if (!valid_) return;
+    entry_ = tree_.entry();
+    entry_.key = map_.KeyOf(entry_.key);
+  }
+
+  const kv::KeyMap& map_;
+  kv::Iterator& tree_;
+  std::string target_;
+};
+
+class DefaultIterator final : public WalkableIterator {
+ public:
+  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<WalkableIterator> tree) : map_(map), tree_(std::move(tree)), walk_(map, tree_->walk()) {}
 
   bool Valid() const override { return tree_->Valid(); }
   void SeekToFirst() override {
     tree_->SeekToFirst();
-    PassForward();
+    walk_.PassForward();
   }
   void SeekToLast() override {
     tree_->SeekToLast();
-    PassBackward();
+    walk_.PassBackward();
   }
   void Seek(std::string_view target) override {
     tree_->Seek(map_.ToTree(kv::kDefaultKeyspace, target, &target_));
-    PassForward();
+    walk_.PassForward();
   }
   void SeekForPrev(std::string_view target) override {
     tree_->SeekForPrev(map_.ToTree(kv::kDefaultKeyspace, target, &target_));
-    PassBackward();
+    walk_.PassBackward();
   }
   void Next() override {
     tree_->Next();
-    PassForward();
+    walk_.PassForward();
   }
   void Prev() override {
     tree_->Prev();
-    PassBackward();
+    walk_.PassBackward();
   }
-  std::string_view key() const override { return map_.KeyOf(tree_->key()); }
+  kv::Iterator& walk() override { return walk_; }
+  std::string_view key() const override { return walk_.entry().key; }
   std::string_view value() const override { return tree_->value(); }
   const Status& status() const override { return tree_->status(); }
 
  private:
-  bool IsInside() const { return tree_->Valid() && map_.IsNamed(tree_->key()); }
-  void PassForward() {
-    if (IsInside()) [[unlikely]] tree_->Seek(map_.named_upper());
-  }
-  void PassBackward() {
-    if (IsInside()) [[unlikely]] tree_->SeekForPrev(map_.named_lower());
-  }
-
   const kv::KeyMap& map_;
   std::string target_;
-  const std::unique_ptr<Iterator> tree_;
+  const std::unique_ptr<WalkableIterator> tree_;
+  DefaultWalk walk_;
 };
 
 }  // namespace
@@ -96,8 +142,13 @@ IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& opti
   return tree;
 }
 
-std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options, std::unique_ptr<Iterator> tree) {
-  if (!options.keyspace.is_default()) return std::make_unique<NamedIterator>(map.Prefix(options.keyspace.id()), std::move(tree));
+std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options, std::unique_ptr<WalkableIterator> tree) {
+  if (options.keyspace.is_default()) return NewDefaultIterator(map, options, std::move(tree));
+  return std::make_unique<NamedIterator>(map.Prefix(options.keyspace.id()), std::move(tree));
+}
+
+std::unique_ptr<WalkableIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
+                                                     std::unique_ptr<WalkableIterator> tree) {
   const format::Bounds bounds = BoundsOf(options);
   if (bounds.upper && *bounds.upper < map.marker()) return tree;  // below all that is mapped
   return std::make_unique<DefaultIterator>(map, std::move(tree));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/bytes.h"
+#include "db/catalog.h"
 #include "db/write_checks.h"
 #include "format/keyspace_record.h"
 #include "txn/transaction_impl.h"
@@ -10,7 +11,7 @@
 namespace mergedb::txn {
 
 std::string TransactionImpl::RecordKey(std::string_view name) const {
-  return key_map_->Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
+  return db::CatalogKey(*key_map_, name);
 }
 
 // WHY not in an optimistic one: the map is chosen under the writers' lock, and others would wait for what may never commit.
@@ -43,20 +44,10 @@ Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
 
 // As the transaction sees it, and not remembered.
 Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadCatalog() {
-  std::vector<KeyspaceEntry> entries;
-  if (key_map_ == nullptr) return entries;
-  const size_t prefix_bytes = key_map_->Prefix(kv::kDefaultKeyspace).size();
+  if (key_map_ == nullptr) return std::vector<KeyspaceEntry>();
   IteratorOptions options = OptionsOfReads();
   options.prefix = RecordKey("");
-  const auto records = host_.NewTreeIterator(options, NewOverlay());
-  for (records->SeekToFirst(); records->Valid(); records->Next()) {
-    const auto name = format::ParseKeyspaceRecordKey(records->key().substr(prefix_bytes));
-    if (!name) continue;
-    ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(records->value()));
-    entries.push_back({.name = std::string(*name), .keyspace = Keyspace(id)});
-  }
-  RETURN_IF_ERROR(records->status());
-  return entries;
+  return db::ReadCatalog(*key_map_, *host_.NewTreeIterator(options, NewOverlay()));
 }
 
 Result<std::vector<KeyspaceEntry>> TransactionImpl::ListKeyspaces() {

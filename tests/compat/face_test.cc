@@ -347,6 +347,31 @@ TEST_F(Face, PropertiesOfMergedbPassThrough) {
   EXPECT_EQ(Property(""), "none");
 }
 
+#ifdef MERGEDB_COMMAND
+TEST_F(Face, OfADatabaseWithKeyspacesItShowsTheDefaultOne) {
+  ASSERT_TRUE(Open().ok());
+  for (const char* key : {"a", "c", "\xff\xff"}) ASSERT_TRUE(db_->Put({}, key, "of the default one").ok());
+  db_.reset();
+  ASSERT_EQ(std::system((MERGEDB_COMMAND " put " + name_ + " b elsewhere --keyspace users").c_str()), 0);
+  ASSERT_TRUE(Open().ok());
+  ASSERT_TRUE(db_->Put({}, "\xff\x01", "begins as keys of keyspaces do").ok());
+  const std::unique_ptr<Iterator> it(db_->NewIterator({}));
+  std::vector<std::string> forward, backward;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) forward.push_back(it->key().ToString());
+  for (it->SeekToLast(); it->Valid(); it->Prev()) backward.push_back(it->key().ToString());
+  EXPECT_THAT(forward, testing::ElementsAre("a", "c", "\xff\x01", "\xff\xff"));
+  EXPECT_THAT(backward, testing::ElementsAre("\xff\xff", "\xff\x01", "c", "a"));
+  it->Seek("d");
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key().ToString(), "\xff\x01");
+  EXPECT_EQ(it->value().ToString(), "begins as keys of keyspaces do");
+  EXPECT_TRUE(it->status().ok());
+  EXPECT_THAT(Get("b"), StartsWith("NotFound"));
+  db_->CompactRange(nullptr, nullptr);
+  EXPECT_EQ(Get("c"), "of the default one");
+}
+#endif
+
 TEST_F(Face, LevelsAreCounted) {
   ASSERT_TRUE(Open().ok());
   for (const char* key : {"a\x01", "b"}) {

@@ -1,5 +1,5 @@
 // Goal: a checkpoint is a whole database of one moment, whatever goes on beside it, and never half there. Method: real files in a
-// temporary directory; the copy is opened, read and written on its own.
+// temporary directory; the copy is opened, read and written on its own; crashes in memory.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +15,7 @@
 #include "mergedb/checkpoint.h"
 #include "mergedb/merge.h"
 #include "testing/watched_file_system.h"
+#include "testing/world.h"
 
 namespace mergedb {
 namespace {
@@ -256,6 +257,76 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
     std::filesystem::remove_all(Path("copy"));
     if (is_done) break;
   }
+}
+
+// Files are copied here, not linked: this file system has no second names.
+TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
+  using testing::World;
+  const auto all = [](DB& db) {
+    Pairs pairs;
+    const auto named = db.OpenKeyspace("named");
+    EXPECT_TRUE(named) << named.error().ToString();
+    for (const Keyspace keyspace : {Keyspace(), *named}) {
+      const auto it = db.NewIterator({.keyspace = keyspace});
+      for (it->SeekToFirst(); it->Valid(); it->Next()) pairs.emplace(std::to_string(keyspace.id()) + std::string(it->key()), it->value());
+      EXPECT_TRUE(it->status().ok()) << it->status().ToString();
+    }
+    EXPECT_TRUE(db.CheckIntegrity().ok());
+    return pairs;
+  };
+  World world;
+  auto db = world.Open();
+  ASSERT_TRUE(db) << db.error().ToString();
+  const auto named = (*db)->CreateKeyspace("named");
+  ASSERT_TRUE(named) << named.error().ToString();
+  const auto put = [&](int from, int to) {
+    for (int i = from; i < to; ++i) {
+      ASSERT_TRUE((*db)->Put({}, "key" + std::to_string(i), std::string(static_cast<size_t>(i % 200), 'v')).ok());
+      ASSERT_TRUE((*db)->Put({}, *named, "key" + std::to_string(i), "named").ok());
+    }
+  };
+  put(0, 300);
+  ASSERT_TRUE((*db)->Flush().ok());
+  ASSERT_TRUE((*db)->DeleteRange({}, "key2", "key25").ok());
+  put(300, 350);
+  ASSERT_TRUE((*db)->SyncLog().ok());
+  const Pairs before = all(**db);
+
+  uint64_t whole = 0, none = 0;
+  const auto check = [&](testing::CrashMode mode, testing::CrashModel model, uint64_t call) {
+    const auto after = World::After(world, mode, model, call);
+    const auto is_there = after->files->IsDirectory("/copy");
+    ASSERT_TRUE(is_there) << is_there.error().ToString();
+    if (*is_there) {
+      ++whole;
+    } else {
+      ++none;
+      const auto source = after->Open();
+      ASSERT_TRUE(source) << source.error().ToString();
+      ASSERT_EQ(all(**source), before);
+      const auto made = Checkpoint(**source, "/copy");
+      ASSERT_TRUE(made) << made.error().ToString();
+    }
+    Options options = after->SmallOptions();
+    options.mode = OpenMode::kMustExist;
+    const auto copy = DB::Open(options, "/copy");
+    ASSERT_TRUE(copy) << copy.error().ToString();
+    ASSERT_EQ(all(**copy), before);
+  };
+  world.files->SetOpHook([&](uint64_t call, const char* what, const std::string& path) {
+    for (const testing::CrashModel model : testing::kCrashModels) {
+      for (const testing::CrashMode mode : testing::kPowerCutModes) {
+        SCOPED_TRACE(std::string(what) + " " + path + ", " + CrashModeName(mode) + " " + CrashModelName(model));
+        if (!HasFatalFailure()) check(mode, model, call);
+      }
+    }
+    if (!HasFatalFailure()) check(testing::CrashMode::kKill, testing::CrashModel::kStrict, call);
+  });
+  const auto made = Checkpoint(**db, "/copy");
+  world.files->SetOpHook({});
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_GT(whole, 0u) << "cuts after the rename";
+  EXPECT_GT(none, whole);
 }
 
 }  // namespace

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/random.h"
+#include "db/db_impl.h"
 #include "mergedb/care.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/leveldb.h"
@@ -30,6 +31,22 @@ std::string Show(const Status& status, const std::string& value) {
   return status.ok() ? value : std::string(CodeName(status.code()));
 }
 
+// What LevelDB's face sees: the inside of a cursor over the default keyspace.
+std::string Walked(DB& db, const IteratorOptions& options) {
+  const auto cursor = dynamic_cast<db::DbImpl&>(db).NewCursor(options);
+  kv::Iterator& walk = cursor->walk();
+  const auto entry = [&] { return std::string(walk.entry().key) + "=" + std::string(walk.entry().value) + " "; };
+  std::string forward, backward;
+  for (walk.SeekToFirst(); walk.Valid(); walk.Next()) {
+    forward += entry();
+    EXPECT_EQ(cursor->key(), walk.entry().key);
+  }
+  for (walk.SeekToLast(); walk.Valid(); walk.Prev()) backward.insert(0, entry());
+  EXPECT_OK(walk.status());
+  EXPECT_EQ(forward, backward);
+  return forward;
+}
+
 std::string Contents(DB& db, IteratorOptions options) {
   auto it = db.NewIterator(options);
   std::string forward, backward;
@@ -38,6 +55,9 @@ std::string Contents(DB& db, IteratorOptions options) {
   for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
   EXPECT_OK(it->status());
   EXPECT_EQ(forward, backward);
+  if (options.keyspace.is_default()) {
+    EXPECT_EQ(Walked(db, options), forward);
+  }
   return forward;
 }
 
@@ -125,6 +145,12 @@ TEST_F(Keyspaces, TakeAllCallsThatTheDefaultOneTakes) {
   EXPECT_EQ(Get(x, "sum"), "\x07\0\0\0\0\0\0\0"s);
   ASSERT_OK(db_->Put({}, x, "m", "1"));
   ASSERT_OK(db_->DeleteRange({}, x, "m", "n"));
+  ASSERT_OK(db_->Put({}, x, "p:1", "1"));
+  ASSERT_OK(db_->Put({}, "p:1", "1"));
+  ASSERT_OK(db_->DeletePrefix({}, x, "p:"));
+  EXPECT_EQ(Contents(Keyspace()), "a=2 p:1=1 ");
+  ASSERT_OK(db_->DeletePrefix({}, "p:"));
+  EXPECT_THAT(db_->DeletePrefix({}, x, "\xff"), StatusIs(Code::kInvalidArgument));
   EXPECT_EQ(Contents(Keyspace()), "a=2 ");
   ASSERT_OK(db_->Delete({}, x, "sum"));
   EXPECT_EQ(Contents(x), "a=1 ");
@@ -168,6 +194,10 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   EXPECT_THAT(db_->Put({}, x, std::string(kKeyBytesMax + 1, 'k'), ""), StatusIs(Code::kInvalidArgument));
   EXPECT_OK(db_->Put({}, x, std::string(kKeyBytesMax, 'k'), ""));
   EXPECT_THAT(db_->DeleteRange({}, x, "b", "a"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->DeletePrefix({}, never, "a"), StatusIs(Code::kInvalidArgument));
+  ASSERT_OK(db_->Close());
+  EXPECT_EQ(Get(x, "a"), "ShuttingDown");
+  EXPECT_EQ(Get(Keyspace(78), "a"), "ShuttingDown");
 }
 
 class Reverse final : public Comparator {
@@ -873,6 +903,14 @@ class Model {
       ASSERT_EQ(it->Valid(), found != map.end() && found->first < upper);
       if (it->Valid()) {
         ASSERT_EQ(it->key(), found->first);
+      }
+      if (id == 0) {
+        const auto cursor = dynamic_cast<db::DbImpl&>(*db_).NewCursor({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}});
+        cursor->walk().Seek(at, kv::kTagMax);
+        ASSERT_EQ(cursor->walk().Valid(), it->Valid());
+        if (it->Valid()) {
+          ASSERT_EQ(cursor->walk().entry().key, it->key());
+        }
       }
       it = db_->NewIterator({.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
       it->SeekForPrev(at);

@@ -11,9 +11,11 @@ int RunCompact(Arguments& arguments) {
   if (arguments.to) upper = TakeBytes(arguments, *arguments.to);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
   if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
   const std::string_view lower_view = lower, upper_view = upper;
   Status status =
-      db->CompactRange(arguments.from ? &lower_view : nullptr, arguments.to ? &upper_view : nullptr);
+      db->CompactRange(*keyspace, arguments.from ? &lower_view : nullptr, arguments.to ? &upper_view : nullptr);
   if (status.ok()) status = db->WaitForCompaction();
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
@@ -29,9 +31,11 @@ int RunDestroy(Arguments& arguments) {
 void AddCareCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* compact =
-      AddVerb(app, context, {"compact", "compact DIR [--from KEY] [--to KEY] [--hex]",
-                             "Merge a range of keys into one run, and wait", "", 0, 0, RunCompact});
+      AddVerb(app, context, {"compact", "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
+                             "Merge a range of keys into one run, and wait",
+                             "Without --keyspace the range is of the default one; without a range either, all keyspaces are merged.", 0, 0, RunCompact});
   AddRange(compact, arguments);
+  AddKeyspace(compact, arguments);
   compact->add_flag("--hex", arguments.is_hex, "KEYs are hex");
 
   CLI::App* destroy = AddVerb(app, context, {"destroy", "destroy DIR --yes", "Remove a database's files",

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
 
 #include "mergedb/c.h"
@@ -115,6 +116,18 @@ Result<uint64_t> CountEntries(DB& db, Keyspace keyspace) {
   for (it->SeekToFirst(); it->Valid(); it->Next()) ++count;
   RETURN_IF_ERROR(it->status());
   return count;
+}
+
+Disk MeasureDirectory(const std::string& directory) {
+  Disk disk;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    const uint64_t bytes = entry.is_regular_file(error) ? entry.file_size(error) : 0;
+    if (error) continue;
+    ++disk.files;
+    disk.bytes += bytes;
+  }
+  return disk;
 }
 
 Progress ShowProgress(const Arguments& arguments) {

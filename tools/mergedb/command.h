@@ -127,6 +127,12 @@ Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& d
 // An item of the main database that LMDB's face keeps for a named one (src/lmdb/dbi.cc), and not data.
 bool IsNameItem(const std::vector<KeyspaceEntry>& databases, std::string_view key, std::string_view value);
 Result<uint64_t> CountEntries(DB& db, Keyspace keyspace);
+// What lies in a directory, without what goes away meanwhile.
+struct Disk {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+};
+Disk MeasureDirectory(const std::string& directory);
 // Percent on stderr while a person watches; null otherwise.
 Progress ShowProgress(const Arguments& arguments);
 

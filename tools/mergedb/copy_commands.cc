@@ -177,13 +177,13 @@ int RunDrop(Arguments& arguments) {
 void AddCopyCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* dump = AddVerb(app, context,
-                           {"dump", "dump DIR [-f FILE] [-p] [-a | -s NAME] [-l] [--flavour lmdb|bdb]",
+                           {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--flavour lmdb|bdb]",
                             "Print everything as text that mergedb load, mdb_load and db_load read",
                             "LMDB takes keys of up to 511 bytes, and no empty ones; Berkeley DB needs --flavour bdb.", 0, 0, RunDump});
   dump->add_option("-f", arguments.file, "Write this file, not stdout");
   dump->add_flag("-p", arguments.is_printable, "Printable characters as they are, not in hex");
   CLI::Option* all = dump->add_flag("-a", arguments.is_all, "Every database");
-  dump->add_option("-s", arguments.database, "This named database")->excludes(all);
+  dump->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME")->excludes(all);
   dump->add_flag("-l", arguments.is_listing, "Only list the names of databases");
   dump->add_option("--flavour", arguments.flavour, "What will read it")->check(CLI::IsMember({"lmdb", "bdb"}));
   AddLmdbFlags(dump);
@@ -200,9 +200,9 @@ void AddCopyCommands(CLI::App& app, Context& context) {
   AddLmdbFlags(copy);
 
   CLI::App* drop = AddVerb(app, context,
-                           {"drop", "drop DIR [-s NAME [-d]]", "Empty a database, or all of them",
+                           {"drop", "drop DIR [--keyspace NAME [-d]]", "Empty a database, or all of them",
                             "Costs one write a database; the space comes back in the background. Without -s everything goes.", 0, 0, RunDrop});
-  drop->add_option("-s", arguments.database, "This named database");
+  drop->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME");
   drop->add_flag("-d", arguments.is_deleting, "And delete it");
   AddLmdbFlags(drop);
 }

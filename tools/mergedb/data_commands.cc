@@ -61,7 +61,6 @@ int RunDelete(Arguments& arguments) {
   if (arguments.prefix && !(arguments.words.empty() && arguments.range.empty())) {
     throw CLI::ValidationError("--prefix", "goes alone");
   }
-  if (arguments.prefix && !arguments.keyspace.empty()) throw CLI::ValidationError("--prefix", "not with --keyspace: use --range");
   std::vector<std::string> bytes;
   for (const auto* words : {&arguments.words, &arguments.range}) {
     for (const std::string& word : *words) bytes.push_back(TakeBytes(arguments, word));
@@ -75,7 +74,7 @@ int RunDelete(Arguments& arguments) {
   if (!arguments.range.empty()) batch.DeleteRange(*keyspace, bytes[bytes.size() - 2], bytes.back());
   const WriteOptions options = WriteOptionsOf(arguments);
   const Status status =
-      arguments.prefix ? db->DeletePrefix(options, TakeBytes(arguments, *arguments.prefix)) : db->Write(options, batch);
+      arguments.prefix ? db->DeletePrefix(options, *keyspace, TakeBytes(arguments, *arguments.prefix)) : db->Write(options, batch);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 

@@ -1,5 +1,4 @@
 // stat, check: look, and change nothing.
-#include <filesystem>
 #include <sstream>
 
 #include "command.h"
@@ -8,23 +7,6 @@
 namespace mergedb::tool {
 
 namespace {
-
-struct Disk {
-  uint64_t files = 0;
-  uint64_t bytes = 0;
-};
-
-Disk MeasureDirectory(const std::string& directory) {
-  Disk disk;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const uint64_t bytes = entry.is_regular_file(error) ? entry.file_size(error) : 0;
-    if (error) continue;  // went away meanwhile
-    ++disk.files;
-    disk.bytes += bytes;
-  }
-  return disk;
-}
 
 std::string Property(DB& db, const std::string& name) {
   std::string text;
@@ -114,8 +96,8 @@ int RunCheck(Arguments& arguments) {
 
 void AddInspectCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* stat = AddVerb(app, context, {"stat", "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | -s NAME]",
-                                          "Show sizes, runs and counters", "With -e, -f, -r, -a or -s it prints what mdb_stat prints.", 0, 0, RunStat});
+  CLI::App* stat = AddVerb(app, context, {"stat", "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
+                                          "Show sizes, runs and counters", "With -e, -f, -r, -a or --keyspace it prints what mdb_stat prints.", 0, 0, RunStat});
   stat->add_flag("--json", arguments.is_json, "Print JSON");
   stat->add_option("--property", arguments.property, "Print one property, such as mergedb.counters");
 
@@ -123,7 +105,7 @@ void AddInspectCommands(CLI::App& app, Context& context) {
   stat->add_flag("-f", arguments.free_level, "mdb_stat's lines about free pages");
   stat->add_flag("-r", arguments.readers_level, "mdb_stat's lines about readers");
   CLI::Option* all = stat->add_flag("-a", arguments.is_all, "mdb_stat's lines about every database");
-  stat->add_option("-s", arguments.database, "mdb_stat's lines about this named database")->excludes(all);
+  stat->add_option("-s,--keyspace", arguments.database, "mdb_stat's lines about this keyspace (LMDB's named database)")->type_name("NAME")->excludes(all);
   AddLmdbFlags(stat);
 
   CLI::App* check = AddVerb(app, context, {"check", "check DIR [--json]",

@@ -1,7 +1,5 @@
 // stat in the manner of mdb_stat. What LMDB counts in pages has no counterpart in a tree of sorted runs: such lines say 0, but for the
 // size, which is the directory's in pages of 4096 bytes.
-#include <filesystem>
-
 #include "command.h"
 #include "text.h"
 
@@ -10,16 +8,6 @@ namespace mergedb::tool {
 namespace {
 
 constexpr uint64_t kPageBytes = 4096;
-
-uint64_t PagesOf(const std::string& directory) {
-  uint64_t bytes = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
-    const uint64_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
-    if (!error) bytes += size;
-  }
-  return (bytes + kPageBytes - 1) / kPageBytes;
-}
 
 void Line(const char* name, uint64_t value) { Print("  " + std::string(name) + ": " + std::to_string(value) + "\n"); }
 
@@ -48,7 +36,7 @@ void PrintTree(const std::string& title, uint64_t entries) {
 int RunLmdbStat(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  if (arguments.is_environment) PrintEnvironment(*db, PagesOf(arguments.directory));
+  if (arguments.is_environment) PrintEnvironment(*db, (MeasureDirectory(arguments.directory).bytes + kPageBytes - 1) / kPageBytes);
   if (arguments.readers_level > 0) Print("Reader Table Status\n(no active readers)\n");
   if (arguments.free_level > 0) {
     Print("Freelist Status\n");

@@ -137,6 +137,7 @@ int RunLoad(Arguments& arguments) {
   }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
+  if (arguments.database) arguments.database = TakeBytes(arguments, *arguments.database);
   Loader loader(*db, arguments.is_adding_only);
   Status status = loader.Enter(arguments.database.value_or(""));
   if (status.ok()) status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
@@ -150,17 +151,17 @@ int RunLoad(Arguments& arguments) {
 void AddLoadCommand(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* load = AddVerb(app, context,
-                           {"load", "load DIR [-f FILE] [-T] [-N] [-s NAME] [--hex] [--json] < LINES",
+                           {"load", "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
                             "Put what dump or scan printed; makes the database if it is missing",
                             "Takes dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and what scan prints with the same flags:\n"
                             "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy. What was put before an error stays.",
                             0, 0, RunLoad});
-  load->add_flag("--hex", arguments.is_hex, "Lines of scan --hex");
+  load->add_flag("--hex", arguments.is_hex, "Lines of scan --hex; NAME is hex, too");
   load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
   load->add_option("-f", arguments.file, "Read this file, not stdin");
   load->add_flag("-T", arguments.is_plain_text, "Plain text: a line is a key, the next its value");
   load->add_flag("-N", arguments.is_adding_only, "Keep the values of keys that are there");
-  load->add_option("-s", arguments.database, "The named database, whatever the dump says");
+  load->add_option("-s,--keyspace", arguments.database, "Into this keyspace (LMDB's named database), whatever the dump says")->type_name("NAME");
   load->add_flag("-a")->description("Keys come in order, which helps LMDB; nothing here");
   AddLmdbFlags(load);
 }

@@ -95,8 +95,10 @@ int RunMerge(Arguments& arguments) {
   const std::string operand = OperandOf(arguments);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
+  const auto keyspace = KeyspaceOf(arguments, *db, true);
+  if (!keyspace) return Finish(*db, Fail(keyspace.status()));
   const auto durability = arguments.is_synced ? Durability::kSynced : Durability::kProcessCrash;
-  const Status status = db->Merge({.durability = durability}, key, operand);
+  const Status status = db->Merge({.durability = durability}, *keyspace, key, operand);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -126,13 +128,14 @@ void AddAs(CLI::App* verb, Arguments& arguments) {
 void AddMergeCommand(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* verb = AddVerb(app, context,
-                           {"merge", "merge DIR KEY OPERAND --type TYPE [--hex] [--sync]",
+                           {"merge", "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
                             "Change a value without reading it; makes the database if it is missing",
                             "As in: mergedb merge DIR visits 1 --type add-u64; then: mergedb get DIR visits --as u64.\n"
                             "TYPE: add-u64 add-i64 add-i64-failing add-f64, max- and min- of u64 i64 f64, max min (of bytes), "
                             "and or xor, append, first last, json, put.",
                             2, 2, RunMerge});
   verb->add_option("--type", arguments.type, "What the operand does");
+  AddKeyspace(verb, arguments);
   verb->add_option("--operator", arguments.operator_name, "Instead of --type: a program's operator, or uint64add, stringappend, ...");
   verb->add_option("--delimiter", arguments.delimiter, "append: goes before what is appended to a value");
   verb->add_option("--cap", arguments.cap_bytes, "append: cut the value to so many bytes");

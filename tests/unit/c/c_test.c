@@ -627,6 +627,49 @@ static void finds_and_repairs_damage(void) {
   EXPECT_CODE(mergedb_verify(path, &options, &report, &error), MERGEDB_INVALID_ARGUMENT);
 }
 
+static void copies_while_it_is_open(void) {
+  char copy[600], partial[620];
+  snprintf(copy, sizeof copy, "%s.copy", path);
+  snprintf(partial, sizeof partial, "%s.partial", copy);
+  mergedb_destroy(copy, NULL);
+  mergedb_db db = open_fresh(), copied = 0;
+  EXPECT_OK(put(db, "apple", "green"));
+  EXPECT_OK(mergedb_flush(db, &error));
+  EXPECT_OK(put(db, "pear", "in memory"));
+
+  mergedb_checkpoint_options options = {.struct_size = sizeof options, .progress = give_up};
+  mergedb_checkpoint_report report = {.struct_size = sizeof report};
+  EXPECT_CODE(mergedb_checkpoint(db, copy, &options, &report, &error), MERGEDB_ABORTED);
+  EXPECT(report.files == 0 && access(copy, F_OK) != 0);
+  EXPECT_CODE(mergedb_open(copy, &(mergedb_options){.struct_size = sizeof(mergedb_options), .mode = MERGEDB_MUST_EXIST}, &copied, &error),
+              MERGEDB_NOT_FOUND);
+
+  int calls = 0;
+  options = (mergedb_checkpoint_options){.struct_size = sizeof options, .may_link = MERGEDB_NO, .progress = count_progress, .state = &calls};
+  EXPECT_OK(mergedb_checkpoint(db, copy, &options, &report, &error));
+  EXPECT(report.files == 2 && report.linked == 0 && report.copied + report.kept == 2 && report.bytes > 0 && report.sequence == 2);
+  EXPECT(calls > 0 && access(partial, F_OK) != 0);
+  EXPECT_OK(put(db, "apple", "eaten"));
+  EXPECT_OK(mergedb_open(copy, NULL, &copied, &error));
+  EXPECT(has(copied, NULL, "apple", "green") && has(copied, NULL, "pear", "in memory"));
+  EXPECT_OK(mergedb_close(copied, &error));
+
+  EXPECT_CODE(mergedb_checkpoint(db, copy, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_destroy(copy, &error));
+  EXPECT_OK(mergedb_checkpoint(db, copy, NULL, NULL, &error));
+  EXPECT_OK(mergedb_destroy(copy, &error));
+  EXPECT_CODE(mergedb_checkpoint(db, "", NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_checkpoint(db, NULL, NULL, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_checkpoint(db, "/nowhere/at/all", NULL, NULL, &error), MERGEDB_NOT_FOUND);
+  options.may_link = 2;
+  EXPECT_CODE(mergedb_checkpoint(db, copy, &options, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  report.struct_size = 8;
+  EXPECT_CODE(mergedb_checkpoint(db, copy, NULL, &report, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_close(db, &error));
+  EXPECT_CODE(mergedb_checkpoint(db, copy, NULL, NULL, &error), MERGEDB_BAD_HANDLE);
+  EXPECT(access(copy, F_OK) != 0 && access(partial, F_OK) != 0);
+}
+
 static void refuses_handles_in_the_child_of_a_fork(void) {
   mergedb_db db = open_fresh();
   pid_t child = fork();
@@ -658,7 +701,8 @@ static void keeps_keyspaces_apart(void) {
   EXPECT_OK(mergedb_put(db, &in_users, "a", 1, "1", 1, &error));
   EXPECT_OK(mergedb_add_u64(db, &in_users, "n", 1, 5, &error));
   EXPECT_OK(mergedb_delete(db, &in_users, "n", 1, &error));
-  EXPECT_CODE(mergedb_delete_prefix(db, &in_users, "a", 1, &error), MERGEDB_NOT_SUPPORTED);
+  EXPECT_OK(mergedb_put(db, &in_users, "p1", 2, "1", 1, &error));
+  EXPECT_OK(mergedb_delete_prefix(db, &in_users, "p", 1, &error));
   mergedb_batch batch = 0;
   EXPECT_OK(mergedb_batch_create(&batch, &error));
   EXPECT_OK(mergedb_batch_set_keyspace(batch, users, &error));
@@ -842,6 +886,7 @@ int main(int argc, char** argv) {
   merges_without_reading();
   runs_a_callers_operator();
   finds_and_repairs_damage();
+  copies_while_it_is_open();
   keeps_keyspaces_apart();
   commits_transactions_whole();
   names_the_key_of_a_conflict();
