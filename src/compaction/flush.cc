@@ -16,7 +16,7 @@ constexpr uint64_t kEntryBytes = 64;
 
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
                       Compression compression, stream::CollapseCounts* counts,
-                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes) {
+                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes, LiveSample::Changes* sampled) {
   if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
   const kv::Stripes stripes(snapshots);
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, sealed.range_deletes().All(), stripes,
@@ -35,7 +35,10 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, s
                             // All changes of the database with these sequences went through this memtable.
                             .settled = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
                             .separates_values = separates});
-  for (input->SeekToFirst(); input->Valid(); input->Next()) RETURN_IF_ERROR(outputs.Add(input->entry()));
+  for (input->SeekToFirst(); input->Valid(); input->Next()) {
+    if (sampled != nullptr) sampled->Add(input->entry());
+    RETURN_IF_ERROR(outputs.Add(input->entry()));
+  }
   RETURN_IF_ERROR(input->status());
   RETURN_IF_ERROR(outputs.Finish());
   auto tables = outputs.Take();

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "compaction/live_sample.h"
 #include "compaction/outputs.h"
 #include "memtable/memtable.h"
 #include "mergedb/result.h"
@@ -24,8 +25,9 @@ struct Flushed {
 };
 
 // `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. `covered_bytes` as for Outputs.
+// `sampled`, if there is one, is told of each entry.
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
                       Compression compression, stream::CollapseCounts* counts,
-                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {});
+                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {}, LiveSample::Changes* sampled = nullptr);
 
 }  // namespace mergedb::compaction

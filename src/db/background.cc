@@ -203,10 +203,13 @@ Status Background::Flush() {
   const auto covered_bytes = [&](const kv::RangeTombstones& ranges) {
     return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
+  auto sampled = live_sample_.Begin();
   ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
-                                                   parts_.options.compression.upper, &counts, covered_bytes));
+                                                   parts_.options.compression.upper, &counts, covered_bytes,
+                                                   parts_.order.is_bytewise() ? &sampled : nullptr));
   const uint64_t bytes = flushed.bytes();
   RETURN_IF_ERROR(parts_.shape.InstallFlush(flushed.table, flushed.value_files));
+  SampleFlushed(sampled, flushed);
   TreeChanged();
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
@@ -214,6 +217,14 @@ Status Background::Flush() {
   counters_.flush_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
   UpdateTreeDebt();
   return {};
+}
+
+// Where the bottom run is compressed otherwise, what a full compaction leaves may be smaller.
+void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed) {
+  const CompressionByTier& compression = parts_.options.compression;
+  if (compression.bottom != compression.upper && compression.bottom != Compression::kNone) return;
+  live_sample_.Apply(sampled, flushed.bytes());
+  if (flushed.table != nullptr && flushed.table->range_tombstones > 0) live_sample_.Forget();
 }
 
 Status Background::Commit() {
@@ -236,6 +247,7 @@ policy::PickInput Background::PickInputFor(const read::View& view, const std::ve
           .pressure = pressure,
           .flush_bytes = flush_bytes_,
           .flushed_bytes = flushed_bytes_.load(std::memory_order_relaxed),
+          .live_bytes_known = live_sample_.BytesAtLeast(),
           .order = parts_.order,
           .oldest_snapshot = OldestSnapshot()};
 }

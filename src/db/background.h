@@ -131,6 +131,7 @@ class Background : public std::enable_shared_from_this<Background> {
   Task ChooseLocked(std::shared_ptr<Running>* job);
   void Perform(Task task, const std::shared_ptr<Running>& job);
   Status Flush();
+  void SampleFlushed(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed);
   Status Commit();
   void StepJob(const std::shared_ptr<Running>& running);
   void PickJob();
@@ -166,6 +167,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
   std::atomic<uint64_t> warmed_below_{0};  // tables with smaller numbers need no warming
 
+  compaction::LiveSample live_sample_;
   std::atomic<uint64_t> flushed_bytes_{0};        // the last flush
   std::atomic<uint64_t> allowed_bytes_{0};        // on disk, by the space bound while somebody writes
   std::atomic<uint64_t> allowed_quiet_bytes_{0};  // and when nobody does

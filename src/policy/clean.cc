@@ -39,7 +39,7 @@ SpaceBound CleaningBound(const PickInput& input) {
 uint64_t BytesToClean(const PickInput& input) {
   const SpaceBound bound = CleaningBound(input);
   const uint64_t early = input.pressure == Pressure::kWriting ? CleaningBytesMax(input.version) : 0;
-  return BytesOver(input.version, bound, early);
+  return BytesOver(input, bound, early);
 }
 
 bool IsWorthCleaning(const tree::ValueFile& file, const SpaceBound& bound) {

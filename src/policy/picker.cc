@@ -58,6 +58,8 @@ bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(inpu
 
 namespace {
 
+uint64_t BytesOf(const tree::Version& version) { return version.bytes() + version.record_bytes(); }
+
 using BytesOfRun = uint64_t (tree::Run::*)() const;
 
 uint64_t LiveAtLeast(const tree::Version& version, BytesOfRun bytes_of) {
@@ -82,30 +84,33 @@ uint64_t LiveAtLeast(const tree::Version& version, BytesOfRun bytes_of) {
 
 }  // namespace
 
-uint64_t LiveBytesAtLeast(const tree::Version& version) { return LiveAtLeast(version, &tree::Run::bytes_with_values); }
+uint64_t LiveBytesAtLeast(const PickInput& input) {
+  const tree::Version& version = input.version;
+  return std::max(LiveAtLeast(version, &tree::Run::bytes_with_values), std::min(input.live_bytes_known, BytesOf(version)));
+}
 
 uint64_t LiveTableBytesAtLeast(const tree::Version& version) { return LiveAtLeast(version, &tree::Run::bytes); }
 
 namespace {
 
-uint64_t AllowedBy(const SpaceBound& bound, const tree::Version& version) {
-  return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(version)) +
+uint64_t AllowedBy(const SpaceBound& bound, const PickInput& input) {
+  return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(input)) +
                                static_cast<double>(bound.slack_bytes));
 }
 
 }  // namespace
 
-uint64_t BytesOver(const tree::Version& version, const SpaceBound& bound, uint64_t more) {
-  const uint64_t bytes = version.bytes() + version.record_bytes() + more;
-  return bytes - std::min(bytes, AllowedBy(bound, version));
+uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t more) {
+  const uint64_t bytes = BytesOf(input.version) + more;
+  return bytes - std::min(bytes, AllowedBy(bound, input));
 }
 
 uint64_t BytesAllowed(const PickInput& input) {
   const bool is_ladder = input.style == Style::kCascade && input.pressure == Pressure::kWriting;
-  return AllowedBy(is_ladder ? CascadeBound(input) : BoundOf(input), input.version);
+  return AllowedBy(is_ladder ? CascadeBound(input) : BoundOf(input), input);
 }
 
-uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input.version, BoundOf(input)); }
+uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input, BoundOf(input)); }
 
 uint64_t BytesOverBoundMax(const PickInput& input) {
   const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input.version));

@@ -43,6 +43,8 @@ struct PickInput {
   // Of the last flushed table and its values, 0 if there is none. Outputs of merges are cut at it where they may be small: then
   // each can be written over what the other left (docs/decisions/0018-spare-files.md).
   uint64_t flushed_bytes = 0;
+  // Of tables and values, surely left after a full compaction as far as is known beside the tree; 0: nothing is.
+  uint64_t live_bytes_known = 0;
   const kv::Order& order;
   // Of the oldest snapshot: tombstones newer than it may have to stay. kSequenceMax if there is none.
   kv::Sequence oldest_snapshot = kv::kSequenceMax;
@@ -71,7 +73,7 @@ uint64_t BytesOverBound(const PickInput& input);
 // cleaning moves at a time.
 uint64_t BytesOverBoundMax(const PickInput& input);
 
-// What is surely left after a full compaction: the largest run but for what newer tombstones may delete.
-uint64_t LiveBytesAtLeast(const tree::Version& version);
+// What is surely left after a full compaction: the largest run but for what newer tombstones may delete, or what is known.
+uint64_t LiveBytesAtLeast(const PickInput& input);
 
 }  // namespace mergedb::policy

@@ -139,7 +139,7 @@ std::optional<Plan> PickSettling(const PickInput& input) {
   if (!is_idle && over == 0) return std::nullopt;
   const auto free = FreeSuffix(input);
   if (!free) return std::nullopt;
-  const uint64_t live = LiveBytesAtLeast(input.version);
+  const uint64_t live = LiveBytesAtLeast(input);
   const double allowed_upper = (BoundOf(input).factor - 1) * static_cast<double>(live);
   const Span span = is_idle ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
   const bool has_flushed = input.version.runs()[span.newest]->level() == 0;

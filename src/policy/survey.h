@@ -52,7 +52,7 @@ SpaceBound BoundOf(const PickInput& input);
 // What cascade's own rules hold while somebody writes, merges in flight included.
 SpaceBound CascadeBound(const PickInput& input);
 // Bytes on disk, and `more`, above what `bound` allows. Of value files the records count, not what fills them up to whole pages.
-uint64_t BytesOver(const tree::Version& version, const SpaceBound& bound, uint64_t more = 0);
+uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t more = 0);
 // As LiveBytesAtLeast, of tables alone.
 uint64_t LiveTableBytesAtLeast(const tree::Version& version);
 

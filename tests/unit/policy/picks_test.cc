@@ -139,7 +139,8 @@ TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
   file->entries = 10;
   file->smallest = file->largest = "a";
   const tree::Version version({std::make_shared<tree::Run>(kv::Position{1}, 0, std::vector<tree::Slice>{{file, {}}})});
-  EXPECT_EQ(LiveBytesAtLeast(version), 0u);
+  const kv::Order order(BytewiseComparator());
+  EXPECT_EQ(LiveBytesAtLeast({.version = version, .busy = {}, .order = order}), 0u);
 }
 
 TEST(Picks, AreThoseOfTheGoldenScripts) {
