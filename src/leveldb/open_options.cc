@@ -1,6 +1,8 @@
 #include "leveldb/open_options.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 #include "leveldb/own_objects.h"
 
@@ -80,8 +82,12 @@ Borrowed::Borrowed(const Options& options, const std::string& name)
 Status CheckOptions(const Options& options) {
   if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator is null");
   if (options.env == nullptr) return Status::InvalidArgument("options.env is null");
-  if (options.compression < kNoCompression || options.compression > kZstdCompression) {
-    return Status::InvalidArgument("options.compression", std::to_string(static_cast<int>(options.compression)));
+  // WHY its bytes: C programs, and casts, put any number there, and to read one as an enumerator that it is not is undefined.
+  int32_t compression = 0;
+  static_assert(sizeof compression == sizeof options.compression);
+  std::memcpy(&compression, &options.compression, sizeof compression);
+  if (compression < kNoCompression || compression > kZstdCompression) {
+    return Status::InvalidArgument("options.compression", std::to_string(compression));
   }
   return {};
 }

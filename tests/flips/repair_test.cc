@@ -339,11 +339,16 @@ class Joining final : public MergeOperator {
   }
 };
 
-// Repair need not have a program's operators: what it cannot fold stays, and each operand counts once, in tables or in the log.
+// Repair need not have a program's operators: what it cannot fold stays, and each operand counts once, in tables or in the log. The
+// operator's name is known from either.
 TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
-  for (const bool has_operator : {false, true}) {
+  struct Way {
+    bool has_operator;
+    bool is_in_log;
+  };
+  for (const Way way : {Way{false, true}, Way{true, true}, Way{false, false}}) {
     for (const std::string lost : {"MANIFEST", "CURRENT"}) {
-      SCOPED_TRACE(lost + (has_operator ? ", with the operator" : ""));
+      SCOPED_TRACE(lost + (way.has_operator ? ", with the operator" : "") + (way.is_in_log ? "" : ", without the log"));
       World world;
       Options options = world.SmallOptions();
       options.merge_operators = {std::make_shared<Joining>()};
@@ -355,14 +360,19 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
           ASSERT_OK(db->Flush());
         }
         ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", "4")));
+        ASSERT_OK(db->Flush());
+        if (way.is_in_log) {
+          ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", "5")));
+        }
         ASSERT_OK(db->Close());
       }
       ASSERT_OK(world.files->Remove(FirstFile(world, lost)));
-      ASSERT_OK(Repair(has_operator ? options : world.SmallOptions(), World::kPath));
+      while (!way.is_in_log && FirstFile(world, ".seg") != "") ASSERT_OK(world.files->Remove(FirstFile(world, ".seg")));
+      ASSERT_OK(Repair(way.has_operator ? options : world.SmallOptions(), World::kPath));
       ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
       std::string value;
       EXPECT_OK(db->Get({}, "k", &value));
-      EXPECT_EQ(value, "base/1/2/3/4");
+      EXPECT_EQ(value, way.is_in_log ? "base/1/2/3/4/5" : "base/1/2/3/4");
       EXPECT_EQ(Property(*db, "merge_operators"), "test.joining\n");
     }
   }
