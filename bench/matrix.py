@@ -73,6 +73,15 @@ def counter(id_, title, flags, **more):
                       benchmarks_of={id_: steps("updaterandom") for id_ in ("leveldb", "rocksdb-update", "lmdb")}, **more)
 
 
+def transactions(records, num, **more):
+    """LSMDB's own benchmark: synced transactions of so many records, random and then in order; read in every way, beside a writer, too."""
+    flags = [f"--num={num}", f"--reads={max(num, 100_000)}", f"--batch_size={records}", "--key_size=8", "--value_size=16", "--sync=1", *COMMON]
+    more.setdefault("engines", ["mergedb", "leveldb", "lmdb"])
+    return [Experiment(f"txn-{records}", f"synced transactions of {records}, random", flags,
+                       ["appendsync", "filltxn", DRAIN, "readseq", "readtxn", "readtxnwhilewriting"], **more),
+            Experiment(f"txn-{records}-seq", f"synced transactions of {records}, in order", flags, ["filltxnseq", DRAIN, "readseq"], **more)]
+
+
 # The seed's line, but for the flag that RocksDB itself has dropped. Its text says one thread, its figures are of ten.
 SEED_COUNTERS = ["--disable_seek_compaction=1", "--mmap_read=0", "--statistics=1", "--block_size=65536", "--disable_wal=1",
                  "--stats_interval=1000000", "--max_background_compactions=20", "--level0_file_num_compaction_trigger=4",
@@ -106,6 +115,7 @@ def quick():
         Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
                    ["--num=10000000", "--value_size=100", "--duration=5", *COMMON], ["openloop"], engines=LOG_STRUCTURED,
                    rate_of="random-100", repeat_max=1),
+        *transactions(1000, 200_000),
     ]
 
 
@@ -166,6 +176,8 @@ def full():
         list_.append(Experiment(f"sync-{threads}", f"synced puts, {threads} threads",
                                 [f"--num={max(500, 2000 // threads)}", "--value_size=100", "--sync=1",
                                  f"--threads={threads}", *COMMON], ["fillrandom"], engines=MAIN))
+    for records, num in [(1, 2_000), (10, 20_000), (100, 200_000), (1000, 2_000_000)]:
+        list_ += transactions(records, num)
     return list_
 
 
@@ -188,5 +200,7 @@ TARGETS = [
     ("counter-50m-10", "change + drain + read", "rocksdb", 8), ("counter-50m-10", "change + drain + read", "rocksdb-update", 12),
     ("counter-seed", "change + drain + read", "rocksdb", 5), ("counter-seed-10", "change + drain + read", "rocksdb", 5),
     ("counter-1m", "readrandom", "leveldb", 1.5), ("counter-1m", "readrandom", "rocksdb", 1.5),
+    ("txn-1000", "filltxn", "leveldb", 2), ("txn-1000", "filltxn", "lmdb", 8), ("txn-1000", "readseq", "lmdb", 0.8),
+    ("txn-1000", "readtxn", "lmdb", 0.6),
     ("openloop-100", "put p99.99", "leveldb", 10), ("openloop-1k", "put p99.99", "leveldb", 10),
 ]

@@ -137,7 +137,6 @@ enum class Tag : uint32_t {
   kLargestSequence = 7,
   kSmallest = 8,
   kLargest = 9,
-  kKeyspace = 10,
   kComparator = 11,
   kRangeTombstones = 12,
   kLargestIsOpen = 13,
@@ -201,7 +200,6 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kLargestSequence: is_whole = take(); meta.largest_sequence = number; break;
     case Tag::kSmallest: meta.smallest = payload; break;
     case Tag::kLargest: meta.largest = payload; break;
-    case Tag::kKeyspace: is_whole = take() && number <= UINT32_MAX; meta.keyspace = static_cast<uint32_t>(number); break;
     case Tag::kComparator: properties->comparator = payload; break;
     case Tag::kRangeTombstones: is_whole = take(); meta.range_tombstones = number; break;
     case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
@@ -234,7 +232,6 @@ std::string EncodeProperties(const Properties& properties) {
   AppendField(&out, Tag::kLargestSequence, meta.largest_sequence);
   AppendField(&out, Tag::kSmallest, meta.smallest);
   AppendField(&out, Tag::kLargest, meta.largest);
-  if (meta.keyspace != 0) AppendField(&out, Tag::kKeyspace, meta.keyspace);
   AppendField(&out, Tag::kComparator, properties.comparator);
   if (meta.range_tombstones != 0) AppendField(&out, Tag::kRangeTombstones, meta.range_tombstones);
   if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);

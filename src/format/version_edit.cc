@@ -64,7 +64,7 @@ void AppendFileMeta(std::string* out, const FileMeta& file) {
   base::AppendVarint64(out, file.largest_sequence);
   base::AppendLengthPrefixed(out, file.smallest);
   base::AppendLengthPrefixed(out, file.largest);
-  base::AppendVarint32(out, file.keyspace);
+  base::AppendVarint32(out, 0);  // reserved
 }
 
 std::string CutPayload(const Edit::Cut& cut) {
@@ -293,8 +293,8 @@ FileMetaPtr TakeFileMeta(PayloadReader& in, bool has_facts) {
       .largest_sequence = in.Sequence(),
       .smallest = in.String(),
       .largest = in.String(),
-      .keyspace = in.Varint32(),
   };
+  if (in.Varint32() != 0) in.ExpectNothingNew();  // reserved
   if (has_facts) TakeFileFacts(in, &file);
   if (file.tombstones > file.entries) in.Expect("at most as many tombstones as entries");
   if (file.smallest_sequence > file.largest_sequence) in.Expect("sequences in order");
@@ -446,7 +446,6 @@ std::string PrintFileMeta(const FileMeta& file) {
          base::Escape(file.largest) + (file.largest_is_open ? ")" : "]") + " bytes " + Number(file.bytes) + " raw " + Number(file.raw_bytes) +
          " entries " + Number(file.entries) + " tombstones " + Number(file.tombstones) + " sequences " +
          Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " + Number(file.unique_id) +
-         (file.keyspace == 0 ? "" : " keyspace " + Number(file.keyspace)) +
          (file.range_tombstones == 0 ? ""
                                      : " range_tombstones " + Number(file.range_tombstones) + " covering " +
                                            Number(file.covered_bytes)) +
@@ -519,9 +518,6 @@ Result<Edit> DecodeEdit(std::string_view bytes) {
     PayloadReader in(payload);
     if (TakeField(static_cast<Field>(tag), in, &edit)) {
       if (Status status = in.Finish(); !status.ok()) return status.WithContext(Where(tag, offset));
-      if (!edit.adds.empty() && edit.adds.back().file->keyspace != 0) {
-        return Status::NotSupported(Where(tag, offset) + ": keyspaces need a newer version of mergedb");
-      }
     } else if (tag < kOptionalFieldMin) {
       return Status::NotSupported(Where(tag, offset) + ": written by a newer version of mergedb");
     }

@@ -57,7 +57,6 @@ struct FileMeta {
   std::string smallest;
   std::string largest;
   bool largest_is_open = false;
-  uint32_t keyspace = 0;     // 0: room that keyspaces did not need (docs/decisions/0024)
   uint64_t range_tombstones = 0;  // not counted in `entries` nor in `tombstones`
   // Bytes of older tables, and of values that they refer to, that the range tombstones hide: an estimate, made when the
   // table was written. Not in the file.

@@ -95,7 +95,6 @@ Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& fou
   if (expected.largest_sequence != found.largest_sequence) {
     return Differs("largest sequence", expected.largest_sequence, found.largest_sequence);
   }
-  if (expected.keyspace != found.keyspace) return Differs("keyspace", expected.keyspace, found.keyspace);
   return {};
 }
 
@@ -319,7 +318,6 @@ Status ReaderImpl::CheckEntries() const {
   format::FileMeta found;
   found.bytes = meta_->bytes;
   found.unique_id = meta_->unique_id;
-  found.keyspace = meta_->keyspace;
   for (scan->SeekToFirst(); scan->Valid(); scan->Next()) {
     const kv::Entry& entry = scan->entry();
     if (found.entries == 0) {

@@ -232,7 +232,6 @@ Status Salvager::ReadProperties() {
   has_own_filter_ = !properties.filter_policy.empty();
   properties.meta.bytes = file_bytes_;
   if (!meta_) meta_ = properties.meta;
-  result_.found.keyspace = properties.meta.keyspace;
   result_.settled = std::move(properties.settled);
   return {};
 }

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
+#include <functional>
 #include <string>
 #include <thread>
 
@@ -578,6 +580,95 @@ TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   reader = nullptr;
   overwrite();
   EXPECT_LE(Counter(*db_, "table_bytes_on_disk"), 2 * alone);
+}
+
+// The clock is driven: an hour in steps of ten seconds, with writes in each.
+TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAndBounded) {
+  int round = 0;
+  const auto most_bytes_of_an_hour = [&] {
+    uint64_t most = 0;
+    for (int step = 0; step < 360; ++step, ++round) {
+      for (int i = 0; i < 50; ++i) {
+        EXPECT_OK(db_->Put({}, "key" + std::to_string((round * 50 + i) % 500), std::string(1000, static_cast<char>('a' + round % 26))));
+      }
+      world_.clock.SleepNanos(10'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(1'000'000);
+      most = std::max(most, Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"));
+    }
+    return most;
+  };
+  (void)most_bytes_of_an_hour();
+  const uint64_t alone = most_bytes_of_an_hour();
+  ASSERT_GT(alone, 500'000u) << "the keys are on disk";
+
+  auto writer = Begin({.kind = TransactionKind::kOptimistic, .name = "import"});
+  for (int i = 0; i < 100; ++i) ASSERT_OK(writer->Put("import" + std::to_string(i), std::string(100, 'i')));
+  const std::string seen = Get(writer, "key7");
+  const size_t writer_bytes = writer->bytes();
+  auto reader = Begin({.kind = TransactionKind::kReadOnly, .name = "report"});
+  auto cursor = reader->OpenCursor();
+  ASSERT_OK(cursor->First());
+  for (int i = 0; i < 10; ++i) ASSERT_OK(cursor->Next());
+  const std::string stands_at(cursor->key());
+  // One more version of each key, since both see the same; and the files that the cursor stands in.
+  EXPECT_LE(most_bytes_of_an_hour(), 3 * alone);
+  EXPECT_EQ(writer->bytes(), writer_bytes);
+  EXPECT_EQ(Get(writer, "key7"), seen);
+  EXPECT_EQ(cursor->key(), stands_at);
+  EXPECT_THAT(Property(*db_, "transactions"), ::testing::MatchesRegex("optimistic \"import\": 36[0-9]{5} ms old.*100 writes.*\n"
+                                                                      "read-only \"report\": 36[0-9]{5} ms old.*\n"));
+
+  reader = nullptr;  // its cursor is left in mid-scan
+  EXPECT_THAT(cursor->Next(), StatusIs(Code::kAborted));
+  EXPECT_THAT(writer->Commit(), StatusIs(Code::kConflict));
+  EXPECT_EQ(Property(*db_, "transactions"), "");
+  (void)most_bytes_of_an_hour();
+  EXPECT_LE(most_bytes_of_an_hour(), alone + alone / 4);
+  EXPECT_EQ(Counter(*db_, "snapshots_open"), 0u);
+
+  writer = Begin({.kind = TransactionKind::kSingleWriter, .name = "batch"});
+  ASSERT_OK(writer->Put("a", "1"));
+  world_.clock.SleepNanos(3'600'000'000'000);
+  EXPECT_THAT(db_->Put({}, "b", "1"), StatusIs(Code::kBusy)) << "this very thread's";
+  EXPECT_THAT(Property(*db_, "transactions"), HasSubstr("single-writer \"batch\": 36"));
+  EXPECT_OK(writer->Commit());
+  EXPECT_OK(db_->Put({}, "b", "1"));
+}
+
+// ---- what becomes of them
+
+class InBatchesOfAThousand : public Transactions {
+ protected:
+  // `count` transactions; the n-th of their puts is of key_of(n). Then nothing for a minute.
+  void Load(uint64_t count, const std::function<uint64_t(uint64_t)>& key_of) {
+    for (uint64_t n = 0; n < count * 1000;) {
+      auto writer = Begin(kSingle);
+      for (int i = 0; i < 1000; ++i, ++n) ASSERT_OK(writer->Put(std::to_string(1'000'000 + key_of(n)), "sixteen bytes...."));
+      ASSERT_OK(writer->Commit());
+      world_.executor.RunAll();
+    }
+    ASSERT_OK(db_->Flush());
+    for (int second = 0; second < 60; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(1'000'000);
+    }
+  }
+};
+
+TEST_F(InBatchesOfAThousand, SettleIntoOneRunWhenNobodyWrites) {
+  Load(30, [](uint64_t n) { return n * 7919 % 30'000; });
+  EXPECT_GT(Counter(*db_, "merge_bytes_written"), 0u);
+  EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");
+  EXPECT_EQ(Counter(*db_, "entries_in_tables"), 30'000u);
+}
+
+TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutAMerge) {
+  Load(30, [](uint64_t n) { return n; });
+  EXPECT_EQ(Counter(*db_, "merge_bytes_written"), 0u) << Property(*db_, "stats");
+  EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");
+  EXPECT_EQ(Counter(*db_, "entries_in_tables"), 30'000u);
 }
 
 }  // namespace

@@ -265,7 +265,15 @@ TEST(VersionEdit, ValuesOutOfRangeAreCorruption) {
   EXPECT_TRUE(status_of([](FileMeta* file) { file->tombstones = file->entries + 1; }).IsCorruption());
   EXPECT_TRUE(status_of([](FileMeta* file) { file->smallest_sequence = file->largest_sequence + 1; }).IsCorruption());
   EXPECT_TRUE(status_of([](FileMeta* file) { file->largest_sequence = kv::kSequenceMax + 1; }).IsCorruption());
-  EXPECT_EQ(status_of([](FileMeta* file) { file->keyspace = 1; }).code(), Code::kNotSupported);
+
+  FileMeta plain{.number = kv::FileNumber{1}, .entries = 1, .smallest = "a", .largest = "b"};
+  Edit edit;
+  edit.adds.push_back({.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(plain), .bounds = {}});
+  std::string bytes = EncodeEdit(edit);
+  ASSERT_TRUE(DecodeStatus(bytes).ok());
+  ASSERT_EQ(bytes.back(), '\0') << "the reserved number ends a file";
+  bytes.back() = '\1';
+  EXPECT_TRUE(DecodeStatus(bytes).IsNotSupported());
 }
 
 TEST(VersionEdit, ValueSharesAreOfATableBeforeThemAndInOrder) {

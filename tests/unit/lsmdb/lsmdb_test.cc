@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "base/random.h"
 #include "testing/seed.h"
@@ -159,6 +160,124 @@ TEST_F(LsmdbTest, NestsDropsCopiesAndTellsItsVersion) {
   lsmdb_txn_abort(reader);
   EXPECT_NE(std::string(lsmdb_version(nullptr, nullptr, nullptr)).find("mergedb"), std::string::npos);
   EXPECT_EQ(lsmdb_put(nullptr, &key, &data, 0), EINVAL);
+}
+
+TEST_F(LsmdbTest, ARenewedReaderAndItsCursorSeeWhatWasCommittedSince) {
+  const auto commit = [&](const std::string& value) {
+    LSMDB_txn* const txn = Begin(MDB_RDWR);
+    ASSERT_EQ(Put(txn, "a", value), 0);
+    ASSERT_EQ(lsmdb_txn_commit(txn), 0);
+  };
+  commit("1");
+  LSMDB_txn* const reader = Begin(MDB_RDONLY);
+  LSMDB_cursor* cursor = nullptr;
+  ASSERT_EQ(lsmdb_cursor_open(reader, &cursor), 0);
+  MDB_val key, data;
+  ASSERT_EQ(lsmdb_cursor_first(cursor, &key, &data, 1), 0);
+  commit("2");
+  ASSERT_EQ(lsmdb_cursor_current(cursor, &key, &data), 0);
+  EXPECT_EQ(Text(data), "1") << "still of its moment";
+  lsmdb_txn_reset(reader);
+  ASSERT_EQ(lsmdb_txn_renew(reader), 0);
+  ASSERT_EQ(lsmdb_cursor_renew(reader, cursor), 0);
+  EXPECT_EQ(lsmdb_cursor_txn(cursor), reader);
+  EXPECT_EQ(lsmdb_cursor_current(cursor, &key, &data), EINVAL) << "it stands nowhere";
+  ASSERT_EQ(lsmdb_cursor_first(cursor, &key, &data, 1), 0);
+  EXPECT_EQ(Text(data), "2");
+  LSMDB_cursor* own = nullptr;
+  ASSERT_EQ(lsmdb_txn_cursor(reader, &own), 0);
+  ASSERT_EQ(lsmdb_cursor_seek(own, &key, &data, 0), 0);
+  EXPECT_EQ(Text(data), "2");
+  lsmdb_cursor_close(cursor);
+  lsmdb_txn_abort(reader);
+}
+
+TEST_F(LsmdbTest, WhatAProgramGetsWrongIsACode) {
+  MDB_val key = Val("a"), data = Val("1");
+  LSMDB_txn* txn = nullptr;
+  LSMDB_cursor* cursor = nullptr;
+  unsigned flags = 0;
+  EXPECT_EQ(lsmdb_env_create(nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_env_set_mapsize(nullptr, 1), EINVAL);
+  EXPECT_EQ(lsmdb_env_open(nullptr, "x", 0, 0600), EINVAL);
+  lsmdb_env_close(nullptr);
+  EXPECT_EQ(lsmdb_txn_begin(nullptr, nullptr, 0, &txn), EINVAL);
+  EXPECT_EQ(lsmdb_txn_begin(env_, nullptr, 0, nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_txn_commit(nullptr), EINVAL);
+  lsmdb_txn_abort(nullptr);
+  lsmdb_txn_reset(nullptr);
+  EXPECT_EQ(lsmdb_txn_renew(nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_txn_get_flags(nullptr, &flags), EINVAL);
+  EXPECT_EQ(lsmdb_txn_cursor(nullptr, &cursor), EINVAL);
+  EXPECT_EQ(lsmdb_get(nullptr, &key, &data), EINVAL);
+  EXPECT_EQ(lsmdb_del(nullptr, &key), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_open(nullptr, &cursor), EINVAL);
+  lsmdb_cursor_close(nullptr);
+  EXPECT_EQ(lsmdb_cursor_renew(nullptr, nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_clear(nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_txn(nullptr), nullptr);
+  EXPECT_EQ(lsmdb_cursor_get(nullptr, &key, &data, MDB_FIRST), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_seek(nullptr, &key, &data, 0), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_next(nullptr, &key, &data, 1), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_put(nullptr, &key, &data, 0), EINVAL);
+  EXPECT_EQ(lsmdb_cursor_del(nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_compact(nullptr, 0, 1), EINVAL);
+  EXPECT_EQ(lsmdb_autocompact(nullptr), EINVAL);
+
+  txn = Begin(MDB_RDWR);
+  EXPECT_EQ(lsmdb_put(txn, nullptr, &data, 0), EINVAL);
+  EXPECT_EQ(lsmdb_put(txn, &key, nullptr, 0), EINVAL);
+  EXPECT_EQ(lsmdb_put(txn, &key, &data, MDB_RESERVE), EINVAL) << "no flag of this face";
+  EXPECT_EQ(lsmdb_del(txn, nullptr), EINVAL);
+  EXPECT_EQ(lsmdb_del(txn, &key), 0) << "what is not there";
+  EXPECT_EQ(Put(txn, "", "1"), MDB_BAD_VALSIZE) << "LMDB has no empty keys";
+  EXPECT_EQ(Put(txn, std::string(10'000, 'k'), "1"), MDB_BAD_VALSIZE);
+  const MDB_val b = Val("b");
+  EXPECT_LT(lsmdb_cmp(txn, &key, &b), 0);
+  EXPECT_EQ(lsmdb_cmp(txn, &b, &b), 0);
+  EXPECT_EQ(lsmdb_compact(txn, 255, SIZE_MAX), 0);
+  lsmdb_txn_abort(txn);
+
+  // The original's assertion in the middle of a merge.
+  ASSERT_EQ(lsmdb_env_set_mapsize(env_, size_t{2} << 20), 0);
+  txn = Begin(MDB_RDWR);
+  int code = 0;
+  for (int i = 0; i < 10'000 && code == 0; ++i) code = Put(txn, "key" + std::to_string(i), std::string(1000, 'v'));
+  EXPECT_EQ(code, MDB_MAP_FULL);
+  lsmdb_txn_abort(txn);
+  txn = Begin(MDB_RDWR);
+  EXPECT_EQ(Put(txn, "key", "small"), 0);
+  EXPECT_EQ(lsmdb_txn_commit(txn), 0);
+}
+
+// What is owed is the tree's own, in its files: not a counter of the process, as it was.
+TEST_F(LsmdbTest, TwoEnvironmentsMergeEachByItself) {
+  LSMDB_env* other = nullptr;
+  ASSERT_EQ(lsmdb_env_create(&other), 0);
+  ASSERT_EQ(lsmdb_env_open(other, (home_ + "/other.lsmdb").c_str(), MDB_NOSUBDIR | MDB_NOSYNC, 0600), 0);
+  std::swap(env_, other);
+  LSMDB_txn* txn = Begin(MDB_RDWR);
+  ASSERT_EQ(Put(txn, "mine", "1"), 0);
+  ASSERT_EQ(lsmdb_autocompact(txn), 0);
+  ASSERT_EQ(lsmdb_txn_commit(txn), 0);
+  std::swap(env_, other);
+  for (int batch = 0; batch < 5; ++batch) {
+    txn = Begin(MDB_RDWR);
+    for (int i = 0; i < 1000; ++i) ASSERT_EQ(Put(txn, std::to_string(batch * 7919 + i * 31), "value"), 0);
+    ASSERT_EQ(lsmdb_autocompact(txn), 0);
+    ASSERT_EQ(lsmdb_txn_commit(txn), 0);
+  }
+  lsmdb_env_close(other);
+  ASSERT_EQ(lsmdb_env_create(&other), 0);
+  ASSERT_EQ(lsmdb_env_open(other, (home_ + "/other.lsmdb").c_str(), MDB_NOSUBDIR, 0600), 0);
+  std::swap(env_, other);
+  txn = Begin(MDB_RDONLY);
+  MDB_stat stat{};
+  EXPECT_EQ(lsmdb_stat(txn, &stat), 0);
+  EXPECT_EQ(stat.ms_entries, 1u);
+  lsmdb_txn_abort(txn);
+  std::swap(env_, other);
+  lsmdb_env_close(other);
 }
 
 }  // namespace
