@@ -17,7 +17,7 @@ class Logger;
 class Snapshot;
 
 // Values are stored in tables.
-enum CompressionType { kNoCompression = 0x0, kSnappyCompression = 0x1, kZstdCompression = 0x2 };
+enum CompressionType : int { kNoCompression = 0x0, kSnappyCompression = 0x1, kZstdCompression = 0x2 };
 
 // What it points to must outlive the database.
 struct LEVELDB_EXPORT Options {

@@ -36,6 +36,7 @@ class LEVELDB_EXPORT WriteBatch {
   Status Iterate(Handler* handler) const;
 
  private:
+  friend class WriteBatchInternal;  // of programs that carry LevelDB's internal headers along: `rep_` is its encoding
   std::string rep_;
 };
 

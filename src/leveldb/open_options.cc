@@ -10,6 +10,7 @@ namespace leveldb {
 namespace {
 
 constexpr size_t kOwnCacheBytes = size_t{8} << 20;
+constexpr size_t kCacheBytesMax = size_t{1} << 40;  // some programs say "no limit" by the largest size there is
 constexpr int kFilesForOtherUse = 10;
 constexpr int kBloomBitsMax = 64;
 
@@ -20,6 +21,12 @@ mergedb::Compression CodecOf(CompressionType type) {
     case kZstdCompression: break;
   }
   return mergedb::Compression::kZstd;
+}
+
+// What the program lets blocks have, where that is known. WHY it matters beside the cache itself: the engine reads a few times its memory ahead.
+size_t CacheBytesOf(const Cache* cache) {
+  const mergedb::base::BlockCache* const own = BlocksOf(cache);
+  return own == nullptr ? kOwnCacheBytes : std::min(own->bytes_max(), kCacheBytesMax);
 }
 
 mergedb::OpenMode ModeOf(const Options& options) {
@@ -97,7 +104,7 @@ mergedb::Options ToCore(const Options& options, Borrowed* borrowed) {
   core.mode = ModeOf(options);
   if (borrowed->comparator != nullptr) core.comparator = borrowed->comparator.get();
   core.write_buffer_bytes = std::clamp(options.write_buffer_size, size_t{64} << 10, size_t{1} << 30);
-  core.memory_bytes = 2 * core.write_buffer_bytes + kOwnCacheBytes;
+  core.memory_bytes = 2 * core.write_buffer_bytes + CacheBytesOf(options.block_cache);
   core.open_tables_max = static_cast<size_t>(std::clamp(options.max_open_files, 74, 50'000) - kFilesForOtherUse);
   core.block_bytes = std::clamp(options.block_size, size_t{1} << 10, size_t{4} << 20);
   core.compression = {.upper = CodecOf(options.compression), .bottom = CodecOf(options.compression)};

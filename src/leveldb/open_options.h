@@ -3,7 +3,7 @@
 //   comparator            as it is; "leveldb.BytewiseComparator" is mergedb's own order
 //   create, error_if      mode
 //   write_buffer_size     write_buffer_bytes (both fill twice)          clipped as LevelDB clips: 64 KiB to 1 GiB
-//   block_cache           null: 8 MiB beside the buffers
+//   block_cache           memory_bytes: that of NewLRUCache, else 8 MiB, beside the buffers
 //   max_open_files        open_tables_max: ten less                     74 to 50,000
 //   block_size            block_bytes                                   1 KiB to 4 MiB
 //   compression           both tiers

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
-#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -145,9 +144,9 @@ TEST_F(OwnEnv, AllFilesGoThroughItUnderLevelDbsNames) {
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(Get("key50"), std::string(100, 'b'));
   EXPECT_EQ(Get("key2999"), std::string(100, 'a'));
-  const std::regex grammar("[0-9]{6,}\\.(ldb|log|dbtmp)|MANIFEST-[0-9]{6,}|CURRENT|LOCK|LOG(\\.old)?");
-  for (const std::string& name : env_.Names()) EXPECT_TRUE(std::regex_match(name, grammar)) << name;
-  for (const std::string& name : Children(memory_.get())) EXPECT_TRUE(std::regex_match(name, grammar)) << name;
+  const auto in_grammar = testing::MatchesRegex("[0-9]{6,}\\.(ldb|log|dbtmp)|MANIFEST-[0-9]{6,}|CURRENT|LOCK|LOG(\\.old)?");
+  for (const std::string& name : env_.Names()) EXPECT_THAT(name, in_grammar);
+  for (const std::string& name : Children(memory_.get())) EXPECT_THAT(name, in_grammar);
   EXPECT_GT(env_.counts.opens, 0);
   EXPECT_FALSE(Env::Default()->FileExists(name_)) << "and not through any other";
 }
