@@ -77,6 +77,17 @@ TEST(Bytes, PrefixesThatDifferOrderAsTheKeysDo) {
   }
 }
 
+TEST(Bytes, PrefixIsBigEndianAndPaddedWithZeros) {
+  const std::string bytes = "\x81\x92\xa3\xb4\xc5\xd6\xe7\xf8\x99";
+  for (size_t count = 0; count <= bytes.size(); ++count) {
+    uint64_t expected = 0;
+    for (size_t i = 0; i < 8; ++i) expected = expected << 8 | (i < count ? static_cast<uint8_t>(bytes[i]) : 0);
+    const std::string exactly = bytes.substr(0, count);  // nothing readable behind it
+    EXPECT_EQ(Prefix8(exactly), expected) << count;
+  }
+  EXPECT_EQ(Prefix8({}), 0u);
+}
+
 TEST(Bytes, PrefixEndIsTheFirstKeyAfterAllOfAPrefix) {
   EXPECT_EQ(PrefixEnd("user:"), "user;");
   EXPECT_EQ(PrefixEnd("a\xff\xff"), "b");

@@ -238,6 +238,43 @@ TEST(Block, IsSafeOnEveryChangedByte) {
   }
 }
 
+// The columns are compared many offsets at a time: of every place the check must know, at the ends and across those strides.
+TEST(Block, NoticesADescendingOffsetOrAnUnknownKindAtEveryPlace) {
+  constexpr uint32_t kRows = 150;
+  for (const size_t value_bytes : {8, 600}) {  // offsets of 2 and of 4 bytes
+    for (const kv::Sequence newest : {0, 1000}) {  // tags of 1 byte and of more
+      std::vector<Row> rows;
+      for (uint32_t i = 0; i < kRows; ++i) {
+        rows.push_back({.key = "key" + std::to_string(100 + i), .tag = kv::MakeTag(newest == 0 ? 0 : newest - i, kv::Kind::kPut),
+                        .value = std::string(value_bytes, 'v')});
+      }
+      const std::string raw = Build(rows);
+      ASSERT_TRUE(CheckBlock(raw).ok());
+      const size_t width = value_bytes == 8 ? 2 : 4;
+      const size_t tag_width = newest == 0 ? 1 : 2;
+      ASSERT_EQ(static_cast<uint8_t>(raw.back()), tag_width << 4 | width);
+      const size_t column = (kRows + 1) * width;
+      const size_t value_offsets = raw.size() - kBlockTailBytes - column;
+      for (const size_t offsets : {value_offsets, value_offsets - column}) {
+        // All but the last: that one says how long the region is.
+        for (uint32_t i = 0; i < kRows; ++i) {
+          std::string bad = raw;
+          std::memset(bad.data() + offsets + i * width, 0xff, width);
+          const Status status = CheckBlock(bad);
+          ASSERT_TRUE(status.IsCorruption()) << i;
+          ASSERT_NE(status.ToString().find("descend"), std::string::npos) << i << ": " << status.ToString();
+        }
+      }
+      const size_t tags = value_offsets - column - kRows * tag_width;
+      for (uint32_t i = 0; i < kRows; ++i) {
+        std::string bad = raw;
+        bad[tags + i * tag_width] = static_cast<char>(static_cast<uint8_t>(kv::kKindMax) + 1);
+        ASSERT_TRUE(CheckBlock(bad).IsCorruption()) << i;
+      }
+    }
+  }
+}
+
 TEST(Block, IsSafeOnRandomBytes) {
   base::Random random(6);
   for (int round = 0; round < 2000; ++round) {
