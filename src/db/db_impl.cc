@@ -109,10 +109,17 @@ Result<kv::Sequence> DbImpl::SequenceFor(const ReadOptions& options, const read:
   return options.snapshot->sequence();
 }
 
+// WHY again: between the look at the map and the one at the View the first keyspace may have been made, and its records, or keys that begin
+// with its marker, be there. Snapshots are older than that, or found the map. There is one first one.
+bool DbImpl::StillHasNoKeyMap(const ReadOptions& options) const { return store_->key_map() == nullptr || options.snapshot != nullptr; }
+
 Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
   RETURN_IF_ERROR(CheckMade(keyspace));
+  if (store_->key_map() == nullptr) [[likely]] {
+    Status status = GetUnder(options, key, {}, value);
+    if (StillHasNoKeyMap(options)) [[likely]] return status;
+  }
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr) [[likely]] return GetUnder(options, key, {}, value);
   std::string scratch;
   return GetUnder(options, map->ToTree(keyspace.id(), key, &scratch), {}, value);
 }
@@ -132,10 +139,15 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspa
   std::vector<Status> statuses(keys.size());
   Status status = CheckOpen();
   if (status.ok()) status = CheckMade(keyspace);
-  const kv::KeyMap* const map = store_->key_map();
+  const kv::KeyMap* map = store_->key_map();
   std::string scratch;
-  const read::ViewPtr view = shape_->Current();
+  read::ViewPtr view = shape_->Current();
   Result<kv::Sequence> sequence = SequenceFor(options, *view);
+  if (map == nullptr && !StillHasNoKeyMap(options)) [[unlikely]] {
+    map = store_->key_map();
+    view = shape_->Current();
+    sequence = SequenceFor(options, *view);
+  }
   if (status.ok()) status = sequence.status();
   for (size_t i = 0; i < keys.size(); ++i) {
     statuses[i] = !status.ok() ? status
@@ -146,8 +158,11 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspa
 }
 
 std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options) {
+  if (store_->key_map() == nullptr) [[likely]] {
+    auto tree = NewTreeIterator(options, {});
+    if (StillHasNoKeyMap(options.read)) [[likely]] return tree;
+  }
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr) [[likely]] return NewTreeIterator(options, {});
   return read::NewDefaultIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), {}));
 }
 
@@ -157,8 +172,12 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
   if (!options.keyspace.is_default()) {
     if (Status status = CheckMade(options.keyspace); !status.ok()) return read::NewErrorIterator(std::move(status));
   }
+  if (store_->key_map() == nullptr) [[likely]] {
+    auto tree = NewTreeIterator(options, std::move(overlay));
+    if (StillHasNoKeyMap(options.read)) [[likely]] return tree;
+    overlay = {};  // there was none: transactions read by snapshots
+  }
   const kv::KeyMap* const map = store_->key_map();
-  if (map == nullptr) [[likely]] return NewTreeIterator(options, std::move(overlay));
   return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay)));
 }
 

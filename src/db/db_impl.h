@@ -189,6 +189,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   read::LookupContext LookupIn() const {
     return {.order = store_->order, .tables = *store_->tables, .values = store_->values, .operators = &store_->operators};
   }
+  bool StillHasNoKeyMap(const ReadOptions& options) const;
   Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
   std::shared_ptr<log::Log> CurrentLog() const;
   // Null if the log in use is of another epoch: it knows nothing about that one's positions.

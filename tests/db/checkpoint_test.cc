@@ -259,7 +259,7 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
   }
 }
 
-// Files are copied here, not linked: this file system has no second names.
+// At rest, with keyspaces; beside writes, and what becomes of linked files afterwards: tests/crash/checkpoint_cut_test.cc.
 TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
   using testing::World;
   const auto all = [](DB& db) {

@@ -1,0 +1,77 @@
+// Symptom: an iterator over the default keyspace showed records of the catalog of keyspaces, and a get found a named keyspace's value under a
+// key of the default one. Cause: a read that had found no keyspaces took its View when there were some. Consequence: for a reader that
+// was interrupted just there, an answer that nobody had written. Method: reader and maker of the first keyspace share a processor, so
+// that the maker, when it wakes, stops the reader anywhere and is done before it goes on; again with one database after the other.
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+// A key of the named keyspace as the tree has it (docs/formats/keyspaces.md), which is a key of the default one's as well.
+const std::string kTreeKey = "\xff\x01secret";
+
+void StayOnOneProcessor() {
+  cpu_set_t allowed, one;
+  CPU_ZERO(&one);
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++cpu) {
+    if (CPU_ISSET(cpu, &allowed)) CPU_SET(cpu, &one);
+  }
+  ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+}
+
+// What the default keyspace shows beside "a".
+uint64_t CountStrangers(DB& db) {
+  uint64_t strangers = 0;
+  const auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) strangers += it->key() != "a";
+  std::string value;
+  strangers += !db.Get({}, kTreeKey, &value).IsNotFound();
+  std::vector<std::string> values;
+  strangers += !db.MultiGet({}, {kTreeKey}, &values)[0].IsNotFound();
+  return strangers;
+}
+
+TEST(KeyspaceRace, WhoReadsWhileTheFirstOneIsMadeSeesNothingOfIt) {
+  StayOnOneProcessor();  // and the readers, who come from this thread
+  base::Random random(SeedOr(1));
+  const uint64_t rounds = Sized(1000, 10'000, 60);
+  for (uint64_t round = 0; round < rounds && !HasFailure(); ++round) {
+    World world;
+    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    ASSERT_OK(db->Put({}, "a", "1"));
+    std::atomic<uint64_t> reads{0}, strangers{0};
+    std::atomic<bool> is_over{false};
+    std::thread reader([&] {
+      while (!is_over) {
+        strangers += CountStrangers(*db);
+        ++reads;
+      }
+    });
+    do usleep(static_cast<useconds_t>(1 + random.Uniform(60)));
+    while (reads == 0);
+    const auto named = db->CreateKeyspace("named");
+    const Status status = named ? db->Put({}, *named, "secret", "2") : named.error();
+    for (const uint64_t before = reads; reads < before + 2;) usleep(20);
+    is_over = true;
+    reader.join();
+    ASSERT_OK(status);
+    EXPECT_EQ(named->id(), 1u);
+    EXPECT_EQ(strangers, 0u) << "round " << round;
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::testing
