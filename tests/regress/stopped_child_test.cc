@@ -1,0 +1,45 @@
+// Symptom: model_model_test failed with "no end within 60 s" and passed ever after. Cause: its children had so many seconds of the clock, and so a
+// child that was stopped, or waited for a processor, counted as one that hangs. Consequence: a failure that nobody could explain
+// (docs/decisions/0025-what-hangs.md).
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <string>
+
+#include "testing/apart.h"
+
+namespace mergedb::testing {
+namespace {
+
+TEST(StoppedChild, IsNoHang) {
+  const Outcome outcome = RunApart(
+      [] {
+        const pid_t self = getpid();
+        if (fork() == 0) {  // lets go of it later than the limit
+          usleep(1'500'000);
+          kill(self, SIGCONT);
+          _exit(0);
+        }
+        raise(SIGSTOP);
+        return std::string("done");
+      },
+      {.seconds = 1});
+  EXPECT_EQ(outcome.answer, "done");
+  EXPECT_EQ(outcome.trouble, "");
+}
+
+TEST(BusyChild, IsAHang) {
+  const Outcome outcome = RunApart(
+      [] {
+        for (std::atomic<bool> is_over{false}; !is_over;) {
+        }
+        return std::string("done");
+      },
+      {.seconds = 1});
+  EXPECT_EQ(outcome.trouble, "no end within 1 s of CPU");
+}
+
+}  // namespace
+}  // namespace mergedb::testing
