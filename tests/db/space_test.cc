@@ -55,6 +55,14 @@ class Space : public ::testing::TestWithParam<Shape> {
     next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
   }
   bool separates() const { return GetParam().separates; }
+  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); }
+  void PassTime(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(1'000'000);
+    }
+  }
 
   World world_;
   std::unique_ptr<DB> db_;
@@ -71,7 +79,7 @@ TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) {
   const uint64_t keys = IsFullSize() ? 300'000 : 40'000;
   for (uint64_t i = 0; i < keys; ++i) Put(i);
   ASSERT_OK(db_->WaitForCompaction());
-  const uint64_t live = FileBytes(*db_);
+  const uint64_t live = FileBytes();
   EXPECT_GE(live, keys * value_.size());
 
   // The style's bound x live, the log's quota, two partitions, and what is being written. lazy: src/policy/picker.h;
@@ -91,10 +99,10 @@ TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) {
   world_.files->SetOpHook(nullptr);
 
   ASSERT_OK(db_->WaitForCompaction());
-  EXPECT_LE(FileBytes(*db_), live + live / 4) << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
   EXPECT_LE(Counter(*db_, "log_bytes_on_disk"), log_quota + 2 * kMiB);
-  world_.PassTime(20);
-  EXPECT_LE(FileBytes(*db_), live + live / (separates() ? 10 : 50) + kMiB) << "one run when idle\n" << Property(*db_, "stats");
+  PassTime(20);
+  EXPECT_LE(FileBytes(), live + live / (separates() ? 10 : 50) + kMiB) << "one run when idle\n" << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "value_files") > 0, separates());
 }
 
@@ -102,10 +110,10 @@ TEST_P(Space, ComesBackAfterEverythingWasDeletedAndNothingIsWrittenAnyMore) {
   Open();
   for (uint64_t i = 0; i < 20'000; ++i) Put(i);
   ASSERT_OK(db_->WaitForCompaction());
-  EXPECT_GT(FileBytes(*db_), 20 * kMiB * 9 / 10);
+  EXPECT_GT(FileBytes(), 20 * kMiB * 9 / 10);
   for (uint64_t i = 0; i < 20'000; ++i) ASSERT_OK(db_->Delete({}, Key(i)));
-  world_.PassTime(60);
-  EXPECT_LE(FileBytes(*db_), 2 * kMiB) << Property(*db_, "stats");
+  PassTime(60);
+  EXPECT_LE(FileBytes(), 2 * kMiB) << Property(*db_, "stats");
   EXPECT_LE(world_.files->bytes_used(), 22 * kMiB) << Property(*db_, "counters");
   auto it = db_->NewIterator();
   it->SeekToFirst();
@@ -119,12 +127,12 @@ TEST_P(Space, ComesBackWhenTheSnapshotThatPinsItGoes) {
   for (uint64_t i = 0; i < 16'000; ++i) Put(i % 4'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   ASSERT_OK(db_->WaitForCompaction());
-  world_.PassTime(20);
-  EXPECT_GT(FileBytes(*db_), 7 * kMiB) << "the snapshot needs the old values";
+  PassTime(20);
+  EXPECT_GT(FileBytes(), 7 * kMiB) << "the snapshot needs the old values";
   snapshot = nullptr;
   ASSERT_OK(db_->WaitForCompaction());
-  world_.PassTime(10);
-  EXPECT_LE(FileBytes(*db_), 5 * kMiB) << Property(*db_, "stats");
+  PassTime(10);
+  EXPECT_LE(FileBytes(), 5 * kMiB) << Property(*db_, "stats");
 }
 
 TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
@@ -135,11 +143,11 @@ TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
   it->SeekToFirst();
   for (uint64_t i = 0; i < 4'000; ++i) Put(i);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  world_.PassTime(20);
-  EXPECT_GT(FileBytes(*db_), 7 * kMiB) << "the iterator needs the old tables";
+  PassTime(20);
+  EXPECT_GT(FileBytes(), 7 * kMiB) << "the iterator needs the old tables";
   it = nullptr;
-  world_.PassTime(2);
-  EXPECT_LE(FileBytes(*db_), 5 * kMiB) << Property(*db_, "stats");
+  PassTime(2);
+  EXPECT_LE(FileBytes(), 5 * kMiB) << Property(*db_, "stats");
   EXPECT_LE(world_.files->bytes_used(), 5 * kMiB + Counter(*db_, "log_bytes_on_disk"));
 }
 
@@ -151,7 +159,7 @@ TEST_P(Space, OfALoadThatOnlyInsertsIsNotCleaned) {
   for (uint64_t i = keys.size() - 1; i > 0; --i) std::swap(keys[i], keys[random.Uniform(i + 1)]);
   for (const uint64_t key : keys) Put(key);
   ASSERT_OK(db_->WaitForCompaction());
-  world_.PassTime(20);
+  PassTime(20);
   EXPECT_EQ(Counter(*db_, "value_bytes_moved"), 0u);
   EXPECT_EQ(Counter(*db_, "value_bytes_garbage"), 0u);
 }
