@@ -73,6 +73,15 @@ class World {
   }
   Result<std::unique_ptr<DB>> Open() { return DB::Open(SmallOptions(), kPath); }
 
+  // Second by second, with all background work that comes due.
+  void PassTime(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      clock.SleepNanos(1'000'000'000);
+      executor.RunTimers();
+      executor.RunAll(1'000'000);
+    }
+  }
+
   std::unique_ptr<FaultFileSystem> files;
   TickingClock clock;
   ManualExecutor executor;

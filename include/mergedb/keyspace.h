@@ -13,7 +13,8 @@
 // of their time. Dropping is one range delete, however much there is; the space comes back in the background. What was read
 // from a dropped keyspace stays readable under older snapshots; newer reads find nothing in it, and writes are refused.
 //
-// Keyspaces need a database with the bytewise comparator, and have it themselves; anything else is NotSupported.
+// Keyspaces need a database with the bytewise comparator, and have it themselves; anything else is NotSupported. For another order
+// encode keys so that their bytes compare as they should: docs/api/cpp.md.
 #pragma once
 
 #include <cstdint>

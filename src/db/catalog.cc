@@ -195,14 +195,9 @@ Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {
 Status DbImpl::CommitCatalog(const write::Change& change) {
   write::Change logged = change;
   if (logged.durability == Durability::kNoLog) logged.durability = Durability::kProcessCrash;
-  Status status = queue_.Commit(logged);
-  if (!status.ok()) {
-    const bool was_refused = status.IsConflict() || status.IsInvalidArgument() || status.IsAborted();
-    if (!was_refused) keyspace_ids_.Restore(*change.keyspace_changes);
-    return status;
-  }
+  RETURN_IF_ERROR(queue_.Commit(logged));
   for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);  // else when it is full
-  return status;
+  return {};
 }
 
 // A range delete weighs nothing before it is in a table: without further writes, nothing would come back.

@@ -139,6 +139,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   // write::Host: write_host.cc
   Status BeforeGroup(size_t bytes) override;
   Status CheckConflicts(const write::Change& change) override;  // transactions.cc
+  void Withdraw(const write::Change& change) override;          // transactions.cc
   Status MakeRoom(const write::Room& room) override;
   void MakeRoomAnyway(const write::Room& room) override;
   bool FitsOneMemtable(const write::Room& room) const override;

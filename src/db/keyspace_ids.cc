@@ -32,11 +32,6 @@ void KeyspaceIds::Reserve(kv::KeyspaceId end) {
   reserved_end_ = std::max(reserved_end_, end);
 }
 
-void KeyspaceIds::Restore(const write::KeyspaceChanges& changes) {
-  base::Lock lock(mutex_);
-  live_.insert(changes.dropped.begin(), changes.dropped.end());
-}
-
 Status KeyspaceIds::Check(const write::Change& change) {
   base::Lock lock(mutex_);
   for (const kv::KeyspaceId id : change.keyspaces) {
@@ -48,6 +43,12 @@ Status KeyspaceIds::Check(const write::Change& change) {
   created_.insert(change.keyspace_changes->created.begin(), change.keyspace_changes->created.end());
   dropped_.insert(change.keyspace_changes->dropped.begin(), change.keyspace_changes->dropped.end());
   return {};
+}
+
+void KeyspaceIds::Withdraw(const write::KeyspaceChanges& changes) {
+  base::Lock lock(mutex_);
+  for (const kv::KeyspaceId id : changes.created) created_.erase(id);
+  for (const kv::KeyspaceId id : changes.dropped) dropped_.erase(id);
 }
 
 void KeyspaceIds::PublishPending() {

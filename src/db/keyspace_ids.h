@@ -36,13 +36,13 @@ class KeyspaceIds {
   kv::KeyspaceId Allocate();
   // Ids below `end` may be allocated: the catalog says that they are used up.
   void Reserve(kv::KeyspaceId end);
-  // A change that dropped these came to nothing.
-  void Restore(const write::KeyspaceChanges& changes);
 
   // ---- the holder of the turn
 
   // InvalidArgument if one of `used` is not live when the change is made. If OK, its own changes are pending.
   Status Check(const write::Change& change);
+  // A change that was checked came to nothing, and is not published with its group.
+  void Withdraw(const write::KeyspaceChanges& changes);
   void Publish() {
     if (has_pending_) [[unlikely]] PublishPending();
   }

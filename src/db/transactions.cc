@@ -44,6 +44,11 @@ Status DbImpl::CheckConflicts(const write::Change& change) {
   return {};
 }
 
+// Its keys stay among the recent writes: a conflict with them is one too many, and begun again.
+void DbImpl::Withdraw(const write::Change& change) {
+  if (change.keyspace_changes != nullptr) keyspace_ids_.Withdraw(*change.keyspace_changes);
+}
+
 // WHY in this order: a transaction that sees these writes may begin, and one that does not see them must be checked.
 void DbImpl::Publish(kv::Sequence last) {
   if (recent_writes_.is_recording()) [[unlikely]] recent_writes_.Publish(last);

@@ -233,7 +233,11 @@ void CommitQueue::Lead(Waiter& leader) {
   if (status.ok()) status = host_.MakeRoom(room);
   if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
 
-  for_each([&](Waiter& waiter) { Stage(waiter); });
+  for_each([&](Waiter& waiter) {
+    if (!waiter.status.ok()) return;  // a conflict
+    Stage(waiter);
+    if (!waiter.status.ok()) host_.Withdraw(*waiter.change);
+  });
   if (leader.change->durability != Durability::kNoLog) {
     if (ZOO(kAcknowledgedBeforeSync)) is_synced = false;
     status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
@@ -260,7 +264,6 @@ void CommitQueue::Lead(Waiter& leader) {
 
 // Give the change its sequences and its frame in the log.
 void CommitQueue::Stage(Waiter& waiter) {
-  if (!waiter.status.ok()) return;  // a conflict
   const Change& change = *waiter.change;
   log::Log& log = host_.log();
   waiter.first_sequence = log.next_sequence();

@@ -74,6 +74,8 @@ class Host {
   virtual Status BeforeGroup(size_t bytes) = 0;
   // Between forming the group and assigning sequences, of one member after the other: a member that fails leaves the group.
   virtual Status CheckConflicts(const Change&) { return {}; }
+  // A member that passed CheckConflicts could not be given its place in the log; the others of its group go on.
+  virtual void Withdraw(const Change&) {}
   // The active memtable has room when this returns OK; seals the full one, waits for a flush.
   virtual Status MakeRoom(const Room& room) = 0;
   // The same for what is in the log already and must go in: beyond the memory for unflushed writes, if need be.

@@ -16,6 +16,7 @@
 #include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
+#include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
@@ -26,10 +27,6 @@ namespace {
 
 using namespace std::string_literals;
 using ::testing::HasSubstr;
-
-std::string Show(const Status& status, const std::string& value) {
-  return status.ok() ? value : std::string(CodeName(status.code()));
-}
 
 // What LevelDB's face sees: the inside of a cursor over the default keyspace.
 std::string Walked(DB& db, const IteratorOptions& options) {
@@ -47,18 +44,12 @@ std::string Walked(DB& db, const IteratorOptions& options) {
   return forward;
 }
 
-std::string Contents(DB& db, IteratorOptions options) {
-  auto it = db.NewIterator(options);
-  std::string forward, backward;
-  for (it->SeekToFirst(); it->Valid(); it->Next()) forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
-  EXPECT_OK(it->status());
-  for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
-  EXPECT_OK(it->status());
-  EXPECT_EQ(forward, backward);
+std::string ContentsAndWalk(DB& db, const IteratorOptions& options) {
+  const std::string contents = Contents(db, options);
   if (options.keyspace.is_default()) {
-    EXPECT_EQ(Walked(db, options), forward);
+    EXPECT_EQ(Walked(db, options), contents);
   }
-  return forward;
+  return contents;
 }
 
 class Keyspaces : public ::testing::Test {
@@ -81,7 +72,7 @@ class Keyspaces : public ::testing::Test {
     return Show(db_->Get({.snapshot = snapshot}, keyspace, key, &value), value);
   }
   std::string Contents(Keyspace keyspace, const Snapshot* snapshot = nullptr) {
-    return testing::Contents(*db_, {.read = {.snapshot = snapshot}, .keyspace = keyspace});
+    return ContentsAndWalk(*db_, {.read = {.snapshot = snapshot}, .keyspace = keyspace});
   }
   std::string Names() {
     std::string names;
@@ -89,13 +80,6 @@ class Keyspaces : public ::testing::Test {
     EXPECT_OK(entries.status());
     for (const auto& entry : *entries) names += entry.name + " ";
     return names;
-  }
-  void PassTime(int seconds) {
-    for (int second = 0; second < seconds; ++second) {
-      world_.clock.SleepNanos(1'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(1'000'000);
-    }
   }
 
   World world_;
@@ -349,13 +333,13 @@ TEST_F(Keyspaces, TheSpaceOfADroppedOneComesBackWithoutFurtherWrites) {
     }
   }
   ASSERT_OK(db_->WaitForCompaction());
-  PassTime(20);
+  world_.PassTime(20);
   const auto bytes = [&] { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); };
   const uint64_t before = bytes();
   EXPECT_GT(before, 4000u * 200);
   const uint64_t read_before = Counter(*db_, "merge_bytes_read");
   ASSERT_OK(db_->DropKeyspace({}, x));
-  PassTime(30);
+  world_.PassTime(30);
   EXPECT_LT(bytes(), before / 10) << "of " << before;
   EXPECT_LT(Counter(*db_, "merge_bytes_read") - read_before, before / 4) << "whole tables go unread";
 }
@@ -894,7 +878,7 @@ class Model {
     for (const auto& [id, map] : maps) {
       std::string expected;
       for (const auto& [key, value] : map) expected += key + "=" + value + " ";
-      ASSERT_EQ(Contents(*db_, {.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)}), expected) << "keyspace " << id;
+      ASSERT_EQ(ContentsAndWalk(*db_, {.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)}), expected) << "keyspace " << id;
       std::string lower = Key(), upper = Key(), at = Key();
       if (upper < lower) std::swap(lower, upper);
       auto it = db_->NewIterator({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});

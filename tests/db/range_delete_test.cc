@@ -6,6 +6,7 @@
 #include <string>
 
 #include "mergedb/db.h"
+#include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
@@ -48,20 +49,9 @@ class RangeDeletes : public ::testing::TestWithParam<Shape> {
   }
   std::string Get(std::string_view key, const Snapshot* snapshot = nullptr) {
     std::string value;
-    const Status status = db_->Get({.snapshot = snapshot}, key, &value);
-    return status.ok() ? value : std::string(CodeName(status.code()));
+    return Show(db_->Get({.snapshot = snapshot}, key, &value), value);
   }
-  // "a=1 b=2 ", the same from both ends.
-  std::string Contents(IteratorOptions options = {}) {
-    auto it = db_->NewIterator(options);
-    std::string forward, backward;
-    for (it->SeekToFirst(); it->Valid(); it->Next()) forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
-    EXPECT_OK(it->status());
-    for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
-    EXPECT_OK(it->status());
-    EXPECT_EQ(forward, backward);
-    return forward;
-  }
+  std::string Contents(const IteratorOptions& options = {}) { return testing::Contents(*db_, options); }
   uint64_t Keys() {
     auto it = db_->NewIterator();
     uint64_t keys = 0;
@@ -69,14 +59,6 @@ class RangeDeletes : public ::testing::TestWithParam<Shape> {
     EXPECT_OK(it->status());
     return keys;
   }
-  void PassTime(int seconds) {
-    for (int second = 0; second < seconds; ++second) {
-      world_.clock.SleepNanos(1'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(1'000'000);
-    }
-  }
-  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); }
   void Load(uint64_t count) {
     for (uint64_t i = 0; i < count; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(1000, 'v')));
   }
@@ -210,11 +192,11 @@ TEST_P(RangeDeletes, InABatchLargerThanAMemtable) {
 TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore) {
   Load(20'000);
   ASSERT_OK(db_->WaitForCompaction());
-  EXPECT_GT(FileBytes(), 18 * kMiB);
+  EXPECT_GT(FileBytes(*db_), 18 * kMiB);
   ASSERT_OK(db_->DeleteRange({}, "k", "l"));
   ASSERT_OK(db_->Flush());
-  PassTime(60);
-  EXPECT_LE(FileBytes(), kMiB / 2) << Property(*db_, "stats");
+  world_.PassTime(60);
+  EXPECT_LE(FileBytes(*db_), kMiB / 2) << Property(*db_, "stats");
   const uint64_t unread = GetParam().separates ? kMiB / 4 : 10 * kMiB;  // the tables are that small
   EXPECT_GT(Counter(*db_, "merge_bytes_unread"), unread) << "tables that lie under it as a whole are not read";
   EXPECT_EQ(Keys(), 0u);
@@ -232,7 +214,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWhileOthersWrite) {
     if (i % 1000 == 0) world_.executor.RunTimers();
   }
   world_.executor.RunAll(1'000'000);
-  EXPECT_LE(FileBytes(), 22 * kMiB) << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(*db_), 22 * kMiB) << Property(*db_, "stats");
   EXPECT_EQ(Keys(), 2'000u);
 }
 
@@ -241,13 +223,13 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWhenTheSnapshotGoes) {
   auto snapshot = db_->GetSnapshot();
   ASSERT_OK(db_->DeleteRange({}, "k", Key(9'000)));
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  PassTime(20);
-  EXPECT_GT(FileBytes(), 9 * kMiB) << "the snapshot sees what is deleted";
+  world_.PassTime(20);
+  EXPECT_GT(FileBytes(*db_), 9 * kMiB) << "the snapshot sees what is deleted";
   EXPECT_EQ(Get(Key(5), snapshot.get()).size(), 1000u);
   EXPECT_EQ(Keys(), 1'000u);
   snapshot = nullptr;
-  PassTime(20);
-  EXPECT_LE(FileBytes(), 3 * kMiB / 2) << Property(*db_, "stats");
+  world_.PassTime(20);
+  EXPECT_LE(FileBytes(*db_), 3 * kMiB / 2) << Property(*db_, "stats");
   EXPECT_EQ(Keys(), 1'000u);
 }
 

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "mergedb/merge.h"
+#include "testing/contents.h"
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
@@ -25,9 +26,6 @@ const TransactionOptions kSingle{.kind = TransactionKind::kSingleWriter};
 const TransactionOptions kOptimistic{.kind = TransactionKind::kOptimistic};
 const TransactionOptions kReadOnly{.kind = TransactionKind::kReadOnly};
 
-std::string Show(const Status& status, const std::string& value) {
-  return status.ok() ? value : std::string(CodeName(status.code()));
-}
 std::string Get(Transaction& transaction, std::string_view key) {
   std::string value;
   return Show(transaction.Get(key, &value), value);
@@ -594,7 +592,7 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
       world_.clock.SleepNanos(10'000'000'000);
       world_.executor.RunTimers();
       world_.executor.RunAll(1'000'000);
-      most = std::max(most, Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"));
+      most = std::max(most, FileBytes(*db_));
     }
     return most;
   };
@@ -649,11 +647,7 @@ class InBatchesOfAThousand : public Transactions {
       world_.executor.RunAll();
     }
     ASSERT_OK(db_->Flush());
-    for (int second = 0; second < 60; ++second) {
-      world_.clock.SleepNanos(1'000'000'000);
-      world_.executor.RunTimers();
-      world_.executor.RunAll(1'000'000);
-    }
+    world_.PassTime(60);
   }
 };
 

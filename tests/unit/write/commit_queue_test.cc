@@ -65,6 +65,7 @@ class FakeHost final : public Host {
     entries_when_published = entries();
   }
   void LogFailed(const Status& status) override { log_failure = status; }
+  void Withdraw(const Change& change) override { withdrawn.emplace_back(change.key); }
   void BeginPieces(const log::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
   void EndPieces() override { EXPECT_TRUE(std::exchange(in_pieces, false)); }
 
@@ -85,6 +86,7 @@ class FakeHost final : public Host {
   uint64_t groups = 0;
   bool in_pieces = false;
   std::string conflict_key = "none";
+  std::vector<std::string> withdrawn;
   Status before_group, make_room, log_failure;
 
  private:
@@ -183,6 +185,19 @@ TEST_F(CommitQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
 }
 
 // ---- the writers' lock
+
+TEST_F(CommitQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
+  host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
+  Status status;
+  kv::Sequence published = 0;
+  for (int i = 0; i < 10'000 && status.ok(); ++i) {  // until staging is full, which cannot be drained
+    published = host_.published;
+    status = queue_.Commit({.key = "key" + std::to_string(i), .value = std::string(1000, 'v')});
+  }
+  EXPECT_THAT(status, StatusIs(Code::kNoSpace));
+  EXPECT_EQ(host_.withdrawn.size(), 1u);
+  EXPECT_EQ(host_.published, published);
+}
 
 TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   const int owner = 0;

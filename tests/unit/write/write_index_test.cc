@@ -7,22 +7,14 @@
 #include <vector>
 
 #include "base/random.h"
-#include "format/batch.h"
 #include "testing/seed.h"
+#include "tests/unit/write/written.h"
 
 namespace mergedb::write {
 namespace {
 
-std::string Key(std::string_view key) {
-  std::string written;
-  format::AppendRecord(&written, kv::Kind::kDelete, key, {});
-  return written;
-}
-std::string Range(std::string_view begin, std::string_view end) {
-  std::string written;
-  format::AppendRecord(&written, kv::Kind::kRangeDelete, begin, end);
-  return written;
-}
+using testing::written::Key;
+using testing::written::Range;
 
 class WriteIndexTest : public ::testing::Test {
  protected:

@@ -1,0 +1,29 @@
+// What a database shows, as one line of text.
+#pragma once
+
+#include <string>
+
+#include "gtest/gtest.h"
+#include "mergedb/db.h"
+#include "testing/status_matchers.h"
+
+namespace mergedb::testing {
+
+// The value, or the name of the code.
+inline std::string Show(const Status& status, const std::string& value) {
+  return status.ok() ? value : std::string(CodeName(status.code()));
+}
+
+// "a=1 b=2 ", the same from both ends.
+inline std::string Contents(DB& db, const IteratorOptions& options = {}) {
+  auto it = db.NewIterator(options);
+  std::string forward, backward;
+  for (it->SeekToFirst(); it->Valid(); it->Next()) forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
+  EXPECT_OK(it->status());
+  for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
+  EXPECT_OK(it->status());
+  EXPECT_EQ(forward, backward);
+  return forward;
+}
+
+}  // namespace mergedb::testing
