@@ -334,7 +334,7 @@ Status DbImpl::Get(const ReadOptions& options, std::string_view key, std::string
 Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                         std::string* value) {
   RETURN_IF_ERROR(CheckOpen());
-  const read::ViewPtr view = shape_->Current();
+  const read::ViewPin view = shape_->Pinned();
   ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
   return read::Lookup(LookupIn(), *view, key, sequence,
                       {options.verify_checksums, options.fill_cache}, value, newer);
@@ -348,7 +348,7 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspa
   if (status.ok()) status = CheckMade(keyspace);
   const kv::KeyMap* const map = store_->key_map();
   std::string scratch;
-  const read::ViewPtr view = shape_->Current();
+  const read::ViewPin view = shape_->Pinned();
   Result<kv::Sequence> sequence = SequenceFor(options, *view);
   if (status.ok()) status = sequence.status();
   for (size_t i = 0; i < keys.size(); ++i) {
