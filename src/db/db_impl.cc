@@ -127,7 +127,7 @@ Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_vi
 Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                         std::string* value) {
   RETURN_IF_ERROR(CheckOpen());
-  const read::ViewPtr view = shape_->Current();
+  const read::ViewPin view = shape_->Pinned();
   ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
   return read::Lookup(LookupIn(), *view, key, sequence,
                       {options.verify_checksums, options.fill_cache}, value, newer);
@@ -135,24 +135,27 @@ Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::s
 
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
                                      std::vector<std::string>* values) {
-  values->assign(keys.size(), {});
-  std::vector<Status> statuses(keys.size());
+  values->assign(keys.size(), std::string());
   Status status = CheckOpen();
   if (status.ok()) status = CheckMade(keyspace);
-  const kv::KeyMap* map = store_->key_map();
-  std::string scratch;
-  read::ViewPtr view = shape_->Current();
-  Result<kv::Sequence> sequence = SequenceFor(options, *view);
-  if (map == nullptr && !StillHasNoKeyMap(options)) [[unlikely]] {
-    map = store_->key_map();
-    view = shape_->Current();
-    sequence = SequenceFor(options, *view);
+  if (!status.ok()) return std::vector<Status>(keys.size(), status);
+  if (store_->key_map() == nullptr) [[likely]] {
+    auto statuses = MultiGetUnder(options, nullptr, keyspace, keys, values);
+    if (StillHasNoKeyMap(options)) [[likely]] return statuses;
   }
-  if (status.ok()) status = sequence.status();
+  return MultiGetUnder(options, store_->key_map(), keyspace, keys, values);
+}
+
+std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::KeyMap* map, Keyspace keyspace,
+                                          const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
+  const read::ViewPin view = shape_->Pinned();
+  const Result<kv::Sequence> sequence = SequenceFor(options, *view);
+  if (!sequence) return std::vector<Status>(keys.size(), sequence.status());
+  std::vector<Status> statuses(keys.size());
+  std::string scratch;
   for (size_t i = 0; i < keys.size(); ++i) {
-    statuses[i] = !status.ok() ? status
-                               : read::Lookup(LookupIn(), *view, map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch), *sequence,
-                                              {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+    const std::string_view key = map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch);
+    statuses[i] = read::Lookup(LookupIn(), *view, key, *sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
   }
   return statuses;
 }

@@ -190,6 +190,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   read::LookupContext LookupIn() const {
     return {.order = store_->order, .tables = *store_->tables, .values = store_->values, .operators = &store_->operators};
   }
+  std::vector<Status> MultiGetUnder(const ReadOptions& options, const kv::KeyMap* map, Keyspace keyspace,
+                                    const std::vector<std::string_view>& keys, std::vector<std::string>* values);
   bool StillHasNoKeyMap(const ReadOptions& options) const;
   Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
   std::shared_ptr<log::Log> CurrentLog() const;

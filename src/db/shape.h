@@ -61,7 +61,8 @@ class Shape {
         const LogStart& log_start);
 
   kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_.fetch_add(1, std::memory_order_relaxed)}; }
-  read::ViewPtr Current() const { return views_.Current(); }
+  read::ViewPtr Current() const { return views_.Share(); }
+  read::ViewPin Pinned() const { return views_.Pinned(); }  // for the time of one call
 
   // The active memtable, which holds what the log has up to `end`, takes no more; `next` does. `next` is the first one if
   // there is none.

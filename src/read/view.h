@@ -1,4 +1,4 @@
-// All that a reader needs, held by one shared pointer: the memtables and the Version. Immutable; writers install the next one.
+// All that a reader needs, behind one pointer: the memtables and the Version. Immutable; writers install the next one.
 //
 //   View #17   active -> M5     sealed -> M4, M3     version -> V12
 //   View #18   active -> M5     sealed -> M4         version -> V13        (M3 was flushed)
@@ -8,10 +8,9 @@
 #pragma once
 
 #include <memory>
-#include <utility>
 #include <vector>
 
-#include "base/sync.h"
+#include "base/current.h"
 #include "kv/key.h"
 #include "memtable/memtable.h"
 #include "tree/version.h"
@@ -28,23 +27,8 @@ struct View {
 };
 using ViewPtr = std::shared_ptr<const View>;
 
-// The current View. THREADS: any. A mutex held for one pointer copy: libstdc++ 12's atomic<shared_ptr> is a lock as well.
-class ViewHolder {
- public:
-  ViewPtr Current() const {
-    base::Lock lock(mutex_);
-    return view_;
-  }
-  // The one before comes back, to be let go of outside of the lock.
-  ViewPtr Install(ViewPtr view) {
-    base::Lock lock(mutex_);
-    std::swap(view_, view);
-    return view;
-  }
-
- private:
-  mutable base::Mutex mutex_;
-  ViewPtr view_ GUARDED_BY(mutex_);
-};
+// The current View: Pinned() for a point read, Share() for what lasts longer. THREADS: any.
+using ViewHolder = base::Current<View>;
+using ViewPin = ViewHolder::Pin;
 
 }  // namespace mergedb::read
