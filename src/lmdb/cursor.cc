@@ -1,5 +1,5 @@
 // Cursors. The positions are those of include/mergedb/cursor.h, which are LMDB's; what is added here are its refusals, the two
-// transformations of keys, and copies of what is given out.
+// transformations of keys, and that what is given out stays.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -36,9 +36,9 @@ void Arrive(MDB_cursor* cursor) {
 void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
   Root& root = *cursor->txn->root;
   if (key != nullptr && gives == Gives::kBoth) {
-    *key = root.arena.Keep(StoredKey(SlotOf(cursor), cursor->cursor->key(), &root.key_scratch));
+    *key = root.Give(StoredKey(SlotOf(cursor), cursor->cursor->key(), &root.key_scratch));
   }
-  if (data != nullptr) *data = root.arena.Keep(cursor->cursor->value());
+  if (data != nullptr) *data = root.Give(cursor->cursor->value());
 }
 
 // Nothing at or behind `stored`: the cursor stands behind all items, or nowhere if there are none.
@@ -184,7 +184,7 @@ int mdb_cursor_open(MDB_txn* txn, MDB_dbi dbi, MDB_cursor** cursor) {
     made->txn = txn;
     made->dbi = dbi;
     made->is_read_only = txn->is_read_only();
-    made->cursor = txn->transaction().OpenCursor(txn->env->slots[dbi].keyspace);
+    made->cursor = txn->transaction().NewCursor(txn->env->slots[dbi].keyspace);
     txn->cursors.push_back(made.get());
     *cursor = made.release();
     return 0;
@@ -205,7 +205,7 @@ int mdb_cursor_renew(MDB_txn* txn, MDB_cursor* cursor) {
     if (cursor->txn != nullptr) std::erase(cursor->txn->cursors, cursor);
     cursor->txn = txn;
     cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
-    cursor->cursor = txn->transaction().OpenCursor(txn->env->slots[cursor->dbi].keyspace);
+    cursor->cursor = txn->transaction().NewCursor(txn->env->slots[cursor->dbi].keyspace);
     txn->cursors.push_back(cursor);
     return 0;
   });

@@ -40,22 +40,36 @@ TransactionOptions OptionsOf(const MDB_env* env, unsigned flags) {
           .name = "lmdb"};
 }
 
-// Of a transaction without parent: a snapshot, or the writers' lock.
+// A snapshot, or the writers' lock.
+Status BeginRoot(MDB_txn* txn) {
+  auto& transaction = txn->root->transaction;
+  if (transaction != nullptr) return transaction->BeginAgain();
+  ASSIGN_OR_RETURN(transaction, txn::TransactionImpl::Begin(*txn->env->db, *txn->env->db, OptionsOf(txn->env, txn->flags)));
+  return {};
+}
+
+// REQUIRES: env->mutex is held.
+int NoteBegun(MDB_txn* txn, const Status& status) {
+  if (!status.ok()) return CodeOf(status);
+  MDB_env* const env = txn->env;
+  txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
+  if (txn->state != TxnState::kReset) env->roots.push_back(txn);
+  txn->state = TxnState::kOpen;
+  return 0;
+}
+
+// Of a transaction without parent. WHY a reader begins under the mutex: it waits for nobody, and takes it once.
 int Start(MDB_txn* txn) {
   MDB_env* const env = txn->env;
   txn->thread = ThisThread();
-  if (txn->is_read_only()) {
+  if (!txn->is_read_only()) {
+    const Status begun = BeginRoot(txn);
     base::Lock lock(env->mutex);
-    LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
+    return NoteBegun(txn, begun);
   }
-  auto begun = Transaction::Begin(*env->db, OptionsOf(env, txn->flags));
-  if (!begun) return CodeOf(begun.error());
   base::Lock lock(env->mutex);
-  txn->root->transaction = std::move(*begun);
-  txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
-  txn->state = TxnState::kOpen;
-  if (std::find(env->roots.begin(), env->roots.end(), txn) == env->roots.end()) env->roots.push_back(txn);
-  return 0;
+  LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
+  return NoteBegun(txn, BeginRoot(txn));
 }
 
 int StartChild(MDB_txn* txn) {
@@ -259,8 +273,7 @@ void mdb_txn_reset(MDB_txn* txn) {
   (void)Guard([&] {
     if (txn == nullptr || !txn->is_read_only() || CheckTxn(txn) != 0) return 0;
     for (MDB_cursor* cursor : txn->cursors) cursor->cursor = nullptr;
-    mergedb::base::Lock lock(txn->env->mutex);
-    txn->root->transaction = nullptr;
+    txn->root->transaction->Rollback();  // to begin again when it is renewed
     txn->root->arena.Clear();
     txn->state = TxnState::kReset;
     return 0;

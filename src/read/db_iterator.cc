@@ -38,11 +38,11 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   for (const tree::RunPtr& run : view.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, control](const tree::Slice& slice) {
+    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const tree::Slice& slice) {
       auto reader = tables.Open(slice.file);
       if (!reader) return kv::NewEmptyIterator(reader.error());
-      auto iterator = (*reader)->NewIterator(control);
-      return NewPinnedTableIterator(std::move(*reader), std::move(iterator));
+      if (kept != nullptr) kept->Keep(slice.file, *reader);
+      return (*reader)->NewIterator(control, *reader);
     }));
     const auto& with_ranges = run->slices_with_ranges();
     const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);

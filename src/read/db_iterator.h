@@ -11,6 +11,7 @@
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/iterator.h"
+#include "read/kept_tables.h"
 #include "read/view.h"
 #include "stream/uncovered.h"
 #include "stream/wade.h"
@@ -30,6 +31,7 @@ struct DbIteratorContext {
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
   std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
   const kv::ProgramOperators* operators = nullptr;
+  KeptTables* kept = nullptr;  // mapped tables that are shown go here; it outlives the cursor. Null: a table is let go of when it was left
 };
 
 // What a transaction has written and not committed, over what the tree holds. Its sequences are larger than any of the tree's.

@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 
+#include "kv/iterator.h"
 #include "mergedb/cursor.h"
 #include "mergedb/iterator.h"
 #include "txn/read_set.h"
@@ -37,8 +38,8 @@ class CursorImpl final : public Cursor {
   Status SetForPrev(std::string_view key) override;
   Status Current() override;
   bool Valid() const override { return state_ == State::kAt; }
-  std::string_view key() const override { return iterator_->key(); }
-  std::string_view value() const override { return iterator_->value(); }
+  std::string_view key() const override { return walk_ != nullptr ? walk_->entry().key : iterator_->key(); }
+  std::string_view value() const override { return walk_ != nullptr ? walk_->entry().value : iterator_->value(); }
   Status Put(std::string_view value) override;
   Status Delete() override;
   Keyspace keyspace() const override { return keyspace_; }
@@ -52,9 +53,13 @@ class CursorImpl final : public Cursor {
   enum class State : uint8_t { kFresh, kAt, kParked, kEnd };
 
   Status Prepare();
+  // It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
+  bool CanJustStep() const;
   bool SeekParked();
   Status Fail();
   Status Arrive(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
+  Status StayAtLast();
+  Status StayAtFirst();
   Status FindNone(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status SeekTo(std::string_view key);
 
@@ -62,6 +67,7 @@ class CursorImpl final : public Cursor {
   const Keyspace keyspace_;
   State state_ = State::kFresh;
   std::unique_ptr<Iterator> iterator_;
+  const kv::Iterator* walk_ = nullptr;  // inside of the iterator, where that shows keys as they stand; for key() and value()
   uint64_t generation_ = 0;   // of the own writes that the iterator was made over
   bool has_overlay_ = false;  // there were any
   std::string key_;           // where it is parked; of use to moves besides
