@@ -105,6 +105,15 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
   }
 }
 
+// The next item of a reader, whose cursors have no gaps, and nothing to settle.
+int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
+  LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+  if (const Status status = cursor->cursor->Next(); !status.ok()) [[unlikely]] return CodeOf(status);
+  Arrive(cursor);
+  Give(cursor, key, data, Gives::kBoth);
+  return 0;
+}
+
 int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
   Settle(cursor);
@@ -215,7 +224,10 @@ MDB_txn* mdb_cursor_txn(MDB_cursor* cursor) { return cursor == nullptr ? nullptr
 MDB_dbi mdb_cursor_dbi(MDB_cursor* cursor) { return cursor == nullptr ? 0 : cursor->dbi; }
 
 int mdb_cursor_get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
-  return Guard([&]() -> int { return Get(cursor, key, data, op); });
+  return Guard([&]() -> int {
+    const bool is_step = op == MDB_NEXT && cursor != nullptr && cursor->is_read_only;
+    return is_step ? Step(cursor, key, data) : Get(cursor, key, data, op);
+  });
 }
 
 int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int flags) {

@@ -32,11 +32,13 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
   const uint64_t ours = kMetaBytes + txn->changes.bytes + bytes_more;
   base::Lock lock(env->mutex);
   if (env->used_bytes + ours <= env->map_bytes) [[likely]] return 0;
-  if (env->used_bytes - env->measured_bytes > env->map_bytes / kMeasureShare) {
+  const uint64_t share = env->map_bytes / kMeasureShare;
+  if (env->used_bytes - env->measured_bytes > share) {
     lock.Unlock();
     (void)env->db->Flush();  // a failure shows in the write
     uint64_t measured = LiveBytes(*env->db);
-    if (measured + ours > env->map_bytes) {
+    // WHY a share earlier: with less room than that left, the next look would come too late.
+    if (measured + ours + share > env->map_bytes) {
       (void)env->db->CompactRange(nullptr, nullptr);
       measured = LiveBytes(*env->db);
     }
@@ -68,8 +70,7 @@ Status WriteValue(MDB_txn* txn, const Slot& slot, std::string_view stored, MDB_v
 
 }  // namespace
 
-std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch) {
-  if (!(slot.flags & (MDB_INTEGERKEY | MDB_REVERSEKEY))) [[likely]] return key;
+std::string_view TurnedKey(const Slot& slot, std::string_view key, std::string* scratch) {
   const bool turns = (slot.flags & MDB_REVERSEKEY) || std::endian::native == std::endian::little;
   scratch->assign(key);
   if (turns) std::reverse(scratch->begin(), scratch->end());
@@ -80,11 +81,6 @@ int CheckKey(const Slot& slot, const MDB_val* key) {
   if (key->mv_size == 0 || key->mv_size > kKeyBytesMax) return MDB_BAD_VALSIZE;
   const bool is_integer = (slot.flags & MDB_INTEGERKEY) != 0;
   return is_integer && key->mv_size != sizeof(unsigned) && key->mv_size != sizeof(size_t) ? MDB_BAD_VALSIZE : 0;
-}
-
-int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
-  const bool is_there = dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
-  return is_there ? 0 : EINVAL;
 }
 
 Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value) {

@@ -192,11 +192,20 @@ int Guard(Body body) noexcept {
 
 // ---- txn.cc
 
-unsigned ProcessGeneration();  // changes in the child of a fork
+extern std::atomic<unsigned> process_generation;
+// Changes in the child of a fork. WHY relaxed: that has one thread.
+inline unsigned ProcessGeneration() { return process_generation.load(std::memory_order_relaxed); }
 // It can be used now, by this process, and (if asked) written to.
-int CheckTxn(const MDB_txn* txn);
+inline int CheckTxn(const MDB_txn* txn) {
+  if (txn == nullptr) return EINVAL;
+  if (txn->env == nullptr || txn->state != TxnState::kOpen || txn->child != nullptr) return MDB_BAD_TXN;
+  return txn->env->generation == ProcessGeneration() ? 0 : MDB_BAD_TXN;
+}
 int CheckWritable(const MDB_txn* txn);
-int CheckDbi(const MDB_txn* txn, MDB_dbi dbi);
+inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
+  const bool is_there = dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
+  return is_there ? 0 : EINVAL;
+}
 void EndAll(MDB_env* env);  // for mdb_env_close
 void CloseSlot(MDB_env* env, MDB_dbi dbi);
 
@@ -204,7 +213,10 @@ void CloseSlot(MDB_env* env, MDB_dbi dbi);
 
 // An LMDB key as it is stored: with MDB_INTEGERKEY most significant byte first, with MDB_REVERSEKEY backwards, so that the order of
 // bytes is LMDB's; and back. The result may lie in *scratch.
-std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch);
+std::string_view TurnedKey(const Slot& slot, std::string_view key, std::string* scratch);
+inline std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch) {
+  return slot.flags & (MDB_INTEGERKEY | MDB_REVERSEKEY) ? TurnedKey(slot, key, scratch) : key;
+}
 int CheckKey(const Slot& slot, const MDB_val* key);  // to be put
 inline int CheckWantedKey(const MDB_val* key) { return key->mv_size == 0 || key->mv_data == nullptr ? MDB_BAD_VALSIZE : 0; }
 inline std::string_view View(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }

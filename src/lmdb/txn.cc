@@ -11,7 +11,6 @@ namespace mergedb::lmdb {
 
 namespace {
 
-std::atomic<unsigned> process_generation{0};
 constexpr unsigned kBeginFlags = MDB_RDONLY | MDB_NOSYNC | MDB_NOMETASYNC;
 constexpr size_t kChunkBytesMin = size_t{4} << 10;
 constexpr size_t kChunkBytesMax = size_t{1} << 20;
@@ -172,10 +171,8 @@ void Abort(MDB_txn* txn) {
 
 }  // namespace
 
-unsigned ProcessGeneration() {
-  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process_generation; });
-  return process_generation.load(std::memory_order_relaxed);  // WHY relaxed: the child of a fork has one thread
-}
+std::atomic<unsigned> process_generation{0};
+[[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process_generation; });
 
 void Arena::Clear() {
   if (chunks_.size() > 1) chunks_.erase(chunks_.begin(), chunks_.end() - 1);
@@ -189,12 +186,6 @@ void Arena::Grow(size_t bytes) {
   chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk_bytes_));
   next_ = chunks_.back().get();
   free_bytes_ = chunk_bytes_;
-}
-
-int CheckTxn(const MDB_txn* txn) {
-  if (txn == nullptr) return EINVAL;
-  if (txn->env == nullptr || txn->state != TxnState::kOpen || txn->child != nullptr) return MDB_BAD_TXN;
-  return txn->env->generation == ProcessGeneration() ? 0 : MDB_BAD_TXN;
 }
 
 int CheckWritable(const MDB_txn* txn) {

@@ -57,8 +57,8 @@ class DbIterator final : public WalkableIterator {
  public:
   DbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence, const IteratorOptions& options,
              Overlay overlay)
-      : order_(context.order),
-        is_closed_(context.is_closed),
+      : WalkableIterator(context.is_closed),
+        order_(context.order),
         on_release_(context.on_release),
         keep_(context.keep),
         view_(std::move(view)),
@@ -112,10 +112,8 @@ class DbIterator final : public WalkableIterator {
   }
 
  private:
-  bool IsOpen() const { return !is_closed_->load(std::memory_order_acquire); }
 
   const kv::Order order_;
-  const std::shared_ptr<const std::atomic<bool>> is_closed_;
   const std::function<void()> on_release_;
   // Destroyed last to first: the input reads what the View and `keep_` hold.
   const std::shared_ptr<const void> keep_;

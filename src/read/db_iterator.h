@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "kv/iterator.h"
 #include "kv/order.h"
@@ -45,9 +46,15 @@ struct Overlay {
 // A cursor whose inside may be walked as well: for faces that would else pay for each of their calls with one of the cursor's.
 class WalkableIterator : public Iterator {
  public:
+  // `is_closed` as DbIteratorContext's; null: it is not asked.
+  explicit WalkableIterator(std::shared_ptr<const std::atomic<bool>> is_closed = nullptr) : is_closed_(std::move(is_closed)) {}
+  bool IsOpen() const { return is_closed_ == nullptr || !is_closed_->load(std::memory_order_acquire); }
   // What this cursor shows, one user key an entry. Moving one moves the other. It does not hear of a closed database: what it has pinned it
   // goes on showing. Lives as long as the cursor.
   virtual kv::Iterator& walk() = 0;
+
+ private:
+  const std::shared_ptr<const std::atomic<bool>> is_closed_;
 };
 
 std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,

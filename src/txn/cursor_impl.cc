@@ -24,6 +24,7 @@ void CursorImpl::Park() {
 
 void CursorImpl::Detach() {
   iterator_ = nullptr;
+  walkable_ = nullptr;
   walk_ = nullptr;
   state_ = State::kFresh;
   transaction_ = nullptr;
@@ -36,14 +37,17 @@ Status CursorImpl::Prepare() {
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
   if (iterator_ != nullptr && !needs_overlay && generation_ == transaction_->generation()) [[likely]] return {};
   iterator_ = transaction_->NewIterator(keyspace_);
-  auto* const walkable = dynamic_cast<read::WalkableIterator*>(iterator_.get());
-  walk_ = walkable == nullptr ? nullptr : &walkable->walk();
+  walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
+  walk_ = walkable_ == nullptr ? nullptr : &walkable_->walk();
   generation_ = transaction_->generation();
   has_overlay_ = transaction_->has_writes();
   return {};
 }
 
-bool CursorImpl::CanJustStep() const { return state_ == State::kAt && !transaction_->remembers_reads(); }
+// It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
+bool CursorImpl::CanJustStep() const {
+  return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() && !transaction_->remembers_reads();
+}
 
 Status CursorImpl::Fail() {
   state_ = State::kFresh;
@@ -88,8 +92,8 @@ bool CursorImpl::SeekParked() {
 
 Status CursorImpl::Next() {
   if (CanJustStep()) [[likely]] {
-    iterator_->Next();
-    if (iterator_->Valid()) [[likely]] return {};
+    walk_->Next();
+    if (walk_->Valid()) [[likely]] return {};
     return StayAtLast();
   }
   RETURN_IF_ERROR(Prepare());
@@ -127,8 +131,8 @@ Status CursorImpl::StayAtFirst() {
 
 Status CursorImpl::Prev() {
   if (CanJustStep()) [[likely]] {
-    iterator_->Prev();
-    if (iterator_->Valid()) [[likely]] return {};
+    walk_->Prev();
+    if (walk_->Valid()) [[likely]] return {};
     return StayAtFirst();
   }
   RETURN_IF_ERROR(Prepare());

@@ -18,6 +18,7 @@
 #include "kv/iterator.h"
 #include "mergedb/cursor.h"
 #include "mergedb/iterator.h"
+#include "read/db_iterator.h"
 #include "txn/read_set.h"
 
 namespace mergedb::txn {
@@ -53,7 +54,6 @@ class CursorImpl final : public Cursor {
   enum class State : uint8_t { kFresh, kAt, kParked, kEnd };
 
   Status Prepare();
-  // It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
   bool CanJustStep() const;
   bool SeekParked();
   Status Fail();
@@ -67,7 +67,8 @@ class CursorImpl final : public Cursor {
   const Keyspace keyspace_;
   State state_ = State::kFresh;
   std::unique_ptr<Iterator> iterator_;
-  const kv::Iterator* walk_ = nullptr;  // inside of the iterator, where that shows keys as they stand; for key() and value()
+  read::WalkableIterator* walkable_ = nullptr;  // the iterator, where it shows keys as they stand in the tree
+  kv::Iterator* walk_ = nullptr;                // then its inside: a step and a look at it are one call in place of five
   uint64_t generation_ = 0;   // of the own writes that the iterator was made over
   bool has_overlay_ = false;  // there were any
   std::string key_;           // where it is parked; of use to moves besides
