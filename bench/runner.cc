@@ -135,7 +135,7 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
       ready.arrive_and_wait();
       task->stats.Start(flags_.times_each_op());
       task->workload.run(*task);
-      if (workload.name != "waitforcompaction") task->stats.Stop();
+      if (!workload.waits_for_background) task->stats.Stop();
       others_left.fetch_sub(1);
     });
   }
@@ -165,7 +165,7 @@ std::unique_ptr<Result> Runner::Measure(const Workload& workload) {
     result->disk_bytes_peak = sampler->disk_bytes_peak();
     result->write_memory_bytes_peak = sampler->write_memory_bytes_peak();
   }
-  if (workload.name == "waitforcompaction") SyncFileSystem(path_);
+  if (workload.waits_for_background) SyncFileSystem(path_);
   const DeviceBytes device_after = device_->Now();
   result->device = {.read = device_after.read - device_before.read,
                     .written = device_after.written - device_before.written};

@@ -110,6 +110,9 @@ class WatchedFileSystem::WatchedFile final : public File {
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override {
     return Watched(owner_->watch_, {Op::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Map(bytes); });
   }
+  Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
+    return Watched(owner_->watch_, {Op::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->MapForReading(bytes); });
+  }
 
  private:
   const WatchedFileSystem* const owner_;

@@ -71,6 +71,8 @@ class Engine {
   virtual std::string Property(std::string_view name) = 0;
   // Sorted runs that a scan has to merge, memtables not counted.
   virtual int64_t RunCount() = 0;
+  // Is that one, some time after the last write?
+  virtual bool SettlesIntoOneRun() const { return false; }
   // Bytes of memory for unflushed writes, by the engine's own account; < 0 if it gives none.
   virtual int64_t WriteMemoryBytes() = 0;
 };

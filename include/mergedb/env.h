@@ -51,6 +51,15 @@ class MERGEDB_EXPORT Mapping {
   virtual size_t size() const = 0;
 };
 
+// A file's bytes in memory, to be read in place. Lives on when the File that made it is closed, or its name is gone.
+// THREADS: any.
+class MERGEDB_EXPORT ReadMapping {
+ public:
+  virtual ~ReadMapping();
+  virtual const char* data() const = 0;
+  virtual size_t size() const = 0;
+};
+
 // An open file. Bytes are addressed by offset; there is no cursor.
 // THREADS: ReadAt and WriteAt may run at once from several threads (of disjoint ranges, if one of them writes).
 class MERGEDB_EXPORT File {
@@ -72,6 +81,9 @@ class MERGEDB_EXPORT File {
   // Map the whole file, `bytes` long and fully written, twice in a row. NotSupported where this file system cannot
   // give the promise of Mapping. REQUIRES: opened with write access, bytes a multiple of the page size.
   virtual Result<std::unique_ptr<Mapping>> Map(size_t bytes) = 0;
+  // Map the file's bytes [0, bytes) for reading, where that is right; else NotSupported, and the caller uses ReadAt. Corruption if the file
+  // is shorter. From then on the file must not become shorter, and the disk must be able to read it: either kills the process (SIGBUS).
+  virtual Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes);
 };
 
 class MERGEDB_EXPORT FileLock {

@@ -86,6 +86,7 @@ Status Outputs::BeginTable(uint64_t bytes_expected) {
                                        .bloom_bits_per_key = factory_.bloom_bits_per_key,
                                        .filter_policy = factory_.filter_policy,
                                        .block_bytes = factory_.block_bytes,
+                                       .keeps_keys_whole = factory_.keeps_keys_whole,
                                        .bytes_expected = bytes_expected,
                                        .is_direct = is_direct_,
                                        .is_reuse = is_reuse};

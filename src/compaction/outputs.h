@@ -43,6 +43,7 @@ struct TableFactory {
   int bloom_bits_per_key = 10;
   const format::leveldb::FilterPolicy* filter_policy = nullptr;  // as table::WriterOptions
   size_t block_bytes = 4096;
+  bool keeps_keys_whole = false;  // as table::WriterOptions
   std::function<kv::FileNumber()> allocate_number;
   std::function<uint64_t()> entropy;
   // Gives the name of the table or value file `number` to a spare file of about `bytes_expected`, to be written over. False, or

@@ -125,12 +125,12 @@ Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_vi
 }
 
 Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
-                        std::string* value) {
+                        std::string* value, read::InPlace* in_place) {
   RETURN_IF_ERROR(CheckOpen());
   const read::ViewPin view = shape_->Pinned();
   ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
   return read::Lookup(LookupIn(), *view, key, sequence,
-                      {options.verify_checksums, options.fill_cache}, value, newer);
+                      {options.verify_checksums, options.fill_cache}, value, newer, in_place);
 }
 
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
@@ -171,20 +171,21 @@ std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions&
 
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
 
-std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) {
+std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay, read::KeptTables* kept) {
   if (!options.keyspace.is_default()) {
     if (Status status = CheckMade(options.keyspace); !status.ok()) return read::NewErrorIterator(std::move(status));
   }
   if (store_->key_map() == nullptr) [[likely]] {
-    auto tree = NewTreeIterator(options, std::move(overlay));
+    auto tree = NewTreeIterator(options, std::move(overlay), kept);
     if (StillHasNoKeyMap(options.read)) [[likely]] return tree;
     overlay = {};  // there was none: transactions read by snapshots
   }
   const kv::KeyMap* const map = store_->key_map();
-  return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay)));
+  return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay), kept));
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) {
+std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                                read::KeptTables* kept) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   read::ViewPtr view = shape_->Current();
   const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
@@ -194,7 +195,8 @@ std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOp
                                   .values = store_->values,
                                   .is_closed = store_->is_closed,
                                   .keep = store_,
-                                  .operators = &store_->operators};
+                                  .operators = &store_->operators,
+                                  .kept = kept};
   if (background_ != nullptr) {
     context.on_wade = [background = std::weak_ptr(background_)](stream::Wade wade) {
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});

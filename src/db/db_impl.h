@@ -110,10 +110,13 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CheckAhead(write::ReadCheck* reads) override;
   std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
                                                     kv::Sequence sequence) override;
+  void RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) override;
   Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
-                  std::string* value) override;
-  std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) override;
-  std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) override;
+                  std::string* value, read::InPlace* in_place = nullptr) override;
+  std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
+                                             read::KeptTables* kept = nullptr) override;
+  std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                          read::KeptTables* kept = nullptr) override;
   Status CommitTransaction(const write::Change& change) override;
   const kv::KeyMap* key_map() const override { return store_->key_map(); }
   Status CheckMade(Keyspace keyspace) override {

@@ -67,6 +67,7 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .bloom_bits_per_key = store_->order.is_bytewise() ? store_->options.bloom_bits_per_key : 0,
                .filter_policy = store_->supplies.filter_policy,
                .block_bytes = store_->options.block_bytes,
+               .keeps_keys_whole = store_->supplies.maps_tables,
                .allocate_number = [this] { return shape_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
                .reuse = [this](format::FileKind kind, kv::FileNumber number, uint64_t bytes) { return spares_.Reuse(kind, number, bytes); },

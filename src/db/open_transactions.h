@@ -2,11 +2,14 @@
 // has a name.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <list>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/sync.h"
@@ -24,11 +27,20 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
     kv::Sequence sequence = 0;
     uint64_t since_nanos = 0;
   };
-  // One of them; it is listed while it lives.
+  // One of them; it is listed while it lives and is not at rest.
   class Entry {
    public:
-    Entry(std::shared_ptr<OpenTransactions> home, Facts facts) : home_(std::move(home)), facts_(std::move(facts)) {}
+    Entry(std::shared_ptr<OpenTransactions> home, Facts facts)
+        : home_(std::move(home)), name_(std::move(facts.name)), kind_(facts.kind), sequence_(facts.sequence), since_nanos_(facts.since_nanos) {}
     ~Entry() { home_->Remove(*this); }
+
+    // The transaction has ended, and may begin again. WHY not a new entry: that costs a reader as much as what it reads.
+    void Rest() { is_listed_ = false; }
+    void Return(kv::Sequence sequence, uint64_t now_nanos) {
+      sequence_ = sequence;
+      since_nanos_ = now_nanos;
+      is_listed_ = true;
+    }
     Entry(const Entry&) = delete;
     Entry& operator=(const Entry&) = delete;
 
@@ -38,7 +50,11 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
    private:
     friend class OpenTransactions;
     const std::shared_ptr<OpenTransactions> home_;
-    const Facts facts_;
+    const std::string name_;
+    const TransactionKind kind_;
+    std::atomic<kv::Sequence> sequence_;
+    std::atomic<uint64_t> since_nanos_;
+    std::atomic<bool> is_listed_{true};
     std::list<Entry*>::iterator place_;
   };
 
@@ -51,20 +67,24 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
 
   size_t count() const {
     base::Lock lock(mutex_);
-    return open_.size();
+    return static_cast<size_t>(std::ranges::count_if(open_, [](const Entry* entry) { return entry->is_listed_.load(); }));
   }
 
   // A line each, oldest first.
   std::string Text(uint64_t now_nanos) const {
-    std::string text;
+    std::vector<std::pair<uint64_t, std::string>> lines;
     base::Lock lock(mutex_);
     for (const Entry* entry : open_) {
-      const Facts& facts = entry->facts_;
-      text += KindName(facts.kind) + " \"" + base::Escape(facts.name) + "\": " +
-              std::to_string((now_nanos - facts.since_nanos) / 1'000'000) + " ms old, reads as of sequence " +
-              std::to_string(facts.sequence) + ", " + std::to_string(entry->writes) + " writes, " +
-              std::to_string(entry->bytes) + " bytes\n";
+      if (!entry->is_listed_) continue;
+      const uint64_t since = std::min<uint64_t>(entry->since_nanos_, now_nanos);
+      lines.push_back({since, KindName(entry->kind_) + " \"" + base::Escape(entry->name_) + "\": " +
+                                  std::to_string((now_nanos - since) / 1'000'000) + " ms old, reads as of sequence " +
+                                  std::to_string(entry->sequence_) + ", " + std::to_string(entry->writes) + " writes, " +
+                                  std::to_string(entry->bytes) + " bytes\n"});
     }
+    std::ranges::stable_sort(lines, {}, &std::pair<uint64_t, std::string>::first);
+    std::string text;
+    for (const auto& [since, line] : lines) text += line;
     return text;
   }
 

@@ -24,11 +24,14 @@
 
 namespace mergedb::db {
 
-// What only a face above the public one supplies: a program's own cache and filters. Both may be null; they outlive the database and
+// What only a face above the public one supplies or asks for. A program's own cache and filters may be null; they outlive the database and
 // its cursors.
 struct Supplies {
   base::BlockCache::Keeper* block_keeper = nullptr;
   const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  // Tables are mapped and read in place, and new ones keep their keys whole, so that these can be shown in place as well. Whoever asks for
+  // it chooses no compression: what is compressed is not read in place. Not done under OpenMode::kReadOnly.
+  bool maps_tables = false;
 };
 
 // THREADS: constant after construction; the members guard themselves.
@@ -41,7 +44,8 @@ struct Store {
         order(checked.comparator),
         operators(checked.merge_operators, kv::kMergedValueBytesMax, &key_map_now),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max, given.filter_policy)),
+        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max,
+                                 {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given)})),
         values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
@@ -55,6 +59,11 @@ struct Store {
     return asked > blocks_asked_before.exchange(asked) + kReadsToMatter;
   }
   static constexpr uint64_t kReadsToMatter = 64;
+
+  // WHY never read-only: a writer beside us does not know what we map, and may write over it.
+  static bool MapsTables(const Options& options, const Supplies& given) {
+    return given.maps_tables && options.mode != OpenMode::kReadOnly;
+  }
 
   // Null while the database has no keyspaces. What it points to lives as long as this.
   const kv::KeyMap* key_map() const { return key_map_now.load(std::memory_order_acquire); }

@@ -19,6 +19,7 @@
 #include "mergedb/snapshot.h"
 #include "mergedb/status.h"
 #include "read/db_iterator.h"
+#include "read/lookup.h"
 #include "write/commit_queue.h"
 
 namespace mergedb::db {
@@ -45,6 +46,8 @@ class TransactionHost {
 
   virtual std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
                                                             kv::Sequence sequence) = 0;
+  // One that is at rest is listed again.
+  virtual void RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) = 0;
 
   // Keyspaces: null while there are none. Own writes and reads are of tree keys (kv/key_map.h), made by one map: of a transaction
   // that used another one than is current when it commits, the commit is Aborted.
@@ -59,13 +62,17 @@ class TransactionHost {
   virtual Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) = 0;
 
   // As DB::Get of a tree key, with operands above all that the database holds, newest first.
+  // `in_place`: as read::Lookup's.
   virtual Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
-                          std::string* value) = 0;
-  // As DB::NewIterator, with a transaction's own writes over what the database holds.
-  virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay) = 0;
+                          std::string* value, read::InPlace* in_place = nullptr) = 0;
+  // As DB::NewIterator, with a transaction's own writes over what the database holds. Mapped tables that it shows anything of go into `kept`,
+  // which outlives it; null: they do not.
+  virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
+                                                     read::KeptTables* kept = nullptr) = 0;
 
   // The same over the tree keys in `options`, which names no keyspace.
-  virtual std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay) = 0;
+  virtual std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                                  read::KeptTables* kept = nullptr) = 0;
 
   // Records that were checked (db/write_checks.h) one by one.
   virtual Status CommitTransaction(const write::Change& change) = 0;

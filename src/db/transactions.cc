@@ -25,6 +25,10 @@ std::unique_ptr<OpenTransactions::Entry> DbImpl::Register(const std::string& nam
       {.name = name, .kind = kind, .sequence = sequence, .since_nanos = store_->options.env.clock->NowNanos()});
 }
 
+void DbImpl::RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) {
+  entry.Return(sequence, store_->options.env.clock->NowNanos());
+}
+
 Status DbImpl::CommitTransaction(const write::Change& change) {
   RETURN_IF_ERROR(CheckWritable({.durability = change.durability}));
   return change.keyspace_changes == nullptr ? queue_.Commit(change) : CommitCatalog(change);

@@ -18,7 +18,11 @@
 namespace mergedb {
 
 Mapping::~Mapping() = default;
+ReadMapping::~ReadMapping() = default;
 File::~File() = default;
+Result<std::unique_ptr<ReadMapping>> File::MapForReading(size_t) {
+  return Status::NotSupported("this file system maps no files for reading");
+}
 FileLock::~FileLock() = default;
 FileSystem::~FileSystem() = default;
 Status FileSystem::Link(const std::string& source, const std::string&) {

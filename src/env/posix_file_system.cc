@@ -43,6 +43,9 @@ class PosixFile final : public File {
   Status Close() override;
   void WillRead(uint64_t offset, uint64_t bytes) override;
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override;
+  Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
+    return env::MapForReading({.fd = fd_, .path = path_, .bytes = bytes});
+  }
 
  private:
   const std::string path_;

@@ -29,6 +29,18 @@ class PosixMapping final : public Mapping {
   const size_t bytes_;
 };
 
+class PosixReadMapping final : public ReadMapping {
+ public:
+  PosixReadMapping(void* base, size_t bytes) : base_(base), bytes_(bytes) {}
+  ~PosixReadMapping() override { munmap(base_, bytes_); }
+  const char* data() const override { return static_cast<const char*>(base_); }
+  size_t size() const override { return bytes_; }
+
+ private:
+  void* const base_;
+  const size_t bytes_;
+};
+
 Status CheckFileSystem(const MappingRequest& request) {
   struct statfs mount {};
   if (RetryOnSignal([&] { return fstatfs(request.fd, &mount); }) != 0) {
@@ -96,6 +108,20 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
   // every place where a page is mapped.
   MakeWritable(base, bytes, page_bytes);
   return std::unique_ptr<Mapping>(std::move(mapping));
+}
+
+Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request) {
+  if (sizeof(void*) < 8) return Status::NotSupported(request.path + ": map for reading: addresses have 32 bits");
+  if (request.bytes == 0) return Status::InvalidArgument(request.path + ": map for reading: 0 bytes");
+  struct stat file {};
+  if (fstat(request.fd, &file) != 0) return PosixStatus(errno, request.path, "fstat");
+  if (static_cast<uint64_t>(file.st_size) < request.bytes) {
+    return Status::Corruption(request.path + ": map for reading: expected " + std::to_string(request.bytes) + " bytes, found " +
+                              std::to_string(file.st_size));
+  }
+  void* const base = mmap(nullptr, request.bytes, PROT_READ, MAP_SHARED, request.fd, 0);
+  if (base == MAP_FAILED) return PosixStatus(errno, request.path, "map for reading");
+  return std::unique_ptr<ReadMapping>(std::make_unique<PosixReadMapping>(base, request.bytes));
 }
 
 }  // namespace mergedb::env

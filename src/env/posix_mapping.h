@@ -1,9 +1,9 @@
-// A file mapped shared, twice in a row, for the log's staging ring.
+// Files mapped shared: for reading tables in place (MapForReading), and twice in a row, for the log's staging ring (MapTwice).
 //
 //     address   base               base + bytes       base + 2 bytes
 //               | file [0, bytes)  | file [0, bytes)  |
 //
-// A store survives kill -9 at once because the pages belong to the kernel, not to the process. Three things may not
+// Of the second: a store survives kill -9 at once because the pages belong to the kernel, not to the process. Three things may not
 // happen to such a store, and each has its guard here:
 //   - a fault that fails for want of space (SIGBUS): every block of the file was written before, and only file systems
 //     that overwrite in place are accepted: ext4, tmpfs, and XFS where nobody can share our extents;
@@ -27,5 +27,9 @@ struct MappingRequest {
   bool created_by_us = false;
 };
 Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request);
+
+// For reading, once, of any file system: nothing is stored, so nothing but a read that fails can kill the process, or somebody who makes
+// the file shorter. NotSupported where addresses are too few for a database (32 bits).
+Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request);
 
 }  // namespace mergedb::env

@@ -74,7 +74,7 @@ std::string_view BlockBuilder::last_key() const {
 bool BlockBuilder::IsFullFor(size_t key_bytes, size_t value_bytes, size_t target) const {
   const size_t entry_bytes = key_bytes + value_bytes + kEntryBytes;
   if (2 * bytes() + entry_bytes <= 2 * target || empty()) [[likely]] return false;
-  if (!is_bytewise_) return true;
+  if (!shares_prefix_) return true;
   // Near the end it pays to know what the shared prefix will save.
   const size_t saved = base::CommonPrefixBytes(first_key(), last_key()) * marks_.size();
   return 2 * (bytes() - saved) + entry_bytes > 2 * target;
@@ -101,7 +101,7 @@ char* BlockBuilder::StoreTags(char* out, kv::Tag base, uint32_t width) const {
 std::string_view BlockBuilder::Finish() {
   ASSERT(!marks_.empty(), "a block has entries");
   const size_t count = marks_.size();
-  const size_t prefix_bytes = is_bytewise_ ? base::CommonPrefixBytes(first_key(), last_key()) : 0;
+  const size_t prefix_bytes = shares_prefix_ ? base::CommonPrefixBytes(first_key(), last_key()) : 0;
   kv::Tag smallest = marks_[0].tag, largest = marks_[0].tag;
   for (const Mark& mark : marks_) {
     smallest = std::min(smallest, mark.tag);

@@ -16,8 +16,9 @@ namespace mergedb::format {
 
 class BlockBuilder {
  public:
-  // Only under the bytewise order do the first and the last key tell what all of them share.
-  explicit BlockBuilder(bool is_bytewise) : is_bytewise_(is_bytewise) {}
+  // `shares_prefix`: store once what all keys of a block begin with. Only under the bytewise order do the first and the last key tell what
+  // that is.
+  explicit BlockBuilder(bool shares_prefix) : shares_prefix_(shares_prefix) {}
 
   // REQUIRES: in order; the block stays below 4 GiB.
   void Add(std::string_view key, kv::Tag tag, std::string_view value);
@@ -61,7 +62,7 @@ class BlockBuilder {
   char* StoreSuffixes(char* out, size_t prefix_bytes) const;
   char* StoreTags(char* out, kv::Tag base, uint32_t width) const;
 
-  bool is_bytewise_;
+  bool shares_prefix_;
   Buffer block_;  // the values, and after Finish all of the block
   Buffer keys_;
   std::vector<Mark> marks_;

@@ -1,5 +1,5 @@
 // Cursors. The positions are those of include/mergedb/cursor.h, which are LMDB's; what is added here are its refusals, the two
-// transformations of keys, and copies of what is given out.
+// transformations of keys, and that what is given out stays.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -36,9 +36,9 @@ void Arrive(MDB_cursor* cursor) {
 void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
   Root& root = *cursor->txn->root;
   if (key != nullptr && gives == Gives::kBoth) {
-    *key = root.arena.Keep(StoredKey(SlotOf(cursor), cursor->cursor->key(), &root.key_scratch));
+    *key = root.Give(StoredKey(SlotOf(cursor), cursor->cursor->key(), &root.key_scratch));
   }
-  if (data != nullptr) *data = root.arena.Keep(cursor->cursor->value());
+  if (data != nullptr) *data = root.Give(cursor->cursor->value());
 }
 
 // Nothing at or behind `stored`: the cursor stands behind all items, or nowhere if there are none.
@@ -103,6 +103,15 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
     case MDB_PREV_DUP: return MovePrev(cursor);
     default: return Current(cursor);
   }
+}
+
+// The next item of a reader, whose cursors have no gaps, and nothing to settle.
+int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
+  LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+  if (const Status status = cursor->cursor->Next(); !status.ok()) [[unlikely]] return CodeOf(status);
+  Arrive(cursor);
+  Give(cursor, key, data, Gives::kBoth);
+  return 0;
 }
 
 int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
@@ -184,7 +193,7 @@ int mdb_cursor_open(MDB_txn* txn, MDB_dbi dbi, MDB_cursor** cursor) {
     made->txn = txn;
     made->dbi = dbi;
     made->is_read_only = txn->is_read_only();
-    made->cursor = txn->transaction().OpenCursor(txn->env->slots[dbi].keyspace);
+    made->cursor = txn->transaction().NewCursor(txn->env->slots[dbi].keyspace);
     txn->cursors.push_back(made.get());
     *cursor = made.release();
     return 0;
@@ -205,7 +214,7 @@ int mdb_cursor_renew(MDB_txn* txn, MDB_cursor* cursor) {
     if (cursor->txn != nullptr) std::erase(cursor->txn->cursors, cursor);
     cursor->txn = txn;
     cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
-    cursor->cursor = txn->transaction().OpenCursor(txn->env->slots[cursor->dbi].keyspace);
+    cursor->cursor = txn->transaction().NewCursor(txn->env->slots[cursor->dbi].keyspace);
     txn->cursors.push_back(cursor);
     return 0;
   });
@@ -215,7 +224,10 @@ MDB_txn* mdb_cursor_txn(MDB_cursor* cursor) { return cursor == nullptr ? nullptr
 MDB_dbi mdb_cursor_dbi(MDB_cursor* cursor) { return cursor == nullptr ? 0 : cursor->dbi; }
 
 int mdb_cursor_get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
-  return Guard([&]() -> int { return Get(cursor, key, data, op); });
+  return Guard([&]() -> int {
+    const bool is_step = op == MDB_NEXT && cursor != nullptr && cursor->is_read_only;
+    return is_step ? Step(cursor, key, data) : Get(cursor, key, data, op);
+  });
 }
 
 int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int flags) {

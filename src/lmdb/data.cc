@@ -19,17 +19,29 @@ uint64_t Number(DB& db, const char* property) {
   return db.GetProperty(property, &text) ? std::strtoull(text.c_str(), nullptr, 10) : 0;
 }
 
+// Of tables and value files, less what merges have found to be dead in these.
+uint64_t LiveBytes(DB& db) {
+  const uint64_t values = Number(db, "mergedb.value_bytes_live");
+  return Number(db, "mergedb.table_bytes_live") + values - std::min(values, Number(db, "mergedb.value_bytes_garbage"));
+}
+
 // The map's size stands for a limit: what was put since the environment was measured, on top of what the tables weighed then. When that
-// exceeds it we look again, since overwritten and deleted items count until then.
+// exceeds it we look again, since overwritten and deleted items count until then; before we call it full, all of those are merged away.
 int CheckMap(MDB_txn* txn, size_t bytes_more) {
   MDB_env* const env = txn->env;
   const uint64_t ours = kMetaBytes + txn->changes.bytes + bytes_more;
   base::Lock lock(env->mutex);
   if (env->used_bytes + ours <= env->map_bytes) [[likely]] return 0;
-  if (env->used_bytes - env->measured_bytes > env->map_bytes / kMeasureShare) {
+  const uint64_t share = env->map_bytes / kMeasureShare;
+  if (env->used_bytes - env->measured_bytes > share) {
     lock.Unlock();
     (void)env->db->Flush();  // a failure shows in the write
-    const uint64_t measured = Number(*env->db, "mergedb.table_bytes_live") + Number(*env->db, "mergedb.value_bytes_live");
+    uint64_t measured = LiveBytes(*env->db);
+    // WHY a share earlier: with less room than that left, the next look would come too late.
+    if (measured + ours + share > env->map_bytes) {
+      (void)env->db->CompactRange(nullptr, nullptr);
+      measured = LiveBytes(*env->db);
+    }
     lock.Relock();
     env->used_bytes = env->measured_bytes = measured;
   }
@@ -41,7 +53,7 @@ Result<bool> IsBehindAll(MDB_txn* txn, MDB_dbi dbi, std::string_view stored) {
   const Root& root = *txn->root;
   if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() && stored > root.appended_key) return true;
   const Slot& slot = txn->env->slots[dbi];
-  const auto cursor = txn->transaction().OpenCursor(slot.keyspace);
+  const auto cursor = txn->transaction().NewCursor(slot.keyspace);
   const Status status = cursor->Last();
   if (status.IsNotFound()) return true;
   RETURN_IF_ERROR(status);
@@ -58,8 +70,7 @@ Status WriteValue(MDB_txn* txn, const Slot& slot, std::string_view stored, MDB_v
 
 }  // namespace
 
-std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch) {
-  if (!(slot.flags & (MDB_INTEGERKEY | MDB_REVERSEKEY))) [[likely]] return key;
+std::string_view TurnedKey(const Slot& slot, std::string_view key, std::string* scratch) {
   const bool turns = (slot.flags & MDB_REVERSEKEY) || std::endian::native == std::endian::little;
   scratch->assign(key);
   if (turns) std::reverse(scratch->begin(), scratch->end());
@@ -72,13 +83,8 @@ int CheckKey(const Slot& slot, const MDB_val* key) {
   return is_integer && key->mv_size != sizeof(unsigned) && key->mv_size != sizeof(size_t) ? MDB_BAD_VALSIZE : 0;
 }
 
-int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
-  const bool is_there = dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
-  return is_there ? 0 : EINVAL;
-}
-
-Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
-  return txn->transaction().Get(txn->env->slots[dbi].keyspace, stored_key, &txn->root->scratch);
+Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value) {
+  return txn->transaction().GetView(txn->env->slots[dbi].keyspace, stored_key, &txn->root->scratch, value);
 }
 
 bool IsName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
@@ -123,9 +129,10 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
   bool is_new = false;
   if (flags & MDB_NOOVERWRITE) {
-    const Status found = GetValue(txn, dbi, stored);
+    std::string_view value;
+    const Status found = GetValue(txn, dbi, stored, &value);
     if (found.ok()) {
-      *data = root.arena.Keep(root.scratch);
+      *data = root.Give(value);
       return MDB_KEYEXIST;
     }
     if (!found.IsNotFound()) return CodeOf(found);
@@ -169,9 +176,10 @@ int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
     if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
     Root& root = *txn->root;
-    const Status status = GetValue(txn, dbi, StoredKey(slot, View(*key), &root.key_scratch));
+    std::string_view value;
+    const Status status = GetValue(txn, dbi, StoredKey(slot, View(*key), &root.key_scratch), &value);
     if (!status.ok()) return CodeOf(status);
-    *data = root.arena.Keep(root.scratch);
+    *data = root.Give(value);
     return 0;
   });
 }
@@ -195,7 +203,8 @@ int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
     if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
     Root& root = *txn->root;
     const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
-    if (const Status found = GetValue(txn, dbi, stored); !found.ok()) return CodeOf(found);
+    std::string_view value;
+    if (const Status found = GetValue(txn, dbi, stored, &value); !found.ok()) return CodeOf(found);
     if (const Status status = txn->transaction().Delete(slot.keyspace, stored); !status.ok()) return WriteFailed(txn, status);
     NoteDeleted(txn, dbi, stored);
     CountChange(txn, dbi, -1);

@@ -55,10 +55,11 @@ MDB_dbi FreeSlot(const MDB_env* env) {
 // The keyspace of `name` and the flags that it was made with; made now if it is not there and the flags say so.
 int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* keyspace, unsigned* found_flags) {
   const auto found = txn->transaction().OpenKeyspace(name);
-  const Status item = GetValue(txn, kMainDbi, name);
+  std::string_view flags_item;
+  const Status item = GetValue(txn, kMainDbi, name, &flags_item);
   if (found) {
     *keyspace = *found;
-    *found_flags = item.ok() ? DecodeFlags(txn->root->scratch) : 0;
+    *found_flags = item.ok() ? DecodeFlags(flags_item) : 0;
     return 0;
   }
   if (!found.error().IsNotFound()) return CodeOf(found.error());
@@ -66,7 +67,7 @@ int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* k
   if (!item.IsNotFound()) return CodeOf(item);
   if (!(flags & MDB_CREATE)) return MDB_NOTFOUND;
   if (txn->is_read_only()) return EACCES;
-  const auto made = txn->transaction().CreateKeyspace(name);
+  const auto made = txn->transaction().CreateKeyspace(name, {});
   if (!made) return WriteFailed(txn, made.error());
   const Status status = txn->transaction().Put(Keyspace(), name, EncodeNameItem(flags & kDbiFlags));
   if (!status.ok()) return WriteFailed(txn, status);
@@ -78,7 +79,7 @@ int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* k
 
 // Every key, as the transaction sees it.
 Result<uint64_t> CountKeys(MDB_txn* txn, const Slot& slot) {
-  const auto cursor = txn->transaction().OpenCursor(slot.keyspace);
+  const auto cursor = txn->transaction().NewCursor(slot.keyspace);
   uint64_t entries = 0;
   Status status = cursor->First();
   for (; status.ok(); status = cursor->Next()) ++entries;

@@ -23,19 +23,21 @@ constexpr size_t kDefaultMapBytes = size_t{1} << 20;
 
 bool IsUsable(const MDB_env* env) { return env != nullptr && env->is_open && env->generation == ProcessGeneration(); }
 
-// LMDB reads through its map, as much as there is of it: a small one gets a small cache.
+// LMDB reads through its map, as much as there is of it: a small one gets a small cache. WHY no compression: what is given out must lie in
+// the file as it is.
 Options OptionsOf(const MDB_env* env) {
   return {.mode = env->flags & MDB_RDONLY ? OpenMode::kReadOnly : OpenMode::kCreateIfMissing,
-          .memory_bytes = std::clamp(env->map_bytes / 4, kMemoryBytesMin, kMemoryBytesMax)};
+          .memory_bytes = std::clamp(env->map_bytes / 4, kMemoryBytesMin, kMemoryBytesMax),
+          .compression = {.upper = Compression::kNone, .bottom = Compression::kNone}};
 }
 
 int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
   LMDB_RETURN_IF_ERROR(PreparePlace(env, path, mode));
-  auto db = DB::Open(OptionsOf(env), env->directory);
+  auto db = db::DbImpl::Open(OptionsOf(env), env->directory, {.maps_tables = true});
   if (!db) return db.error().IsNotFound() ? ENOENT : CodeOf(db.error());
   env->db = std::move(*db);
   LMDB_RETURN_IF_ERROR(MarkPlace(env, mode));
-  const auto names = env->db->ListKeyspaces();
+  const auto names = env->db->ListKeyspaces({});
   env->has_names = names && !names->empty();
   env->slots = std::vector<Slot>(kMainDbi + 1 + env->dbs_max);
   env->slots[kMainDbi].is_open = true;
@@ -50,7 +52,8 @@ int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
   const auto made = Checkpoint(*env->db, target);
   if (!made) return made.error().IsInvalidArgument() ? EEXIST : made.error().IsNotFound() ? ENOENT : CodeOf(made.error());
   if (!is_compact) return 0;
-  auto copy = DB::Open({.mode = OpenMode::kMustExist, .memory_bytes = kMemoryBytesMin}, target);
+  const Options options{.mode = OpenMode::kMustExist, .memory_bytes = kMemoryBytesMin, .compression = OptionsOf(env).compression};
+  auto copy = db::DbImpl::Open(options, target, {.maps_tables = true});
   if (!copy) return CodeOf(copy.error());
   if (const Status status = (*copy)->CompactRange(nullptr, nullptr); !status.ok()) return CodeOf(status);
   return CodeOf((*copy)->Close());
@@ -58,7 +61,7 @@ int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
 
 Status WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
+    const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) return Status::IOError("write to descriptor " + std::to_string(fd) + ": error " + std::to_string(errno));
     bytes.remove_prefix(static_cast<size_t>(written));
@@ -170,7 +173,7 @@ int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
     reader.env = env;
     reader.flags = MDB_RDONLY;
     reader.root = std::make_shared<Root>();
-    auto begun = mergedb::Transaction::Begin(*env->db, {.kind = mergedb::TransactionKind::kReadOnly});
+    auto begun = mergedb::txn::TransactionImpl::Begin(*env->db, *env->db, {.kind = mergedb::TransactionKind::kReadOnly});
     if (!begun) return CodeOf(begun.error());
     reader.root->transaction = std::move(*begun);
     return mdb_stat(&reader, kMainDbi, stat);

@@ -1,11 +1,11 @@
 // What the handles of lmdb.h stand for. This folder translates: LMDB's calls, flags and codes into transactions, cursors and
-// keyspaces of include/mergedb/. It decides nothing about data.
+// keyspaces of include/mergedb/, and asks src/txn how long what they show will live. It decides nothing about data.
 //
 //   MDB_env ─ DB                      MDB_txn ─ Root ─ Transaction         MDB_cursor ─ Cursor
 //      └─ slots: MDB_dbi ─ Keyspace      └─ children share the Root: each is a savepoint of its Transaction
 //
-// WHY bytes that are given out are copied into the Root's arena: LMDB's live in its map until the transaction writes or ends; ours
-// lie in blocks and memtables that a cursor leaves when it moves. docs/decisions/0023-lmdb-face.md has what that costs.
+// LMDB's bytes live in its map until the transaction writes or ends. Ours do where they lie in a mapped table, which the transaction keeps;
+// all others lie in memory that a cursor leaves when it moves, and are copied into the Root's arena (docs/decisions/0027-mapped-tables.md).
 // THREADS: as LMDB: an env is for all threads, a transaction and what belongs to it for one at a time.
 #pragma once
 
@@ -23,9 +23,10 @@
 #include <bit>
 #include <cerrno>
 
+#include "db/db_impl.h"
 #include "lmdb.h"
-#include "mergedb/db.h"
 #include "mergedb/transaction.h"
+#include "txn/transaction_impl.h"
 
 namespace mergedb::lmdb {
 
@@ -80,9 +81,15 @@ class Arena {
 
 // One Transaction, and what the nested ones of a write transaction share.
 struct Root {
-  std::unique_ptr<Transaction> transaction;
+  std::unique_ptr<txn::TransactionImpl> transaction;
   Arena arena;
   std::string scratch;  // a value on its way into the arena
+
+  // What was shown by the transaction or a cursor of it, as LMDB gives it out.
+  MDB_val Give(std::string_view shown) {
+    if (transaction->Lasts(shown)) return {shown.size(), const_cast<char*>(shown.data())};
+    return arena.Keep(shown);
+  }
   std::string key_scratch;
   // The last MDB_APPEND: the next one is behind all keys if it is behind this one and nothing was written in between.
   MDB_dbi appended_to = kFreeDbi;
@@ -119,7 +126,7 @@ struct MDB_env {
   std::vector<mergedb::lmdb::Slot> slots;
   std::atomic<MDB_dbi> slots_used{2};
   std::atomic<bool> has_names{false};  // there may be named databases
-  std::unique_ptr<mergedb::DB> db;
+  std::unique_ptr<mergedb::db::DbImpl> db;
   int fd = -1;
 
   mergedb::base::Mutex mutex;
@@ -135,7 +142,7 @@ struct MDB_txn {
   MDB_txn* parent = nullptr;
   MDB_txn* child = nullptr;
   unsigned flags = 0;
-  mergedb::lmdb::TxnState state = mergedb::lmdb::TxnState::kOpen;
+  std::atomic<mergedb::lmdb::TxnState> state = mergedb::lmdb::TxnState::kOpen;  // of a reader, looked at by others who begin
   uint64_t id = 0;
   uint64_t thread = 0;  // that began it
   std::shared_ptr<mergedb::lmdb::Root> root;
@@ -143,7 +150,7 @@ struct MDB_txn {
   std::vector<MDB_cursor*> cursors;
 
   bool is_read_only() const { return (flags & MDB_RDONLY) != 0; }
-  mergedb::Transaction& transaction() { return *root->transaction; }
+  mergedb::txn::TransactionImpl& transaction() { return *root->transaction; }
 };
 
 // LMDB's position is a place in a page: after a delete it is that of the item behind, and stays with that item whatever is put between.
@@ -151,7 +158,7 @@ struct MDB_txn {
 struct MDB_cursor {
   MDB_txn* txn = nullptr;  // null: its transaction has ended
   MDB_dbi dbi = 0;
-  std::unique_ptr<mergedb::Cursor> cursor;
+  std::unique_ptr<mergedb::txn::CursorImpl> cursor;
   bool is_read_only = false;
   bool is_placed = false;    // not fresh
   bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
@@ -185,11 +192,20 @@ int Guard(Body body) noexcept {
 
 // ---- txn.cc
 
-unsigned ProcessGeneration();  // changes in the child of a fork
+extern std::atomic<unsigned> process_generation;
+// Changes in the child of a fork. WHY relaxed: that has one thread.
+inline unsigned ProcessGeneration() { return process_generation.load(std::memory_order_relaxed); }
 // It can be used now, by this process, and (if asked) written to.
-int CheckTxn(const MDB_txn* txn);
+inline int CheckTxn(const MDB_txn* txn) {
+  if (txn == nullptr) return EINVAL;
+  if (txn->env == nullptr || txn->state != TxnState::kOpen || txn->child != nullptr) return MDB_BAD_TXN;
+  return txn->env->generation == ProcessGeneration() ? 0 : MDB_BAD_TXN;
+}
 int CheckWritable(const MDB_txn* txn);
-int CheckDbi(const MDB_txn* txn, MDB_dbi dbi);
+inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
+  const bool is_there = dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
+  return is_there ? 0 : EINVAL;
+}
 void EndAll(MDB_env* env);  // for mdb_env_close
 void CloseSlot(MDB_env* env, MDB_dbi dbi);
 
@@ -197,11 +213,15 @@ void CloseSlot(MDB_env* env, MDB_dbi dbi);
 
 // An LMDB key as it is stored: with MDB_INTEGERKEY most significant byte first, with MDB_REVERSEKEY backwards, so that the order of
 // bytes is LMDB's; and back. The result may lie in *scratch.
-std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch);
+std::string_view TurnedKey(const Slot& slot, std::string_view key, std::string* scratch);
+inline std::string_view StoredKey(const Slot& slot, std::string_view key, std::string* scratch) {
+  return slot.flags & (MDB_INTEGERKEY | MDB_REVERSEKEY) ? TurnedKey(slot, key, scratch) : key;
+}
 int CheckKey(const Slot& slot, const MDB_val* key);  // to be put
 inline int CheckWantedKey(const MDB_val* key) { return key->mv_size == 0 || key->mv_data == nullptr ? MDB_BAD_VALSIZE : 0; }
 inline std::string_view View(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }
-Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key);  // into the root's scratch
+// A view, in the root's scratch or where it lies.
+Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value);
 int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);
 // A key of the main database that stands for a named one.
 bool IsName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);

@@ -37,7 +37,7 @@ int CodeOfPlace(const Status& status) { return status.IsNotFound() ? ENOENT : Co
 int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return errno == EEXIST ? 0 : errno;
-  const ssize_t written = text.empty() ? 0 : write(fd, text.data(), text.size());
+  const ssize_t written = text.empty() ? 0 : ::write(fd, text.data(), text.size());
   const int code = written == static_cast<ssize_t>(text.size()) ? 0 : errno == 0 ? EIO : errno;
   close(fd);
   return code;

@@ -11,7 +11,6 @@ namespace mergedb::lmdb {
 
 namespace {
 
-std::atomic<unsigned> process_generation{0};
 constexpr unsigned kBeginFlags = MDB_RDONLY | MDB_NOSYNC | MDB_NOMETASYNC;
 constexpr size_t kChunkBytesMin = size_t{4} << 10;
 constexpr size_t kChunkBytesMax = size_t{1} << 20;
@@ -40,22 +39,36 @@ TransactionOptions OptionsOf(const MDB_env* env, unsigned flags) {
           .name = "lmdb"};
 }
 
-// Of a transaction without parent: a snapshot, or the writers' lock.
+// A snapshot, or the writers' lock.
+Status BeginRoot(MDB_txn* txn) {
+  auto& transaction = txn->root->transaction;
+  if (transaction != nullptr) return transaction->BeginAgain();
+  ASSIGN_OR_RETURN(transaction, txn::TransactionImpl::Begin(*txn->env->db, *txn->env->db, OptionsOf(txn->env, txn->flags)));
+  return {};
+}
+
+// REQUIRES: env->mutex is held.
+int NoteBegun(MDB_txn* txn, const Status& status) {
+  if (!status.ok()) return CodeOf(status);
+  MDB_env* const env = txn->env;
+  txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
+  if (txn->state != TxnState::kReset) env->roots.push_back(txn);
+  txn->state = TxnState::kOpen;
+  return 0;
+}
+
+// Of a transaction without parent. WHY a reader begins under the mutex: it waits for nobody, and takes it once.
 int Start(MDB_txn* txn) {
   MDB_env* const env = txn->env;
   txn->thread = ThisThread();
-  if (txn->is_read_only()) {
+  if (!txn->is_read_only()) {
+    const Status begun = BeginRoot(txn);
     base::Lock lock(env->mutex);
-    LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
+    return NoteBegun(txn, begun);
   }
-  auto begun = Transaction::Begin(*env->db, OptionsOf(env, txn->flags));
-  if (!begun) return CodeOf(begun.error());
   base::Lock lock(env->mutex);
-  txn->root->transaction = std::move(*begun);
-  txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
-  txn->state = TxnState::kOpen;
-  if (std::find(env->roots.begin(), env->roots.end(), txn) == env->roots.end()) env->roots.push_back(txn);
-  return 0;
+  LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
+  return NoteBegun(txn, BeginRoot(txn));
 }
 
 int StartChild(MDB_txn* txn) {
@@ -158,10 +171,8 @@ void Abort(MDB_txn* txn) {
 
 }  // namespace
 
-unsigned ProcessGeneration() {
-  [[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process_generation; });
-  return process_generation.load(std::memory_order_relaxed);  // WHY relaxed: the child of a fork has one thread
-}
+std::atomic<unsigned> process_generation{0};
+[[maybe_unused]] static const int registered = pthread_atfork(nullptr, nullptr, [] { ++process_generation; });
 
 void Arena::Clear() {
   if (chunks_.size() > 1) chunks_.erase(chunks_.begin(), chunks_.end() - 1);
@@ -175,12 +186,6 @@ void Arena::Grow(size_t bytes) {
   chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk_bytes_));
   next_ = chunks_.back().get();
   free_bytes_ = chunk_bytes_;
-}
-
-int CheckTxn(const MDB_txn* txn) {
-  if (txn == nullptr) return EINVAL;
-  if (txn->env == nullptr || txn->state != TxnState::kOpen || txn->child != nullptr) return MDB_BAD_TXN;
-  return txn->env->generation == ProcessGeneration() ? 0 : MDB_BAD_TXN;
 }
 
 int CheckWritable(const MDB_txn* txn) {
@@ -259,8 +264,7 @@ void mdb_txn_reset(MDB_txn* txn) {
   (void)Guard([&] {
     if (txn == nullptr || !txn->is_read_only() || CheckTxn(txn) != 0) return 0;
     for (MDB_cursor* cursor : txn->cursors) cursor->cursor = nullptr;
-    mergedb::base::Lock lock(txn->env->mutex);
-    txn->root->transaction = nullptr;
+    txn->root->transaction->Rollback();  // to begin again when it is renewed
     txn->root->arena.Clear();
     txn->state = TxnState::kReset;
     return 0;

@@ -38,11 +38,11 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   for (const tree::RunPtr& run : view.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, control](const tree::Slice& slice) {
+    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const tree::Slice& slice) {
       auto reader = tables.Open(slice.file);
       if (!reader) return kv::NewEmptyIterator(reader.error());
-      auto iterator = (*reader)->NewIterator(control);
-      return NewPinnedTableIterator(std::move(*reader), std::move(iterator));
+      if (kept != nullptr) kept->Keep(slice.file, *reader);
+      return (*reader)->NewIterator(control, *reader);
     }));
     const auto& with_ranges = run->slices_with_ranges();
     const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);
@@ -57,8 +57,8 @@ class DbIterator final : public WalkableIterator {
  public:
   DbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence, const IteratorOptions& options,
              Overlay overlay)
-      : order_(context.order),
-        is_closed_(context.is_closed),
+      : WalkableIterator(context.is_closed),
+        order_(context.order),
         on_release_(context.on_release),
         keep_(context.keep),
         view_(std::move(view)),
@@ -112,10 +112,8 @@ class DbIterator final : public WalkableIterator {
   }
 
  private:
-  bool IsOpen() const { return !is_closed_->load(std::memory_order_acquire); }
 
   const kv::Order order_;
-  const std::shared_ptr<const std::atomic<bool>> is_closed_;
   const std::function<void()> on_release_;
   // Destroyed last to first: the input reads what the View and `keep_` hold.
   const std::shared_ptr<const void> keep_;

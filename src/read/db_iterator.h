@@ -6,11 +6,13 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <utility>
 
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
 #include "mergedb/iterator.h"
+#include "read/kept_tables.h"
 #include "read/view.h"
 #include "stream/uncovered.h"
 #include "stream/wade.h"
@@ -30,6 +32,7 @@ struct DbIteratorContext {
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
   std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
   const kv::ProgramOperators* operators = nullptr;
+  KeptTables* kept = nullptr;  // mapped tables that are shown go here; it outlives the cursor. Null: a table is let go of when it was left
 };
 
 // What a transaction has written and not committed, over what the tree holds. Its sequences are larger than any of the tree's.
@@ -43,9 +46,15 @@ struct Overlay {
 // A cursor whose inside may be walked as well: for faces that would else pay for each of their calls with one of the cursor's.
 class WalkableIterator : public Iterator {
  public:
+  // `is_closed` as DbIteratorContext's; null: it is not asked.
+  explicit WalkableIterator(std::shared_ptr<const std::atomic<bool>> is_closed = nullptr) : is_closed_(std::move(is_closed)) {}
+  bool IsOpen() const { return is_closed_ == nullptr || !is_closed_->load(std::memory_order_acquire); }
   // What this cursor shows, one user key an entry. Moving one moves the other. It does not hear of a closed database: what it has pinned it
   // goes on showing. Lives as long as the cursor.
   virtual kv::Iterator& walk() = 0;
+
+ private:
+  const std::shared_ptr<const std::atomic<bool>> is_closed_;
 };
 
 std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,

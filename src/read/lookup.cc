@@ -13,8 +13,8 @@ namespace {
 class Answer {
  public:
   Answer(const LookupContext& context, const View& view, const table::ReadControl& control, std::string_view key,
-         std::string* value)
-      : context_(context), view_(view), control_(control), key_(key), value_(value) {}
+         std::string* value, InPlace* in_place)
+      : context_(context), view_(view), control_(control), key_(key), value_(value), in_place_(in_place) {}
 
   // Operands above all that will be met. False: that is an error already.
   bool Start(std::span<const std::string_view> newer) {
@@ -26,17 +26,21 @@ class Answer {
     return true;
   }
 
-  // The next older version. True: it settles the answer.
-  bool Take(kv::Tag tag, std::string_view stored) {
+  // The next older version. True: it settles the answer. `is_mapped`: it lies in a mapped table.
+  bool Take(kv::Tag tag, std::string_view stored, bool is_mapped = false) {
     if (chain_) [[unlikely]] return TakeBelow(tag, stored);
     switch (kv::KindOf(tag)) {
-      case kv::Kind::kPut: value_->assign(stored.data(), stored.size()); return true;
+      case kv::Kind::kPut: TakeValue(stored, is_mapped); return true;
       case kv::Kind::kPutRef: status_ = TakeReference(tag, stored); return true;
       case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
       default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
     }
   }
   Status Finish() { return std::move(status_); }
+  // The table that settled it: if the value is shown there, it is kept.
+  void KeepTable(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader) {
+    if (in_place_ != nullptr && in_place_->value) in_place_->tables.Keep(file, reader);
+  }
 
   // Nothing older is there.
   Status FinishAtTheEnd() {
@@ -45,6 +49,14 @@ class Answer {
   }
 
  private:
+  void TakeValue(std::string_view stored, bool is_mapped) {
+    if (is_mapped && in_place_ != nullptr) {
+      in_place_->value = stored;
+    } else {
+      value_->assign(stored.data(), stored.size());
+    }
+  }
+
   bool TakeBelow(kv::Tag tag, std::string_view stored) {
     const kv::Kind kind = kv::KindOf(tag);
     switch (kind) {
@@ -86,6 +98,7 @@ class Answer {
   const table::ReadControl& control_;
   const std::string_view key_;
   std::string* const value_;
+  InPlace* const in_place_;
   std::optional<kv::Chain> chain_;  // once an operand was met
   Status status_;
 };
@@ -128,7 +141,7 @@ Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span
     if (!status.ok()) return status;
     const kv::Sequence sequence = kv::SequenceOf(found.tag);
     if (sequence < span.oldest) return false;
-    if (answer->Take(found.tag, found.value)) return true;
+    if (answer->Take(found.tag, found.value, !found.pin)) return true;
     if (sequence == 0) return false;
     span.newest = sequence - 1;
   }
@@ -138,17 +151,18 @@ Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span
 constexpr size_t kBatch = 16;
 struct Candidates {
   std::array<std::shared_ptr<table::Reader>, kBatch> readers;
+  std::array<const tree::Slice*, kBatch> slices;
   size_t count = 0;
 };
 
 }  // namespace
 
 Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
-              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer) {
+              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer, InPlace* in_place) {
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
-  Answer answer(context, view, control, key, value);
+  Answer answer(context, view, control, key, value, in_place);
   if (!answer.Start(newer)) return answer.Finish();
   if (FindInMemtables(view, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
 
@@ -159,6 +173,7 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
       const tree::Slice* slice = runs[next]->Find(context.order, key);
       if (slice == nullptr) continue;
       ASSIGN_OR_RETURN(batch.readers[batch.count], context.tables.Open(slice->file));
+      batch.slices[batch.count] = slice;
       if (is_hashed) batch.readers[batch.count]->PrefetchFilter(hash);
       ++batch.count;
     }
@@ -167,7 +182,10 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
       const kv::Sequence covering = reader.range_tombstones().Covering(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
         ASSIGN_OR_RETURN(const bool is_settled, FindInTable(reader, key, {.newest = sequence, .oldest = covering}, control, &answer));
-        if (is_settled) return answer.Finish();
+        if (is_settled) {
+          answer.KeepTable(batch.slices[i]->file, batch.readers[i]);
+          return answer.Finish();
+        }
       }
       if (covering > 0 && answer.Take(kDeleted, {})) return answer.Finish();
     }

@@ -9,12 +9,14 @@
 // fetched together 343 (facts/performance.md section 0).
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "kv/fold.h"
 #include "kv/order.h"
+#include "read/kept_tables.h"
 #include "read/view.h"
 #include "table/cache.h"
 #include "values/cache.h"
@@ -28,9 +30,16 @@ struct LookupContext {
   const kv::ProgramOperators* operators = nullptr;
 };
 
-// OK and *value, NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the View, newest
+// For who can use a value where it lies: `value` is set, and the table kept, if that is in a mapped table.
+struct InPlace {
+  KeptTables& tables;
+  std::optional<std::string_view> value = {};
+};
+
+// OK and *value (or in_place->value), NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the View, newest
 // first, of a transaction that has not committed. THREADS: any.
 Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
-              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer = {});
+              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer = {},
+              InPlace* in_place = nullptr);
 
 }  // namespace mergedb::read

@@ -5,33 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "stream/plain_moves.h"
+
 namespace mergedb::read {
 namespace {
-
-class PinnedTableIterator final : public kv::Iterator {
- public:
-  PinnedTableIterator(std::shared_ptr<table::Reader> reader, std::unique_ptr<kv::Iterator> iterator)
-      : reader_(std::move(reader)), iterator_(std::move(iterator)) {
-    Show();
-  }
-  void SeekToFirst() override { iterator_->SeekToFirst(), Show(); }
-  void SeekToLast() override { iterator_->SeekToLast(), Show(); }
-  void Seek(std::string_view key, kv::Tag tag) override { iterator_->Seek(key, tag), Show(); }
-  void Next() override { iterator_->Next(), Show(); }
-  void Prev() override { iterator_->Prev(), Show(); }
-
- private:
-  void Show() {
-    valid_ = iterator_->Valid();
-    if (valid_) {
-      entry_ = iterator_->entry();
-    } else {
-      status_ = iterator_->status();
-    }
-  }
-  std::shared_ptr<table::Reader> reader_;  // outlives the iterator: declared first
-  std::unique_ptr<kv::Iterator> iterator_;
-};
 
 class RunIterator final : public kv::Iterator {
  public:
@@ -69,7 +46,7 @@ class RunIterator final : public kv::Iterator {
   void Next() override {
     child_->Next();
     if (child_->Valid() && !upper_) {  // the common case: a whole file
-      entry_ = child_->entry();
+      stream::CopyEntry(child_->entry(), &entry_);
       return;
     }
     SettleForward();
@@ -156,7 +133,7 @@ class RunIterator final : public kv::Iterator {
       return false;
     }
     if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
-    entry_ = child_->entry();
+    stream::CopyEntry(child_->entry(), &entry_);
     return true;
   }
   bool ShowBackward() {
@@ -166,7 +143,7 @@ class RunIterator final : public kv::Iterator {
       return false;
     }
     if (lower_ && order_.CompareKeys(child_->entry().key, *lower_) < 0) return valid_ = false;
-    entry_ = child_->entry();
+    stream::CopyEntry(child_->entry(), &entry_);
     return true;
   }
 
@@ -199,11 +176,6 @@ class RunIterator final : public kv::Iterator {
 std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds,
                                              OpenSlice open) {
   return std::make_unique<RunIterator>(order, std::move(run), std::move(bounds), std::move(open));
-}
-
-std::unique_ptr<kv::Iterator> NewPinnedTableIterator(std::shared_ptr<table::Reader> reader,
-                                                     std::unique_ptr<kv::Iterator> iterator) {
-  return std::make_unique<PinnedTableIterator>(std::move(reader), std::move(iterator));
 }
 
 }  // namespace mergedb::read

@@ -21,8 +21,4 @@ using OpenSlice = std::function<std::unique_ptr<kv::Iterator>(const tree::Slice&
 std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds,
                                              OpenSlice open);
 
-// An iterator that keeps its table open.
-std::unique_ptr<kv::Iterator> NewPinnedTableIterator(std::shared_ptr<table::Reader> reader,
-                                                     std::unique_ptr<kv::Iterator> iterator);
-
 }  // namespace mergedb::read

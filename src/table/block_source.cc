@@ -13,6 +13,14 @@ namespace {
 
 using base::BlockCache;
 
+Result<BlockCache::Pin> Decompress(const format::Part& part) {
+  size_t raw_bytes = 0;
+  RETURN_IF_ERROR(format::ReadRawBytes(part.payload, &raw_bytes));
+  BlockCache::Pin raw(BlockCache::Allocate(raw_bytes));
+  RETURN_IF_ERROR(format::Decompress(part.codec, part.payload, raw.block()->data(), raw_bytes));
+  return raw;
+}
+
 // Bytes as stored -> bytes of a block that can be opened.
 Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& place, bool verify) {
   format::Part part;
@@ -20,14 +28,24 @@ Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& 
   if (part.codec == Compression::kNone) {
     stored.block()->bytes = static_cast<uint32_t>(part.payload.size());  // the trailer is not shown
   } else {
-    size_t raw_bytes = 0;
-    RETURN_IF_ERROR(format::ReadRawBytes(part.payload, &raw_bytes));
-    BlockCache::Pin raw(BlockCache::Allocate(raw_bytes));
-    RETURN_IF_ERROR(format::Decompress(part.codec, part.payload, raw.block()->data(), raw_bytes));
-    stored = std::move(raw);
+    ASSIGN_OR_RETURN(stored, Decompress(part));
   }
   RETURN_IF_ERROR(format::CheckBlock(stored.bytes()));
   return stored;
+}
+
+// The same where they lie: an empty pin, unless they are compressed.
+Result<BlockCache::Pin> OpenInPlace(std::string_view stored, const format::Place& place, bool verify, std::string_view* raw) {
+  format::Part part;
+  RETURN_IF_ERROR(format::OpenPart(stored, place, verify, &part));
+  BlockCache::Pin pin;
+  *raw = part.payload;
+  if (part.codec != Compression::kNone) {
+    ASSIGN_OR_RETURN(pin, Decompress(part));
+    *raw = pin.bytes();
+  }
+  RETURN_IF_ERROR(format::CheckBlock(*raw));
+  return pin;
 }
 
 constexpr uint64_t RoundDown(uint64_t offset) { return offset / kDirectIoAlign * kDirectIoAlign; }
@@ -39,7 +57,22 @@ Status BlockSource::InContext(uint32_t block, const Status& status) const {
   return status.WithContext(path + ": block at " + std::to_string(index.offset(block)));
 }
 
-Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin) const {
+Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
+  const uint64_t offset = index.offset(block);
+  auto opened = OpenInPlace({mapping->data() + offset, index.stored_bytes(block)}, {.unique_id = unique_id, .offset = offset},
+                            control.verify_checksums, raw);
+  if (!opened) return InContext(block, opened.error());
+  *pin = std::move(opened).value();
+  if (*pin) {
+    if (cache != nullptr && control.fill_cache) cache->Insert(number, offset, *pin);
+  } else if (control.verify_checksums) {
+    checked.Add(block);
+  }
+  return {};
+}
+
+Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
+  if (mapping != nullptr) return LoadMapped(block, control, pin, raw);
   const uint64_t offset = index.offset(block);
   const size_t bytes = index.stored_bytes(block);
   around.Before(file.get(), offset);
@@ -51,13 +84,18 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
       OpenStored(std::move(stored), {.unique_id = unique_id, .offset = offset}, control.verify_checksums);
   if (!opened) return InContext(block, opened.error());
   *pin = std::move(opened).value();
+  *raw = pin->bytes();
   if (cache != nullptr && control.fill_cache) cache->Insert(number, offset, *pin);
   return {};
 }
 
-Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin) const {
+Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
+  *raw = FindMapped(block);
+  if (!raw->empty()) return {};
   *pin = FindCached(block);
-  return *pin ? Status() : Load(block, control, pin);
+  if (!*pin) return Load(block, control, pin, raw);
+  *raw = pin->bytes();
+  return {};
 }
 
 // One large read that has all of [begin, end) and what follows it.

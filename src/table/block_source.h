@@ -1,7 +1,10 @@
 // Where the blocks of one open table come from: the cache, or the file: read, verified, decompressed, checked.
 //
-//   BlockSource   one block at a time, pinned; random access
+//   BlockSource   one block at a time, pinned; random access. Of a mapped table, where it lies in the file, unless it is compressed
 //   BlockWindow   block after block out of a large read; for scans
+//
+// A mapped block is checked before it is shown for the first time, and then never again: what the kernel drops and reads from the disk once
+// more is believed (docs/decisions/0027-mapped-tables.md).
 //
 // What leaves here has passed CheckBlock and, unless the reader chose otherwise, its checksum; damage is Corruption naming
 // file and offset.
@@ -16,8 +19,10 @@
 #include "env/buffer_pool.h"
 #include "env/read_around.h"
 #include "format/index.h"
+#include "format/table_layout.h"
 #include "kv/order.h"
 #include "mergedb/env.h"
+#include "table/checked_blocks.h"
 #include "table/reader.h"
 
 namespace mergedb::table {
@@ -33,14 +38,22 @@ struct BlockSource {
   uint64_t unique_id = 0;
   format::Index index = {};
   env::ReadAround around = {};  // made when the index is known
+  std::unique_ptr<ReadMapping> mapping = nullptr;  // of all blocks, or null
+  CheckedBlocks checked = {};                      // of the mapping
 
+  // A block as it lies in the mapping, if it was found whole before; else an empty view.
+  std::string_view FindMapped(uint32_t block) const {
+    if (mapping == nullptr || !checked.Has(block)) return {};
+    return {mapping->data() + index.offset(block), index.stored_bytes(block) - format::kTrailerBytes};
+  }
   // An empty Pin if the cache does not have it.
   base::BlockCache::Pin FindCached(uint32_t block) const {
     return cache == nullptr ? base::BlockCache::Pin() : cache->Find(number, index.offset(block));
   }
-  // The raw bytes of a block.
-  [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin) const;
-  [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin) const;
+  // The raw bytes of a block, which live as long as *pin, or, if that is empty, as long as this. Load does not look into the cache.
+  [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
+  [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
+  Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
   // "path: block at offset: ..."
   Status InContext(uint32_t block, const Status& status) const;
 };

@@ -11,12 +11,12 @@ using ReaderPtr = std::shared_ptr<Reader>;
 class CacheImpl final : public Cache {
  public:
   CacheImpl(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks,
-            size_t tables_max, const format::leveldb::FilterPolicy* filter_policy)
+            size_t tables_max, const ReaderOptions& options)
       : file_system_(file_system),
         directory_(std::move(directory)),
         order_(order),
         blocks_(blocks),
-        filter_policy_(filter_policy),
+        options_(options),
         tables_(tables_max) {}
 
   Result<ReaderPtr> Open(const format::FileMetaPtr& meta) override;
@@ -32,7 +32,7 @@ class CacheImpl final : public Cache {
   const std::string directory_;
   const kv::Order order_;
   base::BlockCache* const blocks_;
-  const format::leveldb::FilterPolicy* const filter_policy_;
+  const ReaderOptions options_;
 
   base::OpenFiles<Reader> tables_;  // guards itself
 };
@@ -41,11 +41,11 @@ Result<ReaderPtr> CacheImpl::OpenFile(const format::FileMetaPtr& meta) {
   const std::string path = format::TablePath(directory_, meta->number);
   // WHY a copy: when the last holder of the tree's FileMeta lets go the file is removed; a reader kept here is no holder.
   const auto copy = std::make_shared<const format::FileMeta>(*meta);
-  auto reader = Reader::Open(file_system_, path, copy, order_, blocks_, filter_policy_);
+  auto reader = Reader::Open(file_system_, path, copy, order_, blocks_, options_);
   if (reader || !reader.error().IsBusy()) return reader;
   // The process may be out of file descriptors: give back what is idle and try once more.
   if (!tables_.CloseIdle()) return reader;
-  return Reader::Open(file_system_, path, copy, order_, blocks_, filter_policy_);
+  return Reader::Open(file_system_, path, copy, order_, blocks_, options_);
 }
 
 Result<ReaderPtr> CacheImpl::Open(const format::FileMetaPtr& meta) {
@@ -84,8 +84,8 @@ Cache::~Cache() = default;
 
 std::unique_ptr<Cache> Cache::New(FileSystem* file_system, std::string directory, const kv::Order& order,
                                   base::BlockCache* blocks, size_t tables_max,
-                                  const format::leveldb::FilterPolicy* filter_policy) {
-  return std::make_unique<CacheImpl>(file_system, std::move(directory), order, blocks, tables_max, filter_policy);
+                                  const ReaderOptions& options) {
+  return std::make_unique<CacheImpl>(file_system, std::move(directory), order, blocks, tables_max, options);
 }
 
 }  // namespace mergedb::table

@@ -24,7 +24,7 @@ class Cache {
   // `blocks` may be null (no block cache).
   static std::unique_ptr<Cache> New(FileSystem* file_system, std::string directory, const kv::Order& order,
                                     base::BlockCache* blocks, size_t tables_max,
-                                    const format::leveldb::FilterPolicy* filter_policy = nullptr);
+                                    const ReaderOptions& options = {});
   virtual ~Cache();
 
   virtual Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta) = 0;

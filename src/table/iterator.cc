@@ -1,6 +1,7 @@
 #include "table/iterator.h"
 
 #include <string>
+#include <utility>
 
 #include "base/assert.h"
 #include "base/zoo.h"
@@ -15,8 +16,9 @@ constexpr uint32_t kMissesOfScan = 2;  // in a row, before the blocks come from 
 
 class TableIterator final : public kv::Iterator {
  public:
-  TableIterator(const BlockSource& source, const ReadControl& control)
-      : source_(source),
+  TableIterator(const BlockSource& source, const ReadControl& control, std::shared_ptr<const Reader> keep)
+      : keep_(std::move(keep)),
+        source_(source),
         control_(control),
         cursor_(source.order),
         window_(source, source.file.get(),
@@ -86,19 +88,23 @@ class TableIterator final : public kv::Iterator {
   }
 
   Status Fetch(uint32_t block, std::string_view* raw) {
+    pin_.Reset();
+    *raw = source_.FindMapped(block);
+    if (!raw->empty()) return {};
     pin_ = source_.FindCached(block);
-    if (!pin_) {
-      misses_ = block == missed_ + 1 ? misses_ + 1 : 0;
-      missed_ = block;
-      if (misses_ >= kMissesOfScan) return window_.Read(block, raw);
-      RETURN_IF_ERROR(source_.Load(block, control_, &pin_));
+    if (pin_) {
+      *raw = pin_.bytes();
+      return {};
     }
-    *raw = pin_.bytes();
-    return {};
+    misses_ = block == missed_ + 1 ? misses_ + 1 : 0;
+    missed_ = block;
+    if (misses_ >= kMissesOfScan && source_.mapping == nullptr) return window_.Read(block, raw);
+    return source_.Load(block, control_, &pin_, raw);
   }
 
   static constexpr uint32_t kNone = ~uint32_t{0};
 
+  const std::shared_ptr<const Reader> keep_;
   const BlockSource& source_;
   const ReadControl control_;
   format::BlockCursor cursor_;
@@ -113,8 +119,8 @@ class TableIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control) {
-  return std::make_unique<TableIterator>(source, control);
+std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control, std::shared_ptr<const Reader> keep) {
+  return std::make_unique<TableIterator>(source, control, std::move(keep));
 }
 
 }  // namespace mergedb::table

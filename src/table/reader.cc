@@ -101,8 +101,10 @@ Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& fou
 class ReaderImpl final : public Reader {
  public:
   ReaderImpl(FileSystem* file_system, const std::string& path, const kv::Order& order, base::BlockCache* cache,
-             const format::leveldb::FilterPolicy* filter_policy)
-      : source_{.file_system = file_system, .path = path, .order = order, .cache = cache}, filter_policy_(filter_policy) {}
+             const ReaderOptions& options)
+      : source_{.file_system = file_system, .path = path, .order = order, .cache = cache},
+        filter_policy_(options.filter_policy),
+        is_mapped_(options.is_mapped) {}
 
   Status Load(format::FileMetaPtr meta);
 
@@ -110,8 +112,8 @@ class ReaderImpl final : public Reader {
   void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
   Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const override;
   const kv::RangeTombstones& range_tombstones() const override { return range_tombstones_; }
-  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control) const override {
-    return has_blocks() ? table::NewIterator(source_, control) : kv::NewEmptyIterator();
+  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control, std::shared_ptr<const Reader> keep) const override {
+    return has_blocks() ? table::NewIterator(source_, control, std::move(keep)) : kv::NewEmptyIterator();
   }
   std::unique_ptr<kv::Iterator> NewScanIterator() const override {
     return has_blocks() ? table::NewScanIterator(source_) : kv::NewEmptyIterator();
@@ -120,7 +122,8 @@ class ReaderImpl final : public Reader {
     return has_blocks() ? source_.index.offset(source_.index.Find(source_.order, key)) : 0;
   }
   size_t memory_bytes() const override {
-    return source_.index.memory_bytes() + bloom_.memory_bytes() + own_filter_bytes_.size() + range_tombstones_.memory_bytes();
+    const size_t marks = source_.mapping == nullptr ? 0 : CheckedBlocks::BytesFor(source_.index.count());
+    return source_.index.memory_bytes() + marks + bloom_.memory_bytes() + own_filter_bytes_.size() + range_tombstones_.memory_bytes();
   }
   Status CheckIntegrity() const override;
   std::vector<std::string> SplitKeys(size_t parts) const override;
@@ -128,11 +131,15 @@ class ReaderImpl final : public Reader {
     if (has_blocks()) source_.file->WillRead(0, source_.index.offset(source_.index.count()));
   }
   const format::FileMeta& meta() const override { return *meta_; }
+  std::string_view mapped() const override {
+    return source_.mapping == nullptr ? std::string_view() : std::string_view(source_.mapping->data(), source_.mapping->size());
+  }
 
  private:
   bool has_blocks() const { return source_.index.count() > 0; }  // or it has range tombstones only
   Status LoadChecked(format::FileMetaPtr meta);
   Status LoadIndex(const Sections& sections);
+  Status MapBlocks();
   Status LoadRangeTombstones(const Sections& sections);
   Status LoadFilter(const Sections& sections);
   Status CheckSections() const;
@@ -143,6 +150,7 @@ class ReaderImpl final : public Reader {
   BlockSource source_;
   format::Bloom bloom_;
   const format::leveldb::FilterPolicy* const filter_policy_;
+  const bool is_mapped_;
   std::string own_filter_bytes_;
   std::optional<format::leveldb::FilterBlock> own_filter_;
   kv::RangeTombstones range_tombstones_;
@@ -174,6 +182,7 @@ Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
   source_.unique_id = footer.unique_id;
 
   RETURN_IF_ERROR(LoadIndex(sections).WithContext("index at " + std::to_string(footer.index_offset())));
+  RETURN_IF_ERROR(MapBlocks());
   RETURN_IF_ERROR(LoadRangeTombstones(sections).WithContext("range tombstones at " +
                                                             std::to_string(footer.range_tombstone_offset())));
   return LoadFilter(sections).WithContext("filter at " + std::to_string(footer.data_bytes));
@@ -193,6 +202,16 @@ Status ReaderImpl::LoadIndex(const Sections& sections) {
   if (meta_->entries < source_.index.count()) {
     return Differs("least entries, by its blocks", source_.index.count(), meta_->entries);
   }
+  return {};
+}
+
+// WHY only a file that is too short is an error: any other refusal (of the file system, of a limit on memory) says that ReadAt is the way.
+Status ReaderImpl::MapBlocks() {
+  if (!is_mapped_ || !has_blocks()) return {};
+  auto mapped = source_.file->MapForReading(static_cast<size_t>(source_.index.offset(source_.index.count())));
+  if (!mapped) return mapped.error().IsCorruption() ? mapped.error() : Status();
+  source_.mapping = std::move(*mapped);
+  source_.checked = CheckedBlocks(source_.index.count());
   return {};
 }
 
@@ -243,9 +262,10 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
   for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
     if (own_filter_ && !own_filter_->MayContain(source_.index.offset(block), key)) break;
     base::BlockCache::Pin pin;
-    RETURN_IF_ERROR(source_.Read(block, control, &pin));
-    format::Block::Prefetch(pin.bytes());
-    const format::Block entries(pin.bytes());
+    std::string_view raw;
+    RETURN_IF_ERROR(source_.Read(block, control, &pin, &raw));
+    format::Block::Prefetch(raw);
+    const format::Block entries(raw);
     const uint32_t i = entries.Seek(source_.order, key, wanted);
     if (i < entries.count()) {
       if (!entries.HasKey(source_.order, i, key)) break;
@@ -353,8 +373,8 @@ Reader::~Reader() = default;
 
 Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
                                              format::FileMetaPtr meta, const kv::Order& order,
-                                             base::BlockCache* cache, const format::leveldb::FilterPolicy* filter_policy) {
-  auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache, filter_policy);
+                                             base::BlockCache* cache, const ReaderOptions& options) {
+  auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache, options);
   RETURN_IF_ERROR(reader->Load(std::move(meta)));
   return std::shared_ptr<Reader>(std::move(reader));
 }

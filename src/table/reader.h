@@ -5,6 +5,8 @@
 // index fails Open.
 //
 // Tests: tests/unit/table/reader_test.cc (behaviour), damage_test.cc (every byte flipped, every length cut).
+// A table may be mapped (ReaderOptions): its uncompressed blocks are then read in place, each verified before its first use, and what
+// is found in them lives as long as the Reader (docs/decisions/0027-mapped-tables.md).
 // THREADS: everything but the iterators may be used from many threads at once.
 #pragma once
 
@@ -29,7 +31,14 @@ struct ReadControl {
   bool fill_cache = true;
 };
 
-// The answer of a point read. `pin` keeps `value` alive.
+struct ReaderOptions {
+  // The program's own filters, or null; must outlive the reader.
+  const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  // Map the file, where the file system can; else it is read as others are.
+  bool is_mapped = false;
+};
+
+// The answer of a point read. `pin` keeps `value` alive; an empty one: it lies in the mapping, and lives as long as the Reader.
 struct Found {
   kv::Tag tag = 0;
   std::string_view value;
@@ -39,12 +48,11 @@ struct Found {
 class Reader {
  public:
   // Reads footer, properties, index, filter and range tombstones, all checked against `meta` (bytes, unique id, entries, bounds) and each
-  // other. A null `meta` believes the file (tools, repair). `cache` may be null. `filter_policy`: the program's own, or null; it must
-  // outlive the reader.
+  // other. A null `meta` believes the file (tools, repair). `cache` may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               format::FileMetaPtr meta, const kv::Order& order,
                                               base::BlockCache* cache,
-                                              const format::leveldb::FilterPolicy* filter_policy = nullptr);
+                                              const ReaderOptions& options = {});
   virtual ~Reader();
 
   // False: this table surely has no version of a key with this base::Hash64. Bytewise order only.
@@ -59,8 +67,8 @@ class Reader {
   // All of the file's, whatever a slice shows; most tables have none. They live as long as the Reader.
   virtual const kv::RangeTombstones& range_tombstones() const = 0;
 
-  // Both directions, block by block through the cache. The Reader must outlive it.
-  virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control) const = 0;
+  // Both directions, block by block through the cache. The Reader must outlive it: `keep`, if given, is the Reader, which it then keeps.
+  virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control, std::shared_ptr<const Reader> keep = nullptr) const = 0;
   // For compactions: forward only (SeekToFirst, Seek, Next), reads 1 MiB at a time past the caches, always verifies.
   virtual std::unique_ptr<kv::Iterator> NewScanIterator() const = 0;
 
@@ -74,6 +82,8 @@ class Reader {
   // Keys that cut the file into about `parts` equal shares by bytes, ascending; fewer if it has fewer blocks.
   virtual std::vector<std::string> SplitKeys(size_t parts) const = 0;
   virtual const format::FileMeta& meta() const = 0;
+  // Where the file is in memory; empty if it is not mapped. Values, and keys of blocks that share no prefix, are shown there.
+  virtual std::string_view mapped() const = 0;
 };
 
 }  // namespace mergedb::table

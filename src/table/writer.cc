@@ -91,7 +91,7 @@ WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber numb
       bits_per_key_(order.is_bytewise() && options.filter_policy == nullptr ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
       sink_(std::move(file)),
       compressor_(options.compression),
-      block_(order.is_bytewise()),
+      block_(order.is_bytewise() && !options.keeps_keys_whole),
       index_(order.is_bytewise()),
       hashes_(std::move(SpareHashes())),
       filter_policy_(options.filter_policy) {

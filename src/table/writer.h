@@ -32,6 +32,8 @@ struct WriterOptions {
   // The program's own filters, in place of the bloom filter, under any comparator. Null: none. Must outlive the writer.
   const format::leveldb::FilterPolicy* filter_policy = nullptr;
   size_t block_bytes = 4096;
+  // Blocks share no prefix of their keys, for readers that show keys where they lie.
+  bool keeps_keys_whole = false;
   // Expected size; small tables (below 256 KiB) are written through the page cache in one call.
   uint64_t bytes_expected = 0;
   bool is_direct = true;

@@ -24,6 +24,8 @@ void CursorImpl::Park() {
 
 void CursorImpl::Detach() {
   iterator_ = nullptr;
+  walkable_ = nullptr;
+  walk_ = nullptr;
   state_ = State::kFresh;
   transaction_ = nullptr;
 }
@@ -35,9 +37,16 @@ Status CursorImpl::Prepare() {
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
   if (iterator_ != nullptr && !needs_overlay && generation_ == transaction_->generation()) [[likely]] return {};
   iterator_ = transaction_->NewIterator(keyspace_);
+  walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
+  walk_ = walkable_ == nullptr ? nullptr : &walkable_->walk();
   generation_ = transaction_->generation();
   has_overlay_ = transaction_->has_writes();
   return {};
+}
+
+// It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
+bool CursorImpl::CanJustStep() const {
+  return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() && !transaction_->remembers_reads();
 }
 
 Status CursorImpl::Fail() {
@@ -82,6 +91,11 @@ bool CursorImpl::SeekParked() {
 }
 
 Status CursorImpl::Next() {
+  if (CanJustStep()) [[likely]] {
+    walk_->Next();
+    if (walk_->Valid()) [[likely]] return {};
+    return StayAtLast();
+  }
   RETURN_IF_ERROR(Prepare());
   if (state_ == State::kFresh) return First();
   if (state_ == State::kEnd) return Status::NotFound("");
@@ -93,16 +107,34 @@ Status CursorImpl::Next() {
   }
   if (is_at_key) iterator_->Next();
   if (iterator_->Valid()) [[likely]] return Arrive(key_, iterator_->key());
+  if (is_at_key) return StayAtLast();
   if (!iterator_->status().ok()) return Fail();
-  if (is_at_key) {
-    iterator_->SeekToLast();
-    if (!iterator_->Valid()) return Fail();
-    state_ = State::kAt;
-  }
   return FindNone(key_, std::nullopt);
 }
 
+// The iterator was moved from the last key to nothing, or failed.
+Status CursorImpl::StayAtLast() {
+  if (!iterator_->status().ok()) return Fail();
+  iterator_->SeekToLast();
+  if (!iterator_->Valid()) return Fail();
+  state_ = State::kAt;
+  return FindNone(key_, std::nullopt);
+}
+
+Status CursorImpl::StayAtFirst() {
+  if (!iterator_->status().ok()) return Fail();
+  iterator_->SeekToFirst();
+  if (!iterator_->Valid()) return Fail();
+  state_ = State::kAt;
+  return FindNone(std::nullopt, key_);
+}
+
 Status CursorImpl::Prev() {
+  if (CanJustStep()) [[likely]] {
+    walk_->Prev();
+    if (walk_->Valid()) [[likely]] return {};
+    return StayAtFirst();
+  }
   RETURN_IF_ERROR(Prepare());
   if (state_ == State::kFresh || state_ == State::kEnd) return Last();
   bool is_at_key = true;
@@ -120,12 +152,8 @@ Status CursorImpl::Prev() {
     iterator_->Prev();
   }
   if (iterator_->Valid()) [[likely]] return Arrive(iterator_->key(), key_);
+  if (is_at_key) return StayAtFirst();
   if (!iterator_->status().ok()) return Fail();
-  if (is_at_key) {
-    iterator_->SeekToFirst();
-    if (!iterator_->Valid()) return Fail();
-    state_ = State::kAt;
-  }
   return FindNone(std::nullopt, key_);
 }
 

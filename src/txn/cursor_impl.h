@@ -15,8 +15,10 @@
 #include <string>
 #include <string_view>
 
+#include "kv/iterator.h"
 #include "mergedb/cursor.h"
 #include "mergedb/iterator.h"
+#include "read/db_iterator.h"
 #include "txn/read_set.h"
 
 namespace mergedb::txn {
@@ -37,8 +39,8 @@ class CursorImpl final : public Cursor {
   Status SetForPrev(std::string_view key) override;
   Status Current() override;
   bool Valid() const override { return state_ == State::kAt; }
-  std::string_view key() const override { return iterator_->key(); }
-  std::string_view value() const override { return iterator_->value(); }
+  std::string_view key() const override { return walk_ != nullptr ? walk_->entry().key : iterator_->key(); }
+  std::string_view value() const override { return walk_ != nullptr ? walk_->entry().value : iterator_->value(); }
   Status Put(std::string_view value) override;
   Status Delete() override;
   Keyspace keyspace() const override { return keyspace_; }
@@ -52,9 +54,12 @@ class CursorImpl final : public Cursor {
   enum class State : uint8_t { kFresh, kAt, kParked, kEnd };
 
   Status Prepare();
+  bool CanJustStep() const;
   bool SeekParked();
   Status Fail();
   Status Arrive(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
+  Status StayAtLast();
+  Status StayAtFirst();
   Status FindNone(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status SeekTo(std::string_view key);
 
@@ -62,6 +67,8 @@ class CursorImpl final : public Cursor {
   const Keyspace keyspace_;
   State state_ = State::kFresh;
   std::unique_ptr<Iterator> iterator_;
+  read::WalkableIterator* walkable_ = nullptr;  // the iterator, where it shows keys as they stand in the tree
+  kv::Iterator* walk_ = nullptr;                // then its inside: a step and a look at it are one call in place of five
   uint64_t generation_ = 0;   // of the own writes that the iterator was made over
   bool has_overlay_ = false;  // there were any
   std::string key_;           // where it is parked; of use to moves besides

@@ -6,7 +6,6 @@
 #include "base/assert.h"
 #include "db/write_checks.h"
 #include "kv/fold.h"
-#include "txn/cursor_impl.h"
 
 namespace mergedb {
 
@@ -15,7 +14,8 @@ Transaction::~Transaction() = default;
 Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const TransactionOptions& options) {
   auto* const host = dynamic_cast<db::TransactionHost*>(&db);
   if (host == nullptr) return Status::NotSupported("transactions need a database of DB::Open");
-  return txn::TransactionImpl::Begin(db, *host, options);
+  ASSIGN_OR_RETURN(auto begun, txn::TransactionImpl::Begin(db, *host, options));
+  return std::unique_ptr<Transaction>(std::move(begun));
 }
 
 namespace txn {
@@ -41,13 +41,18 @@ Status CheckOptions(const TransactionOptions& options) {
 TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
     : db_(db), host_(host), key_map_(host.key_map()), options_(options), writes_(host.order()), reads_(host.order()) {}
 
-Result<std::unique_ptr<Transaction>> TransactionImpl::Begin(DB& db, db::TransactionHost& host,
-                                                            const TransactionOptions& options) {
+Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(host.CheckUsable(options.kind != TransactionKind::kReadOnly));
   std::unique_ptr<TransactionImpl> transaction(new TransactionImpl(db, host, options));
   RETURN_IF_ERROR(transaction->Start());
-  return std::unique_ptr<Transaction>(std::move(transaction));
+  return transaction;
+}
+
+Status TransactionImpl::BeginAgain() {
+  ASSERT(!is_open_ && options_.kind == TransactionKind::kReadOnly && options_.snapshot == nullptr, "only a reader of now that has ended begins again");
+  RETURN_IF_ERROR(host_.CheckUsable(false));
+  return Start();
 }
 
 // WHY the snapshot last: what is committed after it must already wait, or be remembered.
@@ -62,7 +67,11 @@ Status TransactionImpl::Start() {
   snapshot_ = options_.snapshot != nullptr ? options_.snapshot : db_.GetSnapshot();
   sequence_ = snapshot_->sequence();
   reads_.checked_to = sequence_;
-  entry_ = host_.Register(options_.name, options_.kind, sequence_);
+  if (entry_ != nullptr) {
+    host_.RegisterAgain(*entry_, sequence_);
+  } else {
+    entry_ = host_.Register(options_.name, options_.kind, sequence_);
+  }
   return {};
 }
 
@@ -76,7 +85,8 @@ void TransactionImpl::End() {
   if (options_.kind == TransactionKind::kSingleWriter) host_.UnlockWriters(this);
   if (options_.kind == TransactionKind::kOptimistic) host_.LeaveWindow();
   snapshot_ = nullptr;
-  entry_ = nullptr;
+  if (entry_ != nullptr) entry_->Rest();
+  kept_.Clear();
 }
 
 void TransactionImpl::Rollback() {
@@ -173,7 +183,15 @@ Status TransactionImpl::Get(Keyspace keyspace, std::string_view key, std::string
   return GetInTree(InTree(keyspace, key), value);
 }
 
-Status TransactionImpl::GetInTree(std::string_view key, std::string* value) {
+Status TransactionImpl::GetView(Keyspace keyspace, std::string_view key, std::string* scratch, std::string_view* value) {
+  RETURN_IF_ERROR(CheckReadable(keyspace));
+  read::InPlace in_place{.tables = kept_};
+  RETURN_IF_ERROR(GetInTree(InTree(keyspace, key), scratch, &in_place));
+  *value = in_place.value.value_or(*scratch);
+  return {};
+}
+
+Status TransactionImpl::GetInTree(std::string_view key, std::string* value, read::InPlace* in_place) {
   auto says = OwnWrites::Says::kNothing;
   operands_.clear();
   if (has_writes()) {
@@ -191,7 +209,7 @@ Status TransactionImpl::GetInTree(std::string_view key, std::string* value) {
   if (remembers_reads()) RETURN_IF_ERROR(RememberTreeKey(key));
   ReadOptions read = options_.read;
   read.snapshot = snapshot_.get();
-  return host_.GetUnder(read, key, operands_, value);
+  return host_.GetUnder(read, key, operands_, value, in_place);
 }
 
 // What the operands of a Get make of a value that this transaction put, or of none.
@@ -221,10 +239,12 @@ IteratorOptions TransactionImpl::OptionsOfReads() const {
 std::unique_ptr<Iterator> TransactionImpl::NewIterator(Keyspace keyspace) {
   IteratorOptions options = OptionsOfReads();
   options.keyspace = keyspace;
-  return host_.NewIteratorUnder(options, NewOverlay());
+  return host_.NewIteratorUnder(options, NewOverlay(), &kept_);
 }
 
-std::unique_ptr<Cursor> TransactionImpl::OpenCursor(Keyspace keyspace) {
+std::unique_ptr<Cursor> TransactionImpl::OpenCursor(Keyspace keyspace) { return NewCursor(keyspace); }
+
+std::unique_ptr<CursorImpl> TransactionImpl::NewCursor(Keyspace keyspace) {
   auto cursor = std::make_unique<CursorImpl>(this, keyspace);
   if (is_open_) {
     cursors_.push_back(cursor.get());

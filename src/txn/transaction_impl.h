@@ -14,16 +14,15 @@
 
 #include "db/transaction_host.h"
 #include "mergedb/transaction.h"
+#include "txn/cursor_impl.h"
 #include "txn/own_writes.h"
 #include "txn/read_set.h"
 
 namespace mergedb::txn {
 
-class CursorImpl;
-
 class TransactionImpl final : public Transaction {
  public:
-  static Result<std::unique_ptr<Transaction>> Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options);
+  static Result<std::unique_ptr<TransactionImpl>> Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options);
   ~TransactionImpl() override;
 
   using Transaction::Delete;
@@ -56,6 +55,17 @@ class TransactionImpl final : public Transaction {
   size_t bytes() const override { return writes_.bytes() + reads_.bytes(); }
   uint64_t writes() const override { return writes_.count(); }
 
+  // ---- for faces that give out what lies in the database's memory, and say how long it lives
+
+  // As Get. *value is a view that lives until the next call, in *scratch or elsewhere; if Lasts(*value), until the transaction ends.
+  Status GetView(Keyspace keyspace, std::string_view key, std::string* scratch, std::string_view* value);
+  // Begin again, as of now, what has ended: cheaper than a new one. REQUIRES: kReadOnly, without a snapshot of its options, not open.
+  Status BeginAgain();
+  // As OpenCursor.
+  std::unique_ptr<CursorImpl> NewCursor(Keyspace keyspace);
+  // Does this, which a Get or a cursor has shown, live until the transaction ends? True where it lies in a mapped table.
+  bool Lasts(std::string_view shown) { return kept_.Holds(shown); }
+
   // ---- for cursors
 
   const kv::Order& order() const { return host_.order(); }
@@ -79,7 +89,7 @@ class TransactionImpl final : public Transaction {
   IteratorOptions OptionsOfReads() const;
   Status RememberTreeKey(std::string_view key);
   Status RememberTreeStretch(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
-  Status GetInTree(std::string_view key, std::string* value);
+  Status GetInTree(std::string_view key, std::string* value, read::InPlace* in_place = nullptr);
   Status WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value);
   void NoteUse(Keyspace keyspace);
   Status EnsureKeyMap();
@@ -111,6 +121,7 @@ class TransactionImpl final : public Transaction {
   write::KeyspaceChanges changes_;
   std::vector<kv::KeyspaceId> used_;  // the named keyspaces that it wrote to, each once
   std::string tree_key_;              // room to make one in
+  read::KeptTables kept_;
   std::vector<CursorImpl*> cursors_;
   std::optional<TransactionConflict> conflict_;
   std::vector<std::string_view> operands_;  // of a Get

@@ -295,6 +295,26 @@ TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
   EXPECT_THAT(sparse->Map(kBytes), StatusIs(Code::kInvalidArgument, HasSubstr("0 written")));
 }
 
+TEST_F(PosixFileSystemTest, MapsForReadingWhatOutlivesFileAndName) {
+  const std::string bytes(10'000, 'm');
+  (void)Create("table", bytes);
+  auto file = Open("table", {.access = Access::kRead});
+  auto mapping = file->MapForReading(9'000);
+  ASSERT_OK(mapping);
+  EXPECT_OK(file->Close());
+  EXPECT_OK(fs_.Remove(directory_ / "table"));
+  EXPECT_EQ(std::string_view((*mapping)->data(), (*mapping)->size()), std::string_view(bytes).substr(0, 9'000));
+}
+
+// A load from behind the end of a mapped file kills the process: it must not come to one.
+TEST_F(PosixFileSystemTest, MapsForReadingOnlyWhatIsThere) {
+  (void)Create("table", std::string(8192, 'm'));
+  auto file = Open("table", {.access = Access::kRead});
+  EXPECT_THAT(file->MapForReading(8193), StatusIs(Code::kCorruption, HasSubstr("expected 8193 bytes, found 8192")));
+  EXPECT_THAT(file->MapForReading(0), StatusIs(Code::kInvalidArgument));
+  EXPECT_OK(file->MapForReading(8192));
+}
+
 TEST(DefaultEnv, HasAllButALogger) {
   const Env env = DefaultEnv();
   EXPECT_EQ(env.file_system, PosixFileSystem());

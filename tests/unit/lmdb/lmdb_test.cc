@@ -13,6 +13,8 @@
 #include <string>
 #include <thread>
 
+#include "base/random.h"
+
 namespace mergedb {
 namespace {
 
@@ -204,9 +206,16 @@ TEST_F(LmdbTest, AFullMapIsMapFullUntilItGrows) {
   EXPECT_EQ(mdb_txn_commit(txn), 0);
 }
 
+// Of what compresses well and of what does not.
 TEST_F(LmdbTest, OverwritingDoesNotFillTheMap) {
   ASSERT_EQ(mdb_env_set_mapsize(env_, 1'000'000), 0);
   for (int i = 0; i < 300; ++i) PutAll(env_, "key" + std::to_string(i % 10), std::string(20'000, static_cast<char>(i)));
+  base::Random random(7);
+  std::string noise(20'000, '\0');
+  for (int i = 0; i < 100; ++i) {
+    for (char& byte : noise) byte = static_cast<char>(random.Next());
+    PutAll(env_, "key" + std::to_string(i % 10), noise);
+  }
   EXPECT_EQ(Get(env_, "key9").size(), 20'000u);
 }
 

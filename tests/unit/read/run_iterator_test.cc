@@ -16,8 +16,7 @@ OpenSlice Opener(Tables& tables) {
   return [&tables](const tree::Slice& slice) {
     auto reader = tables.cache->Open(slice.file);
     if (!reader) return kv::NewEmptyIterator(reader.error());
-    auto iterator = (*reader)->NewIterator({});
-    return NewPinnedTableIterator(std::move(*reader), std::move(iterator));
+    return (*reader)->NewIterator({}, *reader);
   };
 }
 

@@ -25,8 +25,8 @@ std::vector<Row> Rows() {
 }
 
 // Reads everything; true if some error was reported. Whatever is read must be right.
-bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::vector<Row>& rows) {
-  auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr);
+bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::vector<Row>& rows, bool is_mapped) {
+  auto reader = Reader::Open(files, "7.tbl", meta, Bytewise(), nullptr, {.is_mapped = is_mapped});
   if (!reader) return true;
   bool is_noticed = !(*reader)->CheckIntegrity().ok();
   EXPECT_EQ((*reader)->range_tombstones().tombstones(), 6u);
@@ -51,6 +51,12 @@ bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::v
     EXPECT_TRUE(at == rows.size() || !it->status().ok());
   }
   return is_noticed;
+}
+
+bool IsNoticed(MemoryFiles* files, const format::FileMetaPtr& meta, const std::vector<Row>& rows) {
+  const bool by_reading = IsNoticed(files, meta, rows, false);
+  EXPECT_EQ(IsNoticed(files, meta, rows, true), by_reading) << "a mapped table and one that is read";
+  return by_reading;
 }
 
 class Damage : public ::testing::TestWithParam<Compression> {

@@ -19,6 +19,7 @@ class MemoryFiles final : public FileSystem {
 
   uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
   uint64_t opens_failing = 0;           // so many Opens fail with Busy, as when descriptors run out
+  bool can_map = true;  // for reading
   uint64_t opens = 0;
   uint64_t reads = 0;
   uint64_t direct_opens = 0;
@@ -52,6 +53,17 @@ class MemoryFiles final : public FileSystem {
  private:
   static Status Refused() { return Status::NotSupported("not by files in memory"); }
 
+  class MemoryMapping final : public ReadMapping {
+   public:
+    MemoryMapping(std::shared_ptr<std::string> file, size_t bytes) : file_(std::move(file)), bytes_(bytes) {}
+    const char* data() const override { return file_->data(); }
+    size_t size() const override { return bytes_; }
+
+   private:
+    const std::shared_ptr<std::string> file_;  // does not change its size while it is mapped
+    const size_t bytes_;
+  };
+
   class MemoryFile final : public File {
    public:
     MemoryFile(MemoryFiles* files, std::shared_ptr<std::string> bytes, bool is_direct)
@@ -81,6 +93,11 @@ class MemoryFiles final : public FileSystem {
     Status Close() override { return {}; }
     void WillRead(uint64_t, uint64_t) override {}
     Result<std::unique_ptr<Mapping>> Map(size_t) override { return Refused(); }
+    Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
+      if (!files_->can_map) return Refused();
+      if (bytes > bytes_->size()) return Status::Corruption("too short to be mapped");
+      return std::unique_ptr<ReadMapping>(std::make_unique<MemoryMapping>(bytes_, bytes));
+    }
 
    private:
     void CheckAligned(uint64_t offset, size_t bytes, const void* memory) const {

@@ -257,7 +257,7 @@ TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
     }
     std::ranges::sort(rows, [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)) < 0; });
     const auto meta = WriteTable(&files, "7.tbl", order, rows, {.filter_policy = &policy});
-    const auto with = Reader::Open(&files, "7.tbl", meta, order, nullptr, &policy);
+    const auto with = Reader::Open(&files, "7.tbl", meta, order, nullptr, {.filter_policy = &policy});
     ASSERT_TRUE(with.has_value()) << with.status().ToString();
     Found found;
     for (const Row& row : rows) {

@@ -61,6 +61,7 @@ struct TableShape {
   size_t block_bytes = 4096;
   int bloom_bits_per_key = 10;
   const format::leveldb::FilterPolicy* filter_policy = nullptr;
+  bool keeps_keys_whole = false;
   uint64_t bytes_expected = 1 << 20;
   uint64_t unique_id = kUniqueId;
   kv::RangeTombstones range_tombstones = {};
@@ -73,6 +74,7 @@ inline format::FileMetaPtr WriteTable(MemoryFiles* files, const std::string& pat
                                        .bloom_bits_per_key = shape.bloom_bits_per_key,
                                        .filter_policy = shape.filter_policy,
                                        .block_bytes = shape.block_bytes,
+                                       .keeps_keys_whole = shape.keeps_keys_whole,
                                        .bytes_expected = shape.bytes_expected});
   EXPECT_TRUE(writer.has_value()) << writer.status().ToString();
   for (const Row& row : rows) EXPECT_TRUE((*writer)->Add(ViewOf(order, row)).ok());

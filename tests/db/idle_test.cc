@@ -1,0 +1,100 @@
+// Goal: when writes stop, the tree settles into one run, and then comes to rest. Method: files in memory, a driven
+// clock, background work by hand; both styles, with and without keyspaces, values in value files, and tables as LMDB's face has them.
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "db/db_impl.h"
+#include "testing/counters.h"
+#include "testing/seed.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+struct Shape {
+  Style style;
+  bool has_keyspaces;
+  bool separates_values;
+  bool maps_tables;
+};
+
+class Idle : public ::testing::TestWithParam<Shape> {
+ protected:
+  void SetUp() override {
+    Options options = world_.SmallOptions();
+    options.style = GetParam().style;
+    options.separated_value_bytes_min = GetParam().separates_values ? 64 : 0;
+    auto db = db::DbImpl::Open(options, World::kPath, {.maps_tables = GetParam().maps_tables});
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+    if (!GetParam().has_keyspaces) return;
+    for (const char* name : {"first", "second", "dropped"}) {
+      auto made = db_->CreateKeyspace(name, {});
+      ASSERT_OK(made.status());
+      keyspaces_.push_back(*made);
+    }
+  }
+  void WriteMuch(uint64_t seed) {
+    base::Random random(seed);
+    for (int i = 0; i < 20'000; ++i) {
+      const Keyspace keyspace = keyspaces_[random.Uniform(keyspaces_.size())];
+      const std::string key = "key" + std::to_string(random.Uniform(5'000));
+      if (random.Uniform(10) == 0) {
+        ASSERT_OK(db_->Delete({}, keyspace, key));
+      } else {
+        ASSERT_OK(db_->Put({}, keyspace, key, std::string(20 + random.Uniform(100), 'v')));
+      }
+      if (i % 5'000 == 4'999) {
+        ASSERT_OK(db_->DeleteRange({}, keyspace, "key1", "key2"));
+      }
+      for (uint64_t steps = random.Uniform(2); steps > 0; --steps) world_.executor.RunOne();
+    }
+    if (keyspaces_.size() > 1) {
+      ASSERT_OK(db_->DropKeyspace({}, keyspaces_.back()));
+      keyspaces_.pop_back();
+    }
+    ASSERT_OK(db_->Flush());
+  }
+  void PassTime(int seconds) {
+    for (int second = 0; second < seconds; ++second) {
+      world_.clock.SleepNanos(1'000'000'000);
+      world_.executor.RunTimers();
+      world_.executor.RunAll(10'000'000);
+    }
+  }
+  uint64_t Runs() const { return Counter(*db_, "runs"); }
+
+  World world_;
+  std::unique_ptr<db::DbImpl> db_;
+  std::vector<Keyspace> keyspaces_ = {Keyspace()};
+};
+
+TEST_P(Idle, EndsInOneRunAndComesToRest) {
+  const uint64_t seed = SeedOr(5);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  for (uint64_t round = 0; round < 2; ++round) {
+    WriteMuch(seed + round);
+    EXPECT_GT(Runs(), 1u);
+    PassTime(20);
+    EXPECT_EQ(Runs(), 1u) << Property(*db_, "stats");
+    EXPECT_EQ(Counter(*db_, "range_tombstones_in_tables"), 0u);
+    EXPECT_EQ(Counter(*db_, "table_bytes_on_disk"), Counter(*db_, "table_bytes_live"));
+  }
+  const uint64_t merges = Counter(*db_, "merges"), commits = Counter(*db_, "manifest_commits");
+  PassTime(60);
+  EXPECT_EQ(Counter(*db_, "merges"), merges);
+  EXPECT_EQ(Counter(*db_, "manifest_commits"), commits);
+  EXPECT_FALSE(world_.executor.RunOne());
+}
+
+INSTANTIATE_TEST_SUITE_P(Shapes, Idle,
+                         ::testing::Values(Shape{Style::kLazy, false, false, false}, Shape{Style::kLazy, true, true, false},
+                                           Shape{Style::kLazy, true, false, true}, Shape{Style::kCascade, false, true, false},
+                                           Shape{Style::kCascade, true, false, true}));
+
+}  // namespace
+}  // namespace mergedb::testing

@@ -1,0 +1,306 @@
+// Goal: what LMDB's face gives out stays what it was until its transaction ends, and is no lie: in place in mapped tables, whatever becomes of
+// these meanwhile, and copied from everywhere else. Method: real directories; the database behind the face is flushed and merged by hand.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "lmdb/handles.h"
+
+namespace mergedb {
+namespace {
+
+constexpr int kItems = 3000;
+constexpr size_t kLargeBytes = 5000;  // stands in a value file
+
+std::string Key(int i) { return "key" + std::to_string(100'000 + i); }
+std::string Value(int i, int version) {
+  std::string value = "version " + std::to_string(version) + " of " + std::to_string(i) + ' ';
+  value.resize(i % 50 == 0 ? kLargeBytes : value.size() + 60, static_cast<char>('a' + version % 26));
+  return value;
+}
+MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
+
+class LmdbPointers : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/mergedb_pointers.XXXXXX";
+    ASSERT_NE(mkdtemp(pattern), nullptr);
+    home_ = pattern;
+    env_ = Open();
+    ASSERT_NE(env_, nullptr);
+  }
+  void TearDown() override {
+    mdb_env_close(env_);
+    std::filesystem::remove_all(home_);
+  }
+  MDB_env* Open(unsigned flags = 0) const {
+    MDB_env* env = nullptr;
+    EXPECT_EQ(mdb_env_create(&env), 0);
+    EXPECT_EQ(mdb_env_set_mapsize(env, size_t{1} << 30), 0);
+    EXPECT_EQ(mdb_env_set_maxdbs(env, 2), 0);
+    if (const int code = mdb_env_open(env, home_.c_str(), flags | MDB_NOSYNC, 0640); code != 0) {
+      ADD_FAILURE() << mdb_strerror(code);
+      mdb_env_close(env);
+      return nullptr;
+    }
+    return env;
+  }
+  static MDB_txn* Begin(MDB_env* env, unsigned flags = 0) {
+    MDB_txn* txn = nullptr;
+    EXPECT_EQ(mdb_txn_begin(env, nullptr, flags, &txn), 0);
+    return txn;
+  }
+  static MDB_dbi OpenDbi(MDB_txn* txn, const char* name) {
+    MDB_dbi dbi = 0;
+    EXPECT_EQ(mdb_dbi_open(txn, name, name == nullptr ? 0 : MDB_CREATE, &dbi), 0);
+    return dbi;
+  }
+  void PutAll(const char* name, int version) {
+    MDB_txn* txn = Begin(env_);
+    const MDB_dbi dbi = OpenDbi(txn, name);
+    for (int i = 0; i < kItems; ++i) {
+      const std::string key = Key(i), value = Value(i, version);
+      MDB_val k = Val(key), v = Val(value);
+      EXPECT_EQ(mdb_put(txn, dbi, &k, &v, 0), 0);
+    }
+    EXPECT_EQ(mdb_txn_commit(txn), 0);
+  }
+  void DeleteSome(const char* name) {
+    MDB_txn* txn = Begin(env_);
+    const MDB_dbi dbi = OpenDbi(txn, name);
+    for (int i = 0; i < kItems; i += 3) {
+      const std::string key = Key(i);
+      MDB_val k = Val(key);
+      EXPECT_EQ(mdb_del(txn, dbi, &k, nullptr), 0);
+    }
+    EXPECT_EQ(mdb_txn_commit(txn), 0);
+  }
+  void Drop(const char* name) {
+    MDB_txn* txn = Begin(env_);
+    EXPECT_EQ(mdb_drop(txn, OpenDbi(txn, name), 1), 0);
+    EXPECT_EQ(mdb_txn_commit(txn), 0);
+  }
+  void Flush() { EXPECT_TRUE(env_->db->Flush().ok()); }
+  void Merge() {
+    Flush();
+    EXPECT_TRUE(env_->db->CompactRange(nullptr, nullptr).ok());
+  }
+  uint64_t Number(const std::string& name) {
+    std::string text;
+    EXPECT_TRUE(env_->db->GetProperty("mergedb." + name, &text)) << name;
+    return std::strtoull(text.c_str(), nullptr, 10);
+  }
+  size_t TablesOnDisk() const {
+    const auto files = std::filesystem::directory_iterator(home_);
+    return static_cast<size_t>(std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".tbl"; }));
+  }
+
+  // Everything that a transaction was given, with what it was then.
+  struct Given {
+    MDB_val key, data;
+    std::string expected_key, expected_value;
+  };
+  static std::vector<Given> Walk(MDB_txn* txn, MDB_dbi dbi, bool backwards) {
+    std::vector<Given> given;
+    MDB_cursor* cursor = nullptr;
+    EXPECT_EQ(mdb_cursor_open(txn, dbi, &cursor), 0);
+    MDB_val k, v;
+    while (mdb_cursor_get(cursor, &k, &v, backwards ? MDB_PREV : MDB_NEXT) == 0) {
+      given.push_back({k, v, {static_cast<char*>(k.mv_data), k.mv_size}, {static_cast<char*>(v.mv_data), v.mv_size}});
+    }
+    mdb_cursor_close(cursor);
+    return given;
+  }
+  static void Get(MDB_txn* txn, MDB_dbi dbi, std::vector<Given>* given) {
+    for (int i = 0; i < kItems; i += 7) {
+      const std::string key = Key(i);
+      MDB_val k = Val(key), v;
+      ASSERT_EQ(mdb_get(txn, dbi, &k, &v), 0) << key;
+      given->push_back({{0, nullptr}, v, {}, {static_cast<char*>(v.mv_data), v.mv_size}});
+    }
+  }
+  static int CountChanged(const std::vector<Given>& given) {
+    return static_cast<int>(std::ranges::count_if(given, [](const Given& each) {
+      const auto differs = [](const MDB_val& val, const std::string& expected) {
+        return std::string_view(static_cast<char*>(val.mv_data), val.mv_size) != expected;
+      };
+      return (each.key.mv_data != nullptr && differs(each.key, each.expected_key)) || differs(each.data, each.expected_value);
+    }));
+  }
+  static size_t CountInPlace(MDB_txn* txn, const std::vector<Given>& given) {
+    return static_cast<size_t>(std::ranges::count_if(given, [&](const Given& each) {
+      return txn->transaction().Lasts({static_cast<char*>(each.data.mv_data), each.data.mv_size});
+    }));
+  }
+
+  std::string home_;
+  MDB_env* env_ = nullptr;
+};
+
+TEST_F(LmdbPointers, AreIntoMappedTablesAndCopiesOfTheRest) {
+  PutAll(nullptr, 1);
+  Merge();
+  MDB_txn* txn = Begin(env_, MDB_RDONLY);
+  const auto given = Walk(txn, OpenDbi(txn, nullptr), false);
+  ASSERT_EQ(given.size(), size_t{kItems});
+  EXPECT_EQ(CountInPlace(txn, given), size_t{kItems} - kItems / 50) << "all but those that stand in value files";
+  EXPECT_TRUE(txn->transaction().Lasts({static_cast<char*>(given[1].key.mv_data), given[1].key.mv_size})) << "keys are stored whole";
+  mdb_txn_abort(txn);
+
+  PutAll(nullptr, 2);  // in memory
+  txn = Begin(env_, MDB_RDONLY);
+  const auto newer = Walk(txn, OpenDbi(txn, nullptr), false);
+  EXPECT_EQ(newer.size(), size_t{kItems});
+  EXPECT_EQ(CountInPlace(txn, newer), 0u);
+  mdb_txn_abort(txn);
+}
+
+TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
+  PutAll(nullptr, 0);
+  PutAll("named", 0);
+  Merge();
+  PutAll(nullptr, 1);  // half of it is in memory
+  MDB_txn* reader = Begin(env_, MDB_RDONLY);
+  const MDB_dbi main = OpenDbi(reader, nullptr);
+  MDB_dbi named = 0;
+  ASSERT_EQ(mdb_dbi_open(reader, "named", 0, &named), 0);
+  auto given = Walk(reader, main, false);
+  for (const bool is_backwards : {false, true}) {
+    const auto more = Walk(reader, named, is_backwards);
+    given.insert(given.end(), more.begin(), more.end());
+  }
+  Get(reader, named, &given);
+  Get(reader, main, &given);
+  EXPECT_GT(CountInPlace(reader, given), size_t{kItems} / 2);
+
+  for (int version = 2; version < 14; ++version) {
+    PutAll(nullptr, version);
+    if (version == 6) {
+      Drop("named");
+    } else {
+      PutAll("other", version);
+    }
+    if (version % 3 == 0) DeleteSome(nullptr);
+    version % 2 == 0 ? Merge() : Flush();
+    ASSERT_EQ(CountChanged(given), 0) << "version " << version;
+  }
+  RecordProperty("files_reused", static_cast<int>(Number("files_reused")));  // most times some: it is up to the threads
+  EXPECT_GT(TablesOnDisk(), Number("tables")) << "what is mapped keeps its name";
+  const auto again = Walk(reader, main, true);
+  EXPECT_EQ(again.size(), size_t{kItems} + 1) << "with the name of the named one";
+  EXPECT_EQ(CountChanged(given), 0);
+  mdb_txn_abort(reader);
+  for (int tries = 0; tries < 100 && TablesOnDisk() > Number("tables"); ++tries) usleep(100'000);
+  EXPECT_EQ(TablesOnDisk(), Number("tables")) << "and lets go of it with its transaction";
+}
+
+TEST_F(LmdbPointers, OfAWriterStayUntilItWrites) {
+  PutAll(nullptr, 1);
+  Merge();
+  MDB_txn* writer = Begin(env_);
+  const MDB_dbi main = OpenDbi(writer, nullptr);
+  auto given = Walk(writer, main, false);
+  Get(writer, main, &given);
+  EXPECT_EQ(CountChanged(given), 0);
+  const std::string key = Key(7);
+  MDB_val k = Val(key), v = Val(key);
+  ASSERT_EQ(mdb_put(writer, main, &k, &v, 0), 0);
+  MDB_val own;
+  ASSERT_EQ(mdb_get(writer, main, &k, &own), 0);
+  EXPECT_FALSE(writer->transaction().Lasts({static_cast<char*>(own.mv_data), own.mv_size})) << "its own writes move";
+  mdb_txn_abort(writer);
+}
+
+TEST_F(LmdbPointers, AReaderThatIsRenewedSeesAndKeepsWhatIsThereThen) {
+  PutAll(nullptr, 1);
+  Merge();
+  MDB_txn* reader = Begin(env_, MDB_RDONLY);
+  const MDB_dbi main = OpenDbi(reader, nullptr);
+  for (int version = 2; version < 5; ++version) {
+    (void)Walk(reader, main, false);
+    mdb_txn_reset(reader);
+    EXPECT_EQ(Number("transactions_open"), 0u);
+    PutAll(nullptr, version);
+    Merge();
+    ASSERT_EQ(mdb_txn_renew(reader), 0);
+    EXPECT_EQ(Number("transactions_open"), 1u);
+    const auto given = Walk(reader, main, true);
+    ASSERT_EQ(given.size(), size_t{kItems});
+    EXPECT_EQ(given.back().expected_value, Value(0, version));
+  }
+  mdb_txn_reset(reader);
+  mdb_txn_abort(reader);
+}
+
+// A writer beside it does not know what is mapped here, and may write over it.
+TEST_F(LmdbPointers, AReadOnlyEnvironmentMapsNothing) {
+  PutAll(nullptr, 1);
+  Merge();
+  MDB_env* beside = Open(MDB_RDONLY);
+  ASSERT_NE(beside, nullptr);
+  MDB_txn* reader = Begin(beside, MDB_RDONLY);
+  MDB_dbi main = 0;
+  ASSERT_EQ(mdb_dbi_open(reader, nullptr, 0, &main), 0);
+  const auto given = Walk(reader, main, false);
+  EXPECT_EQ(given.size(), size_t{kItems});
+  EXPECT_EQ(CountInPlace(reader, given), 0u);
+  EXPECT_EQ(CountChanged(given), 0);
+  mdb_txn_abort(reader);
+  mdb_env_close(beside);
+}
+
+// One bit of each block of each table, one after the other: an answer is right or MDB_CORRUPTED, and the block's own items are that.
+TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
+  PutAll(nullptr, 1);
+  Merge();
+  mdb_env_close(env_);
+  env_ = nullptr;
+  std::vector<std::string> tables;
+  for (const auto& file : std::filesystem::directory_iterator(home_)) {
+    if (file.path().extension() == ".tbl") tables.push_back(file.path());
+  }
+  ASSERT_FALSE(tables.empty());
+  int corrupted = 0;
+  for (const std::string& table : tables) {
+    const auto bytes = static_cast<std::streamoff>(std::filesystem::file_size(table));
+    for (std::streamoff at = 11; at < bytes / 2; at += bytes / 12) {
+      const auto flip = [&] {
+        std::fstream file(table, std::ios::in | std::ios::out | std::ios::binary);
+        char byte = static_cast<char>(file.seekg(at).get());
+        file.seekp(at).put(static_cast<char>(byte ^ 4));
+      };
+      flip();
+      env_ = Open();
+      ASSERT_NE(env_, nullptr);
+      MDB_txn* reader = Begin(env_, MDB_RDONLY);
+      const MDB_dbi main = lmdb::kMainDbi;
+      int errors = 0;
+      for (int i = 0; i < kItems; ++i) {
+        const std::string key = Key(i);
+        MDB_val k = Val(key), v;
+        const int code = mdb_get(reader, main, &k, &v);
+        ASSERT_TRUE(code == 0 || code == MDB_CORRUPTED) << mdb_strerror(code);
+        ASSERT_TRUE(code != 0 || std::string_view(static_cast<char*>(v.mv_data), v.mv_size) == Value(i, 1)) << key;
+        errors += code != 0;
+      }
+      EXPECT_LT(errors, kItems / 2) << "only what stands in the block";
+      EXPECT_LT(Walk(reader, main, false).size(), size_t{kItems} + (errors == 0));
+      corrupted += errors > 0;
+      mdb_txn_abort(reader);
+      mdb_env_close(env_);
+      env_ = nullptr;
+      flip();
+    }
+  }
+  EXPECT_GT(corrupted, 3);
+  env_ = Open();
+}
+
+}  // namespace
+}  // namespace mergedb
