@@ -20,6 +20,11 @@ size_t PayloadBytes(const Change& change) {
                          : format::RecordBytes(change.kind, change.key.size(), change.value.size());
 }
 
+// WHY no fetch_add: only the holder of the turn counts.
+void Count(std::atomic<uint64_t>* counter, uint64_t more) {
+  counter->store(counter->load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
+}
+
 }  // namespace
 
 // A place in the queue, or aside: on the stack of the thread that waits.
@@ -46,7 +51,6 @@ Status CommitQueue::Commit(const Change& change) noexcept {
   Waiter waiter(&change);
   Join(waiter);
   if (waiter.is_done) return std::move(waiter.status);
-  FormGroup(waiter);
   Lead(waiter);
   Leave(*waiter.group_last);
   return std::move(waiter.status);
@@ -67,7 +71,7 @@ CommitQueue::Turn::~Turn() {
   delete waiter;
 }
 
-// Wait until this waiter is at the front or done.
+// Wait until this waiter is at the front, with its group behind it, or done.
 void CommitQueue::Join(Waiter& waiter) {
   base::Lock lock(mutex_);
   const bool is_locked_out = waiter.change != nullptr && lock_owner_ != nullptr && lock_owner_ != waiter.owner;
@@ -77,6 +81,7 @@ void CommitQueue::Join(Waiter& waiter) {
     Enqueue(waiter);
   }
   while (!waiter.is_done && front_ != &waiter) waiter.wake.Wait(lock);
+  if (waiter.change != nullptr && !waiter.is_done) FormGroup(waiter);
 }
 
 void CommitQueue::Enqueue(Waiter& waiter) {
@@ -191,9 +196,9 @@ void CommitQueue::Stop() {
 // wait for one that came later, and writes without a log take no part in groups with one.
 void CommitQueue::FormGroup(Waiter& leader) {
   const Durability wanted = leader.change->durability;
-  if (PayloadBytes(*leader.change) > kGroupBytesMax / 4) return;
-  base::Lock lock(mutex_);
+  if (leader.next == nullptr) return;
   size_t bytes = PayloadBytes(*leader.change);
+  if (bytes > kGroupBytesMax / 4) return;
   size_t writers = 1;
   for (Waiter* waiter = leader.next; waiter != nullptr; waiter = waiter->next) {
     if (waiter->change == nullptr) break;
@@ -241,7 +246,7 @@ void CommitQueue::Lead(Waiter& leader) {
   if (leader.change->durability != Durability::kNoLog) {
     if (ZOO(kAcknowledgedBeforeSync)) is_synced = false;
     status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
-    if (is_synced) counters_.syncs.fetch_add(1, std::memory_order_relaxed);
+    if (is_synced) Count(&counters_.syncs, 1);
     if (!status.ok() && !ZOO(kFailedSyncAcknowledged)) {
       host_.LogFailed(status);
       const Status unknown = status.WithOutcomeUnknown();
@@ -259,7 +264,7 @@ void CommitQueue::Lead(Waiter& leader) {
     last = waiter.first_sequence + waiter.change->records - 1;
   });
   if (last != 0) host_.Publish(last);
-  counters_.groups.fetch_add(1, std::memory_order_relaxed);
+  Count(&counters_.groups, 1);
 }
 
 // Give the change its sequences and its frame in the log.
@@ -295,8 +300,8 @@ void CommitQueue::Stage(Waiter& waiter) {
 Status CommitQueue::Apply(Waiter& waiter) {
   const Change& change = *waiter.change;
   memtable::Memtable& active = host_.active();
-  counters_.writes.fetch_add(1, std::memory_order_relaxed);
-  counters_.records.fetch_add(change.records, std::memory_order_relaxed);
+  Count(&counters_.writes, 1);
+  Count(&counters_.records, change.records);
   if (!change.is_batch) {
     active.Add(change.key, kv::MakeTag(waiter.first_sequence, change.kind), change.value);
     return {};
@@ -332,8 +337,8 @@ void CommitQueue::LeadLarge(Waiter& waiter) {
   }
   host_.Publish(sequence - 1);
   host_.EndPieces();
-  counters_.writes.fetch_add(1, std::memory_order_relaxed);
-  counters_.records.fetch_add(change.records, std::memory_order_relaxed);
+  Count(&counters_.writes, 1);
+  Count(&counters_.records, change.records);
 }
 
 }  // namespace mergedb::write

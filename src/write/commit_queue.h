@@ -137,7 +137,7 @@ class CommitQueue {
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void StepAside(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
-  void FormGroup(Waiter& leader);
+  void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
   void Lead(Waiter& leader);
   void LeadLarge(Waiter& waiter);
   void Stage(Waiter& waiter);
