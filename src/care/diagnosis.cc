@@ -391,10 +391,14 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));
   if (!is_directory) return Status::NotFound(directory + ": no such directory");
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
-  const bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+  bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {
     const auto parsed = format::ParseFileName(name);
     return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
   });
+  if (!is_database) {  // all of it may have LevelDB's names
+    ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(file_system, directory));
+    is_database = db::AdoptFiles(file_system, directory, inventory, nullptr, false).status().code() == Code::kNotSupported;
+  }
   if (!is_database) return Status::NotFound(directory + ": no database");
   // Its CURRENT would pass for a damaged one of ours. One that cannot be read is damage for the diagnosis to find.
   const auto owner = legacy::OwnerOf(file_system, directory);

@@ -448,12 +448,16 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   FileSystem* const files = checked.env.file_system;
   RETURN_IF_ERROR(care::CheckIsDatabase(files, path));  // a foreign directory gets no LOCK
   ASSIGN_OR_RETURN(const auto lock, care::LockForCare(files, path, !repair.dry_run));
+  ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
+  ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
   ASSIGN_OR_RETURN(care::Aside aside, care::Aside::Look(files, path));
   ASSIGN_OR_RETURN(auto diagnosis, care::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator),
                                                    .progress = repair.progress}));
   care::Repairer repairer(checked, path, std::move(diagnosis), std::move(aside), repair);
   RETURN_IF_ERROR(repairer.Run());
-  return repairer.TakeReport();
+  RepairReport report = repairer.TakeReport();
+  if (is_adopted) report.actions.insert(report.actions.begin(), "tables and log with LevelDB's names got mergedb's");
+  return report;
 }
 
 }  // namespace mergedb

@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "care/diagnosis.h"
 #include "db/options_check.h"
+#include "db/recovery.h"
 
 namespace mergedb {
 namespace {
@@ -32,6 +33,9 @@ Result<VerifyReport> Verify(const Options& options, const std::string& path, con
   FileSystem* const files = checked.env.file_system;
   RETURN_IF_ERROR(care::CheckIsDatabase(files, path));
   ASSIGN_OR_RETURN(const auto lock, care::LockForCare(files, path, false));
+  // Under LevelDB's names its tables would pass for missing.
+  ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
+  RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());
   ASSIGN_OR_RETURN(auto diagnosis, care::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator), .progress = progress}));
   return std::move(diagnosis.report);
 }

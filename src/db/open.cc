@@ -116,7 +116,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
   if (loaded) {
     ASSIGN_OR_RETURN(Inventory inventory, TakeInventory(files, path));
-    ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, *loaded, !is_read_only));
+    ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, &*loaded, !is_read_only));
     if (is_adopted) {
       ASSIGN_OR_RETURN(inventory, TakeInventory(files, path));
     }

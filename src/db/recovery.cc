@@ -7,7 +7,7 @@
 
 #include "base/zoo.h"
 #include "format/file_name.h"
-#include "log/frame.h"
+#include "legacy/directory.h"
 
 namespace mergedb::db {
 
@@ -26,34 +26,31 @@ std::string PathWith(const std::string& directory, kv::FileNumber number, std::s
   return path.replace(path.size() - ending.size(), ending.size(), ending);
 }
 
-Result<bool> IsSegmentOf(FileSystem* file_system, const std::string& path, uint64_t database_id) {
-  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
-  std::string block(log::kBlockBytes, '\0');
-  size_t got = 0;
-  RETURN_IF_ERROR(file->ReadAt(0, block.size(), block.data(), &got));
-  const auto head = log::LoadSegmentHead({block.data(), got});
-  return head && head->database_id == database_id;
-}
-
 }  // namespace
 
 Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
-                        const manifest::Loaded& loaded, bool may_rename) {
+                        const manifest::Loaded* loaded, bool may_rename) {
   std::vector<std::pair<std::string, std::string>> renames;
-  const std::set<kv::FileNumber> named = loaded.version->files();
+  const std::set<kv::FileNumber> named = loaded == nullptr ? std::set<kv::FileNumber>() : loaded->version->files();
   for (const kv::FileNumber number : inventory.ldb_files) {
-    if (!named.contains(number) || std::ranges::find(inventory.tables, number) != inventory.tables.end()) continue;
-    renames.emplace_back(PathWith(directory, number, ".ldb"), format::TablePath(directory, number));
+    if (std::ranges::find(inventory.tables, number) != inventory.tables.end()) continue;
+    const std::string path = PathWith(directory, number, ".ldb");
+    bool is_ours = named.contains(number);
+    if (loaded == nullptr) {
+      ASSIGN_OR_RETURN(is_ours, legacy::HoldsOurTable(file_system, path));
+    }
+    if (is_ours) renames.emplace_back(path, format::TablePath(directory, number));
   }
   for (const kv::FileNumber number : inventory.log_files) {
     if (std::ranges::find(inventory.segments, number) != inventory.segments.end()) continue;
     const std::string path = PathWith(directory, number, ".log");
-    ASSIGN_OR_RETURN(const bool is_ours, IsSegmentOf(file_system, path, loaded.database_id));
+    const auto database_id = loaded == nullptr ? std::nullopt : std::optional(loaded->database_id);
+    ASSIGN_OR_RETURN(const bool is_ours, legacy::HoldsOurSegment(file_system, path, database_id));
     if (is_ours) renames.emplace_back(path, format::SegmentPath(directory, number));
   }
   if (renames.empty()) return false;
   if (!may_rename) {
-    return Status::NotSupported(renames[0].first + ": has LevelDB's name; open the database for writing once, which renames it");
+    return Status::NotSupported(renames[0].first + ": has LevelDB's name; open the database for writing once, or repair it, which renames it");
   }
   for (const auto& [source, target] : renames) RETURN_IF_ERROR(file_system->Rename(source, target));
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));

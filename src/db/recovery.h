@@ -33,9 +33,9 @@ struct Inventory {
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
 
 // Tables and log segments that are ours under LevelDB's names (docs/decisions/0020-leveldb-face.md) get ours. True: some did. NotSupported if some
-// had to and may not.
+// had to and may not. `loaded` says which are ours; where nothing could be loaded (null) their own bytes do.
 Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
-                        const manifest::Loaded& loaded, bool may_rename);
+                        const manifest::Loaded* loaded, bool may_rename);
 
 // Every table and value file that the tree names is there, with the size it had. Corruption lists all that are not.
 Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version);

@@ -9,6 +9,8 @@
 #include "format/file_name.h"
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
+#include "format/table_layout.h"
+#include "log/frame.h"
 
 namespace mergedb::legacy {
 namespace {
@@ -116,6 +118,33 @@ Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory) {
   return is_ours ? Owner::kOverwritten : Owner::kLevelDb;
 }
 
+namespace {
+
+// The `bytes` at the file's end or begin, or as many as there are; none of what cannot be opened because it is no file.
+Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, size_t bytes, bool at_the_end) {
+  const auto file = file_system->Open(path, {.access = Access::kRead});
+  if (!file) return file.error().IsInvalidArgument() ? Result<std::string>(std::string()) : file.error();
+  ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  std::string piece(static_cast<size_t>(std::min<uint64_t>(bytes, size)), '\0');
+  size_t got = 0;
+  RETURN_IF_ERROR((*file)->ReadAt(at_the_end ? size - piece.size() : 0, piece.size(), piece.data(), &got));
+  piece.resize(got);
+  return piece;
+}
+
+}  // namespace
+
+Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::string end, ReadPiece(file_system, path, format::kTableMagic.size(), true));
+  return end == format::kTableMagic;
+}
+
+Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, std::optional<uint64_t> database_id) {
+  ASSIGN_OR_RETURN(const std::string block, ReadPiece(file_system, path, log::kBlockBytes, false));
+  const auto head = log::LoadSegmentHead(block);
+  return head && head->database_id == database_id.value_or(head->database_id);
+}
+
 Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   bool is_leveldbs = false, is_ours = false, is_converting = false;
@@ -124,6 +153,10 @@ Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& direct
     const auto parsed = leveldb::ParseName(name);
     is_converting |= ours && ours->kind == format::FileKind::kImport;
     is_ours |= ours && IsMergedbsOwn(ours->kind);
+    if (parsed && !is_ours && (parsed->kind == NameKind::kTable || parsed->kind == NameKind::kLog)) {
+      const std::string path = format::JoinPath(directory, name);
+      ASSIGN_OR_RETURN(is_ours, parsed->kind == NameKind::kTable ? HoldsOurTable(file_system, path) : HoldsOurSegment(file_system, path));
+    }
     is_leveldbs |= parsed && (parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable || parsed->kind == NameKind::kLog ||
                               parsed->kind == NameKind::kManifest);
   }

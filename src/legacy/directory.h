@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,10 @@ enum class Owner : uint8_t {
   kOverwritten,  // mergedb's, but LevelDB wrote a CURRENT of its own over it
 };
 Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory);
+// Is a file with a name of LevelDB's a table, or a segment of the log, of mergedb's? A program's own Env leaves such
+// (docs/decisions/0020-leveldb-face.md). Of any database, unless one is named. What is no regular file is neither.
+Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path);
+Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, std::optional<uint64_t> database_id = {});
 // For repair: LevelDB's tables, logs or MANIFEST are there, and nothing of mergedb's, whatever CURRENT says.
 Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory);
 

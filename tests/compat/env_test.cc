@@ -240,6 +240,42 @@ TEST_F(OwnEnv, RepairSavesWhatIsWhole) {
   EXPECT_EQ(Get("key1999"), std::string(100, 'a'));
 }
 
+// Repair without the Env once took the tables and the log for missing, and made an empty database.
+TEST_F(OwnEnv, RepairWithoutItSavesWhatItWrote) {
+  char path[] = "/tmp/mergedb_env_XXXXXX";
+  const std::string root = mkdtemp(path);
+  name_ = root + "/db";
+  Watched own(Env::Default());
+  for (const bool has_manifest : {true, false}) {
+    options_.env = &own;
+    ASSERT_TRUE(Open().ok());
+    Fill(2000, 'a');
+    db_->CompactRange(nullptr, nullptr);
+    ASSERT_TRUE(db_->Put({}, "only", "in the log").ok());
+    db_.reset();
+    options_.env = Env::Default();
+    for (const std::string& each : Children(Env::Default())) {
+      if (each != "CURRENT" && (has_manifest || !each.starts_with("MANIFEST-"))) continue;
+      ASSERT_TRUE(Env::Default()->RemoveFile(name_ + "/" + each).ok());
+    }
+    const Status repaired = RepairDB(name_, options_);
+    ASSERT_TRUE(repaired.ok()) << repaired.ToString();
+    ASSERT_TRUE(Open().ok());
+    EXPECT_EQ(Get("key1999"), std::string(100, 'a'));
+    EXPECT_EQ(Get("only"), "in the log");
+    db_.reset();
+    EXPECT_TRUE(DestroyDB(name_, options_).ok());
+    for (const std::string& each : Children(Env::Default())) {
+      std::vector<std::string> lost;
+      (void)Env::Default()->GetChildren(name_ + "/" + each, &lost);
+      for (const std::string& file : lost) (void)Env::Default()->RemoveFile(name_ + "/" + each + "/" + file);
+      (void)Env::Default()->RemoveDir(name_ + "/" + each);
+    }
+    (void)Env::Default()->RemoveDir(name_);
+  }
+  EXPECT_TRUE(Env::Default()->RemoveDir(root).ok());
+}
+
 // From under an Env to none and back, with tables, logs and a MANIFEST of the other's names each time.
 TEST_F(OwnEnv, OthersOpenWhatItWroteAndItOpensTheirs) {
   char path[] = "/tmp/mergedb_env_XXXXXX";

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "format/batch.h"
+#include "format/table_layout.h"
 #include "log/frame.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
@@ -65,14 +66,27 @@ TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
   ASSERT_OK(files_.WriteWhole("/d/000017.log", segment));
 
   ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(&files_, "/d"));
-  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, loaded, false).status(), StatusIs(Code::kNotSupported, HasSubstr("000012.ldb")));
-  ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, loaded, true));
+  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, &loaded, false).status(), StatusIs(Code::kNotSupported, HasSubstr("000012.ldb")));
+  ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, &loaded, true));
   EXPECT_TRUE(is_any);
   EXPECT_THAT(files_.Files(), ::testing::UnorderedElementsAre("/d/000012.tbl", "/d/000013.tbl", "/d/000013.ldb", "/d/000014.ldb",
                                                               "/d/000015.seg", "/d/000016.log", "/d/000017.log"));
   ASSERT_OK_AND_ASSIGN(inventory, TakeInventory(&files_, "/d"));
-  ASSERT_OK_AND_ASSIGN(const bool is_more, AdoptFiles(&files_, "/d", inventory, loaded, false));
+  ASSERT_OK_AND_ASSIGN(const bool is_more, AdoptFiles(&files_, "/d", inventory, &loaded, false));
   EXPECT_FALSE(is_more);
+}
+
+TEST_F(RecoveryTest, WithoutAManifestFilesSayWhoseTheyAre) {
+  for (const char* name : {"000012.ldb", "000013.ldb", "000016.log"}) Write(name);
+  ASSERT_OK(files_.WriteWhole("/d/000014.ldb", "blocks" + std::string(format::kTableMagic)));
+  std::string segment(log::kBlockBytes, 0);
+  log::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
+  ASSERT_OK(files_.WriteWhole("/d/000015.log", segment));
+  ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(&files_, "/d"));
+  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, nullptr, false).status(), StatusIs(Code::kNotSupported, HasSubstr("000014.ldb")));
+  ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, nullptr, true));
+  EXPECT_TRUE(is_any);
+  EXPECT_THAT(files_.Files(), ::testing::UnorderedElementsAre("/d/000012.ldb", "/d/000013.ldb", "/d/000014.tbl", "/d/000015.seg", "/d/000016.log"));
 }
 
 // A log made to hurt: the frames' checks fit, but their records have sequences that others had before, or none that is left. A
