@@ -378,7 +378,7 @@ void Background::BuryObsolete() {
 void Background::RemoveSpares() {
   base::Lock lock(mutex_);
   uint64_t rest_nanos = 0;
-  while (rest_nanos == 0 && ExcessSpareBytesLocked() > 0) {
+  while (rest_nanos == 0 && !is_stopping_ && ExcessSpareBytesLocked() > 0) {
     lock.Unlock();
     const uint64_t start = clock_->NowNanos();
     const Status status = parts_.spares.RemoveOldest();

@@ -42,9 +42,10 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     buried_.push_back(file);
   }
   void Removed(const Buried& file) {
-    auto& bytes = file.kind == format::FileKind::kTable ? table_bytes_ : value_file_bytes_;
-    bytes.fetch_sub(file.bytes, std::memory_order_relaxed);
+    BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed);
   }
+  // One that was dead before this was made.
+  void Found(const Buried& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
   bool HasBuried() const {
     base::Lock lock(mutex_);
     return !buried_.empty();
@@ -56,6 +57,9 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   uint64_t bytes_on_disk() const { return table_bytes() + value_file_bytes(); }
 
  private:
+  std::atomic<uint64_t>& BytesOf(format::FileKind kind) {
+    return kind == format::FileKind::kTable ? table_bytes_ : value_file_bytes_;
+  }
   template <class Meta>
   std::shared_ptr<const Meta> TrackAs(format::FileKind kind, const std::shared_ptr<const Meta>& meta,
                                       std::atomic<uint64_t>* bytes) {

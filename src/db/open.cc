@@ -304,7 +304,7 @@ void DbImpl::RemoveOrphans(const Inventory& inventory) {
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
   }
-  for (const kv::FileNumber number : inventory.spares) remove(format::SparePath(store_->directory, number));
+  for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);
   for (const kv::FileNumber number : inventory.value_files) {
     if (version->FindValueFile(number) == nullptr || ZOO(kLiveValueFileTakenForOrphan)) remove(format::ValueFilePath(store_->directory, number));
   }

@@ -15,6 +15,20 @@ bool SpareFiles::Keep(const ObsoleteFiles::Buried& file) {
   return true;
 }
 
+void SpareFiles::Adopt(kv::FileNumber number) {
+  const std::string path = format::SparePath(directory_, number);
+  const auto bytes = file_system_->SizeOf(path);
+  if (!bytes) {
+    (void)file_system_->Remove(path);  // else again at the next open
+    return;
+  }
+  const ObsoleteFiles::Buried file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
+  obsolete_.Found(file);
+  base::Lock lock(mutex_);
+  spares_.push_back(file);
+  bytes_ += file.bytes;
+}
+
 // The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all.
 Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
   std::optional<ObsoleteFiles::Buried> spare;

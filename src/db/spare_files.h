@@ -8,7 +8,7 @@
 //
 // A spare is neither: it has a name of its own, so that no tool takes its stale entries for data. Every dead file becomes one, so that
 // what waits for its removal can still be written over; it counts as space on disk. What the pool holds beyond its bound is removed
-// one by one, all of it when the tree is at rest, when the disk is full, and at the next open.
+// one by one, all of it when the tree is at rest, when the disk is full, and at Close.
 //
 // THREADS: any.
 #pragma once
@@ -33,6 +33,9 @@ class SpareFiles {
 
   // Takes a dead file. False: it cannot be written again, remove it.
   bool Keep(const ObsoleteFiles::Buried& file);
+  // One that was left by a database that did not close: as good as any. WHY not removed: that may take long, and somebody waits for
+  // the open.
+  void Adopt(kv::FileNumber number);
   // Renames a spare of about `bytes_expected` to the name of file `number`. False: there is none. After an error the number is not
   // to be used.
   Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);

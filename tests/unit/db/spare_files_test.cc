@@ -88,6 +88,17 @@ TEST_F(SpareFilesTest, RemovesTheOneThatWasKeptFirst) {
   EXPECT_EQ(spares_.removed(), 2u);
 }
 
+TEST_F(SpareFilesTest, TakesOverWhatAKilledProcessLeft) {
+  ASSERT_OK(files_.WriteWhole("/db/000012.spare", std::string(kMiB, 'x')));
+  spares_.Adopt(kv::FileNumber{12});
+  EXPECT_EQ(obsolete_->bytes_on_disk(), kMiB);
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
+  spares_.Adopt(kv::FileNumber{13});
+  EXPECT_TRUE(spares_.empty()) << "it is not there";
+}
+
 TEST_F(SpareFilesTest, KeepsWhatCouldNotBeRemoved) {
   ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
   files_.AddFault({.op = testing::Op::kRemove});
