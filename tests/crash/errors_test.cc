@@ -432,6 +432,23 @@ TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
   }
 }
 
+// What a killed process left to be written over is removed if its size cannot be told; that may fail too.
+TEST_P(ErrorsTest, OpensWhereASpareCanNeitherBeMeasuredNorRemoved) {
+  Errors errors(std::get<0>(GetParam()));
+  ASSERT_OK(errors.Open());
+  errors.Work(kCommits / 2);
+  errors.Kill();
+  FaultFileSystem* const files = errors.world().files.get();
+  const std::string spare = World::kPath + "/000900.spare";
+  ASSERT_OK(files->WriteWhole(spare, std::string(64 << 10, 'x')));
+  files->AddFault({.op = Op::kSizeOf, .path_contains = ".spare"});
+  files->AddFault({.op = Op::kRemove, .path_contains = ".spare"});
+  ASSERT_OK(errors.Open());
+  EXPECT_EQ(files->faults_hit(), 2u);
+  EXPECT_OK(files->SizeOf(spare).status()) << "the next open tries again";
+  errors.CheckComesBack();
+}
+
 TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   const auto [use_mapping, when] = GetParam();
   const uint64_t seed = SeedOr(3);
