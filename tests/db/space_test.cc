@@ -156,6 +156,35 @@ TEST_P(Space, ALoadOfNewKeysCausesNoMergesForTheBound) {
   EXPECT_LE(Counter(*db_, "merge_bytes_written"), loaded * 19 / 10) << Property(*db_, "stats");
 }
 
+// What was counted as live must not be: the bound would allow for it.
+TEST_P(Space, OfALoadThatARangeDeleteTookAwayIsNotAllowedForAnyMore) {
+  Open();
+  for (uint64_t i = 0; i < 20'000; ++i) Put(i);
+  ASSERT_OK(db_->Flush());
+  ASSERT_OK(db_->DeleteRange({}, Key(0), Key(20'000)));
+  for (uint64_t i = 20'000; i < 24'000; ++i) Put(i);
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(FileBytes(), 4'000 * value_.size() * 5 / 4 + 2 * kMiB) << Property(*db_, "stats");
+}
+
+// Keys of different bytes are the same where the first twelve are.
+class FirstTwelve final : public Comparator {
+ public:
+  std::string_view Name() const override { return "test.FirstTwelve"; }
+  int Compare(std::string_view a, std::string_view b) const override { return a.substr(0, 12).compare(b.substr(0, 12)); }
+};
+
+TEST_P(Space, OfKeysThatTheComparatorTakesForTheSameOneIsAllowedFor) {
+  const FirstTwelve order;
+  Options options = SpaceOptions();
+  options.comparator = &order;
+  ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, World::kPath));
+  for (uint64_t n = 0; n < 20'000; ++n) ASSERT_OK(db_->Put({}, Key(n % 4'000) + std::to_string(n), value_));
+  ASSERT_OK(db_->WaitForCompaction());
+  EXPECT_LE(FileBytes(), 4'000 * value_.size() * 5 / 4 + 2 * kMiB) << Property(*db_, "stats");
+  db_ = nullptr;
+}
+
 TEST_P(Space, ComesBackAfterEverythingWasDeletedAndNothingIsWrittenAnyMore) {
   Open();
   for (uint64_t i = 0; i < 20'000; ++i) Put(i);
