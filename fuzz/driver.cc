@@ -114,6 +114,10 @@ std::string ReadWhole(const std::filesystem::path& path) {
 }
 
 void ReadCorpus(const std::filesystem::path& path, std::vector<std::string>* inputs) {
+  if (!std::filesystem::exists(path)) {
+    std::fprintf(stderr, "no such file or directory: %s (`./dev fuzz-corpus` makes what is missing)\n", path.c_str());
+    std::exit(2);
+  }
   if (!std::filesystem::is_directory(path)) return inputs->push_back(ReadWhole(path));
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::directory_iterator(path)) files.push_back(entry.path());
