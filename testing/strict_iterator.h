@@ -1,6 +1,6 @@
 // A kv::Iterator that takes the contract at its word, put between an iterator and whoever uses it:
-//   - each entry lives in memory of its own and is overwritten and freed at the next move, so that a view kept too long
-//     (R5) reads rubbish, and is a report under the address sanitizer;
+//   - each entry, one that lies ahead too, lives in memory of its own and is overwritten and freed at the next move, so that a view
+//     kept too long (R5, R7) reads rubbish, and is a report under the address sanitizer;
 //   - Next and Prev of an iterator that is not valid (R4) stop the program;
 //   - so do entries of the wrapped one that are out of order (R3) and an error on one that is valid (R6).
 // Equal neighbours are allowed: a merge shows them.
@@ -9,8 +9,10 @@
 #include <cstring>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "kv/iterator.h"
@@ -24,6 +26,7 @@ class StrictIterator final : public kv::Iterator {
       : wrapped_(std::move(wrapped)), order_(comparator) {
     ASSERT(!wrapped_->Valid(), "R1: a new iterator is valid");
     status_ = wrapped_->status();
+    looks_ahead_ = wrapped_->looks_ahead();
   }
   ~StrictIterator() override { Forget(); }
 
@@ -52,9 +55,31 @@ class StrictIterator final : public kv::Iterator {
     wrapped_->Prev();
     Show(Move::kPrev);
   }
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    ASSERT(valid_, "R7: LookAhead of an iterator that is not valid");
+    shown_ahead_ = wrapped_->LookAhead(ahead);
+    ASSERT(shown_ahead_ <= ahead.size(), "R7: more is shown than was asked for");
+    ASSERT(shown_ahead_ == 0 || looks_ahead_, "R7: it looks ahead and does not say so");
+    const kv::Entry* before = &entry_;
+    for (kv::Entry& entry : ahead.first(shown_ahead_)) {
+      ASSERT(order_.Compare(*before, entry) <= 0, "R3: out of order");
+      entry = Remember(entry);
+      before = &entry;
+    }
+    return shown_ahead_;
+  }
+  void Skip(size_t n) override {
+    ASSERT(n <= shown_ahead_, "R7: Skip of what was not shown");
+    wrapped_->Skip(n);
+    Show(Move::kNext);
+  }
 
  private:
   enum class Move { kJump, kNext, kPrev };
+  struct Memory {
+    std::unique_ptr<char[]> bytes;
+    size_t count;
+  };
 
   void Show(Move move) {
     ASSERT(!wrapped_->Valid() || wrapped_->status().ok(), "R6: valid, with an error");
@@ -62,7 +87,7 @@ class StrictIterator final : public kv::Iterator {
     Forget();
     valid_ = wrapped_->Valid();
     status_ = wrapped_->status();
-    if (valid_) Remember(wrapped_->entry());
+    if (valid_) entry_ = Remember(wrapped_->entry());
   }
 
   void CheckOrder(Move move) const {
@@ -70,28 +95,30 @@ class StrictIterator final : public kv::Iterator {
     ASSERT(move == Move::kNext ? order <= 0 : order >= 0, "R3: out of order");
   }
 
-  void Remember(const kv::Entry& entry) {
+  kv::Entry Remember(const kv::Entry& entry) {
     ASSERT(entry.prefix == order_.Prefix(entry.key), "R3: the prefix is not the key's");
-    bytes_ = entry.key.size() + entry.value.size();
-    memory_ = std::make_unique<char[]>(bytes_ + 1);
-    if (!entry.key.empty()) std::memcpy(memory_.get(), entry.key.data(), entry.key.size());
-    if (!entry.value.empty()) std::memcpy(memory_.get() + entry.key.size(), entry.value.data(), entry.value.size());
-    entry_ = {.prefix = entry.prefix,
-              .key = {memory_.get(), entry.key.size()},
-              .tag = entry.tag,
-              .value = {memory_.get() + entry.key.size(), entry.value.size()}};
+    const size_t count = entry.key.size() + entry.value.size();
+    memory_.push_back({.bytes = std::make_unique<char[]>(count + 1), .count = count});
+    char* const bytes = memory_.back().bytes.get();
+    if (!entry.key.empty()) std::memcpy(bytes, entry.key.data(), entry.key.size());
+    if (!entry.value.empty()) std::memcpy(bytes + entry.key.size(), entry.value.data(), entry.value.size());
+    return {.prefix = entry.prefix,
+            .key = {bytes, entry.key.size()},
+            .tag = entry.tag,
+            .value = {bytes + entry.key.size(), entry.value.size()}};
   }
 
   void Forget() {
-    if (memory_) std::memset(memory_.get(), 0xdb, bytes_);
-    memory_.reset();
+    for (const Memory& memory : memory_) std::memset(memory.bytes.get(), 0xdb, memory.count);
+    memory_.clear();
+    shown_ahead_ = 0;
     entry_ = {};
   }
 
   const std::unique_ptr<kv::Iterator> wrapped_;
   const kv::Order order_;
-  std::unique_ptr<char[]> memory_;
-  size_t bytes_ = 0;
+  std::vector<Memory> memory_;
+  size_t shown_ahead_ = 0;
 };
 
 }  // namespace mergedb::testing

@@ -101,9 +101,12 @@
   X(kBlockBorderSkipped)             /* the first entry of a block, in a scan */ \
   X(kReverseMissesNewest) \
   X(kUpperBoundIncluded) \
+  X(kAheadShowsOlder)                /* a scan that looks ahead takes versions of a key for keys */ \
+  X(kAheadBeyondSlice)               /* and shows of a file what another run has taken over */ \
   X(kPublishedBeforeApply)           /* a sequence is visible before its records are */ \
   /* Space. */ \
   X(kObsoleteTablesKept)             /* it never comes back */ \
+  X(kDeletedRangeStaysLive)          /* the bound allows for what a range delete took away */ \
   X(kSpareTailKept)                  /* a table in a longer spare file ends before the file does */ \
   X(kLinkedFileWrittenAgain)         /* a spare that is somebody's backup as well */ \
   /* Care. */ \

@@ -224,7 +224,7 @@ void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, c
   const CompressionByTier& compression = parts_.options.compression;
   if (compression.bottom != compression.upper && compression.bottom != Compression::kNone) return;
   live_sample_.Apply(sampled, flushed.bytes());
-  if (flushed.table != nullptr && flushed.table->range_tombstones > 0) live_sample_.Forget();
+  if (flushed.table != nullptr && flushed.table->range_tombstones > 0 && !ZOO(kDeletedRangeStaysLive)) live_sample_.Forget();
 }
 
 Status Background::Commit() {

@@ -199,4 +199,21 @@ void BlockCursor::Open(const Block& block) {
   prefix_head_ = order_.Prefix(prefix);
 }
 
+void BlockCursor::ShowMany(uint32_t i, std::span<kv::Entry> entries) {
+  const std::string_view prefix = block_.prefix();
+  if (prefix.empty()) {
+    for (kv::Entry& entry : entries) ShowIn(nullptr, i++, &entry);
+    return;
+  }
+  size_t room = kSuffixSlackBytes;  // the last one's copy may be that much longer than it is
+  for (uint32_t each = 0; each < entries.size(); ++each) room += prefix.size() + block_.suffix(i + each).size();
+  if (keys_.size() < room) keys_.resize(room);
+  char* key = keys_.data();
+  for (kv::Entry& entry : entries) {
+    std::memcpy(key, prefix.data(), prefix.size());
+    ShowIn(key, i++, &entry);
+    key += entry.key.size();
+  }
+}
+
 }  // namespace mergedb::format

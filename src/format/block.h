@@ -22,6 +22,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -106,28 +107,37 @@ class BlockCursor {
   const Block& block() const { return block_; }
   // Entry i in *entry; its views live until the next call.
   void Show(uint32_t i, kv::Entry* entry);
+  // As many entries as there are places, from i on; their views live until the next call of this or of Open.
+  // REQUIRES: the block has them.
+  void ShowMany(uint32_t i, std::span<kv::Entry> entries);
 
  private:
+  // `key` is where prefix and suffix are put together; the prefix is there already.
+  void ShowIn(char* key, uint32_t i, kv::Entry* entry) const;
+
   kv::Order order_;
   Block block_;
   std::string key_;           // prefix, then the suffix shown last, with room for the longest
+  std::string keys_;          // of ShowMany
   uint64_t prefix_head_ = 0;  // the first 8 bytes of the prefix
 };
 
-inline void BlockCursor::Show(uint32_t i, kv::Entry* entry) {
+inline void BlockCursor::Show(uint32_t i, kv::Entry* entry) { ShowIn(key_.data(), i, entry); }
+
+inline void BlockCursor::ShowIn(char* key, uint32_t i, kv::Entry* entry) const {
   const std::string_view suffix = block_.suffix(i);
   const size_t prefix_bytes = block_.prefix().size();
   if (prefix_bytes == 0) {
     entry->key = suffix;
     entry->prefix = order_.Prefix(suffix);
   } else {
-    char* target = key_.data() + prefix_bytes;
+    char* target = key + prefix_bytes;
     if (suffix.size() <= kSuffixSlackBytes) [[likely]] {
       std::memcpy(target, suffix.data(), kSuffixSlackBytes);
     } else {
       std::memcpy(target, suffix.data(), suffix.size());
     }
-    entry->key = {key_.data(), prefix_bytes + suffix.size()};
+    entry->key = {key, prefix_bytes + suffix.size()};
     // WHY not Prefix8(entry->key): reading what two stores just wrote stalls.
     entry->prefix = prefix_head_;
     if (prefix_bytes < 8 && order_.is_bytewise()) entry->prefix |= base::Prefix8(suffix) >> (8 * prefix_bytes);

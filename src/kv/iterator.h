@@ -10,13 +10,16 @@
 //   R4  Next and Prev need Valid(). Prev of the first and Next of the last entry end it.
 //   R5  The entry's views live until the iterator moves or dies.
 //   R6  After an error Valid() is false and status() says why; it never skips over what it could not read.
+//   R7  LookAhead shows what Next would, without moving; Skip(n) moves as n calls of Next do.
 //
 // WHY the entry is a field and not a virtual call: a merge step compares entries of K children; a virtual key() each
 // would double its cost.
 // THREADS: none of it is for two threads at once.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "kv/key.h"
@@ -42,9 +45,20 @@ class Iterator {
   virtual void Next() = 0;
   virtual void Prev() = 0;
 
+  // Entries that lie ready behind the one shown, in order: as many as there are, at most ahead.size(). They live as long as the one
+  // shown. 0 says nothing about what follows. REQUIRES: Valid().
+  // WHY: a walk through stages pays each of them once a call, and not once an entry.
+  virtual size_t LookAhead(std::span<Entry>) { return 0; }
+  bool looks_ahead() const { return looks_ahead_; }  // else LookAhead shows nothing, ever
+  // Next, n times. REQUIRES: LookAhead showed so many, and it has not moved since.
+  virtual void Skip(size_t n) {
+    while (n-- > 0) Next();
+  }
+
  protected:
   Entry entry_;
   bool valid_ = false;
+  bool looks_ahead_ = false;
   Status status_;
 };
 

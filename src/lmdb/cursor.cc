@@ -17,10 +17,8 @@ constexpr unsigned kCursorPutFlags =
 int CheckCursor(const MDB_cursor* cursor) {
   if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
-  return cursor->cursor == nullptr ? EINVAL : CheckDbi(cursor->txn, cursor->dbi);
+  return cursor->cursor != nullptr && cursor->slot->is_open ? 0 : EINVAL;
 }
-
-const Slot& SlotOf(const MDB_cursor* cursor) { return cursor->txn->env->slots[cursor->dbi]; }
 
 // Of operations on duplicates: what LMDB answers on a database without.
 int RefuseDuplicates(const MDB_cursor* cursor, const MDB_val* data) { return data == nullptr || !cursor->is_placed ? EINVAL : MDB_INCOMPATIBLE; }
@@ -36,7 +34,7 @@ void Arrive(MDB_cursor* cursor) {
 void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
   Root& root = *cursor->txn->root;
   if (key != nullptr && gives == Gives::kBoth) {
-    *key = root.Give(StoredKey(SlotOf(cursor), cursor->cursor->key(), &root.key_scratch));
+    *key = root.Give(StoredKey(*cursor->slot, cursor->cursor->key(), &root.key_scratch));
   }
   if (data != nullptr) *data = root.Give(cursor->cursor->value());
 }
@@ -52,7 +50,7 @@ Status StayAtEnd(MDB_cursor* cursor, std::string_view stored) {
 }
 
 Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
-  const std::string_view stored = StoredKey(SlotOf(cursor), View(*key), &cursor->txn->root->key_scratch);
+  const std::string_view stored = StoredKey(*cursor->slot, View(*key), &cursor->txn->root->key_scratch);
   const Status status = op == MDB_SET_RANGE ? cursor->cursor->SetRange(stored) : cursor->cursor->Set(stored);
   cursor->is_in_gap = cursor->is_anchored = false;
   if (cursor->cursor->Valid()) Arrive(cursor);
@@ -114,7 +112,7 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
   return 0;
 }
 
-int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
+[[gnu::noinline]] int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
   Settle(cursor);
   switch (op) {
@@ -142,7 +140,7 @@ int PutCurrent(MDB_cursor* cursor, MDB_val* data, unsigned flags) {
   Settle(cursor);
   if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
   std::string scratch;
-  const std::string key(StoredKey(SlotOf(cursor), cursor->cursor->key(), &scratch));
+  const std::string key(StoredKey(*cursor->slot, cursor->cursor->key(), &scratch));
   MDB_val same = {key.size(), const_cast<char*>(key.data())};
   const int code = PutItem(cursor->txn, cursor->dbi, &same, data, flags & MDB_RESERVE);
   return code;
@@ -192,6 +190,7 @@ int mdb_cursor_open(MDB_txn* txn, MDB_dbi dbi, MDB_cursor** cursor) {
     auto made = std::make_unique<MDB_cursor>();
     made->txn = txn;
     made->dbi = dbi;
+    made->slot = &txn->env->slots[dbi];
     made->is_read_only = txn->is_read_only();
     made->cursor = txn->transaction().NewCursor(txn->env->slots[dbi].keyspace);
     txn->cursors.push_back(made.get());
@@ -238,7 +237,7 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
     if (flags & MDB_CURRENT) return PutCurrent(cursor, data, flags);
     if (key == nullptr) return EINVAL;
     std::string scratch;
-    std::string stored(StoredKey(SlotOf(cursor), View(*key), &scratch));  // WHY now: it may lie in the arena
+    std::string stored(StoredKey(*cursor->slot, View(*key), &scratch));  // WHY now: it may lie in the arena
     const int code = PutItem(cursor->txn, cursor->dbi, key, data, flags);
     if (code != 0 && code != MDB_KEYEXIST) return code;
     cursor->is_placed = true;

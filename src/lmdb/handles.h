@@ -158,6 +158,7 @@ struct MDB_txn {
 struct MDB_cursor {
   MDB_txn* txn = nullptr;  // null: its transaction has ended
   MDB_dbi dbi = 0;
+  const mergedb::lmdb::Slot* slot = nullptr;  // of dbi
   std::unique_ptr<mergedb::txn::CursorImpl> cursor;
   bool is_read_only = false;
   bool is_placed = false;    // not fresh

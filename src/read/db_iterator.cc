@@ -112,7 +112,6 @@ class DbIterator final : public WalkableIterator {
   }
 
  private:
-
   const kv::Order order_;
   const std::function<void()> on_release_;
   // Destroyed last to first: the input reads what the View and `keep_` hold.

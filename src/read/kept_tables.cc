@@ -1,6 +1,7 @@
 #include "read/kept_tables.h"
 
 #include <algorithm>
+#include <functional>
 
 namespace mergedb::read {
 

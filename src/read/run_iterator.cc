@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "base/zoo.h"
 #include "stream/plain_moves.h"
 
 namespace mergedb::read {
@@ -15,6 +16,7 @@ class RunIterator final : public kv::Iterator {
   RunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds, OpenSlice open)
       : order_(order), run_(std::move(run)), bounds_(std::move(bounds)), open_(std::move(open)) {
     std::tie(first_, last_) = run_->Overlap(order_, bounds_);
+    looks_ahead_ = true;
   }
 
   void SeekToFirst() override {
@@ -55,6 +57,17 @@ class RunIterator final : public kv::Iterator {
   void Prev() override {
     child_->Prev();
     SettleBackward();
+  }
+
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    size_t count = child_->LookAhead(ahead);
+    while (upper_ && !ZOO(kAheadBeyondSlice) && count > 0 && order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0) --count;
+    return count;
+  }
+
+  void Skip(size_t n) override {
+    child_->Skip(n);
+    stream::CopyEntry(child_->entry(), &entry_);
   }
 
  private:

@@ -1,6 +1,9 @@
 #include "stream/visible.h"
 
+#include <algorithm>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "base/assert.h"
 #include "base/bytes.h"
@@ -13,10 +16,15 @@ namespace {
 
 // After this many versions passed over one by one, a seek is cheaper.
 constexpr int kStepsMax = 8;
+// How far a scan looks ahead: little at first, since a short one would not use it, and 1.5 KiB of entries at most.
+constexpr size_t kAheadFirst = 4;
+constexpr size_t kAheadMax = 32;
 
 // Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key whose fate is known,
 // older versions of which are passed over. After folding (`is_folded_`) entry_ is a view of `key_` and `value_`, and the
 // input stands behind all that was folded.
+// A scan takes at once what lies ready in its input: `ahead_` holds the entries behind the one shown that are shown as they are. The
+// input stays before the first of them until all were shown, or until the scan turns round.
 // Reverse: a key's newest visible version is known only when all older ones have gone by, so entry_ is a view of the
 // copies in `key_` and `value_`, and the input stands before them: at a key before, or a newer version, or its end.
 class VisibleIterator final : public VisibleCursor {
@@ -40,8 +48,9 @@ class VisibleIterator final : public VisibleCursor {
 
   void Seek(std::string_view key, kv::Tag) override {
     if (options_.lower && order_.CompareKeys(key, *options_.lower) < 0) key = *options_.lower;
-    if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return End({});
-    input_->Seek(key, kv::SeekTag(options_.sequence));
+    if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return EndAtBound();
+    target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
+    input_->Seek(target_, kv::SeekTag(options_.sequence));
     StartForward();
   }
 
@@ -57,7 +66,7 @@ class VisibleIterator final : public VisibleCursor {
 
   void SeekForPrev(std::string_view key) override {
     if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return SeekToLast();
-    target_.assign(key);  // WHY: it may be a view of the entry shown
+    target_.assign(key);
     input_->Seek(target_, kv::Tag{0});
     StepBack();
     StartBackward();
@@ -65,16 +74,8 @@ class VisibleIterator final : public VisibleCursor {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (is_folded_) [[unlikely]] {
-      is_folded_ = false;
-    } else if (is_forward_) [[likely]] {
-      key_.Keep(entry_);
-      input_->Next();
-    } else {
-      is_forward_ = true;
-      input_->Seek(key_.key(), kv::Tag{0});
-    }
-    FindForward();
+    if (ahead_at_ == ahead_count_) return StepForward();
+    CopyEntry(ahead_[ahead_at_++], &entry_);
   }
 
   void Prev() override {
@@ -86,24 +87,77 @@ class VisibleIterator final : public VisibleCursor {
     } else if (is_forward_) {
       is_forward_ = false;
       key_.Keep(entry_);
+      CatchUp();
     }
     FindBackward();
   }
 
  private:
   void StartForward() {
+    Start();
     is_forward_ = true;
-    is_folded_ = false;
-    status_ = {};
-    key_.Clear();
     FindForward();
   }
 
   void StartBackward() {
-    is_forward_ = is_folded_ = false;
+    Start();
+    is_forward_ = false;
+    FindBackward();
+  }
+
+  // The input has sought.
+  void Start() {
+    is_folded_ = false;
     status_ = {};
     key_.Clear();
-    FindBackward();
+    ahead_at_ = ahead_count_ = reach_ = 0;
+  }
+
+  // WHY not in Next: what this needs of the stack would be paid by each entry that lay ready.
+  [[gnu::noinline]] void StepForward() {
+    if (is_folded_) [[unlikely]] {
+      is_folded_ = false;
+    } else if (is_forward_) [[likely]] {
+      key_.Keep(entry_);
+      CatchUp();
+      input_->Next();
+    } else {
+      is_forward_ = true;
+      input_->Seek(key_.key(), kv::Tag{0});
+    }
+    FindForward();
+    if (valid_ && !is_folded_ && input_->looks_ahead()) LookAhead();
+  }
+
+  void EndAtBound() {
+    Start();
+    valid_ = false;
+  }
+
+  // The input stands at the entry shown. Which ones behind it are shown as they are?
+  void LookAhead() {
+    reach_ = std::min(std::max(2 * reach_, kAheadFirst), kAheadMax);
+    if (ahead_.size() < reach_) ahead_.resize(reach_);
+    const size_t ready = input_->LookAhead(std::span(ahead_).first(reach_));
+    ahead_at_ = ahead_count_ = 0;
+    for (const kv::Entry* before = &entry_; ahead_count_ < ready; before = &ahead_[ahead_count_++]) {
+      kv::Entry& entry = ahead_[ahead_count_];
+      if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return;
+      if (!ZOO(kAheadShowsOlder) && IsSameKey(*before, entry)) return;
+      if (options_.keys_only) entry.value = {};
+    }
+  }
+
+  // The input goes to the entry shown, whose views die by that.
+  void CatchUp() {
+    if (ahead_at_ > 0) input_->Skip(ahead_at_);
+    ahead_at_ = ahead_count_ = 0;
+  }
+
+  bool IsSameKey(const kv::Entry& a, const kv::Entry& b) const {
+    if (a.prefix != b.prefix) return false;
+    if (!order_.is_bytewise()) return order_.SameKey(a.key, b.key);
+    return a.key.size() == b.key.size() && SameBytes(a.key.data(), b.key.data(), a.key.size());
   }
 
   // From the input's entry on, the first one to show.
@@ -351,6 +405,10 @@ class VisibleIterator final : public VisibleCursor {
   bool is_forward_ = true;
   bool is_folded_ = false;  // only going forward
   KeptKey key_;
+  std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
+  size_t ahead_at_ = 0;
+  size_t ahead_count_ = 0;
+  size_t reach_ = 0;  // how many were asked for the last time
   std::string value_;
   kv::Folded base_;  // its bytes as they stand in the table: of a PUT_REF, the reference
   kv::Tag base_tag_ = 0;

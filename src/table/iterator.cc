@@ -1,5 +1,6 @@
 #include "table/iterator.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -24,7 +25,9 @@ class TableIterator final : public kv::Iterator {
         window_(source, source.file.get(),
                 {.bytes_first = kScanReadBytesFirst,
                  .bytes_max = kScanReadBytesMax,
-                 .verify = control.verify_checksums}) {}
+                 .verify = control.verify_checksums}) {
+    looks_ahead_ = true;
+  }
 
   void SeekToFirst() override {
     status_ = {};
@@ -61,6 +64,17 @@ class TableIterator final : public kv::Iterator {
     if (position_ > 0) [[likely]] return cursor_.Show(--position_, &entry_);
     valid_ = false;
     if (block_ > 0 && Enter(block_ - 1)) Show(cursor_.block().count() - 1);
+  }
+
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    const size_t count = std::min<size_t>(ahead.size(), cursor_.block().count() - 1 - position_);
+    cursor_.ShowMany(position_ + 1, ahead.first(count));
+    return count;
+  }
+
+  void Skip(size_t n) override {
+    position_ += static_cast<uint32_t>(n);
+    cursor_.Show(position_, &entry_);
   }
 
  private:

@@ -96,6 +96,10 @@ Status CursorImpl::Next() {
     if (walk_->Valid()) [[likely]] return {};
     return StayAtLast();
   }
+  return StepForward();
+}
+
+[[gnu::noinline]] Status CursorImpl::StepForward() {
   RETURN_IF_ERROR(Prepare());
   if (state_ == State::kFresh) return First();
   if (state_ == State::kEnd) return Status::NotFound("");

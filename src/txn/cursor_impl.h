@@ -56,6 +56,7 @@ class CursorImpl final : public Cursor {
   Status Prepare();
   bool CanJustStep() const;
   bool SeekParked();
+  Status StepForward();  // what Next does where it cannot just step
   Status Fail();
   Status Arrive(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status StayAtLast();

@@ -1,4 +1,4 @@
-// One suite for every kv::Iterator: block, table, memtable, run, merge. It holds the rules R1-R6 of src/kv/iterator.h
+// One suite for every kv::Iterator: block, table, memtable, run, merge. It holds the rules R1-R7 of src/kv/iterator.h
 // against the dumbest reference there is, a sorted vector.
 //
 //     TEST(BlockIterator, KeepsTheContract) {
@@ -214,6 +214,40 @@ inline void CheckSeeks(const OpenIterator& open, const Reference& reference, bas
   }
 }
 
+// What lies ahead of the iterator is what follows in the reference: up to `places` entries of it.
+[[nodiscard]] inline ::testing::AssertionResult LooksAhead(kv::Iterator& it, const Reference& reference, size_t at, size_t places, size_t* ready) {
+  std::vector<kv::Entry> ahead(places);
+  *ready = it.LookAhead(ahead);
+  if (*ready > places) return ::testing::AssertionFailure() << *ready << " entries in " << places << " places";
+  if (*ready > 0 && !it.looks_ahead()) return ::testing::AssertionFailure() << "it looks ahead and does not say so";
+  for (size_t i = 0; i < *ready; ++i) {
+    if (at + 1 + i >= reference.entries().size()) return ::testing::AssertionFailure() << "shows " << Describe(ahead[i]) << " behind the end";
+    const kv::Entry want = ViewOf(reference.entries()[at + 1 + i], reference.order());
+    if (ahead[i].key != want.key || ahead[i].tag != want.tag || ahead[i].value != want.value || ahead[i].prefix != want.prefix) {
+      return ::testing::AssertionFailure() << "ahead is " << Describe(want) << ", shown is " << Describe(ahead[i]);
+    }
+  }
+  return Shows(it, reference, at) << " (after LookAhead)";
+}
+
+// R7, from one end to the other in steps of any length.
+inline void CheckLookAhead(const OpenIterator& open, const Reference& reference, base::Random& random) {
+  const auto it = open();
+  it->SeekToFirst();
+  for (std::optional<size_t> at = reference.First(); at;) {
+    size_t ready = 0;
+    ASSERT_TRUE(LooksAhead(*it, reference, *at, random.Uniform(40), &ready)) << "R7: entry " << *at;
+    const size_t steps = random.Uniform(ready + 1);
+    if (steps > 0) {
+      it->Skip(steps);
+    } else {
+      it->Next();
+    }
+    at = reference.At(*at + std::max<size_t>(steps, 1));
+    ASSERT_TRUE(Shows(*it, reference, at)) << "R7: Skip " << steps << " of " << ready;
+  }
+}
+
 // Two iterators over the same thing, moved in turn: neither may disturb the other (R5).
 inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference, base::Random& random,
                             const IteratorContract& contract) {
@@ -308,6 +342,7 @@ inline void CheckIteratorContract(const IteratorContract& contract) {
     CheckStartsNowhere(open);
     CheckFullWalks(open, reference, contract.can_reverse);
     CheckSeeks(open, reference, random, contract);
+    CheckLookAhead(open, reference, random);
     CheckRandomWalk(open, reference, random, contract);
     if (count > 0 && contract.build_damaged) {
       CheckDamaged(contract.build_damaged(reference.entries()), reference, contract.can_reverse);

@@ -22,7 +22,9 @@ using testing::OwnedEntry;
 class VectorIterator final : public kv::Iterator {
  public:
   VectorIterator(std::vector<OwnedEntry> entries, const kv::Order& order, std::optional<size_t> gap)
-      : entries_(std::move(entries)), order_(order), gap_(gap) {}
+      : entries_(std::move(entries)), order_(order), gap_(gap) {
+    looks_ahead_ = true;
+  }
   void SeekToFirst() override { GoTo(0); }
   void SeekToLast() override { GoTo(entries_.size() - 1); }
   void Seek(std::string_view key, kv::Tag tag) override {
@@ -34,8 +36,18 @@ class VectorIterator final : public kv::Iterator {
   }
   void Next() override { GoTo(at_ + 1); }
   void Prev() override { GoTo(at_ - 1); }
+  // To the end of a piece of kPiece entries, as tables do in blocks.
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    size_t count = 0;
+    for (size_t i = at_ + 1; count < ahead.size() && i < entries_.size() && i % kPiece != 0 && i != gap_; ++i) {
+      ahead[count++] = testing::ViewOf(entries_[i], order_);
+    }
+    return count;
+  }
 
  private:
+  static constexpr size_t kPiece = 50;
+
   void GoTo(size_t index) {
     at_ = index;
     status_ = index == gap_ ? Status::IOError("gap") : Status();

@@ -231,15 +231,15 @@ std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, 
 }
 
 TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 80; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
-    const size_t keys = 1 + random.Uniform(30);
+    const size_t keys = random.OneIn(2) ? 1 + random.Uniform(30) : 100 + random.Uniform(300);  // of many versions, or most of one
     const std::vector<OwnedEntry> history =
         random.OneIn(2) ? RandomHistory(random, 200, keys) : RandomMergeHistory(random, 200, keys);
     std::vector<OwnedEntry> entries = history;
     SortEntries(&entries, kOrder);
-    VisibleOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201)};
+    VisibleOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201), .keys_only = random.OneIn(4)};
     if (random.OneIn(3)) options.lower = "some/directory/" + std::to_string(random.Uniform(keys));
     if (random.OneIn(3)) options.upper = "some/directory/" + std::to_string(random.Uniform(keys));
     auto model = Model(history, options.sequence);
@@ -248,9 +248,17 @@ TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
     });
 
     const auto visible = VisibleOf(entries, options);
+    if (options.keys_only) {
+      for (auto& each : model) each.second.value.clear();
+    }
     auto at = model.end();
-    for (int step = 0; step < 300; ++step) {
-      const uint64_t choice = random.Uniform(at == model.end() ? 4 : 16);
+    uint64_t choice = 0;
+    for (int step = 0; step < 400; ++step) {
+      if (at == model.end()) {
+        choice = random.Uniform(4);
+      } else if (choice < 4 || random.OneIn(5)) {  // else on in one direction
+        choice = random.Uniform(16);
+      }
       if (choice == 0) {
         visible->SeekToFirst();
         at = model.begin();
