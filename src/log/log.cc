@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/coding.h"
+#include "base/prefetch.h"
 #include "base/zoo.h"
 #include "log/drain.h"
 #include "log/frame.h"
@@ -118,6 +119,7 @@ Status LogImpl::Begin(size_t payload_bytes, char** payload) {
   const uint64_t wanted = end_ + FrameBytes(payload_bytes);
   if (wanted > limit_ || drain_->trouble()) [[unlikely]] RETURN_IF_ERROR(MakeRoom(wanted));
   char* frame = ring_ + (end_ & ring_mask_);
+  base::PrefetchForWritesAhead(frame, wanted - end_);
   base::StoreFixed64(frame + (wanted - end_) - 8, 0);  // the padding; the rest of the word is written over
   *payload = frame + kFrameHeaderBytes;
   payload_bytes_ = payload_bytes;

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "base/prefetch.h"
+
 namespace mergedb::memtable {
 
 class HashIndex {
@@ -24,7 +26,7 @@ class HashIndex {
 
   uint32_t count() const { return count_; }
 
-  void PrefetchForWrite(uint64_t hash) const { __builtin_prefetch(&slots_[FirstSlot(hash)], 1); }
+  void PrefetchForWrite(uint64_t hash) const { base::PrefetchForWrite(reinterpret_cast<const char*>(&slots_[FirstSlot(hash)])); }
 
   // Offset of the record under `hash` for which `is_match(offset)`, or 0. THREADS: any.
   template <class IsMatch>

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/hash.h"
+#include "base/prefetch.h"
 #include "memtable/fold_on_write.h"
 #include "memtable/hash_index.h"
 #include "memtable/memory.h"
@@ -22,11 +23,10 @@ namespace {
 // One slot in so many bytes of memory: records of 64 bytes and more fill the arena before the index is three quarters
 // full, beyond which probes grow long.
 constexpr size_t kBytesPerSlot = 56;
-constexpr size_t kLineBytes = 64;
 constexpr uint32_t kFirstUnit = 1;  // offset 0 means none
 
 constexpr size_t SlotCount(size_t memory_bytes) { return memory_bytes / kBytesPerSlot; }
-constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), kLineBytes); }
+constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), base::kCacheLineBytes); }
 
 // The most that records take whose keys and values are `bytes` long together.
 constexpr size_t BytesForRecords(uint64_t records, size_t bytes, bool is_ordered) {
@@ -81,6 +81,7 @@ class Memtable::Impl {
     const size_t used = used_.load(std::memory_order_relaxed);
     const size_t bytes = RecordBytes(key.size(), value.size());
     ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
+    base::PrefetchForWritesAhead(arena_ + used, bytes);
     newest_ = kv::SequenceOf(tag);
     if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]] return AddRangeDelete(used, bytes, key, tag, value);
     const size_t end = ordered_index_                          ? AddOrdered(used, bytes, key, tag, value)
@@ -256,14 +257,14 @@ bool Memtable::HasRoom(size_t key_bytes, size_t value_bytes) const { return impl
 // WHY 7/6: the index takes a seventh of the memory at most. The constant covers the skip list's nodes and roundings.
 size_t Memtable::BytesNeeded(size_t key_bytes, size_t value_bytes) {
   static_assert(kBytesPerSlot == 7 * sizeof(uint64_t));
-  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * kLineBytes) / 6 * 7 + 7;
+  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * base::kCacheLineBytes) / 6 * 7 + 7;
 }
 
 bool Memtable::HasRoomFor(uint64_t records, size_t bytes) const { return impl_->HasRoomFor(records, bytes); }
 
 bool Memtable::MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes) {
   const size_t slots = SlotCount(memory_bytes);
-  const size_t spent = IndexBytes(slots) + OrderedIndex::kNodeBytesMax + 2 * kLineBytes;
+  const size_t spent = IndexBytes(slots) + OrderedIndex::kNodeBytesMax + 2 * base::kCacheLineBytes;
   return memory_bytes > spent && records <= slots / 4 * 3 &&
          BytesForRecords(records, bytes, true) <= memory_bytes - spent;
 }
