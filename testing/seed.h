@@ -3,7 +3,7 @@
 //     MERGEDB_SEED=1234 ./model_model_test        ./model_model_test --gtest_random_seed=1234
 //
 // Without either the test's own seed: the same run every time. MERGEDB_FULL=1 asks the tests that have a long version for
-// it. Under a sanitizer every step costs several times as much: Sized() is the one place that makes up for it.
+// it. Under a sanitizer every step costs several times as much: Sized() and what follows it make up for it.
 #pragma once
 
 #include <algorithm>
@@ -40,5 +40,11 @@ inline constexpr uint64_t kSanitizerFactor = 1;
 inline uint64_t Sized(uint64_t standard, uint64_t full, uint64_t least = 1) {
   return std::max((IsFullSize() ? full : standard) / kSanitizerFactor, least);
 }
+
+// Of what a test tries one in so many: `standard`, or `full`; fewer under a sanitizer.
+inline uint64_t SizedOneIn(uint64_t standard, uint64_t full) { return (IsFullSize() ? full : standard) * kSanitizerFactor; }
+
+// The same for one of what a test tries all of, in no order that a format knows: an offset, a length.
+inline bool IsTried(uint64_t which) { return (which * 0x9e3779b97f4a7c15u >> 40) % kSanitizerFactor == 0; }
 
 }  // namespace mergedb::testing

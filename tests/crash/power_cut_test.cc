@@ -76,7 +76,7 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
 TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   if (!IsFullSize() && GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
   const size_t length_max = IsFullSize() ? 4 : 3;
-  const uint64_t one_in = IsFullSize() ? 1 : 3;  // of the longest
+  const uint64_t one_in = SizedOneIn(3, 1);  // of the longest
   std::vector<std::string> sequences = {""};
   for (size_t begin = 0, length = 0; length <= length_max; ++length) {
     const size_t end = sequences.size();
@@ -101,7 +101,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
         CutSetup setup = Setup(1, std::string{first, second, 's', 'o', 'f'});
         setup.failing_sync = n;
         bool has_faulted = false;
-        if (!Check(setup, {.point_one_in = IsFullSize() ? 1u : 4u, .nest_one_in = 100}, &has_faulted)) return;
+        if (!Check(setup, {.point_one_in = SizedOneIn(4, 1), .nest_one_in = 100}, &has_faulted)) return;
         if (!has_faulted) break;
       }
     }
@@ -131,7 +131,7 @@ TEST_P(PowerCutTest, RandomWorkloads) {
   const uint64_t rounds = IsFullSize() ? 20 : 3;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(1) + round;
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), {.point_one_in = IsFullSize() ? 1u : 6u})) return;
+    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), {.point_one_in = SizedOneIn(6, 1)})) return;
   }
 }
 
@@ -143,7 +143,7 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
     for (uint64_t round = 0; round < rounds; ++round) {
       CutSetup setup = Setup(SeedOr(401) + round, DrawSteps(kMixture, SeedOr(401) + round, 100));
       setup.tenancy = tenancy;
-      if (!Check(setup, {.point_one_in = 8, .nest_one_in = 200})) return;
+      if (!Check(setup, {.point_one_in = SizedOneIn(8, 8), .nest_one_in = 200})) return;
     }
   }
 }
@@ -154,7 +154,7 @@ TEST_P(PowerCutTest, MergesOfManyRuns) {
   const uint64_t rounds = IsFullSize() ? 20 : 4;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(201) + round;
-    const CutPlan plan{.point_one_in = IsFullSize() ? 2u : 8u, .nest_one_in = 80};
+    const CutPlan plan{.point_one_in = SizedOneIn(8, 2), .nest_one_in = 80};
     if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), plan)) return;
   }
 }
@@ -165,7 +165,7 @@ TEST_P(PowerCutTest, LogsThatRollOver) {
   const uint64_t rounds = IsFullSize() ? 6 : 1;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(101) + round;
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 160)), {.point_one_in = IsFullSize() ? 3u : 30u, .nest_one_in = 80})) return;
+    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 160)), {.point_one_in = SizedOneIn(30, 3), .nest_one_in = 80})) return;
   }
 }
 
