@@ -4,7 +4,7 @@
 // memtables fill, merges run, logs roll over and writers queue up.
 //     MERGEDB_CUT="seed=... point=... cut=..."   replays one crash (the line that a failure prints)
 //     MERGEDB_SEED=n                             other workloads
-//     MERGEDB_FULL=1                             all sequences of four steps in all options, and ten times the random ones
+//     MERGEDB_FULL=1                             all sequences of four steps in all options, and ten times the random cuts
 #include "testing/power_cut.h"
 
 #include <gtest/gtest.h>
@@ -128,7 +128,7 @@ std::string DrawSteps(const Mixture& mixture, uint64_t seed, size_t count) {
 // Memtables fill and are flushed, runs are merged, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
-  const uint64_t rounds = IsFullSize() ? 20 : 3;
+  const uint64_t rounds = IsFullSize() ? 5 : 3;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(1) + round;
     if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), {.point_one_in = SizedOneIn(6, 1)})) return;
@@ -151,10 +151,10 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 // Many small runs, merged as they come, and their dead files written again.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
-  const uint64_t rounds = IsFullSize() ? 20 : 4;
+  const uint64_t rounds = IsFullSize() ? 8 : 4;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(201) + round;
-    const CutPlan plan{.point_one_in = SizedOneIn(8, 2), .nest_one_in = 80};
+    const CutPlan plan{.point_one_in = SizedOneIn(8, 4), .nest_one_in = 80};
     if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), plan)) return;
   }
 }
@@ -162,10 +162,10 @@ TEST_P(PowerCutTest, MergesOfManyRuns) {
 // The log goes from segment to segment, and uses released ones again.
 TEST_P(PowerCutTest, LogsThatRollOver) {
   constexpr Mixture kMixture = {.common = "lllllllllosgwwwwt", .rare = "fyqc", .rare_one_in = 30};
-  const uint64_t rounds = IsFullSize() ? 6 : 1;
+  const uint64_t rounds = IsFullSize() ? 3 : 1;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = SeedOr(101) + round;
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 160)), {.point_one_in = SizedOneIn(30, 3), .nest_one_in = 80})) return;
+    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 160)), {.point_one_in = SizedOneIn(30, 6), .nest_one_in = 80})) return;
   }
 }
 
