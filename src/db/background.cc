@@ -159,6 +159,10 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
+  if (may_seal_at_rest_ && IsWorthSealingLocked()) {
+    may_seal_at_rest_ = false;
+    return Task::kSeal;
+  }
   if (jobs_.empty() && !is_picking_ && PressureLocked() != policy::Pressure::kWriting &&
       warmed_generation_ != picked_generation_) {
     warmed_generation_ = picked_generation_;
@@ -189,6 +193,8 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       return BuryObsolete();
     case Task::kRemoveSpares:
       return RemoveSpares();
+    case Task::kSeal:
+      return parts_.seal_at_rest();
     case Task::kWarm:
       return WarmTables();
   }
@@ -430,6 +436,15 @@ bool Background::IsAtRestLocked() const {
          !parts_.shape.HasUncommitted();
 }
 
+// WHY not whatever it holds: what is flushed is merged into the one run next, which may rewrite all of it. Who writes a little now and then has
+// that done once for each 64th of the tree at most.
+bool Background::IsWorthSealingLocked() const {
+  constexpr uint64_t kShare = 64;
+  if (!IsAtRestLocked() || PressureLocked() != policy::Pressure::kIdle || !wanted_.empty()) return false;
+  const read::ViewPtr view = parts_.shape.Current();
+  return !view->active->empty() && view->active->bytes_used() * kShare >= view->version->bytes_on_disk();
+}
+
 // Newest tables first, each once, and no more of them than a few times the memory that the database was given.
 void Background::WarmTables() {
   const read::ViewPtr view = parts_.shape.Current();
@@ -551,6 +566,7 @@ void Background::OnTimer() {
                        parts_.obsolete.bytes_on_disk() <= parts_.shape.Current()->version->bytes_on_disk() &&
                        IsSettledLocked(policy::Pressure::kIdle);
   if (!is_over) ArmTimerLocked();
+  may_seal_at_rest_ = true;  // once a look: somebody who writes just then keeps it from being done
   ScheduleLocked();
   changed_.NotifyAll();
 }

@@ -7,7 +7,8 @@
 //            removals    of the spares beyond what the space bound has room for, one by one
 //   3        new jobs    policy::Pick
 //   4        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
-//   5        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
+//   5        sealing     the active memtable, when nobody has written for a while: else the tree never is the one run that scans go through
+//   6        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
 //
 // Every step is one piece of work for the executor, so a test that runs them by hand chooses the interleaving, and with one
 // thread inner and outer merges still go on at once.
@@ -59,6 +60,7 @@ class Background : public std::enable_shared_from_this<Background> {
     std::function<void(const Shape::LogStart&)> log_released;
     std::function<uint64_t()> log_debt;                 // log::Log::staging_debt()
     std::function<void()> make_standby;                 // a memory for the next memtable
+    std::function<void()> seal_at_rest;                 // the active memtable, if nobody writes just now
   };
   explicit Background(Parts parts);
   ~Background();
@@ -109,7 +111,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kBury, kRemoveSpares, kWarm };
+  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kBury, kRemoveSpares, kSeal, kWarm };
   struct Running {  // a job and whether a thread is in it
     std::unique_ptr<compaction::Job> job;
     bool is_stepping = false;
@@ -140,6 +142,7 @@ class Background : public std::enable_shared_from_this<Background> {
   uint64_t ExcessSpareBytesLocked() const;
   uint64_t SpareBytesMaxLocked(policy::Pressure pressure) const;
   bool IsAtRestLocked() const;
+  bool IsWorthSealingLocked() const;
   void WarmTables();
   bool CommitIsOverdueLocked() const;
   bool MayTryLocked(const Retry& retry) const;
@@ -190,6 +193,7 @@ class Background : public std::enable_shared_from_this<Background> {
   bool commit_is_wanted_ GUARDED_BY(mutex_) = false;  // when there is nothing else to do
   bool commit_is_urgent_ GUARDED_BY(mutex_) = false;  // before any step of a job
   uint64_t warmed_generation_ GUARDED_BY(mutex_) = 0;
+  bool may_seal_at_rest_ GUARDED_BY(mutex_) = false;
   uint64_t last_commit_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick

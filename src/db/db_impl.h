@@ -156,6 +156,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status WaitForSealedSlot();
   void Seal(std::shared_ptr<memtable::Memtable> next);
   Status SealIfUsed();
+  void SealAtRest();
   Status ReviveLog();
   Status Resume();
   Status FlushAll();

@@ -289,7 +289,8 @@ void DbImpl::StartBackground() noexcept {
             if (const auto log = LogOf(start.epoch)) log->Release(start.position);
           },
       .log_debt = [this] { return CurrentLog()->staging_debt(); },
-      .make_standby = [this] { MakeStandby(); }});
+      .make_standby = [this] { MakeStandby(); },
+      .seal_at_rest = [this] { SealAtRest(); }});
   background_->Nudge();
 }
 

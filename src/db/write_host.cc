@@ -88,6 +88,13 @@ Status DbImpl::SealIfUsed() {
   return {};
 }
 
+// Of the background, which does not wait for writers.
+void DbImpl::SealAtRest() {
+  const write::CommitQueue::Turn turn(queue_, std::try_to_lock);
+  if (!turn.is_taken() || !CheckOpen().ok() || active_->empty() || log_->is_in_trouble() || shape_->sealed_count() > 0) return;
+  Seal(TakeStandby());
+}
+
 void DbImpl::BeginPieces(const log::Mark& replay_from) {
   pieces_from_ = replay_from;
   shape_->BeginPieces(store_->snapshots->published());

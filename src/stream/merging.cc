@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -36,6 +37,7 @@ class MergingIterator final : public Merging {
         bracket_(2 * children_.size()) {
     for (const auto& child : children_) {
       if (!child->status().ok() && status_.ok()) status_ = child->status();
+      looks_ahead_ |= child->looks_ahead();
     }
   }
 
@@ -71,6 +73,24 @@ class MergingIterator final : public Merging {
     if (is_forward_) [[unlikely]] return TurnBackward();
     kv::Iterator& child = *children_[winner_.child];
     child.Prev();
+    Advance(child);
+  }
+
+  // What lies ready in the winner, up to the next head of another child.
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    if (!is_forward_) return 0;
+    const size_t ready = children_[winner_.child]->LookAhead(ahead);
+    if (ready == 0) return 0;
+    const kv::Iterator* const next = RunnerUp();
+    if (next == nullptr || order_.Compare(ahead[ready - 1], next->entry()) < 0) return ready;
+    const auto passed = std::partition_point(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready) - 1,
+                                             [&](const kv::Entry& entry) { return order_.Compare(entry, next->entry()) < 0; });
+    return static_cast<size_t>(passed - ahead.begin());
+  }
+
+  void Skip(size_t n) override {
+    kv::Iterator& child = *children_[winner_.child];
+    child.Skip(n);
     Advance(child);
   }
 
@@ -203,6 +223,16 @@ class MergingIterator final : public Merging {
     int order = order_.Compare(first.entry(), second.entry());
     if (order == 0) order = a.child < b.child ? -1 : 1;  // equal entries: the newer child first
     return is_forward_ ? order < 0 : order > 0;
+  }
+
+  // The child with the next head after the winner's; null if the others are at their ends. It lost to the winner alone, so it is one of the losers
+  // on its path.
+  const kv::Iterator* RunnerUp() {
+    const Node* best = nullptr;
+    for (size_t i = (children_.size() + winner_.child) / 2; i >= 1; i /= 2) {
+      if (best == nullptr || IsBefore(losers_[i], *best)) best = &losers_[i];
+    }
+    return best == nullptr || !children_[best->child]->Valid() ? nullptr : children_[best->child].get();
   }
 
   // Turning round: the current child steps over its entry, the others stand on the far side of it. Of entries equal to

@@ -19,6 +19,8 @@ constexpr int kStepsMax = 8;
 // How far a scan looks ahead: little at first, since a short one would not use it, and 1.5 KiB of entries at most.
 constexpr size_t kAheadFirst = 4;
 constexpr size_t kAheadMax = 32;
+// Where nothing lay ready, so many steps go by before it looks again, at most: several runs whose keys alternate have nothing to show.
+constexpr size_t kRestMax = 64;
 
 // Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key whose fate is known,
 // older versions of which are passed over. After folding (`is_folded_`) entry_ is a view of `key_` and `value_`, and the
@@ -111,6 +113,7 @@ class VisibleIterator final : public VisibleCursor {
     status_ = {};
     key_.Clear();
     ahead_at_ = ahead_count_ = reach_ = 0;
+    rest_ = next_rest_ = 0;
   }
 
   // WHY not in Next: what this needs of the stack would be paid by each entry that lay ready.
@@ -126,7 +129,9 @@ class VisibleIterator final : public VisibleCursor {
       input_->Seek(key_.key(), kv::Tag{0});
     }
     FindForward();
-    if (valid_ && !is_folded_ && input_->looks_ahead()) LookAhead();
+    if (!valid_ || is_folded_ || !input_->looks_ahead()) return;
+    if (rest_ == 0) return LookAhead();
+    --rest_;
   }
 
   void EndAtBound() {
@@ -139,7 +144,10 @@ class VisibleIterator final : public VisibleCursor {
     reach_ = std::min(std::max(2 * reach_, kAheadFirst), kAheadMax);
     if (ahead_.size() < reach_) ahead_.resize(reach_);
     const size_t ready = input_->LookAhead(std::span(ahead_).first(reach_));
+    reach_ = std::max(reach_ / 2, ready);
     ahead_at_ = ahead_count_ = 0;
+    rest_ = ready == 0 ? next_rest_ : 0;
+    next_rest_ = ready == 0 ? std::min(2 * next_rest_ + 1, kRestMax) : 0;
     for (const kv::Entry* before = &entry_; ahead_count_ < ready; before = &ahead_[ahead_count_++]) {
       kv::Entry& entry = ahead_[ahead_count_];
       if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return;
@@ -408,7 +416,9 @@ class VisibleIterator final : public VisibleCursor {
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;
-  size_t reach_ = 0;  // how many were asked for the last time
+  size_t reach_ = 0;      // how many are likely to be ready
+  size_t rest_ = 0;       // steps until it looks ahead again
+  size_t next_rest_ = 0;  // should there be nothing then
   std::string value_;
   kv::Folded base_;  // its bytes as they stand in the table: of a PUT_REF, the reference
   kv::Tag base_tag_ = 0;

@@ -61,7 +61,14 @@ CommitQueue::Turn::Turn(CommitQueue& queue) : queue_(queue) {
   queue_.Join(*waiter);
 }
 
+CommitQueue::Turn::Turn(CommitQueue& queue, std::try_to_lock_t) : queue_(queue) {
+  base::Lock lock(queue.mutex_);
+  is_taken_ = queue.front_ == nullptr;
+  if (is_taken_) queue.Enqueue(*new Waiter(nullptr));
+}
+
 CommitQueue::Turn::~Turn() {
+  if (!is_taken_) return;
   Waiter* waiter;
   {
     base::Lock lock(queue_.mutex_);

@@ -21,6 +21,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <span>
 #include <string_view>
 #include <thread>
@@ -115,12 +116,16 @@ class CommitQueue {
   class [[nodiscard]] Turn {
    public:
     explicit Turn(CommitQueue& queue);
+    // Taken only if nobody else is in the queue: does not wait.
+    Turn(CommitQueue& queue, std::try_to_lock_t);
     ~Turn();
     Turn(const Turn&) = delete;
     Turn& operator=(const Turn&) = delete;
+    bool is_taken() const { return is_taken_; }
 
    private:
     CommitQueue& queue_;
+    bool is_taken_ = true;
   };
 
   struct Counters {

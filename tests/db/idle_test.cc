@@ -91,6 +91,23 @@ TEST_P(Idle, EndsInOneRunAndComesToRest) {
   EXPECT_FALSE(world_.executor.RunOne());
 }
 
+TEST_P(Idle, TakesInWhatTheMemtableHoldsIfThatIsWorthIt) {
+  WriteMuch(SeedOr(9));
+  PassTime(20);
+  const uint64_t flushes = Counter(*db_, "flushes");
+  for (int i = 0; i < 200; ++i) ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
+  PassTime(20);
+  EXPECT_EQ(Counter(*db_, "flushes"), flushes + 1);
+  EXPECT_EQ(Runs(), 1u) << Property(*db_, "stats");
+  // Else one put now and then would cost a new writing of all there is.
+  ASSERT_OK(db_->Put({}, keyspaces_.front(), "key", "one"));
+  PassTime(60);
+  EXPECT_EQ(Counter(*db_, "flushes"), flushes + 1);
+  std::string value;
+  ASSERT_OK(db_->Get({}, keyspaces_.front(), "key7", &value));
+  EXPECT_EQ(value, std::string(100, 'w'));
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Idle,
                          ::testing::Values(Shape{Style::kLazy, false, false, false}, Shape{Style::kLazy, true, true, false},
                                            Shape{Style::kLazy, true, false, true}, Shape{Style::kCascade, false, true, false},

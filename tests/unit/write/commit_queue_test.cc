@@ -221,6 +221,22 @@ TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   EXPECT_EQ(kv::SequenceOf(found.tag), 4u);
 }
 
+TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
+  {
+    const CommitQueue::Turn first(queue_, std::try_to_lock);
+    EXPECT_TRUE(first.is_taken());
+    const CommitQueue::Turn second(queue_, std::try_to_lock);
+    EXPECT_FALSE(second.is_taken());
+  }
+  {
+    const CommitQueue::Turn waiting(queue_);
+    EXPECT_TRUE(waiting.is_taken());
+    EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+  }
+  ASSERT_OK(Put("a"));
+  EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+}
+
 TEST_F(CommitQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
   const int first = 0, second = 0;
   ASSERT_OK(queue_.LockWriters(&first, 0));
