@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstdlib>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -18,6 +17,7 @@
 #include "leveldb/env.h"
 #include "leveldb/helpers/memenv.h"
 #include "leveldb/write_batch.h"
+#include "testing/temp_directory.h"
 
 namespace leveldb {
 namespace {
@@ -242,9 +242,8 @@ TEST_F(OwnEnv, RepairSavesWhatIsWhole) {
 
 // Repair without the Env once took the tables and the log for missing, and made an empty database.
 TEST_F(OwnEnv, RepairWithoutItSavesWhatItWrote) {
-  char path[] = "/tmp/mergedb_env_XXXXXX";
-  const std::string root = mkdtemp(path);
-  name_ = root + "/db";
+  const mergedb::testing::TempDirectory directory;
+  name_ = directory / "db";
   Watched own(Env::Default());
   for (const bool has_manifest : {true, false}) {
     options_.env = &own;
@@ -273,14 +272,13 @@ TEST_F(OwnEnv, RepairWithoutItSavesWhatItWrote) {
     }
     (void)Env::Default()->RemoveDir(name_);
   }
-  EXPECT_TRUE(Env::Default()->RemoveDir(root).ok());
+  EXPECT_TRUE(Env::Default()->RemoveDir(directory.path()).ok());
 }
 
 // From under an Env to none and back, with tables, logs and a MANIFEST of the other's names each time.
 TEST_F(OwnEnv, OthersOpenWhatItWroteAndItOpensTheirs) {
-  char path[] = "/tmp/mergedb_env_XXXXXX";
-  const std::string root = mkdtemp(path);
-  name_ = root + "/db";
+  const mergedb::testing::TempDirectory directory;
+  name_ = directory / "db";
   Watched own(Env::Default());
   for (int life = 0; life < 4; ++life) {
     options_.env = life % 2 == 0 ? &own : Env::Default();
@@ -295,7 +293,7 @@ TEST_F(OwnEnv, OthersOpenWhatItWroteAndItOpensTheirs) {
   }
   db_.reset();
   EXPECT_TRUE(DestroyDB(name_, options_).ok());
-  EXPECT_TRUE(Env::Default()->RemoveDir(root).ok());
+  EXPECT_TRUE(Env::Default()->RemoveDir(directory.path()).ok());
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -20,6 +19,7 @@
 #include "leveldb/env.h"
 #include "leveldb/filter_policy.h"
 #include "leveldb/write_batch.h"
+#include "testing/temp_directory.h"
 
 namespace leveldb {
 namespace {
@@ -29,18 +29,7 @@ using testing::StartsWith;
 
 class Face : public testing::Test {
  protected:
-  Face() {
-    char path[] = "/tmp/mergedb_face_XXXXXX";
-    root_ = mkdtemp(path);
-    name_ = root_ + "/db";
-    options_.create_if_missing = true;
-  }
-  ~Face() override {
-    db_.reset();
-    for (const std::string& each : Children(name_)) (void)Env::Default()->RemoveFile(name_ + "/" + each);
-    (void)Env::Default()->RemoveDir(name_);
-    (void)Env::Default()->RemoveDir(root_);
-  }
+  Face() { options_.create_if_missing = true; }
 
   Status Open() {
     db_.reset();
@@ -67,8 +56,8 @@ class Face : public testing::Test {
   }
   bool Has(const std::string& file) const { return Env::Default()->FileExists(name_ + "/" + file); }
 
-  std::string root_;
-  std::string name_;
+  const mergedb::testing::TempDirectory directory_;
+  const std::string name_ = directory_ / "db";
   Options options_;
   std::unique_ptr<DB> db_;
 };
@@ -175,7 +164,7 @@ TEST_F(Face, AProgramsOwnCacheKeepsTheBlocks) {
   std::string value;
   EXPECT_TRUE(db_->Get(unseen, "key999", &value).ok());
   // Another database in the same cache has blocks of its own.
-  const std::string other_name = root_ + "/other";
+  const std::string other_name = directory_ / "other";
   DB* opened = nullptr;
   ASSERT_TRUE(DB::Open(options_, other_name, &opened).ok());
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(opened->Put({}, "key" + std::to_string(i), std::string(100, 'w')).ok());

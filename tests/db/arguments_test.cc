@@ -1,7 +1,6 @@
 // What can never work is refused, by a code that says so, before anything is read, written or handed out: NULL where something is needed,
 // fields out of range, structures of unknown size, keys and values beyond the limits, calls to a closed or read-only database.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -10,19 +9,14 @@
 #include "mergedb/c.h"
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
 
 class Arguments : public ::testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern = "/tmp/mergedb_arguments_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(root_); }
-  std::string path() const { return root_ + "/db"; }
+  std::string path() const { return directory_ / "db"; }
 
   void Refuse(mergedb_code code, const char* what) {
     EXPECT_EQ(code, MERGEDB_INVALID_ARGUMENT) << what << ": " << error_.message;
@@ -30,7 +24,7 @@ class Arguments : public ::testing::Test {
     EXPECT_EQ(error_.outcome_unknown, 0) << what;
   }
 
-  std::string root_;
+  const TempDirectory directory_;
   mergedb_error error_ = {};
 };
 #define REFUSED(call) Refuse(call, #call)

@@ -2,7 +2,6 @@
 // temporary directory; the copy is opened, read and written on its own; crashes in memory.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <filesystem>
@@ -14,6 +13,7 @@
 
 #include "mergedb/checkpoint.h"
 #include "mergedb/merge.h"
+#include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
 #include "testing/world.h"
 
@@ -25,16 +25,7 @@ constexpr size_t kMemory = size_t{16} << 20;
 
 class CheckpointTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/mergedb_checkpoint.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
-    db_ = Open("db");
-  }
-  void TearDown() override {
-    db_ = nullptr;
-    std::filesystem::remove_all(home_);
-  }
+  void SetUp() override { db_ = Open("db"); }
   std::string Path(const std::string& name) const { return home_ + "/" + name; }
   std::unique_ptr<DB> Open(const std::string& name, OpenMode mode = OpenMode::kCreateIfMissing) const {
     auto db = DB::Open({.mode = mode, .memory_bytes = kMemory, .write_buffer_bytes = size_t{1} << 20}, Path(name));
@@ -63,7 +54,8 @@ class CheckpointTest : public ::testing::Test {
     ASSERT_TRUE(db_->Put({}, "key3", "again").ok());
   }
 
-  std::string home_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
   std::unique_ptr<DB> db_;
 };
 

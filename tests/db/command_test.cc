@@ -2,7 +2,6 @@
 // database in a temporary directory and compare.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +10,7 @@
 #include <string>
 
 #include "mergedb/c.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb {
 namespace {
@@ -20,16 +20,8 @@ struct Outcome {
   std::string out, err;
 };
 
-class CommandTest : public testing::Test {
+class CommandTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/mergedb_command.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
-    database_ = home_ + "/db";
-  }
-  void TearDown() override { std::filesystem::remove_all(home_); }
-
   // `line` is shell words; $M is the program and $D the database.
   Outcome Run(const std::string& line) const {
     const std::string script = "M='" MERGEDB_COMMAND "'; D='" + database_ + "'; H='" + home_ + "'; " + line;
@@ -42,7 +34,9 @@ class CommandTest : public testing::Test {
     return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
   }
 
-  std::string home_, database_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
+  const std::string database_ = home_ + "/db";
 };
 
 TEST_F(CommandTest, PutsGetsAndDeletes) {

@@ -3,7 +3,6 @@
 // deps/debian.txt names; where they are missing their tests are skipped.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -14,6 +13,7 @@
 #include "base/random.h"
 #include "mergedb/db.h"
 #include "testing/seed.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb {
 namespace {
@@ -22,13 +22,6 @@ using Pairs = std::map<std::string, std::string>;
 
 class DumpTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/mergedb_dump.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(home_); }
-
   // $M is the program; the shell stands in the test's own directory.
   int Run(const std::string& line) const {
     const std::string script = "cd " + home_ + "; M='" MERGEDB_COMMAND "'; (" + line + ") > out 2> err";
@@ -59,7 +52,8 @@ class DumpTest : public ::testing::Test {
     return pairs;
   }
 
-  std::string home_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
 };
 
 // Keys that LMDB takes; every byte in both; values that are empty, short, and longer than a page.

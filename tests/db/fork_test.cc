@@ -7,10 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
 #include "mergedb/db.h"
+#include "testing/temp_directory.h"
 #include "testing/time_limit.h"
 
 namespace mergedb {
@@ -20,12 +20,6 @@ constexpr unsigned kSecondsMax = 60;
 
 class ForkTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/mergedb_fork.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
-  }
-  void TearDown() override { std::filesystem::remove_all(home_); }
   static Result<std::unique_ptr<DB>> Open(const std::string& path) { return DB::Open({.memory_bytes = size_t{8} << 20}, path); }
 
   // In a child, which does not hang for ever; its exit code.
@@ -41,7 +35,8 @@ class ForkTest : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  std::string home_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
 };
 
 TEST_F(ForkTest, TheChildOpensADatabaseOfItsOwn) {

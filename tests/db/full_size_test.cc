@@ -20,7 +20,7 @@
 #include "testing/counters.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
-#include "tests/unit/env/temp_directory.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {

@@ -11,8 +11,8 @@
 #include "mergedb/merge.h"
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 #include "testing/world.h"
-#include "tests/unit/env/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {

@@ -3,13 +3,13 @@
 // a database writes. Method: a database in a temporary directory, on threads and POSIX files as they are.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -19,9 +19,6 @@ namespace fs = std::filesystem;
 class PosixFilesTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/mergedb_flips.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
     umask(0);
     ASSERT_OK_AND_ASSIGN(auto db, DB::Open(SmallOptions(), home_ + "/db"));
     for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put({}, "k" + std::to_string(i), std::string(100, 'v')));
@@ -29,7 +26,6 @@ class PosixFilesTest : public ::testing::Test {
     ASSERT_OK(db->Put({}, "last", "value"));
     ASSERT_OK(db->Close());
   }
-  void TearDown() override { fs::remove_all(home_); }
 
   static Options SmallOptions() { return {.memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10}; }
 
@@ -62,7 +58,8 @@ class PosixFilesTest : public ::testing::Test {
     for (int i = 0; i < 100; ++i) EXPECT_OK((*db)->Get({}, "k" + std::to_string(i), &value));
   }
 
-  std::string home_;
+  const TempDirectory directory_;
+  const std::string home_ = directory_.path();
 };
 
 TEST_F(PosixFilesTest, NeverWaitsForAPipe) {

@@ -3,7 +3,6 @@
 // is safe from LevelDB, and from its repair. Method: LevelDB in a process of its own (tests/legacy/stock_leveldb.cc), on real files.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "base/random.h"
 #include "mergedb/leveldb.h"
 #include "testing/seed.h"
+#include "testing/temp_directory.h"
 #include "testing/world.h"
 #include "tests/legacy/leveldb_directory.h"
 
@@ -33,14 +33,6 @@ class Backwards final : public Comparator {
 
 class StockTest : public ::testing::Test {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/mergedb_stock.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
-    path_ = home_ + "/db";
-  }
-  void TearDown() override { std::filesystem::remove_all(home_); }
-
   struct Outcome {
     int exit = -1;
     std::string out, err;
@@ -78,7 +70,9 @@ class StockTest : public ::testing::Test {
     return outcome.out;
   }
 
-  std::string home_, path_;
+  const TempDirectory directory_;
+  const std::string home_ = directory_.path();
+  const std::string path_ = home_ + "/db";
   Options options_{.memory_bytes = size_t{16} << 20};
 };
 

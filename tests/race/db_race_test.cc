@@ -4,8 +4,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -13,6 +11,7 @@
 #include "mergedb/db.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -23,16 +22,7 @@ constexpr uint64_t kPairs = 100;
 
 class DbRaceTest : public ::testing::TestWithParam<Style> {
  protected:
-  void SetUp() override {
-    char pattern[] = "/tmp/mergedb_race_XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    path_ = pattern;
-    Reopen();
-  }
-  void TearDown() override {
-    db_ = nullptr;
-    std::filesystem::remove_all(path_);
-  }
+  void SetUp() override { Reopen(); }
   void Reopen() {
     db_ = nullptr;
     Options options;
@@ -40,7 +30,7 @@ class DbRaceTest : public ::testing::TestWithParam<Style> {
     options.write_buffer_bytes = 64 << 10;
     options.separated_value_bytes_min = 64;
     options.style = GetParam();
-    auto db = DB::Open(options, path_);
+    auto db = DB::Open(options, directory_.path());
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -135,7 +125,7 @@ class DbRaceTest : public ::testing::TestWithParam<Style> {
   }
 
   const uint64_t seed_ = SeedOr(13);
-  std::string path_;
+  const TempDirectory directory_;
   std::unique_ptr<DB> db_;
   std::atomic<bool> is_over_{false};
   std::array<std::atomic<uint64_t>, kWriters> done_{};

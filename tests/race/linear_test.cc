@@ -10,7 +10,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
@@ -22,6 +21,7 @@
 #include "mergedb/db.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -84,20 +84,13 @@ constexpr uint64_t kKeys = 12;
 class LinearTest : public ::testing::TestWithParam<Style> {
  protected:
   void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "mergedb-linear-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    path_ = pattern;
     Options options;
     options.memory_bytes = 1 << 20;
     options.write_buffer_bytes = 64 << 10;
     options.style = GetParam();
-    auto db = DB::Open(options, path_);
+    auto db = DB::Open(options, directory_.path());
     ASSERT_OK(db.status());
     db_ = std::move(*db);
-  }
-  void TearDown() override {
-    db_ = nullptr;
-    std::filesystem::remove_all(path_);
   }
 
   struct Noted {
@@ -143,7 +136,7 @@ class LinearTest : public ::testing::TestWithParam<Style> {
   }
 
   const uint64_t seed_ = SeedOr(17);
-  std::string path_;
+  const TempDirectory directory_;
   std::unique_ptr<DB> db_;
   std::atomic<uint64_t> clock_{0};
 };

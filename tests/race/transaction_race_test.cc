@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <thread>
 
@@ -15,6 +13,7 @@
 #include "testing/history.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -24,19 +23,12 @@ using Fate = HistoryTransaction::Fate;
 class TransactionRace : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string pattern = std::filesystem::temp_directory_path() / "mergedb-txn-race-XXXXXX";
-    ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-    path_ = pattern;
     Options options;
     options.memory_bytes = 4 << 20;
     options.write_buffer_bytes = 256 << 10;
-    auto db = DB::Open(options, path_);
+    auto db = DB::Open(options, directory_.path());
     ASSERT_OK(db.status());
     db_ = std::move(*db);
-  }
-  void TearDown() override {
-    db_ = nullptr;
-    std::filesystem::remove_all(path_);
   }
   template <typename Work>
   void InThreads(size_t count, Work work) {
@@ -55,7 +47,7 @@ class TransactionRace : public ::testing::Test {
   }
 
   const uint64_t seed_ = SeedOr(5);
-  std::string path_;
+  const TempDirectory directory_;
   std::unique_ptr<DB> db_;
   std::atomic<uint64_t> clock_{0};
 };

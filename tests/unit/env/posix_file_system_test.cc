@@ -15,7 +15,7 @@
 
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
-#include "tests/unit/env/temp_directory.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::env {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "base/random.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb {
 namespace {
@@ -25,17 +25,11 @@ std::string Text(const MDB_val& val) { return {static_cast<const char*>(val.mv_d
 class LmdbTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/mergedb_lmdb.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
     std::filesystem::create_directory(Path("env"));
     env_ = Open("env");
     ASSERT_NE(env_, nullptr);
   }
-  void TearDown() override {
-    mdb_env_close(env_);
-    std::filesystem::remove_all(home_);
-  }
+  void TearDown() override { mdb_env_close(env_); }
   std::string Path(const std::string& name) const { return home_ + "/" + name; }
   MDB_env* Create(MDB_dbi databases = 4) const {
     MDB_env* env = nullptr;
@@ -84,7 +78,8 @@ class LmdbTest : public ::testing::Test {
     return stat.ms_entries;
   }
 
-  std::string home_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
   MDB_env* env_ = nullptr;
 };
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "lmdb/handles.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb {
 namespace {
@@ -29,16 +30,10 @@ MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(
 class LmdbPointers : public ::testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/mergedb_pointers.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
     env_ = Open();
     ASSERT_NE(env_, nullptr);
   }
-  void TearDown() override {
-    mdb_env_close(env_);
-    std::filesystem::remove_all(home_);
-  }
+  void TearDown() override { mdb_env_close(env_); }
   MDB_env* Open(unsigned flags = 0) const {
     MDB_env* env = nullptr;
     EXPECT_EQ(mdb_env_create(&env), 0);
@@ -139,7 +134,8 @@ class LmdbPointers : public ::testing::Test {
     }));
   }
 
-  std::string home_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
   MDB_env* env_ = nullptr;
 };
 

@@ -1,15 +1,14 @@
 // Goal: the same promises on the real file system: a mapped ring, direct I/O, threads, a process that really dies.
 // Method: a temporary directory; the writer is a child process that ends without cleaning up.
-#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
-#include <filesystem>
 
 #include "gtest/gtest.h"
 #include "log/log.h"
 #include "mergedb/env.h"
+#include "testing/temp_directory.h"
 #include "tests/unit/log/world.h"
 
 namespace mergedb::log {
@@ -17,19 +16,12 @@ namespace {
 
 class PosixLog : public ::testing::TestWithParam<bool> {
  protected:
-  PosixLog() {
-    char name[] = "/tmp/mergedb_log_test_XXXXXX";
-    EXPECT_NE(mkdtemp(name), nullptr);
-    directory_ = name;
-  }
-  ~PosixLog() override { std::filesystem::remove_all(directory_); }
-
   Options LogOptions() {
     const Env env = DefaultEnv();
     Options options;
     options.file_system = env.file_system;
     options.executor = env.executor;
-    options.directory = directory_;
+    options.directory = directory_.path();
     options.database_id = kDatabase;
     options.salt = 42;
     options.staging_bytes = size_t{256} << 10;
@@ -43,7 +35,7 @@ class PosixLog : public ::testing::TestWithParam<bool> {
   uint64_t CountReplayed() {
     uint64_t count = 0;
     const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
-    auto replayed = Replay(DefaultEnv().file_system, directory_, kDatabase, start, {},
+    auto replayed = Replay(DefaultEnv().file_system, directory_.path(), kDatabase, start, {},
                            [&](kv::Sequence, std::string_view payload) {
                              EXPECT_EQ(payload, PayloadOf(count, payload.size()));
                              ++count;
@@ -53,7 +45,7 @@ class PosixLog : public ::testing::TestWithParam<bool> {
     return count;
   }
 
-  std::string directory_;
+  const testing::TempDirectory directory_;
   std::atomic<uint64_t> next_file_ = 4;
 };
 INSTANTIATE_TEST_SUITE_P(, PosixLog, ::testing::Values(true, false),

@@ -3,7 +3,6 @@
 #include "lsmdb.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -13,6 +12,7 @@
 
 #include "base/random.h"
 #include "testing/seed.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb {
 namespace {
@@ -24,17 +24,11 @@ std::string Text(const MDB_val& val) { return {static_cast<const char*>(val.mv_d
 class LsmdbTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    char pattern[] = "/tmp/mergedb_lsmdb.XXXXXX";
-    ASSERT_NE(mkdtemp(pattern), nullptr);
-    home_ = pattern;
     ASSERT_EQ(lsmdb_env_create(&env_), 0);
     ASSERT_EQ(lsmdb_env_set_mapsize(env_, size_t{256} << 20), 0);
     ASSERT_EQ(lsmdb_env_open(env_, (home_ + "/data.lsmdb").c_str(), MDB_NOSUBDIR | MDB_NOSYNC, 0600), 0);
   }
-  void TearDown() override {
-    lsmdb_env_close(env_);
-    std::filesystem::remove_all(home_);
-  }
+  void TearDown() override { lsmdb_env_close(env_); }
   LSMDB_txn* Begin(unsigned flags, LSMDB_txn* parent = nullptr) {
     LSMDB_txn* txn = nullptr;
     EXPECT_EQ(lsmdb_txn_begin(env_, parent, flags, &txn), 0);
@@ -45,7 +39,8 @@ class LsmdbTest : public ::testing::Test {
     return lsmdb_put(txn, &k, &v, flags);
   }
 
-  std::string home_;
+  const testing::TempDirectory directory_;
+  const std::string home_ = directory_.path();
   LSMDB_env* env_ = nullptr;
 };
 
