@@ -1,4 +1,4 @@
-// A fresh directory on the real disk (not tmpfs where that can be had), gone with all it holds when the test ends.
+// A fresh directory among the temporary files, gone with all it holds when the test ends.
 #pragma once
 
 #include <unistd.h>
