@@ -19,7 +19,8 @@ constexpr int kStepsMax = 8;
 // How far a scan looks ahead: little at first, since a short one would not use it, and 1.5 KiB of entries at most.
 constexpr size_t kAheadFirst = 4;
 constexpr size_t kAheadMax = 32;
-// Where nothing lay ready, so many steps go by before it looks again, at most: several runs whose keys alternate have nothing to show.
+// Where nothing of use lay ready, so many steps go by before it looks again, at most: runs whose keys alternate and values that stand apart have
+// nothing to show.
 constexpr size_t kRestMax = 64;
 
 // Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key whose fate is known,
@@ -141,19 +142,25 @@ class VisibleIterator final : public VisibleCursor {
 
   // The input stands at the entry shown. Which ones behind it are shown as they are?
   void LookAhead() {
-    reach_ = std::min(std::max(2 * reach_, kAheadFirst), kAheadMax);
-    if (ahead_.size() < reach_) ahead_.resize(reach_);
-    const size_t ready = input_->LookAhead(std::span(ahead_).first(reach_));
-    reach_ = std::max(reach_ / 2, ready);
-    ahead_at_ = ahead_count_ = 0;
-    rest_ = ready == 0 ? next_rest_ : 0;
-    next_rest_ = ready == 0 ? std::min(2 * next_rest_ + 1, kRestMax) : 0;
-    for (const kv::Entry* before = &entry_; ahead_count_ < ready; before = &ahead_[ahead_count_++]) {
-      kv::Entry& entry = ahead_[ahead_count_];
-      if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return;
-      if (!ZOO(kAheadShowsOlder) && IsSameKey(*before, entry)) return;
+    const size_t wanted = std::clamp(2 * reach_, kAheadFirst, kAheadMax);
+    if (ahead_.size() < wanted) ahead_.resize(wanted);
+    ahead_at_ = 0;
+    ahead_count_ = TakePlain(input_->LookAhead(std::span(ahead_).first(wanted)));
+    reach_ = std::max(reach_ / 2, ahead_count_);
+    rest_ = ahead_count_ > 0 ? 0 : next_rest_;
+    next_rest_ = ahead_count_ > 0 ? 0 : std::min(2 * next_rest_ + 1, kRestMax);
+  }
+
+  // How many of the first `ready` entries of ahead_ are shown as they are, one after the other.
+  size_t TakePlain(size_t ready) {
+    const kv::Entry* before = &entry_;
+    for (size_t i = 0; i < ready; before = &ahead_[i++]) {
+      kv::Entry& entry = ahead_[i];
+      if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return i;
+      if (!ZOO(kAheadShowsOlder) && IsSameKey(*before, entry)) return i;
       if (options_.keys_only) entry.value = {};
     }
+    return ready;
   }
 
   // The input goes to the entry shown, whose views die by that.
@@ -416,7 +423,7 @@ class VisibleIterator final : public VisibleCursor {
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;
-  size_t reach_ = 0;      // how many are likely to be ready
+  size_t reach_ = 0;      // how many are likely to be of use
   size_t rest_ = 0;       // steps until it looks ahead again
   size_t next_rest_ = 0;  // should there be nothing then
   std::string value_;
