@@ -440,7 +440,7 @@ bool Background::IsAtRestLocked() const {
 // that done once for each 64th of the tree at most.
 bool Background::IsWorthSealingLocked() const {
   constexpr uint64_t kShare = 64;
-  if (!IsAtRestLocked() || PressureLocked() != policy::Pressure::kIdle || !wanted_.empty()) return false;
+  if (!IsAtRestLocked() || PressureLocked() != policy::Pressure::kIdle) return false;
   const read::ViewPtr view = parts_.shape.Current();
   return !view->active->empty() && view->active->bytes_used() * kShare >= view->version->bytes_on_disk();
 }

@@ -157,6 +157,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   void Seal(std::shared_ptr<memtable::Memtable> next);
   Status SealIfUsed();
   void SealAtRest();
+  bool LogGoesOn() const { return !log_->is_in_trouble() && !epoch_is_owed_; }
   Status ReviveLog();
   Status Resume();
   Status FlushAll();

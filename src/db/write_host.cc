@@ -91,7 +91,7 @@ Status DbImpl::SealIfUsed() {
 // Of the background, which does not wait for writers.
 void DbImpl::SealAtRest() {
   const write::CommitQueue::Turn turn(queue_, std::try_to_lock);
-  if (!turn.is_taken() || !CheckOpen().ok() || active_->empty() || log_->is_in_trouble() || shape_->sealed_count() > 0) return;
+  if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || shape_->sealed_count() > 0) return;
   Seal(TakeStandby());
 }
 
@@ -114,7 +114,7 @@ void DbImpl::LogFailed(const Status& status) {
 
 // OK if the log can be written. It may have failed behind everyone's back, when the background synced it.
 Status DbImpl::ReviveLog() {
-  if (!log_->is_in_trouble() && !epoch_is_owed_) [[likely]] return {};
+  if (LogGoesOn()) [[likely]] return {};
   if (log_failure_.ok()) {
     const Status failure = log_->failure();
     if (failure.ok()) return {};

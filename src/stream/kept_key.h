@@ -23,6 +23,13 @@ inline bool SameBytes(const char* a, const char* b, size_t count) {
   return count == 0 || std::memcmp(a, b, count) == 0;
 }
 
+// Are these versions of one key?
+inline bool IsSameKey(const kv::Order& order, const kv::Entry& a, const kv::Entry& b) {
+  if (a.prefix != b.prefix) return false;
+  if (!order.is_bytewise()) return order.SameKey(a.key, b.key);
+  return a.key.size() == b.key.size() && SameBytes(a.key.data(), b.key.data(), a.key.size());
+}
+
 class KeptKey {
  public:
   void Clear() { is_kept_ = false; }
@@ -39,9 +46,7 @@ class KeptKey {
   }
 
   bool Matches(const kv::Order& order, const kv::Entry& entry) const {
-    if (!is_kept_ || entry.prefix != prefix_) return false;
-    if (!order.is_bytewise()) return order.SameKey(key(), entry.key);
-    return entry.key.size() == count_ && SameBytes(bytes_.data(), entry.key.data(), count_);
+    return is_kept_ && IsSameKey(order, {.prefix = prefix_, .key = key(), .tag = 0, .value = {}}, entry);
   }
 
  private:

@@ -157,7 +157,7 @@ class VisibleIterator final : public VisibleCursor {
     for (size_t i = 0; i < ready; before = &ahead_[i++]) {
       kv::Entry& entry = ahead_[i];
       if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return i;
-      if (!ZOO(kAheadShowsOlder) && IsSameKey(*before, entry)) return i;
+      if (!ZOO(kAheadShowsOlder) && IsSameKey(order_, *before, entry)) return i;
       if (options_.keys_only) entry.value = {};
     }
     return ready;
@@ -167,12 +167,6 @@ class VisibleIterator final : public VisibleCursor {
   void CatchUp() {
     if (ahead_at_ > 0) input_->Skip(ahead_at_);
     ahead_at_ = ahead_count_ = 0;
-  }
-
-  bool IsSameKey(const kv::Entry& a, const kv::Entry& b) const {
-    if (a.prefix != b.prefix) return false;
-    if (!order_.is_bytewise()) return order_.SameKey(a.key, b.key);
-    return a.key.size() == b.key.size() && SameBytes(a.key.data(), b.key.data(), a.key.size());
   }
 
   // From the input's entry on, the first one to show.
