@@ -81,7 +81,7 @@ class UncoveredIterator final : public kv::Iterator {
         continue;
       }
       steps = 0;
-      if (!Skip(true)) return;
+      if (!SkipCovered(true)) return;
     }
     End();
   }
@@ -99,7 +99,7 @@ class UncoveredIterator final : public kv::Iterator {
         continue;
       }
       steps = 0;
-      if (!Skip(false)) return;
+      if (!SkipCovered(false)) return;
     }
     End();
   }
@@ -154,7 +154,7 @@ class UncoveredIterator final : public kv::Iterator {
 
   // Every source's answer is about the entry at hand. Children older than one that covers it go to the end of what that one
   // covers; the entry is left behind, or it is of a newer child and stays.
-  bool Skip(bool is_forward) {
+  bool SkipCovered(bool is_forward) {
     has_span_ = false;
     for (Known& known : covers_) {
       if (known.cover.sequence == 0) continue;

@@ -131,7 +131,7 @@ class VisibleIterator final : public VisibleCursor {
     }
     FindForward();
     if (!valid_ || is_folded_ || !input_->looks_ahead()) return;
-    if (rest_ == 0) return LookAhead();
+    if (rest_ == 0) return AskInput();
     --rest_;
   }
 
@@ -141,7 +141,7 @@ class VisibleIterator final : public VisibleCursor {
   }
 
   // The input stands at the entry shown. Which ones behind it are shown as they are?
-  void LookAhead() {
+  void AskInput() {
     const size_t wanted = std::clamp(2 * reach_, kAheadFirst, kAheadMax);
     if (ahead_.size() < wanted) ahead_.resize(wanted);
     ahead_at_ = 0;
