@@ -103,6 +103,8 @@
   X(kUpperBoundIncluded) \
   X(kAheadShowsOlder)                /* a scan that looks ahead takes versions of a key for keys */ \
   X(kAheadBeyondSlice)               /* and shows of a file what another run has taken over */ \
+  X(kAheadShowsCovered)              /* and versions that the range tombstone at hand covers */ \
+  X(kAheadBeyondSpan)                /* and keys that another range tombstone covers */ \
   X(kPublishedBeforeApply)           /* a sequence is visible before its records are */ \
   /* Space. */ \
   X(kObsoleteTablesKept)             /* it never comes back */ \

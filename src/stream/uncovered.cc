@@ -1,8 +1,10 @@
 #include "stream/uncovered.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "stream/merging.h"
 #include "stream/plain_moves.h"
 
@@ -28,6 +30,7 @@ class UncoveredIterator final : public kv::Iterator {
       input_ = std::move(merging);
     }
     status_ = input_->status();
+    looks_ahead_ = input_->looks_ahead();
   }
 
   void SeekToFirst() override {
@@ -56,6 +59,25 @@ class UncoveredIterator final : public kv::Iterator {
     FindBackward();
   }
 
+  // What lies ready, up to the span's upper limit or the first version that is covered.
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    size_t ready = input_->LookAhead(ahead);
+    if (ready == 0) return 0;
+    if (has_span_upper_ && !ZOO(kAheadBeyondSpan) && !IsBelowUpper(ahead[ready - 1])) {
+      const auto passed = std::partition_point(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready) - 1,
+                                               [&](const kv::Entry& entry) { return IsBelowUpper(entry); });
+      ready = static_cast<size_t>(passed - ahead.begin());
+    }
+    if (newest_ == 0 || ZOO(kAheadShowsCovered)) return ready;
+    const auto covered = std::find_if(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready),
+                                      [&](const kv::Entry& entry) { return kv::SequenceOf(entry.tag) < newest_; });
+    return static_cast<size_t>(covered - ahead.begin());
+  }
+  void Skip(size_t n) override {
+    input_->Skip(n);
+    Show(input_->entry());
+  }
+
  private:
   struct Known {
     Covering covering;
@@ -71,10 +93,7 @@ class UncoveredIterator final : public kv::Iterator {
   void FindForward() {
     for (int steps = 0; input_->Valid();) {
       const kv::Entry& entry = input_->entry();
-      const bool is_in_span =
-          has_span_ && (!has_span_upper_ || entry.prefix < span_upper_prefix_ ||
-                        (entry.prefix == span_upper_prefix_ && order_.CompareKeys(entry.key, span_upper_) < 0));
-      if (!is_in_span && !MoveSpan(entry)) return;
+      if (!(has_span_ && (!has_span_upper_ || IsBelowUpper(entry))) && !MoveSpan(entry)) return;
       if (kv::SequenceOf(entry.tag) >= newest_ || IsOutside(entry)) return Show(entry);
       if (++steps < kStepsMax) {
         input_->Next();
@@ -116,6 +135,10 @@ class UncoveredIterator final : public kv::Iterator {
     valid_ = false;
     status_ = std::move(status);
     return false;
+  }
+
+  bool IsBelowUpper(const kv::Entry& entry) const {
+    return entry.prefix < span_upper_prefix_ || (entry.prefix == span_upper_prefix_ && order_.CompareKeys(entry.key, span_upper_) < 0);
   }
 
   bool IsOutside(const kv::Entry& entry) const {

@@ -91,6 +91,8 @@ FINDERS = {
     "kUpperBoundIncluded": [MODEL],
     "kAheadShowsOlder": [("unit_stream_visible_test", "*"), MODEL],
     "kAheadBeyondSlice": [("unit_read_run_iterator_test", "*"), MODEL],
+    "kAheadShowsCovered": [("unit_stream_uncovered_test", "*"), MODEL],
+    "kAheadBeyondSpan": [("unit_stream_uncovered_test", "*"), MODEL],
     "kPublishedBeforeApply": [("unit_write_commit_queue_test", "*")],
     "kObsoleteTablesKept": [("db_space_test", "*")],
     "kDeletedRangeStaysLive": [("db_space_test", "*RangeDeleteTookAway*")],

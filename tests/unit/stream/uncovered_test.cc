@@ -177,7 +177,22 @@ History RandomCase(base::Random& random, const kv::Order& order, kv::Sequence se
   return history;
 }
 
+// How many entries lie ready behind shown[at]: each is the one that follows there.
+size_t LookAhead(kv::Iterator& uncovered, const std::vector<OwnedEntry>& shown, size_t at, const kv::Order& order) {
+  std::vector<kv::Entry> ahead(20);
+  ahead.resize(uncovered.LookAhead(ahead));
+  for (const kv::Entry& entry : ahead) {
+    if (++at < shown.size()) {
+      EXPECT_EQ(Print(entry), Print(testing::ViewOf(shown[at], order)));
+    } else {
+      ADD_FAILURE() << Print(entry) << " behind the end";
+    }
+  }
+  return ahead.size();
+}
+
 TEST(UncoveredIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
+  size_t looked_ahead = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
@@ -202,9 +217,16 @@ TEST(UncoveredIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
         at = static_cast<size_t>(std::partition_point(shown.begin(), shown.end(), [&](const OwnedEntry& entry) {
                                    return order.CompareKeys(entry.key, key) < 0;
                                  }) - shown.begin());
-      } else if (choice < 14) {
+      } else if (choice < 9) {
         uncovered->Next();
         ++at;
+      } else if (choice < 14) {
+        const size_t ready = LookAhead(*uncovered, shown, at, order);
+        if (ready == 0) continue;
+        looked_ahead += ready;
+        const size_t steps = 1 + random.Uniform(ready);
+        uncovered->Skip(steps);
+        at += steps;
       } else {
         uncovered->Prev();
         --at;
@@ -213,7 +235,9 @@ TEST(UncoveredIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
       ASSERT_EQ(uncovered->Valid(), at < shown.size()) << "step " << step;
       if (at < shown.size()) { ASSERT_EQ(Print(uncovered->entry()), Print(testing::ViewOf(shown[at], order))) << "step " << step; }
     }
+    if (::testing::Test::HasFailure()) return;
   }
+  EXPECT_GT(looked_ahead, 1000u);
 }
 
 }  // namespace
