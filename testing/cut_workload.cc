@@ -25,6 +25,7 @@ constexpr size_t kLargeValueBytes = 40'000;
 constexpr uint64_t kLargeBatchRecords = 30;
 constexpr size_t kGroupWriters = 6;
 constexpr uint64_t kLongSleepNanos = 6'000'000'000;  // what failed may be tried again
+constexpr int kSecondsToRest = 15;
 
 // Is this thread of ours asleep? The letter after the name in its stat line.
 bool IsAsleep(pid_t thread) {
@@ -372,6 +373,14 @@ std::string CutWorkload::Step(size_t index) {
     case 't':
       world_->executor.RunTimers();
       world_->executor.RunOne();
+      break;
+    case 'i':
+      for (int second = 0; second < kSecondsToRest; ++second) {
+        world_->clock.SleepNanos(1'000'000'000);
+        world_->executor.RunTimers();
+        world_->executor.RunAll();
+      }
+      on_return_();
       break;
     case 'v':
       problem = Snapshot();

@@ -2,7 +2,7 @@
 //
 //     p put   o overwrite, or merge   d delete   b batch   s synced put   f flush   c compact   n put without log   r reopen
 //     y sync the log   l large value   a batch larger than a memtable   w background steps   t timers
-//     v snapshot: take, check, let go   q wait until merges rest
+//     v snapshot: take, check, let go   q wait until merges rest   i nothing for a while: all of it comes to rest
 //     e a batch with a range delete between two puts
 //     x what `b` writes as a transaction, with more that is rolled back to a savepoint; by turns a single writer and optimistic
 //     g a group: one writer syncs, three of different durabilities queue up behind it
@@ -39,7 +39,7 @@ struct CutSetup {
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
-inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgex";
+inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgexi";
 
 Options OptionsFor(const CutSetup& setup, World* world);
 Result<std::unique_ptr<DB>> OpenFor(const CutSetup& setup, World* world);

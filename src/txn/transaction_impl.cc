@@ -39,7 +39,7 @@ Status CheckOptions(const TransactionOptions& options) {
 // ---- Begin and end -------------------------------------------------------------------------------------------------------
 
 TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
-    : db_(db), host_(host), key_map_(host.key_map()), options_(options), writes_(host.order()), reads_(host.order()) {}
+    : db_(db), host_(host), options_(options), writes_(host.order()), reads_(host.order()) {}
 
 Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));

@@ -105,7 +105,7 @@ class TransactionImpl final : public Transaction {
 
   DB& db_;
   db::TransactionHost& host_;
-  const kv::KeyMap* key_map_;  // by which the keys of its writes and reads are in the tree
+  const kv::KeyMap* key_map_ = nullptr;  // by which the keys of its writes and reads are in the tree
   const TransactionOptions options_;
   bool is_open_ = false;
   std::shared_ptr<const Snapshot> snapshot_;

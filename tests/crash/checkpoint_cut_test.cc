@@ -153,7 +153,7 @@ void CheckpointCutTest::Run(uint64_t seed) {
 
 void CheckpointCutTest::AtPoint() {
   ++points_;
-  if (HasFailure() || (!IsFullSize() && points_ % kSanitizerFactor != 0)) return;
+  if (HasFailure() || (!IsFullSize() && !IsTried(points_))) return;
   const uint64_t seed = seed_ * 1'000'003 + points_;
   CheckImage(CrashMode::kKill, CrashModel::kStrict, seed);
   for (const CrashModel model : kCrashModels) {

@@ -159,6 +159,16 @@ TEST_P(PowerCutTest, MergesOfManyRuns) {
   }
 }
 
+// Between a few writes nothing happens for so long that the tree settles into one run, and takes in what the memtable holds.
+TEST_P(PowerCutTest, WritesBetweenLongRests) {
+  constexpr Mixture kMixture = {.common = "ppoodbexsnli", .rare = "fcrv", .rare_one_in = 20};
+  const uint64_t rounds = IsFullSize() ? 4 : 1;
+  for (uint64_t round = 0; round < rounds; ++round) {
+    const uint64_t seed = SeedOr(301) + round;
+    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 100)), {.point_one_in = SizedOneIn(6, 2), .nest_one_in = 80})) return;
+  }
+}
+
 // The log goes from segment to segment, and uses released ones again.
 TEST_P(PowerCutTest, LogsThatRollOver) {
   constexpr Mixture kMixture = {.common = "lllllllllosgwwwwt", .rare = "fyqc", .rare_one_in = 30};

@@ -1,11 +1,8 @@
 // Many threads write at once, on real files: writers share commits, and device syncs; everything that returned is readable.
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <atomic>
 #include <chrono>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +10,7 @@
 #include "mergedb/db.h"
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::testing {
 namespace {
@@ -20,20 +18,14 @@ namespace {
 class GroupCommit : public ::testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    path_ = std::filesystem::temp_directory_path() / ("mergedb_group_commit_" + std::to_string(::getpid()));
-    std::filesystem::remove_all(path_);
     options_.memory_bytes = 8 << 20;
     options_.write_buffer_bytes = 1 << 20;
     options_.use_mapped_staging = GetParam();
     Open();
   }
-  void TearDown() override {
-    db_ = nullptr;
-    std::filesystem::remove_all(path_);
-  }
   void Open() {
     db_ = nullptr;
-    auto db = DB::Open(options_, path_);
+    auto db = DB::Open(options_, directory_ / "db");
     ASSERT_OK(db.status());
     db_ = std::move(*db);
   }
@@ -45,7 +37,7 @@ class GroupCommit : public ::testing::TestWithParam<bool> {
     for (auto& thread : threads) thread.join();
   }
 
-  std::string path_;
+  const TempDirectory directory_;
   Options options_;
   std::unique_ptr<DB> db_;
 };

@@ -108,6 +108,26 @@ TEST_P(Idle, TakesInWhatTheMemtableHoldsIfThatIsWorthIt) {
   EXPECT_EQ(value, std::string(100, 'w'));
 }
 
+TEST_P(Idle, LeavesTheMemtableAloneWhileTheLogIsInTrouble) {
+  WriteMuch(SeedOr(13));
+  PassTime(20);
+  const uint64_t flushes = Counter(*db_, "flushes");
+  for (int i = 0; i < 200; ++i) ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
+  world_.files->AddFault({.op = Op::kSync, .path_contains = ".seg", .sticky = true});
+  PassTime(60);
+  EXPECT_GT(world_.files->faults_hit(), 0u);
+  EXPECT_EQ(Counter(*db_, "flushes"), flushes) << "a new segment behind one that failed";
+  world_.files->ClearFaults();
+  ASSERT_OK(db_->Put({}, keyspaces_.front(), "key", "it came back"));
+  PassTime(20);
+  EXPECT_GT(Counter(*db_, "flushes"), flushes);
+  std::string value;
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_OK(db_->Get({}, keyspaces_.front(), "key" + std::to_string(i), &value));
+    EXPECT_EQ(value, std::string(100, 'w'));
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Shapes, Idle,
                          ::testing::Values(Shape{Style::kLazy, false, false, false}, Shape{Style::kLazy, true, true, false},
                                            Shape{Style::kLazy, true, false, true}, Shape{Style::kCascade, false, true, false},
