@@ -34,6 +34,7 @@
   X(kValueFileNotNamed)              /* a complete MANIFEST names tables alone */ \
   X(kAcknowledgedBeforeSync)         /* a synced write returns before its sync */ \
   X(kAcknowledgedBeforeWrite)        /* an unmapped write returns before it left the process */ \
+  X(kLoneWriterIgnored)              /* who queues goes on while one who is not in the queue commits */ \
   X(kFollowerNotLogged)              /* of a commit group only the leader reaches the log */ \
   X(kNoLogForgottenByClose)          /* Close does not flush writes without log */ \
   X(kSegmentReleasedEarly)           /* segments are used again while replay needs them */ \

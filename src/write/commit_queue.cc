@@ -36,11 +36,13 @@ class CommitQueue::Waiter {
   const void* owner;
   bool wants_lock = false;     // and holds the writers' lock when it is in the queue
   std::thread::id thread;      // of one that wants the lock
-  Waiter* next = nullptr;      // guarded by the queue's mutex
   Waiter* group_last = this;   // of a leader: the last of its group
-  bool is_aside = false;       // guarded by the queue's mutex: not in the queue yet
-  bool is_done = false;        // guarded by the queue's mutex: a leader committed this, or it was given up
-  base::CondVar wake;
+
+  // Guarded by the queue's mutex.
+  Waiter* next = nullptr;
+  bool is_aside = false;          // not in the queue yet
+  bool is_done = false;           // a leader committed this, or it was given up
+  base::CondVar* wake = nullptr;  // while it waits, in the queue or aside
 
   // Set by the leader.
   kv::Sequence first_sequence = 0;
@@ -49,11 +51,31 @@ class CommitQueue::Waiter {
 
 Status CommitQueue::Commit(const Change& change) noexcept {
   Waiter waiter(&change);
+  if (TakeAlone()) [[likely]] {
+    Lead(waiter);
+    LeaveAlone();
+    return std::move(waiter.status);
+  }
   Join(waiter);
   if (waiter.is_done) return std::move(waiter.status);
   Lead(waiter);
   Leave(*waiter.group_last);
   return std::move(waiter.status);
+}
+
+// WHY beside the queue: its mutex and its condition variable are most of what a lone writer's turn would cost.
+bool CommitQueue::TakeAlone() {
+  uint32_t free = 0;
+  return turn_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
+}
+
+void CommitQueue::LeaveAlone() {
+  uint32_t alone = kAlone;
+  if (turn_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] return;
+  base::Lock lock(mutex_);
+  turn_.fetch_and(~kAlone, std::memory_order_release);
+  if (front_ != nullptr) front_->wake->NotifyOne();
+  Settle();
 }
 
 CommitQueue::Turn::Turn(CommitQueue& queue) : queue_(queue) {
@@ -63,8 +85,9 @@ CommitQueue::Turn::Turn(CommitQueue& queue) : queue_(queue) {
 
 CommitQueue::Turn::Turn(CommitQueue& queue, std::try_to_lock_t) : queue_(queue) {
   base::Lock lock(queue.mutex_);
-  is_taken_ = queue.front_ == nullptr;
+  is_taken_ = queue.front_ == nullptr && (queue.turn_.fetch_or(kQueued, std::memory_order_acquire) & kAlone) == 0;
   if (is_taken_) queue.Enqueue(*new Waiter(nullptr));
+  queue.Settle();
 }
 
 CommitQueue::Turn::~Turn() {
@@ -87,11 +110,25 @@ void CommitQueue::Join(Waiter& waiter) {
   } else {
     Enqueue(waiter);
   }
-  while (!waiter.is_done && front_ != &waiter) waiter.wake.Wait(lock);
+  if (!waiter.is_done && !HasTurn(waiter)) {
+    base::CondVar wake;
+    waiter.wake = &wake;
+    while (!waiter.is_done && !HasTurn(waiter)) wake.Wait(lock);
+  }
   if (waiter.change != nullptr && !waiter.is_done) FormGroup(waiter);
 }
 
+bool CommitQueue::HasTurn(const Waiter& waiter) const {
+  return front_ == &waiter && ((turn_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kLoneWriterIgnored));
+}
+
+// If nobody queues and no lock is held, the next writer may pass by the queue.
+void CommitQueue::Settle() {
+  if (front_ == nullptr && lock_owner_ == nullptr) turn_.fetch_and(~kQueued, std::memory_order_release);
+}
+
 void CommitQueue::Enqueue(Waiter& waiter) {
+  turn_.fetch_or(kQueued, std::memory_order_acquire);
   waiter.is_aside = false;
   waiter.next = nullptr;
   (front_ == nullptr ? front_ : back_->next) = &waiter;
@@ -108,10 +145,11 @@ void CommitQueue::Leave(Waiter& last) {
   while (follower != front_) {
     Waiter* next = follower->next;
     follower->is_done = true;
-    follower->wake.NotifyOne();
+    follower->wake->NotifyOne();
     follower = next;
   }
-  if (front_ != nullptr) front_->wake.NotifyOne();
+  if (front_ != nullptr) front_->wake->NotifyOne();
+  Settle();
 }
 
 // ---- The writers' lock ---------------------------------------------------------------------------------------------------
@@ -152,11 +190,13 @@ Status CommitQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
     } else {
       StepAside(waiter);
     }
-    while (!waiter.is_done && front_ != &waiter) {
+    base::CondVar wake;
+    waiter.wake = &wake;
+    while (!waiter.is_done && !HasTurn(waiter)) {
       // WHY not of one in the queue: it has the lock, and only those who are committing are before it.
       if (!waiter.is_aside || wait_nanos == UINT64_MAX) {
-        waiter.wake.Wait(lock);
-      } else if ((wait_nanos == 0 || !waiter.wake.WaitFor(lock, wait_nanos)) && waiter.is_aside) {
+        wake.Wait(lock);
+      } else if ((wait_nanos == 0 || !wake.WaitFor(lock, wait_nanos)) && waiter.is_aside) {
         GiveUpWaiting(waiter);
       }
     }
@@ -179,9 +219,10 @@ void CommitQueue::UnlockWriters(const void* owner) {
       lock_thread_ = waiter.thread;
     }
     Enqueue(waiter);
-    if (front_ == &waiter || waiter.wants_lock) waiter.wake.NotifyOne();
+    if (front_ == &waiter || waiter.wants_lock) waiter.wake->NotifyOne();
   }
   if (aside_front_ == nullptr) aside_back_ = nullptr;
+  Settle();
 }
 
 void CommitQueue::Stop() {
@@ -192,7 +233,7 @@ void CommitQueue::Stop() {
     aside_front_ = waiter.next;
     waiter.is_done = true;
     waiter.status = Status::ShuttingDown("the database is closing");
-    waiter.wake.NotifyOne();
+    waiter.wake->NotifyOne();
   }
   aside_back_ = nullptr;
 }
@@ -247,7 +288,7 @@ void CommitQueue::Lead(Waiter& leader) {
 
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
-    Stage(waiter);
+    Stage(waiter, leader);
     if (!waiter.status.ok()) host_.Withdraw(*waiter.change);
   });
   if (leader.change->durability != Durability::kNoLog) {
@@ -275,7 +316,7 @@ void CommitQueue::Lead(Waiter& leader) {
 }
 
 // Give the change its sequences and its frame in the log.
-void CommitQueue::Stage(Waiter& waiter) {
+void CommitQueue::Stage(Waiter& waiter, const Waiter& leader) {
   const Change& change = *waiter.change;
   log::Log& log = host_.log();
   waiter.first_sequence = log.next_sequence();
@@ -284,7 +325,7 @@ void CommitQueue::Stage(Waiter& waiter) {
     return;
   }
   if (change.durability == Durability::kNoLog) return log.SkipTo(waiter.first_sequence + change.records);
-  if (ZOO(kFollowerNotLogged) && &waiter != front_) return log.SkipTo(waiter.first_sequence + change.records);
+  if (ZOO(kFollowerNotLogged) && &waiter != &leader) return log.SkipTo(waiter.first_sequence + change.records);
 
   const size_t bytes = PayloadBytes(change);
   if (bytes > log.direct_bytes_max()) {

@@ -7,6 +7,13 @@
 // The turn: who leads holds it, and nobody else touches the log or adds to the memtable. Others take it for the same
 // reason without writing (TakeTurn): sealing, syncing, closing.
 //
+// A writer who meets nobody does not queue: it takes the turn by one atomic instruction, and leaves it by another. Whoever
+// comes meanwhile says so in the same word, and queues; from then on the queue decides, until it is empty.
+//
+//   turn_   0 ──Commit──> kAlone ──done──> 0
+//                            │ somebody queues
+//                            └──> kAlone | kQueued ──done, wake the front──> kQueued ──the queue is empty──> 0
+//
 // The writers' lock: a transaction that is the only writer for its length (LockWriters). Who else commits meanwhile waits
 // aside, in the order of coming, and joins the queue when the lock is let go; turns without a change do not care.
 //
@@ -16,7 +23,7 @@
 // A batch larger than a memtable goes alone, durable in the log first, then applied piece by piece; its pieces stay
 // invisible until the last one is in (Host::BeginPieces).
 //
-// THREADS: Commit and TakeTurn from any. Lock order: the queue's mutex is first and is held only to queue and to wake.
+// THREADS: Commit and Turn from any. Lock order: the queue's mutex is first and is held only to queue and to wake.
 #pragma once
 
 #include <atomic>
@@ -137,22 +144,31 @@ class CommitQueue {
   const Counters& counters() const { return counters_; }
 
  private:
+  // Bits of turn_.
+  static constexpr uint32_t kAlone = 1;   // one who is not in the queue holds the turn
+  static constexpr uint32_t kQueued = 2;  // the queue, or the writers' lock, is in use: nobody else passes by it
+
+  bool TakeAlone();
+  void LeaveAlone();
   void Join(Waiter& waiter);
   void Leave(Waiter& last);
+  bool HasTurn(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
+  void Settle() REQUIRES_LOCK(mutex_);
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void StepAside(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
   void Lead(Waiter& leader);
   void LeadLarge(Waiter& waiter);
-  void Stage(Waiter& waiter);
+  void Stage(Waiter& waiter, const Waiter& leader);
   Status Apply(Waiter& waiter);
 
   Host& host_;
   Counters counters_;
 
+  std::atomic<uint32_t> turn_{0};  // kQueued changes under the mutex only
   base::Mutex mutex_;
-  Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn
+  Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn, unless somebody alone does
   Waiter* back_ GUARDED_BY(mutex_) = nullptr;
 
   // The writers' lock. Waiters stand aside only while it is held.

@@ -51,6 +51,7 @@ FINDERS = {
     "kSkippedDirectorySyncOfParent": [CUTS_MAPPED],
     "kAcknowledgedBeforeSync": [CUTS_MAPPED],
     "kAcknowledgedBeforeWrite": [CUTS_WRITTEN],
+    "kLoneWriterIgnored": [("unit_write_commit_queue_test", "*")],
     "kFollowerNotLogged": [CUTS_RANDOM],
     "kNoLogForgottenByClose": [CUTS_MAPPED],
     "kSegmentReleasedEarly": [("unit_log_crash_test", "*"), CUTS_ROLLING],

@@ -45,6 +45,7 @@ class FakeHost final : public Host {
   }
   Status BeforeGroup(size_t) override {
     ++groups;
+    if (const auto act = std::exchange(before_next_group, nullptr)) act();
     return before_group;
   }
   Status MakeRoom(const Room& room) override {
@@ -88,6 +89,7 @@ class FakeHost final : public Host {
   std::string conflict_key = "none";
   std::vector<std::string> withdrawn;
   Status before_group, make_room, log_failure;
+  std::function<void()> before_next_group;  // once
 
  private:
   std::unique_ptr<log::Log> log_;
@@ -235,6 +237,35 @@ TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
   }
   ASSERT_OK(Put("a"));
   EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+}
+
+// It does not stand in the queue: whoever comes while it commits waits for it all the same, and goes on behind it.
+TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
+  for (int round = 0; round < 3; ++round) {
+    const int owner = 0;
+    std::vector<std::thread> others;
+    const kv::Sequence before = host_.published;
+    host_.before_next_group = [&] {
+      EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+      others.emplace_back([&] {
+        const CommitQueue::Turn turn(queue_);
+        EXPECT_GE(host_.published, before + 1);
+      });
+      others.emplace_back([&] { EXPECT_OK(Put("second")); });
+      others.emplace_back([&] {
+        EXPECT_OK(queue_.LockWriters(&owner, UINT64_MAX));
+        EXPECT_GE(host_.published, before + 1);
+        queue_.UnlockWriters(&owner);
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(host_.published, before);
+      EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+    };
+    ASSERT_OK(Put("first"));
+    for (std::thread& other : others) other.join();
+    EXPECT_EQ(host_.published, before + 2);
+    EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+  }
 }
 
 TEST_F(CommitQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
