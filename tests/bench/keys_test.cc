@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdio>
 #include <set>
 #include <vector>
 
@@ -23,6 +24,21 @@ TEST(Keys, FollowPrefixAndSize) {
   flags.key_size = 4;
   KeyMaker key(flags);
   EXPECT_EQ(key.Set(17), "aa0017");
+}
+
+TEST(Keys, AreWhatPrintfMakesOfTheNumber) {
+  LehmerRandom random(7);
+  for (const int size : {1, 7, 8, 9, 15, 16, 20, 24}) {
+    Flags flags;
+    flags.key_size = size;
+    KeyMaker key(flags);
+    for (int i = 0; i < 2000; ++i) {
+      const uint64_t number = (uint64_t{random.Next()} << 31 | random.Next()) >> random.Uniform(62);
+      char digits[32];
+      std::snprintf(digits, sizeof digits, "%030llu", static_cast<unsigned long long>(number));
+      ASSERT_EQ(key.Set(number), std::string(digits).substr(30 - static_cast<size_t>(size)));
+    }
+  }
 }
 
 TEST(Keys, GeneratorIsTheMinimalStandardOne) {
