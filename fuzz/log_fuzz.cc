@@ -22,7 +22,7 @@ std::string StreamOf(std::initializer_list<size_t> payloads) {
     const size_t at = stream.size();
     stream.resize(at + log::FrameBytes(bytes), '\0');
     std::fill_n(stream.begin() + static_cast<ptrdiff_t>(at + log::kFrameHeaderBytes), bytes, static_cast<char>('a' + sequence % 26));
-    log::StoreFrameHeader(stream.data() + at, 0, at, static_cast<uint32_t>(bytes), at / 2, sequence);
+    log::StoreFrameHead(stream.data() + at, 0, log::MakeFrameHead(0, at, static_cast<uint32_t>(bytes), at / 2, sequence));
     sequence += 1 + bytes / 100;
   }
   ResealFrames(kSalt, &stream);

@@ -100,7 +100,7 @@ void ResealFrames(uint64_t salt, std::string* stream) {
     const log::FrameHeader header = log::LoadFrameHeader(frame);
     if (header.length > stream->size() - at - log::kFrameHeaderBytes) return;
     const uint64_t durable = header.undurable > at ? 0 : at - header.undurable;
-    log::StoreFrameHeader(frame, salt_crc, at, header.length, durable, header.sequence);
+    log::StoreFrameHead(frame, 0, log::MakeFrameHead(salt_crc, at, header.length, durable, header.sequence));
     chain = log::FrameCrc(chain, frame, log::kFrameHeaderBytes + header.length);
     base::StoreFixed32(frame, chain);
     at += log::FrameBytes(header.length);

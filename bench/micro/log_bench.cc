@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 #include "log/log.h"
@@ -101,10 +100,8 @@ class Bench {
   }
 
   void Append(Log& log, const std::string& payload) {
-    char* room = nullptr;
-    Check(log.Begin(payload.size(), &room));
-    std::memcpy(room, payload.data(), payload.size());
-    log.End(1);
+    const std::string_view pieces[] = {payload};
+    Check(log.Append(pieces, 1));
     Check(log.WriteThrough());
   }
 

@@ -1,6 +1,7 @@
 #include "base/crc32c.h"
 
 #include <array>
+#include <cstring>
 
 #include "base/coding.h"
 
@@ -104,6 +105,13 @@ MERGEDB_CRC_TARGET uint32_t ExtendHardware(uint32_t start, const char* in, size_
   return ~crc32;
 }
 
+MERGEDB_CRC_TARGET uint32_t NumbersHardware(uint32_t start, uint64_t first, uint64_t second, uint64_t third) {
+  return ~static_cast<uint32_t>(_mm_crc32_u64(_mm_crc32_u64(_mm_crc32_u64(~start, first), second), third));
+}
+MERGEDB_CRC_TARGET uint32_t NumbersHardware(uint32_t start, uint32_t first, uint64_t second, uint64_t third) {
+  return ~static_cast<uint32_t>(_mm_crc32_u64(_mm_crc32_u64(_mm_crc32_u32(~start, first), second), third));
+}
+
 // A load and a test: the compiler's runtime asked the processor before main.
 inline bool HasHardware() { return __builtin_cpu_supports("sse4.2") && __builtin_cpu_supports("pclmul"); }
 
@@ -116,6 +124,13 @@ inline bool HasHardware() { return __builtin_cpu_supports("sse4.2") && __builtin
   return ~crc;
 }
 
+[[gnu::target("+crc")]] uint32_t NumbersHardware(uint32_t start, uint64_t first, uint64_t second, uint64_t third) {
+  return ~__crc32cd(__crc32cd(__crc32cd(~start, first), second), third);
+}
+[[gnu::target("+crc")]] uint32_t NumbersHardware(uint32_t start, uint32_t first, uint64_t second, uint64_t third) {
+  return ~__crc32cd(__crc32cd(__crc32cw(~start, first), second), third);
+}
+
 // False until initialized: the portable path answers the same.
 const bool kHasCrc = (getauxval(AT_HWCAP) & (1u << 7)) != 0;  // HWCAP_CRC32
 inline bool HasHardware() { return kHasCrc; }
@@ -123,11 +138,30 @@ inline bool HasHardware() { return kHasCrc; }
 #else
 
 uint32_t ExtendHardware(uint32_t start, const char* in, size_t count) { return Crc32cExtendPortable(start, in, count); }
+uint32_t NumbersHardware(uint32_t start, uint64_t, uint64_t, uint64_t) { return start; }
+uint32_t NumbersHardware(uint32_t start, uint32_t, uint64_t, uint64_t) { return start; }
 inline bool HasHardware() { return false; }
 
 #endif
 
+template <class First>
+uint32_t ExtendNumbers(uint32_t crc, First first, uint64_t second, uint64_t third) {
+  if (HasHardware()) [[likely]] return NumbersHardware(crc, first, second, third);
+  char bytes[sizeof first + 16];
+  std::memcpy(bytes, &first, sizeof first);
+  StoreFixed64(bytes + sizeof first, second);
+  StoreFixed64(bytes + sizeof first + 8, third);
+  return Crc32cExtendPortable(crc, bytes, sizeof bytes);
+}
+
 }  // namespace
+
+uint32_t Crc32cExtendNumbers(uint32_t crc, uint64_t first, uint64_t second, uint64_t third) {
+  return ExtendNumbers(crc, first, second, third);
+}
+uint32_t Crc32cExtendNumbers(uint32_t crc, uint32_t first, uint64_t second, uint64_t third) {
+  return ExtendNumbers(crc, first, second, third);
+}
 
 uint32_t Crc32cExtendPortable(uint32_t crc, const char* bytes, size_t count) {
   crc = ~crc;

@@ -1,7 +1,5 @@
 #include "format/batch.h"
 
-#include <cstring>
-
 #include "base/bytes.h"
 #include "base/coding.h"
 
@@ -14,11 +12,6 @@ char* StoreHeader(char* out, kv::Kind kind, size_t key_bytes, size_t value_bytes
   *out++ = static_cast<char>(kind);
   out = base::StoreVarint64(out, key_bytes);
   return kind == kv::Kind::kDelete ? out : base::StoreVarint64(out, value_bytes);
-}
-
-char* StoreBytes(char* out, std::string_view bytes) {
-  if (!bytes.empty()) std::memcpy(out, bytes.data(), bytes.size());
-  return out + bytes.size();
 }
 
 // MERGED is of tables only.
@@ -53,16 +46,17 @@ size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes) {
   return kind == kv::Kind::kDelete ? bytes : bytes + base::VarintBytes(value_bytes) + value_bytes;
 }
 
-char* StoreRecord(char* out, kv::Kind kind, std::string_view key, std::string_view value) {
-  out = StoreHeader(out, kind, key.size(), value.size());
-  out = StoreBytes(out, key);
-  return kind == kv::Kind::kDelete ? out : StoreBytes(out, value);
-}
-
-void AppendRecordHeader(std::string* out, kv::Kind kind, size_t key_bytes, size_t value_bytes) {
-  char header[1 + 2 * base::kVarint64BytesMax];
-  const char* end = StoreHeader(header, kind, key_bytes, value_bytes);
-  out->append(header, static_cast<size_t>(end - header));
+// WHY short lengths by one store: a checksum and a copy read it at once.
+RecordHeader::RecordHeader(kv::Kind kind, size_t key_bytes, size_t value_bytes) {
+  const bool has_value = kind != kv::Kind::kDelete;
+  if (key_bytes < 0x80 && value_bytes < 0x4000) [[likely]] {
+    const bool is_long = value_bytes >= 0x80;
+    const uint64_t length = is_long ? (value_bytes & 0x7f) | 0x80 | value_bytes >> 7 << 8 : value_bytes;
+    base::StoreFixed64(bytes_, static_cast<uint64_t>(kind) | key_bytes << 8 | (has_value ? length << 16 : 0));
+    count_ = 2 + (has_value ? 1 + is_long : 0);
+  } else {
+    count_ = static_cast<size_t>(StoreHeader(bytes_, kind, key_bytes, value_bytes) - bytes_);
+  }
 }
 
 void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value) {

@@ -20,15 +20,25 @@ namespace mergedb::format {
 inline constexpr uint8_t kKeyspaceFlag = 0x80;
 inline constexpr size_t kRecordHeaderBytesMax = 1 + 5 + 5;
 
-// Exactly the bytes that StoreRecord writes.
+// Exactly the bytes of a record.
 size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes);
-// Write one record at `out`; returns its end.
-char* StoreRecord(char* out, kv::Kind kind, std::string_view key, std::string_view value);
+// What stands before the key.
+class RecordHeader {
+ public:
+  RecordHeader(kv::Kind kind, size_t key_bytes, size_t value_bytes);
+  std::string_view view() const { return {bytes_, count_}; }
+
+ private:
+  char bytes_[24];  // WHY so many: lengths beyond varint32 are written as they are
+  size_t count_;
+};
 void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value);
 // In a keyspace other than the default one.
 void AppendRecord(std::string* out, uint32_t keyspace, kv::Kind kind, std::string_view key, std::string_view value);
 // The same as without, up to the key, for who appends key and value itself.
-void AppendRecordHeader(std::string* out, kv::Kind kind, size_t key_bytes, size_t value_bytes);
+inline void AppendRecordHeader(std::string* out, kv::Kind kind, size_t key_bytes, size_t value_bytes) {
+  out->append(RecordHeader(kind, key_bytes, value_bytes).view());
+}
 
 // Walks a batch. `while (reader.Next())`; then status() says whether the end was clean.
 class BatchReader {

@@ -277,7 +277,7 @@ void Drain::Run() noexcept {
   if (goes_on) Schedule();
 }
 
-// Errors are not lost: they set trouble(), and the next Begin hears of them.
+// Errors are not lost: they set trouble(), and the next Append hears of them.
 void Drain::RunHeld() {
   const uint64_t target = staged_end();
   if (sync_wanted_.exchange(false)) {
@@ -294,7 +294,7 @@ void Drain::ScheduleSegment() {
   options_.executor->Schedule([self = shared_from_this()] { self->PrepareSegment(); });
 }
 
-// A file is made before the writer needs it. If that fails now, Begin will try again and say so.
+// A file is made before the writer needs it. If that fails now, Append will try again and say so.
 void Drain::PrepareSegment() {
   {
     base::Lock lock(mutex_);

@@ -13,7 +13,7 @@
 // INVARIANT: `kept` is a frame boundary (rounded down to a block): the frame that a step cut in two is still whole in the
 // ring, so replay finds every frame whole in one of the two places.
 //
-// A failed write sets trouble(): the next Begin tries again, in a new segment, before it stages another byte. A failed sync
+// A failed write sets trouble(): the next Append tries again, in a new segment, before it stages another byte. A failed sync
 // is final.
 //
 // What is staged is durable within kSyncNanosMax or so: a timer runs while there is anything to sync, and rests after a

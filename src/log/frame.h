@@ -12,6 +12,7 @@
 // the new one or the one before, never a blend.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -44,17 +45,27 @@ struct FrameHeader {
   kv::Sequence sequence = 0;
 };
 
-// Everything but the crc, which needs the payload.
-inline void StoreFrameHeader(char* frame, uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable,
-                             kv::Sequence sequence) {
-  const uint64_t undurable = position - durable;
-  char checked[24];
-  base::StoreFixed64(checked, position);
-  base::StoreFixed32(checked + 8, length);
-  base::StoreFixed32(checked + 12, undurable > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(undurable));
-  base::StoreFixed64(checked + 16, sequence);
-  base::StoreFixed32(frame + 4, base::Crc32cExtend(salt_crc, checked, sizeof checked));
-  std::memcpy(frame + 8, checked + 8, 16);
+// Everything but the crc, which needs the payload; as the numbers that it is stored in.
+struct FrameHead {
+  uint32_t check = 0;
+  uint64_t length_and_undurable = 0;
+  uint64_t sequence = 0;
+};
+inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable, kv::Sequence sequence) {
+  const uint64_t undurable = std::min<uint64_t>(position - durable, UINT32_MAX);
+  const uint64_t length_and_undurable = length | undurable << 32;
+  return {.check = base::Crc32cExtendNumbers(salt_crc, position, length_and_undurable, sequence),
+          .length_and_undurable = length_and_undurable,
+          .sequence = sequence};
+}
+// What the crc of a frame is before its payload.
+inline uint32_t HeadCrc(uint32_t chain, const FrameHead& head) {
+  return base::Crc32cExtendNumbers(chain, head.check, head.length_and_undurable, head.sequence);
+}
+inline void StoreFrameHead(char* frame, uint32_t crc, const FrameHead& head) {
+  base::StoreFixed64(frame, crc | uint64_t{head.check} << 32);
+  base::StoreFixed64(frame + 8, head.length_and_undurable);
+  base::StoreFixed64(frame + 16, head.sequence);
 }
 // The crc of a frame whose first `bytes` bytes (at least the header) follow each other at `frame`.
 inline uint32_t FrameCrc(uint32_t chain, const char* frame, size_t bytes) {

@@ -21,7 +21,7 @@
 // position, in its epoch. Replay stops where the chain breaks.
 //
 // INVARIANT: no byte of the ring is reused before it is in a segment.
-// THREADS: Begin/End and the other methods marked (turn) are called by whoever holds the commit turn, one at a time. The
+// THREADS: Append and the other methods marked (turn) are called by whoever holds the commit turn, one at a time. The
 // rest from any thread.
 #pragma once
 
@@ -30,6 +30,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -78,15 +79,13 @@ class Log {
   static Result<std::unique_ptr<Log>> Create(const Options& options);
   virtual ~Log();
 
-  // Make the first segment now, not under the first Begin (10 ms). A failure will be met again there.
+  // Make the first segment now, not under the first Append (10 ms). A failure will be met again there.
   virtual Status Prepare() = 0;
 
-  // (turn) Room for a frame of payload_bytes: write the payload at *payload, then End. Waits for the drain while the ring
-  // is full. NoSpace or IOError if the drain fails; nothing is staged then. Between a failed Begin and the next one
-  // space may have come back. REQUIRES: payload_bytes <= direct_bytes_max().
-  virtual Status Begin(size_t payload_bytes, char** payload) = 0;
-  // (turn) Seal the frame; `records` is how many sequences it takes, from next_sequence().
-  virtual void End(uint64_t records) = 0;
+  // (turn) Stage a frame, whose payload is these pieces, one behind the other; `records` is how many sequences it takes, from
+  // next_sequence(). Waits for the drain while the ring is full. NoSpace or IOError if the drain fails; nothing is staged then. Between a
+  // failed Append and the next one space may have come back. REQUIRES: the payload has at most direct_bytes_max() bytes.
+  virtual Status Append(std::span<const std::string_view> payload, uint64_t records) = 0;
   // (turn) A frame larger than direct_bytes_max(): drains, then writes straight to segments. Durable when it returns OK;
   // surely absent otherwise, unless outcome_unknown is set; then the log has failed.
   virtual Status AppendLarge(std::string_view payload, uint64_t records) = 0;
@@ -97,10 +96,10 @@ class Log {
   virtual kv::Sequence next_sequence() const = 0;  // (turn)
 
   // (turn) All staged bytes are in a file: survives kill -9. Does nothing with a mapped ring. On failure the frames stay
-  // staged, their outcome is unknown, and the next Begin tries again.
+  // staged, their outcome is unknown, and the next Append tries again.
   virtual Status WriteThrough() = 0;
-  // (turn) All frames ended so far are durable. outcome_unknown is set on failure. A failed write leaves the frames staged
-  // (the next Begin tries again); a failed sync is final for this log (failure()): every later call fails, no file of it
+  // (turn) All frames staged so far are durable. outcome_unknown is set on failure. A failed write leaves the frames staged
+  // (the next Append tries again); a failed sync is final for this log (failure()): every later call fails, no file of it
   // is synced again or may be reused.
   virtual Status MakeDurable() = 0;
 
@@ -135,7 +134,7 @@ class Log {
   struct Counters {
     std::atomic<uint64_t> bytes_staged{0}, bytes_drained{0}, drains{0}, syncs{0}, frames{0};
     std::atomic<uint64_t> segments_created{0}, segments_reused{0};
-    base::WaitCounter drain_waits, segment_waits;  // of Begin: for room in the ring, for a segment to be made
+    base::WaitCounter drain_waits, segment_waits;  // of Append: for room in the ring, for a segment to be made
   };
   const Counters& counters() const { return counters_; }
 

@@ -334,15 +334,13 @@ void CommitQueue::Stage(Waiter& waiter, const Waiter& leader) {
     waiter.status = log.AppendLarge(change.is_batch ? change.batch : payload, change.records);
     return;
   }
-  char* payload = nullptr;
-  waiter.status = log.Begin(bytes, &payload);
-  if (!waiter.status.ok()) return;
   if (change.is_batch) {
-    std::memcpy(payload, change.batch.data(), bytes);
-  } else {
-    format::StoreRecord(payload, change.kind, change.key, change.value);
+    waiter.status = log.Append({&change.batch, 1}, change.records);
+    return;
   }
-  log.End(change.records);
+  const format::RecordHeader header(change.kind, change.key.size(), change.value.size());
+  const std::string_view record[] = {header.view(), change.key, change.kind == kv::Kind::kDelete ? std::string_view() : change.value};
+  waiter.status = log.Append(record, change.records);
 }
 
 Status CommitQueue::Apply(Waiter& waiter) {

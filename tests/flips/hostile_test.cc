@@ -218,7 +218,7 @@ TEST_P(HostileTest, Logs) {
     ExpectAnswers("a frame of 2 GiB", [&](FaultFileSystem& files) {
       const uint64_t position = origin.start.position;
       char frame[log::kFrameHeaderBytes] = {};
-      log::StoreFrameHeader(frame, origin.salt_crc, position, length, position, origin.start.sequence);
+      log::StoreFrameHead(frame, 0, log::MakeFrameHead(origin.salt_crc, position, length, position, origin.start.sequence));
       for (const std::string& path : whole_.Files()) {
         const bool is_ring = BaseName(path) == "STAGING";
         if (!is_ring && !EndsWith(path, ".seg")) continue;
@@ -234,7 +234,7 @@ TEST_P(HostileTest, Logs) {
       ExpectAnswers("a record of 4 GiB", [&](FaultFileSystem& files) {
         const uint64_t position = origin.start.position;
         std::string frame(log::kFrameHeaderBytes, '\0');
-        log::StoreFrameHeader(frame.data(), origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence);
+        log::StoreFrameHead(frame.data(), 0, log::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
         frame += payload;
         base::StoreFixed32(frame.data(), log::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain, frame.data(), frame.size()));
         for (const std::string& path : whole_.Files(".seg")) ASSERT_OK(files.PatchBytes(path, log::kBlockBytes + position, frame));

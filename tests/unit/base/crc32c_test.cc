@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/coding.h"
 #include "base/random.h"
 
 namespace mergedb::base {
@@ -68,6 +69,21 @@ TEST(Crc32c, ExtendsAcrossEveryCut) {
   for (size_t cut = 0; cut <= bytes.size(); ++cut) {
     const uint32_t front = Crc32c(std::string_view(bytes).substr(0, cut));
     ASSERT_EQ(Crc32cExtend(front, bytes.data() + cut, bytes.size() - cut), whole) << "cut " << cut;
+  }
+}
+
+TEST(Crc32c, OfNumbersIsThatOfTheirBytes) {
+  Random random(6);
+  for (int i = 0; i < 100; ++i) {
+    const auto start = static_cast<uint32_t>(random.Next());
+    const uint64_t first = random.Next(), second = random.Next(), third = random.Next();
+    char bytes[24];
+    StoreFixed64(bytes, first);
+    StoreFixed64(bytes + 8, second);
+    StoreFixed64(bytes + 16, third);
+    ASSERT_EQ(Crc32cExtendNumbers(start, first, second, third), Crc32cExtendPortable(start, bytes, 24));
+    StoreFixed32(bytes + 4, static_cast<uint32_t>(first));
+    ASSERT_EQ(Crc32cExtendNumbers(start, static_cast<uint32_t>(first), second, third), Crc32cExtendPortable(start, bytes + 4, 20));
   }
 }
 

@@ -106,10 +106,8 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
                                    .allocate_number = [&] { return kv::FileNumber{next_file++}; }, .reusable_segments = {}});
       ASSERT_OK(log.status());
       for (int frame = 0; frame < 2; ++frame) {
-        char* payload = nullptr;
-        ASSERT_OK((*log)->Begin(batch.size(), &payload));
-        batch.copy(payload, batch.size());
-        (*log)->End(1);  // which is a lie
+        const std::string_view payload[] = {batch};
+        ASSERT_OK((*log)->Append(payload, 1));  // which is a lie
       }
       ASSERT_OK((*log)->MakeDurable());
     }

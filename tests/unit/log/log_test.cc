@@ -362,10 +362,9 @@ TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
 
 TEST_P(LogTest, TheTimerCallsNothingDurableThatNoFileHolds) {
   auto log = world_.Create();
-  char* room = nullptr;
-  ASSERT_OK(log->Begin(8, &room));
-  PayloadOf(0, 8).copy(room, 8);
-  log->End(1);
+  const std::string payload = PayloadOf(0, 8);
+  const std::string_view pieces[] = {payload};
+  ASSERT_OK(log->Append(pieces, 1));
   world_.executor.RunTimers();
   world_.executor.RunAll();
   EXPECT_GE(ReplayAll(*world_.CutPower()).replayed.end.position, log->durable_position());

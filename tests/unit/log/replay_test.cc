@@ -215,7 +215,7 @@ TEST(Replay, AHeaderThatPromisesMoreThanTheFilesHoldIsTorn) {
   auto image = world.CutPower();
   std::string segment = *image->ReadWhole(kSegment);
   const uint64_t end = log->end().position;
-  StoreFrameHeader(segment.data() + kBlockBytes + end, SaltCrc(42), end, uint32_t{1} << 31, end, 2);
+  StoreFrameHead(segment.data() + kBlockBytes + end, 0, MakeFrameHead(SaltCrc(42), end, uint32_t{1} << 31, end, 2));
   ASSERT_OK(image->WriteWhole(kSegment, segment));
   const Outcome outcome = ReplayAll(*image);
   ASSERT_OK(outcome.status);
