@@ -1,8 +1,8 @@
 // Goal: no damage to the bytes of any file is silent: flipped bits, bytes that became others, files cut at any length, pages
 // and sectors of zeros. Method: one small database of each ending; copies of it share their bytes, so that each damage
 // gets a fresh one; the judge (judge.h) opens it and reads all.
-// The short form takes all that is written of small files and samples of large ones, tens of thousands of damages; MERGEDB_FULL=1 every
-// byte that is written, every length of the smaller files, and some of what is zero.
+// The short form takes all that is written of small files and samples of large ones, tens of thousands of damages; MERGEDB_FULL=1 ten times
+// as many of the large ones, and all of the small ones: every byte, every length.
 #include <cstring>
 
 #include "tests/flips/judge.h"
@@ -12,8 +12,9 @@ namespace mergedb::testing {
 namespace {
 
 constexpr size_t kSmallFileBytes = 4096;
-constexpr size_t kFlipsOfAFile = 250;    // of a large one, in the short form
+constexpr size_t kFlipsOfAFile = 250;    // of a large one
 constexpr size_t kLengthsOfAFile = 120;
+const size_t kSampleFactor = IsFullSize() ? 10 : 1;
 constexpr int kPatterns = 4;
 
 class BytesTest : public FlipsTest {
@@ -23,8 +24,8 @@ class BytesTest : public FlipsTest {
   // The offsets to try: all that is written of a small file, some of a large one, and some of the zeros.
   std::vector<size_t> Offsets(const std::string& bytes) {
     std::vector<size_t> offsets, written;
-    if (IsFullSize() || bytes.size() <= kSmallFileBytes) {
-      const size_t stride = !IsFullSize() ? 16 : bytes.size() <= kSmallFileBytes ? 1 : 64;  // of zeros
+    if (bytes.size() <= kSmallFileBytes) {
+      const size_t stride = IsFullSize() ? 1 : 16;  // of zeros
       for (size_t i = 0; i < bytes.size(); ++i) {
         if (bytes[i] != 0 || i % stride == 0) offsets.push_back(i);
       }
@@ -34,7 +35,7 @@ class BytesTest : public FlipsTest {
       if (bytes[i] != 0) written.push_back(i);
     }
     // WHY at random: a stride would meet the same field of record after record.
-    for (size_t i = 0; i < kFlipsOfAFile && !written.empty(); ++i) {
+    for (size_t i = 0; i < kSampleFactor * kFlipsOfAFile && !written.empty(); ++i) {
       offsets.push_back(written[random_.Uniform(written.size())]);
       if (i % 8 == 0) offsets.push_back(random_.Uniform(bytes.size()));
     }
@@ -94,12 +95,12 @@ TEST_P(BytesTest, NoticesACut) {
   for (const std::string& path : whole_.Files()) {
     const std::string bytes = whole_.Bytes(path);
     std::vector<size_t> lengths;
-    if (bytes.size() <= (IsFullSize() ? size_t{16} << 10 : 512)) {
+    if (bytes.size() <= (IsFullSize() ? kSmallFileBytes : 512)) {
       for (size_t length = 0; length < bytes.size(); ++length) lengths.push_back(length);
     } else {
       lengths = {0, 1, 511, 512, 513, bytes.size() - 1, bytes.size() - 512, bytes.size() - 4096, bytes.size() - 65536};
       for (size_t i = 1; i < 16; ++i) lengths.push_back(bytes.size() * i / 16);
-      for (size_t i = 0; i < (IsFullSize() ? 10 : 1) * kLengthsOfAFile; ++i) lengths.push_back(random_.Uniform(bytes.size()));
+      for (size_t i = 0; i < kSampleFactor * kLengthsOfAFile; ++i) lengths.push_back(random_.Uniform(bytes.size()));
     }
     for (const size_t length : lengths) {
       if (length >= bytes.size() || !IsTried(length)) continue;
