@@ -104,6 +104,7 @@
   X(kUpperBoundIncluded) \
   X(kAheadShowsOlder)                /* a scan that looks ahead takes versions of a key for keys */ \
   X(kAheadBeyondSlice)               /* and shows of a file what another run has taken over */ \
+  X(kLastBeyondUpper)                /* who steps back from the end finds what is covered beyond the upper bound */ \
   X(kAheadShowsCovered)              /* and versions that the range tombstone at hand covers */ \
   X(kAheadBeyondSpan)                /* and keys that another range tombstone covers */ \
   X(kPublishedBeforeApply)           /* a sequence is visible before its records are */ \

@@ -273,7 +273,9 @@ Status Replayer::ReportDamagedHeader() {
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
   if (bytes.size() < kFrameHeaderBytes) return {};
   const FrameHeader header = LoadFrameHeader(bytes.data());
-  const bool follows = header.sequence >= replayed_.end.sequence && header.sequence - replayed_.end.sequence < (1u << 20);
+  // WHY so exact: behind the end of a segment that is used again stand an older epoch's frames, and any eight of their bytes may be read as
+  // a sequence.
+  const bool follows = header.sequence == replayed_.end.sequence && header.undurable <= position();
   const bool is_like_one = position() % kBlockBytes != 0 && follows && header.length <= kPayloadBytesMax && header.crc != 0;
   if (!is_like_one && !FitsWithAByteChanged(bytes)) return {};
   replayed_.dropped_bytes = kFrameHeaderBytes;

@@ -387,7 +387,13 @@ class VisibleIterator final : public VisibleCursor {
   }
 
   // After a Seek: to the entry before the one found.
+  // WHY not always by a step: beyond the upper bound the input may show what is covered (stream/uncovered.h). A Seek from below has jumped over
+  // that, but a step back, or SeekToLast, would stand there.
   void StepBack() {
+    if (!input_->Valid() && !input_->status().ok()) return;
+    if (!ZOO(kLastBeyondUpper) && options_.upper && (!input_->Valid() || IsAtUpper(input_->entry()))) {
+      input_->Seek(*options_.upper, kv::kTagMax);
+    }
     if (input_->Valid()) {
       input_->Prev();
     } else if (input_->status().ok()) {

@@ -92,6 +92,7 @@ FINDERS = {
     "kUpperBoundIncluded": [MODEL],
     "kAheadShowsOlder": [("unit_stream_visible_test", "*"), MODEL],
     "kAheadBeyondSlice": [("unit_read_run_iterator_test", "*"), MODEL],
+    "kLastBeyondUpper": [("db_range_delete_test", "*"), MODEL],
     "kAheadShowsCovered": [("unit_stream_uncovered_test", "*"), MODEL],
     "kAheadBeyondSpan": [("unit_stream_uncovered_test", "*"), MODEL],
     "kPublishedBeforeApply": [("unit_write_commit_queue_test", "*")],
