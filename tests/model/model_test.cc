@@ -6,7 +6,7 @@
 //
 //     MERGEDB_REPLAY='Cascade put:1,17 flush get:0,1' build/dev/tests/model_model_test --gtest_filter='Replay.*'
 //
-// Another seed: MERGEDB_SEED or --gtest_random_seed. MERGEDB_FULL=1 runs ten times as many lists, three times as long.
+// Another seed: MERGEDB_SEED or --gtest_random_seed. MERGEDB_FULL=1 runs six times as many lists, three times as long.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -170,7 +170,7 @@ TEST_P(ModelTest, AnswersAreTheModelsInRealFilesAndThroughC) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Part, ModelTest, ::testing::Range(0, IsFullSize() ? 10 * kParts : kParts));
+INSTANTIATE_TEST_SUITE_P(Part, ModelTest, ::testing::Range(0, IsFullSize() ? 6 * kParts : kParts));
 
 // ---- a line from a failure ---------------------------------------------------------------------------------------------
 
