@@ -326,7 +326,8 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
     bounds = {.lower = std::move(stretches.front().lower), .upper = std::move(stretches.back().upper)};
   }
   // An empty range owes nothing. Inside a table it would look as if it did, after every merge of it anew.
-  if (lower != nullptr && upper != nullptr && store_->order.CompareKeys(*lower, *upper) >= 0) return {};
+  // WHY in the tree's keys: all that is below the empty key of a keyspace is nothing, though there is no lower bound.
+  if (bounds.lower && bounds.upper && store_->order.CompareKeys(*bounds.lower, *bounds.upper) >= 0) return {};
   return background_->CompactRange(bounds);
 }
 
