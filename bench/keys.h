@@ -42,7 +42,7 @@ inline uint64_t EightDigits(uint64_t number) {
 
 // The decimal number of a key, zero-padded to key_size, after key_prefix letters 'a'.
 // WHY by words: an engine that reads eight bytes where single bytes were just stored waits until all of them, and all stores before them, are
-// in the cache. That was a tenth of a put, spent by the harness.
+// in the cache: time that the harness takes and the engine is charged for.
 class KeyMaker {
  public:
   explicit KeyMaker(const Flags& flags)

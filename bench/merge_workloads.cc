@@ -23,7 +23,7 @@ class NumberValues {
  public:
   NumberValues(uint32_t seed, int64_t bytes) : random_(seed ^ 0x5bd1e995), value_(static_cast<size_t>(bytes), '\0') {}
   std::string_view Next() {
-    for (size_t i = 0; i < value_.size(); i += sizeof(uint64_t)) {
+    for (size_t i = 0; i < value_.size(); i += sizeof(uint64_t)) {  // WHY by words: as in KeyMaker
       const uint64_t half = random_.Next();
       const uint64_t word = half | uint64_t{random_.Next()} << 32;
       std::memcpy(value_.data() + i, &word, std::min(sizeof word, value_.size() - i));

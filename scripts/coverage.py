@@ -19,7 +19,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.path.join(ROOT, "build", "coverage")
-LABELS = "^(unit|golden|db|crash|errors|flips|model|race|regress|clients)$"
+LABELS = "^(unit|golden|db|crash|errors|flips|model|race|regress|compat|clients)$"
 GOAL = 95.0
 MACRO = re.compile(r"\b(RETURN_IF_ERROR|ASSIGN_OR_RETURN)\b")
 FAILURE = re.compile(r"return .*(Status::(?!Ok\b)[A-Z]\w+\(|PosixStatus\(|Differs\(|\bDamaged\w*\()|return (std::move\()?\w+(\)|->|\.)*(error\(\)|status\(\))|return status;")

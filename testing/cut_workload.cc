@@ -14,6 +14,7 @@
 
 #include "base/assert.h"
 #include "mergedb/merge.h"
+#include "testing/counters.h"
 
 namespace mergedb::testing {
 namespace {
@@ -328,6 +329,13 @@ std::string CutWorkload::Snapshot() {
   return difference.empty() ? "" : "a snapshot changed:" + difference;
 }
 
+std::string CutWorkload::Rest() {
+  world_->PassTime(kSecondsToRest);
+  on_return_();
+  const uint64_t runs = Counter(*db_, "runs");
+  return runs <= 1 ? "" : std::to_string(runs) + " runs after " + std::to_string(kSecondsToRest) + " seconds without a write";
+}
+
 std::string CutWorkload::CheckLive() {
   Status status;
   const auto state = ReadForward(*db_, {}, &status);
@@ -375,12 +383,7 @@ std::string CutWorkload::Step(size_t index) {
       world_->executor.RunOne();
       break;
     case 'i':
-      for (int second = 0; second < kSecondsToRest; ++second) {
-        world_->clock.SleepNanos(1'000'000'000);
-        world_->executor.RunTimers();
-        world_->executor.RunAll();
-      }
-      on_return_();
+      problem = Rest();
       break;
     case 'v':
       problem = Snapshot();

@@ -100,6 +100,7 @@ class CutWorkload {
   std::string Write(const Draft& draft);
   std::string WriteAsGroup(size_t index);
   std::string Snapshot();
+  std::string Rest();
   std::string CheckLive();
   std::string Outcome(const char* what, const Status& status);
   bool HasFaulted() const { return setup_.failing_sync > 0 && world_->files->faults_hit() > 0; }

@@ -5,7 +5,7 @@
 //             -> Apply (memtable) -> Publish -> WakeFollowers
 //
 // The turn: who leads holds it, and nobody else touches the log or adds to the memtable. Others take it for the same
-// reason without writing (TakeTurn): sealing, syncing, closing.
+// reason without writing (Turn): sealing, syncing, closing.
 //
 // A writer who meets nobody does not queue: it takes the turn by one atomic instruction, and leaves it by another. Whoever
 // comes meanwhile says so in the same word, and queues; from then on the queue decides, until it is empty.

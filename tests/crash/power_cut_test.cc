@@ -32,6 +32,23 @@ struct Shape {
   bool is_append_only = false;  // as under an Env of LevelDB's
 };
 
+struct Mixture {
+  std::string_view common;
+  std::string_view rare = "";
+  uint64_t rare_one_in = 16;
+};
+
+std::string DrawSteps(const Mixture& mixture, uint64_t seed, size_t count) {
+  base::Random random(seed * 77 + 5);
+  std::string steps;
+  for (size_t i = 0; i < count; ++i) {
+    const bool is_rare = !mixture.rare.empty() && random.OneIn(mixture.rare_one_in);
+    const std::string_view letters = is_rare ? mixture.rare : mixture.common;
+    steps += letters[random.Uniform(letters.size())];
+  }
+  return steps;
+}
+
 class PowerCutTest : public ::testing::TestWithParam<Shape> {
  protected:
   CutSetup Setup(uint64_t seed, std::string steps) const {
@@ -55,6 +72,13 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
     sum_.nested += cuts.counts().nested;
     sum_.corrupt += cuts.counts().corrupt;
     return problem.empty();
+  }
+  // Random workloads of so many letters, a seed each.
+  void CheckWorkloads(const Mixture& mixture, uint64_t first_seed, uint64_t rounds, size_t letters, const CutPlan& plan) {
+    for (uint64_t round = 0; round < rounds; ++round) {
+      const uint64_t seed = SeedOr(first_seed) + round;
+      if (!Check(Setup(seed, DrawSteps(mixture, seed, letters)), plan)) return;
+    }
   }
   void TearDown() override {
     const double seconds = CpuSeconds() - began_;
@@ -108,31 +132,10 @@ TEST_P(PowerCutTest, SyncsThatFail) {
   }
 }
 
-struct Mixture {
-  std::string_view common;
-  std::string_view rare = "";
-  uint64_t rare_one_in = 16;
-};
-
-std::string DrawSteps(const Mixture& mixture, uint64_t seed, size_t count) {
-  base::Random random(seed * 77 + 5);
-  std::string steps;
-  for (size_t i = 0; i < count; ++i) {
-    const bool is_rare = !mixture.rare.empty() && random.OneIn(mixture.rare_one_in);
-    const std::string_view letters = is_rare ? mixture.rare : mixture.common;
-    steps += letters[random.Uniform(letters.size())];
-  }
-  return steps;
-}
-
 // Memtables fill and are flushed, runs are merged, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
-  const uint64_t rounds = IsFullSize() ? 4 : 3;
-  for (uint64_t round = 0; round < rounds; ++round) {
-    const uint64_t seed = SeedOr(1) + round;
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), {.point_one_in = SizedOneIn(6, 2)})) return;
-  }
+  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 3, 250, {.point_one_in = SizedOneIn(6, 2)});
 }
 
 // The same in a named keyspace, whose creation may be cut too, and beside one.
@@ -151,32 +154,19 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 // Many small runs, merged as they come, and their dead files written again.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
-  const uint64_t rounds = IsFullSize() ? 8 : 4;
-  for (uint64_t round = 0; round < rounds; ++round) {
-    const uint64_t seed = SeedOr(201) + round;
-    const CutPlan plan{.point_one_in = SizedOneIn(8, 4), .nest_one_in = 80};
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 250)), plan)) return;
-  }
+  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 4, 250, {.point_one_in = SizedOneIn(8, 4), .nest_one_in = 80});
 }
 
 // Between a few writes nothing happens for so long that the tree settles into one run, and takes in what the memtable holds.
 TEST_P(PowerCutTest, WritesBetweenLongRests) {
   constexpr Mixture kMixture = {.common = "ppoodbexsnli", .rare = "fcrv", .rare_one_in = 20};
-  const uint64_t rounds = IsFullSize() ? 4 : 1;
-  for (uint64_t round = 0; round < rounds; ++round) {
-    const uint64_t seed = SeedOr(301) + round;
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 100)), {.point_one_in = SizedOneIn(6, 2), .nest_one_in = 80})) return;
-  }
+  CheckWorkloads(kMixture, 301, IsFullSize() ? 4 : 1, 100, {.point_one_in = SizedOneIn(6, 2), .nest_one_in = 80});
 }
 
 // The log goes from segment to segment, and uses released ones again.
 TEST_P(PowerCutTest, LogsThatRollOver) {
   constexpr Mixture kMixture = {.common = "lllllllllosgwwwwt", .rare = "fyqc", .rare_one_in = 30};
-  const uint64_t rounds = IsFullSize() ? 2 : 1;
-  for (uint64_t round = 0; round < rounds; ++round) {
-    const uint64_t seed = SeedOr(101) + round;
-    if (!Check(Setup(seed, DrawSteps(kMixture, seed, 160)), {.point_one_in = SizedOneIn(30, 15), .nest_one_in = 80})) return;
-  }
+  CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(30, 15), .nest_one_in = 80});
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, PowerCutTest,
