@@ -8,6 +8,7 @@
 
 #include "mergedb/c.h"
 #include "mergedb/db.h"
+#include "mergedb/merge.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
@@ -160,6 +161,10 @@ TEST_F(Arguments, BeyondTheLimitsAreRefusedBeforeAByteIsWritten) {
   EXPECT_TRUE(db.Put({}, long_key, "v").IsInvalidArgument());
   EXPECT_TRUE(db.Put({}, "k", long_value).IsInvalidArgument());
   EXPECT_TRUE(db.Delete({}, long_key).IsInvalidArgument());
+  EXPECT_TRUE(db.DeleteRange({}, long_key, long_key).IsInvalidArgument());
+  EXPECT_TRUE(db.DeleteRange({}, "k", long_key).IsInvalidArgument());
+  EXPECT_TRUE(db.Merge({}, long_key, merge::AddU64(1)).IsInvalidArgument());
+  EXPECT_TRUE(db.Merge({}, "k", long_value).IsInvalidArgument());
   WriteBatch batch;
   batch.Put(std::string(kKeyBytesMax + 1, 'k'), "v");
   EXPECT_TRUE(db.Write({}, batch).IsInvalidArgument());
@@ -180,6 +185,7 @@ TEST_F(Arguments, MeetAClosedOrReadOnlyDatabase) {
     std::string value;
     EXPECT_EQ((*db)->Put({}, "k", "v").code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->Delete({}, "k").code(), Code::kShuttingDown);
+    EXPECT_EQ((*db)->Merge({}, "k", merge::AddU64(1)).code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->Write({}, batch).code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->Get({}, "k", &value).code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->Flush().code(), Code::kShuttingDown);
@@ -193,12 +199,28 @@ TEST_F(Arguments, MeetAClosedOrReadOnlyDatabase) {
   ASSERT_OK(db.status());
   EXPECT_EQ((*db)->Put({}, "k", "w").code(), Code::kNotSupported);
   EXPECT_EQ((*db)->Delete({}, "k").code(), Code::kNotSupported);
+  EXPECT_EQ((*db)->Merge({}, "k", merge::AddU64(1)).code(), Code::kNotSupported);
   EXPECT_EQ((*db)->Write({}, batch).code(), Code::kNotSupported);
   EXPECT_EQ((*db)->Flush().code(), Code::kNotSupported);
   EXPECT_EQ((*db)->SyncLog().code(), Code::kNotSupported);
   std::string value;
   EXPECT_OK((*db)->Get({}, "k", &value));
   EXPECT_OK((*db)->Close());
+}
+
+TEST_F(Arguments, APrefixNeedsTheBytewiseComparator) {
+  class Backwards final : public Comparator {
+   public:
+    int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
+    std::string_view Name() const override { return "arguments_test.backwards"; }
+  };
+  const Backwards backwards;
+  auto db = DB::Open({.comparator = &backwards}, path());
+  ASSERT_OK(db.status());
+  const auto it = (*db)->NewIterator({.prefix = "a"});
+  it->SeekToFirst();
+  EXPECT_FALSE(it->Valid());
+  EXPECT_TRUE(it->status().IsInvalidArgument()) << it->status().ToString();
 }
 
 TEST_F(Arguments, OfADestroyOrAnOpenMayNameNoDatabase) {

@@ -190,6 +190,9 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   EXPECT_THAT(db_->NewIterator({.keyspace = never})->status(), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(db_->DropKeyspace({}, Keyspace()), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(db_->DropKeyspace({}, never), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->ClearKeyspace({}, never), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
+  EXPECT_THAT(db_->ClearKeyspace({}, Keyspace()), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->CompactRange(never, nullptr, nullptr), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
   EXPECT_THAT(db_->Put({}, x, std::string(kKeyBytesMax + 1, 'k'), ""), StatusIs(Code::kInvalidArgument));
   EXPECT_OK(db_->Put({}, x, std::string(kKeyBytesMax, 'k'), ""));
   EXPECT_THAT(db_->DeleteRange({}, x, "b", "a"), StatusIs(Code::kInvalidArgument));
@@ -197,6 +200,11 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   ASSERT_OK(db_->Close());
   EXPECT_EQ(Get(x, "a"), "ShuttingDown");
   EXPECT_EQ(Get(Keyspace(78), "a"), "ShuttingDown");
+  EXPECT_THAT(db_->OpenKeyspace("x").status(), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(db_->ListKeyspaces().status(), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(db_->CreateKeyspace("y").status(), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(db_->DropKeyspace({}, x), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(db_->ClearKeyspace({}, x), StatusIs(Code::kShuttingDown));
 }
 
 class Reverse final : public Comparator {

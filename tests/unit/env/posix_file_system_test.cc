@@ -91,6 +91,16 @@ TEST_F(PosixFileSystemTest, ErrorsSayPathActAndPlace) {
   EXPECT_THAT(file->WriteAt(~uint64_t{0}, "1234"), StatusIs(Code::kNoSpace)) << "beyond any file";
 }
 
+TEST_F(PosixFileSystemTest, WhatTheSystemRefusesIsAnErrorOfTheCall) {
+  Create("a", "one");
+  Create("b", "two");
+  const std::string too_long = directory_ / std::string(300, 'n');
+  EXPECT_THAT(Open("a", {})->Truncate(1), StatusIs(Code::kIOError, HasSubstr("ftruncate to 1 bytes"))) << "opened for reading";
+  EXPECT_THAT(fs_.Link(directory_ / "a", directory_ / "b"), StatusIs(Code::kInvalidArgument, HasSubstr("link as " + directory_ / "b")));
+  EXPECT_THAT(fs_.IsDirectory(too_long), StatusIs(Code::kIOError, HasSubstr("stat")));
+  EXPECT_EQ(Read(*Open("b", {}), 0, 10), "two");
+}
+
 TEST_F(PosixFileSystemTest, OpensNothingButRegularFilesAndAtOnce) {
   ASSERT_EQ(mkfifo((directory_ / "fifo").c_str(), 0600), 0);
   ASSERT_EQ(symlink("a", (directory_ / "link").c_str()), 0);
@@ -289,6 +299,7 @@ TEST_F(PosixMappingTest, IsNotInheritedByFork) {
 
 TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
   EXPECT_THAT(file_->Map(kBytes / 2), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(file_->Map(0), StatusIs(Code::kInvalidArgument, HasSubstr("map: 0 bytes")));
   EXPECT_THAT(file_->Map(kBytes - 1), StatusIs(Code::kNotSupported)) << "not whole pages";
   const auto sparse = Create("sparse");
   ASSERT_OK(sparse->Truncate(kBytes));

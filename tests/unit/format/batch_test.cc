@@ -125,6 +125,23 @@ TEST(Batch, VisitShowsTheRecordsInOrder) {
   EXPECT_EQ(listing.text, "a=1;-b;-c..f;c~add-u64 2;");
 }
 
+TEST(Batch, VisitStopsAtAKeyspaceThatTheVisitorDoesNotKnow) {
+  struct Counting : WriteBatch::Visitor {
+    void Put(std::string_view, std::string_view) override { ++puts; }
+    void Delete(std::string_view) override {}
+    void DeleteRange(std::string_view, std::string_view) override {}
+    void Merge(std::string_view, std::string_view) override {}
+    int puts = 0;
+  } counting;
+  WriteBatch batch;
+  batch.Put("a", "1");
+  batch.Put(Keyspace(5), "b", "2");
+  const Status status = batch.Visit(counting);
+  EXPECT_TRUE(status.IsNotSupported());
+  EXPECT_NE(status.message().find("keyspace 5"), std::string::npos) << status.ToString();
+  EXPECT_EQ(counting.puts, 1);
+}
+
 TEST(BatchReader, ACutBatchIsCorruptionUnlessCutBetweenRecords) {
   WriteBatch batch;
   batch.Put("apple", "green");

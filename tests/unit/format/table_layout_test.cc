@@ -85,6 +85,16 @@ TEST(Footer, RefusesSectionsThatDoNotFit) {
   }
 }
 
+TEST(Footer, RefusesAFileThatEndsBeforeItsLastBlock) {
+  Footer footer = SomeFooter();
+  footer.file_bytes = 5000;
+  footer.data_bytes = 4700;
+  Footer back;
+  const Status status = DecodeFooter(EncodeFooter(footer), 5000, &back);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("least size by its sections: expected 8192, found 5000"), std::string::npos) << status.ToString();
+}
+
 TEST(Footer, NamesTheVersionOfANewerProgram) {
   std::string bytes = EncodeFooter(SomeFooter());
   bytes[76] = 9;

@@ -235,6 +235,27 @@ TEST(Fold, TurnsWhatAnOperatorDoesIntoTheKeysStatus) {
   EXPECT_EQ(chain.count(), 200u);
 }
 
+TEST(Fold, StopsWhereTwoOperandsCannotBeJoined) {
+  class Joining final : public AssociativeMergeOperator {
+   public:
+    std::string_view Name() const override { return "test.joining"; }
+    Status Join(std::string_view, std::string_view older, std::string_view newer, std::string* joined) const override {
+      if (newer == "bad") return Status::InvalidArgument("it is bad");
+      *joined = std::string(older) + std::string(newer);
+      return {};
+    }
+  };
+  const ProgramOperators operators({std::make_shared<Joining>()}, 1000);
+  Folded folded;
+  const std::string made[] = {merge::Named("test.joining", "a"), merge::Named("test.joining", "bad"), merge::Named("test.joining", "c")};
+  const std::string_view views[] = {made[0], made[1], made[2]};
+  EXPECT_EQ(Fold(&operators, "k", {}, views, &folded).ToString(),
+            "MergeFailed: key \"k\": operator \"test.joining\" failed: InvalidArgument: it is bad");
+  const std::string_view others[] = {made[0], made[2]};
+  ASSERT_TRUE(Fold(&operators, "k", {}, others, &folded).ok());
+  EXPECT_EQ(folded.bytes, "ac");
+}
+
 TEST(Fold, NamesTheOperatorThatIsMissing) {
   Folded folded;
   const std::string made = merge::Named("my.median", "5");

@@ -68,6 +68,10 @@ TEST(JsonPatch, RefusesWhatIsNoJson) {
   for (const std::string_view body : {"", "\x01{}", "\x01[{}]", "\x01[{},{}]", "\x01[{},[[\"a\"]]]", "\x01[{\"a\":1},[[\"a\"]]]",
                                       "\x01[{},[1]]", "\x01[{},[[1]]]", "\x02{}"}) {
     EXPECT_TRUE(CheckJsonPatch(body).IsInvalidArgument()) << body;
+    EXPECT_EQ(Apply("{}", {std::string(body)}).substr(0, 12), "MergeFailed:") << body;
+    const std::string_view both[] = {"\x01[{},[]]", body};
+    std::string combined;
+    EXPECT_FALSE(CombineJsonPatches(both, &combined).ok()) << body;
   }
 }
 

@@ -127,6 +127,13 @@ TEST(MergeOperators, ClashesSayWhichTypesMet) {
   EXPECT_EQ(ApplyRun({&operand, 1}, &value).ToString(), "MergeFailed: max meets u64: a clash of types");
 }
 
+TEST(MergeOperators, TypesThatAreNotTypedOnesAreNotApplied) {
+  const std::string program = merge::Named("n", "x");
+  const std::string_view operand = program;
+  Value value;
+  EXPECT_EQ(ApplyRun({&operand, 1}, &value).code(), Code::kNotSupported);
+}
+
 TEST(MergeOperators, TypedValuesOfAnyBytesAreNoTrouble) {
   base::Random random(2);
   for (int i = 0; i < 100'000; ++i) {
