@@ -115,7 +115,9 @@ void Use(World& world, bool is_resealed) {
     FUZZ_CHECK(written.contains(std::string(it->value())));
   }
   FUZZ_CHECK(it->status().ok());
-  FUZZ_CHECK((*db)->Put({}, "new", "value").ok());
+  const Status put = (*db)->Put({}, "new", "value");
+  if (is_resealed && put.IsNotSupported()) return;  // a forged MANIFEST may say that the sequence numbers are used up
+  FUZZ_CHECK(put.ok());
   FUZZ_CHECK((*db)->Close().ok());
   auto again = world.Open();
   std::string value;

@@ -44,10 +44,10 @@ LANES = (
         ("flips", ["./dev", "test", "flips"], FULL, 25),
         ("model", ["./dev", "test", "model"], FULL, 25),
         ("tsan", ["./dev", "test", "tsan"], {}, 25),
+        ("zoo", ["./dev", "test", "zoo"], {}, 20),
     ),
     (
         ("fuzz", ["./dev", "fuzz", "180"], {}, 60),
-        ("zoo", ["./dev", "test", "zoo"], {}, 20),
         ("asan-ubsan", ["./dev", "test", "asan-ubsan"], {}, 25),
     ),
     (("soak", ["build/dev/tests/crash_soak_test"], {"MERGEDB_SOAK_SECONDS": "900"}, 20),),
