@@ -1,8 +1,10 @@
 // Goal: an archive is a tar archive, byte for byte as the format says, and comes back whole or not at all. Method: files in memory; every
-// cut and every flipped header byte of one archive.
+// cut and every flipped header byte of one archive; every call to the file system failing in turn.
 #include "lmdb/archive.h"
 
 #include <gtest/gtest.h>
+
+#include <functional>
 
 #include "testing/fault_file_system.h"
 
@@ -40,6 +42,24 @@ class ArchiveTest : public ::testing::Test {
     Write("/from/CURRENT", "current");
     Write("/from/LOCK", "");
     Write("/from/data.mdb", "not ours");
+  }
+
+  void ExpectWhole() {
+    EXPECT_EQ(Read("/to/000007.tbl"), std::string(1500, 't'));
+    EXPECT_EQ(Read("/to/MANIFEST-000008"), "manifest");
+    EXPECT_EQ(Read("/to/CURRENT"), "current");
+  }
+  // Calls `run` with the n-th call of the kind failing, for n = 1, 2, ... until it makes fewer. How many that were.
+  uint64_t FailEach(testing::Op op, const std::function<void(uint64_t nth, bool has_failed, const Status&)>& look, const std::function<Status()>& run) {
+    for (uint64_t nth = 1;; ++nth) {
+      const uint64_t hit_before = files_.faults_hit();
+      files_.AddFault({.op = op, .nth = nth});
+      const Status status = run();
+      files_.ClearFaults();
+      const bool has_failed = files_.faults_hit() > hit_before;
+      look(nth, has_failed, status);
+      if (!has_failed) return nth - 1;
+    }
   }
 
   testing::FaultFileSystem files_;
@@ -120,6 +140,94 @@ TEST_F(ArchiveTest, NamesThatAreNoFilesOfADatabaseAreRefused) {
     Write("/archive", changed);
     EXPECT_FALSE(IsArchive(&files_, "/archive")) << name;
     EXPECT_TRUE(Unpack(&files_, "/archive", "/to").IsCorruption()) << name;
+  }
+}
+
+// ---- calls that fail
+
+TEST_F(ArchiveTest, AFileThatCannotBeReadMakesNoArchive) {
+  Fill();
+  const std::string whole = Pack();
+  using testing::Op;
+  const std::pair<Op, uint64_t> kinds[] = {{Op::kList, 1}, {Op::kOpen, 3}, {Op::kSizeOf, 3}, {Op::kRead, 3}};
+  for (const auto& [op, calls] : kinds) {
+    SCOPED_TRACE(testing::OpName(op));
+    std::string bytes;
+    const auto pack = [&] {
+      bytes.clear();
+      return WriteArchive(&files_, "/from", [&](std::string_view piece) { return bytes.append(piece), Status(); });
+    };
+    const auto look = [&](uint64_t nth, bool has_failed, const Status& status) {
+      EXPECT_EQ(status.IsIOError(), has_failed) << nth << ": " << status.ToString();
+      EXPECT_EQ(bytes == whole, !has_failed) << nth;
+    };
+    EXPECT_EQ(FailEach(op, look, pack), calls);
+  }
+}
+
+TEST_F(ArchiveTest, ASinkThatFailsEndsItAtOnce) {
+  Fill();
+  int pieces = 0, pieces_of_whole = 0;
+  ASSERT_TRUE(WriteArchive(&files_, "/from", [&](std::string_view) { return ++pieces_of_whole, Status(); }).ok());
+  for (int nth = 1; nth <= pieces_of_whole; ++nth) {
+    pieces = 0;
+    const Status status = WriteArchive(&files_, "/from", [&](std::string_view) { return ++pieces == nth ? Status::NoSpace("pipe") : Status(); });
+    EXPECT_TRUE(status.IsNoSpace()) << nth << ": " << status.ToString();
+    EXPECT_EQ(pieces, nth);
+  }
+}
+
+// CURRENT is there only with all of what it names, and the next call, without failures, makes it whole.
+TEST_F(ArchiveTest, ACallThatFailsLeavesNoDatabaseThatIsNotWhole) {
+  Fill();
+  Write("/archive", Pack());
+  using testing::Op;
+  const std::pair<Op, uint64_t> kinds[] = {{Op::kOpen, 1}, {Op::kCreate, 3}, {Op::kRead, 7}, {Op::kWrite, 3},
+                                           {Op::kSync, 3}, {Op::kClose, 3},  {Op::kRename, 1}, {Op::kSyncDirectory, 2}};
+  for (const auto& [op, calls] : kinds) {
+    SCOPED_TRACE(testing::OpName(op));
+    const auto look = [&](uint64_t nth, bool has_failed, const Status& status) {
+      SCOPED_TRACE(nth);
+      EXPECT_EQ(status.IsIOError(), has_failed) << status.ToString();
+      const bool has_current = Read("/to/CURRENT") != "(none)";
+      EXPECT_EQ(has_current, !has_failed || (op == Op::kSyncDirectory && nth == 2)) << "its name may be lost: so says the error";
+      if (has_current) ExpectWhole();
+      EXPECT_TRUE(Unpack(&files_, "/archive", "/to").ok());
+      ExpectWhole();
+      for (const char* name : {"000007.tbl", "MANIFEST-000008", "CURRENT"}) EXPECT_TRUE(files_.Remove(std::string("/to/") + name).ok());
+    };
+    EXPECT_EQ(FailEach(op, look, [&] { return Unpack(&files_, "/archive", "/to"); }), calls);
+  }
+}
+
+TEST_F(ArchiveTest, WhatWasLeftFromBeforeMustGo) {
+  Fill();
+  Write("/archive", Pack());
+  Write("/to/000007.tbl", "half");
+  const auto look = [&](uint64_t, bool has_failed, const Status& status) {
+    EXPECT_EQ(status.IsIOError(), has_failed) << status.ToString();
+    EXPECT_EQ(Read("/to/000007.tbl") == "half", has_failed);
+  };
+  EXPECT_EQ(FailEach(testing::Op::kRemove, look, [&] { return Unpack(&files_, "/archive", "/to"); }), 1u);
+  ExpectWhole();
+  // Its size: the archive's own, which is an error, or that of what is there, whose name is then found taken.
+  for (uint64_t nth = 1; nth <= 2; ++nth) {
+    files_.AddFault({.op = testing::Op::kSizeOf, .nth = nth});
+    EXPECT_FALSE(Unpack(&files_, "/archive", "/to").ok()) << nth;
+    files_.ClearFaults();
+    EXPECT_TRUE(Unpack(&files_, "/archive", "/to").ok());
+    ExpectWhole();
+  }
+}
+
+TEST_F(ArchiveTest, IsNoneWhereItCannotBeRead) {
+  Fill();
+  Write("/archive", Pack());
+  for (const testing::Op op : {testing::Op::kOpen, testing::Op::kSizeOf, testing::Op::kRead}) {
+    files_.AddFault({.op = op});
+    EXPECT_FALSE(IsArchive(&files_, "/archive")) << testing::OpName(op);
+    files_.ClearFaults();
+    EXPECT_TRUE(IsArchive(&files_, "/archive"));
   }
 }
 
