@@ -87,8 +87,11 @@ Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::str
   return txn->transaction().GetView(txn->env->slots[dbi].keyspace, stored_key, &txn->root->scratch, value);
 }
 
-bool IsName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
-  return dbi == kMainDbi && txn->env->has_names && txn->transaction().OpenKeyspace(key).has_value();
+int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
+  if (dbi != kMainDbi || !txn->env->has_names) return 0;
+  const Status status = txn->transaction().OpenKeyspace(key).status();
+  if (status.IsNotFound()) return 0;
+  return status.ok() ? MDB_INCOMPATIBLE : CodeOf(status);
 }
 
 // ---- counts
@@ -124,7 +127,7 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   const Slot& slot = txn->env->slots[dbi];
   LMDB_RETURN_IF_ERROR(CheckKey(slot, key));
   if (data->mv_size > kValueBytesMax) return MDB_BAD_VALSIZE;
-  if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
+  LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
   Root& root = *txn->root;
   const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
   bool is_new = false;
@@ -174,7 +177,7 @@ int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
     LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-    if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
+    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
     Root& root = *txn->root;
     std::string_view value;
     const Status status = GetValue(txn, dbi, StoredKey(slot, View(*key), &root.key_scratch), &value);
@@ -200,7 +203,7 @@ int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
     LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-    if (IsName(txn, dbi, View(*key))) return MDB_INCOMPATIBLE;
+    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
     Root& root = *txn->root;
     const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
     std::string_view value;

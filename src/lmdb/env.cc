@@ -38,7 +38,7 @@ int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
   env->db = std::move(*db);
   LMDB_RETURN_IF_ERROR(MarkPlace(env, mode));
   const auto names = env->db->ListKeyspaces({});
-  env->has_names = names && !names->empty();
+  env->has_names = !names || !names->empty();  // a catalog that cannot be read may hold some
   env->slots = std::vector<Slot>(kMainDbi + 1 + env->dbs_max);
   env->slots[kMainDbi].is_open = true;
   // WHY not a count that is kept on disk: every commit with data takes a sequence, so this is never less than the ids given out before.

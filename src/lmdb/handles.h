@@ -224,8 +224,8 @@ inline std::string_view View(const MDB_val& val) { return {static_cast<const cha
 // A view, in the root's scratch or where it lies.
 Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value);
 int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);
-// A key of the main database that stands for a named one.
-bool IsName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
+// MDB_INCOMPATIBLE for a key of the main database that stands for a named one, or why that cannot be told.
+int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
 // Before a key is put: cursors in gaps take hold of the item behind. After one was deleted: cursors that stood there are in a gap.
 void AnchorGaps(MDB_txn* txn, MDB_dbi dbi);
 void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key);

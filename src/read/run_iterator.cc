@@ -85,13 +85,12 @@ class RunIterator final : public kv::Iterator {
 
   // Open slice `index` and compute the bounds within which it shows. False after an error.
   bool Open(size_t index) {
+    if (child_ != nullptr && index == index_ && child_->status().ok()) return true;
     const tree::Slice& slice = run_->slices()[index];
-    if (child_ == nullptr || index != index_) {
-      child_ = open_(slice);
-      index_ = index;
-      lower_ = Later(slice.bounds.lower, bounds_.lower);
-      upper_ = Earlier(slice.bounds.upper, bounds_.upper);
-    }
+    child_ = open_(slice);  // anew after an error: it may have passed
+    index_ = index;
+    lower_ = Later(slice.bounds.lower, bounds_.lower);
+    upper_ = Earlier(slice.bounds.upper, bounds_.upper);
     if (child_->status().ok()) return true;
     status_ = child_->status();
     valid_ = false;

@@ -64,8 +64,11 @@ Status CursorImpl::Arrive(OptionalKey lower, OptionalKey upper) {
 }
 
 Status CursorImpl::FindNone(OptionalKey lower, OptionalKey upper) {
-  if (transaction_->remembers_reads()) RETURN_IF_ERROR(transaction_->RememberStretch(keyspace_, lower, upper));
-  return Status::NotFound("");
+  Status status;
+  if (transaction_->remembers_reads()) status = transaction_->RememberStretch(keyspace_, lower, upper);
+  if (status.ok()) return Status::NotFound("");
+  state_ = State::kFresh;
+  return status;
 }
 
 Status CursorImpl::First() {
@@ -180,7 +183,9 @@ Status CursorImpl::Set(std::string_view key) {
   }
   state_ = State::kAt;
   if (!transaction_->remembers_reads()) return {};
-  return transaction_->RememberKey(keyspace_, key_);
+  Status status = transaction_->RememberKey(keyspace_, key_);
+  if (!status.ok()) state_ = State::kFresh;
+  return status;
 }
 
 Status CursorImpl::SetRange(std::string_view key) {

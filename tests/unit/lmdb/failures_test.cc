@@ -171,5 +171,21 @@ TEST_F(LmdbFailures, PlacesThatCannotBe) {
   EXPECT_TRUE(std::filesystem::exists(kernels));
 }
 
+// Found here: a catalog that could not be read at the open passed for an empty one, and a name that could not be read for none.
+TEST_F(LmdbFailures, ANameThatCannotBeReadIsNotWrittenOver) {
+  MDB_txn* txn = Begin();
+  OpenDbi(txn, "first name");
+  ASSERT_EQ(mdb_txn_commit(txn), 0);
+  Fill(nullptr);
+  mdb_env_close(env_);
+  Damage("first name");
+  ASSERT_EQ(Open(home_, 0, &env_), 0);
+  txn = Begin();
+  const MDB_dbi main = OpenDbi(txn, nullptr);
+  EXPECT_NE(Put(txn, main, "first name", "an item"), 0) << "it may be a name";
+  EXPECT_NE(mdb_drop(txn, main, 0), 0) << "what is named would stay";
+  mdb_txn_abort(txn);
+}
+
 }  // namespace
 }  // namespace mergedb

@@ -200,6 +200,14 @@ TEST_F(TransactionRefusals, ReadsThatAnOptimisticOneCannotRemember) {
 
 // ---- another one's first keyspace
 
+// Found here: it stood at a key that was not remembered, whose value could be read.
+TEST_F(TransactionRefusals, ASetThatCannotBeRememberedLeavesTheCursorFresh) {
+  Begin(TransactionKind::kOptimistic, 90);
+  const auto cursor = transaction_->OpenCursor();
+  EXPECT_THAT(cursor->Set("b"), StatusIs(Code::kNoSpace));
+  EXPECT_FALSE(cursor->Valid());
+}
+
 TEST_F(TransactionRefusals, WhatComesAfterAReadWhenTheFirstKeyspaceWasMadeMeanwhile) {
   const auto other_map = StatusIs(Code::kConflict, HasSubstr("first keyspace was made since the transaction began"));
   std::string value;
@@ -292,7 +300,6 @@ class FailingReads : public ::testing::Test {
       }
       EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr("injected"))) << "read " << nth;
       EXPECT_FALSE(cursor_->Valid());
-      cursor_ = transaction_->OpenCursor();
       EXPECT_EQ(read().code(), expected) << "once more, read " << nth;
     }
   }
@@ -305,7 +312,7 @@ class FailingReads : public ::testing::Test {
   std::unique_ptr<Cursor> cursor_;
 };
 
-TEST_F(FailingReads, AreErrorsOfEveryMoveAndHarmNoOtherCursor) {
+TEST_F(FailingReads, AreErrorsOfEveryMoveAndPassForTheSameCursor) {
   FailEach("First", Code::kOk, [&] { return cursor_->First(); });
   FailEach("Last", Code::kOk, [&] { return cursor_->Last(); });
   FailEach("Next", Code::kOk, [&] { return cursor_->Next(); });
@@ -325,6 +332,19 @@ TEST_F(FailingReads, AreErrorsOfTheCatalog) {
     EXPECT_EQ(transaction_->writes(), status.ok() ? 2u : 0u);
     return status;
   });
+}
+
+// Found here: the table that failed was asked for its old status, not opened again.
+TEST_F(FailingReads, PassWithTheFailureForTheSameIterator) {
+  ASSERT_NO_FATAL_FAILURE(Reopen(true));
+  const auto it = db_->NewIterator();
+  world_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = 1});
+  it->SeekToFirst();
+  EXPECT_THAT(it->status(), StatusIs(Code::kIOError));
+  world_.files->ClearFaults();
+  it->SeekToFirst();
+  EXPECT_OK(it->status());
+  EXPECT_TRUE(it->Valid());
 }
 
 }  // namespace
