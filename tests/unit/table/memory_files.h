@@ -18,8 +18,10 @@ class MemoryFiles final : public FileSystem {
   bool has(const std::string& path) const { return files_.count(path) != 0; }
 
   uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
+  uint64_t reads_left = ~uint64_t{0};   // ReadAt fails with IOError when it is 0
   uint64_t opens_failing = 0;           // so many Opens fail with Busy, as when descriptors run out
   bool can_map = true;  // for reading
+  bool maps_too_late = false;  // somebody cuts the file before it is mapped
   uint64_t opens = 0;
   uint64_t reads = 0;
   uint64_t direct_opens = 0;
@@ -72,6 +74,8 @@ class MemoryFiles final : public FileSystem {
     Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) override {
       ++files_->reads;
       CheckAligned(offset, bytes, out);
+      if (files_->reads_left == 0) return Status::IOError("files in memory cannot be read");
+      --files_->reads_left;
       *got = offset >= bytes_->size() ? 0 : std::min<size_t>(bytes, bytes_->size() - offset);
       if (*got > 0) std::memcpy(out, bytes_->data() + offset, *got);
       return {};
@@ -95,7 +99,7 @@ class MemoryFiles final : public FileSystem {
     Result<std::unique_ptr<Mapping>> Map(size_t) override { return Refused(); }
     Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
       if (!files_->can_map) return Refused();
-      if (bytes > bytes_->size()) return Status::Corruption("too short to be mapped");
+      if (bytes > bytes_->size() || files_->maps_too_late) return Status::Corruption("too short to be mapped");
       return std::unique_ptr<ReadMapping>(std::make_unique<MemoryMapping>(bytes_, bytes));
     }
 

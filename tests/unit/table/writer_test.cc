@@ -147,6 +147,29 @@ TEST(Writer, ReportsAFullDiskAndStaysFailed) {
   EXPECT_TRUE((*writer)->Finish().status().code() == Code::kNoSpace);
 }
 
+// A table is written in pieces of 1 MiB: wherever in it the first of them ends, in a block, a trailer, a section, the padding or the footer, the
+// failure of its write is the table's.
+TEST(Writer, ReportsAFullDiskWhereverItsBufferEnds) {
+  constexpr size_t kPiece = 1 << 20;
+  const auto ranges = kv::RangeTombstones::Fragment(Bytewise(), {{"a", "b", 9}}, {}, kv::RangeTombstones::Keys::kViews);
+  const format::leveldb::BloomPolicy policy(10);
+  for (const bool has_own_filter : {false, true}) {
+    for (size_t behind = 0; behind < 5000; behind += behind < 600 ? 4 : 97) {
+      SCOPED_TRACE(behind);
+      MemoryFiles files;
+      files.writes_left = 0;
+      auto writer = Create(&files, Bytewise(), {.filter_policy = has_own_filter ? &policy : nullptr, .bytes_expected = 8 << 20});
+      ASSERT_TRUE(writer.has_value());
+      const Row row{"a", kv::MakeTag(5, kv::Kind::kPut), std::string(kPiece - behind, 'v')};
+      (*writer)->SetRangeTombstones(ranges);
+      Status status = (*writer)->Add(ViewOf(Bytewise(), row));
+      if (status.ok()) status = (*writer)->Finish().status();
+      EXPECT_EQ(status.code(), Code::kNoSpace) << status.ToString();
+      EXPECT_EQ(status.message(), "files in memory are full");
+    }
+  }
+}
+
 TEST(Writer, WritesSmallTablesThroughThePageCacheInOneCall) {
   MemoryFiles files;
   files.writes_left = 1;

@@ -1,0 +1,64 @@
+// One act after another on the same files, in each of which another call of the file system fails, once:
+//
+//     ForEachFailingCall(*image, [&](World& world, const Fault& fault) {
+//       world.files->AddFault(fault);        // here, or after what is not to fail
+//       const auto report = Verify(...);
+//       const bool was_hit = EndFault(world);
+//       ... judge, then do it again without a fault ...
+//       return was_hit;                      // false: it makes no such call any more
+//     });
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "mergedb/care.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+
+inline constexpr Op kFailingCalls[] = {Op::kOpen,   Op::kCreate, Op::kRead,   Op::kWrite, Op::kTruncate, Op::kSync,
+                                       Op::kClose,  Op::kSizeOf, Op::kList,   Op::kLock,  Op::kMap,      Op::kRemove,
+                                       Op::kRename, Op::kLink,   Op::kCreateDirectory,    Op::kRemoveDirectory, Op::kSyncDirectory};
+
+inline bool EndFault(World& world) {
+  const bool was_hit = world.files->faults_hit() > 0;
+  world.files->ClearFaults();
+  return was_hit;
+}
+
+inline std::unique_ptr<World> CopyOf(const FaultFileSystem& image) {
+  return std::make_unique<World>(World::Options{.seed = 9}, image.Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+}
+
+// The first calls of a kind one by one, later ones, which are much alike, in growing steps.
+inline void ForEachFailingCall(const FaultFileSystem& before, const std::function<bool(World&, const Fault&)>& act) {
+  uint64_t failed = 0;
+  for (const Op op : kFailingCalls) {
+    for (uint64_t nth = 1; !::testing::Test::HasFailure(); nth += 1 + nth / 24) {
+      SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
+      const auto world = CopyOf(before);
+      if (!act(*world, {.op = op, .nth = nth})) break;
+      ++failed;
+    }
+  }
+  EXPECT_GE(failed, 3u) << "nothing was made to fail";
+}
+
+// The same with a progress callback that says no at its n-th call.
+inline void ForEachGivingUp(const FaultFileSystem& before, const std::function<bool(World&, const Progress&)>& act) {
+  for (uint64_t nth = 1; !::testing::Test::HasFailure(); ++nth) {
+    SCOPED_TRACE("progress " + std::to_string(nth));
+    const auto world = CopyOf(before);
+    uint64_t calls = 0;
+    const bool goes_on = act(*world, [&](uint64_t, uint64_t) { return ++calls < nth; });
+    if (goes_on) continue;
+    EXPECT_GT(nth, 1u) << "it never asks";
+    return;
+  }
+}
+
+}  // namespace mergedb::testing

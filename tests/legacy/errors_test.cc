@@ -1,0 +1,324 @@
+// Goal: whatever call fails while a LevelDB directory is told from others, converted, taken up after an interruption, repaired, exported
+// to or destroyed: the failure is told, nothing is lost, and the same call does its work once the files answer again. What a directory
+// says that cannot be true is refused.
+// Method: directories made by hand, in memory; each call of the file system fails, once; each call of the progress says no. Small
+// directories, and errors that stay: convert_test.cc, export_test.cc.
+#include <gtest/gtest.h>
+
+#include "format/file_name.h"
+#include "legacy/convert.h"
+#include "legacy/directory.h"
+#include "mergedb/leveldb.h"
+#include "tests/crash/each_call.h"
+#include "tests/legacy/leveldb_directory.h"
+
+namespace mergedb::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Image = std::unique_ptr<FaultFileSystem>;
+
+const std::string kPath = World::kPath;
+
+Shown Scan(DB& db) {
+  Shown shown;
+  const auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) shown[std::string(it->key())] = it->value();
+  EXPECT_OK(it->status());
+  return shown;
+}
+
+Shown OpenAndScan(World& world) {
+  auto db = world.Open();
+  EXPECT_OK(db.status());
+  return db ? Scan(**db) : Shown();
+}
+
+Image ImageOf(const Files& files) {
+  auto image = std::make_unique<FaultFileSystem>();
+  WriteFiles(image.get(), kPath, files);
+  return image;
+}
+
+bool IsInjected(const Status& status) { return status.message().find("injected") != std::string_view::npos; }
+
+LevelDbDirectory SmallDirectory() {
+  LevelDbDirectory directory;
+  directory.AddTable(0, {{"key1", 41, kv::Kind::kPut, "newer"}, {"key2", 42, kv::Kind::kDelete, ""}, {"other", 43, kv::Kind::kPut, "o"}});
+  directory.AddTable(1, {{"key1", 1, kv::Kind::kPut, "older"}, {"key3", 2, kv::Kind::kPut, "3"}});
+  directory.AddLog({{{"key4", 44, kv::Kind::kPut, "4"}}, {{"key5", 45, kv::Kind::kPut, "5"}}});
+  return directory;
+}
+
+// A log that does not fit the memory for it: a batch of some values that no single write takes.
+LevelDbDirectory DirectoryWithALargeLog() {
+  LevelDbDirectory directory;
+  std::vector<KeyChange> batch;
+  for (kv::Sequence i = 1; i <= 8; ++i) batch.push_back({"key" + std::to_string(i), i, kv::Kind::kPut, std::string(200'000, 'v')});
+  directory.AddLog({batch, {{"last", 9, kv::Kind::kPut, "one"}}});
+  return directory;
+}
+
+// A conversion was killed before it made a table: its marker is there.
+Files Interrupted(Files files) {
+  files["IMPORT"] = "half";
+  return files;
+}
+
+// ---- conversion --------------------------------------------------------------------------------------------------------------
+
+class ConvertErrors : public ::testing::Test {
+ protected:
+  void FailEach(const FaultFileSystem& before, const Shown& shown) {
+    ForEachFailingCall(before, [&](World& world, const Fault& fault) {
+      world.files->AddFault(fault);
+      const Status status = world.Open().status();
+      const bool was_hit = EndFault(world);
+      // Of a marker whose size cannot be told it says that it is there already.
+      EXPECT_TRUE(status.ok() || (was_hit && (IsInjected(status) || status.IsInvalidArgument()))) << status.ToString();
+      EXPECT_EQ(OpenAndScan(world), shown);
+      EXPECT_EQ(OpenAndScan(world), shown);
+      const Files after = ReadFiles(*world.files, kPath);
+      for (const char* name : {"IMPORT", "000002.ldb"}) EXPECT_FALSE(after.contains(name)) << name;
+      return was_hit;
+    });
+  }
+};
+
+TEST_F(ConvertErrors, AnInterruptedConversionIsTakenUpWhenTheCallsWorkAgain) {
+  LevelDbDirectory directory = SmallDirectory();
+  FailEach(*ImageOf(Interrupted(directory.Finish())), directory.shown());
+}
+
+TEST_F(ConvertErrors, ALogLargerThanMemoryIsConvertedWhenTheCallsWorkAgain) {
+  LevelDbDirectory directory = DirectoryWithALargeLog();
+  FailEach(*ImageOf(directory.Finish()), directory.shown());
+}
+
+// The database is converted; LevelDB's files and the marker are still there.
+TEST_F(ConvertErrors, WhatAConversionLeftGoesWhenTheCallsWorkAgain) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  world.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  EXPECT_EQ(OpenAndScan(world), directory.shown());
+  world.files->ClearFaults();
+  ASSERT_TRUE(ReadFiles(*world.files, kPath).contains("IMPORT"));
+  FailEach(*world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1), directory.shown());
+}
+
+TEST(IsLevelDbErrors, NobodyIsTakenForAnotherWhoCannotBeRead) {
+  LevelDbDirectory directory = SmallDirectory();
+  ForEachFailingCall(*ImageOf(directory.Finish()), [&](World& world, const Fault& fault) {
+    EXPECT_THAT(IsLevelDb(world.SmallOptions(), kPath), IsOkAndHolds(true));
+    world.files->AddFault(fault);
+    const auto is_leveldb = IsLevelDb(world.SmallOptions(), kPath);
+    const bool was_hit = EndFault(world);
+    EXPECT_EQ(is_leveldb.has_value(), !was_hit) << is_leveldb.status().ToString();
+    EXPECT_TRUE(is_leveldb || IsInjected(is_leveldb.error()));
+    return was_hit;
+  });
+}
+
+// ---- repair -----------------------------------------------------------------------------------------------------------------
+
+class RepairErrors : public ::testing::Test {
+ protected:
+  static void ExpectAllKept(const Files& before, World& world) {
+    std::multiset<std::string> bytes;
+    for (const auto& [name, content] : ReadFiles(*world.files, kPath)) bytes.insert(content);
+    for (const auto& [name, content] : before) {
+      if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
+    }
+  }
+  // Until CURRENT is mergedb's the repair is run again; from then on the database is opened.
+  static Shown Finish(World& world) {
+    const auto owner = legacy::LooksLikeLevelDb(world.files.get(), kPath);
+    EXPECT_OK(owner);
+    if (*owner && !DB::Open(MustExist(world), kPath)) { EXPECT_OK(RepairLevelDb(world.SmallOptions(), kPath).status()); }
+    return OpenAndScan(world);
+  }
+  static Options MustExist(World& world) {
+    Options options = world.SmallOptions();
+    options.mode = OpenMode::kReadOnly;  // which converts nothing
+    return options;
+  }
+};
+
+// Nothing says which tables there were: their bounds are read from themselves.
+Files WithoutManifest(Files files) {
+  std::erase_if(files, [](const auto& each) { return each.first == "CURRENT" || each.first.starts_with("MANIFEST"); });
+  return files;
+}
+
+TEST_F(RepairErrors, IsRunAgainWhenTheCallsWorkAgain) {
+  LevelDbDirectory directory = SmallDirectory();
+  const Files whole = directory.Finish();
+  for (const Files& before : {whole, WithoutManifest(whole)}) {
+    SCOPED_TRACE(before.contains("CURRENT") ? "with CURRENT" : "without CURRENT");
+    Shown shown;
+    {
+      const auto world = CopyOf(*ImageOf(before));
+      ASSERT_OK(RepairLevelDb(world->SmallOptions(), kPath).status());
+      shown = OpenAndScan(*world);
+    }
+    ForEachFailingCall(*ImageOf(before), [&](World& world, const Fault& fault) {
+      world.files->AddFault(fault);
+      const auto report = RepairLevelDb(world.SmallOptions(), kPath);
+      const bool was_hit = EndFault(world);
+      EXPECT_TRUE(report || (was_hit && IsInjected(report.error()))) << report.error().ToString();
+      EXPECT_EQ(Finish(world), shown);
+      return was_hit;
+    });
+  }
+}
+
+TEST_F(RepairErrors, GivesUpOnRequestAndChangesNothing) {
+  LevelDbDirectory directory = SmallDirectory();
+  const Files whole = directory.Finish();
+  for (const Files& before : {whole, WithoutManifest(whole)}) {
+    uint64_t given_up = 0;
+    ForEachGivingUp(*ImageOf(before), [&](World& world, const Progress& progress) {
+      const auto report = RepairLevelDb(world.SmallOptions(), kPath, progress);
+      if (report) return false;
+      ++given_up;
+      EXPECT_THAT(report, StatusIs(Code::kAborted, HasSubstr("given up on request")));
+      EXPECT_EQ(ReadFiles(*world.files, kPath), before);
+      return true;
+    });
+    EXPECT_GT(given_up, 3u);
+  }
+}
+
+// ---- destroy ----------------------------------------------------------------------------------------------------------------
+
+TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) {
+  LevelDbDirectory directory = SmallDirectory();
+  ForEachFailingCall(*ImageOf(Interrupted(directory.Finish())), [&](World& world, const Fault& fault) {
+    world.files->AddFault(fault);
+    const Status status = DB::Destroy(world.SmallOptions(), kPath);
+    const bool was_hit = EndFault(world);
+    EXPECT_TRUE(status.ok() || (was_hit && IsInjected(status))) << status.ToString();
+    const Status again = DB::Destroy(world.SmallOptions(), kPath);
+    EXPECT_TRUE(again.ok() || again.IsNotFound()) << again.ToString();
+    for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) EXPECT_TRUE(name == "LOG" || name == "LOCK") << name;
+    return was_hit;
+  });
+}
+
+// ---- export -----------------------------------------------------------------------------------------------------------------
+
+class ExportErrors : public ::testing::Test {
+ protected:
+  ExportErrors() : db_(std::move(source_.Open()).value()) {}
+
+  // Into `before`; the export of the failed call and of the one after it.
+  void FailEach(const FaultFileSystem& before, const LevelDbExportOptions& export_options) {
+    const Shown shown = Scan(*db_);
+    ForEachFailingCall(before, [&](World& target, const Fault& fault) {
+      Options options = source_.SmallOptions();
+      options.env.file_system = target.files.get();
+      target.files->AddFault(fault);
+      const auto failed = ExportToLevelDb(*db_, options, kPath, export_options);
+      const bool was_hit = EndFault(target);
+      EXPECT_TRUE(failed || IsInjected(failed.error())) << failed.error().ToString();
+      const bool is_whole = target.files->ReadWhole(kPath + "/CURRENT").has_value() && !target.files->ReadWhole(kPath + "/EXPORT").has_value();
+      if (!failed && !is_whole) { EXPECT_OK(ExportToLevelDb(*db_, options, kPath, export_options).status()); }
+      EXPECT_OK(target.files->Remove(kPath + "/EXPORT").IsNotFound() ? Status() : Status::Corruption("the marker stays"));
+      EXPECT_EQ(OpenAndScan(target), shown);  // which converts it
+      return was_hit;
+    });
+  }
+
+  World source_;
+  std::unique_ptr<DB> db_;
+};
+
+TEST_F(ExportErrors, WhatAnInterruptedOneLeftGoesWhenTheCallsWorkAgain) {
+  for (int i = 0; i < 30; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(50, 'v')));
+  Files left = SmallDirectory().Finish();
+  left.erase("LOCK");
+  left.erase("LOG");
+  left["EXPORT"] = "interrupted";
+  FailEach(*ImageOf(left), {.table_bytes = 1000});
+}
+
+TEST_F(ExportErrors, TablesOfManyWritesAreWrittenWhenTheCallsWorkAgain) {
+  // Blocks of three, written two at a time; the last block, of two, and the block before it are written when the table ends.
+  for (int i = 0; i < 11; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(10 + i), std::string(240'000, static_cast<char>('a' + i))));
+  FailEach(FaultFileSystem(), {.compression = Compression::kNone, .table_bytes = 8 << 20, .block_bytes = 500'000});
+}
+
+// ---- what cannot be true ------------------------------------------------------------------------------------------------------
+
+// `files` with the log's last record replaced by one that is whole, and no batch.
+Files WithRecord(Files files, const std::string& record) {
+  for (auto& [name, bytes] : files) {
+    if (!name.ends_with(".log")) continue;
+    bytes.clear();
+    leveldb_format::LogWriter().Append(record, &bytes);
+  }
+  return files;
+}
+
+TEST(ForgedLevelDb, IsRefusedAndStaysAsItIs) {
+  const Files small = SmallDirectory().Finish();
+  const struct {
+    const char* message;
+    Code code;
+    Files files;
+  } cases[] = {
+      {"record at offset", Code::kCorruption, WithRecord(small, "no batch")},
+      {"the next file number is", Code::kCorruption, [] {
+         Files files = SmallDirectory().Finish();
+         for (auto& [name, bytes] : files) {
+           if (!name.starts_with("MANIFEST")) continue;
+           leveldb_format::LogWriter writer;
+           leveldb_format::Edit edit;
+           edit.comparator = std::string(leveldb_format::kBytewiseName);
+           edit.log = edit.previous_log = kv::FileNumber{0};
+           edit.next_file = kv::FileNumber{format::kFileNumberMax + 1};
+           edit.last_sequence = 45;
+           bytes.clear();
+           writer.Append(leveldb_format::EncodeEdit(edit), &bytes);
+         }
+         return files;
+       }()},
+      {"a key of 8388609 bytes", Code::kNotSupported, [] {
+         LevelDbDirectory directory;
+         directory.AddTable(1, {{std::string((8 << 20) + 1, 'k'), 1, kv::Kind::kPut, "v"}});
+         return directory.Finish();
+       }()},
+  };
+  for (const auto& [message, code, files] : cases) {
+    SCOPED_TRACE(message);
+    World world;
+    WriteFiles(world.files.get(), kPath, files);
+    EXPECT_THAT(world.Open(), StatusIs(code, HasSubstr(message)));
+    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+  }
+}
+
+// An edit that nobody finished is dropped; unless changes are missing between what is left and the logs.
+TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
+  LevelDbDirectory directory = SmallDirectory();
+  Files files = directory.Finish();
+  for (auto& [name, bytes] : files) {
+    if (!name.starts_with("MANIFEST")) continue;
+    bytes.clear();
+    leveldb_format::LogWriter writer;
+    leveldb_format::Edit edit = directory.edit();
+    edit.last_sequence = 7;  // the log begins at 44
+    writer.Append(leveldb_format::EncodeEdit(edit), &bytes);
+    const size_t whole = bytes.size();
+    writer.Append(leveldb_format::EncodeEdit(directory.edit()), &bytes);
+    bytes.resize(whole + 20);
+  }
+  World world;
+  WriteFiles(world.files.get(), kPath, files);
+  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 7, but the logs begin at 44")));
+  EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+}
+
+}  // namespace
+}  // namespace mergedb::testing

@@ -1,0 +1,281 @@
+// Goal: a table all of whose checksums fit, and whose parts say what cannot be true together, is refused or shows no wrong entry.
+// Method: tables put together from parts made by the format's own encoders, one part of which lies; each is opened, read in every way,
+// checked and salvaged. Also tables that are whole, of which some read fails.
+#include <gtest/gtest.h>
+
+#include "base/coding.h"
+#include "base/hash.h"
+#include "format/block_builder.h"
+#include "format/bloom.h"
+#include "format/compression.h"
+#include "format/index.h"
+#include "format/range_tombstones.h"
+#include "format/table_layout.h"
+#include "table/salvage.h"
+#include "tests/unit/table/table_rows.h"
+
+namespace mergedb::table {
+namespace {
+
+using testing::Bytewise;
+using testing::MemoryFiles;
+using testing::Row;
+
+constexpr char kPath[] = "7.tbl";
+
+struct StoredBlock {
+  std::string payload;
+  Compression codec = Compression::kNone;
+};
+
+std::string BlockOf(const std::vector<Row>& rows) {
+  format::BlockBuilder builder(true);
+  for (const Row& row : rows) builder.Add(row.key, row.tag, row.value);
+  return std::string(builder.Finish());
+}
+
+Row RowOf(const std::string& key, kv::Sequence sequence) { return {key, kv::MakeTag(sequence, kv::Kind::kPut), "value of " + key}; }
+
+// What a table is made of. As it is, it is whole: a and b, c and d, and [b, c) deleted.
+struct Parts {
+  std::vector<StoredBlock> blocks = {{BlockOf({RowOf("a", 4), RowOf("b", 3)})}, {BlockOf({RowOf("c", 2), RowOf("d", 1)})}};
+  std::optional<std::string> index = {};  // none: made of the blocks
+  std::string filter = format::EncodeBloom({base::Hash64("a"), base::Hash64("b"), base::Hash64("c"), base::Hash64("d")}, 10);
+  std::string ranges = format::EncodeRangeTombstones(
+      kv::RangeTombstones::Fragment(Bytewise(), {{"b", "c", 9}}, {}, kv::RangeTombstones::Keys::kCopies));
+  format::Properties properties = {.meta = {.number = kv::FileNumber{7}, .unique_id = testing::kUniqueId, .entries = 4, .raw_bytes = 44, .smallest_sequence = 1,
+                                            .largest_sequence = 9, .smallest = "a", .largest = "d", .range_tombstones = 1},
+                                   .comparator = std::string(BytewiseComparator()->Name()), .writer = "test"};
+  bool breaks_filter = false;  // its checksum does not fit
+
+  std::string Assemble() const {
+    std::string file;
+    format::IndexBuilder built(true);
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      built.AddBlock(static_cast<uint32_t>(Append(&file, blocks[i].payload, blocks[i].codec)));
+      const std::string_view next = "c";
+      built.AddFence(i == 0 ? "b" : "d", i + 1 < blocks.size() ? &next : nullptr);
+    }
+    format::Footer footer{.unique_id = testing::kUniqueId, .data_bytes = file.size()};
+    footer.filter_bytes = Append(&file, filter, Compression::kNone);
+    if (breaks_filter) file.back() ^= 1;
+    if (!ranges.empty()) footer.range_tombstone_bytes = Append(&file, ranges, Compression::kNone);
+    footer.index_bytes = Append(&file, index ? *index : built.Finish("a", "d"), Compression::kNone);
+    footer.properties_bytes = Append(&file, format::EncodeProperties(properties), Compression::kNone);
+    footer.file_bytes = format::TableBytes(footer.sections_end());
+    file.resize(footer.file_bytes - format::kFooterBytes);
+    return file + format::EncodeFooter(footer);
+  }
+
+ private:
+  static uint64_t Append(std::string* file, std::string_view payload, Compression codec) {
+    char trailer[format::kTrailerBytes];
+    format::StoreTrailer(trailer, payload, codec, {.unique_id = testing::kUniqueId, .offset = file->size()});
+    file->append(payload).append(trailer, sizeof trailer);
+    return payload.size() + sizeof trailer;
+  }
+};
+
+MemoryFiles FilesWith(const std::string& bytes) {
+  MemoryFiles files;
+  EXPECT_TRUE(files.Open(kPath, {.access = Access::kCreate}).has_value());
+  files.bytes(kPath) = bytes;
+  return files;
+}
+
+void ExpectSays(const Status& status, Code code, std::string_view words) {
+  EXPECT_EQ(status.code(), code) << status.ToString();
+  EXPECT_NE(status.message().find(words), std::string_view::npos) << status.ToString() << ", expected: " << words;
+}
+
+TEST(ForgedTable, IsWholeIfNothingOfItLies) {
+  MemoryFiles files = FilesWith(Parts().Assemble());
+  for (const bool is_mapped : {false, true}) {
+    const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = is_mapped});
+    ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
+    EXPECT_TRUE((*reader)->CheckIntegrity().ok()) << (*reader)->CheckIntegrity().ToString();
+  }
+  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+  ASSERT_TRUE(salvaged.has_value());
+  EXPECT_TRUE(salvaged->flaws.empty()) << salvaged->flaws.front().what;
+}
+
+TEST(ForgedTable, IsNotOpenedIfItsSectionsContradictEachOther) {
+  const struct {
+    const char* words;
+    void (*forge)(Parts&);
+  } cases[] = {
+      {"index's sum of block sizes", [](Parts& parts) {
+         format::IndexBuilder index(true);
+         index.AddBlock(5000);
+         index.AddFence("d", nullptr);
+         parts.index = index.Finish("a", "d");
+       }},
+      {"least entries, by its blocks: expected 2, found 1", [](Parts& parts) { parts.properties.meta.entries = 1; }},
+      {"range tombstones at", [](Parts& parts) { parts.ranges = "no ranges"; }},
+      {"number: expected 5, found 1", [](Parts& parts) { parts.properties.meta.range_tombstones = 5; }},
+      {"largest sequence: expected 8, found 9", [](Parts& parts) { parts.properties.meta.largest_sequence = 8; }},
+  };
+  for (const auto& [words, forge] : cases) {
+    Parts parts;
+    forge(parts);
+    MemoryFiles files = FilesWith(parts.Assemble());
+    ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr).status(), Code::kCorruption, words);
+  }
+}
+
+TEST(ForgedTable, AFilterOfTheProgramsOwnIsCheckedToo) {
+  Parts parts;
+  parts.properties.filter_policy = "somebody's";
+  parts.breaks_filter = true;
+  MemoryFiles files = FilesWith(parts.Assemble());
+  ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr).status(), Code::kCorruption, "filter at");
+}
+
+TEST(ForgedTable, WithEntriesOutOfOrderOrDeniedFailsItsCheck) {
+  Parts out_of_order, denied;
+  out_of_order.blocks[1].payload = BlockOf({RowOf("a", 2), RowOf("d", 1)});
+  denied.filter = format::EncodeBloom({base::Hash64("another")}, 64);
+  const struct {
+    const char* words;
+    Parts parts;
+  } cases[] = {{"follows", out_of_order}, {"the filter denies", denied}};
+  for (const auto& [words, parts] : cases) {
+    MemoryFiles files = FilesWith(parts.Assemble());
+    const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
+    ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
+    ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, words);
+  }
+}
+
+TEST(ForgedTable, IsNoticedInThePlaceOfAnOpenOne) {
+  MemoryFiles files = FilesWith(Parts().Assemble());
+  const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  Parts other;
+  other.properties.meta.entries = 5;
+  files.bytes(kPath) = other.Assemble();
+  ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, "entries: expected 4, found 5");
+}
+
+// Blocks that no builder makes: of no entries, and compressed ones of a length or of bytes that cannot be.
+const StoredBlock kNoBlocks[] = {{std::string(40, '\0'), Compression::kNone},
+                                 {std::string(40, '\xff'), Compression::kLz4},
+                                 {std::string("\x64") + std::string(39, '\xff'), Compression::kLz4},
+                                 {std::string("\x64") + std::string(39, '\xff'), Compression::kSnappy},
+                                 {std::string("\x64") + std::string(39, '\xff'), Compression::kZstd}};
+
+TEST(ForgedTable, ABlockThatIsNoneIsAnErrorOfEachWayToReadIt) {
+  for (const StoredBlock& none : kNoBlocks) {
+    SCOPED_TRACE(static_cast<int>(none.codec));
+    Parts parts;
+    parts.blocks[0] = none;
+    MemoryFiles files = FilesWith(parts.Assemble());
+    for (const bool is_mapped : {false, true}) {
+      const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = is_mapped});
+      ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
+      Found found;
+      ExpectSays((*reader)->Get("a", kv::kSequenceMax, {}, &found), Code::kCorruption, "7.tbl: block at 0");
+      EXPECT_TRUE((*reader)->Get("c", kv::kSequenceMax, {}, &found).ok()) << "the other is whole";
+      for (const bool is_scan : {false, true}) {
+        const auto it = is_scan ? (*reader)->NewScanIterator() : (*reader)->NewIterator({});
+        it->SeekToFirst();
+        EXPECT_FALSE(it->Valid());
+        ExpectSays(it->status(), Code::kCorruption, "7.tbl: block at 0");
+      }
+      EXPECT_TRUE((*reader)->CheckIntegrity().IsCorruption());
+    }
+    std::string shown;
+    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
+    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    ASSERT_TRUE(salvaged.has_value());
+    EXPECT_EQ(shown, "cd");
+    ASSERT_FALSE(salvaged->flaws.empty());
+    EXPECT_EQ(salvaged->flaws[0].what.substr(0, 6), "block:");
+    EXPECT_TRUE(salvaged->flaws[0].loses_entries);
+  }
+}
+
+TEST(ForgedTable, SalvageBelievesNoneOfWhatContradictsTheRest) {
+  Parts other_number, other_ranges, out_of_order;
+  other_number.properties.meta.number = kv::FileNumber{8};
+  other_ranges.properties.meta.range_tombstones = 5;
+  out_of_order.blocks[1].payload = BlockOf({RowOf("a", 2), RowOf("d", 1)});
+  const struct {
+    Parts parts;
+    const char* words;
+    const char* shown;
+  } cases[] = {{other_number, "the file says that it is table 8", ""}, {other_ranges, "expected 5, found 1", "abcd"}, {out_of_order, "follows", "ab"}};
+  for (const auto& [parts, words, expected] : cases) {
+    SCOPED_TRACE(words);
+    MemoryFiles files = FilesWith(parts.Assemble());
+    std::string shown;
+    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
+    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+    EXPECT_EQ(shown, expected);
+    ASSERT_FALSE(salvaged->flaws.empty());
+    EXPECT_TRUE(salvaged->flaws[0].loses_entries);
+    EXPECT_NE(salvaged->flaws[0].what.find(words), std::string::npos) << salvaged->flaws[0].what;
+  }
+}
+
+// With an index and, where that lies, by search.
+TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
+  Parts searched;
+  searched.index = "no index";
+  for (const Parts& parts : {Parts(), searched}) {
+    MemoryFiles files = FilesWith(parts.Assemble());
+    const auto visit = [](const kv::Entry& entry) { return entry.key == "b" ? Status::Aborted("enough") : Status(); };
+    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    ExpectSays(salvaged.status(), Code::kAborted, "enough");
+  }
+}
+
+// ---- whole tables, reads that fail -------------------------------------------------------------------------------------------
+
+TEST(TableErrors, EachReadThatFailsIsAnErrorOfItsCall) {
+  MemoryFiles files;
+  std::vector<Row> rows;
+  for (int i = 0; i < 30'000; ++i) rows.push_back(RowOf(std::to_string(100'000 + i), 1));
+  const auto meta = testing::WriteTable(&files, kPath, Bytewise(), rows);  // its filter alone is larger than the first read
+  for (uint64_t reads = 0;; ++reads) {
+    SCOPED_TRACE(reads);
+    files.reads_left = reads;
+    const auto reader = Reader::Open(&files, kPath, meta, Bytewise(), nullptr);
+    const Status status = reader ? (*reader)->CheckIntegrity() : reader.status();
+    files.reads_left = ~uint64_t{0};
+    if (status.ok()) break;
+    ExpectSays(status, Code::kIOError, "7.tbl");
+    EXPECT_TRUE(!reader || (*reader)->CheckIntegrity().ok());
+    ASSERT_LT(reads, 200u);
+  }
+}
+
+TEST(TableErrors, ASearchForBlocksEndsWhereTheyCannotBeRead) {
+  Parts parts;
+  parts.index = "no index";
+  MemoryFiles files = FilesWith(parts.Assemble());
+  uint64_t ended = 0;
+  for (uint64_t reads = 1; reads < 30; ++reads) {
+    files.reads_left = reads;
+    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+    files.reads_left = ~uint64_t{0};
+    ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+    const bool is_told = std::any_of(salvaged->flaws.begin(), salvaged->flaws.end(),
+                                     [](const Flaw& flaw) { return flaw.loses_entries && flaw.what.find("cannot be read") != std::string::npos; });
+    EXPECT_TRUE(is_told || salvaged->found.entries == 4) << reads;
+    ended += is_told;
+  }
+  EXPECT_GT(ended, 3u);
+}
+
+TEST(TableErrors, AFileThatIsCutBeforeItIsMappedIsCorruption) {
+  MemoryFiles files = FilesWith(Parts().Assemble());
+  files.maps_too_late = true;
+  ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = true}).status(), Code::kCorruption, "too short");
+  EXPECT_TRUE(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr).has_value()) << "who does not map it does not ask";
+}
+
+}  // namespace
+}  // namespace mergedb::table
