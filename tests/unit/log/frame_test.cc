@@ -74,6 +74,16 @@ TEST(SegmentHead, SaysThatItsFileIsAppended) {
   EXPECT_TRUE(LoadSegmentHead({block, sizeof block}).status().IsNotSupported());
 }
 
+TEST(SegmentHead, OfAVersionToComeIsNotSupported) {
+  char block[kBlockBytes];
+  StoreSegmentHead(block, {.database_id = 1, .generation = 4, .capacity = 8192});
+  base::StoreFixed32(block + 8, 2);
+  base::StoreFixed32(block + 60, base::Crc32c({block, 60}));
+  const Status status = LoadSegmentHead({block, sizeof block}).status();
+  EXPECT_TRUE(status.IsNotSupported());
+  EXPECT_EQ(status.message(), "segment version 2");
+}
+
 TEST(SegmentHead, AnyChangedBitIsNoticed) {
   char block[kBlockBytes];
   StoreSegmentHead(block, {.database_id = 1, .epoch = 2, .salt_crc = 3, .generation = 4, .start = 5000, .capacity = 8192});

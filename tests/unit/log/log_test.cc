@@ -321,6 +321,34 @@ TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
   }
 }
 
+// Behind bytes that are still staged it needs a step, and a segment where none is yet. Without a mapping also where files are appended to.
+TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
+  for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
+    for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+      for (uint64_t nth = 1; nth < 12; ++nth) {
+        SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth) + " behind " + std::to_string(staged));
+        World world({.allow_mapping = GetParam(), .is_append_only = !GetParam() && staged != 1});
+        auto log = world.Create();
+        for (uint64_t i = 0; i < staged; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
+        world.files.AddFault({.op = op, .nth = nth});
+        const Status status = Append(*log, PayloadOf(staged, 150'000));
+        const bool was_hit = world.files.faults_hit() > 0;
+        world.files.ClearFaults();
+        if (!was_hit) {
+          ASSERT_OK(status);
+          break;
+        }
+        if (!log->failure().ok()) {  // final, and told to whoever comes
+          EXPECT_FALSE(Append(*log, PayloadOf(staged, 150'000)).ok());
+          continue;
+        }
+        if (!status.ok()) { ASSERT_OK(Append(*log, PayloadOf(staged, 150'000))); }
+        EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), staged + 1);
+      }
+    }
+  }
+}
+
 TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 5000)));

@@ -139,6 +139,30 @@ TEST_F(Damage, AReadErrorIsNotTheEndOfTheLog) {
   EXPECT_THAT(ReplayAll(*image).status, StatusIs(Code::kIOError));
 }
 
+// Frames of more than a read's window are read in two pieces.
+TEST(Replay, AReadErrorWithinLargeFramesIsNotTheEndOfTheLog) {
+  World world;
+  Options options = world.LogOptions();
+  options.segment_bytes = size_t{8} << 20;
+  auto log = world.Create(options);
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1'500'000)));
+  ASSERT_OK(log->MakeDurable());
+  for (const Op op : {Op::kRead, Op::kSizeOf, Op::kOpen, Op::kList}) {
+    for (uint64_t nth = 1;; ++nth) {
+      SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth));
+      auto image = world.CutPower();
+      image->AddFault({.op = op, .nth = nth});
+      const Outcome outcome = ReplayAll(*image);
+      if (image->faults_hit() == 0) {
+        EXPECT_GT(nth, 1u);
+        EXPECT_EQ(CountPrefix(outcome), 3u);
+        break;
+      }
+      ASSERT_THAT(outcome.status, StatusIs(Code::kIOError));
+    }
+  }
+}
+
 TEST_F(Damage, ReplayWritesNothing) {
   auto image = world_.Kill();
   image->AddFault({.op = Op::kAnyChange, .sticky = true});
@@ -358,6 +382,39 @@ TEST(Origin, BehindRecycledSegmentsTheSecondFrameIsTheFirstThatIsProved) {
   ASSERT_FALSE(outcome.frames.empty());
   EXPECT_EQ(outcome.frames.back().first, 200u);
   for (const auto& [sequence, payload] : outcome.frames) EXPECT_EQ(payload, PayloadOf(sequence - 1, 3000));
+}
+
+// Unless it is told where segments are that cannot be read, or what they hold.
+TEST(Origin, AnErrorIsNoOrigin) {
+  World world;
+  auto log = world.Create();
+  for (uint64_t i = 0; i < 200; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
+    if (i % 10 == 9) {
+      ASSERT_OK(log->MakeDurable());
+    }
+    if (i % 50 == 49) log->Release(log->durable_position());
+  }
+  ASSERT_OK(log->MakeDurable());
+  const auto before = world.CutPower();
+  ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(before.get(), kDirectory));
+  ASSERT_TRUE(origin && origin->start.position > 0);
+  uint64_t refused = 0;
+  for (const Op op : {Op::kList, Op::kSizeOf, Op::kRead}) {
+    for (uint64_t nth = 1;; ++nth) {
+      auto image = world.CutPower();
+      image->AddFault({.op = op, .nth = nth});
+      const auto found = FindOrigin(image.get(), kDirectory);
+      if (image->faults_hit() == 0) break;
+      if (!found) {
+        ++refused;
+        EXPECT_THAT(found, StatusIs(Code::kIOError)) << testing::OpName(op) << nth;
+      } else {
+        EXPECT_EQ(op, Op::kRead) << "a segment whose head cannot be read is passed over";
+      }
+    }
+  }
+  EXPECT_GT(refused, 3u);
 }
 
 TEST(Origin, AnEmptyDirectoryHasNone) {

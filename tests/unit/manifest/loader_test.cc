@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include "format/file_name.h"
 #include "manifest/manifest.h"
+#include "manifest/mirror_file.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 
@@ -94,6 +96,25 @@ TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {
   edit.comparator = std::nullopt;
   Commit(edit);
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("which database")));
+}
+
+// Whole to their checksums; no program wrote them.
+TEST_F(LoaderTest, RefusesRecordsThatAreNoEditsOrDoNotFollowTheTree) {
+  format::Edit backwards;
+  backwards.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = "z", .upper = "a"}});
+  const struct {
+    std::string record;
+    const char* words;
+  } cases[] = {{"\x05\xff\xff\xff\xff\x0f", ""}, {format::EncodeEdit(backwards), "edit cuts from 'z' back to 'a'"}};
+  for (const auto& [record, words] : cases) {
+    const kv::FileNumber number{next_manifest_++};
+    ASSERT_OK_AND_ASSIGN(auto writer, MirrorWriter::Create(&files_, format::ManifestPath("/d", number), {.database_id = 7, .number = number}));
+    ASSERT_OK(writer->Append(format::EncodeEdit(Snapshot())));
+    ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(number)));
+    ASSERT_OK(LoadIt().status());
+    ASSERT_OK(writer->Append(record));
+    EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr(words)));
+  }
 }
 
 TEST_F(LoaderTest, RefusesATreeWithNumbersStillToBeGivenOut) {

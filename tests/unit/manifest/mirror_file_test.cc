@@ -72,6 +72,21 @@ TEST_F(MirrorFileTest, AFileOfOneRecordIsWrittenFromFrontToBack) {
   }
 }
 
+TEST_F(MirrorFileTest, AFileOfOneRecordTellsOfEveryFailedCall) {
+  for (const testing::Op op : {testing::Op::kCreate, testing::Op::kOpen, testing::Op::kWrite, testing::Op::kSync, testing::Op::kClose}) {
+    uint64_t nth = 0;
+    for (bool was_hit = true; was_hit;) {
+      FaultFileSystem appended({.is_append_only = true});
+      ASSERT_OK(appended.CreateDirectory("/d"));
+      appended.AddFault({.op = op, .nth = ++nth});
+      const Status status = MirrorWriter::WriteWhole(&appended, "/d/1", {.database_id = 7, .number = kv::FileNumber{1}}, "record");
+      was_hit = appended.faults_hit() > 0;
+      EXPECT_EQ(status.IsIOError(), was_hit) << status.ToString();
+    }
+    EXPECT_GT(nth, op == testing::Op::kOpen ? 0u : 1u) << testing::OpName(op);
+  }
+}
+
 TEST_F(MirrorFileTest, SurvivesAnyFlippedByteOfEitherCopy) {
   Append("one");
   Append("two");

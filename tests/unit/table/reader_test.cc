@@ -327,6 +327,8 @@ TEST(Reader, RefusesATableThatTheManifestDescribesOtherwise) {
   EXPECT_TRUE(open([](format::FileMeta& m) { m.entries += 1; }).IsCorruption());
   EXPECT_TRUE(open([](format::FileMeta& m) { m.smallest = "0"; }).IsCorruption());
   EXPECT_TRUE(open([](format::FileMeta& m) { m.largest = "9"; }).IsCorruption());
+  EXPECT_TRUE(open([](format::FileMeta& m) { m.largest_is_open = true; }).IsCorruption());
+  EXPECT_TRUE(open([](format::FileMeta& m) { m.range_tombstones = 1; }).IsCorruption());
   const Status status = open([](format::FileMeta& m) { m.unique_id ^= 1; });
   EXPECT_EQ(status.message().substr(0, 6), "7.tbl:") << status.ToString();
 }

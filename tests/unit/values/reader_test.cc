@@ -190,5 +190,77 @@ TEST(ValueWriter, AFullDiskIsAnError) {
   EXPECT_EQ(status.code(), Code::kNoSpace);
 }
 
+// The buffer holds 1 MiB: wherever in the second record, the padding or the footer it ends, the failure of its write is the file's.
+TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
+  constexpr size_t kBuffer = 1 << 20;
+  for (size_t behind = 0; behind < 4400; behind += behind < 160 ? 1 : 53) {
+    SCOPED_TRACE(behind);
+    MemoryFiles files;
+    files.writes_left = 0;
+    auto writer = Writer::Create(&files, ValuePath(7), kv::FileNumber{7}, 1, {});
+    ASSERT_TRUE(writer.has_value());
+    format::ValueReference reference;
+    Status status = (*writer)->Add("key", std::string(kBuffer - behind, 'v'), &reference);
+    if (status.ok()) status = (*writer)->Add("another key", "value", &reference);
+    if (status.ok()) status = (*writer)->Finish().status();
+    EXPECT_EQ(status.code(), Code::kNoSpace) << status.ToString();
+    EXPECT_EQ(status.message(), "files in memory are full");
+  }
+}
+
+// ---- bytes whose checksums fit -------------------------------------------------------------------------------------------------
+
+// A whole file of one record, of which only what is stored is no compressed value.
+format::ValueFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::ValueReference* reference) {
+  char head[format::kRecordHeadBytesMax];
+  const size_t head_bytes = format::StoreRecordHead(head, "key", stored, Compression::kLz4, {.unique_id = 1, .offset = 0});
+  std::string bytes = std::string(head, head_bytes) + "key" + std::string(stored);
+  format::ValueFileMeta meta{.number = kv::FileNumber{7}, .unique_id = 1};
+  meta.records = 1;
+  meta.record_bytes = bytes.size();
+  meta.bytes = format::ValueFileBytes(bytes.size());
+  *reference = {.file = meta.number, .offset = 0, .bytes = static_cast<uint32_t>(bytes.size())};
+  bytes.resize(meta.bytes - format::kValueFooterBytes);
+  bytes += format::EncodeValueFooter(meta);
+  EXPECT_TRUE(files->Open(ValuePath(7), {.access = Access::kCreate}).has_value());
+  files->bytes(ValuePath(7)) = bytes;
+  return meta;
+}
+
+TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
+  for (const std::string& stored : {std::string(10, '\xff'), "\x64" + std::string(10, '\xff')}) {
+    MemoryFiles files;
+    base::BlockCache blocks(1 << 20);
+    format::ValueReference reference;
+    const format::ValueFileMeta meta = ForgeValues(&files, stored, &reference);
+    for (base::BlockCache* const cache : {static_cast<base::BlockCache*>(nullptr), &blocks}) {
+      auto reader = Reader::Open(&files, ValuePath(7), meta, Bytewise(), cache);
+      ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
+      for (const Status& status : {[&] { Found found; return (*reader)->Get(reference, "key", {}, &found); }(), (*reader)->CheckIntegrity()}) {
+        EXPECT_TRUE(status.IsCorruption()) << status.ToString();
+        EXPECT_NE(status.message().find("000007.val: value at 0"), std::string_view::npos) << status.ToString();
+      }
+    }
+  }
+}
+
+TEST(ValueErrors, EachReadThatFailsIsAnErrorOfTheCheck) {
+  MemoryFiles files;
+  auto rows = SomeValues(40, 200'000);  // more than one read holds
+  const auto meta = WriteValues(&files, 7, &rows);
+  auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  uint64_t failed = 0;
+  for (;; ++failed) {
+    files.reads_left = failed;
+    const Status status = (*reader)->CheckIntegrity();
+    if (status.ok()) break;
+    EXPECT_EQ(status.code(), Code::kIOError) << status.ToString();
+    EXPECT_NE(status.message().find("000007.val"), std::string_view::npos) << status.ToString();
+    ASSERT_LT(failed, 1000u);
+  }
+  EXPECT_GT(failed, 5u);
+}
+
 }  // namespace
 }  // namespace mergedb::values

@@ -99,5 +99,16 @@ TEST_F(ScannerTest, DamageIsAnErrorAndNothingOfItStays) {
   EXPECT_TRUE(scanner.Read(*metas_[0], rows_[0][5].reference, "another key", &value).IsCorruption());
 }
 
+TEST_F(ScannerTest, AReferenceBeyondTheFilesValuesIsCorruption) {
+  Write(7, 20, 100);
+  Scanner scanner(cache_, true);
+  std::string_view value;
+  const format::ValueReference beyond{.file = kv::FileNumber{7}, .offset = metas_[0]->record_bytes, .bytes = 10};
+  const Status status = scanner.Read(*metas_[0], beyond, "key", &value);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("a reference to 10 bytes"), std::string_view::npos) << status.ToString();
+  Expect(scanner, 0, 5);
+}
+
 }  // namespace
 }  // namespace mergedb::values
