@@ -11,7 +11,9 @@ Result<Aside> Aside::Look(FileSystem* file_system, std::string directory) {
   const std::string path = format::JoinPath(aside.directory_, format::kLostDirectory);
   ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(path));
   if (!is_directory) {
-    if (file_system->SizeOf(path).status().IsNotFound()) return aside;
+    const Status found = file_system->SizeOf(path).status();
+    if (found.IsNotFound()) return aside;
+    if (!found.ok() && !found.IsInvalidArgument()) return found;
     return Status::InvalidArgument(path + ": not a directory; repair needs this name: rename the file");
   }
   ASSIGN_OR_RETURN(const auto names, file_system->List(path));

@@ -45,7 +45,8 @@ format::FileMetaPtr TakeOne(compaction::Outputs* outputs) {
 
 }  // namespace
 
-Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges) {
+Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges,
+                                      uint64_t entries) {
   const compaction::TableFactory& factory = context.factory;
   const format::FileMeta& meta = *damaged.meta;
   OptionalClaims claims;
@@ -55,17 +56,24 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
                 .range_tombstones = AliveOf(factory.order, ranges, claims),
                 .covered_bytes = [&](const kv::RangeTombstones&) { return meta.covered_bytes; },
                 .settled = damaged.unclaimed.empty() ? damaged.settled : std::vector<format::Settled>()});
+  uint64_t shown = 0;
   const auto add = [&](const kv::Entry& entry) {
+    ++shown;
     if (claims && claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
     return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context.value_files, entry, &outputs) : outputs.Add(entry);
   };
+  const std::string path = format::TablePath(factory.directory, meta.number);
   RETURN_IF_ERROR(table::Salvage({.file_system = factory.file_system,
-                                  .path = format::TablePath(factory.directory, meta.number),
+                                  .path = path,
                                   .number = meta.number,
                                   .meta = context.claims == nullptr ? damaged.meta : nullptr,
                                   .order = factory.order},
                                  add)
                       .status());
+  if (shown != entries) {
+    return Status::IOError(path + ": of " + std::to_string(entries) + " whole entries " + std::to_string(shown) +
+                           " could be read the second time; run the repair again");
+  }
   RETURN_IF_ERROR(outputs.Finish());
   return TakeOne(&outputs);
 }

@@ -22,9 +22,9 @@ struct CopyContext {
   const Claims* claims = nullptr;  // null: a MANIFEST says what counts
 };
 
-// Every whole entry of a damaged table, and its range tombstones. A value in a file that is damaged comes into the table. Null if
-// nothing of it is of use any more.
-Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges);
+// Every whole entry of a damaged table, `entries` in all, and its range tombstones. A value in a file that is damaged comes into the table. Null if
+// nothing of it is of use any more. IOError: fewer or more are found than the diagnosis found.
+Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges, uint64_t entries);
 
 // Every change by itself. WHY not folded, as a flush does: of the operands of a key some may be in tables already, and nobody could
 // take them out of a fold again. Null if tables have it all. REQUIRES: context.claims.

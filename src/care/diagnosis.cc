@@ -397,7 +397,9 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   });
   if (!is_database) {  // all of it may have LevelDB's names
     ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(file_system, directory));
-    is_database = db::AdoptFiles(file_system, directory, inventory, nullptr, false).status().code() == Code::kNotSupported;
+    const Status adopted = db::AdoptFiles(file_system, directory, inventory, nullptr, false).status();
+    if (adopted.IsIOError() || adopted.IsBusy()) return adopted;
+    is_database = adopted.IsNotSupported();
   }
   if (!is_database) return Status::NotFound(directory + ": no database");
   // Its CURRENT would pass for a damaged one of ours. One that cannot be read is damage for the diagnosis to find.

@@ -62,6 +62,8 @@ class Repairer {
   format::Edit Describe() const;
   Status MoveAside();
   bool Stays(const std::string& name) const;
+  // A directory or the like. WHY not what has no size: that may be told the next time, and the new MANIFEST names it.
+  bool IsNoFile(const std::string& name) const { return files_->SizeOf(PathOf(name)).status().IsInvalidArgument(); }
   Status End();
   std::string Text() const;
 
@@ -156,9 +158,11 @@ Status Repairer::Begin() {
     report_.notes.push_back("an interrupted repair had found:\n" + text.substr(0, got));
     return {};
   }
+  const bool is_no_file = bytes.error().IsInvalidArgument();
+  if (!is_no_file && !bytes.error().IsNotFound()) return bytes.error();
   if (is_dry()) return {};
   RETURN_IF_ERROR(aside_.Create());
-  if (!bytes.error().IsNotFound()) RETURN_IF_ERROR(aside_.Move(marker));  // no file
+  if (is_no_file) RETURN_IF_ERROR(aside_.Move(marker));
   ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kCreate}));
   RETURN_IF_ERROR(file->WriteAt(0, Text()));
   RETURN_IF_ERROR(file->Sync());
@@ -186,7 +190,7 @@ Status Repairer::SaveTables() {
         std::erase_if(planned->values, [&](const auto& share) { return !found_.value_files.IsWhole(share.file); });
         taken.meta = std::move(planned);
       } else {
-        ASSIGN_OR_RETURN(taken.meta, CopyTable(CopyFrom(), found, finding.range_tombstones));
+        ASSIGN_OR_RETURN(taken.meta, CopyTable(CopyFrom(), found, finding.range_tombstones, finding.entries));
         RETURN_IF_ERROR(Advance());
       }
     }
@@ -225,6 +229,10 @@ Status Repairer::SaveLog() {
     return Advance();
   };
   ASSIGN_OR_RETURN(auto salvaged, db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
+  if (salvaged.log.replayed.frames != frames) {
+    return Status::IOError(store_->directory + ": of the log's " + std::to_string(frames) + " whole frames " + std::to_string(salvaged.log.replayed.frames) +
+                           " could be read the second time; run the repair again");
+  }
   for (auto& memtable : salvaged.replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
   last_sequence_ = std::max(last_sequence_, salvaged.replayed.last_sequence);
   return {};
@@ -373,14 +381,14 @@ bool Repairer::Stays(const std::string& name) const {
   const auto parsed = format::ParseFileName(name);
   if (!parsed) return true;
   switch (parsed->kind) {
-    case FileKind::kTable: return version_->files().contains(parsed->number) && files_->SizeOf(PathOf(name)).has_value();
+    case FileKind::kTable: return version_->files().contains(parsed->number) && !IsNoFile(name);
     case FileKind::kValueFile: return version_->FindValueFile(parsed->number) != nullptr;
     case FileKind::kManifest: return manifest_ && parsed->number == *manifest_;
     case FileKind::kSegment:
     case FileKind::kStaging:
       // Used up: the next open writes over them. After an interruption nobody knows whose they are.
       return has_manifest() && found_.is_log_whole() && !found_.has_marker;
-    case FileKind::kSpare: return files_->SizeOf(PathOf(name)).has_value();  // dead before anything was damaged
+    case FileKind::kSpare: return !IsNoFile(name);  // dead before anything was damaged
     case FileKind::kLock:
     case FileKind::kRepair:
     case FileKind::kImport: return true;

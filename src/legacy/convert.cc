@@ -135,6 +135,7 @@ class Converter {
   std::unique_ptr<table::Writer> writer_;
   std::vector<kv::FileNumber> made_;          // all tables begun
   std::vector<format::FileMetaPtr> tables_;   // those finished
+  bool marker_is_ours_ = false;               // all that lies under IMPORT was made by this conversion
   uint64_t bytes_done_ = 0;
   uint64_t tenths_logged_ = 0;
 };
@@ -168,7 +169,9 @@ Status Converter::Prepare() {
 // before its own marker does.
 Status Converter::Begin() {
   const std::string marker = PathOf(FileKind::kImport);
-  if (files_->SizeOf(marker).has_value()) {
+  const auto earlier = files_->SizeOf(marker);
+  if (!earlier && !earlier.error().IsNotFound()) return earlier.error();
+  if (earlier) {
     ASSIGN_OR_RETURN(const auto names, files_->List(conversion_.directory));
     for (const std::string& name : names) {
       const auto parsed = format::ParseFileName(name);
@@ -177,6 +180,7 @@ Status Converter::Begin() {
     RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
     RETURN_IF_ERROR(files_->Remove(marker));
   }
+  marker_is_ours_ = true;
   ASSIGN_OR_RETURN(auto file, files_->Open(marker, {.access = Access::kCreate}));
   RETURN_IF_ERROR(file->WriteAt(0, conversion_.saves_what_is_whole ? kSourceIsKept : kSourceGoes));
   RETURN_IF_ERROR(file->Sync());
@@ -301,7 +305,9 @@ Status Converter::Commit() {
   return status;
 }
 
+// WHY not before this conversion has a marker of its own: the one that is there is an earlier one's, and so are the tables.
 void Converter::RemoveOurs() {
+  if (!marker_is_ours_) return;
   writer_ = nullptr;
   logs_.pieces.clear();
   for (const auto* numbers : {&made_, &logs_.tables}) {

@@ -320,5 +320,27 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
   EXPECT_EQ(ReadFiles(*world.files, kPath), files);
 }
 
+// Found here: a failure that came before the half table was removed took IMPORT away, without which that table made the directory nobody's:
+// "CURRENT is LevelDB's, but the files are mergedb's".
+TEST(ConvertTakenUp, TheMarkerStaysAsLongAsAnEarlierTableDoes) {
+  LevelDbDirectory directory;
+  directory.AddTable(1, {{"key", 1, kv::Kind::kPut, "value"}});
+  Files files = directory.Finish();
+  files["IMPORT"] = "half";
+  files["000090.tbl"] = "half a table";
+  FaultFileSystem before;
+  WriteFiles(&before, World::kPath, files);
+  ForEachFailingCall(before, [&](World& world, const Fault& fault) {
+    world.files->AddFault(fault);
+    (void)world.Open();
+    const bool was_hit = EndFault(world);
+    auto db = world.Open();
+    EXPECT_OK(db.status());
+    std::string value;
+    EXPECT_TRUE(db && (*db)->Get({}, "key", &value).ok() && value == "value");
+    return was_hit;
+  });
+}
+
 }  // namespace
 }  // namespace mergedb::testing
