@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ using Pairs = std::map<std::string, std::string>;
 
 constexpr int kKeys = 240;
 constexpr int kKeysOfATable = 8;
+// So that every table is asked whether it has keys that begin as the first keyspace's shall.
+constexpr std::string_view kHighKey = "\xff\xff";
 
 std::string Numbered(const char* prefix, int i) {
   std::string digits = std::to_string(1000 + i);
@@ -64,6 +67,7 @@ class Features {
       ASSERT_OK(db_->Put({}, Numbered("k", i), ValueOf(i)));
       ASSERT_OK(has_keyspaces_ ? db_->Put({}, crowd, Numbered("q", i), ValueOf(i)) : Status());
       ASSERT_OK(db_->Merge({}, Numbered("m", i % 10), merge::MaxU64(static_cast<uint64_t>(i))));
+      ASSERT_OK(db_->Put({}, kHighKey, "of every table"));
       const bool deletes = i % 40 == 30, flushes = i % kKeysOfATable == 0;
       ASSERT_OK(deletes ? db_->DeleteRange({}, Numbered("k", i - 20), Numbered("k", i - 15)) : Status());
       ASSERT_OK(flushes ? db_->Flush() : Status());
@@ -101,6 +105,7 @@ class Features {
     }
     for (int i = 0; i < 10; ++i) expected[Numbered("m", i)] = merge::FromU64(static_cast<uint64_t>(kKeys - 10 + i));
     expected["in transaction"] = "yes";
+    expected[std::string(kHighKey)] = "of every table";
     Status status;
     EXPECT_EQ(Scan({}, &status), expected);
     EXPECT_OK(status);

@@ -112,5 +112,26 @@ TEST_F(ValueReferencesTest, OnesThatAddUpToSomethingElseFailTheCheck) {
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
 }
 
+TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
+  WriteTableAnew([](std::vector<OwnedEntry>* entries) { (*entries)[10].value = "\xff"; });
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption));
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+  std::string value;
+  EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
+  EXPECT_OK(db->Get({}, "key100", &value));
+  const auto it = db->NewIterator();
+  it->Seek("key110");
+  EXPECT_FALSE(it->Valid());
+  EXPECT_THAT(it->status(), StatusIs(Code::kCorruption));
+  ASSERT_OK(db->Put({}, "key111", "newer"));
+  EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption)) << "the merge would have to count what it refers to";
+}
+
+TEST_F(ValueReferencesTest, ADamagedValueFileFailsTheCheck) {
+  const std::string path = format::ValueFilePath(World::kPath, table_->values.front().file);
+  ASSERT_OK(world_.files->FlipBit(path, 300, 4));
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, ::testing::HasSubstr(path)));
+}
+
 }  // namespace
 }  // namespace mergedb::testing
