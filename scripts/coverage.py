@@ -44,12 +44,11 @@ def read_counts():
 
 
 def has_failed(branches):
-    """The macro's own test is the first one of the line that ever went its second way: what passes jumps, a failure falls through. A test
-    before it that never did is of a temporary's destructor."""
-    for first, second in zip(branches, branches[1:]):
-        if first["fallthrough"] and not second["fallthrough"] and second["count"] > 0:
-            return first["count"] > 0
-    return True
+    """The macro's own test is the last one of the line that ever went its second way: what passes jumps, a failure falls through. Tests before
+    it are of temporaries' destructors, and so are those behind it, which a failure alone reaches."""
+    tests = [first["count"] for first, second in zip(branches, branches[1:])
+             if first["fallthrough"] and not second["fallthrough"] and second["count"] > 0]
+    return not tests or tests[-1] > 0
 
 
 def error_branches(path, lines):

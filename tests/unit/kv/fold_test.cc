@@ -235,6 +235,15 @@ TEST(Fold, TurnsWhatAnOperatorDoesIntoTheKeysStatus) {
   EXPECT_EQ(chain.count(), 200u);
 }
 
+TEST(Fold, NamesTheKeyWhoseBaseIsNoValue) {
+  Folded folded;
+  const std::string operand = merge::AddU64(1);
+  const std::string_view view = operand;
+  const Status status = Fold(nullptr, "some key", {Kind::kMerged, "\x7f"}, {&view, 1}, &folded);
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.message().find("key \"some key\""), std::string::npos) << status.ToString();
+}
+
 TEST(Fold, StopsWhereTwoOperandsCannotBeJoined) {
   class Joining final : public AssociativeMergeOperator {
    public:

@@ -172,6 +172,18 @@ TEST_F(TransactionRefusals, WritesBeyondItsBytes) {
 }
 
 // A read that cannot be remembered could not be checked.
+TEST_F(TransactionRefusals, ChangesOfKeyspacesBeyondItsBytes) {
+  MakeKeyspace();
+  Begin(TransactionKind::kSingleWriter, 10);
+  EXPECT_THAT(transaction_->CreateKeyspace("another").status(), StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 10")));
+  EXPECT_THAT(transaction_->DropKeyspace(keyspace_), StatusIs(Code::kNoSpace));
+  EXPECT_THAT(transaction_->ClearKeyspace(keyspace_), StatusIs(Code::kNoSpace));
+  EXPECT_THAT(transaction_->DeleteRange(keyspace_, "a", "b"), StatusIs(Code::kNoSpace));
+  EXPECT_EQ(transaction_->writes(), 0u);
+  EXPECT_OK(transaction_->Commit());
+  EXPECT_OK(db_->OpenKeyspace("made").status());
+}
+
 TEST_F(TransactionRefusals, ReadsThatAnOptimisticOneCannotRemember) {
   MakeKeyspace();
   Begin(TransactionKind::kOptimistic, 90);
