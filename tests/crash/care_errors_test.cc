@@ -296,6 +296,15 @@ TEST_P(CareErrors, RepairTellsOfEveryFailedCallAndDeletesNothing) {
   });
 }
 
+TEST(InterruptedRepair, IsNotTakenUpWithoutReadingItsMarker) {
+  const Image before = Damaged(Killed(), [](FaultFileSystem& files) { EXPECT_OK(files.WriteWhole(kPath + "/REPAIR", "found:\n")); });
+  for (const Op op : {Op::kOpen, Op::kRead}) {
+    const auto world = CopyOf(*before);
+    world->files->AddFault({.op = op, .path_contains = "/REPAIR"});
+    EXPECT_THAT(Repair(world->SmallOptions(), kPath), StatusIs(Code::kIOError, HasSubstr("injected")));
+  }
+}
+
 TEST_P(CareErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
   const Shown expected = RepairCleanly(*before_);
   ForEachGivingUp(*before_, [&](World& world, const Progress& progress) {

@@ -207,6 +207,14 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   EXPECT_THAT(db_->ClearKeyspace({}, x), StatusIs(Code::kShuttingDown));
 }
 
+TEST_F(Keyspaces, AreNotMadeOrDroppedUnderASingleWriterOfTheSameThread) {
+  const Keyspace x = Create("x");
+  ASSERT_OK_AND_ASSIGN(const auto writer, Transaction::Begin(*db_));
+  EXPECT_THAT(db_->CreateKeyspace("y").status(), StatusIs(Code::kBusy));
+  EXPECT_THAT(db_->DropKeyspace({}, x), StatusIs(Code::kBusy));
+  EXPECT_EQ(Names(), "x ");
+}
+
 class Reverse final : public Comparator {
  public:
   int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }

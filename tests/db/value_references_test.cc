@@ -10,6 +10,7 @@
 #include "format/file_name.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
+#include "mergedb/merge.h"
 #include "table/reader.h"
 #include "table/writer.h"
 #include "testing/status_matchers.h"
@@ -123,7 +124,8 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
   it->Seek("key110");
   EXPECT_FALSE(it->Valid());
   EXPECT_THAT(it->status(), StatusIs(Code::kCorruption));
-  ASSERT_OK(db->Put({}, "key111", "newer"));
+  ASSERT_OK(db->Merge({}, "key110", merge::Append("more")));
+  EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
   EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption)) << "the merge would have to count what it refers to";
 }
 

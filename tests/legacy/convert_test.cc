@@ -20,14 +20,6 @@ using ::testing::HasSubstr;
 
 const std::string kPath = World::kPath;
 
-Shown Scan(DB& db) {
-  Shown shown;
-  const auto it = db.NewIterator();
-  for (it->SeekToFirst(); it->Valid(); it->Next()) shown[std::string(it->key())] = it->value();
-  EXPECT_OK(it->status());
-  return shown;
-}
-
 // Whatever LevelDB reads.
 Files LevelDbsFiles(const FaultFileSystem& file_system) {
   Files files = ReadFiles(file_system, kPath);

@@ -20,14 +20,6 @@ using Image = std::unique_ptr<FaultFileSystem>;
 
 const std::string kPath = World::kPath;
 
-Shown Scan(DB& db) {
-  Shown shown;
-  const auto it = db.NewIterator();
-  for (it->SeekToFirst(); it->Valid(); it->Next()) shown[std::string(it->key())] = it->value();
-  EXPECT_OK(it->status());
-  return shown;
-}
-
 Shown OpenAndScan(World& world) {
   auto db = world.Open();
   EXPECT_OK(db.status());

@@ -19,14 +19,6 @@ using ::testing::HasSubstr;
 
 const std::string kTarget = "/out";
 
-Shown Scan(DB& db) {
-  Shown shown;
-  const auto it = db.NewIterator();
-  for (it->SeekToFirst(); it->Valid(); it->Next()) shown[std::string(it->key())] = it->value();
-  EXPECT_OK(it->status());
-  return shown;
-}
-
 class ExportTest : public ::testing::Test {
  protected:
   ExportTest() : db_(std::move(world_.Open()).value()) {}

@@ -13,6 +13,7 @@
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/leveldb_table.h"
+#include "mergedb/db.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 
@@ -21,6 +22,14 @@ namespace mergedb::testing {
 namespace leveldb_format = ::mergedb::format::leveldb;
 using Shown = std::map<std::string, std::string>;
 using Files = std::map<std::string, std::string>;  // name -> bytes
+
+inline Shown Scan(DB& db) {
+  Shown shown;
+  const auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) shown[std::string(it->key())] = it->value();
+  EXPECT_OK(it->status());
+  return shown;
+}
 
 struct KeyChange {
   std::string key;
