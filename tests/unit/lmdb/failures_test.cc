@@ -171,24 +171,6 @@ TEST_F(LmdbFailures, PlacesThatCannotBe) {
   EXPECT_TRUE(std::filesystem::exists(kernels));
 }
 
-TEST_F(LmdbFailures, AnArchiveThatCannotBeMovedInsideStaysWhereItIs) {
-  const std::string copied = home_ + "/copied", archive = home_ + "/archive", unpacking = archive + ".unpacking";
-  ASSERT_TRUE(std::filesystem::create_directory(copied));
-  Fill(nullptr);
-  ASSERT_EQ(mdb_env_copy(env_, copied.c_str()), 0);
-  std::filesystem::copy(copied + "/data.mdb", archive);
-  MDB_env* env = nullptr;
-  std::ofstream(unpacking) << "a file where the directory should be";
-  EXPECT_NE(Open(archive, MDB_NOSUBDIR, &env), 0);
-  std::filesystem::remove(unpacking);
-  std::filesystem::create_directories(unpacking + "/data.mdb/taken");
-  EXPECT_NE(Open(archive, MDB_NOSUBDIR, &env), 0);
-  std::filesystem::remove_all(unpacking);
-  ASSERT_TRUE(std::filesystem::is_regular_file(archive));
-  ASSERT_EQ(Open(archive, MDB_NOSUBDIR, &env), 0);
-  mdb_env_close(env);
-}
-
 // Found here: a catalog that could not be read at the open passed for an empty one, and a name that could not be read for none.
 TEST_F(LmdbFailures, ANameThatCannotBeReadIsNotWrittenOver) {
   MDB_txn* txn = Begin();
