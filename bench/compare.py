@@ -115,6 +115,8 @@ class Comparison:
     def run(self, experiment, engine, repetition):
         database = os.path.join(self.folder, "db")
         shutil.rmtree(database, ignore_errors=True)
+        os.sync()  # what the run before left to the disk is not this run's
+        time.sleep(self.options.rest)
         json_path = os.path.join(self.folder, "run.json")
         more = self.rate_flags(experiment)
         benchmarks = experiment.benchmarks_of.get(engine.id, experiment.benchmarks)
@@ -226,6 +228,7 @@ def parse():
     arguments.add_argument("--quick", action="store_true", help="small sizes, under five minutes")
     arguments.add_argument("--repeat", type=int, help="repetitions (quick: as many as fit, at most 3; full: 3)")
     arguments.add_argument("--minutes", type=float, help="start no new repetition's run after this long (quick: 4.2)")
+    arguments.add_argument("--rest", type=float, help="seconds between two runs, for the disk to finish the last (quick: 0; full: 1)")
     arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated")
     arguments.add_argument("--engines", help="only these engines, comma-separated")
     arguments.add_argument("--out", default=os.path.join(ROOT, "build", "bench"))
@@ -234,6 +237,8 @@ def parse():
     arguments.add_argument("--list", action="store_true", help="print what would run")
     options = arguments.parse_args()
     options.repeat = options.repeat or 3
+    if options.rest is None:
+        options.rest = 0 if options.quick else 1
     if options.minutes is None:
         options.minutes = 4.2 if options.quick else 0
     return options

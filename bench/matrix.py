@@ -121,12 +121,13 @@ def quick():
 
 def full():
     list_ = []
-    for value_size, name, small, large in [(100, "100", 2_000_000, 20_000_000), (1024, "1k", 300_000, 3_000_000),
-                                           (4096, "4k", 75_000, 750_000)]:
+    for value_size, name, small in [(100, "100", 2_000_000), (1024, "1k", 300_000), (4096, "4k", 75_000)]:
+        large = 5 * small
         user_bytes = large * (16 + value_size)
         list_.append(load(f"random-{name}", f"{name} B values, random", value_size, small, COMMON, 200_000))
-        list_.append(load(f"random-{name}-large", f"{name} B values, random, ten times as many, memory limited", value_size,
-                          large, COMMON, 200_000, engines=MAIN, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=2))
+        # Not LMDB: in a file that exceeds the memory each of its random puts waits for a read (hours in all).
+        list_.append(load(f"random-{name}-large", f"{name} B values, random, five times as many, memory limited", value_size,
+                          large, COMMON, 200_000, engines=LOG_STRUCTURED, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=1))
         list_.append(Experiment(f"sequential-{name}", f"{name} B values, in order",
                                 [f"--num={small}", f"--value_size={value_size}", *COMMON],
                                 ["fillseq", DRAIN, "readseq", "readreverse"]))
@@ -155,18 +156,18 @@ def full():
         counter("counter-1m", "counters, 1 M of them, 1 thread", ["--num=1000000", "--writes=5000000", "--reads=300000", *COMMON]),
         counter("counter-1m-10", "counters, 1 M of them, 10 threads",
                 ["--num=1000000", "--writes=500000", "--reads=30000", "--threads=10", *COMMON]),
-        counter("counter-50m", "counters, 50 M of them, 1 thread", ["--num=50000000", "--reads=300000", *COMMON], repeat_max=1),
+        counter("counter-50m", "counters, 50 M of them, 1 thread", ["--num=50000000", "--writes=20000000", "--reads=300000", *COMMON], repeat_max=1),
         counter("counter-50m-10", "counters, 50 M of them, 10 threads",
-                ["--num=50000000", "--writes=5000000", "--reads=30000", "--threads=10", *COMMON], repeat_max=1),
+                ["--num=50000000", "--writes=2000000", "--reads=30000", "--threads=10", *COMMON], repeat_max=1),
         counter("counter-seed", "counters without a log, the seed's line, 1 thread", ["--num=5000000", "--threads=1", *SEED_COUNTERS],
                 engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=2),
         counter("counter-seed-10", "counters without a log, the seed's line, 10 threads",
                 ["--num=5000000", "--threads=10", *SEED_COUNTERS], engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=1),
         Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
-                   ["--num=20000000", "--value_size=100", "--duration=40", *COMMON], ["openloop"], engines=MAIN,
+                   ["--num=20000000", "--value_size=100", "--duration=20", *COMMON], ["openloop"], engines=MAIN,
                    rate_of="random-100", repeat_max=2),
         Experiment("openloop-1k", "1 KB puts, open loop at half of LevelDB's rate",
-                   ["--num=3000000", "--value_size=1024", "--duration=40", *COMMON], ["openloop"], engines=MAIN,
+                   ["--num=3000000", "--value_size=1024", "--duration=20", *COMMON], ["openloop"], engines=MAIN,
                    rate_of="random-1k", repeat_max=2),
         Experiment("openloop-1m", "100 B puts, open loop at a million a second",
                    ["--num=20000000", "--value_size=100", "--duration=40", "--rate=1000000", "--write_buffer_size=16777216",
