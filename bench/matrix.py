@@ -56,6 +56,7 @@ OTHERWISE = ["rocksdb-64m", "rocksdb-update"]
 MAIN = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "lmdb"]
 LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal"]
 DRAIN = "waitforcompaction"
+LARGE = 4  # times the entries of the small size
 
 
 def load(id_, title, value_size, num, flags, reads, **more):
@@ -121,12 +122,12 @@ def quick():
 
 def full():
     list_ = []
-    for value_size, name, small in [(100, "100", 2_000_000), (1024, "1k", 300_000), (4096, "4k", 75_000)]:
-        large = 5 * small
+    for value_size, name, small in [(100, "100", 3_000_000), (1024, "1k", 300_000), (4096, "4k", 75_000)]:
+        large = LARGE * small
         user_bytes = large * (16 + value_size)
         list_.append(load(f"random-{name}", f"{name} B values, random", value_size, small, COMMON, 200_000))
         # Not LMDB: in a file that exceeds the memory each of its random puts waits for a read (hours in all).
-        list_.append(load(f"random-{name}-large", f"{name} B values, random, five times as many, memory limited", value_size,
+        list_.append(load(f"random-{name}-large", f"{name} B values, random, {LARGE} times as many, memory limited", value_size,
                           large, COMMON, 200_000, engines=LOG_STRUCTURED, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=1))
         list_.append(Experiment(f"sequential-{name}", f"{name} B values, in order",
                                 [f"--num={small}", f"--value_size={value_size}", *COMMON],

@@ -7,6 +7,7 @@ the engines took turns: a neighbour that slows the machine slows both sides of a
 import html
 import statistics
 
+import matrix
 import plot
 
 DRAIN = "waitforcompaction"
@@ -273,7 +274,7 @@ class Page:
             body.append(cells)
         if not body:
             return "<p>Only one size was run.</p>"
-        return table(["µs per operation, then at ten times the size", *[self.titles[id_] for id_ in self.order]], body)
+        return table([f"µs per operation, then at {matrix.LARGE} times the size", *[self.titles[id_] for id_ in self.order]], body)
 
     def commands(self):
         seen = dict.fromkeys(" ".join(command) for run in self.summary["runs"] for command in run["commands"])
