@@ -36,7 +36,7 @@ class MemoryLimit:
             folder = os.path.join(root, f"mergedb-bench-{os.getpid()}")
             try:
                 os.mkdir(folder)
-                with open(os.path.join(folder, name), "w") as file:
+                with open(os.path.join(folder, name), "r+") as file:  # the kernel's own: in a plain directory it is missing
                     file.write(str(bytes_))
                 self.folder = folder
                 return
