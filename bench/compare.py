@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""./dev bench: run the matrix, the engines taking turns, and write build/bench/report.html and report.json.
+"""./dev bench: run the matrix, the engines taking turns, and write build/bench/report.html, report.json and report.md.
 
 Every engine runs an experiment before any engine runs it again, in an order that rotates with the repetition. A run
 has a directory of its own, removed when it ends. The report is rewritten after every repetition, so that stopping
@@ -200,6 +200,8 @@ class Comparison:
             json.dump(summary, file, indent=1)
         with open(os.path.join(self.folder, "report.html"), "w", encoding="utf-8") as file:
             file.write(report.page(summary))
+        with open(os.path.join(self.folder, "report.md"), "w", encoding="utf-8") as file:
+            file.write(report.markdown(summary))
 
 
 def file_system_of(path):

@@ -305,3 +305,54 @@ class Page:
 
 def page(summary):
     return Page(summary).html()
+
+
+# ---- the same figures as Markdown, for docs/ ------------------------------------------------------------------------
+
+
+def markdown_table(head, body):
+    lines = ["| " + " | ".join(str(c) for c in row) + " |" for row in [head, ["---"] * len(head), *body]]
+    return "\n".join(lines) + "\n"
+
+
+def markdown_experiment(summary, experiment, titles):
+    rows = [row for row in summary["rows"] if row["experiment"] == experiment]
+    ids = [id_ for id_ in titles if any(id_ in row["values"] for row in rows)]
+    body = []
+    for row in rows:
+        cells = [row["metric"]]
+        for id_ in ids:
+            wall, cpu = middle(row, id_), middle(row, id_, "cpu")
+            cell = plot.number(wall) if wall is not None else "–"
+            times = row["ratios"].get(id_, {}).get("wall")
+            cells.append(cell + (f" ({plot.number(cpu)})" if cpu is not None else "") + (f", {ratio_text(times)} x" if times else ""))
+        body.append(cells)
+    for entry in AMPLIFICATIONS:
+        for write in ("fillseq", "fillrandom", "overwrite"):
+            found = {id_: [e["writes"][write][entry] for e in summary["amplification"]
+                           if e["experiment"] == experiment and e["engine"] == id_ and write in e["writes"]] for id_ in ids}
+            if any(found.values()):
+                body.append([f"{AMPLIFICATIONS[entry]}, {write}",
+                             *[plot.number(statistics.median(found[id_])) if found[id_] else "–" for id_ in ids]])
+    command = next(" ".join(run["commands"][0][1:]) for run in summary["runs"] if run["experiment"] == experiment)
+    flags = " ".join(word for word in command.split() if not word.startswith(("--db=", "--json=", "--engine=", "--rocksdb")))
+    return (f"### {experiment}: {rows[0]['title']}\n\n`{flags}`\n\n" +
+            markdown_table(["", *[titles[id_] for id_ in ids]], body))
+
+
+AMPLIFICATIONS = {"write": "bytes written a byte put", "space": "bytes on disk a live byte, drained"}
+
+
+def markdown(summary):
+    titles = {e["id"]: e["title"] for e in summary["engines"]}
+    targets = [[f"{t['experiment']}: {t['metric']}", titles[t["engine"]], t["least"],
+                f"{t['ratio']:.2f} ({t['ratio_min']:.2f}–{t['ratio_max']:.2f})" + ("" if t["is_reached"] else " MISSED"),
+                f"{t['cpu_ratio']:.2f}" if t["cpu_ratio"] else "–"] for t in summary["targets"]]
+    experiments = dict.fromkeys(row["experiment"] for row in summary["rows"])
+    return "\n".join([
+        "# A full run\n", "Written by `./dev bench` (build/bench/report.md), not by hand.\n",
+        markdown_table(["environment", ""], summary["environment"].items()), "## What was to be reached\n",
+        markdown_table(["what", "against the better of its kind", "at least", "by the clock", "by CPU"], targets), "## All figures\n",
+        "Microseconds of wall time an operation, in brackets of CPU of the whole process, then how many times mergedb's time that is (least and most of\n"
+        "the repetitions). Open loop: lateness of a put from the moment it was due.\n",
+        *[markdown_experiment(summary, experiment, titles) for experiment in experiments]])

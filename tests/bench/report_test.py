@@ -1,13 +1,16 @@
-"""The report of ./dev bench, from made-up runs: ratios pair repetitions, targets are judged, the page holds it all."""
+"""The report of ./dev bench, from made-up runs: ratios pair repetitions, targets are judged, page and Markdown hold it all."""
 
 import os
 import sys
+import tempfile
 import unittest
+from unittest import mock
 import xml.dom.minidom
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "bench"))
 
+import compare  # noqa: E402
 import matrix  # noqa: E402
 import plot  # noqa: E402
 import report  # noqa: E402
@@ -77,9 +80,21 @@ class Report(unittest.TestCase):
         for picture in page.split("<svg")[1:]:
             xml.dom.minidom.parseString("<svg" + picture.split("</svg>")[0] + "</svg>")
 
+    def test_markdown_has_a_table_an_experiment_and_says_what_was_missed(self):
+        runs = [run("mergedb", 0, 1.0), run("leveldb", 0, 4.0)]
+        text = report.markdown(report.summarize(runs, ENGINES, {"CPU": "one"}, [("random-100", "fillrandom", "leveldb", 5)]))
+        self.assertIn("| random-100: fillrandom | LevelDB | 5 | 4.00 (4.00–4.00) MISSED | 4.00 |", text)
+        self.assertIn("### random-100: random", text)
+        self.assertIn("| fillrandom | 1,000 (500) | 4,000 (2,000), 4.00 (4.00–4.00) x |", text)
+        for line in text.splitlines():
+            if line.startswith("| fillrandom"):
+                self.assertEqual(line.count("|"), 4, line)
+
     def test_a_page_without_mergedb_or_runs_is_still_a_page(self):
-        self.assertIn("<html", report.page(report.summarize([], ENGINES, {}, matrix.TARGETS)))
-        self.assertIn("<html", report.page(report.summarize([run("leveldb", 0, 1.0)], ENGINES, {}, matrix.TARGETS)))
+        for runs in [[], [run("leveldb", 0, 1.0)]]:
+            summary = report.summarize(runs, ENGINES, {}, matrix.TARGETS)
+            self.assertIn("<html", report.page(summary))
+            self.assertIn("# A full run", report.markdown(summary))
 
 
 class Matrix(unittest.TestCase):
@@ -98,6 +113,15 @@ class Matrix(unittest.TestCase):
     def test_ticks_reach_the_top(self):
         for top in (0.3, 1, 7, 99, 12345):
             self.assertGreaterEqual(plot.nice_ticks(top)[-1], top)
+
+
+class MemoryLimit(unittest.TestCase):
+    def test_a_plain_directory_is_no_control_group(self):
+        with tempfile.TemporaryDirectory() as plain, mock.patch.object(compare.MemoryLimit, "ROOTS", [(plain, "memory.max")]):
+            limit = compare.MemoryLimit(1 << 29)
+            self.assertIsNone(limit.folder)
+            limit.close()
+            self.assertEqual(os.listdir(plain), [])
 
 
 if __name__ == "__main__":
