@@ -128,7 +128,7 @@ def full():
         list_.append(load(f"random-{name}", f"{name} B values, random", value_size, small, COMMON, 200_000))
         # Not LMDB: in a file that exceeds the memory each of its random puts waits for a read (hours in all).
         list_.append(load(f"random-{name}-large", f"{name} B values, random, {LARGE} times as many, memory limited", value_size,
-                          large, COMMON, 200_000, engines=LOG_STRUCTURED, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=1))
+                          large, COMMON, 20_000, engines=LOG_STRUCTURED, memory_limit=max(512 << 20, user_bytes // 4), repeat_max=1))
         list_.append(Experiment(f"sequential-{name}", f"{name} B values, in order",
                                 [f"--num={small}", f"--value_size={value_size}", *COMMON],
                                 ["fillseq", DRAIN, "readseq", "readreverse"]))
