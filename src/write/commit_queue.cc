@@ -15,6 +15,11 @@ namespace {
 constexpr size_t kGroupBytesMax = 1 << 20;
 constexpr size_t kGroupWritersMax = 128;
 
+// How long those who pass by the queue go before those in it. The kernel's timer adds as much again.
+// MEASURED: mergerandom of 5 M by ten threads on two cores: 0.20-0.49 us an update without, 0.12-0.16 with 30, 100 and 300 us;
+// fillrandom of 2 M by sixteen: 0.66 and 0.27 us, p99 143 and 104 us; by four: p99 14 and 0.4 us.
+constexpr uint64_t kPatienceNanos = 50'000;
+
 size_t PayloadBytes(const Change& change) {
   return change.is_batch ? change.batch.size()
                          : format::RecordBytes(change.kind, change.key.size(), change.value.size());
@@ -53,7 +58,7 @@ Status CommitQueue::Commit(const Change& change) noexcept {
   Waiter waiter(&change);
   if (TakeAlone()) [[likely]] {
     Lead(waiter);
-    LeaveAlone();
+    LeaveAlone(change.durability);
     return std::move(waiter.status);
   }
   Join(waiter);
@@ -69,12 +74,19 @@ bool CommitQueue::TakeAlone() {
   return turn_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-void CommitQueue::LeaveAlone() {
+// After a sync the turn is handed on at once: those who queue waited longer than a switch takes, and share the next one.
+void CommitQueue::LeaveAlone(Durability durability) {
   uint32_t alone = kAlone;
-  if (turn_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] return;
+  if (durability != Durability::kSynced &&
+      turn_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {
+    return;
+  }
   base::Lock lock(mutex_);
+  if (front_ != nullptr) {
+    turn_.fetch_or(kQueued, std::memory_order_relaxed);
+    front_->wake->NotifyOne();
+  }
   turn_.fetch_and(~kAlone, std::memory_order_release);
-  if (front_ != nullptr) front_->wake->NotifyOne();
   Settle();
 }
 
@@ -105,16 +117,20 @@ CommitQueue::Turn::~Turn() {
 void CommitQueue::Join(Waiter& waiter) {
   base::Lock lock(mutex_);
   const bool is_locked_out = waiter.change != nullptr && lock_owner_ != nullptr && lock_owner_ != waiter.owner;
+  base::CondVar wake;
+  waiter.wake = &wake;
   if (is_locked_out) [[unlikely]] {
     StepAside(waiter);
+  } else if (IsPatient(waiter)) {
+    Append(waiter);
+    if (front_ == &waiter) {
+      wake.WaitFor(lock, kPatienceNanos);
+      turn_.fetch_or(kQueued, std::memory_order_acquire);
+    }
   } else {
     Enqueue(waiter);
   }
-  if (!waiter.is_done && !HasTurn(waiter)) {
-    base::CondVar wake;
-    waiter.wake = &wake;
-    while (!waiter.is_done && !HasTurn(waiter)) wake.Wait(lock);
-  }
+  while (!waiter.is_done && !HasTurn(waiter)) wake.Wait(lock);
   if (waiter.change != nullptr && !waiter.is_done) FormGroup(waiter);
 }
 
@@ -127,12 +143,25 @@ void CommitQueue::Settle() {
   if (front_ == nullptr && lock_owner_ == nullptr) turn_.fetch_and(~kQueued, std::memory_order_release);
 }
 
-void CommitQueue::Enqueue(Waiter& waiter) {
-  turn_.fetch_or(kQueued, std::memory_order_acquire);
+void CommitQueue::Append(Waiter& waiter) {
   waiter.is_aside = false;
   waiter.next = nullptr;
   (front_ == nullptr ? front_ : back_->next) = &waiter;
   back_ = &waiter;
+}
+
+// Nobody passes by from here on. A front that was patient hears of it: from here, or from the lone writer when it is done.
+void CommitQueue::Enqueue(Waiter& waiter) {
+  const uint32_t before = turn_.fetch_or(kQueued, std::memory_order_acquire);
+  Append(waiter);
+  if (before == 0 && front_ != &waiter) front_->wake->NotifyOne();
+}
+
+// Whether it lets others pass by: it meets a lone writer, or a front that does so too.
+bool CommitQueue::IsPatient(const Waiter& waiter) const {
+  if (waiter.change == nullptr || waiter.change->durability == Durability::kSynced) return false;
+  const uint32_t turn = turn_.load(std::memory_order_relaxed);
+  return (turn & kQueued) == 0 && (front_ != nullptr || turn == kAlone);
 }
 
 // The front up to `last` is done: wake them, and the next leader.

@@ -14,6 +14,10 @@
 //                            │ somebody queues
 //                            └──> kAlone | kQueued ──done, wake the front──> kQueued ──the queue is empty──> 0
 //
+// A turn handed from thread to thread costs two switches, a hundred times a put. So who finds a lone writer and asks for no
+// sync leaves kQueued alone for a while (kPatienceNanos): the lone writer, or whoever else meets nobody, goes on, and those who queue
+// meanwhile become one group. The first that is not patient ends it for all.
+//
 // The writers' lock: a transaction that is the only writer for its length (LockWriters). Who else commits meanwhile waits
 // aside, in the order of coming, and joins the queue when the lock is let go; turns without a change do not care.
 //
@@ -149,12 +153,14 @@ class CommitQueue {
   static constexpr uint32_t kQueued = 2;  // the queue, or the writers' lock, is in use: nobody else passes by it
 
   bool TakeAlone();
-  void LeaveAlone();
+  void LeaveAlone(Durability durability);
   void Join(Waiter& waiter);
   void Leave(Waiter& last);
   bool HasTurn(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
   void Settle() REQUIRES_LOCK(mutex_);
+  void Append(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
+  bool IsPatient(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
   void StepAside(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
@@ -168,7 +174,7 @@ class CommitQueue {
 
   std::atomic<uint32_t> turn_{0};  // kQueued changes under the mutex only
   base::Mutex mutex_;
-  Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn, unless somebody alone does
+  Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn, unless somebody alone does or it is patient
   Waiter* back_ GUARDED_BY(mutex_) = nullptr;
 
   // The writers' lock. Waiters stand aside only while it is held.

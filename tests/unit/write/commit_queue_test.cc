@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
 #include <thread>
@@ -341,20 +342,58 @@ TEST_F(CommitQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
   EXPECT_EQ(host_.published, 1u);
 }
 
+constexpr int kThreads = 4;
+
+void OnThreads(const std::function<void(int)>& act) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(act, i);
+  for (auto& thread : threads) thread.join();
+}
+
 TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
-  constexpr int kThreads = 4, kWritesEach = 50;
-  std::vector<std::thread> writers;
-  for (int i = 0; i < kThreads; ++i) {
-    writers.emplace_back([this, i] {
-      for (int n = 0; n < kWritesEach; ++n) {
-        if (n % 10 == 0) CommitQueue::Turn turn(queue_);
-        EXPECT_OK(Put(std::to_string(i * 1000 + n), n % 25 == 0 ? Durability::kSynced : Durability::kProcessCrash));
-      }
-    });
-  }
-  for (auto& writer : writers) writer.join();
+  constexpr int kWritesEach = 50;
+  OnThreads([this](int i) {
+    for (int n = 0; n < kWritesEach; ++n) {
+      if (n % 10 == 0) CommitQueue::Turn turn(queue_);
+      EXPECT_OK(Put(std::to_string(i * 1000 + n), n % 25 == 0 ? Durability::kSynced : Durability::kProcessCrash));
+    }
+  });
   EXPECT_EQ(host_.published, kThreads * kWritesEach);
   EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
+}
+
+// Without a sync and without a pause writers pass by each other, and the patience of those who queue ends now and then.
+TEST_F(CommitQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
+  constexpr int kWritesEach = 5'000;
+  OnThreads([this](int i) {
+    for (int n = 0; n < kWritesEach; ++n) ASSERT_OK(Put(std::to_string(i * 100'000 + n)));
+  });
+  EXPECT_EQ(host_.published, kThreads * kWritesEach);
+  EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
+}
+
+// What cannot wait among them: the turn of a flush, a sync, a transaction's lock.
+TEST_F(CommitQueueTest, WhoIsNotPatientGetsThroughThoseWhoAre) {
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    for (int n = 0; n < 100; ++n) {
+      { CommitQueue::Turn turn(queue_); }
+      EXPECT_OK(Put("synced", Durability::kSynced));
+      EXPECT_OK(queue_.LockWriters(&is_over, UINT64_MAX));
+      EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &is_over}));
+      queue_.UnlockWriters(&is_over);
+    }
+    is_over = true;
+  });
+  std::atomic<uint64_t> written = 200;
+  OnThreads([&](int i) {
+    while (!is_over) {
+      ASSERT_OK(Put(std::to_string(i)));
+      ++written;
+    }
+  });
+  other.join();
+  EXPECT_EQ(host_.published, written);
 }
 
 }  // namespace
