@@ -76,10 +76,13 @@ Image WithKeyspaces() {
   return FilesOf(world);
 }
 
-// Tables of the same keys, so many that a merge of them looks up on its way. Values of two sizes: else they would begin and end alike.
+// Two tables of the same keys, so many that a merge of them looks up on its way.
 Image WithManyEntries() {
   World world;
-  auto db = world.Open();
+  Options options = world.SmallOptions();
+  options.write_buffer_bytes = 4 << 20;  // one table holds them all: of small ones each pair would be merged by itself
+  options.memory_bytes = 16 << 20;
+  auto db = DB::Open(options, kPath);
   EXPECT_OK(db);
   for (const char* value : {"old", "new and longer"}) {
     for (int i = 0; i < 9000; ++i) EXPECT_OK((*db)->Put({}, std::to_string(100'000 + i), value));
@@ -363,6 +366,46 @@ TEST(CareOptions, AnotherComparatorIsRefusedAndNothingIsChanged) {
   }
 }
 
+// Not damage, though it looks like it to this version: it may be all that is left of something newer.
+TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
+  const struct {
+    const char* what;
+    void (*make)(FaultFileSystem&);
+  } cases[] = {
+      {"/db/MANIFEST-000001 at stream offset 40: edit field 63 at offset 0: written by a newer version",  // CURRENT names a later one, which is gone
+       [](FaultFileSystem& files) {
+         ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(&files, kPath, kv::Order(BytewiseComparator())));
+         const std::string path = format::ManifestPath(kPath, kv::FileNumber{1}), field_63 = "\x3f\x01x";
+         ASSERT_OK(files.Remove(path));
+         ASSERT_OK(manifest::MirrorWriter::WriteWhole(&files, path, {.database_id = loaded.database_id, .number = kv::FileNumber{1}}, field_63));
+         ASSERT_OK(files.WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent(kv::FileNumber{900})));
+       }},
+      {".val: value at 0: codec 9: a newer version wrote it",
+       [](FaultFileSystem& files) {
+         const std::string path = First(files, ".val");
+         const std::string bytes = *files.ReadWhole(path);
+         format::ValueFileMeta meta;
+         ASSERT_OK(format::DecodeValueFooter(std::string_view(bytes).substr(bytes.size() - format::kValueFooterBytes), bytes.size(), &meta));
+         uint64_t record_bytes = 0;
+         ASSERT_OK(format::ReadRecordBytes(bytes, &record_bytes));
+         format::ValueRecord record;
+         ASSERT_OK(format::OpenRecord(std::string_view(bytes).substr(0, record_bytes), {.unique_id = meta.unique_id, .offset = 0}, true, &record));
+         char head[format::kRecordHeadBytesMax];
+         const size_t head_bytes = format::StoreRecordHead(head, record.key, record.stored, Compression{9}, {.unique_id = meta.unique_id, .offset = 0});
+         ASSERT_OK(files.PatchBytes(path, 0, {head, head_bytes}));
+       }},
+  };
+  for (const auto& [what, make] : cases) {
+    SCOPED_TRACE(what);
+    const auto world = CopyOf(Closed().image());
+    make(*world->files);
+    const uint64_t before = world->files->Fingerprint();
+    EXPECT_THAT(Verify(world->SmallOptions(), kPath), StatusIs(Code::kNotSupported, HasSubstr(what)));
+    EXPECT_THAT(Repair(world->SmallOptions(), kPath), StatusIs(Code::kNotSupported, HasSubstr(what)));
+    EXPECT_EQ(world->files->Fingerprint(), before);
+  }
+}
+
 // ---- opening under other names ---------------------------------------------------------------------------------------------
 
 TEST(OpenErrors, FilesOfOtherNamesAreTakenInWhenTheCallsWorkAgain) {
@@ -383,7 +426,7 @@ TEST(OpenErrors, FilesOfOtherNamesAreTakenInWhenTheCallsWorkAgain) {
 
 // ---- checkpoint --------------------------------------------------------------------------------------------------------------
 
-// An earlier call gave up half-way; one of the files that it made has been damaged since.
+// An earlier call gave up half-way; one of the files that it made has been damaged since, and one is of a state that is gone.
 Image WithInterruptedCopy() {
   const auto world = CopyOf(Closed().image());
   auto db = world->Open();
@@ -392,6 +435,7 @@ Image WithInterruptedCopy() {
   EXPECT_THAT(Checkpoint(**db, "/copy", {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }}), StatusIs(Code::kAborted));
   EXPECT_OK((*db)->Close());
   EXPECT_OK(world->files->FlipBit(First(*world->files, ".partial/"), 20, 1));
+  EXPECT_OK(world->files->WriteWhole("/copy.partial/000900.tbl", "of another state"));
   return FilesOf(*world);
 }
 
@@ -468,6 +512,21 @@ TEST_F(CheckpointErrors, AClosedDatabaseHasNoneAndOneWhoseLogFailedHasNoneUntilI
   ASSERT_OK(db->Close());
   EXPECT_FALSE(Checkpoint(*db, "/other"));
   EXPECT_THAT(world->files->IsDirectory("/other.partial"), IsOkAndHolds(false));
+}
+
+// As many memtables as may be are full, and none can be flushed.
+TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
+  const auto world = CopyOf(Closed().image());
+  const auto db = Open(*world);
+  world->files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
+  Status status;
+  for (int i = 0; status.ok() && i < 10'000; ++i) status = db->Put({}, "key" + std::to_string(i), std::string(1000, 'v'));
+  EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl: write")));
+  EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr(".tbl: write")));
+  EXPECT_THAT(world->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
+  world->files->ClearFaults();
+  ASSERT_OK(Checkpoint(*db, "/copy").status());
+  CheckCopy(*world, *db);
 }
 
 // ---- options -----------------------------------------------------------------------------------------------------------------

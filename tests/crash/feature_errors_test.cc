@@ -159,10 +159,11 @@ class Features {
     Note(StatusOf(db_->ListKeyspaces()), "list");
   }
 
-  // One memtable, whose values fill more than one piece of their file.
+  // Of many memtables, each of which makes a value file; the last one's value fills more than a piece of it.
   void LargeBatch() {
     WriteBatch batch;
     for (int i = 0; i < 40; ++i) batch.Put(Numbered("large", i), std::string(40'000, 'l'));
+    batch.Put("largest", std::string(1'200'000, 'l'));
     Note(db_->Write({}, batch), "large batch");
     Note(db_->Flush(), "flush");
     Note(db_->DeletePrefix({}, "large"), "delete prefix");
@@ -282,6 +283,17 @@ INSTANTIATE_TEST_SUITE_P(Calls, FeatureErrors,
                            return std::string(OpName(std::get<0>(given.param))) + (std::get<1>(given.param) ? "WithKeyspaces" : "") +
                                   (std::get<2>(given.param) ? "Mapped" : "Written");
                          });
+
+// Each write of one: growing steps pass over the one in the midst of a file.
+class ValueFileErrors : public FeatureErrors {};
+
+TEST_P(ValueFileErrors, AreToldAndLeaveNothingHalfDone) {
+  uint64_t n = 1;
+  while (Live({.op = op(), .path_contains = ".val", .nth = n}) && !HasFailure()) ++n;
+  EXPECT_GT(n, 10u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Writes, ValueFileErrors, ::testing::Values(std::tuple(Op::kWrite, false, false)));
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -9,6 +9,7 @@
 #include <set>
 #include <utility>
 
+#include "format/table_layout.h"
 #include "testing/manual_clock.h"
 #include "tests/unit/compaction/tables.h"
 #include "tree/version_builder.h"
@@ -111,6 +112,41 @@ class JobTest : public ::testing::Test {
     return plan;
   }
 
+  // To its end, or to its failure.
+  Status Run(const policy::Plan& plan) {
+    Job job(Context(), plan, version_);
+    Result<bool> step = false;
+    while (step && !*step) step = job.Step(0);
+    return step.status();
+  }
+  // The table lies, behind right checksums: all of its entries are of this sequence.
+  format::FileMetaPtr WithSequence(const format::FileMeta& meta, kv::Sequence sequence) {
+    const std::string path = format::TablePath("dir", meta.number);
+    std::string bytes = *tables_.files.ReadWhole(path);
+    format::Footer footer;
+    EXPECT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(), &footer));
+    bytes.resize(footer.sections_end() - format::kTrailerBytes);
+    format::Properties properties;
+    EXPECT_OK(format::DecodeProperties(std::string_view(bytes).substr(footer.properties_offset()), &properties));
+    properties.meta.smallest_sequence = properties.meta.largest_sequence = sequence;
+    bytes.resize(footer.properties_offset());
+    const std::string payload = format::EncodeProperties(properties);
+    char trailer[format::kTrailerBytes];
+    format::StoreTrailer(trailer, payload, Compression::kNone, {.unique_id = footer.unique_id, .offset = bytes.size()});
+    bytes.append(payload).append(trailer, sizeof trailer);
+    footer.properties_bytes = payload.size() + sizeof trailer;
+    bytes.resize(footer.file_bytes - format::kFooterBytes);
+    EXPECT_OK(tables_.files.WriteWhole(path, bytes + format::EncodeFooter(footer)));
+    format::FileMeta forged = meta;
+    forged.smallest_sequence = forged.largest_sequence = sequence;
+    return std::make_shared<format::FileMeta>(forged);
+  }
+  void Add(kv::Position position, format::FileMetaPtr file) {
+    format::Edit edit;
+    edit.adds.push_back({.position = position, .level = 0, .file = std::move(file), .bounds = {}});
+    ASSERT_OK(Install(edit));
+  }
+
   testing::Tables tables_;
   testing::ManualClock clock_;
   tree::VersionPtr version_ = std::make_shared<const tree::Version>();
@@ -179,12 +215,7 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const size_t files = tables_.files_there();
   tables_.files.AddFault({.op = testing::Op::kWrite, .path_contains = ".tbl", .sticky = true});
-  {
-    Job job(Context(), MergeAll(), version_);
-    Result<bool> step = false;
-    while (step && !*step) step = job.Step(0);
-    EXPECT_THAT(step, testing::StatusIs(Code::kIOError));
-  }
+  EXPECT_THAT(Run(MergeAll()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
   EXPECT_EQ(releases_, 0);
   EXPECT_EQ(tables_.files_there(), files);
@@ -244,10 +275,7 @@ TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   policy::Plan plan = Clean();
   plan.cleaned.clear();
   for (const auto& each : version_->value_files()) plan.cleaned.push_back(each.file->number);
-  Job job(Context(), plan, version_);
-  Result<bool> step = false;
-  while (step && !*step) step = job.Step(0);
-  ASSERT_OK(step.status());
+  ASSERT_OK(Run(plan));
   EXPECT_EQ(ShownNow(), before);
   EXPECT_TRUE(version_->value_files().empty());
 }
@@ -256,15 +284,40 @@ TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
   const auto files = version_->value_files().size();
   tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 3, .sticky = true});
-  {
-    Job job(Context(), Clean(), version_);
-    Result<bool> step = false;
-    while (step && !*step) step = job.Step(0);
-    EXPECT_THAT(step, testing::StatusIs(Code::kIOError));
-  }
+  EXPECT_THAT(Run(Clean()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
   EXPECT_EQ(ShownNow(), before);
   EXPECT_EQ(version_->value_files().size(), files);
+}
+
+TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
+  const Shown before = ShownNow();
+  const policy::Plan plan = Clean();
+  tables_.values->Evict(plan.cleaned[0]);
+  tables_.files.AddFault({.op = testing::Op::kOpen, .path_contains = ".val"});
+  EXPECT_THAT(Run(plan), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::ValueFilePath("dir", plan.cleaned[0]))));
+  EXPECT_EQ(releases_, 0);
+  ASSERT_OK(Run(plan));
+  EXPECT_EQ(ShownNow(), before);
+  EXPECT_EQ(version_->FindValueFile(plan.cleaned[0]), nullptr);
+}
+
+// Whole to its checksum; no program wrote it.
+TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
+  const Shown before = ShownNow();
+  ASSERT_OK_AND_ASSIGN(auto table, table::Writer::Create(&tables_.files, "dir/000900.tbl", kv::FileNumber{900}, 1, tables_.order, {}));
+  ASSERT_OK(table->Add(ViewOf(OwnedEntry{Key(0), kv::MakeTag(9'000, kv::Kind::kPutRef), "\xff"}, tables_.order)));
+  ASSERT_OK_AND_ASSIGN(const auto forged, table->Finish());
+  Add(kv::Position{2}, forged);
+  policy::Plan plan = Clean();
+  plan.sources = {kv::Position{2}, kv::Position{1}};
+  EXPECT_THAT(Run(plan), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
+  EXPECT_EQ(releases_, 0);
+  format::Edit without;
+  without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
+  ASSERT_OK(Install(without));
+  EXPECT_EQ(ShownNow(), before);
+  ASSERT_OK(Run(Clean()));
 }
 
 TEST_F(JobTest, MovesWithoutWriting) {
@@ -289,17 +342,24 @@ TEST_F(JobTest, MovesWithoutWriting) {
 // Symptom: CompactRange never returns. Cause: a table whose deletes are newer than any reader, which only a forged one is, keeps
 // them in each merge, and the next pick finds them owed again. Found by fuzz/directory_fuzz.cc.
 TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
-  auto forged = *tables_.Write({DeleteEntry("key", 9'000)});
-  forged.largest_sequence = forged.smallest_sequence = 100;
-  format::Edit edit;
-  edit.adds.push_back({.position = kv::Position{3}, .level = 0, .file = std::make_shared<format::FileMeta>(forged), .bounds = {}});
-  ASSERT_OK(Install(edit));
-  policy::Plan plan = MergeAll();
-  plan.sources = {kv::Position{3}};
-  Job job(Context(), plan, version_);
-  Result<bool> is_done = false;
-  while (is_done && !*is_done) is_done = job.Step(1'000'000);
-  EXPECT_THAT(is_done, testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("9000")));
+  tables_.RemoveWhatNobodyNames();
+  for (const int deletes : {1, 3'000}) {  // found at the end, and at a release
+    SCOPED_TRACE(deletes);
+    std::vector<OwnedEntry> entries;
+    for (int i = 0; i < deletes; ++i) entries.push_back(DeleteEntry(Key(i), 9'000));
+    const auto written = tables_.Write(entries);
+    const auto forged = WithSequence(*written, 100);
+    Add(kv::Position{3}, forged);
+    const size_t files = tables_.files_there();
+    policy::Plan plan = MergeAll();
+    plan.sources = {kv::Position{3}};
+    EXPECT_THAT(Run(plan), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
+    EXPECT_EQ(releases_, 0);
+    EXPECT_EQ(tables_.files_there(), files);
+    format::Edit without;
+    without.cuts.push_back({.position = kv::Position{3}, .bounds = {}});
+    ASSERT_OK(Install(without));
+  }
 }
 
 }  // namespace

@@ -217,6 +217,37 @@ TEST(Outputs, WritesTablesAndValueFilesOverSpareOnes) {
   EXPECT_OK(reader->CheckIntegrity());
 }
 
+// In the midst of a value file, of which a piece is full; at a release; for tables behind the last entry, one of them of range
+// tombstones alone.
+TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
+  for (uint64_t nth = 1;; ++nth) {
+    SCOPED_TRACE(nth);
+    testing::Tables tables;
+    tables.RemoveWhatNobodyNames();
+    tables.factory.separated_value_bytes_min = 100;
+    tables.files.AddFault({.op = testing::Op::kWrite, .nth = nth});
+    Outputs::Options options = WithRanges(tables, {{"b", "k", 9}, {"q", "s", 8}});
+    options.cut_keys = {"g", "p", "r"};
+    options.separates_values = true;
+    options.release_bytes = 1;
+    Status status;
+    {
+      Outputs outputs(tables.factory, options);
+      for (const char* key : {"a", "f", "m"}) {
+        if (status.ok()) status = outputs.Add(ViewOf(PutEntry(key, 20, std::string(600'000, 'v')), tables.order));
+      }
+      if (status.ok()) status = outputs.Finish();
+    }
+    EXPECT_EQ(tables.files_there(), 0u);
+    if (tables.files.faults_hit() == 0) {
+      EXPECT_OK(status);
+      EXPECT_EQ(nth, 8u) << "four tables and two value files, one of them in two pieces";
+      break;
+    }
+    EXPECT_THAT(status, testing::StatusIs(Code::kIOError, ::testing::HasSubstr("dir/00000")));
+  }
+}
+
 TEST(Outputs, RemovesAValueFileThatIsNotFinished) {
   testing::Tables tables;
   tables.factory.separated_value_bytes_min = 1;

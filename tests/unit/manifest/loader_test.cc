@@ -32,6 +32,14 @@ class LoaderTest : public ::testing::Test {
     edit.clean_log_end = 720;
     return edit;
   }
+  // Of a table with this number in this run.
+  format::Edit WithTable(uint64_t number, kv::Position position) {
+    format::Edit edit = Snapshot();
+    const format::FileMeta file{.number = kv::FileNumber{number}, .bytes = 4096, .entries = 1, .smallest_sequence = 1,
+                                .largest_sequence = 2, .smallest = "a", .largest = "b"};
+    edit.adds = {{.position = position, .level = 0, .file = std::make_shared<format::FileMeta>(file), .bounds = {}}};
+    return edit;
+  }
   void Commit(const format::Edit& edit) {
     Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [this] { return kv::FileNumber{next_manifest_++}; }});
     ASSERT_OK(manifest.Commit(edit));
@@ -118,19 +126,21 @@ TEST_F(LoaderTest, RefusesRecordsThatAreNoEditsOrDoNotFollowTheTree) {
 }
 
 TEST_F(LoaderTest, RefusesATreeWithNumbersStillToBeGivenOut) {
-  const auto with = [&](uint64_t number, kv::Position position) {
-    format::Edit edit = Snapshot();
-    const format::FileMeta file{.number = kv::FileNumber{number}, .bytes = 4096, .entries = 1, .smallest_sequence = 1,
-                                .largest_sequence = 2, .smallest = "a", .largest = "b"};
-    edit.adds = {{.position = position, .level = 0, .file = std::make_shared<format::FileMeta>(file), .bounds = {}}};
-    return edit;
-  };
-  Commit(with(11, kv::Position{2}));
+  Commit(WithTable(11, kv::Position{2}));
   ASSERT_OK(LoadIt().status());
-  Commit(with(12, kv::Position{2}));
+  Commit(WithTable(12, kv::Position{2}));
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("number of a table is 12")));
-  Commit(with(11, kv::Position{3}));
+  Commit(WithTable(11, kv::Position{3}));
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("number of a position is 3")));
+}
+
+// Each run fits by itself.
+TEST_F(LoaderTest, RefusesATreeThatShowsATableTwice) {
+  format::Edit edit = WithTable(11, kv::Position{2});
+  edit.adds.push_back(edit.adds[0]);
+  edit.adds[1].position = kv::Position{1};
+  Commit(edit);
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("/d/MANIFEST-000004: I6 broken: table 11: key 'a' is shown twice")));
 }
 
 TEST(Current, RefusesWhatItDidNotWrite) {

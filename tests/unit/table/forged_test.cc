@@ -158,12 +158,15 @@ TEST(ForgedTable, IsNoticedInThePlaceOfAnOpenOne) {
   ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, "entries: expected 4, found 5");
 }
 
+// It claims to be 100 bytes.
+const std::string kNoLz4OrSnappyOrZstd = std::string("\x64\0\0\0", 4) + std::string(36, '\xff');
+
 // Blocks that no builder makes: of no entries, and compressed ones of a length or of bytes that cannot be.
 const StoredBlock kNoBlocks[] = {{std::string(40, '\0'), Compression::kNone},
                                  {std::string(40, '\xff'), Compression::kLz4},
-                                 {std::string("\x64") + std::string(39, '\xff'), Compression::kLz4},
-                                 {std::string("\x64") + std::string(39, '\xff'), Compression::kSnappy},
-                                 {std::string("\x64") + std::string(39, '\xff'), Compression::kZstd}};
+                                 {kNoLz4OrSnappyOrZstd, Compression::kLz4},
+                                 {kNoLz4OrSnappyOrZstd, Compression::kSnappy},
+                                 {kNoLz4OrSnappyOrZstd, Compression::kZstd}};
 
 TEST(ForgedTable, ABlockThatIsNoneIsAnErrorOfEachWayToReadIt) {
   for (const StoredBlock& none : kNoBlocks) {
@@ -249,6 +252,26 @@ TEST(TableErrors, EachReadThatFailsIsAnErrorOfItsCall) {
     ExpectSays(status, Code::kIOError, "7.tbl");
     EXPECT_TRUE(!reader || (*reader)->CheckIntegrity().ok());
     ASSERT_LT(reads, 200u);
+  }
+}
+
+// What a reader has loaded stays right; its check looks at the file.
+TEST(TableErrors, ASectionThatRotsUnderAReaderFailsItsCheck) {
+  const std::string whole = Parts().Assemble();
+  MemoryFiles files = FilesWith(whole);
+  const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  format::Footer footer;
+  ASSERT_TRUE(format::DecodeFooter(std::string_view(whole).substr(whole.size() - format::kFooterBytes), whole.size(), &footer).ok());
+  for (const uint64_t section : {footer.data_bytes, footer.range_tombstone_offset(), footer.index_offset(), footer.properties_offset()}) {
+    SCOPED_TRACE(section);
+    files.bytes(kPath)[section] ^= 1;
+    ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, "7.tbl: ");
+    ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, "checksum: expected");
+    Found found;
+    EXPECT_TRUE((*reader)->Get("a", kv::kSequenceMax, {}, &found).ok());
+    files.bytes(kPath) = whole;
+    EXPECT_TRUE((*reader)->CheckIntegrity().ok()) << (*reader)->CheckIntegrity().ToString();
   }
 }
 

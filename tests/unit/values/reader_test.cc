@@ -228,7 +228,8 @@ format::ValueFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, f
 }
 
 TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
-  for (const std::string& stored : {std::string(10, '\xff'), "\x64" + std::string(10, '\xff')}) {
+  const std::string claims_100_bytes("\x64\0\0\0", 4);
+  for (const std::string& stored : {std::string(10, '\xff'), claims_100_bytes + std::string(10, '\xff')}) {
     MemoryFiles files;
     base::BlockCache blocks(1 << 20);
     format::ValueReference reference;
