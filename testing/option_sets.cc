@@ -3,14 +3,10 @@
 #include <algorithm>
 #include <cctype>
 
+#include "testing/reverse_comparator.h"
+
 namespace mergedb::testing {
 namespace {
-
-class ReverseComparator final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "test.reverse"; }
-};
 
 // "apple" and "Apple" are one key.
 class CaseFoldingComparator final : public Comparator {

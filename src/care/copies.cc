@@ -1,5 +1,6 @@
 #include "care/copies.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -26,11 +27,22 @@ kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& t
   return kv::RangeTombstones::Fragment(order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
-// What cannot be read is given up. What a damaged file still has comes into the table: the next merges take it out again.
-Status AddReference(const ValueFiles& value_files, const kv::Entry& entry, compaction::Outputs* outputs) {
+// Does what was reported cover the key?
+bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
+  return std::ranges::any_of(damaged.unclaimed, [&](const KeyRange& lost) {
+    return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) && (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
+  });
+}
+
+// What cannot be read is given up, if that was told. What a damaged file still has comes into the table: the next merges take it out again.
+Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry, compaction::Outputs* outputs) {
+  const ValueFiles& value_files = context.value_files;
   format::ValueReference reference;
   std::string_view value;
-  if (!value_files.Read(entry.key, entry.value, &reference, &value).ok()) return {};
+  if (Status status = value_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
+    if (IsToldLost(context.factory.order, damaged, entry.key)) return {};
+    return Status::IOError(std::string(status.message()) + ": a value that was whole could not be read the second time; run the repair again");
+  }
   if (value_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
   kv::Entry put = entry;
   put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
@@ -60,7 +72,7 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
   const auto add = [&](const kv::Entry& entry) {
     ++shown;
     if (claims && claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
-    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context.value_files, entry, &outputs) : outputs.Add(entry);
+    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context, damaged, entry, &outputs) : outputs.Add(entry);
   };
   const std::string path = format::TablePath(factory.directory, meta.number);
   RETURN_IF_ERROR(table::Salvage({.file_system = factory.file_system,

@@ -23,7 +23,7 @@ struct CopyContext {
 };
 
 // Every whole entry of a damaged table, `entries` in all, and its range tombstones. A value in a file that is damaged comes into the table. Null if
-// nothing of it is of use any more. IOError: fewer or more are found than the diagnosis found.
+// nothing of it is of use any more. IOError: fewer or more are found than the diagnosis found, or a value is lost that was not then.
 Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges, uint64_t entries);
 
 // Every change by itself. WHY not folded, as a flush does: of the operands of a key some may be in tables already, and nobody could

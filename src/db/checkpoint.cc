@@ -91,6 +91,7 @@ class Checkpointer {
   Status CopyFile(const std::string& from, const std::string& to);
   Status FlushMemtables();
   Status SyncAndVerify();
+  Status SyncFile(const std::string& path);
   Status Describe();
   Status TakeName();
   Status Advance(uint64_t bytes);
@@ -159,7 +160,7 @@ Status Checkpointer::Take(const Piece& piece) {
   const std::string to = piece.PathIn(partial_);
   ++report_.files;
   if (files_->SizeOf(to).has_value()) {
-    if (Check(piece).ok()) {
+    if (!files_->is_append_only() && Check(piece).ok()) {  // nobody could sync it any more
       ++report_.kept;
       return Advance(piece.bytes());
     }
@@ -185,6 +186,7 @@ Status Checkpointer::CopyFile(const std::string& from, const std::string& to) {
     RETURN_IF_ERROR(Advance(got));
     if (got < piece.size()) break;
   }
+  if (files_->is_append_only()) RETURN_IF_ERROR(output->Sync());
   return output->Close();
 }
 
@@ -212,14 +214,19 @@ Status Checkpointer::FlushMemtables() {
 // WHY links are synced too: the MANIFEST lags, so tables of the View need not be durable yet.
 Status Checkpointer::SyncAndVerify() {
   for (const Piece& piece : pieces_) {
-    ASSIGN_OR_RETURN(auto file, files_->Open(piece.PathIn(partial_), {.access = Access::kReadWrite}));
-    if (!ZOO(kCheckpointNotSynced)) RETURN_IF_ERROR(file->Sync());
-    RETURN_IF_ERROR(file->Close());
+    RETURN_IF_ERROR(SyncFile(piece.PathIn(partial_)));
     if (!options_.verify) continue;
     RETURN_IF_ERROR(Check(piece));
     RETURN_IF_ERROR(Advance(piece.bytes()));
   }
   return files_->SyncDirectory(partial_);
+}
+
+Status Checkpointer::SyncFile(const std::string& path) {
+  if (files_->is_append_only()) return {};  // synced when it was written
+  ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
+  if (!ZOO(kCheckpointNotSynced)) RETURN_IF_ERROR(file->Sync());
+  return file->Close();
 }
 
 // The runs as they are, the memtables on top, and a log that ends where it begins.

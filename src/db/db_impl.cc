@@ -275,15 +275,15 @@ Status DbImpl::CheckIntegrity() {
 // Every reference of a table leads to a value of its key, and they add up to what the table's description says.
 Status DbImpl::CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta) {
   ASSIGN_OR_RETURN(auto table, store_->tables->Open(meta));
-  read::ViewValues values(version, store_->values, true);
+  values::Scanner values(store_->values, true);
   std::map<kv::FileNumber, uint64_t> found;
   const auto entries = table->NewScanIterator();
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
     if (kv::KindOf(entries->entry().tag) != kv::Kind::kPutRef) continue;
-    std::string_view value;
-    RETURN_IF_ERROR(values.Resolve(entries->entry(), &value));
     format::ValueReference reference;
-    RETURN_IF_ERROR(format::ParseReference(entries->entry().value, &reference));
+    ASSIGN_OR_RETURN(const auto file, read::ValueFileOf(version, entries->entry(), &reference));
+    std::string_view value;
+    RETURN_IF_ERROR(values.Read(*file, reference, entries->entry().key, &value));
     found[reference.file] += reference.bytes;
   }
   RETURN_IF_ERROR(entries->status());

@@ -331,8 +331,10 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
     (void)files->RemoveDirectory(path);
     return {};
   }
-  const bool has_import_marker = files->SizeOf(format::JoinPath(path, format::PrintFileName(format::FileKind::kImport))).has_value();
-  if (has_import_marker) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
+  // WHY an error: without the marker nobody would look for LevelDB's files.
+  const auto import_marker = files->SizeOf(format::JoinPath(path, format::PrintFileName(format::FileKind::kImport)));
+  if (!import_marker && !import_marker.error().IsNotFound()) return import_marker.error();
+  if (import_marker) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
   ASSIGN_OR_RETURN(const auto names, files->List(path));
   // CURRENT goes last: what is left of an interrupted Destroy is a damaged database, which Destroy takes on again.
   for (const std::string& name : names) {

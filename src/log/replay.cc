@@ -64,7 +64,7 @@ class Replayer {
 
  private:
   Status OpenSegment(kv::FileNumber number, bool is_expected);
-  Result<bool> FromRing(Frame* frame);
+  bool FromRing(Frame* frame);
   Result<bool> FromSegments(Frame* frame);
   bool HeaderFits(const char* bytes) const;
   bool CrcFits(std::string_view bytes, Frame* frame) const;
@@ -145,7 +145,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
   RETURN_IF_ERROR(ring_.Load());
   for (;;) {
     Frame frame;
-    ASSIGN_OR_RETURN(bool is_found, FromRing(&frame));
+    bool is_found = FromRing(&frame);
     if (!is_found) {
       ASSIGN_OR_RETURN(is_found, FromSegments(&frame));
     }
@@ -174,7 +174,7 @@ bool Replayer::CrcFits(std::string_view bytes, Frame* frame) const {
   return FrameCrc(replayed_.end.chain, bytes.data(), bytes.size()) == frame->header.crc;
 }
 
-Result<bool> Replayer::FromRing(Frame* frame) {
+bool Replayer::FromRing(Frame* frame) {
   std::string_view bytes = ring_.Read(position(), kFrameHeaderBytes);
   if (bytes.empty() || !HeaderFits(bytes.data())) return false;
   const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;

@@ -5,9 +5,8 @@
 namespace mergedb::read {
 namespace {
 
-Result<bool> StandsAt(kv::Iterator& iterator, const std::string& prefix) {
+bool StandsAt(kv::Iterator& iterator, const std::string& prefix) {
   iterator.Seek(prefix, kv::kTagMax);
-  RETURN_IF_ERROR(iterator.status());
   return iterator.Valid() && iterator.entry().key.starts_with(prefix);
 }
 
@@ -15,20 +14,21 @@ Result<bool> StandsAt(kv::Iterator& iterator, const std::string& prefix) {
 
 Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const View& view, const std::string& prefix) {
   const auto in_memtable = [&](memtable::Memtable& table) { return StandsAt(*table.NewIterator(), prefix); };
-  ASSIGN_OR_RETURN(bool is_found, in_memtable(*view.active));
+  if (in_memtable(*view.active)) return true;
   for (const auto& table : view.sealed) {
-    if (is_found) return true;
-    ASSIGN_OR_RETURN(is_found, in_memtable(*table));
+    if (in_memtable(*table)) return true;
   }
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
   for (const auto& run : view.version->runs()) {
     const auto [first, last] = run->Overlap(order, bounds);
-    for (size_t i = first; i < last && !is_found; ++i) {
+    for (size_t i = first; i < last; ++i) {
       ASSIGN_OR_RETURN(const auto reader, tables.Open(run->slices()[i].file));
-      ASSIGN_OR_RETURN(is_found, StandsAt(*reader->NewIterator({}), prefix));
+      const auto entries = reader->NewIterator({});
+      if (StandsAt(*entries, prefix)) return true;
+      RETURN_IF_ERROR(entries->status());
     }
   }
-  return is_found;
+  return false;
 }
 
 }  // namespace mergedb::read

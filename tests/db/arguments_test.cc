@@ -9,6 +9,7 @@
 #include "mergedb/c.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
+#include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
@@ -209,12 +210,7 @@ TEST_F(Arguments, MeetAClosedOrReadOnlyDatabase) {
 }
 
 TEST_F(Arguments, APrefixNeedsTheBytewiseComparator) {
-  class Backwards final : public Comparator {
-   public:
-    int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-    std::string_view Name() const override { return "arguments_test.backwards"; }
-  };
-  const Backwards backwards;
+  const ReverseComparator backwards;
   auto db = DB::Open({.comparator = &backwards}, path());
   ASSERT_OK(db.status());
   const auto it = (*db)->NewIterator({.prefix = "a"});

@@ -139,6 +139,29 @@ TEST_F(CheckpointTest, OfAReadOnlyDatabaseHasWhatItsLogHolds) {
   EXPECT_EQ(Read("copy"), before);
 }
 
+// As under an Env of LevelDB's: there are no second names, and what was written once is not opened for writing again.
+TEST_F(CheckpointTest, IsMadeWhereFilesAreOnlyAppendedTo) {
+  testing::World world({.is_append_only = true});
+  const auto db = world.Open();
+  ASSERT_TRUE(db);
+  const Pairs pairs = {{"in a table", "and a value file" + std::string(1000, 'v')}, {"in the log", "only"}};
+  ASSERT_TRUE((*db)->Put({}, "in a table", pairs.at("in a table")).ok());
+  ASSERT_TRUE((*db)->Flush().ok());
+  ASSERT_TRUE((*db)->Put({}, "in the log", "only").ok());
+  world.files->AddFault({.op = testing::Op::kSync, .path_contains = "/copy"});
+  const auto failed = Checkpoint(**db, "/copy");
+  ASSERT_FALSE(failed);
+  EXPECT_TRUE(failed.error().IsIOError()) << failed.error().ToString();
+  const auto made = Checkpoint(**db, "/copy");
+  ASSERT_TRUE(made) << made.error().ToString();
+  EXPECT_EQ(made->linked + made->kept, 0u) << "nobody knows what of the first try is durable";
+  const auto after = testing::World::After(world, testing::CrashMode::kMin, testing::CrashModel::kStrict, 1);
+  const auto copy = DB::Open(after->SmallOptions(), "/copy");
+  ASSERT_TRUE(copy) << copy.error().ToString();
+  EXPECT_EQ(All(**copy), pairs);
+  EXPECT_TRUE((*copy)->CheckIntegrity().ok());
+}
+
 TEST_F(CheckpointTest, OfAnEmptyDatabaseIsOne) {
   ASSERT_TRUE(Checkpoint(*db_, Path("copy/")));
   EXPECT_EQ(Read("copy"), Pairs());

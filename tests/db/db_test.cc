@@ -7,6 +7,7 @@
 #include <map>
 
 #include "testing/counters.h"
+#include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
 
@@ -245,15 +246,9 @@ TEST_F(DbTest, DestroysItsOwnFilesAndNoOthers) {
   EXPECT_TRUE(DB::Destroy(options_, World::kPath).IsNotFound());
 }
 
-class ReverseComparator final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "test.reverse"; }
-};
-
 TEST(DbComparator, OrdersByTheUsersComparatorAndInsistsOnIt) {
   World world;
-  ReverseComparator reverse;
+  const testing::ReverseComparator reverse;
   Options options = world.SmallOptions();
   options.comparator = &reverse;
   auto db = DB::Open(options, World::kPath);

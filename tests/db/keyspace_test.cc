@@ -18,6 +18,8 @@
 #include "mergedb/transaction.h"
 #include "testing/contents.h"
 #include "testing/counters.h"
+#include "testing/keyspace_db.h"
+#include "testing/reverse_comparator.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
@@ -215,14 +217,20 @@ TEST_F(Keyspaces, AreNotMadeOrDroppedUnderASingleWriterOfTheSameThread) {
   EXPECT_EQ(Names(), "x ");
 }
 
-class Reverse final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "keyspace_test.reverse"; }
-};
+TEST_F(Keyspaces, AreNotMadeByAnotherTransactionOfItsThreadEither) {
+  Create("x");
+  Reopen();  // the ids that are at hand are forgotten
+  ASSERT_OK_AND_ASSIGN(auto writer, Transaction::Begin(*db_));
+  ASSERT_OK_AND_ASSIGN(const auto optimistic, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic}));
+  EXPECT_THAT(optimistic->CreateKeyspace("y"), StatusIs(Code::kBusy, HasSubstr("this thread began the transaction")));
+  writer = nullptr;
+  ASSERT_OK(optimistic->CreateKeyspace("y"));
+  ASSERT_OK(optimistic->Commit());
+  EXPECT_EQ(Names(), "x y ");
+}
 
 TEST_F(Keyspaces, NeedTheBytewiseComparator) {
-  const Reverse reverse;
+  const ReverseComparator reverse;
   EXPECT_THAT(db_->CreateKeyspace("x", {.comparator = &reverse}).status(), StatusIs(Code::kNotSupported));
   World world;
   Options options = world.SmallOptions();
@@ -310,6 +318,56 @@ TEST_F(Keyspaces, TheMarkerIsOneThatBeginsNoKeyThatIsThere) {
   Reopen();
   EXPECT_EQ(count(nullptr), 512);
   EXPECT_EQ(Contents(x), "\x01=in x ");
+}
+
+TEST_F(Keyspaces, AreRefusedWhereKeysBeginWithEveryMarkerThatIsTried) {
+  uint64_t entropy = 1;
+  Options options = world_.SmallOptions();
+  options.env.entropy = [&] { return entropy++; };
+  Open(options);
+  const uint64_t seed = entropy;
+  std::vector<std::string> tried;
+  const auto begins_own_key = [&](const std::string& marker) { return tried.push_back(marker), true; };
+  const auto refusal = StatusIs(Code::kNotSupported, HasSubstr("no marker for keyspaces was found"));
+  EXPECT_THAT(dynamic_cast<db::TransactionHost&>(*db_).EnableKeyspaces(nullptr, begins_own_key), refusal);
+  ASSERT_GT(tried.size(), 100u);
+  for (size_t i = 0; i < tried.size(); ++i) {
+    ASSERT_OK(db_->Put({}, tried[i] + "key", "v"));
+    if (i == tried.size() / 2) { ASSERT_OK(db_->Flush()); }
+  }
+  entropy = seed;
+  EXPECT_THAT(db_->CreateKeyspace("x").status(), refusal);
+  EXPECT_EQ(Names(), "");
+  const Keyspace x = Create("x");  // other ones are tried each time
+  ASSERT_OK(db_->Put({}, x, "k", "1"));
+  EXPECT_EQ(Contents(x), "k=1 ");
+  for (const std::string& marker : tried) EXPECT_EQ(Get(Keyspace(), marker + "key"), "v");
+}
+
+// A program's own DB has the calls of the default one, and need not have more.
+TEST_F(Keyspaces, OfADatabaseThatHasNoneAreTheDefaultOneAlone) {
+  const std::unique_ptr<DB> own = NewKeyspaceDb(std::move(db_), Tenancy::kNamed);
+  std::string value;
+  std::vector<std::string> values;
+  EXPECT_OK(own->Put({}, Keyspace(), "a", "1"));
+  EXPECT_OK(own->Merge({}, Keyspace(), "n", merge::AddU64(1)));
+  EXPECT_OK(own->Delete({}, Keyspace(), "b"));
+  EXPECT_OK(own->DeleteRange({}, Keyspace(), "c", "d"));
+  EXPECT_OK(own->DeletePrefix({}, Keyspace(), "e"));
+  EXPECT_OK(own->CompactRange(Keyspace(), nullptr, nullptr));
+  EXPECT_OK(own->Get({}, Keyspace(), "a", &value));
+  EXPECT_OK(own->MultiGet({}, Keyspace(), {"a"}, &values).front());
+  EXPECT_EQ(own->ApproximateSizes(Keyspace(), {{"", "z"}}), own->ApproximateSizes({{"", "z"}}));
+
+  const Keyspace other(7);
+  const Status refusals[] = {own->CreateKeyspace("x").status(), own->OpenKeyspace("x").status(), own->ListKeyspaces().status(),
+                             own->DropKeyspace({}, other), own->ClearKeyspace({}, other), own->Put({}, other, "a", "1"),
+                             own->Merge({}, other, "n", merge::AddU64(1)), own->Delete({}, other, "a"), own->DeleteRange({}, other, "a", "b"),
+                             own->DeletePrefix({}, other, "a"), own->CompactRange(other, nullptr, nullptr), own->Get({}, other, "a", &value),
+                             own->MultiGet({}, other, {"a"}, &values).front()};
+  for (const Status& status : refusals) EXPECT_THAT(status, StatusIs(Code::kNotSupported, HasSubstr("no named keyspaces")));
+  EXPECT_EQ(own->ApproximateSizes(other, {{"", "z"}}), std::vector<uint64_t>{0});
+  EXPECT_OK(own->Get({}, "a", &value));
 }
 
 // ---- creating and dropping -----------------------------------------------------------------------------------------------
@@ -692,59 +750,6 @@ TEST(KeyspaceCrashes, ACrashAtAnyCallLeavesAPrefix) {
       EXPECT_OK((*db)->CheckIntegrity());
     }
   }
-}
-
-// Whether the MANIFEST names the marker is not known after it failed to be written. Whatever a crash makes of that, every key that
-// was acknowledged is there, and no other; and when the disk is well again, writes work.
-TEST(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
-  uint64_t failures = 0;
-  for (const char* file : {"MANIFEST", ""}) {
-    for (uint64_t nth = 1; nth <= 16; ++nth) {
-      for (const int how : {0, 1, 2, 3}) {
-        const bool has_happened = how % 2 == 1, is_crash = how / 2 == 1;
-        SCOPED_TRACE(std::string(file) + std::to_string(nth) + (has_happened ? " happened" : "") + (is_crash ? " crash" : ""));
-        auto world = std::make_unique<World>();
-        auto db = world->Open();
-        ASSERT_OK(db.status());
-        ASSERT_OK((*db)->Put({}, "a", "1"));
-        world->files->AddFault({.path_contains = file, .nth = nth, .sticky = true, .has_happened = has_happened});
-        const auto first = (*db)->CreateKeyspace("x");
-        if (!first) ++failures;
-        std::map<std::string, std::string> expected = {{"a", "1"}};
-        bool is_unknown = false;
-        for (const char* key : {"b", "\xff", "\xff\x01k"}) {
-          const Status status = (*db)->Put({}, key, "2");
-          if (status.ok()) expected[key] = "2";
-          is_unknown |= status.outcome_unknown();
-        }
-        if (is_unknown) continue;  // of these one cannot say
-        std::string text;
-        for (const auto& [key, value] : expected) text += key + "=" + value + " ";
-        if (is_crash) {
-          auto after = World::After(*world, CrashMode::kKill, CrashModel::kJournaled, nth);
-          (void)(*db)->Close();
-          db = Status::Aborted("gone");
-          world = std::move(after);
-          db = world->Open();
-          ASSERT_OK(db.status());
-        }
-        world->files->ClearFaults();
-        world->clock.SleepNanos(10'000'000'000);
-        EXPECT_EQ(Contents(**db, {}), text);
-        const auto x = (*db)->CreateKeyspace("x", {.may_exist = true});
-        ASSERT_OK(x.status());
-        ASSERT_OK((*db)->Put({}, "\xff\x01k", "4"));
-        ASSERT_OK((*db)->Put({}, *x, "k", "5"));
-        EXPECT_EQ(Contents(**db, {.lower = "\xff\x01"}), "\xff\x01k=4 ");
-        EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
-        db = Status::Aborted("closed");
-        db = world->Open();
-        ASSERT_OK(db.status());
-        EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
-      }
-    }
-  }
-  EXPECT_GT(failures, 8u);
 }
 
 // Repair keeps them, also where nothing but a record of theirs says that there are any.

@@ -2,9 +2,12 @@
 // Method: the steps are run by hand; what runs is read from the list of running merges in "mergedb.stats".
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "mergedb/db.h"
@@ -60,6 +63,21 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     }
     EXPECT_OK(it->status());
     EXPECT_EQ(next, expected_.end());
+  }
+
+  // The second begins while a merge of the first is under way, behind what `meanwhile` does.
+  std::pair<Status, Status> CompactTwiceAtOnce(const std::function<void()>& meanwhile) {
+    Status second;
+    std::function<void()> work = [&] {
+      const auto jobs = RunningMerges();
+      const bool is_asked_for = std::any_of(jobs.begin(), jobs.end(), [](const std::string& job) { return job.starts_with("manual"); });
+      if (!is_asked_for) return world_.executor.Schedule(work);
+      meanwhile();
+      second = db_->CompactRange(nullptr, nullptr);
+    };
+    world_.executor.Schedule(work);
+    const Status first = db_->CompactRange(nullptr, nullptr);
+    return {first, second};
   }
 
   World world_{{.seed = 31, .parallelism = 2}};
@@ -130,6 +148,31 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
     if (puts % 8 == 0) world_.executor.RunOne();
   }
   EXPECT_GE(Counter(*db_, "flushes"), flushes + puts * value_bytes_ / (64 << 10) / 2);
+  CheckContents();
+}
+
+// One full compaction at a time: who waits for the other one hears why it cannot end.
+TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd) {
+  const auto fill = [this] {
+    for (uint64_t i = 0; i < 10'000; ++i) Put(i);
+    ASSERT_OK(db_->Flush());
+  };
+  fill();
+  const auto failed = CompactTwiceAtOnce([this] { world_.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true}); });
+  EXPECT_THAT(failed.first, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
+  EXPECT_THAT(failed.second, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
+  world_.files->ClearFaults();
+  CheckContents();
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+  CheckContents();
+
+  fill();
+  const auto ended = CompactTwiceAtOnce([this] { world_.executor.Schedule([this] { EXPECT_OK(db_->Close()); }); });
+  EXPECT_THAT(ended.first, StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(ended.second, StatusIs(Code::kShuttingDown));
+  SetUp();
+  CheckContents();
+  ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   CheckContents();
 }
 

@@ -8,6 +8,7 @@
 #include "mergedb/db.h"
 #include "testing/contents.h"
 #include "testing/counters.h"
+#include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
 
@@ -21,12 +22,6 @@ std::string Key(uint64_t i) {
   std::snprintf(text, sizeof text, "key%08llu", static_cast<unsigned long long>(i));
   return text;
 }
-
-class ReverseComparator final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "range_delete_test.reverse"; }
-};
 
 // Where values stand: in tables, or in value files, which no merge of tables makes smaller.
 struct Shape {

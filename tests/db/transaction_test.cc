@@ -14,6 +14,7 @@
 #include "mergedb/merge.h"
 #include "testing/contents.h"
 #include "testing/counters.h"
+#include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
 
@@ -232,11 +233,7 @@ TEST_P(EveryWritingKind, MayBeLargerThanAMemtable) {
 }
 
 TEST_P(EveryWritingKind, WorksUnderAnyComparator) {
-  class Reverse final : public Comparator {
-   public:
-    int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-    std::string_view Name() const override { return "transaction_test.reverse"; }
-  } reverse;
+  const ReverseComparator reverse;
   db_ = nullptr;
   World other;
   Options options = other.SmallOptions();
@@ -262,6 +259,49 @@ TEST_P(EveryWritingKind, EndsWithItsDatabase) {
   EXPECT_THAT(cursor->Next(), StatusIs(Code::kShuttingDown));
   EXPECT_THAT(transaction->Put("b", "1"), StatusIs(Code::kShuttingDown));
   EXPECT_THAT(transaction->Commit(), StatusIs(Code::kShuttingDown));
+}
+
+// Between its first look and its turn. The comparator is where this thread can be met.
+TEST_F(Transactions, AWriteThatMeetsACloseOnItsWayIsRefusedWhole) {
+  class Meeting final : public Comparator {
+   public:
+    int Compare(std::string_view a, std::string_view b) const override {
+      if (calls > 0 && --calls == 0) meet();
+      return a.compare(b);
+    }
+    std::string_view Name() const override { return "transaction_test.meeting"; }
+    mutable int calls = 0;  // until they meet
+    std::function<void()> meet;
+  } comparator;
+  db_ = nullptr;
+  Options options = world_.SmallOptions();
+  options.comparator = &comparator;
+  comparator.meet = [&] { std::thread([&] { EXPECT_OK(db_->Close()); }).join(); };
+  const auto life = [&](const std::function<Status()>& write) {
+    World world;
+    options.env = world.SmallOptions().env;
+    Open(options);
+    ASSERT_OK(db_->Put({}, "a", "1"));
+    EXPECT_THAT(write(), StatusIs(Code::kShuttingDown));
+    EXPECT_EQ(comparator.calls, 0) << "they met";
+    Open(options);
+    EXPECT_EQ(Contents(*Begin(kReadOnly)), "a=1 ");
+    db_ = nullptr;
+  };
+  life([&] {
+    comparator.calls = 2;  // the first compares the two ends, before all else
+    return db_->DeleteRange({}, "a", "b");
+  });
+  life([&] {
+    auto transaction = Begin(kOptimistic);
+    EXPECT_EQ(Get(transaction, "a"), "1");
+    EXPECT_EQ(Get(transaction, "b"), "NotFound");
+    EXPECT_OK(transaction->Put("b", "2"));
+    EXPECT_OK(db_->Put({}, "c", "1"));
+    EXPECT_OK(db_->Delete({}, "c"));
+    comparator.calls = 1;
+    return transaction->Commit();
+  });
 }
 
 TEST_P(EveryWritingKind, SyncedOnesSurviveThePowerCut) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "format/file_name.h"
+#include "format/value_file.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/merge.h"
@@ -19,6 +20,8 @@
 
 namespace mergedb::testing {
 namespace {
+
+using ::testing::HasSubstr;
 
 const kv::Order kOrder(BytewiseComparator());
 
@@ -129,10 +132,47 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
   EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption)) << "the merge would have to count what it refers to";
 }
 
+// A merge that passed it on would make a tree without the file.
+TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsReleaseOrItsEnd) {
+  WriteTableAnew([](std::vector<OwnedEntry>* entries) {
+    char bytes[format::kReferenceBytesMax];
+    (*entries)[10].value.assign(bytes, format::StoreReference(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
+  });
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
+  for (const int more : {1, 3'000}) {
+    SCOPED_TRACE(more);
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
+    for (int i = 0; i < more; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(100'000 + i * 7 % 80'000), std::string(500, 'w')));
+    EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption, HasSubstr("value file 9999: a table refers to it")));
+    std::string value;
+    EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
+    EXPECT_OK(db->Get({}, "key111", &value));
+    EXPECT_OK(db->Get({}, "key100000", &value));
+  }
+}
+
+// A check reads each table twice: whole, and for the values that it refers to.
+TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
+  auto db = DB::Open(options_, World::kPath);
+  ASSERT_OK(db.status());
+  uint64_t failed = 0;
+  for (uint64_t nth = 1;; ++nth) {
+    world_.files->AddFault({.op = Op::kRead, .path_contains = ".tbl", .nth = nth});
+    const Status status = (*db)->CheckIntegrity();
+    const bool was_hit = world_.files->faults_hit() > failed;
+    world_.files->ClearFaults();
+    if (!was_hit) break;
+    ++failed;
+    EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl")));
+  }
+  EXPECT_GT(failed, 2u);
+  EXPECT_OK((*db)->CheckIntegrity());
+}
+
 TEST_F(ValueReferencesTest, ADamagedValueFileFailsTheCheck) {
   const std::string path = format::ValueFilePath(World::kPath, table_->values.front().file);
   ASSERT_OK(world_.files->FlipBit(path, 300, 4));
-  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, ::testing::HasSubstr(path)));
+  EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr(path)));
 }
 
 }  // namespace

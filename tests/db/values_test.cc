@@ -303,6 +303,26 @@ TEST_F(ValuesTest, AValueFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   EXPECT_EQ(it->status().code(), Code::kIOError) << it->status().ToString();
 }
 
+// The copy that takes its place is read before it does.
+TEST_F(ValuesTest, OneWhoseSyncFailedIsReplacedByACopyThatCanBeRead) {
+  for (uint64_t i = 0; i < 100; ++i) Put(i);
+  world_.files->AddFault({.op = Op::kSync, .path_contains = ".val"});
+  EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: sync")));
+  const std::vector<std::string> before = ValueFiles();
+  world_.files->AddFault({.op = Op::kOpen, .path_contains = ".val", .nth = 2});  // behind the open of what is copied
+  EXPECT_THAT(db_->Flush(), StatusIs(Code::kIOError, ::testing::HasSubstr(".val: open")));
+  EXPECT_EQ(ValueFiles(), before) << "the copy is gone";
+  ASSERT_OK(db_->Flush());
+  EXPECT_EQ(world_.files->sync_after_failed_sync(), 0u);
+  ExpectAll();
+  const auto after = World::After(world_, CrashMode::kMin, CrashModel::kStrict, 1);
+  db_ = nullptr;
+  options_ = after->SmallOptions();
+  Reopen();
+  ExpectAll();
+  db_ = nullptr;
+}
+
 TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
   Fill(500);
   ASSERT_OK(db_->Close());

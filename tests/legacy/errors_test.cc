@@ -5,6 +5,8 @@
 // directories, and errors that stay: convert_test.cc, export_test.cc.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "format/file_name.h"
 #include "legacy/convert.h"
 #include "legacy/directory.h"
@@ -51,6 +53,18 @@ LevelDbDirectory DirectoryWithALargeLog() {
   return directory;
 }
 
+// The database is converted; LevelDB's files and the marker are still there.
+Image ConvertedWithItsSource() {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  world.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
+  EXPECT_EQ(OpenAndScan(world), directory.shown());
+  world.files->ClearFaults();
+  EXPECT_TRUE(ReadFiles(*world.files, kPath).contains("IMPORT"));
+  return world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+}
+
 // A conversion was killed before it made a table: its marker is there.
 Files Interrupted(Files files) {
   files["IMPORT"] = "half";
@@ -87,16 +101,24 @@ TEST_F(ConvertErrors, ALogLargerThanMemoryIsConvertedWhenTheCallsWorkAgain) {
   FailEach(*ImageOf(directory.Finish()), directory.shown());
 }
 
-// The database is converted; LevelDB's files and the marker are still there.
-TEST_F(ConvertErrors, WhatAConversionLeftGoesWhenTheCallsWorkAgain) {
-  LevelDbDirectory directory = SmallDirectory();
+TEST_F(ConvertErrors, WhatAConversionLeftGoesWhenTheCallsWorkAgain) { FailEach(*ConvertedWithItsSource(), SmallDirectory().shown()); }
+
+// Beyond 64 MiB another table begins.
+TEST_F(ConvertErrors, ATableThatCannotBeEndedBeforeTheNextLeavesAllToTheNextOpen) {
+  LevelDbDirectory directory;
+  for (kv::Sequence i = 1; i <= 9; ++i) {
+    directory.AddTable(1, {{"key" + std::to_string(i), i, kv::Kind::kPut, std::string(8 << 20, static_cast<char>('a' + i))}});
+  }
+  const Files before = directory.Finish();
   World world;
-  WriteFiles(world.files.get(), kPath, directory.Finish());
-  world.files->AddFault({.op = Op::kRemove, .path_contains = ".l", .sticky = true});
-  EXPECT_EQ(OpenAndScan(world), directory.shown());
-  world.files->ClearFaults();
-  ASSERT_TRUE(ReadFiles(*world.files, kPath).contains("IMPORT"));
-  FailEach(*world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1), directory.shown());
+  WriteFiles(world.files.get(), kPath, before);
+  world.files->AddFault({.op = Op::kSync, .path_contains = ".tbl"});
+  EXPECT_THAT(world.Open(), StatusIs(Code::kIOError, HasSubstr("/db: converting from LevelDB: /db/")));
+  EXPECT_TRUE(EndFault(world));
+  EXPECT_TRUE(ReadFiles(*world.files, kPath) == before);
+  EXPECT_TRUE(OpenAndScan(world) == directory.shown());
+  const auto after = ReadFiles(*world.files, kPath);
+  EXPECT_EQ(std::count_if(after.begin(), after.end(), [](const auto& each) { return each.first.ends_with(".tbl"); }), 2);
 }
 
 TEST(IsLevelDbErrors, NobodyIsTakenForAnotherWhoCannotBeRead) {
@@ -184,9 +206,8 @@ TEST_F(RepairErrors, GivesUpOnRequestAndChangesNothing) {
 
 // ---- destroy ----------------------------------------------------------------------------------------------------------------
 
-TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) {
-  LevelDbDirectory directory = SmallDirectory();
-  ForEachFailingCall(*ImageOf(Interrupted(directory.Finish())), [&](World& world, const Fault& fault) {
+void FailEachOfADestroy(const FaultFileSystem& before) {
+  ForEachFailingCall(before, [&](World& world, const Fault& fault) {
     world.files->AddFault(fault);
     const Status status = DB::Destroy(world.SmallOptions(), kPath);
     const bool was_hit = EndFault(world);
@@ -197,6 +218,10 @@ TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) {
     return was_hit;
   });
 }
+
+TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) { FailEachOfADestroy(*ImageOf(Interrupted(SmallDirectory().Finish()))); }
+// Found here: where the size of IMPORT could not be told there was none, and LevelDB's files stayed in a directory that was nobody's.
+TEST(DestroyErrors, LeavesWhatTheNextDestroyTakesBehindAConversionToo) { FailEachOfADestroy(*ConvertedWithItsSource()); }
 
 // ---- export -----------------------------------------------------------------------------------------------------------------
 
@@ -239,6 +264,12 @@ TEST_F(ExportErrors, TablesOfManyWritesAreWrittenWhenTheCallsWorkAgain) {
   // Blocks of three, written two at a time; the last block, of two, and the block before it are written when the table ends.
   for (int i = 0; i < 11; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(10 + i), std::string(240'000, static_cast<char>('a' + i))));
   FailEach(FaultFileSystem(), {.compression = Compression::kNone, .table_bytes = 8 << 20, .block_bytes = 500'000});
+}
+
+// A few tables of long keys: it is written before its last piece.
+TEST_F(ExportErrors, AManifestOfManyWritesIsWrittenWhenTheCallsWorkAgain) {
+  for (const char first : {'a', 'b', 'c'}) ASSERT_OK(db_->Put({}, std::string(200'000, first), "v"));
+  FailEach(FaultFileSystem(), {.compression = Compression::kNone, .table_bytes = 1000});
 }
 
 // ---- what cannot be true ------------------------------------------------------------------------------------------------------

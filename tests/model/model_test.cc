@@ -42,7 +42,7 @@ struct Judged {
 };
 
 // A list takes a tenth of a second; after so long it hangs. Shrinking waits less, since it will see the same hang often.
-constexpr uint64_t kSeconds = kSanitizerFactor > 1 ? 240 : 60;
+constexpr uint64_t kSeconds = kInstrumentedFactor > 1 ? 240 : 60;
 constexpr std::chrono::seconds kShrinkingTime(120);
 constexpr uint64_t kRunSeed = 7;  // of the background's order; the same when a line is replayed
 

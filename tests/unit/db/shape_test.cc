@@ -136,6 +136,25 @@ TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
 }
 
+// Neither a flush nor a merge makes a tree that the next open would refuse.
+TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
+  Flush(100);
+  const read::ViewPtr before = shape_.Current();
+  format::Edit edit;
+  edit.adds.push_back({.position = before->version->runs().front()->position(), .level = 0, .file = NewTable(NewValueFile()), .bounds = {}});
+  EXPECT_THAT(shape_.Install(edit), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
+  EXPECT_EQ(shape_.Current(), before);
+
+  shape_.Seal(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
+  const auto values = NewValueFile();
+  const auto table = NewTable(values);
+  EXPECT_THAT(shape_.InstallFlush(table, {}), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
+  EXPECT_EQ(shape_.Current()->version, before->version);
+  EXPECT_EQ(shape_.Current()->sealed.size(), 1u) << "readers find it there";
+  ASSERT_OK(shape_.InstallFlush(table, {values}));
+  EXPECT_EQ(shape_.Current()->version->files().size(), 2u);
+}
+
 TEST_F(ShapeTest, HidesThePiecesOfALargeBatch) {
   Flush(100);
   shape_.BeginPieces(5);

@@ -1,7 +1,9 @@
 // Goal: the real file system keeps env.h's word, and its traps stay closed. Method: a temporary directory; each trap is
-// set for real (a FIFO, a symlink, a full descriptor table, a second process).
+// set for real (a FIFO, a symlink, a full descriptor table, a second process); somebody who removes a file just before it is looked at, by
+// this program's own lstat in front of the C library's.
 #include "env/posix_file_system.h"
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -16,6 +18,19 @@
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
+
+namespace {
+int g_removals = 0;  // so many of the next looks come too late
+}  // namespace
+
+extern "C" int lstat(const char* path, struct stat* out) noexcept {
+  static const auto real = reinterpret_cast<decltype(::lstat)*>(dlsym(RTLD_NEXT, "lstat"));
+  if (g_removals > 0) {
+    --g_removals;
+    unlink(path);
+  }
+  return real(path, out);
+}
 
 namespace mergedb::env {
 namespace {
@@ -236,6 +251,21 @@ TEST_F(PosixFileSystemTest, LockRefusesWhatIsNoFile) {
   EXPECT_THAT(fs_.Lock(directory_ / "no" + "/LOCK"), StatusIs(Code::kNotFound));
 }
 
+// A database is removed while another program opens it: the lock is on a file that nobody else can find.
+TEST_F(PosixFileSystemTest, LockIsOnTheFileOfItsNameOrBusy) {
+  const std::string path = directory_ / "LOCK";
+  for (const int removals : {1, 9}) {
+    g_removals = removals;
+    const auto lock = fs_.Lock(path);
+    EXPECT_OK(lock);
+    EXPECT_THAT(fs_.SizeOf(path), IsOkAndHolds(0u)) << removals;
+  }
+  g_removals = 10;
+  EXPECT_THAT(fs_.Lock(path), StatusIs(Code::kBusy, HasSubstr(path + ": lock: the file is removed again and again")));
+  EXPECT_EQ(g_removals, 0);
+  EXPECT_OK(fs_.Lock(path));
+}
+
 // ---- mappings ----
 
 class PosixMappingTest : public PosixFileSystemTest {
@@ -304,6 +334,13 @@ TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
   const auto sparse = Create("sparse");
   ASSERT_OK(sparse->Truncate(kBytes));
   EXPECT_THAT(sparse->Map(kBytes), StatusIs(Code::kInvalidArgument, HasSubstr("0 written")));
+}
+
+// A ring in a file that the kernel makes up would lose what was stored.
+TEST_F(PosixFileSystemTest, MapsNothingOfAFileSystemItDoesNotKnow) {
+  const auto file = fs_.Open("/proc/self/status", {.access = Access::kRead});
+  ASSERT_OK(file);
+  EXPECT_THAT((*file)->Map(256 * 1024), StatusIs(Code::kNotSupported, HasSubstr("/proc/self/status: map: not on this file system")));
 }
 
 TEST_F(PosixFileSystemTest, MapsForReadingWhatOutlivesFileAndName) {

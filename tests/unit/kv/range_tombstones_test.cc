@@ -8,17 +8,12 @@
 #include <vector>
 
 #include "base/random.h"
+#include "testing/reverse_comparator.h"
 
 namespace mergedb::kv {
 namespace {
 
 const Order kOrder(BytewiseComparator());
-
-class ReverseComparator final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "range_tombstones_test.reverse"; }
-};
 
 using Keys = RangeTombstones::Keys;
 
@@ -179,7 +174,7 @@ void CompareWithALoop(const Order& order, base::Random& random) {
 }
 
 TEST(RangeTombstones, AnswerAsALoopOverAllOfThemWould) {
-  static const ReverseComparator reverse;
+  static const testing::ReverseComparator reverse;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);

@@ -7,41 +7,13 @@
 #include <fstream>
 #include <string>
 
-#include "lmdb/handles.h"
-#include "testing/temp_directory.h"
+#include "tests/unit/lmdb/environment.h"
 
 namespace mergedb {
 namespace {
 
-MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
-
-class LmdbFailures : public ::testing::Test {
+class LmdbFailures : public LmdbEnvironment {
  protected:
-  void SetUp() override {
-    ASSERT_EQ(Open(home_, 0, &env_), 0);
-  }
-  void TearDown() override { mdb_env_close(env_); }
-  static int Open(const std::string& path, unsigned flags, MDB_env** env) {
-    EXPECT_EQ(mdb_env_create(env), 0);
-    EXPECT_EQ(mdb_env_set_maxdbs(*env, 2), 0);
-    const int code = mdb_env_open(*env, path.c_str(), flags | MDB_NOSYNC, 0640);
-    if (code != 0) mdb_env_close(*env);
-    return code;
-  }
-  MDB_txn* Begin(unsigned flags = 0) const {
-    MDB_txn* txn = nullptr;
-    EXPECT_EQ(mdb_txn_begin(env_, nullptr, flags, &txn), 0);
-    return txn;
-  }
-  static MDB_dbi OpenDbi(MDB_txn* txn, const char* name) {
-    MDB_dbi dbi = 0;
-    EXPECT_EQ(mdb_dbi_open(txn, name, name == nullptr ? 0 : MDB_CREATE, &dbi), 0);
-    return dbi;
-  }
-  static int Put(MDB_txn* txn, MDB_dbi dbi, const std::string& key, const std::string& value, unsigned flags = 0) {
-    MDB_val k = Val(key), v = Val(value);
-    return mdb_put(txn, dbi, &k, &v, flags);
-  }
   static int Stat(MDB_txn* txn, MDB_dbi dbi, size_t* entries) {
     MDB_stat stat{};
     const int code = mdb_stat(txn, dbi, &stat);
@@ -71,10 +43,6 @@ class LmdbFailures : public ::testing::Test {
     }
     EXPECT_GT(found, 0);
   }
-
-  const testing::TempDirectory directory_;
-  const std::string home_ = directory_.path();
-  MDB_env* env_ = nullptr;
 };
 
 // ---- what cannot be read
@@ -142,11 +110,11 @@ TEST_F(LmdbFailures, TheNextOfNoDuplicatesIsTheNextItem) {
   MDB_val key, data;
   ASSERT_EQ(mdb_cursor_get(cursor, &key, &data, MDB_FIRST), 0);
   EXPECT_EQ(mdb_cursor_get(cursor, &key, &data, MDB_NEXT_DUP), 0);
-  EXPECT_EQ(std::string(static_cast<char*>(key.mv_data), key.mv_size), "b");
+  EXPECT_EQ(Text(key), "b");
   EXPECT_EQ(mdb_cursor_del(cursor, 0), 0);
   EXPECT_EQ(mdb_cursor_get(cursor, &key, &data, MDB_NEXT_DUP), MDB_NOTFOUND) << "in the gap";
   EXPECT_EQ(mdb_cursor_get(cursor, &key, &data, MDB_NEXT), 0);
-  EXPECT_EQ(std::string(static_cast<char*>(key.mv_data), key.mv_size), "c");
+  EXPECT_EQ(Text(key), "c");
   mdb_txn_abort(txn);
 }
 

@@ -72,6 +72,13 @@ class LmdbTest : public ::testing::Test {
     mdb_txn_abort(txn);
     return text;
   }
+  // A copy of all, as the file "stream".
+  void Stream() const {
+    std::FILE* const file = std::fopen(Path("stream").c_str(), "wb");
+    ASSERT_NE(file, nullptr);
+    EXPECT_EQ(mdb_env_copyfd(env_, fileno(file)), 0);
+    std::fclose(file);
+  }
   static size_t Entries(MDB_txn* txn, MDB_dbi dbi) {
     MDB_stat stat{};
     EXPECT_EQ(mdb_stat(txn, dbi, &stat), 0);
@@ -152,10 +159,28 @@ TEST_F(LmdbTest, AStreamedCopyOpensAsFileAndAsDataFile) {
   for (const auto& entry : std::filesystem::directory_iterator(Path("env"))) EXPECT_EQ(entry.path().filename().string().find("copy-"), std::string::npos);
 }
 
+// What stands where it would be unpacked: a file, or a directory that has a data.mdb which is none.
+TEST_F(LmdbTest, AStreamThatCannotBeMovedInsideStaysUntilItCan) {
+  PutAll(env_, "key", "value");
+  Stream();
+  const auto bytes = std::filesystem::file_size(Path("stream"));
+  std::ofstream(Path("stream.unpacking")) << "mine";
+  Open("stream", MDB_NOSUBDIR, EINVAL);
+  EXPECT_EQ(std::filesystem::file_size(Path("stream.unpacking")), 4u);
+  std::filesystem::remove(Path("stream.unpacking"));
+  std::filesystem::create_directories(Path("stream.unpacking/data.mdb/mine"));
+  Open("stream", MDB_NOSUBDIR, EIO);
+  EXPECT_TRUE(std::filesystem::exists(Path("stream.unpacking/data.mdb/mine")));
+  EXPECT_EQ(std::filesystem::file_size(Path("stream")), bytes);
+  std::filesystem::remove_all(Path("stream.unpacking/data.mdb"));
+  MDB_env* const copy = Open("stream", MDB_NOSUBDIR);
+  ASSERT_NE(copy, nullptr);
+  EXPECT_EQ(Get(copy, "key"), "value");
+  mdb_env_close(copy);
+}
+
 TEST_F(LmdbTest, AStreamThatWasCutIsRefusedAndKept) {
-  std::FILE* const file = std::fopen(Path("stream").c_str(), "wb");
-  EXPECT_EQ(mdb_env_copyfd(env_, fileno(file)), 0);
-  std::fclose(file);
+  Stream();
   std::filesystem::resize_file(Path("stream"), std::filesystem::file_size(Path("stream")) - 1500);
   Open("stream", MDB_NOSUBDIR, MDB_CORRUPTED);
   Open("stream", MDB_NOSUBDIR, MDB_CORRUPTED);

@@ -10,8 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "lmdb/handles.h"
-#include "testing/temp_directory.h"
+#include "tests/unit/lmdb/environment.h"
 
 namespace mergedb {
 namespace {
@@ -25,49 +24,16 @@ std::string Value(int i, int version) {
   value.resize(i % 50 == 0 ? kLargeBytes : value.size() + 60, static_cast<char>('a' + version % 26));
   return value;
 }
-MDB_val Val(const std::string& bytes) { return {bytes.size(), const_cast<char*>(bytes.data())}; }
-
-class LmdbPointers : public ::testing::Test {
+class LmdbPointers : public LmdbEnvironment {
  protected:
-  void SetUp() override {
-    env_ = Open();
-    ASSERT_NE(env_, nullptr);
-  }
-  void TearDown() override { mdb_env_close(env_); }
-  MDB_env* Open(unsigned flags = 0) const {
-    MDB_env* env = nullptr;
-    EXPECT_EQ(mdb_env_create(&env), 0);
-    EXPECT_EQ(mdb_env_set_mapsize(env, size_t{1} << 30), 0);
-    EXPECT_EQ(mdb_env_set_maxdbs(env, 2), 0);
-    if (const int code = mdb_env_open(env, home_.c_str(), flags | MDB_NOSYNC, 0640); code != 0) {
-      ADD_FAILURE() << mdb_strerror(code);
-      mdb_env_close(env);
-      return nullptr;
-    }
-    return env;
-  }
-  static MDB_txn* Begin(MDB_env* env, unsigned flags = 0) {
-    MDB_txn* txn = nullptr;
-    EXPECT_EQ(mdb_txn_begin(env, nullptr, flags, &txn), 0);
-    return txn;
-  }
-  static MDB_dbi OpenDbi(MDB_txn* txn, const char* name) {
-    MDB_dbi dbi = 0;
-    EXPECT_EQ(mdb_dbi_open(txn, name, name == nullptr ? 0 : MDB_CREATE, &dbi), 0);
-    return dbi;
-  }
   void PutAll(const char* name, int version) {
-    MDB_txn* txn = Begin(env_);
+    MDB_txn* txn = Begin();
     const MDB_dbi dbi = OpenDbi(txn, name);
-    for (int i = 0; i < kItems; ++i) {
-      const std::string key = Key(i), value = Value(i, version);
-      MDB_val k = Val(key), v = Val(value);
-      EXPECT_EQ(mdb_put(txn, dbi, &k, &v, 0), 0);
-    }
+    for (int i = 0; i < kItems; ++i) EXPECT_EQ(Put(txn, dbi, Key(i), Value(i, version)), 0);
     EXPECT_EQ(mdb_txn_commit(txn), 0);
   }
   void DeleteSome(const char* name) {
-    MDB_txn* txn = Begin(env_);
+    MDB_txn* txn = Begin();
     const MDB_dbi dbi = OpenDbi(txn, name);
     for (int i = 0; i < kItems; i += 3) {
       const std::string key = Key(i);
@@ -77,7 +43,7 @@ class LmdbPointers : public ::testing::Test {
     EXPECT_EQ(mdb_txn_commit(txn), 0);
   }
   void Drop(const char* name) {
-    MDB_txn* txn = Begin(env_);
+    MDB_txn* txn = Begin();
     EXPECT_EQ(mdb_drop(txn, OpenDbi(txn, name), 1), 0);
     EXPECT_EQ(mdb_txn_commit(txn), 0);
   }
@@ -107,7 +73,7 @@ class LmdbPointers : public ::testing::Test {
     EXPECT_EQ(mdb_cursor_open(txn, dbi, &cursor), 0);
     MDB_val k, v;
     while (mdb_cursor_get(cursor, &k, &v, backwards ? MDB_PREV : MDB_NEXT) == 0) {
-      given.push_back({k, v, {static_cast<char*>(k.mv_data), k.mv_size}, {static_cast<char*>(v.mv_data), v.mv_size}});
+      given.push_back({k, v, Text(k), Text(v)});
     }
     mdb_cursor_close(cursor);
     return given;
@@ -117,7 +83,7 @@ class LmdbPointers : public ::testing::Test {
       const std::string key = Key(i);
       MDB_val k = Val(key), v;
       ASSERT_EQ(mdb_get(txn, dbi, &k, &v), 0) << key;
-      given->push_back({{0, nullptr}, v, {}, {static_cast<char*>(v.mv_data), v.mv_size}});
+      given->push_back({{0, nullptr}, v, {}, Text(v)});
     }
   }
   static int CountChanged(const std::vector<Given>& given) {
@@ -133,16 +99,12 @@ class LmdbPointers : public ::testing::Test {
       return txn->transaction().Lasts({static_cast<char*>(each.data.mv_data), each.data.mv_size});
     }));
   }
-
-  const testing::TempDirectory directory_;
-  const std::string home_ = directory_.path();
-  MDB_env* env_ = nullptr;
 };
 
 TEST_F(LmdbPointers, AreIntoMappedTablesAndCopiesOfTheRest) {
   PutAll(nullptr, 1);
   Merge();
-  MDB_txn* txn = Begin(env_, MDB_RDONLY);
+  MDB_txn* txn = Begin(MDB_RDONLY);
   const auto given = Walk(txn, OpenDbi(txn, nullptr), false);
   ASSERT_EQ(given.size(), size_t{kItems});
   EXPECT_EQ(CountInPlace(txn, given), size_t{kItems} - kItems / 50) << "all but those that stand in value files";
@@ -150,7 +112,7 @@ TEST_F(LmdbPointers, AreIntoMappedTablesAndCopiesOfTheRest) {
   mdb_txn_abort(txn);
 
   PutAll(nullptr, 2);  // in memory
-  txn = Begin(env_, MDB_RDONLY);
+  txn = Begin(MDB_RDONLY);
   const auto newer = Walk(txn, OpenDbi(txn, nullptr), false);
   EXPECT_EQ(newer.size(), size_t{kItems});
   EXPECT_EQ(CountInPlace(txn, newer), 0u);
@@ -162,7 +124,7 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
   PutAll("named", 0);
   Merge();
   PutAll(nullptr, 1);  // half of it is in memory
-  MDB_txn* reader = Begin(env_, MDB_RDONLY);
+  MDB_txn* reader = Begin(MDB_RDONLY);
   const MDB_dbi main = OpenDbi(reader, nullptr);
   MDB_dbi named = 0;
   ASSERT_EQ(mdb_dbi_open(reader, "named", 0, &named), 0);
@@ -199,7 +161,7 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
 TEST_F(LmdbPointers, OfAWriterStayUntilItWrites) {
   PutAll(nullptr, 1);
   Merge();
-  MDB_txn* writer = Begin(env_);
+  MDB_txn* writer = Begin();
   const MDB_dbi main = OpenDbi(writer, nullptr);
   auto given = Walk(writer, main, false);
   Get(writer, main, &given);
@@ -216,7 +178,7 @@ TEST_F(LmdbPointers, OfAWriterStayUntilItWrites) {
 TEST_F(LmdbPointers, AReaderThatIsRenewedSeesAndKeepsWhatIsThereThen) {
   PutAll(nullptr, 1);
   Merge();
-  MDB_txn* reader = Begin(env_, MDB_RDONLY);
+  MDB_txn* reader = Begin(MDB_RDONLY);
   const MDB_dbi main = OpenDbi(reader, nullptr);
   for (int version = 2; version < 5; ++version) {
     (void)Walk(reader, main, false);
@@ -238,8 +200,8 @@ TEST_F(LmdbPointers, AReaderThatIsRenewedSeesAndKeepsWhatIsThereThen) {
 TEST_F(LmdbPointers, AReadOnlyEnvironmentMapsNothing) {
   PutAll(nullptr, 1);
   Merge();
-  MDB_env* beside = Open(MDB_RDONLY);
-  ASSERT_NE(beside, nullptr);
+  MDB_env* beside = nullptr;
+  ASSERT_EQ(Open(home_, MDB_RDONLY, &beside), 0);
   MDB_txn* reader = Begin(beside, MDB_RDONLY);
   MDB_dbi main = 0;
   ASSERT_EQ(mdb_dbi_open(reader, nullptr, 0, &main), 0);
@@ -272,9 +234,8 @@ TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
         file.seekp(at).put(static_cast<char>(byte ^ 4));
       };
       flip();
-      env_ = Open();
-      ASSERT_NE(env_, nullptr);
-      MDB_txn* reader = Begin(env_, MDB_RDONLY);
+      ASSERT_EQ(Open(home_, 0, &env_), 0);
+      MDB_txn* reader = Begin(MDB_RDONLY);
       const MDB_dbi main = lmdb::kMainDbi;
       int errors = 0;
       for (int i = 0; i < kItems; ++i) {
@@ -282,7 +243,7 @@ TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
         MDB_val k = Val(key), v;
         const int code = mdb_get(reader, main, &k, &v);
         ASSERT_TRUE(code == 0 || code == MDB_CORRUPTED) << mdb_strerror(code);
-        ASSERT_TRUE(code != 0 || std::string_view(static_cast<char*>(v.mv_data), v.mv_size) == Value(i, 1)) << key;
+        ASSERT_TRUE(code != 0 || Text(v) == Value(i, 1)) << key;
         errors += code != 0;
       }
       EXPECT_LT(errors, kItems / 2) << "only what stands in the block";
@@ -295,7 +256,7 @@ TEST_F(LmdbPointers, ADamagedBlockIsMdbCorruptedAndNeverALie) {
     }
   }
   EXPECT_GT(corrupted, 3);
-  env_ = Open();
+  ASSERT_EQ(Open(home_, 0, &env_), 0);
 }
 
 }  // namespace

@@ -349,6 +349,27 @@ TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
   }
 }
 
+// Where files are appended to, a segment that begins within a block is padded up to there, behind its head.
+TEST(AppendedLogTest, APaddingThatFailsCostsNoFrame) {
+  World world({.allow_mapping = false, .is_append_only = true});
+  auto log = world.Create();
+  uint64_t i = 0;
+  for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // of a frame, whose segment ends there
+  EXPECT_THAT(Append(*log, PayloadOf(i++, 1000)), StatusIs(Code::kIOError));
+  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 2});
+  EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError, ::testing::HasSubstr(".seg: write")));
+  EXPECT_EQ(world.files.faults_hit(), 2u);
+  EXPECT_OK(log->failure());
+  for (; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), i);
+  ASSERT_OK(log->MakeDurable());
+  const Outcome outcome = ReplayAll(*world.CutPower(), {.expected = log->segments_from(0)});
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+}
+
 TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
@@ -428,6 +449,24 @@ TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
   world_.executor.RunTimers();
   world_.executor.RunAll();
   EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
+}
+
+// The background syncs while a large frame waits for its segments.
+TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
+    if (what != std::string_view(testing::OpName(Op::kCreate))) return;
+    world_.files.SetOpHook(nullptr);
+    world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+    EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
+  });
+  const Status status = Append(*log, PayloadOf(1, 150'000));
+  EXPECT_EQ(world_.files.faults_hit(), 1u);
+  EXPECT_THAT(status, StatusIs(Code::kIOError));
+  EXPECT_FALSE(status.outcome_unknown()) << "nothing of it was written";
+  EXPECT_EQ(world_.files.sync_after_failed_sync(), 0u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 1u);
 }
 
 TEST_P(LogTest, ASegmentThatCannotBeMadeLeavesNoFile) {

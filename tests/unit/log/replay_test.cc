@@ -361,18 +361,22 @@ TEST_F(Damage, WithoutAManifestTheSegmentsSayWhereTheirChainBegins) {
   EXPECT_EQ(SalvageAll(*image, *origin).frames.size(), 20u);
 }
 
-TEST(Origin, BehindRecycledSegmentsTheSecondFrameIsTheFirstThatIsProved) {
-  World world;
-  auto log = world.Create();
-  for (uint64_t i = 0; i < 200; ++i) {
-    ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
-    if (i % 10 == 9) {
-      ASSERT_OK(log->MakeDurable());
+// 200 frames, all durable, in segments that were used more than once.
+class Recycled : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const auto log = world_.Create();
+    for (uint64_t i = 0; i < 200; ++i) {
+      ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
+      if (i % 10 == 9) { ASSERT_OK(log->MakeDurable()); }
+      if (i % 50 == 49) log->Release(log->durable_position());
     }
-    if (i % 50 == 49) log->Release(log->durable_position());
   }
-  ASSERT_OK(log->MakeDurable());
-  auto image = world.CutPower();
+  World world_;
+};
+
+TEST_F(Recycled, TheSecondFrameIsTheFirstThatIsProved) {
+  auto image = world_.CutPower();
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(image.get(), kDirectory));
   ASSERT_TRUE(origin.has_value());
   EXPECT_GT(origin->start.position, 0u);
@@ -385,24 +389,14 @@ TEST(Origin, BehindRecycledSegmentsTheSecondFrameIsTheFirstThatIsProved) {
 }
 
 // Unless it is told where segments are that cannot be read, or what they hold.
-TEST(Origin, AnErrorIsNoOrigin) {
-  World world;
-  auto log = world.Create();
-  for (uint64_t i = 0; i < 200; ++i) {
-    ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
-    if (i % 10 == 9) {
-      ASSERT_OK(log->MakeDurable());
-    }
-    if (i % 50 == 49) log->Release(log->durable_position());
-  }
-  ASSERT_OK(log->MakeDurable());
-  const auto before = world.CutPower();
+TEST_F(Recycled, AnErrorIsNoOrigin) {
+  const auto before = world_.CutPower();
   ASSERT_OK_AND_ASSIGN(const std::optional<Origin> origin, FindOrigin(before.get(), kDirectory));
   ASSERT_TRUE(origin && origin->start.position > 0);
   uint64_t refused = 0;
   for (const Op op : {Op::kList, Op::kSizeOf, Op::kRead}) {
     for (uint64_t nth = 1;; ++nth) {
-      auto image = world.CutPower();
+      auto image = world_.CutPower();
       image->AddFault({.op = op, .nth = nth});
       const auto found = FindOrigin(image.get(), kDirectory);
       if (image->faults_hit() == 0) break;

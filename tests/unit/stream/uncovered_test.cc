@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "testing/reverse_comparator.h"
 #include "tests/unit/stream/stream_inputs.h"
 
 namespace mergedb::stream {
@@ -14,12 +15,7 @@ namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-class ReverseComparator final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "uncovered_test.reverse"; }
-};
-const ReverseComparator kReverse;
+const testing::ReverseComparator kReverse;
 
 class ListSource final : public CoverSource {
  public:

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "testing/reverse_comparator.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "tests/unit/write/written.h"
@@ -18,12 +19,6 @@ using ::testing::HasSubstr;
 using testing::StatusIs;
 using testing::written::Key;
 using testing::written::Range;
-
-class ReverseComparator final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "read_set_test.reverse"; }
-};
 
 class ReadSetTest : public ::testing::Test {
  protected:
@@ -93,7 +88,7 @@ TEST_F(ReadSetTest, AWalkIsOneStretch) {
 }
 
 TEST(ReadSetOfAnyOrder, KnowsKeysAndRangesByTheComparator) {
-  const ReverseComparator reverse;
+  const testing::ReverseComparator reverse;
   ReadSet reads{kv::Order(&reverse)};
   reads.AddKey("m");
   reads.AddStretch("d", "b");

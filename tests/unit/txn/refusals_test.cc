@@ -15,6 +15,7 @@
 #include "mergedb/cursor.h"
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
+#include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
 #include "txn/transaction_impl.h"
@@ -23,12 +24,6 @@ namespace mergedb::testing {
 namespace {
 
 using ::testing::HasSubstr;
-
-class Reverse final : public Comparator {
- public:
-  int Compare(std::string_view a, std::string_view b) const override { return b.compare(a); }
-  std::string_view Name() const override { return "test.reverse"; }
-};
 
 class TransactionRefusals : public ::testing::Test {
  protected:
@@ -89,7 +84,7 @@ TEST_F(TransactionRefusals, KeyspacesThatCannotBe) {
 }
 
 TEST_F(TransactionRefusals, AKeyspaceInADatabaseOfAnotherOrder) {
-  static const Reverse reverse;
+  static const ReverseComparator reverse;
   Options options = world_.SmallOptions();
   options.comparator = &reverse;
   db_ = nullptr;

@@ -1,0 +1,203 @@
+// Goal: where the catalog of keyspaces cannot be read or written, or cannot be true, that is told, no key is in doubt, and what does not need it
+// goes on. Method: files in memory; calls fail at chosen places; forged records of the catalog.
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "db/catalog.h"
+#include "db/db_impl.h"
+#include "format/keyspace_record.h"
+#include "testing/contents.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+class KeyspaceErrors : public ::testing::Test {
+ protected:
+  void Open() {
+    db_ = nullptr;
+    auto db = world_.Open();
+    ASSERT_OK(db.status());
+    db_ = std::move(*db);
+  }
+  Keyspace Create(std::string_view name) {
+    const auto keyspace = db_->CreateKeyspace(name);
+    EXPECT_OK(keyspace.status());
+    return keyspace ? *keyspace : Keyspace();
+  }
+
+  World world_;
+  std::unique_ptr<DB> db_;
+};
+
+// Its own record is in a newer table than another one's: what it can be said to be takes both.
+TEST_F(KeyspaceErrors, NoneIsOpenedWhereTheCatalogCannotBeReadWhole) {
+  Open();
+  Create("older");
+  ASSERT_OK(db_->Flush());
+  std::string older;
+  for (const std::string& path : world_.files->Files()) {
+    if (path.ends_with(".tbl")) older = path;
+  }
+  const Keyspace newer = Create("newer");
+  const std::function<Result<Keyspace>()> calls[] = {[&] { return db_->OpenKeyspace("newer"); },
+                                                     [&] { return db_->CreateKeyspace("newer", {.may_exist = true}); }};
+  for (const auto& call : calls) {
+    uint64_t reads = 0;
+    for (bool was_hit = true; was_hit && !HasFailure();) {
+      Open();  // which makes a table of the newer one, and no merge yet
+      world_.files->AddFault({.op = Op::kRead, .path_contains = older, .nth = ++reads});
+      const auto opened = call();
+      was_hit = !opened;
+      if (was_hit) { EXPECT_THAT(opened, StatusIs(Code::kIOError, HasSubstr(older + ": read"))); }
+      world_.files->ClearFaults();
+      EXPECT_THAT(call(), IsOkAndHolds(newer));
+      ASSERT_OK_AND_ASSIGN(const auto listed, db_->ListKeyspaces());
+      EXPECT_EQ(listed.size(), 2u);
+    }
+    EXPECT_GT(reads, 2u) << "to open the table, and to read it";
+  }
+}
+
+// Forged: no program of ours writes any of them.
+TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
+  Open();
+  const Keyspace x = Create("x");
+  ASSERT_OK(db_->Put({}, "a", "of the default one"));
+  const kv::KeyMap* map = dynamic_cast<db::DbImpl&>(*db_).key_map();
+  const std::string next_id_key = map->Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey);
+  const struct {
+    std::string key, forged, real;
+    const char* what;
+  } cases[] = {{next_id_key, std::string(1, '\0'), format::EncodeNextId(64), "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
+               {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64), "\"x\" has id 1, which is another one's, or was never given out"},
+               {db::CatalogKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2), "\"y\" has id 1, which is another one's"}};
+  for (const auto& [key, forged, real, what] : cases) {
+    SCOPED_TRACE(what);
+    const auto write = [&, &key = key](const std::string& value) {
+      auto& database = dynamic_cast<db::DbImpl&>(*db_);
+      ASSERT_OK(database.CommitTransaction({.kind = kv::Kind::kPut, .key = key, .value = value, .key_map = database.key_map()}));
+      Open();
+    };
+    write(forged);
+    EXPECT_THAT(db_->OpenKeyspace("x"), StatusIs(Code::kCorruption, HasSubstr(what)));
+    EXPECT_THAT(db_->CreateKeyspace("z"), StatusIs(Code::kCorruption, HasSubstr(what)));
+    EXPECT_EQ(Contents(*db_), "a=of the default one ");
+    write(real);
+    EXPECT_THAT(db_->OpenKeyspace("x"), IsOkAndHolds(x));
+  }
+}
+
+// Whether the MANIFEST names the marker is not known after it failed to be written. Whatever a crash makes of that, every key that
+// was acknowledged is there, and no other; and when the disk is well again, writes work.
+TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
+  uint64_t failures = 0;
+  for (const char* file : {"MANIFEST", ""}) {
+    for (uint64_t nth = 1; nth <= 16; ++nth) {
+      for (const int how : {0, 1, 2, 3}) {
+        const bool has_happened = how % 2 == 1, is_crash = how / 2 == 1;
+        SCOPED_TRACE(std::string(file) + std::to_string(nth) + (has_happened ? " happened" : "") + (is_crash ? " crash" : ""));
+        auto world = std::make_unique<World>();
+        auto db = world->Open();
+        ASSERT_OK(db.status());
+        ASSERT_OK((*db)->Put({}, "a", "1"));
+        world->files->AddFault({.path_contains = file, .nth = nth, .sticky = true, .has_happened = has_happened});
+        const auto first = (*db)->CreateKeyspace("x");
+        if (!first) ++failures;
+        std::map<std::string, std::string> expected = {{"a", "1"}};
+        bool is_unknown = false;
+        for (const char* key : {"b", "\xff", "\xff\x01k"}) {
+          const Status status = (*db)->Put({}, key, "2");
+          if (status.ok()) expected[key] = "2";
+          is_unknown |= status.outcome_unknown();
+        }
+        if (is_unknown) continue;  // of these one cannot say
+        std::string text;
+        for (const auto& [key, value] : expected) text += key + "=" + value + " ";
+        if (is_crash) {
+          auto after = World::After(*world, CrashMode::kKill, CrashModel::kJournaled, nth);
+          (void)(*db)->Close();
+          db = Status::Aborted("gone");
+          world = std::move(after);
+          db = world->Open();
+          ASSERT_OK(db.status());
+        }
+        world->files->ClearFaults();
+        world->clock.SleepNanos(10'000'000'000);
+        EXPECT_EQ(Contents(**db, {}), text);
+        const auto x = (*db)->CreateKeyspace("x", {.may_exist = true});
+        ASSERT_OK(x.status());
+        ASSERT_OK((*db)->Put({}, "\xff\x01k", "4"));
+        ASSERT_OK((*db)->Put({}, *x, "k", "5"));
+        EXPECT_EQ(Contents(**db, {.lower = "\xff\x01"}), "\xff\x01k=4 ");
+        EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
+        db = Status::Aborted("closed");
+        db = world->Open();
+        ASSERT_OK(db.status());
+        EXPECT_EQ(Contents(**db, {.keyspace = *x}), "k=5 ");
+      }
+    }
+  }
+  EXPECT_GT(failures, 8u);
+}
+
+// An executor whose timers are due at once, when told: a second passes while a call is under way.
+class LateExecutor final : public Executor {
+ public:
+  explicit LateExecutor(ManualExecutor* inner) : inner_(inner) {}
+  void BeLateOnce() { is_late_ = true; }
+
+  void Schedule(std::function<void()> work) override { inner_->Schedule(std::move(work)); }
+  void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
+    if (!std::exchange(is_late_, false)) return inner_->ScheduleAfter(nanos, std::move(work));
+    work();
+    inner_->RunAll();
+  }
+  int Parallelism() const override { return inner_->Parallelism(); }
+  bool RunOne() override { return inner_->RunOne(); }
+
+ private:
+  ManualExecutor* const inner_;
+  bool is_late_ = false;
+};
+
+// The background syncs what a clear has just staged, and that fails: it has happened and is not undone, but what it covers is not sealed.
+TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldAndTheClearStays) {
+  World world;
+  LateExecutor executor(&world.executor);
+  Options options = world.SmallOptions();
+  options.env.executor = &executor;
+  auto db = DB::Open(options, World::kPath);
+  ASSERT_OK(db.status());
+  const auto x = (*db)->CreateKeyspace("x");
+  ASSERT_OK(x);
+  ASSERT_OK((*db)->Put({}, *x, "a", "1"));
+  ASSERT_OK((*db)->Flush());
+  ASSERT_OK((*db)->SyncLog());
+  world.PassTime(3);  // the log's timer rests: the next write sets it
+  world.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  world.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});  // else it goes on at once
+  executor.BeLateOnce();
+  EXPECT_THAT((*db)->ClearKeyspace({}, *x), StatusIs(Code::kIOError, HasSubstr(".seg: sync")));
+  EXPECT_EQ(Contents(**db, {.keyspace = *x}), "");
+  EXPECT_THAT((*db)->Put({}, *x, "b", "2"), StatusIs(Code::kIOError, HasSubstr(".seg: sync")));
+  world.files->ClearFaults();
+  world.PassTime(10);
+  ASSERT_OK((*db)->Put({}, *x, "c", "3"));
+  EXPECT_EQ(Contents(**db, {.keyspace = *x}), "c=3 ");
+  ASSERT_OK((*db)->Close());
+  db = DB::Open(options, World::kPath);
+  ASSERT_OK(db.status());
+  EXPECT_EQ(Contents(**db, {.keyspace = *x}), "c=3 ");
+}
+
+}  // namespace
+}  // namespace mergedb::testing
