@@ -2,8 +2,8 @@
 """./dev bench: run the matrix, the engines taking turns, and write build/bench/report.html, report.json and report.md.
 
 Every engine runs an experiment before any engine runs it again, in an order that rotates with the repetition. A run
-has a directory of its own, removed when it ends. The report is rewritten after every repetition, so that stopping
-early costs nothing but precision.
+has a directory of its own, removed when it ends. The report is rewritten after every experiment, so that stopping
+early costs nothing but what was not run.
 """
 
 import argparse
@@ -13,6 +13,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
@@ -68,6 +69,21 @@ def drop_page_cache(directory):
                 os.close(fd)
 
 
+def let_the_disk_rest(directory, seconds_max):
+    """What the run before left to the disk is not the next one's. A sync need not wait for the discard of removed files' blocks:
+    look at the device until it has done nothing for a fifth of a second."""
+    os.sync()
+    device = os.stat(directory).st_dev
+    counters = f"/sys/dev/block/{os.major(device)}:{os.minor(device)}/stat"
+    deadline, quiet_since, last = time.monotonic() + seconds_max, time.monotonic(), None
+    while os.path.exists(counters) and time.monotonic() < deadline and time.monotonic() - quiet_since < 0.2:
+        with open(counters, encoding="utf-8") as file:
+            words = file.read().split()
+        if (found := (words[8], words[9])) != last or words[8] != "0":  # requests in flight, milliseconds busy
+            last, quiet_since = found, time.monotonic()
+        time.sleep(0.02)
+
+
 class Comparison:
     def __init__(self, options, engines, experiments):
         self.options, self.engines, self.experiments = options, engines, experiments
@@ -115,8 +131,7 @@ class Comparison:
     def run(self, experiment, engine, repetition):
         database = os.path.join(self.folder, "db")
         shutil.rmtree(database, ignore_errors=True)
-        os.sync()  # what the run before left to the disk is not this run's
-        time.sleep(self.options.rest)
+        let_the_disk_rest(self.folder, self.options.rest)
         json_path = os.path.join(self.folder, "run.json")
         more = self.rate_flags(experiment)
         benchmarks = experiment.benchmarks_of.get(engine.id, experiment.benchmarks)
@@ -167,7 +182,7 @@ class Comparison:
             record = self.run(experiment, engine, repetition)
             longest[key] = time.monotonic() - begun
             self.say(done, len(work), experiment, engine, record, longest[key])
-            if done == len(work) or work[done][0] != repetition:
+            if done == len(work) or work[done][1] is not experiment:
                 self.write()
         self.write()
 
@@ -230,7 +245,7 @@ def parse():
     arguments.add_argument("--quick", action="store_true", help="small sizes, under five minutes")
     arguments.add_argument("--repeat", type=int, help="repetitions (quick: as many as fit, at most 3; full: 3)")
     arguments.add_argument("--minutes", type=float, help="start no new repetition's run after this long (quick: 4.2)")
-    arguments.add_argument("--rest", type=float, help="seconds between two runs, for the disk to finish the last (quick: 0; full: 1)")
+    arguments.add_argument("--rest", type=float, help="seconds to wait at most for an idle disk between two runs (quick: 2; full: 30)")
     arguments.add_argument("--only", help="experiments whose name contains one of these, comma-separated")
     arguments.add_argument("--engines", help="only these engines, comma-separated")
     arguments.add_argument("--out", default=os.path.join(ROOT, "build", "bench"))
@@ -240,7 +255,7 @@ def parse():
     options = arguments.parse_args()
     options.repeat = options.repeat or 3
     if options.rest is None:
-        options.rest = 0 if options.quick else 1
+        options.rest = 2 if options.quick else 30
     if options.minutes is None:
         options.minutes = 4.2 if options.quick else 0
     return options
@@ -263,6 +278,8 @@ def main():
             print(repetition, " ".join(comparison.command(experiment, engine, "DIR", "FILE",
                                                           experiment.benchmarks_of.get(engine.id, experiment.benchmarks))))
         return 0
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)
     try:
         comparison.run_all()
     except KeyboardInterrupt:

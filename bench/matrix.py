@@ -56,7 +56,7 @@ OTHERWISE = ["rocksdb-64m", "rocksdb-update"]
 MAIN = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal", "lmdb"]
 LOG_STRUCTURED = ["mergedb", "leveldb", "rocksdb", "rocksdb-universal"]
 DRAIN = "waitforcompaction"
-LARGE = 4  # times the entries of the small size
+LARGE = 3  # times the entries of the small size
 
 
 def load(id_, title, value_size, num, flags, reads, **more):
@@ -157,13 +157,13 @@ def full():
         counter("counter-1m", "counters, 1 M of them, 1 thread", ["--num=1000000", "--writes=5000000", "--reads=300000", *COMMON]),
         counter("counter-1m-10", "counters, 1 M of them, 10 threads",
                 ["--num=1000000", "--writes=500000", "--reads=30000", "--threads=10", *COMMON]),
-        counter("counter-50m", "counters, 50 M of them, 1 thread", ["--num=50000000", "--writes=20000000", "--reads=300000", *COMMON], repeat_max=1),
+        counter("counter-50m", "counters, 50 M of them, 1 thread", ["--num=50000000", "--writes=10000000", "--reads=300000", *COMMON], repeat_max=1),
         counter("counter-50m-10", "counters, 50 M of them, 10 threads",
-                ["--num=50000000", "--writes=2000000", "--reads=30000", "--threads=10", *COMMON], repeat_max=1),
+                ["--num=50000000", "--writes=1000000", "--reads=30000", "--threads=10", *COMMON], repeat_max=1),
         counter("counter-seed", "counters without a log, the seed's line, 1 thread", ["--num=5000000", "--threads=1", *SEED_COUNTERS],
                 engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=2),
         counter("counter-seed-10", "counters without a log, the seed's line, 10 threads",
-                ["--num=5000000", "--threads=10", *SEED_COUNTERS], engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=1),
+                ["--num=2000000", "--threads=10", *SEED_COUNTERS], engines=["mergedb", "rocksdb", "rocksdb-update"], repeat_max=1),
         Experiment("openloop-100", "100 B puts, open loop at half of LevelDB's rate",
                    ["--num=20000000", "--value_size=100", "--duration=20", *COMMON], ["openloop"], engines=MAIN,
                    rate_of="random-100", repeat_max=2),
