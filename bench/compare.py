@@ -170,8 +170,16 @@ class Comparison:
                     for engine in self.engines_of(experiment, repetition):
                         yield repetition, experiment, engine
 
+    def resume(self):
+        """What an earlier call into the same folder has measured counts, and is not run again."""
+        path = os.path.join(self.folder, "report.json")
+        if os.path.exists(path):
+            with open(path, encoding="utf-8") as file:
+                self.runs = json.load(file)["runs"]
+
     def run_all(self):
-        work = list(self.plan())
+        done_before = {(run["repetition"], run["experiment"], run["engine"]) for run in self.runs}
+        work = [step for step in self.plan() if (step[0], step[1].id, step[2].id) not in done_before]
         longest = {}
         for done, (repetition, experiment, engine) in enumerate(work, 1):
             key = (experiment.id, engine.id)
@@ -251,6 +259,7 @@ def parse():
     arguments.add_argument("--out", default=os.path.join(ROOT, "build", "bench"))
     arguments.add_argument("--db_bench", default=os.path.join(ROOT, "build", "release", "bin", "db_bench"))
     arguments.add_argument("--timeout", type=float, default=7200, help="seconds after which a run is given up")
+    arguments.add_argument("--continue", action="store_true", dest="resume", help="take up what an earlier call left undone")
     arguments.add_argument("--list", action="store_true", help="print what would run")
     options = arguments.parse_args()
     options.repeat = options.repeat or 3
@@ -278,6 +287,8 @@ def main():
             print(repetition, " ".join(comparison.command(experiment, engine, "DIR", "FILE",
                                                           experiment.benchmarks_of.get(engine.id, experiment.benchmarks))))
         return 0
+    if options.resume:
+        comparison.resume()
     for stop in (signal.SIGINT, signal.SIGTERM):
         signal.signal(stop, signal.default_int_handler)
     try:
