@@ -175,7 +175,8 @@ class Comparison:
         path = os.path.join(self.folder, "report.json")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
-                self.runs = json.load(file)["runs"]
+                before = json.load(file)
+            self.runs, self.load = before["runs"], before["environment"]["load when it began"]
 
     def run_all(self):
         done_before = {(run["repetition"], run["experiment"], run["engine"]) for run in self.runs}

@@ -160,7 +160,11 @@ def details(title, body):
 
 
 def ratio_text(three):
-    return f"{three[0]:.2f} ({three[1]:.2f}–{three[2]:.2f})" if three else "–"
+    """The middle one, and the spread if there is any."""
+    if not three:
+        return "–"
+    spread = f" ({three[1]:.2f}–{three[2]:.2f})" if three[1] != three[2] else ""
+    return f"{three[0]:.2f}{spread}"
 
 
 class Page:
@@ -177,7 +181,7 @@ class Page:
         for t in self.summary["targets"]:
             shade = "good" if t["is_reached"] else "bad"
             body.append([f"{t['experiment']}: {t['metric']}", self.titles[t["engine"]], f"{t['least']} x",
-                         f'<td class="{shade}">{t["ratio"]:.2f} x ({t["ratio_min"]:.2f}–{t["ratio_max"]:.2f})</td>',
+                         f'<td class="{shade}">{ratio_text((t["ratio"], t["ratio_min"], t["ratio_max"]))} x</td>',
                          f"{t['cpu_ratio']:.2f} x" if t["cpu_ratio"] else "–"])
         return table(["what", "against", "at least", "measured, by the clock", "by CPU"], body)
 
@@ -346,7 +350,7 @@ AMPLIFICATIONS = {"write": "bytes written a byte put", "space": "bytes on disk a
 def markdown(summary):
     titles = {e["id"]: e["title"] for e in summary["engines"]}
     targets = [[f"{t['experiment']}: {t['metric']}", titles[t["engine"]], t["least"],
-                f"{t['ratio']:.2f} ({t['ratio_min']:.2f}–{t['ratio_max']:.2f})" + ("" if t["is_reached"] else " MISSED"),
+                ratio_text((t["ratio"], t["ratio_min"], t["ratio_max"])) + ("" if t["is_reached"] else " MISSED"),
                 f"{t['cpu_ratio']:.2f}" if t["cpu_ratio"] else "–"] for t in summary["targets"]]
     experiments = dict.fromkeys(row["experiment"] for row in summary["rows"])
     return "\n".join([
