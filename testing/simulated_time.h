@@ -16,6 +16,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <thread>
 
 #include "base/sync.h"
@@ -46,23 +47,25 @@ class SimulatedTime final : public Clock {
   std::thread conductor_;
 };
 
-// The threads of the default environment, with delays in simulated time.
+// The threads of the default environment, with delays in simulated time. What is still delayed when it goes does not come.
 class SimulatedExecutor final : public Executor {
  public:
   SimulatedExecutor(SimulatedTime& time, int patient_threads, int urgent_threads)
-      : time_(time), pool_(patient_threads, urgent_threads) {}
+      : time_(time), pool_(std::make_shared<env::ThreadPool>(patient_threads, urgent_threads)) {}
 
-  void Schedule(std::function<void()> work) override { pool_.Schedule(std::move(work)); }
-  void ScheduleUrgent(std::function<void()> work) override { pool_.ScheduleUrgent(std::move(work)); }
+  void Schedule(std::function<void()> work) override { pool_->Schedule(std::move(work)); }
+  void ScheduleUrgent(std::function<void()> work) override { pool_->ScheduleUrgent(std::move(work)); }
   void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
-    time_.RunAt(time_.NowNanos() + nanos, [this, work = std::move(work)] { pool_.Schedule(work); });
+    time_.RunAt(time_.NowNanos() + nanos, [weak = std::weak_ptr(pool_), work = std::move(work)] {
+      if (const auto pool = weak.lock()) pool->Schedule(work);
+    });
   }
-  int Parallelism() const override { return pool_.Parallelism(); }
+  int Parallelism() const override { return pool_->Parallelism(); }
   bool RunOne() override { return false; }
 
  private:
   SimulatedTime& time_;
-  env::ThreadPool pool_;
+  const std::shared_ptr<env::ThreadPool> pool_;  // shared with what is delayed, whose time may outlive this
 };
 
 }  // namespace mergedb::testing
