@@ -32,7 +32,8 @@ def run_tests():
         for name in names:
             if name.endswith(".gcda"):
                 os.remove(os.path.join(folder, name))
-    subprocess.run(["ctest", "--test-dir", BUILD, "-L", LABELS, "-j", str(os.cpu_count() or 1), "--output-on-failure", "--progress"], check=False)
+    # package: its program links the library without gcov
+    subprocess.run(["ctest", "--test-dir", BUILD, "-L", LABELS, "-E", "^package$", "-j", str(os.cpu_count() or 1), "--output-on-failure", "--progress"], check=False)
 
 
 def read_counts():

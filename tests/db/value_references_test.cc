@@ -169,6 +169,30 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeThatCannotBeRead) {
   EXPECT_OK((*db)->CheckIntegrity());
 }
 
+// More tables than may be open: those that were checked are opened once more for their references.
+TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
+  options_.open_tables_max = 16;
+  ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options_, World::kPath));
+  for (int i = 0; i < 40; ++i) {  // side by side, so that no merge rewrites them
+    ASSERT_OK(db->Put({}, "table" + std::to_string(100 + i), std::string(500, 'v')));
+    ASSERT_OK(db->Flush());
+  }
+  uint64_t tables = 0, failed = 0;
+  for (const std::string& path : world_.files->Files()) tables += path.ends_with(".tbl") ? 1 : 0;
+  ASSERT_GT(tables, 2 * options_.open_tables_max);
+  for (uint64_t nth = 1;; ++nth) {
+    world_.files->AddFault({.op = Op::kOpen, .path_contains = ".tbl", .nth = nth});
+    const Status status = db->CheckIntegrity();
+    const bool was_hit = world_.files->faults_hit() > failed;
+    world_.files->ClearFaults();
+    if (!was_hit) break;
+    ++failed;
+    EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl")));
+  }
+  EXPECT_GT(failed, tables) << "some were opened twice";
+  EXPECT_OK(db->CheckIntegrity());
+}
+
 TEST_F(ValueReferencesTest, ADamagedValueFileFailsTheCheck) {
   const std::string path = format::ValueFilePath(World::kPath, table_->values.front().file);
   ASSERT_OK(world_.files->FlipBit(path, 300, 4));

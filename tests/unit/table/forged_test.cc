@@ -148,6 +148,30 @@ TEST(ForgedTable, WithEntriesOutOfOrderOrDeniedFailsItsCheck) {
   }
 }
 
+// Each thing that the MANIFEST says of a table is held against the table.
+TEST(ForgedTable, IsNotTheOneThatTheManifestMeans) {
+  MemoryFiles files = FilesWith(Parts().Assemble());
+  const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
+  ASSERT_TRUE(reader.has_value());
+  const struct {
+    const char* words;
+    void (*change)(format::FileMeta&);
+  } cases[] = {{"file's size: ", [](format::FileMeta& meta) { ++meta.bytes; }},
+               {"unique id: ", [](format::FileMeta& meta) { ++meta.unique_id; }},
+               {"entries: ", [](format::FileMeta& meta) { ++meta.entries; }},
+               {"smallest key: ", [](format::FileMeta& meta) { meta.smallest += "x"; }},
+               {"largest key: ", [](format::FileMeta& meta) { meta.largest += "x"; }},
+               {"largest key is open: ", [](format::FileMeta& meta) { meta.largest_is_open = !meta.largest_is_open; }},
+               {"range tombstones: ", [](format::FileMeta& meta) { ++meta.range_tombstones; }},
+               {"largest sequence: ", [](format::FileMeta& meta) { ++meta.largest_sequence; }}};
+  for (const auto& [words, change] : cases) {
+    auto meant = std::make_shared<format::FileMeta>((*reader)->meta());
+    EXPECT_TRUE(Reader::Open(&files, kPath, meant, Bytewise(), nullptr).has_value()) << words;
+    change(*meant);
+    ExpectSays(Reader::Open(&files, kPath, meant, Bytewise(), nullptr).status(), Code::kCorruption, words);
+  }
+}
+
 TEST(ForgedTable, IsNoticedInThePlaceOfAnOpenOne) {
   MemoryFiles files = FilesWith(Parts().Assemble());
   const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
