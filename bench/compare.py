@@ -171,12 +171,14 @@ class Comparison:
                         yield repetition, experiment, engine
 
     def resume(self):
-        """What an earlier call into the same folder has measured counts, and is not run again."""
+        """What an earlier call into the same folder has measured counts, and is not run again, if it was measured with the same flags."""
         path = os.path.join(self.folder, "report.json")
         if os.path.exists(path):
             with open(path, encoding="utf-8") as file:
                 before = json.load(file)
-            self.runs, self.load = before["runs"], before["environment"]["load when it began"]
+            self.load = before["environment"]["load when it began"]
+            flags = {x.id: set(x.flags) for x in self.experiments}
+            self.runs = [run for run in before["runs"] if flags.get(run["experiment"], set()) <= set(run["commands"][0])]
 
     def run_all(self):
         done_before = {(run["repetition"], run["experiment"], run["engine"]) for run in self.runs}

@@ -1,5 +1,7 @@
 """The report of ./dev bench, from made-up runs: ratios pair repetitions, targets are judged, page and Markdown hold it all."""
 
+import argparse
+import json
 import os
 import sys
 import tempfile
@@ -113,6 +115,21 @@ class Matrix(unittest.TestCase):
     def test_ticks_reach_the_top(self):
         for top in (0.3, 1, 7, 99, 12345):
             self.assertGreaterEqual(plot.nice_ticks(top)[-1], top)
+
+
+class Continue(unittest.TestCase):
+    def test_what_was_measured_with_other_flags_is_run_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            made = run("leveldb", 0, 1.0)
+            made["commands"] = [["db_bench", "--num=1"]]
+            with open(os.path.join(folder, "report.json"), "w", encoding="utf-8") as file:
+                json.dump({"runs": [made], "environment": {"load when it began": "0"}}, file)
+            for num, kept in [(1, 1), (2, 0)]:
+                options = argparse.Namespace(out=folder, minutes=0)
+                experiment = matrix.Experiment("random-100", "random", [f"--num={num}"], ["fillrandom"])
+                comparison = compare.Comparison(options, [], [experiment])
+                comparison.resume()
+                self.assertEqual(len(comparison.runs), kept)
 
 
 class MemoryLimit(unittest.TestCase):
