@@ -121,7 +121,8 @@ void Background::RunStep() noexcept {
   }
   --workers_;
   if (task != Task::kNone) ScheduleLocked();
-  changed_.NotifyAll();
+  // WHY not whenever it ends: who waits asks for a worker when it wakes, and the two would wake each other for as long as others work.
+  if (task != Task::kNone || is_stopping_) changed_.NotifyAll();
 }
 
 Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {

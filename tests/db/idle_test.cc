@@ -2,14 +2,21 @@
 // clock, background work by hand; both styles, with and without keyspaces, values in value files, and tables as LMDB's face has them.
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <chrono>
+#include <latch>
 #include <memory>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "db/db_impl.h"
 #include "testing/counters.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+#include "testing/watched_file_system.h"
 #include "testing/world.h"
 
 namespace mergedb::testing {
@@ -132,6 +139,60 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Idle,
                          ::testing::Values(Shape{Style::kLazy, false, false, false}, Shape{Style::kLazy, true, true, false},
                                            Shape{Style::kLazy, true, false, true}, Shape{Style::kCascade, false, true, false},
                                            Shape{Style::kCascade, true, false, true}));
+
+class CountingExecutor final : public Executor {
+ public:
+  explicit CountingExecutor(Executor* inner) : inner_(inner) {}
+  void Schedule(std::function<void()> work) override {
+    ++scheduled;
+    inner_->Schedule(std::move(work));
+  }
+  void ScheduleUrgent(std::function<void()> work) override { inner_->ScheduleUrgent(std::move(work)); }
+  void ScheduleAfter(uint64_t nanos, std::function<void()> work) override { inner_->ScheduleAfter(nanos, std::move(work)); }
+  int Parallelism() const override { return inner_->Parallelism(); }
+  bool RunOne() override { return inner_->RunOne(); }
+
+  std::atomic<uint64_t> scheduled{0};
+
+ private:
+  Executor* const inner_;
+};
+
+// Symptom: while the last dead files of a drain were removed a waiting thread and a worker woke each other, some 70,000 times a second.
+// Cause: a worker that found nothing to do told who waits, who asked for a worker.
+TEST(Wait, ForWorkThatTakesLongIsAsleep) {
+  std::latch is_removing(1), may_end(1);
+  std::atomic<bool> was_removing{false};
+  WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const FileCall& call, size_t*) -> Status {
+                            if (call.op != Op::kRemove || !call.path.ends_with(".spare") || was_removing.exchange(true)) return {};
+                            is_removing.count_down();
+                            may_end.wait();
+                            return {};
+                          }});
+  CountingExecutor executor(DefaultEnv().executor);
+  const TempDirectory directory;
+  Options options;
+  options.env = DefaultEnv();
+  options.env.file_system = &files;
+  options.env.executor = &executor;
+  options.memory_bytes = size_t{1} << 20;
+  auto db = DB::Open(options, directory.path() + "/db");
+  ASSERT_OK(db.status());
+  for (int i = 0; i < 30'000; ++i) ASSERT_OK((*db)->Put({}, "key" + std::to_string(i % 1'000), std::string(400, 'v')));
+  std::atomic<bool> is_over{false};
+  std::thread waiter([&] {
+    EXPECT_OK((*db)->WaitForCompaction());
+    is_over = true;
+    if (!was_removing.exchange(true)) is_removing.count_down();
+  });
+  is_removing.wait();
+  EXPECT_FALSE(is_over) << "this wait needs a removal to wait for";
+  const uint64_t before = executor.scheduled;
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // long enough to see a storm: a slower machine shows a smaller one
+  EXPECT_LE(executor.scheduled - before, 100u);
+  may_end.count_down();
+  waiter.join();
+}
 
 }  // namespace
 }  // namespace mergedb::testing
