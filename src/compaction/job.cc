@@ -10,6 +10,7 @@
 #include "compaction/range_inputs.h"
 #include "format/value_file.h"
 #include "stream/merging.h"
+#include "stream/plain_moves.h"
 #include "stream/surviving.h"
 
 namespace mergedb::compaction {
@@ -68,7 +69,7 @@ class SourceIterator final : public kv::Iterator {
       return valid_ = false;
     }
     if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
-    entry_ = child_->entry();
+    stream::CopyEntry(child_->entry(), &entry_);
     return valid_ = true;
   }
   void Fail(Status status) {

@@ -398,6 +398,13 @@ bool CombineRun(std::span<const std::string_view> operands, std::string* combine
   return ApplyRun(operands, &value).ok() && EncodeOperand(operands[0], value, combined);
 }
 
+bool Counter::Take(std::string_view operand) {
+  if (operand.size() != sizeof bytes || operand[0] != static_cast<char>(OperandType::kAddU64)) return false;
+  kind = Kind::kMerge;
+  std::memcpy(bytes, operand.data(), sizeof bytes);
+  return true;
+}
+
 bool AddToCounter(const Base& below, std::string_view operand, Counter* made) {
   constexpr char kType = static_cast<char>(OperandType::kAddU64), kFamily = static_cast<char>(Family::kU64);
   if (operand.size() != 9 || operand[0] != kType) return false;

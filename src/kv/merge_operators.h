@@ -55,6 +55,8 @@ struct Counter {
   Kind kind = Kind::kDelete;
   char bytes[9] = {};
   std::string_view view() const { return {bytes, sizeof bytes}; }
+  // Becomes a copy of this operand. False: it is no add u64.
+  bool Take(std::string_view operand);
 };
 bool AddToCounter(const Base& below, std::string_view operand, Counter* made);
 

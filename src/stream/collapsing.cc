@@ -44,13 +44,9 @@ class CollapsingIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (made_.empty()) [[likely]] {
-      input_->Next();
-    } else if (next_made_ < made_.size()) {
-      return ShowMade();
-    } else {
-      made_.clear();  // the input is ahead already
-    }
+    if (next_made_ < made_.size()) [[unlikely]] return ShowMade();
+    if (!is_ahead_) input_->Next();
+    is_ahead_ = false;
     FindKept();
   }
 
@@ -61,6 +57,8 @@ class CollapsingIterator final : public kv::Iterator {
   void Restart() {
     key_.Clear();
     made_.clear();
+    next_made_ = 0;
+    is_ahead_ = false;
     passes_ = false;
     status_ = {};
   }
@@ -107,35 +105,79 @@ class CollapsingIterator final : public kv::Iterator {
   void FoldStripe() {
     // WHY: a comparator may take two spellings for one key; each stripe's newest version shows its own.
     if (!order_.is_bytewise()) [[unlikely]] key_.Keep(input_->entry());
+    is_ahead_ = true;
+    made_.clear();
+    next_made_ = 0;
     chain_.Clear();
-    std::optional<kv::Folded> base;
     uint64_t taken = 0;
-    for (; input_->Valid(); input_->Next()) {
-      const kv::Entry& entry = input_->entry();
-      if (taken > 0) {
-        if (!key_.Matches(order_, entry) || StripeOf(kv::SequenceOf(entry.tag)) != stripe_) break;
-        if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] return Fail(ReservedKind(entry));
-        if (chain_.is_full()) break;
-        ++counts_->entries_in;
-        if (entry.tag == last_tag_) {
-          ++counts_->hidden;
-          continue;
-        }
-      }
-      ++taken;
-      last_tag_ = entry.tag;
-      if (kv::IsBase(kv::KindOf(entry.tag))) {
-        base = kv::Folded{kv::KindOf(entry.tag), std::string(entry.value)};
-        input_->Next();
-        break;
-      }
-      chain_.AddOlder(key_.key(), entry.tag, entry.value);
+    const kv::Entry* entry = &input_->entry();
+    if (counter_.Take(entry->value)) {
+      const kv::Tag newest_tag = last_tag_;
+      entry = AddCounters(&taken);
+      if (!status_.ok()) return Fail();
+      if (entry == nullptr) return ShowCounter(newest_tag, taken);
+      chain_.AddOlder(key_.key(), newest_tag, counter_.view());
     }
-    if (!input_->Valid() && !input_->status().ok()) return Fail(input_->status());
+    std::optional<kv::Folded> base;
+    while (entry != nullptr && !base) {
+      ++taken;
+      if (kv::IsBase(kv::KindOf(entry->tag))) {
+        base = kv::Folded{kv::KindOf(entry->tag), std::string(entry->value)};
+      } else {
+        chain_.AddOlder(key_.key(), entry->tag, entry->value);
+      }
+      input_->Next();
+      entry = base || chain_.is_full() ? nullptr : NextInStripe();
+    }
+    if (!status_.ok()) return Fail();
     Make(base);
     counts_->hidden += taken - made_.size();
-    next_made_ = 0;
     ShowMade();
+  }
+
+  // From the input's entry on, the next older version in the stripe. Null: there is none, or it cannot be had (status_).
+  const kv::Entry* NextInStripe() {
+    for (; input_->Valid(); input_->Next()) {
+      const kv::Entry& entry = input_->entry();
+      if (!key_.Matches(order_, entry) || StripeOf(kv::SequenceOf(entry.tag)) != stripe_) return nullptr;
+      if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] {
+        status_ = ReservedKind(entry);
+        return nullptr;
+      }
+      ++counts_->entries_in;
+      if (entry.tag != last_tag_) {
+        last_tag_ = entry.tag;
+        return &entry;
+      }
+      ++counts_->hidden;
+    }
+    status_ = input_->status();
+    return nullptr;
+  }
+
+  // The commonest stripe: counters, and perhaps a number below them. Adds them up, without a chain. Returns what is none, if that ends them,
+  // to go on with; null at the end of the stripe.
+  const kv::Entry* AddCounters(uint64_t* taken) {
+    bool is_at_base = false;
+    for (;;) {
+      ++*taken;
+      input_->Next();
+      const kv::Entry* entry = is_at_base ? nullptr : NextInStripe();
+      if (entry == nullptr) return nullptr;
+      const kv::Base below{kv::KindOf(entry->tag), entry->value};
+      if (!AddToCounter(below, counter_.view(), &counter_)) return entry;
+      is_at_base = kv::IsBase(below.kind);
+    }
+  }
+
+  void ShowCounter(kv::Tag newest_tag, uint64_t taken) {
+    if (counter_.kind == kv::Kind::kMerge && is_settled()) AddToCounter({}, counter_.view(), &counter_);
+    const bool is_operand = counter_.kind == kv::Kind::kMerge;
+    const kv::Tag tag = is_operand ? newest_tag : kv::MakeTag(is_settled() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = counter_.view()};
+    counts_->hidden += taken - 1;
+    ++counts_->entries_out;
+    valid_ = true;
   }
 
   // What the stripe amounts to, into made_.
@@ -186,20 +228,24 @@ class CollapsingIterator final : public kv::Iterator {
   }
 
   void Fail(Status status) {
-    valid_ = false;
     status_ = std::move(status);
+    Fail();
   }
+  void Fail() { valid_ = false; }
 
   const kv::Order order_;
   const CollapseOptions options_;
-  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
+  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, but for is_ahead_
   CollapseCounts* const counts_;
   KeptKey key_;           // the last key met,
   size_t stripe_ = 0;     // the stripe of its last version,
   kv::Tag last_tag_ = 0;  // and its tag
   bool passes_ = false;   // the versions of this stripe are too many to fold
 
-  // What operands became, newest first; the input is then behind all that it was made of. entry_ is a view of it.
+  bool is_ahead_ = false;  // the input is behind all that the entry shown was made of
+
+  // What operands became, newest first. entry_ is a view of it, or of the counter.
+  kv::Counter counter_;
   std::vector<kv::Chain::Operand> made_;
   size_t next_made_ = 0;
   kv::Chain chain_;

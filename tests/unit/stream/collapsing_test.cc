@@ -120,6 +120,41 @@ TEST(CollapsingIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBott
             "k#0,PUT=b ");
 }
 
+TEST(CollapsingIterator, AddsCountersToWhateverIsBelowThem) {
+  const auto above = [](OwnedEntry base) -> std::vector<OwnedEntry> {
+    return {Merge("k", 9, merge::AddU64(4)), Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), std::move(base),
+            Put("k", 1, "hidden")};
+  };
+  const std::string six = "\x01" + merge::FromU64(6), ten = "\x01" + merge::FromU64(10);
+  CollapseCounts counts;
+  EXPECT_EQ(Collapse(above(Put("k", 7, merge::FromU64(4))), {}, &counts), "k#9,MERGED=" + ten + " ");
+  EXPECT_EQ(counts.entries_in, 5u);
+  EXPECT_EQ(counts.entries_out, 1u);
+  EXPECT_EQ(counts.hidden, 4u);
+  EXPECT_EQ(Collapse(above({"k", kv::MakeTag(7, kv::Kind::kMerged), "\x01" + merge::FromU64(4)}), {.is_bottom = true}),
+            "k#0,MERGED=" + ten + " ");
+  EXPECT_EQ(Collapse(above(Delete("k", 7)), {}), "k#9,MERGED=" + six + " ");
+  EXPECT_EQ(Collapse(above(Put("k", 7, "abc")), {}), "k#9,MERGE=" + merge::AddU64(6) + " k#7,PUT=abc ");
+  // Operands of another type go on from the sum.
+  const std::string appended = merge::Append("x");
+  EXPECT_EQ(Collapse({Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, appended), Merge("k", 6, appended)}, {}),
+            "k#9,MERGE=" + merge::AddU64(6) + " k#7,MERGE=" + merge::Append("xx") + " ");
+  EXPECT_EQ(Collapse({Merge("k", 9, appended), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, merge::AddU64(4)), Put("l", 3)}, {}),
+            "k#9,MERGE=" + appended + " k#8,MERGE=" + merge::AddU64(6) + " l#3,PUT= ");
+}
+
+TEST(CollapsingIterator, ShowsNoSumOfCountersThatItCannotReadToTheEnd) {
+  const std::vector<OwnedEntry> counters = {Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)),
+                                            {"k", kv::MakeTag(7, kv::Kind::kRangeDelete), "l"}};
+  CollapseCounts counts;
+  const auto unreadable = NewCollapsingIterator(kOrder, {}, Input(counters, BytewiseComparator(), 1), &counts);
+  EXPECT_EQ(PrintAll(*unreadable), "IOError: gap");
+  const auto unknown = NewCollapsingIterator(kOrder, {}, Input(counters), &counts);
+  unknown->SeekToFirst();
+  EXPECT_FALSE(unknown->Valid());
+  EXPECT_EQ(unknown->status().code(), Code::kNotSupported);
+}
+
 // Symptom: a snapshot saw an older version under the newer version's spelling of the key.
 // Cause: what was folded took the spelling of the key's first stripe.
 TEST(CollapsingIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
