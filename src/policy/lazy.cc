@@ -20,9 +20,6 @@ namespace {
 constexpr size_t kTierWidth = 16;
 constexpr format::Level kTierMax = 8;
 
-// A tree at rest is read: few flushed runs are worth a small merge.
-constexpr size_t kFlushedAtRest = 8;
-
 // Consecutive free runs of one level.
 struct Tier {
   Span span;
@@ -76,7 +73,9 @@ std::optional<Plan> MergeTier(const PickInput& input, size_t flushed_width) {
 std::optional<Plan> PickTier(const PickInput& input) { return MergeTier(input, FlushedWidth(input)); }
 
 std::optional<Plan> PickTierAtRest(const PickInput& input) {
-  return input.pressure == Pressure::kWriting ? std::nullopt : MergeTier(input, kFlushedAtRest);
+  // While the bound is exceeded they wait to be settled with what is below them.
+  if (input.pressure == Pressure::kWriting || BytesOverBound(input) > 0) return std::nullopt;
+  return MergeTier(input, kFlushedAtRest);
 }
 
 }  // namespace mergedb::policy

@@ -62,6 +62,9 @@ uint64_t FlushBytes(const PickInput& input);
 // How many flushed runs the smallest tier takes: 16; up to 64 while they are small, so that its merge makes about 64 MiB.
 size_t FlushedWidth(const PickInput& input);
 
+// A tree at rest is read: so few flushed runs are worth a merge.
+inline constexpr size_t kFlushedAtRest = 8;
+
 // A plan with sources, bounds, input_bytes and is_bottom filled in.
 Plan MakePlan(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, Reason reason);
 
