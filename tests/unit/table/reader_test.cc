@@ -199,6 +199,44 @@ TEST(TableIterator, WalksLargeTablesInFewReadsAndLeavesTheCacheAlone) {
   for (it->SeekToLast(); it->Valid(); it->Prev()) ASSERT_TRUE(it->status().ok());
 }
 
+TEST(TableIterator, WalksOverCachedBlocksAndLooksForEachOnce) {
+  MemoryFiles files;
+  const std::vector<Row> rows = ManyRows(1'000);
+  base::BlockCache cache(8 << 20);
+  const auto reader = OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), rows), Bytewise(), &cache);
+  Found found;
+  for (const Row& row : rows) ASSERT_TRUE(reader->Get(row.key, kv::kSequenceMax, {}, &found).ok());  // all blocks go into the cache
+  const auto it = reader->NewIterator({});
+  const uint64_t reads = files.reads, blocks = cache.misses(), hits_before = cache.hits();
+  ASSERT_GT(blocks, 10u);
+
+  it->SeekToFirst();
+  for (const Row& row : rows) {
+    ASSERT_NO_FATAL_FAILURE(ExpectShows(*it, row));
+    it->Next();
+  }
+  it->SeekToLast();
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {
+    ASSERT_NO_FATAL_FAILURE(ExpectShows(*it, *row));
+    it->Prev();
+  }
+  EXPECT_EQ(files.reads, reads);
+  EXPECT_LE(cache.hits() - hits_before, 2 * blocks + 2);
+  // A turn, with a block of the other direction still held.
+  it->Seek(rows[500].key, rows[500].tag);
+  for (size_t i = 500; i < 700; ++i) it->Next();
+  for (size_t i = 700; i > 300; --i) {
+    ASSERT_NO_FATAL_FAILURE(ExpectShows(*it, rows[i]));
+    it->Prev();
+  }
+  for (size_t i = 300; i < rows.size(); ++i) {
+    ASSERT_NO_FATAL_FAILURE(ExpectShows(*it, rows[i]));
+    it->Next();
+  }
+  EXPECT_EQ(files.reads, reads);
+  EXPECT_EQ(cache.misses(), blocks);
+}
+
 TEST(TableIterator, SeeksToAViewOfItsOwnEntry) {
   MemoryFiles files;
   const std::vector<Row> rows = ManyRows(200);
