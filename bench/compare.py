@@ -210,6 +210,7 @@ class Comparison:
             "load when it began": self.load,
             "file system": file_system_of(self.folder),
             "device bytes": f"from {context.get('device_source', '?')} (whatever else ran on the machine included)",
+            "experiments": f"those with {self.options.only} in their names" if self.options.only else "all",
             "repetitions": str(1 + max((r["repetition"] for r in self.runs), default=0)),
             "LevelDB": "Debian's build, which keeps its assertions on",
             "writes": "unsynced, surviving kill -9, unless a line says otherwise; no compression",

@@ -353,8 +353,9 @@ def markdown(summary):
                 ratio_text((t["ratio"], t["ratio_min"], t["ratio_max"])) + ("" if t["is_reached"] else " MISSED"),
                 f"{t['cpu_ratio']:.2f}" if t["cpu_ratio"] else "–"] for t in summary["targets"]]
     experiments = dict.fromkeys(row["experiment"] for row in summary["rows"])
+    is_full = summary["environment"].get("experiments", "all") == "all"
     return "\n".join([
-        "# A full run\n", "Written by `./dev bench` (build/bench/report.md), not by hand.\n",
+        "# A full run\n" if is_full else "# A run of some experiments\n", "Written by `./dev bench` (build/bench/report.md), not by hand.\n",
         markdown_table(["environment", ""], summary["environment"].items()), "## What was to be reached\n",
         markdown_table(["what", "against the better of its kind", "at least", "by the clock", "by CPU"], targets), "## All figures\n",
         "Microseconds of wall time an operation, in brackets of CPU of the whole process, then how many times mergedb's time that is (least and most of\n"

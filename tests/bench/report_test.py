@@ -97,6 +97,8 @@ class Report(unittest.TestCase):
             summary = report.summarize(runs, ENGINES, {}, matrix.TARGETS)
             self.assertIn("<html", report.page(summary))
             self.assertIn("# A full run", report.markdown(summary))
+            summary["environment"]["experiments"] = "those with counter in their names"
+            self.assertIn("# A run of some experiments", report.markdown(summary))
 
 
 class Matrix(unittest.TestCase):
