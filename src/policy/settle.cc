@@ -110,13 +110,19 @@ struct Part {
   size_t last;  // included
 };
 
-// What a plan takes at most. REQUIRES: the span is not empty.
-uint64_t StepBytes(const PickInput& input, Span span, uint64_t partition_bytes) {
+// What a plan takes at most, and the pieces that it is put together from.
+struct Step {
+  uint64_t bytes;
+  uint64_t piece_bytes;
+};
+
+// REQUIRES: the span is not empty.
+Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
   const bool has_flushed = input.version.runs()[span.newest]->level() == 0;
-  const uint64_t step_bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin);
-  if (input.pressure != Pressure::kQuiet) return step_bytes;
-  const uint64_t share = BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest;
-  return std::min(step_bytes, std::max(share, kRestStepBytesMin));
+  const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin), .piece_bytes = partition_bytes};
+  const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest, kRestStepBytesMin);
+  if (input.pressure != Pressure::kQuiet || share >= step.bytes) return step;
+  return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPartsAtRest)};
 }
 
 // The partition with the best score, and neighbours that score half as much or better, up to `step_bytes`.
@@ -178,10 +184,10 @@ std::optional<Plan> PickSettling(const PickInput& input) {
   const Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
   const uint64_t partition_bytes =
       PartitionBytes(std::max(LiveTableBytesAtLeast(input.version), input.version.runs().back()->bytes()));
-  const uint64_t step_bytes = StepBytes(input, span, partition_bytes);
-  const Ground ground = Survey(input, span, std::min(partition_bytes, step_bytes / kPartsAtRest));
+  const Step step = StepFor(input, span, partition_bytes);
+  const Ground ground = Survey(input, span, step.piece_bytes);
   if (!is_idle && over <= GainOnTheWay(ground)) return std::nullopt;
-  const auto part = BestPart(ground, step_bytes);
+  const auto part = BestPart(ground, step.bytes);
   if (!part) return std::nullopt;
   return PlanFor(input, span, ground, *part, partition_bytes);
 }
