@@ -50,7 +50,7 @@ Status ApplyRun(std::span<const std::string_view> operands, Value* value);
 bool CombineRun(std::span<const std::string_view> operands, std::string* combined);
 
 // The same for the commonest of all, a counter, without a detour: `operand` is an add u64, and *made is what it makes of the
-// operand or value `below`. False: it is anything else; take the long way.
+// operand or value `below`. `operand` may be a view of *made. False: it is anything else, *made is as it was; take the long way.
 struct Counter {
   Kind kind = Kind::kDelete;
   char bytes[9] = {};

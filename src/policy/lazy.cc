@@ -1,7 +1,7 @@
 // lazy: runs gather in tiers above one partitioned oldest run.
 //
 //   L0  o o o o o o o        flushed runs; the 16th makes one L1 run of them (up to the 64th while flushes are small, so that
-//                            the result has about 64 MiB); the 8th when writes have stopped
+//                            the result has about 64 MiB); the 8th when writes have stopped, within the space bound
 //   L1  -- -- --             each cut at the partitions' borders
 //   L2  --------
 //   bottom  [  ][  ][  ][  ][  ][  ][  ][  ]       takes in what is above a partition when the space bound asks for it

@@ -33,6 +33,7 @@ constexpr uint64_t kFlushedStepBytes = 512 * kMebibyte;
 // MEASURED: db_bench mergerandom of 5 M into 1 M counters, six runs in turn, the drain by update: 0.102 us as one plan, 0.088 cut in four.
 constexpr uint64_t kPartsAtRest = 4;
 constexpr uint64_t kRestStepBytesMin = 4 * kMebibyte;
+constexpr uint64_t kPiecesOfPart = 4;
 
 // The runs that a merge into the oldest can take now: those below all running plans that leave the oldest run alone.
 std::optional<Span> FreeSuffix(const PickInput& input) {
@@ -122,7 +123,7 @@ Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
   const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin), .piece_bytes = partition_bytes};
   const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest, kRestStepBytesMin);
   if (input.pressure != Pressure::kQuiet || share >= step.bytes) return step;
-  return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPartsAtRest)};
+  return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPiecesOfPart)};
 }
 
 // The partition with the best score, and neighbours that score half as much or better, up to `step_bytes`.

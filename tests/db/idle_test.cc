@@ -1,5 +1,6 @@
 // Goal: when writes stop, the tree settles into one run, and then comes to rest. Method: files in memory, a driven
-// clock, background work by hand; both styles, with and without keyspaces, values in value files, and tables as LMDB's face has them.
+// clock, background work by hand; both styles, with and without keyspaces, values in value files, and tables as LMDB's face has them. Who waits
+// meanwhile is watched on real files and threads.
 #include <gtest/gtest.h>
 
 #include <atomic>
