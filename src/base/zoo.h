@@ -38,6 +38,9 @@
   X(kFollowerNotLogged)              /* of a commit group only the leader reaches the log */ \
   X(kNoLogForgottenByClose)          /* Close does not flush writes without log */ \
   X(kSegmentReleasedEarly)           /* segments are used again while replay needs them */ \
+  X(kOldViewShowsPieces)             /* a reader sees what of a large batch its older View holds */ \
+  X(kLostBatchForgotten)             /* a group forgets that a batch of it is larger than the window of recent writes */ \
+  X(kListedSegmentRemoved)           /* a segment that the durable MANIFEST edit lists is removed */ \
   X(kStagingReusedTooEarly)          /* the ring's bytes of a frame that the drain cut in two */ \
   /* Failures. */ \
   X(kRetriedLogSync)                 /* a failed sync of the log is tried again on the same file */ \

@@ -1,5 +1,6 @@
 // Which keys of which runs are being merged. Picking runs without a lock on a Version that may be old by the time it ends, so a
-// claim checks again: the sources are still there and consecutive, and no running plan interleaves.
+// claim checks again: the sources are still there and consecutive, no running plan interleaves, and a plan that drops tombstones
+// still has no older key below its sources.
 //
 // THREADS: any.
 #pragma once
@@ -9,6 +10,7 @@
 #include "base/sync.h"
 #include "kv/order.h"
 #include "policy/plan.h"
+#include "policy/survey.h"
 #include "tree/version.h"
 
 namespace mergedb::compaction {
@@ -20,7 +22,10 @@ class Ledger {
   // False if the plan no longer fits; pick again.
   bool Claim(const policy::Plan& plan, const tree::Version& version) {
     base::Lock lock(mutex_);
-    if (!IsConsecutive(plan, version)) return false;
+    const size_t newest = IndexOf(plan, version);
+    if (newest == version.runs().size()) return false;
+    const policy::Span span{.newest = newest, .oldest = newest + plan.sources.size() - 1};
+    if (plan.is_bottom && policy::AnyKeyBelow(order_, version, span, plan.bounds)) return false;
     for (const policy::Busy& busy : busy_) {
       if (Interleaves(plan, busy)) return false;
     }
@@ -43,15 +48,17 @@ class Ledger {
   }
 
  private:
-  static bool IsConsecutive(const policy::Plan& plan, const tree::Version& version) {
+  // Of the newest source; the number of runs if the sources are not all there, one behind the other.
+  static size_t IndexOf(const policy::Plan& plan, const tree::Version& version) {
     const auto& runs = version.runs();
-    size_t at = 0;
-    while (at < runs.size() && runs[at]->position() != plan.sources.front()) ++at;
+    size_t newest = 0;
+    while (newest < runs.size() && runs[newest]->position() != plan.sources.front()) ++newest;
+    size_t at = newest;
     for (const kv::Position position : plan.sources) {
-      if (at == runs.size() || runs[at]->position() != position) return false;
+      if (at == runs.size() || runs[at]->position() != position) return runs.size();
       ++at;
     }
-    return true;
+    return newest;
   }
   bool Interleaves(const policy::Plan& plan, const policy::Busy& busy) const {
     const bool is_apart = plan.sources.front() < busy.sources.back() || busy.sources.front() < plan.sources.back();

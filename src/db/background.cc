@@ -116,7 +116,7 @@ void Background::RunStep() noexcept {
     ScheduleLocked();
     lock.Unlock();
     Perform(task, job);
-    job = nullptr;  // Stop waits for workers: whoever is none any more must not be the one who ends a job
+    job = nullptr;  // Destroy the job before `--workers_`: once the count is 0, Stop() may have returned.
     lock.Relock();
   }
   --workers_;
@@ -235,10 +235,7 @@ void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, c
 }
 
 Status Background::Commit() {
-  Shape::LogStart released;
-  RETURN_IF_ERROR(parts_.shape.Commit(parts_.log_facts, std::nullopt, &released));
-  parts_.log_released(released);
-  return {};
+  return parts_.shape.Commit(parts_.log_facts, std::nullopt, parts_.log_released);
 }
 
 kv::Sequence Background::OldestSnapshot() const {
@@ -266,9 +263,11 @@ void Background::PickJob() {
   const std::optional<format::Bounds> sweep = sweep_;
   lock.Unlock();
 
+  // WHY in this order: a job that installs its result and is released in between is still busy for this pick. The other way around it
+  // would be in neither, and a plan could drop tombstones above what that job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
-  const read::ViewPtr view = parts_.shape.Current();
   const std::vector<policy::Busy> busy = ledger_.busy();
+  const read::ViewPtr view = parts_.shape.Current();
   const policy::PickInput input = PickInputFor(*view, busy, pressure);
   std::optional<policy::Plan> plan;
   if (manual) plan = policy::PickManual(input, manual->bounds, manual->newest);
@@ -322,7 +321,8 @@ void Background::PickJob() {
   }
   const uint64_t runs = view->version->runs().size();
   if (runs > counters_.runs_max.load()) counters_.runs_max.store(runs);
-  if (manual_ && !manual_has_plan && busy.empty() && generation == tree_generation_.load()) manual_is_done_ = true;
+  const bool is_for_manual = manual && manual_ && manual->id == manual_->id;
+  if (is_for_manual && !manual_has_plan && busy.empty() && generation == tree_generation_.load()) manual_is_done_ = true;
 }
 
 void Background::StepJob(const std::shared_ptr<Running>& running) {
@@ -640,24 +640,29 @@ Status Background::WaitForSettled(policy::Pressure pressure) {
   return status;
 }
 
+// One at a time: a call waits until `manual_` is free and takes it under the same lock.
 Status Background::CompactRange(const format::Bounds& bounds) {
-  const auto& runs = parts_.shape.Current()->version->runs();
-  if (runs.empty()) return {};
-  RETURN_IF_ERROR(WaitUntil(Needs::kMerges, [this] { return !manual_; }));  // one at a time
-  {
-    base::Lock lock(mutex_);
-    manual_ = Manual{.bounds = bounds, .newest = parts_.shape.Current()->version->runs().front()->position()};
+  uint64_t id = 0;
+  RETURN_IF_ERROR(WaitUntil(Needs::kMerges, [&] {
+    if (id != 0) return true;
+    if (manual_) return false;
+    id = ++manual_count_;
+    const read::ViewPtr view = parts_.shape.Current();
+    const auto& runs = view->version->runs();
+    manual_ = Manual{.id = id, .bounds = bounds, .newest = runs.empty() ? kv::Position{} : runs.front()->position()};
     manual_is_done_ = false;
-  }
+    return true;
+  }));
   TreeChanged();
   Status status = WaitUntil(Needs::kMerges, [this] {
-    if (manual_is_done_ || !manual_) return true;
+    if (manual_is_done_) return true;
     if (jobs_.empty() && !is_picking_) TreeChanged();  // look again
     return false;
   });
   {
     base::Lock lock(mutex_);
     manual_ = std::nullopt;
+    changed_.NotifyAll();  // the next call may take it
   }
   return status.ok() ? WaitForFlush() : status;
 }

@@ -117,6 +117,7 @@ class Background : public std::enable_shared_from_this<Background> {
     bool is_stepping = false;
   };
   struct Manual {
+    uint64_t id = 0;  // of the call of CompactRange
     format::Bounds bounds;
     kv::Position newest{};
   };
@@ -201,6 +202,7 @@ class Background : public std::enable_shared_from_this<Background> {
   policy::Pressure picked_pressure_ GUARDED_BY(mutex_) = policy::Pressure::kWriting;
   std::vector<policy::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
+  uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // calls of CompactRange that began
   bool manual_is_done_ GUARDED_BY(mutex_) = false;
   std::optional<format::Bounds> sweep_ GUARDED_BY(mutex_);  // wanted
   uint64_t swept_flushes_ GUARDED_BY(mutex_) = 0;           // flushes that the last sweep had seen

@@ -103,10 +103,19 @@ Status DbImpl::CheckWritable(const WriteOptions& options) {
   return {};
 }
 
-Result<kv::Sequence> DbImpl::SequenceFor(const ReadOptions& options, const read::View& view) const {
-  if (options.snapshot == nullptr) return std::min(store_->snapshots->published(), view.sequence_max);
-  if (!store_->snapshots->Owns(options.snapshot)) return Status::InvalidArgument("the snapshot is of another database");
-  return options.snapshot->sequence();
+Status DbImpl::CheckSnapshot(const ReadOptions& options) const {
+  if (options.snapshot == nullptr || store_->snapshots->Owns(options.snapshot)) [[likely]] return {};
+  return Status::InvalidArgument("the snapshot is of another database");
+}
+
+// `take` returns the current View. `sequence` is what a reader of it sees. WHY a snapshot needs no second look: it was taken before the View.
+template <class Take>
+auto DbImpl::TakeView(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const {
+  for (;;) {
+    auto view = take();
+    *sequence = options.snapshot == nullptr ? store_->snapshots->published() : options.snapshot->sequence();
+    if (options.snapshot != nullptr || !shape_->IsTooOld(*view)) [[likely]] return view;
+  }
 }
 
 // WHY again: between the look at the map and the one at the View the first keyspace may have been made, and its records, or keys that begin
@@ -127,8 +136,9 @@ Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_vi
 Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                         std::string* value, read::InPlace* in_place) {
   RETURN_IF_ERROR(CheckOpen());
-  const read::ViewPin view = shape_->Pinned();
-  ASSIGN_OR_RETURN(const kv::Sequence sequence, SequenceFor(options, *view));
+  RETURN_IF_ERROR(CheckSnapshot(options));
+  kv::Sequence sequence = 0;
+  const read::ViewPin view = TakeView(options, [this] { return shape_->Pinned(); }, &sequence);
   return read::Lookup(LookupIn(), *view, key, sequence,
                       {options.verify_checksums, options.fill_cache}, value, newer, in_place);
 }
@@ -148,14 +158,14 @@ std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspa
 
 std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::KeyMap* map, Keyspace keyspace,
                                           const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
-  const read::ViewPin view = shape_->Pinned();
-  const Result<kv::Sequence> sequence = SequenceFor(options, *view);
-  if (!sequence) return std::vector<Status>(keys.size(), sequence.status());
+  if (Status status = CheckSnapshot(options); !status.ok()) return std::vector<Status>(keys.size(), status);
+  kv::Sequence sequence = 0;
+  const read::ViewPin view = TakeView(options, [this] { return shape_->Pinned(); }, &sequence);
   std::vector<Status> statuses(keys.size());
   std::string scratch;
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string_view key = map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch);
-    statuses[i] = read::Lookup(LookupIn(), *view, key, *sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+    statuses[i] = read::Lookup(LookupIn(), *view, key, sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
   }
   return statuses;
 }
@@ -187,9 +197,9 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
 std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
                                                                 read::KeptTables* kept) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
-  read::ViewPtr view = shape_->Current();
-  const Result<kv::Sequence> sequence = SequenceFor(options.read, *view);
-  if (!sequence) return read::NewErrorIterator(sequence.error());
+  if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
+  kv::Sequence sequence = 0;
+  read::ViewPtr view = TakeView(options.read, [this] { return shape_->Current(); }, &sequence);
   read::DbIteratorContext context{.order = store_->order,
                                   .tables = *store_->tables,
                                   .values = store_->values,
@@ -202,11 +212,11 @@ std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOp
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
     };
   }
-  return read::NewDbIterator(context, std::move(view), *sequence, options, std::move(overlay));
+  return read::NewDbIterator(context, std::move(view), sequence, options, std::move(overlay));
 }
 
 std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
-  return store_->snapshots->Get(shape_->Current()->sequence_max, store_->options.env.clock->NowNanos());
+  return store_->snapshots->Get(store_->options.env.clock->NowNanos());
 }
 
 uint64_t DbImpl::SizeOfRange(const tree::Version& version, const format::Bounds& bounds) {
@@ -359,8 +369,7 @@ Status DbImpl::Close() noexcept {
   if (status.ok()) {
     // From here on the log's end is known: damage to it will be noticed whatever it looks like.
     const log::Mark end = log_->end();
-    Shape::LogStart released;
-    status = shape_->Commit([&](const Shape::LogStart& from) { return Shape::LogFacts{end.position, log_->segments_from(from.position)}; }, end.position, &released);
+    status = shape_->Commit([&](const Shape::LogStart& from) { return Shape::LogFacts{end.position, log_->segments_from(from.position)}; }, end.position, nullptr);
   }
   (void)spares_.RemoveAll();  // else at the next open
   log_->Stop();

@@ -198,7 +198,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::vector<Status> MultiGetUnder(const ReadOptions& options, const kv::KeyMap* map, Keyspace keyspace,
                                     const std::vector<std::string_view>& keys, std::vector<std::string>* values);
   bool StillHasNoKeyMap(const ReadOptions& options) const;
-  Result<kv::Sequence> SequenceFor(const ReadOptions& options, const read::View& view) const;
+  Status CheckSnapshot(const ReadOptions& options) const;
+  template <class Take>
+  auto TakeView(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
   std::shared_ptr<log::Log> CurrentLog() const;
   // Null if the log in use is of another epoch: it knows nothing about that one's positions.
   std::shared_ptr<log::Log> LogOf(uint64_t epoch) const;

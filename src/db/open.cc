@@ -264,8 +264,7 @@ Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNu
   active_ = store_->memtables->NewMemtable(store_->order);
   shape_->Seal(active_, start);
   shape_->StartEpoch(start);
-  Shape::LogStart released;
-  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released));
+  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, nullptr));
   return StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
 

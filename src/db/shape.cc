@@ -54,14 +54,14 @@ Shape::Shape(const Options& options, tree::VersionPtr version, kv::FileNumber ne
       flushed_(log_start),
       next_position_(next_position) {}
 
-read::ViewPtr Shape::InstallViewLocked() {
+read::ViewPtr Shape::InstallViewLocked(uint64_t large_batches) {
   auto view = std::make_shared<read::View>();
   view->active = active_;
   view->sealed.reserve(sealed_.size());
   for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) view->sealed.push_back(sealed->memtable);
   if (ZOO(kSealedReadOldestFirst)) std::reverse(view->sealed.begin(), view->sealed.end());
   view->version = version_;
-  view->sequence_max = sequence_max_;
+  view->large_batches = large_batches;
   return views_.Install(std::move(view));
 }
 
@@ -70,21 +70,16 @@ void Shape::Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end) 
   base::Lock lock(mutex_);
   if (active_ != nullptr) sealed_.push_back({std::move(active_), end});
   active_ = std::move(next);
-  before = InstallViewLocked();
+  before = InstallViewLocked(large_batches_);
 }
 
-void Shape::BeginPieces(kv::Sequence sequence_max) {
+// WHY in this order: a reader that finds its View too old finds a newer one at its next look.
+void Shape::CountLargeBatch() {
   read::ViewPtr before;  // dies after the lock
   base::Lock lock(mutex_);
-  sequence_max_ = sequence_max;
-  before = InstallViewLocked();
-}
-
-void Shape::EndPieces() {
-  read::ViewPtr before;  // dies after the lock
-  base::Lock lock(mutex_);
-  sequence_max_ = kv::kSequenceMax;
-  before = InstallViewLocked();
+  const uint64_t count = large_batches_.load(std::memory_order_relaxed) + 1;
+  before = InstallViewLocked(count);
+  if (!ZOO(kOldViewShowsPieces)) large_batches_.store(count, std::memory_order_release);
 }
 
 size_t Shape::sealed_count() const {
@@ -154,7 +149,7 @@ Status Shape::Install(const format::Edit& edit) {
 read::ViewPtr Shape::NoteChangeLocked() {
   has_uncommitted_ = true;
   ++changes_;
-  return InstallViewLocked();
+  return InstallViewLocked(large_batches_);
 }
 
 void Shape::StartEpoch(const LogStart& start) {
@@ -254,7 +249,7 @@ format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::o
 }
 
 Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end,
-                     LogStart* released) {
+                     const LogReleased& log_released) {
   base::Lock commit_lock(commit_mutex_);
   Target target;
   uint64_t changes;
@@ -290,7 +285,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
     committed_epoch_ = target.log_start.epoch;
     committed_changes_ = changes;
   }
-  *released = target.log_start;
+  if (log_released) log_released(target.log_start);
   return {};
 }
 

@@ -10,7 +10,7 @@
 // Commit order (rules W1, W2): sync new tables -> sync the directory -> MANIFEST -> only then let go of the log and of the files
 // that the Version before named.
 //
-// THREADS: Seal, BeginPieces, EndPieces, StartEpoch by the holder of the turn; InstallFlush by one flush at a time; the rest any.
+// THREADS: Seal, CountLargeBatch, StartEpoch by the holder of the turn; InstallFlush by one flush at a time; the rest any.
 // Lock order: commit_mutex_ or install_mutex_, then mutex_, then the View holder's.
 #pragma once
 
@@ -67,9 +67,13 @@ class Shape {
   // The active memtable, which holds what the log has up to `end`, takes no more; `next` does. `next` is the first one if
   // there is none.
   void Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end);
-  // Readers see nothing newer than `sequence_max` until EndPieces.
-  void BeginPieces(kv::Sequence sequence_max);
-  void EndPieces();
+  // All pieces of a batch larger than a memtable are in memtables, and it is published next: Views from before are too old for it.
+  void CountLargeBatch();
+  // REQUIRES: the reader took `view` first, then the published sequence.
+  bool IsTooOld(const read::View& view) const {
+    // WHY acquire: it follows the load of the sequence, whose store follows CountLargeBatch.
+    return view.large_batches < large_batches_.load(std::memory_order_acquire);
+  }
 
   size_t sealed_count() const;
   std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
@@ -84,8 +88,11 @@ class Shape {
   // From the next commit on the MANIFEST names this marker (kv/key_map.h). Never taken back.
   void SetKeyMarker(std::string marker);
 
-  // Make the MANIFEST say what the View's runs are. On success `released` is where the log is needed from.
-  Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end, LogStart* released);
+  // Make the MANIFEST say what the View's runs are. After a success, and before the next commit asks for `log_facts`, `log_released` hears
+  // where the log is needed from; it may be null.
+  using LogReleased = std::function<void(const LogStart&)>;
+  Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end,
+                const LogReleased& log_released);
   bool HasUncommitted() const;
   // A table's file on which a sync failed. Nothing may be written to it and synced again: the system might say OK to pages it lost.
   bool SyncHasFailed(kv::FileNumber number) const;
@@ -117,7 +124,7 @@ class Shape {
   };
 
   // Returns the View before, to be let go of when the lock is: it may hold the last of a memtable.
-  [[nodiscard]] read::ViewPtr InstallViewLocked();
+  [[nodiscard]] read::ViewPtr InstallViewLocked(uint64_t large_batches);
   [[nodiscard]] read::ViewPtr NoteChangeLocked();
   Result<tree::VersionPtr> NextVersion(const format::Edit& edit);
   Status SyncNewFiles(const format::Edit& edit);
@@ -132,6 +139,7 @@ class Shape {
   std::atomic<uint64_t> dead_bytes_{0};
   std::atomic<uint64_t> commits_{0};
   std::atomic<uint64_t> manifest_bytes_{0};  // as of the last commit: asking must not wait for the next one's sync
+  std::atomic<uint64_t> large_batches_{0};  // written under mutex_, after the View that counts as many
   read::ViewHolder views_;
 
   mutable base::Mutex commit_mutex_;
@@ -150,7 +158,6 @@ class Shape {
   std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);
   std::deque<Sealed> sealed_ GUARDED_BY(mutex_);  // oldest first
   tree::VersionPtr version_ GUARDED_BY(mutex_);
-  kv::Sequence sequence_max_ GUARDED_BY(mutex_) = kv::kSequenceMax;
   LogStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
   // And up to this sequence what is after it: pieces of a batch whose log must be kept until the last one is in.
   kv::Sequence flushed_sequence_ GUARDED_BY(mutex_) = 0;

@@ -4,7 +4,6 @@
 // after its inputs are fixed. So a snapshot is either in the list, or newer than all that the job may drop.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <set>
@@ -24,9 +23,11 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
   // (turn) Makes everything up to `last` visible.
   void Publish(kv::Sequence last) { published_.store(last, std::memory_order_release); }
 
-  std::shared_ptr<const Snapshot> Get(kv::Sequence sequence_max, uint64_t now_nanos) {
+  // WHY no View limits it: a batch that is applied in pieces is published when all of them are in, and whoever reads by this
+  // snapshot takes a View later than that.
+  std::shared_ptr<const Snapshot> Get(uint64_t now_nanos) {
     base::Lock lock(mutex_);
-    const kv::Sequence sequence = std::min(published(), sequence_max);
+    const kv::Sequence sequence = published();
     live_.insert({sequence, now_nanos});
     return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);
   }

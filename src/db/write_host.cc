@@ -95,14 +95,11 @@ void DbImpl::SealAtRest() {
   Seal(TakeStandby());
 }
 
-void DbImpl::BeginPieces(const log::Mark& replay_from) {
-  pieces_from_ = replay_from;
-  shape_->BeginPieces(store_->snapshots->published());
-}
+void DbImpl::BeginPieces(const log::Mark& replay_from) { pieces_from_ = replay_from; }
 
 void DbImpl::EndPieces() {
   pieces_from_ = std::nullopt;
-  shape_->EndPieces();
+  shape_->CountLargeBatch();
 }
 
 void DbImpl::LogFailed(const Status& status) {
@@ -151,8 +148,7 @@ Status DbImpl::StartNewEpoch() {
   const uint64_t salt = store_->options.env.entropy();
   const log::Mark first = log::FirstMark(salt, sequence);
   shape_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
-  Shape::LogStart released;
-  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released));
+  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, nullptr));
 
   const auto failed_segments = log_->segments();
   log_->Stop();
@@ -192,8 +188,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
     log_ = log;
   }
   if (!log->staging_file_bytes()) return {};
-  Shape::LogStart released;
-  Status status = shape_->Commit([this](const Shape::LogStart& from) { return FactsOf(from); }, std::nullopt, &released);
+  Status status = shape_->Commit([this](const Shape::LogStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
   if (!status.ok()) log->Stop();  // nothing is staged that the MANIFEST does not know of
   return status;
 }

@@ -59,9 +59,7 @@ class LogImpl final : public Log {
   Status Prepare() override { return drain_->segments().Reserve(1); }
   void Release(uint64_t position) override { drain_->segments().Release(position); }
   std::vector<kv::FileNumber> segments() const override { return drain_->segments().numbers(); }
-  std::vector<kv::FileNumber> segments_from(uint64_t position) const override {
-    return drain_->segments().NumbersFrom(position);
-  }
+  std::vector<kv::FileNumber> segments_from(uint64_t position) override { return drain_->segments().ListFrom(position); }
   uint64_t bytes_on_disk() const override {
     return drain_->segments().bytes_on_disk() + (is_mapped() ? drain_->ring().size() : 0);
   }

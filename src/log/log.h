@@ -120,12 +120,12 @@ class Log {
   virtual Status failure() const = 0;
 
   // Frames below `position` are no longer needed: segments that end there become reusable. REQUIRES: the MANIFEST edit that
-  // starts replay at `position` is durable.
+  // starts replay at `position` is durable, and it lists what the last segments_from returned.
   virtual void Release(uint64_t position) = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
   // The files that replay from `position` may need: what the edit with that log_start lists. (Not segments(): a reusable
-  // one may be removed before the next edit, and would be missed.)
-  virtual std::vector<kv::FileNumber> segments_from(uint64_t position) const = 0;
+  // one may be removed before the next edit, and would be missed.) The log keeps them until the Release that follows a later call.
+  virtual std::vector<kv::FileNumber> segments_from(uint64_t position) = 0;
   virtual uint64_t bytes_on_disk() const = 0;                // segments and STAGING
 
   // Stop the background drain and close the files. Makes nothing durable. Called by the destructor too.

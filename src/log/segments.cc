@@ -28,7 +28,7 @@ std::string Segments::PathOf(kv::FileNumber number) const { return format::Segme
 
 Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   if (is_appended_) {
-    Remove(reusable);
+    for (const kv::FileNumber number : reusable) Remove(number);
     return {};
   }
   // A file that a killed process had just made may not have a durable name yet.
@@ -48,7 +48,7 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
       free_.push_back(std::move(segment));
     }
   }
-  Remove(unfit);
+  for (const kv::FileNumber number : unfit) Remove(number);
   return {};
 }
 
@@ -157,7 +157,11 @@ Status Segments::Activate(uint64_t start) {
   if (!status.ok()) {
     const kv::FileNumber number = segment->number;
     segment.reset();
-    Remove({number});
+    {
+      base::Lock lock(mutex_);
+      retired_.push_back(number);
+    }
+    RemoveUnlisted();
     return status;
   }
   if (is_reused) counters_->segments_reused.fetch_add(1, std::memory_order_relaxed);
@@ -218,7 +222,7 @@ Result<size_t> Segments::Write(uint64_t position, std::string_view bytes, uint64
 void Segments::Abandon(uint64_t from) {
   base::Lock lock(mutex_);
   while (!live_.empty() && live_.back()->start >= from) {
-    doomed_.push_back({.number = live_.back()->number});
+    retired_.push_back(live_.back()->number);
     live_.pop_back();
   }
   if (!live_.empty()) live_.back()->is_abandoned = true;
@@ -243,13 +247,9 @@ Status Segments::Sync() {
 
 void Segments::Release(uint64_t position) {
   std::vector<SegmentPtr> surplus;
-  std::vector<kv::FileNumber> removed;
   {
     base::Lock lock(mutex_);
-    for (Doomed& doomed : doomed_) {
-      if (--doomed.releases_left == 0) removed.push_back(doomed.number);
-    }
-    std::erase_if(doomed_, [](const Doomed& doomed) { return doomed.releases_left == 0; });
+    listed_ = {listing_.begin(), listing_.end()};
     size_t released = 0;
     while (released + 1 < live_.size() && (live_[released + 1]->start <= position || ZOO(kSegmentReleasedEarly))) {
       SegmentPtr segment = std::move(live_[released++]);
@@ -257,15 +257,36 @@ void Segments::Release(uint64_t position) {
       (keep ? free_ : surplus).push_back(std::move(segment));
     }
     live_.erase(live_.begin(), live_.begin() + static_cast<std::ptrdiff_t>(released));
+    for (const SegmentPtr& segment : surplus) retired_.push_back(segment->number);
   }
-  for (const SegmentPtr& segment : surplus) removed.push_back(segment->number);
   surplus.clear();
-  Remove(removed);
+  RemoveUnlisted();
 }
 
-// A file that cannot be removed is an orphan like any other: whoever cleans the directory finds it.
-void Segments::Remove(const std::vector<kv::FileNumber>& numbers) {
-  for (const kv::FileNumber number : numbers) (void)options_.file_system->Remove(PathOf(number));
+bool Segments::IsListedLocked(kv::FileNumber number) const {
+  return listed_.contains(number) || std::ranges::find(listing_, number) != listing_.end();
+}
+
+void Segments::RemoveUnlisted() {
+  std::vector<kv::FileNumber> removed;
+  {
+    base::Lock lock(mutex_);
+    std::erase_if(retired_, [&](kv::FileNumber number) {
+      if (IsListedLocked(number) && !ZOO(kListedSegmentRemoved)) return false;
+      removed.push_back(number);
+      return true;
+    });
+  }
+  for (const kv::FileNumber number : removed) Remove(number);
+}
+
+// A file that cannot be removed is an orphan. The next open finds it.
+void Segments::Remove(kv::FileNumber number) {
+  {
+    base::Lock lock(mutex_);
+    DCHECK(!IsListedLocked(number) || ZOO(kListedSegmentRemoved), "the MANIFEST lists this segment");
+  }
+  (void)options_.file_system->Remove(PathOf(number));
 }
 
 std::vector<kv::FileNumber> Segments::numbers() const {
@@ -273,23 +294,25 @@ std::vector<kv::FileNumber> Segments::numbers() const {
   std::vector<kv::FileNumber> result = creating_;
   for (const SegmentPtr& segment : live_) result.push_back(segment->number);
   for (const SegmentPtr& segment : free_) result.push_back(segment->number);
-  for (const Doomed& doomed : doomed_) result.push_back(doomed.number);
+  result.insert(result.end(), retired_.begin(), retired_.end());
   return result;
 }
 
-std::vector<kv::FileNumber> Segments::NumbersFrom(uint64_t position) const {
+std::vector<kv::FileNumber> Segments::ListFrom(uint64_t position) {
   base::Lock lock(mutex_);
+  listed_.insert(listing_.begin(), listing_.end());
   std::vector<kv::FileNumber> result;
   for (size_t i = 0; i < live_.size(); ++i) {
     const bool ends_below = i + 1 < live_.size() && live_[i + 1]->start <= position;
     if (!ends_below) result.push_back(live_[i]->number);
   }
+  listing_ = result;
   return result;
 }
 
 uint64_t Segments::bytes_on_disk() const {
   base::Lock lock(mutex_);
-  return (live_.size() + free_.size() + creating_.size() + doomed_.size()) * (kBlockBytes + capacity_);
+  return (live_.size() + free_.size() + creating_.size() + retired_.size()) * (kBlockBytes + capacity_);
 }
 
 void Segments::Close() {

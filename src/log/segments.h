@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,9 +54,11 @@ class Segments {
   // (drain) All that was written is durable. After a failure: never again.
   Status Sync();
 
+  // Segments that end at or below `position` become reusable. REQUIRES: the edit that lists what the last ListFrom returned is durable.
   void Release(uint64_t position);
   std::vector<kv::FileNumber> numbers() const;
-  std::vector<kv::FileNumber> NumbersFrom(uint64_t position) const;
+  // The segments that replay from `position` may need, for a MANIFEST edit to list. They stay until a later edit is durable.
+  std::vector<kv::FileNumber> ListFrom(uint64_t position);
   uint64_t bytes_on_disk() const;
   void Close();
 
@@ -71,13 +74,6 @@ class Segments {
     uint64_t base() const { return RoundDown(start, kBlockBytes); }
   };
   using SegmentPtr = std::shared_ptr<Segment>;
-  // WHY not removed at once: the newest MANIFEST edit, or the one being written, may list it among the files that must be
-  // there. The second Release from now follows an edit that does not.
-  struct Doomed {
-    kv::FileNumber number{};
-    int releases_left = 2;
-  };
-
   std::string PathOf(kv::FileNumber number) const;
   Result<SegmentPtr> Create();
   Status FillWithZeros(File* file);
@@ -87,7 +83,9 @@ class Segments {
   Status WriteHead(Segment* segment, uint64_t generation);
   Status BeginAppending(const Segment& segment);
   Segment* Find(uint64_t position) const;
-  void Remove(const std::vector<kv::FileNumber>& numbers);
+  void Remove(kv::FileNumber number);
+  void RemoveUnlisted();
+  bool IsListedLocked(kv::FileNumber number) const REQUIRES_LOCK(mutex_);
   uint64_t ReservedEndLocked() const REQUIRES_LOCK(mutex_);
 
   const Options options_;
@@ -104,7 +102,10 @@ class Segments {
   std::vector<SegmentPtr> live_ GUARDED_BY(mutex_);  // by start, and by generation; only the drain adds
   std::vector<SegmentPtr> free_ GUARDED_BY(mutex_);
   std::vector<kv::FileNumber> creating_ GUARDED_BY(mutex_);
-  std::vector<Doomed> doomed_ GUARDED_BY(mutex_);
+  std::vector<kv::FileNumber> retired_ GUARDED_BY(mutex_);  // to be removed once no edit lists them
+  // INVARIANT: a segment that an edit may list is not removed. Only live segments are listed, so a retired one is never listed anew.
+  std::set<kv::FileNumber> listed_ GUARDED_BY(mutex_);       // by the durable edit, and by later ones of unknown outcome
+  std::vector<kv::FileNumber> listing_ GUARDED_BY(mutex_);   // what the last ListFrom returned
   uint64_t next_base_ GUARDED_BY(mutex_) = 0;  // where the next segment will begin
 };
 

@@ -44,24 +44,24 @@ struct Hull {
   }
 };
 
-bool AnyKeyBelow(const PickInput& input, Span span, const format::Bounds& bounds) {
-  const auto& runs = input.version.runs();
+}  // namespace
+
+bool AnyKeyBelow(const kv::Order& order, const tree::Version& version, Span span, const format::Bounds& bounds) {
+  const auto& runs = version.runs();
   if (span.oldest + 1 == runs.size()) return false;
   Hull hull;
   for (size_t i = span.newest; i <= span.oldest; ++i) {
-    const auto [first, last] = runs[i]->Overlap(input.order, bounds);
+    const auto [first, last] = runs[i]->Overlap(order, bounds);
     if (first == last) continue;
-    hull.Add(input.order, runs[i]->slices()[first]);
-    hull.Add(input.order, runs[i]->slices()[last - 1]);
+    hull.Add(order, runs[i]->slices()[first]);
+    hull.Add(order, runs[i]->slices()[last - 1]);
   }
   if (!hull.smallest) return false;
   return std::any_of(runs.begin() + static_cast<ptrdiff_t>(span.oldest) + 1, runs.end(), [&](const tree::RunPtr& run) {
-    const size_t index = run->FindIndex(input.order, *hull.smallest);
-    return index < run->slices().size() && !hull.EndsBefore(input.order, run->slices()[index].smallest());
+    const size_t index = run->FindIndex(order, *hull.smallest);
+    return index < run->slices().size() && !hull.EndsBefore(order, run->slices()[index].smallest());
   });
 }
-
-}  // namespace
 
 bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds) {
   const auto& runs = input.version.runs();
@@ -120,7 +120,7 @@ Plan MakePlan(const PickInput& input, Span span, format::Bounds bounds, format::
     plan.sources.push_back(runs[i]->position());
     plan.input_bytes += BytesWithin(input.order, *runs[i], bounds);
   }
-  plan.is_bottom = !AnyKeyBelow(input, span, bounds);
+  plan.is_bottom = !AnyKeyBelow(input.order, input.version, span, bounds);
   plan.bounds = std::move(bounds);
   plan.target_level = target_level;
   plan.reason = reason;

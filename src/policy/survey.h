@@ -26,6 +26,9 @@ bool IsFree(const PickInput& input, size_t index);
 // `busy` works on the oldest run; the others leave a part of the runs below them alone.
 bool ReachesOldest(const PickInput& input, const Busy& busy);
 
+// A run older than the span shows a key between the first and the last one that the span shows in `bounds`.
+bool AnyKeyBelow(const kv::Order& order, const tree::Version& version, Span span, const format::Bounds& bounds);
+
 // Runs that a plan may move instead of merging: no slice of one meets a slice of another, and no table is so small that it
 // had better be merged (a table of less than a quarter of a flush).
 bool CanMove(const PickInput& input, Span span);

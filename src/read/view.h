@@ -4,9 +4,11 @@
 //   View #18   active -> M5     sealed -> M4         version -> V13        (M3 was flushed)
 //
 // A reader takes the View first and the sequence second, never the reverse: a flush between the two could drop what the
-// sequence still needs.
+// sequence still needs. Third, it looks whether a batch larger than a memtable was published in between (db/shape.h, IsTooOld): such a
+// batch goes into several memtables, and the View may hold the first of them and not the last. Then it takes the next View.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <vector>
 
@@ -21,9 +23,9 @@ struct View {
   std::shared_ptr<memtable::Memtable> active;
   std::vector<std::shared_ptr<memtable::Memtable>> sealed;  // newest first
   tree::VersionPtr version;
-  // Readers see nothing newer than this. Lower than the newest only while a batch larger than a memtable is applied piece by
-  // piece: its first pieces may be in this View and its last ones not.
-  kv::Sequence sequence_max = kv::kSequenceMax;
+  // Batches larger than a memtable that were published when this View was installed. A View with fewer than are published now may hold
+  // the first pieces of one and not the last.
+  uint64_t large_batches = 0;
 };
 using ViewPtr = std::shared_ptr<const View>;
 

@@ -410,8 +410,8 @@ void CommitQueue::LeadLarge(Waiter& waiter) {
     if (!host_.MakeRoom(room).ok()) host_.MakeRoomAnyway(room);
     host_.active().Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
   }
-  host_.Publish(sequence - 1);
   host_.EndPieces();
+  host_.Publish(sequence - 1);
   Count(&counters_.writes, 1);
   Count(&counters_.records, change.records);
 }

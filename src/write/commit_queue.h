@@ -25,7 +25,7 @@
 //   on unlock: w3 and w4 join the queue, then L2, which holds the lock from then on; w5 stays
 //
 // A batch larger than a memtable goes alone, durable in the log first, then applied piece by piece; its pieces stay
-// invisible until the last one is in (Host::BeginPieces).
+// invisible until the last one is in (Publish).
 //
 // THREADS: Commit and Turn from any. Lock order: the queue's mutex is first and is held only to queue and to wake.
 #pragma once
@@ -98,8 +98,8 @@ class Host {
   virtual void Publish(kv::Sequence last) = 0;
   // The log is of no more use: `status` says why. Called once per failed group.
   virtual void LogFailed(const Status& status) = 0;
-  // From BeginPieces to EndPieces readers see nothing newer than what is published; memtables sealed in between name
-  // `replay_from` as the place from which the log is still needed.
+  // From BeginPieces to EndPieces one batch goes into several memtables; those sealed in between name `replay_from` as the place from which
+  // the log is still needed. From EndPieces on readers that see the batch see all of its memtables. Publish follows.
   virtual void BeginPieces(const log::Mark& replay_from) = 0;
   virtual void EndPieces() = 0;
 };

@@ -85,13 +85,18 @@ Status RecentWrites::Check(ReadCheck* reads) {
     RETURN_IF_ERROR(reads->CheckAgainst(chunk->written));
     reads->checked_to = chunk->last;
   }
+  if (is_pending_lost_) {
+    return Status::Conflict("a batch larger than the window of " + std::to_string(bytes_max_) + " bytes is committed before this "
+                            "transaction, and its keys are not remembered: begin again");
+  }
   return pending_.empty() || ZOO(kGroupNotChecked) ? Status() : reads->CheckAgainst(pending_);
 }
 
 void RecentWrites::Add(const Change& change) {
-  // WHY: a batch this large goes alone, so nobody of its group has to be checked against it.
-  is_pending_lost_ = change.is_batch && change.batch.size() > bytes_max_;
-  if (is_pending_lost_) return;
+  const bool is_lost = change.is_batch && change.batch.size() > bytes_max_;
+  if (ZOO(kLostBatchForgotten)) is_pending_lost_ = false;
+  is_pending_lost_ |= is_lost;
+  if (is_lost) return;
   pending_records_ += change.records;
   if (!change.is_batch) return AppendKey(&pending_, change.kind, change.key, change.value);
   format::BatchReader reader(change.batch);

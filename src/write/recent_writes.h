@@ -99,7 +99,7 @@ class RecentWrites {
   std::atomic<bool> is_recording_{false};
   std::string pending_;           // (turn)
   size_t pending_records_ = 0;    // (turn)
-  bool is_pending_lost_ = false;  // (turn) it would not have fitted
+  bool is_pending_lost_ = false;  // (turn) a batch of the group has more bytes than the window keeps
 
   base::Mutex index_mutex_;  // before mutex_; never taken in the turn
   WriteIndex index_ GUARDED_BY(index_mutex_);

@@ -53,6 +53,22 @@ TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
   EXPECT_TRUE(ledger_.busy().empty());
 }
 
+// A plan was made when no run below held a key of its own. A job that ended since moved one there: the plan's tombstones are needed.
+TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
+  const auto run = [](uint64_t position, const std::string& smallest, const std::string& largest) {
+    auto meta = std::make_shared<format::FileMeta>();
+    meta->number = kv::FileNumber{position};
+    meta->smallest = smallest;
+    meta->largest = largest;
+    return std::make_shared<const tree::Run>(kv::Position{position}, 0, std::vector<tree::Slice>{{.file = meta, .bounds = {}}});
+  };
+  policy::Plan plan = PlanOf({5, 3});
+  plan.is_bottom = true;
+  EXPECT_FALSE(ledger_.Claim(plan, tree::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
+  EXPECT_TRUE(ledger_.busy().empty());
+  EXPECT_TRUE(ledger_.Claim(plan, tree::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
+}
+
 TEST_F(LedgerTest, TakesAgainWhatWasReleased) {
   EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}, {.upper = "m"}), version_));
   EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}, {.lower = "m"}), version_));

@@ -54,7 +54,7 @@ class ShapeTest : public ::testing::Test {
     ASSERT_OK(shape_.InstallFlush(NewTable(values), {values}));
   }
   Status Commit() {
-    return shape_.Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, &released_);
+    return shape_.Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, [this](const Shape::LogStart& start) { released_ = start; });
   }
   // Are the tables of the durable MANIFEST there, whole, after a power cut?
   void CheckPowerCut(size_t tables) {
@@ -155,14 +155,20 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
   EXPECT_EQ(shape_.Current()->version->files().size(), 2u);
 }
 
-TEST_F(ShapeTest, HidesThePiecesOfALargeBatch) {
+// A reader that took its View before a batch was put into several memtables may hold the first of them and not the last.
+TEST_F(ShapeTest, AViewFromBeforeALargeBatchIsTooOld) {
   Flush(100);
-  shape_.BeginPieces(5);
-  EXPECT_EQ(shape_.Current()->sequence_max, 5u);
+  const read::ViewPtr before = shape_.Current();
+  EXPECT_FALSE(shape_.IsTooOld(*before));
+  shape_.Seal(NewMemtable(), {.epoch = 1, .position = 110, .sequence = 110});  // between two pieces
+  const read::ViewPtr amid = shape_.Current();
+  EXPECT_FALSE(shape_.IsTooOld(*amid)) << "the batch is not published";
+  shape_.CountLargeBatch();
+  EXPECT_TRUE(shape_.IsTooOld(*before));
+  EXPECT_TRUE(shape_.IsTooOld(*amid));
+  EXPECT_FALSE(shape_.IsTooOld(*shape_.Current()));
   Flush(200);
-  EXPECT_EQ(shape_.Current()->sequence_max, 5u);
-  shape_.EndPieces();
-  EXPECT_EQ(shape_.Current()->sequence_max, kv::kSequenceMax);
+  EXPECT_FALSE(shape_.IsTooOld(*shape_.Current()));
 }
 
 }  // namespace

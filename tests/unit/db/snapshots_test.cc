@@ -10,7 +10,7 @@ using Sequences = std::vector<kv::Sequence>;
 
 class SnapshotsTest : public ::testing::Test {
  protected:
-  std::shared_ptr<const Snapshot> Get() { return snapshots_->Get(kv::kSequenceMax, now_++); }
+  std::shared_ptr<const Snapshot> Get() { return snapshots_->Get(now_++); }
   const std::shared_ptr<Snapshots> snapshots_ = std::make_shared<Snapshots>();
   uint64_t now_ = 100;
 };
@@ -35,15 +35,14 @@ TEST_F(SnapshotsTest, ListsEachSequenceOnceUntilItsLastSnapshotGoes) {
   EXPECT_EQ(snapshots_->Live(), Sequences{9});
 }
 
-TEST_F(SnapshotsTest, TakesNoneBeyondWhatReadersMaySee) {
+TEST_F(SnapshotsTest, TakesThePublishedSequence) {
   snapshots_->Publish(50);
-  EXPECT_EQ(snapshots_->Get(20, 0)->sequence(), 20u);
-  EXPECT_EQ(snapshots_->Get(80, 0)->sequence(), 50u);
+  EXPECT_EQ(snapshots_->Get(0)->sequence(), 50u);
 }
 
 TEST_F(SnapshotsTest, KnowsItsOwnAndOutlivesItsHolder) {
   auto other = std::make_shared<Snapshots>();
-  auto ours = Get(), theirs = other->Get(kv::kSequenceMax, 0);
+  auto ours = Get(), theirs = other->Get(0);
   EXPECT_TRUE(snapshots_->Owns(ours.get()));
   EXPECT_FALSE(snapshots_->Owns(theirs.get()));
   EXPECT_FALSE(snapshots_->Owns(nullptr));

@@ -386,6 +386,36 @@ TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), world_.files.Files().size() + 1) << "no file is forgotten";
 }
 
+// Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". The edit's log start lies beyond what is drained, so the
+// edit lists the segment that is being filled; when the edit is durable, later segments have taken over, and that one is surplus.
+TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  const auto append_bytes = [&](uint64_t bytes) {
+    for (const uint64_t end = log->end().position + bytes; log->end().position < end;) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+  };
+  append_bytes(uint64_t{700} << 10);  // more segments than are kept for reuse
+  ASSERT_OK(log->MakeDurable());
+  append_bytes(5000);
+  const uint64_t listed_from = log->end().position + (uint64_t{64} << 10);
+  const auto listed = log->segments_from(listed_from);  // of the edit that a commit writes now
+  append_bytes(uint64_t{200} << 10);
+  ASSERT_OK(log->MakeDurable());
+  const Mark start = log->end();
+  log->Release(listed_from);
+  const auto held = log->segments();
+  for (const kv::FileNumber number : listed) {
+    EXPECT_TRUE(world_.files.SizeOf(format::SegmentPath(kDirectory, number))) << kv::ToInt(number);
+    EXPECT_NE(std::ranges::find(held, number), held.end());
+  }
+  EXPECT_OK(ReplayAll(*world_.Kill(), {.start = start, .expected = listed}).status);
+  // The next edit does not list it.
+  const auto listed_next = log->segments_from(start.position);
+  EXPECT_EQ(std::ranges::find(listed_next, listed.front()), listed_next.end());
+  log->Release(start.position);
+  EXPECT_EQ(log->segments().size() + GetParam(), world_.files.Files().size()) << "no file is forgotten";
+}
+
 TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   std::vector<kv::FileNumber> left;
   auto log = world_.Create();

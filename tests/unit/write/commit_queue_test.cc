@@ -63,6 +63,7 @@ class FakeHost final : public Host {
   memtable::Memtable& active() override { return *memtables.back(); }
   void Publish(kv::Sequence last) override {
     EXPECT_GT(last, published);
+    EXPECT_FALSE(in_pieces) << "readers that see a large batch see all of it";
     published = last;
     entries_when_published = entries();
   }
