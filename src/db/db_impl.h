@@ -134,6 +134,11 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Shape::Options ShapeOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
+  Status TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file);
+  Status TakeLog(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last);
+  // open_read_only.cc
+  Status RecoverReadOnly(manifest::Loaded loaded);
+  Status ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed);
   void RemoveFilesFrom(kv::FileNumber first);
   Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
   void StartBackground() noexcept;

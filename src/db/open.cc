@@ -104,6 +104,10 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
 
   auto loaded = manifest::Load(files, path, store->order);
+  // A writer that replaces the MANIFEST removes the one that a CURRENT from just before names.
+  for (int i = 0; is_read_only && !loaded && loaded.error().IsCorruption() && i < 10; ++i) {
+    loaded = manifest::Load(files, path, store->order);
+  }
   if (!loaded && loaded.error().IsCorruption()) {
     std::string report;
     ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store, &report));
@@ -114,16 +118,16 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
   }
-  if (loaded) {
+  if (is_read_only) {
+    RETURN_IF_ERROR(database->RecoverReadOnly(std::move(*loaded)));
+  } else if (loaded) {
     ASSIGN_OR_RETURN(Inventory inventory, TakeInventory(files, path));
-    ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, &*loaded, !is_read_only));
+    ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, &*loaded, true));
     if (is_adopted) {
       ASSIGN_OR_RETURN(inventory, TakeInventory(files, path));
     }
-    if (inventory.has_repair_marker) {
-      return Status::Corruption(format::JoinPath(path, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
-    }
-    if (inventory.has_import_marker && !is_read_only) (void)legacy::RemoveSource(files, path);  // else again at the next open
+    if (inventory.has_repair_marker) return InterruptedRepair(path);
+    if (inventory.has_import_marker) (void)legacy::RemoveSource(files, path);  // else again at the next open
     RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
     RETURN_IF_ERROR(database->Recover(*loaded, inventory));
   } else {
@@ -191,18 +195,33 @@ Status CheckNoneNewer(const Store& store, const tree::Version& version, kv::Sequ
 
 }  // namespace
 
-Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventory) {
-  const Env& env = store_->options.env;
-  const bool is_read_only = store_->options.mode == OpenMode::kReadOnly;
+// The tree of the MANIFEST; files get numbers from `next_file` on.
+Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file) {
   database_id_ = loaded.database_id;
   if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
   for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
   ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
+  shape_ = std::make_unique<Shape>(ShapeOptions(), std::move(version), next_file, loaded.next_position, loaded.log_start);
+  return {};
+}
+
+// What replay found becomes the state of the database. `last` is the newest sequence.
+Status DbImpl::TakeLog(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last) {
+  recovery_report_ = loaded.report + replayed.log.report;
+  Logger* const logger = store_->options.env.logger;
+  if (logger != nullptr && !recovery_report_.empty()) logger->Log("recovery: " + recovery_report_);
+  *last = std::max(loaded.last_sequence, replayed.last_sequence);
+  RETURN_IF_ERROR(CheckNoneNewer(*store_, *loaded.version, *last));
+  store_->snapshots->Publish(*last);
+  return {};
+}
+
+Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventory) {
+  const Env& env = store_->options.env;
   // Orphans may have numbers that the MANIFEST, which lags, has not heard of.
   uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
   if (ZOO(kFileNumberUsedTwice)) next_file = kv::ToInt(loaded.next_file);
-  shape_ = std::make_unique<Shape>(ShapeOptions(),
-                                   std::move(version), kv::FileNumber{next_file}, loaded.next_position, loaded.log_start);
+  RETURN_IF_ERROR(TakeTree(loaded, kv::FileNumber{next_file}));
 
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
     stream::CollapseCounts counts;
@@ -213,34 +232,19 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     *full = nullptr;
     return {};
   };
-  std::function<Status(std::shared_ptr<memtable::Memtable>*)> on_full;
-  if (!is_read_only) on_full = flush;
-  auto replay = ReplayLog(*store_, loaded, on_full);
-  if (!replay) {
-    RemoveFilesFrom(kv::FileNumber{next_file});
-    return replay.error();
-  }
-  Replayed replayed = std::move(*replay);
-  recovery_report_ = loaded.report + replayed.log.report;
-  if (env.logger != nullptr && !recovery_report_.empty()) env.logger->Log("recovery: " + recovery_report_);
-  const kv::Sequence last = std::max(loaded.last_sequence, replayed.last_sequence);
-  if (Status status = CheckNoneNewer(*store_, *loaded.version, last); !status.ok()) {
+  auto replay = ReplayLog(*store_, loaded, flush);
+  kv::Sequence last = 0;
+  const Status status = replay ? TakeLog(loaded, *replay, &last) : replay.error();
+  if (!status.ok()) {
     RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
   }
+  for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
-  store_->snapshots->Publish(last);
-
-  if (is_read_only) {
-    for (auto& memtable : replayed.memtables) shape_->Seal(std::move(memtable), loaded.log_start);
-    shape_->Seal(store_->memtables->NewMemtable(store_->order), loaded.log_start);
-    return {};
-  }
-  for (auto& memtable : replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
   const uint64_t salt = env.entropy();
   const log::Mark first = log::FirstMark(salt, next);
   const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
-  RETURN_IF_ERROR(StartWriting(start, replayed.log.segments));
+  RETURN_IF_ERROR(StartWriting(start, replay->log.segments));
   // WHY before the background starts: a merge would take tables out of the View that the MANIFEST, which lags, still names; they
   // would pass for orphans.
   RemoveOrphans(inventory);

@@ -127,6 +127,10 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const t
   return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged:" + damage);
 }
 
+Status InterruptedRepair(const std::string& directory) {
+  return Status::Corruption(format::JoinPath(directory, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
+}
+
 Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
   if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]] return {};
   return Status::Corruption("log record at sequence " + std::to_string(sequence) + ": a range that begins after its end");

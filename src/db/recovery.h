@@ -40,6 +40,9 @@ Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, c
 // Every table and value file that the tree names is there, with the size it had. Corruption lists all that are not.
 Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version);
 
+// Corruption, for a directory with the marker of a repair that did not end.
+Status InterruptedRepair(const std::string& directory);
+
 // What the MANIFEST says of the log.
 log::Expected ExpectedOf(const manifest::Loaded& loaded);
 

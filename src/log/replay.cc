@@ -50,14 +50,12 @@ class Replayer {
     if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
   }
 
-  // With `flaws` damaged segments are noted there; without, the first one is returned.
+  // With `flaws` what cannot be read is noted there; without, the first one is returned.
+  // WHY the ring first: a writer may be at work (db/open_read_only.cc). What it takes out of the ring is in segments before.
+  Status LoadRing(std::vector<Status>* flaws);
   Status OpenSegments(std::vector<Status>* flaws);
   Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
   Status Judge();
-  // Salvage: never mind what cannot be read.
-  void LoadRing(std::vector<Status>* flaws) {
-    if (Status status = ring_.Load(); !status.ok()) flaws->push_back(std::move(status));
-  }
   void SurveyAbove(Salvaged* salvaged);
   void Locate(Salvaged* salvaged) const;
   Replayed Take() { return std::move(replayed_); }
@@ -87,12 +85,15 @@ class Replayer {
   Replayed replayed_;
 };
 
+Status Note(Status status, std::vector<Status>* flaws) {
+  if (flaws == nullptr || status.ok()) return status;
+  flaws->push_back(std::move(status));
+  return {};
+}
+
+Status Replayer::LoadRing(std::vector<Status>* flaws) { return Note(ring_.Load(), flaws); }
+
 Status Replayer::OpenSegments(std::vector<Status>* flaws) {
-  const auto note = [flaws](Status status) -> Status {
-    if (flaws == nullptr || status.ok()) return status;
-    flaws->push_back(std::move(status));
-    return {};
-  };
   const std::vector<kv::FileNumber>& expected = expected_.segments;
   ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
   std::vector<kv::FileNumber> found;
@@ -103,12 +104,12 @@ Status Replayer::OpenSegments(std::vector<Status>* flaws) {
   std::sort(found.begin(), found.end());
   for (const kv::FileNumber number : expected) {
     if (std::binary_search(found.begin(), found.end(), number)) continue;
-    RETURN_IF_ERROR(note(
-        Status::Corruption(format::SegmentPath(directory_, number) + ": the MANIFEST lists this log segment; it is missing")));
+    const std::string path = format::SegmentPath(directory_, number);
+    RETURN_IF_ERROR(Note(Status::Corruption(path + ": the MANIFEST lists this log segment; it is missing"), flaws));
   }
   for (const kv::FileNumber number : found) {
     const bool is_expected = std::find(expected.begin(), expected.end(), number) != expected.end();
-    RETURN_IF_ERROR(note(OpenSegment(number, is_expected)));
+    RETURN_IF_ERROR(Note(OpenSegment(number, is_expected), flaws));
   }
   return {};
 }
@@ -142,7 +143,6 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
 }
 
 Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {
-  RETURN_IF_ERROR(ring_.Load());
   for (;;) {
     Frame frame;
     bool is_found = FromRing(&frame);
@@ -329,6 +329,7 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
+  RETURN_IF_ERROR(replayer.LoadRing(nullptr));
   RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
   RETURN_IF_ERROR(replayer.Walk(apply));
   RETURN_IF_ERROR(replayer.Judge());
@@ -343,8 +344,8 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
     return salvaged;
   }
   Replayer replayer(file_system, directory, origin, expected);
+  RETURN_IF_ERROR(replayer.LoadRing(&salvaged.flaws));
   RETURN_IF_ERROR(replayer.OpenSegments(&salvaged.flaws));
-  replayer.LoadRing(&salvaged.flaws);
   Status failure;  // of the caller
   salvaged.verdict = replayer.Walk([&](kv::Sequence sequence, std::string_view payload) {
     Status status = apply(sequence, payload);
