@@ -170,13 +170,14 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
   return statuses;
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options) {
+std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options, kv::SkippedErrors* skipped) {
   if (store_->key_map() == nullptr) [[likely]] {
-    auto tree = NewTreeIterator(options, {});
+    auto tree = OpenTreeIterator(options, {}, nullptr, skipped);
     if (StillHasNoKeyMap(options.read)) [[likely]] return tree;
   }
   const kv::KeyMap* const map = store_->key_map();
-  return read::NewDefaultIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), {}));
+  auto tree = OpenTreeIterator(read::ToTreeOptions(*map, options), {}, nullptr, skipped);
+  return read::NewDefaultIterator(*map, options, std::move(tree));
 }
 
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
@@ -194,8 +195,8 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
   return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay), kept));
 }
 
-std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                                read::KeptTables* kept) {
+std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                                 read::KeptTables* kept, kv::SkippedErrors* skipped) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
   kv::Sequence sequence = 0;
@@ -206,6 +207,7 @@ std::unique_ptr<read::WalkableIterator> DbImpl::NewTreeIterator(const IteratorOp
                                   .is_closed = store_->is_closed,
                                   .keep = store_,
                                   .operators = &store_->operators,
+                                  .skipped = skipped,
                                   .kept = kept};
   if (background_ != nullptr) {
     context.on_wade = [background = std::weak_ptr(background_)](stream::Wade wade) {

@@ -74,8 +74,10 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);  // checkpoint.cc
 
-  // As NewIterator, of the default keyspace.
-  std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options);
+  // As NewIterator, of the default keyspace. With `skipped` the iterator passes over blocks and tables that it cannot read and adds
+  // the errors there.
+  std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options,
+                                                    kv::SkippedErrors* skipped = nullptr);
   // What a reader sees now; for faces that describe it in words of their own.
   read::ViewPtr CurrentView() const { return shape_->Current(); }
 
@@ -116,7 +118,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
                                              read::KeptTables* kept = nullptr) override;
   std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                          read::KeptTables* kept = nullptr) override;
+                                                          read::KeptTables* kept = nullptr) override {
+    return OpenTreeIterator(options, std::move(overlay), kept, nullptr);
+  }
   Status CommitTransaction(const write::Change& change) override;
   const kv::KeyMap* key_map() const override { return store_->key_map(); }
   Status CheckMade(Keyspace keyspace) override {
@@ -129,6 +133,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
  private:
   explicit DbImpl(std::shared_ptr<Store> store);
+
+  std::unique_ptr<read::WalkableIterator> OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
+                                                           read::KeptTables* kept, kv::SkippedErrors* skipped);
 
   // open.cc
   Shape::Options ShapeOptions();

@@ -181,14 +181,14 @@ void TableIterator::Prev() {
   Backward();
 }
 
-bool TableIterator::SkipBlock() {
+bool TableIterator::SkipBlock(bool is_forward) {
   status_ = {};
   data_.reset();
   if (!index_.Valid()) return false;  // at its end, or itself what could not be read
-  index_.Next();
+  is_forward ? index_.Next() : index_.Prev();
   if (OpenBlock()) {
-    data_->SeekToFirst();
-    Forward();
+    is_forward ? data_->SeekToFirst() : data_->SeekToLast();
+    is_forward ? Forward() : Backward();
   }
   return index_.Valid() || !status_.ok();
 }

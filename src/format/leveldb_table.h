@@ -91,8 +91,9 @@ class TableIterator {
   void Seek(std::string_view target);
   void Next();
   void Prev();
-  // After an error: go on behind the block that could not be read, for saving what is whole. False, and no error any more: nothing is behind it.
-  bool SkipBlock();
+  // After an error: go on behind the block that could not be read, or before it, for saving what is whole. False, and no
+  // error any more: there is nothing more that way.
+  bool SkipBlock(bool is_forward = true);
 
  private:
   bool OpenBlock();  // that the index shows; false at the index's end, or if it cannot be read

@@ -9,7 +9,7 @@
 //       a merge of several children, which shows equal ones next to each other.
 //   R4  Next and Prev need Valid(). Prev of the first and Next of the last entry end it.
 //   R5  The entry's views live until the iterator moves or dies.
-//   R6  After an error Valid() is false and status() says why; it never skips over what it could not read.
+//   R6  After an error Valid() is false and status() says why; it skips nothing unread unless asked (kv/skipped_errors.h).
 //   R7  LookAhead shows what Next would, without moving; Skip(n) moves as n calls of Next do.
 //
 // WHY the entry is a field and not a virtual call: a merge step compares entries of K children; a virtual key() each

@@ -39,8 +39,8 @@ mergedb::ReadOptions ToCore(const ReadOptions& options) {
 // than mergedb's own interface, so it walks what is inside.
 class Cursor final : public Iterator {
  public:
-  Cursor(std::shared_ptr<const Borrowed> borrowed, std::unique_ptr<mergedb::read::WalkableIterator> core)
-      : borrowed_(std::move(borrowed)), core_(std::move(core)), walk_(core_->walk()) {}
+  Cursor(std::shared_ptr<const Borrowed> borrowed, mergedb::db::DbImpl& database, const mergedb::ReadOptions& options)
+      : borrowed_(std::move(borrowed)), core_(database.NewCursor({.read = options}, &skipped_)), walk_(core_->walk()) {}
   bool Valid() const noexcept override { return walk_.Valid(); }
   void SeekToFirst() noexcept override { walk_.SeekToFirst(); }
   void SeekToLast() noexcept override { walk_.SeekToLast(); }
@@ -53,10 +53,16 @@ class Cursor final : public Iterator {
   }
   Slice key() const noexcept override { return ToSlice(walk_.entry().key); }
   Slice value() const noexcept override { return ToSlice(walk_.entry().value); }
-  Status status() const noexcept override { return FromCore(core_->status()); }
+  // As LevelDB's: a block that cannot be read is passed over, and from then on the status says so, also while the cursor
+  // is valid.
+  Status status() const noexcept override {
+    const mergedb::Status& status = core_->status();
+    return FromCore(status.ok() ? skipped_.first() : status);
+  }
 
  private:
   const std::shared_ptr<const Borrowed> borrowed_;  // of a cursor that is deleted after its database
+  mergedb::kv::SkippedErrors skipped_;
   const std::unique_ptr<mergedb::read::WalkableIterator> core_;
   mergedb::kv::Iterator& walk_;
 };
@@ -145,7 +151,7 @@ Status Database::Write(const WriteOptions& options, WriteBatch* updates) {
 }
 
 Iterator* Database::NewIterator(const ReadOptions& options) noexcept {
-  return new Cursor(borrowed_, core_->NewCursor({.read = ToCore(options)}));
+  return new Cursor(borrowed_, *core_, ToCore(options));
 }
 
 void Database::GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) noexcept {

@@ -7,6 +7,7 @@
 
 #include "base/coding.h"
 #include "format/leveldb_table.h"
+#include "kv/skipped_errors.h"
 #include "leveldb/cache.h"
 #include "leveldb/env.h"
 #include "leveldb/options.h"
@@ -99,25 +100,47 @@ Table::~Table() { delete rep_; }
 
 namespace {
 
+// As LevelDB's: it passes over blocks that cannot be read, and from then on its status is the first error.
 class TableCursor final : public Iterator {
  public:
   explicit TableCursor(format::TableIterator it) : it_(std::move(it)) {}
   bool Valid() const override { return it_.Valid(); }
-  void SeekToFirst() override { it_.SeekToFirst(); }
-  void SeekToLast() override { it_.SeekToLast(); }
-  void Seek(const Slice& target) override { it_.Seek(View(target)); }
+  void SeekToFirst() override {
+    it_.SeekToFirst();
+    PassOverErrors(true);
+  }
+  void SeekToLast() override {
+    it_.SeekToLast();
+    PassOverErrors(false);
+  }
+  void Seek(const Slice& target) override {
+    it_.Seek(View(target));
+    PassOverErrors(true);
+  }
   void Next() override {
-    if (it_.Valid()) it_.Next();
+    if (!it_.Valid()) return;
+    it_.Next();
+    PassOverErrors(true);
   }
   void Prev() override {
-    if (it_.Valid()) it_.Prev();
+    if (!it_.Valid()) return;
+    it_.Prev();
+    PassOverErrors(false);
   }
   Slice key() const override { return ToSlice(it_.key()); }
   Slice value() const override { return ToSlice(it_.value()); }
-  Status status() const override { return FromCore(it_.status()); }
+  Status status() const override { return FromCore(skipped_.first().ok() ? it_.status() : skipped_.first()); }
 
  private:
+  void PassOverErrors(bool is_forward) {
+    while (!it_.Valid() && !it_.status().ok()) {
+      skipped_.Add(it_.status());
+      if (!it_.SkipBlock(is_forward)) return;
+    }
+  }
+
   format::TableIterator it_;
+  mergedb::kv::SkippedErrors skipped_;
 };
 
 }  // namespace

@@ -22,8 +22,9 @@ class MemtableCovers final : public stream::CoverSource {
 
 class RunCovers final : public stream::CoverSource {
  public:
-  RunCovers(const kv::Order& order, table::Cache& tables, tree::RunPtr run, kv::Sequence sequence)
-      : order_(order), tables_(tables), run_(std::move(run)), sequence_(sequence) {}
+  RunCovers(const kv::Order& order, table::Cache& tables, tree::RunPtr run, kv::Sequence sequence,
+            kv::SkippedErrors* skipped)
+      : order_(order), tables_(tables), run_(std::move(run)), sequence_(sequence), skipped_(skipped) {}
 
   Status Find(std::string_view key, kv::Cover* cover) override {
     const auto& slices = run_->slices();
@@ -33,7 +34,10 @@ class RunCovers final : public stream::CoverSource {
     *cover = {};
     auto after = next;  // the first slice with tombstones after the key
     if (next != with_ranges.end() && *next == index && order_.CompareKeys(slices[index].smallest(), key) <= 0) {
-      RETURN_IF_ERROR(FindInSlice(index, key, cover));
+      if (Status status = FindInSlice(index, key, cover); !status.ok()) {
+        if (skipped_ == nullptr) return status;
+        skipped_->Add(status);
+      }
       ++after;
     }
     if (after != with_ranges.end()) cover->upper = kv::EarlierOf(order_, cover->upper, slices[*after].smallest());
@@ -51,6 +55,7 @@ class RunCovers final : public stream::CoverSource {
   Status FindInSlice(size_t index, std::string_view key, kv::Cover* cover) {
     const tree::Slice& slice = run_->slices()[index];
     if (reader_ == nullptr || index != open_index_) {
+      reader_ = nullptr;
       ASSIGN_OR_RETURN(reader_, tables_.Open(slice.file));
       open_index_ = index;
       hint_ = 0;
@@ -71,6 +76,7 @@ class RunCovers final : public stream::CoverSource {
   table::Cache& tables_;
   const tree::RunPtr run_;
   const kv::Sequence sequence_;
+  kv::SkippedErrors* const skipped_;
   std::shared_ptr<table::Reader> reader_;  // of slice open_index_
   size_t open_index_ = 0;
   size_t hint_ = 0;  // where in the reader's list the last key was
@@ -83,8 +89,8 @@ std::unique_ptr<stream::CoverSource> NewMemtableCovers(const memtable::Memtable&
 }
 
 std::unique_ptr<stream::CoverSource> NewRunCovers(const kv::Order& order, table::Cache& tables, tree::RunPtr run,
-                                                  kv::Sequence sequence) {
-  return std::make_unique<RunCovers>(order, tables, std::move(run), sequence);
+                                                  kv::Sequence sequence, kv::SkippedErrors* skipped) {
+  return std::make_unique<RunCovers>(order, tables, std::move(run), sequence, skipped);
 }
 
 }  // namespace mergedb::read

@@ -43,11 +43,11 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
       if (!reader) return kv::NewEmptyIterator(reader.error());
       if (kept != nullptr) kept->Keep(slice.file, *reader);
       return (*reader)->NewIterator(control, *reader);
-    }));
+    }, control.skipped));
     const auto& with_ranges = run->slices_with_ranges();
     const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);
     if (in_bounds == with_ranges.end() || *in_bounds >= last) continue;
-    input.covers.push_back({.source = NewRunCovers(context.order, context.tables, run, sequence),
+    input.covers.push_back({.source = NewRunCovers(context.order, context.tables, run, sequence, control.skipped),
                             .first_older = children.size()});
   }
   return stream::NewUncoveredIterator(context.order, std::move(input));
@@ -65,8 +65,8 @@ class DbIterator final : public WalkableIterator {
         values_(*view_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
-    auto tree = NewTreeIterator(context, *view_, sequence, bounds, {options.read.verify_checksums, options.read.fill_cache},
-                                std::move(overlay));
+    auto tree = NewTreeIterator(context, *view_, sequence, bounds,
+                                {options.read.verify_checksums, options.read.fill_cache, context.skipped}, std::move(overlay));
     input_ = stream::NewVisibleIterator(
         order_,
         {.sequence = visible,

@@ -11,6 +11,7 @@
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/program_operators.h"
+#include "kv/skipped_errors.h"
 #include "mergedb/iterator.h"
 #include "read/kept_tables.h"
 #include "read/view.h"
@@ -32,6 +33,9 @@ struct DbIteratorContext {
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
   std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
   const kv::ProgramOperators* operators = nullptr;
+  // Blocks and tables that cannot be read are passed over and the errors added here; it outlives the cursor. Null: the
+  // cursor ends there.
+  kv::SkippedErrors* skipped = nullptr;
   KeptTables* kept = nullptr;  // mapped tables that are shown go here; it outlives the cursor. Null: a table is let go of when it was left
 };
 

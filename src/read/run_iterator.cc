@@ -13,8 +13,9 @@ namespace {
 
 class RunIterator final : public kv::Iterator {
  public:
-  RunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds, OpenSlice open)
-      : order_(order), run_(std::move(run)), bounds_(std::move(bounds)), open_(std::move(open)) {
+  RunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds, OpenSlice open,
+              kv::SkippedErrors* skipped)
+      : order_(order), run_(std::move(run)), bounds_(std::move(bounds)), open_(std::move(open)), skipped_(skipped) {
     std::tie(first_, last_) = run_->Overlap(order_, bounds_);
     looks_ahead_ = true;
   }
@@ -35,7 +36,10 @@ class RunIterator final : public kv::Iterator {
     const size_t index = IsInOpenSlice(key) ? index_ : run_->FindIndex(order_, key);
     if (index < first_) return EnterForward(first_);
     if (index >= last_) return End();
-    if (!Open(index)) return;
+    if (!Open(index)) {
+      if (status_.ok()) EnterForward(index + 1);
+      return;
+    }
     // The slice's own lower bound may be above the key.
     if (lower_ && order_.CompareKeys(key, *lower_) < 0) {
       child_->Seek(*lower_, kv::kTagMax);
@@ -83,7 +87,8 @@ class RunIterator final : public kv::Iterator {
     return order_.CompareKeys(slice.smallest(), key) <= 0 && !slice.IsBefore(order_, key);
   }
 
-  // Open slice `index` and compute the bounds within which it shows. False after an error.
+  // Open slice `index` and compute the bounds within which it shows. False after an error; status_ is OK if the slice is to
+  // be passed over.
   bool Open(size_t index) {
     if (child_ != nullptr && index == index_ && child_->status().ok()) return true;
     const tree::Slice& slice = run_->slices()[index];
@@ -92,14 +97,21 @@ class RunIterator final : public kv::Iterator {
     lower_ = Later(slice.bounds.lower, bounds_.lower);
     upper_ = Earlier(slice.bounds.upper, bounds_.upper);
     if (child_->status().ok()) return true;
-    status_ = child_->status();
     valid_ = false;
+    if (skipped_ == nullptr) {
+      status_ = child_->status();
+    } else {
+      skipped_->Add(child_->status());
+    }
     return false;
   }
 
   void EnterForward(size_t index) {
     for (; index < last_; ++index) {
-      if (!Open(index)) return;
+      if (!Open(index)) {
+        if (status_.ok()) continue;
+        return;
+      }
       if (lower_) {
         child_->Seek(*lower_, kv::kTagMax);
       } else {
@@ -114,7 +126,10 @@ class RunIterator final : public kv::Iterator {
   // `index` is one past the slice to enter.
   void EnterBackward(size_t index) {
     while (index > first_) {
-      if (!Open(--index)) return;
+      if (!Open(--index)) {
+        if (status_.ok()) continue;
+        return;
+      }
       if (upper_) {
         child_->Seek(*upper_, kv::kTagMax);
         if (child_->Valid()) {
@@ -174,6 +189,7 @@ class RunIterator final : public kv::Iterator {
   const tree::RunPtr run_;
   const format::Bounds bounds_;
   const OpenSlice open_;
+  kv::SkippedErrors* const skipped_;
   size_t first_ = 0;  // the slices that intersect bounds_: [first_, last_)
   size_t last_ = 0;
 
@@ -186,8 +202,8 @@ class RunIterator final : public kv::Iterator {
 }  // namespace
 
 std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds,
-                                             OpenSlice open) {
-  return std::make_unique<RunIterator>(order, std::move(run), std::move(bounds), std::move(open));
+                                             OpenSlice open, kv::SkippedErrors* skipped) {
+  return std::make_unique<RunIterator>(order, std::move(run), std::move(bounds), std::move(open), skipped);
 }
 
 }  // namespace mergedb::read

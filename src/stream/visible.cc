@@ -269,6 +269,7 @@ class VisibleIterator final : public VisibleCursor {
   bool ShowNewestFromAbove(const kv::Entry& entry) {
     Leap(entry, kv::SeekTag(options_.sequence));
     if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
+    if (!key_.Matches(order_, input_->entry())) return LeaveKeyBackward();
     const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
     key_.Keep(input_->entry());
     Status status = Collect();
@@ -278,6 +279,13 @@ class VisibleIterator final : public VisibleCursor {
     if (!input_->Valid() && !input_->status().ok()) return Fail(input_->status());
     if (base_.kind == kv::Kind::kDelete && chain_.empty()) return false;
     return ShowFolded(sequence);
+  }
+
+  // The input passes over what cannot be read (kv/skipped_errors.h), and that is now all of `key_`. Goes on before it.
+  bool LeaveKeyBackward() {
+    input_->Seek(key_.key(), kv::kTagMax);
+    StepBack();
+    return !input_->Valid() && !input_->status().ok() ? Fail(input_->status()) : false;
   }
 
   // The input stands at a version of `key_`: its operands into chain_, newest first, and what they are for into base_.

@@ -31,12 +31,12 @@ class TableIterator final : public kv::Iterator {
 
   void SeekToFirst() override {
     status_ = {};
-    if (Enter(0)) Show(0);
+    if (EnterFrom(0)) Show(0);
   }
 
   void SeekToLast() override {
     status_ = {};
-    if (Enter(source_.index.count() - 1)) Show(cursor_.block().count() - 1);
+    if (EnterBefore(source_.index.count())) Show(cursor_.block().count() - 1);
   }
 
   void Seek(std::string_view key, kv::Tag tag) override {
@@ -44,8 +44,7 @@ class TableIterator final : public kv::Iterator {
     status_ = {};
     valid_ = false;
     // A key's versions may go on into the next blocks, and a fence may stand above the last key of its block.
-    for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
-      if (!Enter(block)) return;
+    for (uint32_t block = source_.index.Find(source_.order, key); EnterFrom(block); block = block_ + 1) {
       const uint32_t i = cursor_.block().Seek(source_.order, key, tag);
       if (i < cursor_.block().count()) return Show(i);
     }
@@ -55,7 +54,7 @@ class TableIterator final : public kv::Iterator {
     DCHECK(valid_, "Next needs a valid iterator");
     if (++position_ < cursor_.block().count()) [[likely]] return cursor_.Show(position_, &entry_);
     valid_ = false;
-    if (block_ + 1 >= source_.index.count() || !Enter(block_ + 1)) return;
+    if (!EnterFrom(block_ + 1)) return;
     PinAhead(block_ + 1);
     Show(ZOO(kBlockBorderSkipped) && cursor_.block().count() > 1);
   }
@@ -64,7 +63,7 @@ class TableIterator final : public kv::Iterator {
     DCHECK(valid_, "Prev needs a valid iterator");
     if (position_ > 0) [[likely]] return cursor_.Show(--position_, &entry_);
     valid_ = false;
-    if (block_ == 0 || !Enter(block_ - 1)) return;
+    if (!EnterBefore(block_)) return;
     PinAhead(block_ - 1);
     Show(cursor_.block().count() - 1);
   }
@@ -85,6 +84,32 @@ class TableIterator final : public kv::Iterator {
     position_ = i;
     cursor_.Show(i, &entry_);
     valid_ = true;
+  }
+
+  // Open block `block`, or the first one behind it that can be read if errors are passed over. False at the end or on an
+  // error.
+  bool EnterFrom(uint32_t block) {
+    for (; block < source_.index.count(); ++block) {
+      if (Enter(block)) [[likely]] return true;
+      if (!PassesOverError()) return false;
+    }
+    return false;
+  }
+
+  // The same before block `end`, backward.
+  bool EnterBefore(uint32_t end) {
+    while (end > 0) {
+      if (Enter(--end)) [[likely]] return true;
+      if (!PassesOverError()) return false;
+    }
+    return false;
+  }
+
+  bool PassesOverError() {
+    if (control_.skipped == nullptr) return false;
+    control_.skipped->Add(status_);
+    status_ = {};
+    return true;
   }
 
   // Open a block; false on an error.

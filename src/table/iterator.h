@@ -2,6 +2,7 @@
 //
 // Blocks that follow one another and are not in the cache are a scan: from the third on they come out of larger and
 // larger reads (BlockWindow), and do not enter the cache, where they would push out what is read again.
+// A block that cannot be read ends the walk, unless ReadControl::skipped asks to pass over it.
 #pragma once
 
 #include <memory>

@@ -22,6 +22,7 @@
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
+#include "kv/skipped_errors.h"
 #include "mergedb/env.h"
 
 namespace mergedb::table {
@@ -29,6 +30,9 @@ namespace mergedb::table {
 struct ReadControl {
   bool verify_checksums = true;
   bool fill_cache = true;
+  // Iterators pass over blocks that cannot be read and add the errors here; it must outlive them. Null: they end at the
+  // error.
+  kv::SkippedErrors* skipped = nullptr;
 };
 
 struct ReaderOptions {

@@ -47,6 +47,61 @@ TEST(VisibleIterator, StaysBetweenItsBounds) {
   EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
 }
 
+// Passes over key `gone` from the first seek to it on, as where its block could be read once and cannot any more and is passed over.
+class ForgettingIterator final : public kv::Iterator {
+ public:
+  ForgettingIterator(std::vector<OwnedEntry> entries, std::string gone) : input_(Input(std::move(entries))), gone_(std::move(gone)) {}
+  void SeekToFirst() override {
+    input_->SeekToFirst();
+    ShowForward();
+  }
+  void SeekToLast() override {
+    input_->SeekToLast();
+    ShowBackward();
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    is_gone_ |= key == gone_;
+    input_->Seek(key, tag);
+    ShowForward();
+  }
+  void Next() override {
+    input_->Next();
+    ShowForward();
+  }
+  void Prev() override {
+    input_->Prev();
+    ShowBackward();
+  }
+
+ private:
+  bool IsPassedOver() const { return is_gone_ && input_->Valid() && input_->entry().key == gone_; }
+  void ShowForward() {
+    while (IsPassedOver()) input_->Next();
+    Show();
+  }
+  void ShowBackward() {
+    while (IsPassedOver()) input_->Prev();
+    Show();
+  }
+  void Show() {
+    valid_ = input_->Valid();
+    if (valid_) entry_ = input_->entry();
+  }
+  const std::unique_ptr<kv::Iterator> input_;
+  const std::string gone_;
+  bool is_gone_ = false;
+};
+
+// Symptom: Prev showed a later key again. Cause: a key of many versions is sought from above, and where the seek found another key that
+// one was shown.
+TEST(VisibleIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
+  std::vector<OwnedEntry> entries = {Put("a", 1)};
+  for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put("b", sequence));
+  entries.push_back(Put("c", 2));
+  const auto visible = NewVisibleIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
+  EXPECT_EQ(PrintBackward(*visible), "c#2,PUT= a#1,PUT= ");
+}
+
 // An order that takes two spellings for one key.
 class FoldingComparator final : public Comparator {
  public:
