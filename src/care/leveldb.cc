@@ -20,6 +20,17 @@ Result<bool> IsLevelDb(const Options& options, const std::string& path) {
 
 namespace {
 
+// InvalidArgument or NotFound unless RepairLevelDb is for it.
+Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
+  if (owner == legacy::Owner::kOverwritten) {
+    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
+  }
+  ASSIGN_OR_RETURN(const bool looks_like_leveldb, legacy::LooksLikeLevelDb(files, path));
+  if (owner == legacy::Owner::kOther && !looks_like_leveldb) return Status::NotFound(path + ": no LevelDB database");
+  return {};
+}
+
 // A whole database that has more than LevelDB can hold is not exported in part by accident.
 Status CheckNoKeyspaces(DB& db) {
   const auto keyspaces = db.ListKeyspaces();
@@ -52,13 +63,9 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   FileSystem* const files = checked.env.file_system;
   ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
   if (!is_directory) return Status::NotFound(path + ": no such directory");
+  RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // a foreign directory gets no LOCK
   ASSIGN_OR_RETURN(const auto lock, care::LockForCare(files, path, true));
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
-  if (owner == legacy::Owner::kOverwritten) {
-    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
-  }
-  ASSIGN_OR_RETURN(const bool looks_like_leveldb, legacy::LooksLikeLevelDb(files, path));
-  if (owner == legacy::Owner::kOther && !looks_like_leveldb) return Status::NotFound(path + ": no LevelDB database");
+  RETURN_IF_ERROR(CheckIsLevelDbs(files, path));
   const kv::Order order(checked.comparator);
   const auto advance = [&](uint64_t done, uint64_t all) -> Status {
     return !progress || progress(done, all) ? Status() : Status::Aborted(path + ": given up on request");

@@ -98,9 +98,10 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
   }
   auto store = std::make_shared<Store>(checked, path, supplies);
   std::unique_ptr<DbImpl> database(new DbImpl(store));
+  const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
+  const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
   if (!is_read_only && !ZOO(kLockNotTaken)) {
-    ASSIGN_OR_RETURN(database->lock_,
-                     files->Lock(format::JoinPath(path, format::PrintFileName(format::FileKind::kLock))));
+    ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path));
   }
 
   auto loaded = manifest::Load(files, path, store->order);
@@ -113,6 +114,9 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
     ASSIGN_OR_RETURN(const bool is_taken_over, TakeOver(*store, &report));
     if (is_taken_over) loaded = manifest::Load(files, path, store->order);
     if (is_taken_over && loaded) loaded->report += report;
+  }
+  if (!loaded && loaded.error().IsNotFound() && !may_create && !is_read_only && makes_lock_file) {
+    (void)files->Remove(lock_path);  // while it is held: nothing is left in a directory that is none of ours
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
   if (loaded && checked.mode == OpenMode::kMustNotExist) {

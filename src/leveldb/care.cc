@@ -1,10 +1,12 @@
 // DestroyDB and RepairDB.
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "care/diagnosis.h"
 #include "format/file_name.h"
 #include "format/leveldb_name.h"
 #include "legacy/directory.h"
@@ -13,6 +15,7 @@
 #include "leveldb/env.h"
 #include "leveldb/open_options.h"
 #include "mergedb/care.h"
+#include "mergedb/db.h"
 #include "mergedb/leveldb.h"
 
 namespace leveldb {
@@ -47,6 +50,44 @@ Status Destroy(const std::string& name, Env* env) {
   return result;
 }
 
+// A creation that failed leaves nothing: removes what of the database's names was not there before. WHY not once CURRENT
+// is there: it is a database then, which someone else may have opened since the creation gave its lock back.
+void UndoCreation(Env* env, const std::string& name, const std::optional<std::vector<std::string>>& before) {
+  FileLock* lock = nullptr;
+  if (!env->LockFile(name + "/LOCK", &lock).ok()) return;
+  std::vector<std::string> names;
+  (void)env->GetChildren(name, &names);
+  const auto was_there = [&](const std::string& each) {
+    return before && std::find(before->begin(), before->end(), each) != before->end();
+  };
+  const bool is_database = std::find(names.begin(), names.end(), "CURRENT") != names.end();
+  for (const std::string& each : names) {
+    if (!is_database && each != "LOCK" && IsOurs(each) && !was_there(each)) (void)env->RemoveFile(name + "/" + each);
+  }
+  if (!is_database && !was_there("LOCK")) (void)env->RemoveFile(name + "/LOCK");
+  (void)env->UnlockFile(lock);
+  if (!is_database && !before) (void)env->RemoveDir(name);
+}
+
+// What LevelDB's repair does where there is no database. Files with other names stay as they are.
+Status CreateEmpty(const Options& options, mergedb::Options core, const std::string& name, Borrowed* borrowed) {
+  std::optional<std::vector<std::string>> before(std::in_place);
+  if (!options.env->GetChildren(name, &*before).ok()) before.reset();
+  core.mode = mergedb::OpenMode::kCreateIfMissing;
+  auto created = mergedb::DB::Open(core, name);
+  const mergedb::Status status = created ? (*created)->Close() : created.error();
+  if (created) created->reset();
+  if (!status.ok()) {
+    if (!status.IsBusy()) UndoCreation(options.env, name, before);
+    Options creating = options;
+    creating.create_if_missing = true;
+    return OpenError(creating, name, status);
+  }
+  borrowed->log.Begin(options.env, name);
+  borrowed->log.Log("repair: there was no database; an empty one was made");
+  return {};
+}
+
 }  // namespace
 
 Status DestroyDB(const std::string& name, const Options& options) {
@@ -60,7 +101,11 @@ Status RepairDB(const std::string& dbname, const Options& options) {
     Borrowed borrowed(options, dbname);
     const mergedb::Options core = ToCore(options, &borrowed);
     const auto is_leveldbs = mergedb::legacy::LooksLikeLevelDb(core.env.file_system, dbname);
-    const auto repaired = is_leveldbs && *is_leveldbs ? mergedb::RepairLevelDb(core, dbname) : mergedb::Repair(core, dbname);
+    const bool is_ours = !is_leveldbs || !*is_leveldbs;
+    if (is_ours && mergedb::care::CheckIsDatabase(core.env.file_system, dbname).IsNotFound()) {
+      return CreateEmpty(options, core, dbname, &borrowed);
+    }
+    const auto repaired = is_ours ? mergedb::Repair(core, dbname) : mergedb::RepairLevelDb(core, dbname);
     if (!repaired) return OpenError(options, dbname, repaired.error());
     borrowed.log.Begin(options.env, dbname);
     for (const std::string& action : repaired->actions) borrowed.log.Log("repair: " + action);

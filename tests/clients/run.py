@@ -3,9 +3,10 @@
 
   run.py plyvel     plyvel's own tests (54), unmodified, built against Debian's LevelDB and run on the drop-in
   run.py levigo     levigo's own tests (3), the same
+  run.py ceph       Debian's ceph-kvstore-tool on the drop-in: destructive-repair of nothing, of a LevelDB directory and of a damaged database
   run.py files      databases that LevelDB, goleveldb and classic-level wrote: read by mergedb, exported, read back by each of them
 
-What is needed is downloaded by pip, go and npm, once, into build/clients. Exit code 77: it cannot be had, and the message says what.
+What is needed is downloaded by pip, apt, go and npm, once, into build/clients. Exit code 77: it cannot be had, and the message says what.
 Every step is checked by what it counts: tests that did not run are no success.
 """
 
@@ -72,6 +73,29 @@ def expect_dropin(binary, environment):
 # ---- plyvel ----------------------------------------------------------------------------------------------------------------
 
 
+# plyvel asks for an iterator's status at every entry, but not at the end: an iterator that ended at a damaged block would show its users
+# half of the entries and no error.
+AROUND_DAMAGE = """
+import os, plyvel
+database = plyvel.DB("damaged", create_if_missing=True, compression=None)
+for number in range(5000): database.put(b"key%06d" % number, b"v" * 100)
+database.compact_range()
+database.close()
+table = max(("damaged/" + name for name in os.listdir("damaged") if name.endswith(".tbl")), key=os.path.getsize)
+with open(table, "r+b") as file:
+    file.seek(os.path.getsize(table) // 2)
+    file.write(b"damaged")
+database = plyvel.DB("damaged")
+for is_reverse in (False, True):
+    shown = 0
+    try:
+        for entry in database.iterator(reverse=is_reverse): shown += 1
+        raise SystemExit(f"{shown} entries and no error")
+    except plyvel.CorruptionError as error:
+        assert 2000 < shown < 3000, shown
+"""
+
+
 def plyvel(arguments):
     python = "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
     environment = on_the_dropin(arguments.dropin)
@@ -102,7 +126,9 @@ def plyvel(arguments):
         done = run(tests, cwd=scratch, env=environment, **options)
         passed = re.search(r"(\d+) passed", done.stdout)
         expect(done.returncode == 0 and passed and int(passed.group(1)) == wanted, f"plyvel: {wanted} tests should pass", done.stdout)
-        print(f"plyvel {PLYVEL}: {wanted} tests pass")
+        walked = run([os.path.join(venv, "bin", "python"), "-c", AROUND_DAMAGE], cwd=scratch, env=environment)
+        expect(walked.returncode == 0, "plyvel hears of a damaged block", walked.stdout)
+        print(f"plyvel {PLYVEL}: {wanted} tests pass; it hears of a damaged block")
 
 
 def as_nobody(tests, environment, scratch, venv):
@@ -150,6 +176,85 @@ def levigo(arguments):
     passed = len(re.findall(r"^--- PASS", done.stdout, re.M))
     expect(done.returncode == 0 and passed == 3, "levigo: 3 tests should pass", done.stdout)
     print(f"levigo {LEVIGO}: 3 tests pass")
+
+
+# ---- ceph ------------------------------------------------------------------------------------------------------------------
+
+
+# The tool and the libraries that a machine without Ceph lacks.
+CEPH_PACKAGES = ("ceph-base librados2 libaio1 libboost-iostreams1.74.0 libboost-thread1.74.0 libdaxctl1 libfmt9 libibverbs1 libndctl6 "
+                 "libnl-3-200 libnl-route-3-200 libpmem1 librdmacm1").split()
+
+
+def ceph_tool(dropin):
+    """The unpacked tool, and the environment in which it finds its libraries and the drop-in."""
+    folder = os.path.join(HOME, "ceph")
+    if not os.path.exists(os.path.join(folder, "unpacked")):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(os.path.join(folder, "root"))
+        download("ceph-kvstore-tool", ["apt-get", "download", "-q", *CEPH_PACKAGES], cwd=folder)
+        for package in sorted(name for name in os.listdir(folder) if name.endswith(".deb")):
+            unpacked = run(["dpkg", "-x", package, "root"], cwd=folder)
+            expect(unpacked.returncode == 0, f"{package} cannot be unpacked", unpacked.stdout)
+        open(os.path.join(folder, "unpacked"), "w").close()
+    libraries = sorted({root for root, _, names in os.walk(os.path.join(folder, "root")) if any(".so" in name for name in names)})
+    environment = on_the_dropin(dropin)
+    tool = os.path.join(folder, "root", "usr", "bin", "ceph-kvstore-tool")
+    expect_dropin(tool, environment)
+    environment["LD_LIBRARY_PATH"] = ":".join([dropin, *libraries])
+    missing = re.findall(r"(\S+) => not found", run(["ldd", tool], env=environment).stdout)
+    if missing:
+        skip(f"ceph-kvstore-tool needs {', '.join(missing)}, which this machine does not have")
+    return tool, environment
+
+
+def ceph(arguments):
+    tool, environment = ceph_tool(arguments.dropin)
+
+    def call(database, *command):
+        done = run([tool, "leveldb", database, *command], env=environment, cwd=scratch)
+        expect(done.returncode == 0, f"ceph-kvstore-tool {' '.join(command)} of {database}", done.stdout)
+        return done.stdout
+
+    def keys(database):
+        return sorted(re.findall(r"^p\t(\S+)$", call(database, "list"), re.M))
+
+    def repair(database):
+        expect("completed without reporting an error" in call(database, "destructive-repair"), f"destructive-repair of {database}")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        with open(os.path.join(scratch, "value"), "w", encoding="utf-8") as file:
+            file.write("a value")
+        os.mkdir(os.path.join(scratch, "empty"))
+        repair("empty")
+        expect(keys("empty") == [], "nothing is in a database that was made of nothing")
+        call("empty", "set", "p", "key", "in", "value")
+        call("empty", "get", "p", "key", "out", "read")
+        with open(os.path.join(scratch, "read"), encoding="utf-8") as file:
+            expect(file.read() == "a value", "the value that was set")
+        repair("empty")
+        expect(keys("empty") == ["key"], "a repair of a whole database keeps it")
+
+        # A LevelDB directory without its CURRENT, as Ceph keeps its keys: a prefix, a zero byte, the name.
+        names = [f"key{i:05}" for i in range(5000)]
+        lines = "".join(f"put {(b'p' + bytes(1) + name.encode()).hex()} {os.urandom(100).hex()}\n" for name in names)
+        written = run([arguments.stock, "--buffer=65536", "write", os.path.join(scratch, "monitor")], input=lines)
+        expect(written.returncode == 0, "LevelDB does not write", written.stdout)
+        os.remove(os.path.join(scratch, "monitor", "CURRENT"))
+        repair("monitor")
+        expect(keys("monitor") == names, "LevelDB's tables and log are saved")
+
+        # The same as a database of mergedb, damaged in the middle of a table.
+        tables = [os.path.join(scratch, "monitor", name) for name in os.listdir(os.path.join(scratch, "monitor")) if name.endswith(".tbl")]
+        table = max(tables, key=os.path.getsize)
+        with open(table, "r+b") as file:
+            file.seek(os.path.getsize(table) // 2)
+            file.write(b"damaged")
+        left = keys("monitor")
+        expect(4500 < len(left) < 5000, f"{len(left)} of 5000 keys are listed around the damage")
+        repair("monitor")
+        expect(keys("monitor") == left, "what could be read before the repair is there after it")
+    print(f"ceph-kvstore-tool: destructive-repair of nothing, of LevelDB's files and of a damaged table ({len(left)} of 5000 keys left)")
 
 
 # ---- files -----------------------------------------------------------------------------------------------------------------
@@ -226,13 +331,14 @@ def files(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("client", choices=("plyvel", "levigo", "files"))
+    parser.add_argument("client", choices=("plyvel", "levigo", "ceph", "files"))
     parser.add_argument("--dropin", default=os.path.join(ROOT, "build", "release", "dropin"), help="where libleveldb.so.1d is")
     parser.add_argument("--mergedb", default=os.path.join(ROOT, "build", "release", "bin", "mergedb"))
     parser.add_argument("--stock", default="", help="tests/legacy/stock_leveldb.cc, built")
     arguments = parser.parse_args()
+    arguments.dropin = os.path.abspath(arguments.dropin)
     os.makedirs(HOME, exist_ok=True)
-    {"plyvel": plyvel, "levigo": levigo, "files": files}[arguments.client](arguments)
+    {"plyvel": plyvel, "levigo": levigo, "ceph": ceph, "files": files}[arguments.client](arguments)
 
 
 if __name__ == "__main__":

@@ -35,6 +35,7 @@ class Watched final : public EnvWrapper {
   Counts counts;
   std::atomic<bool> refuses_appends{false};
   std::atomic<bool> refuses_syncs{false};
+  std::atomic<int> fails_at{0};  // the how-manieth creation, append, sync, close or renaming from now on; 0: none
   std::set<std::string> Names() {
     const std::lock_guard lock(mutex_);
     return names_;
@@ -47,6 +48,7 @@ class Watched final : public EnvWrapper {
 
   Status NewWritableFile(const std::string& fname, WritableFile** result) override {
     Note(fname);
+    if (FailsNow()) return Status::IOError(fname, "not made");
     WritableFile* made = nullptr;
     const Status status = target()->NewWritableFile(fname, &made);
     *result = status.ok() ? new File(this, fname, made) : nullptr;
@@ -60,6 +62,7 @@ class Watched final : public EnvWrapper {
   Status RenameFile(const std::string& source, const std::string& to) override {
     Note(source);
     Note(to);
+    if (FailsNow()) return Status::IOError(source, "not renamed");
     return target()->RenameFile(source, to);
   }
 
@@ -68,20 +71,25 @@ class Watched final : public EnvWrapper {
     File(Watched* owner, std::string path, WritableFile* made) : env(*owner), name(std::move(path)), file(made) {}
     Status Append(const Slice& data) override {
       ++env.counts.appends;
-      return env.refuses_appends ? Status::IOError(name, "refused") : file->Append(data);
+      return env.refuses_appends || env.FailsNow() ? Status::IOError(name, "refused") : file->Append(data);
     }
     Status Flush() override { return ++env.counts.flushes, file->Flush(); }
     Status Sync() override {
       ++env.counts.syncs;
-      if (env.refuses_syncs) return Status::IOError(name, "sync refused");
+      if (env.refuses_syncs || env.FailsNow()) return Status::IOError(name, "sync refused");
       if (name.find("/MANIFEST-") != std::string::npos) env.SyncNames();
       return file->Sync();
     }
-    Status Close() override { return ++env.counts.closes, file->Close(); }
+    Status Close() override {
+      ++env.counts.closes;
+      const Status status = file->Close();
+      return env.FailsNow() ? Status::IOError(name, "close failed") : status;
+    }
     Watched& env;
     const std::string name;
     const std::unique_ptr<WritableFile> file;
   };
+  bool FailsNow() { return fails_at > 0 && --fails_at == 0; }
   void Note(const std::string& path) {
     const std::lock_guard lock(mutex_);
     const std::string name = path.substr(path.find_last_of('/') + 1);
@@ -194,6 +202,40 @@ TEST_F(OwnEnv, AnEnvThatFailsAtOnceFailsTheOpen) {
   EXPECT_THAT(status.ToString(), HasSubstr("sync refused"));
   env_.refuses_syncs = false;
   EXPECT_TRUE(Open().ok());
+}
+
+// Where there is no database a repair makes an empty one, unless a call of the Env fails: then nothing is left of the attempt.
+TEST_F(OwnEnv, ARepairOfNothingThatFailsAnywhereLeavesNothing) {
+  int failed = 0;
+  for (int nth = 1; nth < 500; ++nth) {
+    name_ = "/db" + std::to_string(nth);
+    const bool is_there = nth % 2 == 0;  // the directory
+    if (is_there) {
+      ASSERT_TRUE(WriteStringToFile(memory_.get(), "mine", name_ + "/notes.txt").ok());
+    }
+    env_.fails_at = nth;
+    const Status status = RepairDB(name_, options_);
+    const bool was_reached = env_.fails_at <= 0;
+    env_.fails_at = 0;
+    if (status.ok()) {
+      options_.create_if_missing = false;
+      EXPECT_TRUE(Open().ok()) << nth;
+      db_.reset();
+      if (!was_reached) break;
+      continue;
+    }
+    ++failed;
+    std::vector<std::string> names = Children(memory_.get());
+    if (std::find(names.begin(), names.end(), "CURRENT") != names.end()) {  // it was complete, and could not be closed
+      options_.create_if_missing = false;
+      const Status opened = Open();
+      EXPECT_TRUE(opened.ok()) << nth << ": " << opened.ToString();
+      db_.reset();
+      continue;
+    }
+    EXPECT_EQ(names, is_there ? std::vector<std::string>{"notes.txt"} : std::vector<std::string>()) << nth << ": " << status.ToString();
+  }
+  EXPECT_GT(failed, 5);
 }
 
 TEST_F(OwnEnv, LargeBatchesAndValuesSurviveReopening) {

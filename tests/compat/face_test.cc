@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -18,6 +19,8 @@
 #include "leveldb/db.h"
 #include "leveldb/env.h"
 #include "leveldb/filter_policy.h"
+#include "leveldb/table.h"
+#include "leveldb/table_builder.h"
 #include "leveldb/write_batch.h"
 #include "testing/temp_directory.h"
 
@@ -57,7 +60,7 @@ class Face : public testing::Test {
   bool Has(const std::string& file) const { return Env::Default()->FileExists(name_ + "/" + file); }
 
   const mergedb::testing::TempDirectory directory_;
-  const std::string name_ = directory_ / "db";
+  std::string name_ = directory_ / "db";
   Options options_;
   std::unique_ptr<DB> db_;
 };
@@ -421,8 +424,238 @@ TEST_F(Face, DestroyLeavesWhatIsNotTheDatabases) {
   EXPECT_TRUE(DestroyDB(name_, options_).ok());
 }
 
-TEST_F(Face, RepairSavesWhatIsWhole) {
+TEST_F(Face, AnOpenThatMayNotCreateLeavesAnEmptyDirectoryEmpty) {
+  options_.create_if_missing = false;
+  ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
+  EXPECT_TRUE(Open().IsInvalidArgument());
+  EXPECT_THAT(Children(name_), testing::IsEmpty());
+}
+
+// As LevelDB's. ceph-kvstore-tool's destructive-repair relies on it.
+TEST_F(Face, ARepairOfNoDatabaseMakesAnEmptyOne) {
+  options_.create_if_missing = false;
+  const auto check_empty = [&](const std::string& what) {
+    const Status opened = Open();
+    ASSERT_TRUE(opened.ok()) << what << ": " << opened.ToString();
+    const std::unique_ptr<Iterator> it(db_->NewIterator({}));
+    it->SeekToFirst();
+    EXPECT_FALSE(it->Valid()) << what;
+    EXPECT_TRUE(it->status().ok()) << what;
+    EXPECT_TRUE(db_->Put({}, "a", "1").ok()) << what;
+  };
+  name_ = directory_ / "missing";
+  EXPECT_TRUE(RepairDB(name_, options_).ok());
+  check_empty("missing");
+  db_.reset();
+  EXPECT_TRUE(RepairDB(name_, options_).ok());
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(Get("a"), "1") << "there was a database this time";
+
+  name_ = directory_ / "empty";
+  ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
+  char* error = nullptr;
+  leveldb_options_t* const c_options = leveldb_options_create();
+  leveldb_repair_db(c_options, name_.c_str(), &error);
+  leveldb_options_destroy(c_options);
+  EXPECT_EQ(error, nullptr) << error;
+  check_empty("empty");
+
+  name_ = directory_ / "foreign";
+  ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "mine", name_ + "/notes.txt").ok());
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "", name_ + "/LOCK").ok());
+  ASSERT_TRUE(Env::Default()->CreateDir(name_ + "/photos").ok());
+  EXPECT_TRUE(RepairDB(name_, options_).ok());
+  check_empty("foreign");
+  std::string notes;
+  EXPECT_TRUE(ReadFileToString(Env::Default(), name_ + "/notes.txt", &notes).ok());
+  EXPECT_EQ(notes, "mine");
+  EXPECT_TRUE(Has("photos"));
+  EXPECT_FALSE(Has("lost"));
+}
+
+TEST_F(Face, ARepairThatFailsLeavesNothing) {
+  EXPECT_TRUE(RepairDB(name_ + "/of/none", options_).IsNotFound()) << "LevelDB does not make parents either";
+  EXPECT_FALSE(Env::Default()->FileExists(name_));
+  ASSERT_TRUE(WriteStringToFile(Env::Default(), "mine", name_).ok());
   EXPECT_FALSE(RepairDB(name_, options_).ok());
+  std::string content;
+  EXPECT_TRUE(ReadFileToString(Env::Default(), name_, &content).ok());
+  EXPECT_EQ(content, "mine");
+  ASSERT_TRUE(Env::Default()->RemoveFile(name_).ok());
+
+  ASSERT_TRUE(Env::Default()->CreateDir(name_).ok());
+  FileLock* lock = nullptr;
+  ASSERT_TRUE(Env::Default()->LockFile(name_ + "/LOCK", &lock).ok());
+  const Status busy = RepairDB(name_, options_);
+  EXPECT_TRUE(busy.IsIOError()) << busy.ToString();
+  EXPECT_EQ(Children(name_), std::vector<std::string>{"LOCK"}) << "it is the other one's";
+  ASSERT_TRUE(Env::Default()->UnlockFile(lock).ok());
+}
+
+// A database of 5,000 keys, once or twice, each time in a run of its own. Damage is four bytes in the middle of a table.
+class DamagedFace : public Face {
+ protected:
+  static constexpr int kKeys = 5000;
+
+  static std::string KeyOf(int i) {
+    char key[16];
+    std::snprintf(key, sizeof key, "key%06d", i);
+    return key;
+  }
+  static std::string ValueOf(int i, const char* round) { return round + std::to_string(i) + std::string(100, 'v'); }
+
+  // Runs of "old" values, and of "new" ones of every key, if asked for.
+  void Fill(bool has_newer) {
+    options_.compression = kNoCompression;
+    ASSERT_TRUE(Open().ok());
+    for (const char* round : {"old", "new"}) {
+      if (round[0] == 'n' && !has_newer) break;
+      for (int i = 0; i < kKeys; ++i) ASSERT_TRUE(db_->Put({}, KeyOf(i), ValueOf(i, round)).ok());
+      ASSERT_TRUE(db_->Write({}, nullptr).ok());  // to a table
+      for (const std::string& name : Children(name_)) {
+        if (name.ends_with(".tbl")) newest_table_ = name;
+      }
+    }
+  }
+  void Damage(const std::string& table, uint64_t offset) {
+    db_.reset();
+    const std::string path = name_ + "/" + table;
+    const int fd = ::open(path.c_str(), O_RDWR);
+    ASSERT_GE(fd, 0) << path;
+    ASSERT_EQ(::pwrite(fd, "oops", 4, static_cast<off_t>(offset)), 4);
+    ::close(fd);
+    ASSERT_TRUE(Open().ok());
+  }
+
+  struct Walked {
+    std::vector<int> shown;  // numbers of keys, in order
+    int of_old = 0;
+    int before_error = -1;  // how many were shown when status() first was an error
+    Status status;
+  };
+  Walked Walk(bool is_forward) {
+    Walked walked;
+    const std::unique_ptr<Iterator> it(db_->NewIterator({}));
+    for (is_forward ? it->SeekToFirst() : it->SeekToLast(); it->Valid(); is_forward ? it->Next() : it->Prev()) {
+      if (!it->status().ok() && walked.before_error < 0) walked.before_error = static_cast<int>(walked.shown.size());
+      const int number = std::atoi(it->key().ToString().c_str() + 3);
+      EXPECT_EQ(it->key().ToString(), KeyOf(number));
+      const bool is_old = it->value().starts_with("old");
+      EXPECT_EQ(it->value().ToString(), ValueOf(number, is_old ? "old" : "new"));
+      walked.of_old += is_old;
+      walked.shown.push_back(number);
+    }
+    walked.status = it->status();
+    if (!is_forward) std::reverse(walked.shown.begin(), walked.shown.end());
+    EXPECT_TRUE(std::is_sorted(walked.shown.begin(), walked.shown.end()));
+    return walked;
+  }
+
+  std::string newest_table_;
+};
+
+TEST_F(DamagedFace, IteratorsPassOverABlockThatCannotBeReadAndSaySo) {
+  Fill(false);
+  Damage(newest_table_, 200'000);
+  std::vector<int> shown;
+  for (const bool is_forward : {true, false}) {
+    const Walked walked = Walk(is_forward);
+    EXPECT_TRUE(walked.status.IsCorruption()) << walked.status.ToString();
+    EXPECT_THAT(walked.status.ToString(), HasSubstr(newest_table_));
+    EXPECT_GT(walked.shown.size(), 4800U);
+    EXPECT_LT(walked.shown.size(), 5000U);
+    EXPECT_EQ(walked.shown.front(), 0);
+    EXPECT_EQ(walked.shown.back(), kKeys - 1);
+    EXPECT_GT(walked.before_error, 0) << "before the block there is nothing to say";
+    EXPECT_TRUE(is_forward || walked.shown == shown) << "both ways the same";
+    shown = walked.shown;
+  }
+  // A seek into the hole goes on behind it; what is missing is an error for Get.
+  const auto hole = std::adjacent_find(shown.begin(), shown.end(), [](int a, int b) { return b != a + 1; });
+  ASSERT_NE(hole, shown.end());
+  const std::unique_ptr<Iterator> it(db_->NewIterator({}));
+  it->Seek(KeyOf(hole[0] + 2));
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key().ToString(), KeyOf(hole[1]));
+  EXPECT_TRUE(it->status().IsCorruption());
+  it->Prev();
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key().ToString(), KeyOf(hole[0]));
+  it->Next();
+  ASSERT_TRUE(it->Valid());
+  EXPECT_EQ(it->key().ToString(), KeyOf(hole[1]));
+  it->SeekToFirst();
+  EXPECT_TRUE(it->status().IsCorruption()) << "an iterator that has passed over something says so until its end";
+  EXPECT_THAT(Get(KeyOf(hole[0] + 1)), StartsWith("Corruption: "));
+}
+
+TEST_F(DamagedFace, AnOlderVersionInThePlaceOfOneThatCannotBeReadIsNeverSilent) {
+  Fill(true);
+  Damage(newest_table_, 200'000);
+  for (const bool is_forward : {true, false}) {
+    const Walked walked = Walk(is_forward);
+    EXPECT_EQ(walked.shown.size(), static_cast<size_t>(kKeys));
+    EXPECT_GT(walked.of_old, 0);
+    EXPECT_LT(walked.of_old, 200);
+    EXPECT_TRUE(walked.status.IsCorruption()) << walked.status.ToString();
+  }
+}
+
+TEST_F(DamagedFace, ATableThatCannotBeOpenedIsPassedOver) {
+  Fill(false);
+  uint64_t bytes = 0;
+  ASSERT_TRUE(Env::Default()->GetFileSize(name_ + "/" + newest_table_, &bytes).ok());
+  ASSERT_TRUE(db_->Put({}, "a", "in memory").ok());
+  Damage(newest_table_, bytes - 10);
+  for (const bool is_forward : {true, false}) {
+    const std::unique_ptr<Iterator> it(db_->NewIterator({}));
+    is_forward ? it->SeekToFirst() : it->SeekToLast();
+    ASSERT_TRUE(it->Valid());
+    EXPECT_EQ(it->key().ToString(), "a");
+    EXPECT_TRUE(it->status().IsCorruption()) << it->status().ToString();
+    is_forward ? it->Next() : it->Prev();
+    EXPECT_FALSE(it->Valid());
+    EXPECT_TRUE(it->status().IsCorruption()) << it->status().ToString();
+  }
+}
+
+TEST_F(Face, IteratorsOfATablePassOverABlockThatCannotBeRead) {
+  const std::string path = directory_ / "table";
+  options_.compression = kNoCompression;
+  WritableFile* made = nullptr;
+  ASSERT_TRUE(Env::Default()->NewWritableFile(path, &made).ok());
+  const std::unique_ptr<WritableFile> sink(made);
+  TableBuilder builder(options_, sink.get());
+  for (int i = 1000; i < 2000; ++i) builder.Add("key" + std::to_string(i), std::string(100, 'v'));
+  ASSERT_TRUE(builder.Finish().ok());
+  ASSERT_TRUE(sink->Close().ok());
+  const int fd = ::open(path.c_str(), O_RDWR);
+  ASSERT_EQ(::pwrite(fd, "oops", 4, 50'000), 4);
+  ::close(fd);
+  RandomAccessFile* opened = nullptr;
+  ASSERT_TRUE(Env::Default()->NewRandomAccessFile(path, &opened).ok());
+  const std::unique_ptr<RandomAccessFile> source(opened);
+  Table* table = nullptr;
+  ASSERT_TRUE(Table::Open(options_, source.get(), builder.FileSize(), &table).ok());
+  const std::unique_ptr<Table> owner(table);
+  ReadOptions verified;
+  verified.verify_checksums = true;
+  for (const bool is_forward : {true, false}) {
+    const std::unique_ptr<Iterator> it(table->NewIterator(verified));
+    int shown = 0;
+    std::string last;
+    for (is_forward ? it->SeekToFirst() : it->SeekToLast(); it->Valid(); is_forward ? it->Next() : it->Prev(), ++shown) {
+      last = it->key().ToString();
+    }
+    EXPECT_GT(shown, 900);
+    EXPECT_LT(shown, 1000);
+    EXPECT_EQ(last, is_forward ? "key1999" : "key1000");
+    EXPECT_TRUE(it->status().IsCorruption()) << it->status().ToString();
+  }
+}
+
+TEST_F(Face, RepairSavesWhatIsWhole) {
   ASSERT_TRUE(Open().ok());
   ASSERT_TRUE(db_->Put({}, "a", "1").ok());
   db_->CompactRange(nullptr, nullptr);
