@@ -96,6 +96,11 @@ class CIterator final : public Iterator {
     (void)Valid();  // a database that was closed meanwhile shows at the next call
     return status_;
   }
+  std::optional<std::string_view> failed_key() const override {
+    mergedb_slice key = {};
+    if (mergedb_iterator_failed_key(handle_, &key, nullptr) != MERGEDB_OK) return std::nullopt;
+    return ViewOf(key);
+  }
 
  private:
   void Moved(mergedb_code code) {

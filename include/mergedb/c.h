@@ -370,7 +370,10 @@ MERGEDB_C_EXPORT mergedb_code mergedb_snapshot_close(mergedb_snapshot snapshot, 
  *     if (code != MERGEDB_NOT_FOUND) return complain(error.message);
  *
  * A move returns OK if the iterator now stands at a key, NOT_FOUND if there is none that way, and any other code if it
- * could not tell. An iterator shows the database as it was when it was made, or its snapshot. */
+ * could not tell. An iterator shows the database as it was when it was made, or its snapshot.
+ *
+ * If the error is of one key alone (MERGE_FAILED, say), mergedb_iterator_failed_key names the key, and next and prev go on
+ * from it. */
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_create(mergedb_db db, const mergedb_iterator_options* options,
                                                       mergedb_iterator* iterator, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek_to_first(mergedb_iterator iterator, mergedb_error* error);
@@ -381,13 +384,17 @@ MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, c
 /* To the last key at or before `key`. */
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_seek_for_prev(mergedb_iterator iterator, const void* key,
                                                              size_t key_size, mergedb_error* error);
-/* NOT_FOUND, and nothing else happens, if the iterator does not stand at a key. */
+/* NOT_FOUND, and nothing else happens, if the iterator stands neither at a key nor at a failed one. */
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_next(mergedb_iterator iterator, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_prev(mergedb_iterator iterator, mergedb_error* error);
 /* The key and value where it stands; either pointer may be NULL. The slices live until the iterator moves or is
  * closed. NOT_FOUND if it does not stand at a key. */
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* key,
                                                      mergedb_slice* value, mergedb_error* error);
+/* After a move that failed: OK, and *key is the key whose value cannot be read, if that was the reason. It lives until the
+ * iterator moves or is closed. NOT_FOUND if the move did not fail, or for another reason. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_failed_key(mergedb_iterator iterator, mergedb_slice* key,
+                                                          mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error);
 
 /* ---- transactions ------------------------------------------------------------------------------------------

@@ -10,8 +10,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "mergedb/care.h"
 #include "mergedb/db.h"
@@ -30,6 +32,8 @@ struct LevelDbExportOptions {
   uint64_t table_bytes = uint64_t{2} << 20;        // of a table, about
   uint64_t block_bytes = 4096;                     // of a block, before compression, about
   Progress progress = {};                          // called with bytes written so far, and what they will be, about
+  // Called with each key whose value cannot be read (Iterator::failed_key): it is left out. Null: the first such key ends the export.
+  std::function<void(std::string_view key, const Status& status)> on_failed_key = {};
 };
 
 struct LevelDbExport {
@@ -42,12 +46,13 @@ struct LevelDbExport {
 // applied. Writes go on meanwhile and are not in it. `options` are those that `db` was opened with; comparator and env matter.
 // `directory` is made if it is not there; InvalidArgument if it holds anything but an unfinished export, which is begun anew. It becomes a
 // database in one step, at the end: an export that failed or was interrupted is none to LevelDB. IOError, NoSpace, and errors of
-// reading `db`, a key's MergeFailed among them; Aborted by progress.
+// reading `db`, a key's MergeFailed among them unless on_failed_key takes it; Aborted by progress.
 // NotSupported for a database with named keyspaces, unless the options say which one.
 MERGEDB_EXPORT Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory,
                                                      const LevelDbExportOptions& export_options = {});
 
-// Does LevelDB own this directory? True if its CURRENT is LevelDB's and nothing of mergedb is beside it.
+// Does LevelDB own this directory? True if its CURRENT is LevelDB's and nothing of mergedb or of RocksDB is beside it.
+// DB::Open, DB::Destroy, Verify, Repair and RepairLevelDb refuse a database of RocksDB with NotSupported and leave it as it is.
 MERGEDB_EXPORT Result<bool> IsLevelDb(const Options& options, const std::string& path);
 
 // Make a database of mergedb out of all that is whole in a LevelDB directory that does not open: tables that its MANIFEST names,

@@ -191,6 +191,17 @@ mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* ke
   });
 }
 
+mergedb_code mergedb_iterator_failed_key(mergedb_iterator iterator, mergedb_slice* key, mergedb_error* error) {
+  if (key != nullptr) *key = {};
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckPointer(key, "key"));
+    const auto failed = holder.iterator->failed_key();
+    if (!failed) return Status::NotFound("the iterator's last move met no failed key");
+    *key = SliceOf(*failed);
+    return Status::Ok();
+  });
+}
+
 mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error) {
   return CloseHandle(iterator, HandleKind::kIterator, error);
 }

@@ -7,6 +7,7 @@ namespace mergedb {
 
 Snapshot::~Snapshot() = default;
 Iterator::~Iterator() = default;
+std::optional<std::string_view> Iterator::failed_key() const { return std::nullopt; }
 WriteBatch::Visitor::~Visitor() = default;
 
 }  // namespace mergedb

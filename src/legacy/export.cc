@@ -136,7 +136,11 @@ Status Exporter::WriteFile(const std::string& name, std::string_view bytes) {
 
 Status Exporter::WriteTables(Iterator& it) {
   const auto& options = exporting_.options;
-  for (it.SeekToFirst(); it.Valid(); it.Next()) {
+  for (it.SeekToFirst(); it.Valid() || (it.failed_key() && options.on_failed_key); it.Next()) {
+    if (!it.Valid()) {
+      options.on_failed_key(*it.failed_key(), it.status());
+      continue;
+    }
     if (!builder_) RETURN_IF_ERROR(BeginTable());
     key_.clear();
     leveldb::AppendInternalKey(&key_, it.key(), kv::MakeTag(kSequence, kv::Kind::kPut));

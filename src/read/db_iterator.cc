@@ -98,11 +98,14 @@ class DbIterator final : public WalkableIterator {
     if (IsOpen()) input_->SeekForPrev(target);
   }
   void Next() override {
-    if (Valid()) input_->Next();
+    if (Valid()) [[likely]] return input_->Next();
+    if (failed_key()) input_->NextFromFailed();
   }
   void Prev() override {
-    if (Valid()) input_->Prev();
+    if (Valid()) [[likely]] return input_->Prev();
+    if (failed_key()) input_->PrevFromFailed();
   }
+  std::optional<std::string_view> failed_key() const override { return IsOpen() ? input_->failed_key() : std::nullopt; }
   kv::Iterator& walk() override { return *input_; }
   std::string_view key() const override { return input_->entry().key; }
   std::string_view value() const override { return input_->entry().value; }

@@ -21,6 +21,10 @@ class NamedIterator final : public Iterator {
   std::string_view key() const override { return tree_->key().substr(prefix_bytes_); }
   std::string_view value() const override { return tree_->value(); }
   const Status& status() const override { return tree_->status(); }
+  std::optional<std::string_view> failed_key() const override {
+    const auto key = tree_->failed_key();
+    return key ? std::optional(key->substr(prefix_bytes_)) : std::nullopt;
+  }
 
  private:
   const std::string& InTree(std::string_view target) {
@@ -36,7 +40,7 @@ class NamedIterator final : public Iterator {
 // The inside of the default keyspace's: what the tree shows, less the region of the named ones.
 class DefaultWalk final : public kv::Iterator {
  public:
-  DefaultWalk(const kv::KeyMap& map, kv::Iterator& tree) : map_(map), tree_(tree) {}
+  DefaultWalk(const kv::KeyMap& map, WalkableIterator& cursor) : map_(map), cursor_(cursor), tree_(cursor.walk()) {}
 
   void SeekToFirst() override {
     tree_.SeekToFirst();
@@ -67,13 +71,22 @@ class DefaultWalk final : public kv::Iterator {
   void PassBackward() {
     if (IsInside()) [[unlikely]] {
       tree_.Seek(map_.named_lower(), kv::kTagMax);
-      if (tree_.Valid()) tree_.Prev();
+      if (tree_.Valid()) {
+        tree_.Prev();
+      } else if (cursor_.failed_key()) {
+        cursor_.Prev();
+      }
     }
     Arrive();
   }
 
  private:
-  bool IsInside() const { return tree_.Valid() && map_.IsNamed(tree_.entry().key); }
+  // WHY a failed key counts: that a key of a named keyspace cannot be read is no error of the default one.
+  bool IsInside() const {
+    if (tree_.Valid()) [[likely]] return map_.IsNamed(tree_.entry().key);
+    const auto failed = cursor_.failed_key();
+    return failed && map_.IsNamed(*failed);
+  }
   void Arrive() {
     valid_ = tree_.Valid();
     if (!valid_ || !status_.ok()) [[unlikely]] status_ = tree_.status();
@@ -83,13 +96,14 @@ class DefaultWalk final : public kv::Iterator {
   }
 
   const kv::KeyMap& map_;
-  kv::Iterator& tree_;
+  WalkableIterator& cursor_;
+  kv::Iterator& tree_;  // the cursor's inside
   std::string target_;
 };
 
 class DefaultIterator final : public WalkableIterator {
  public:
-  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<WalkableIterator> tree) : map_(map), tree_(std::move(tree)), walk_(map, tree_->walk()) {}
+  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<WalkableIterator> tree) : map_(map), tree_(std::move(tree)), walk_(map, *tree_) {}
 
   bool Valid() const override { return tree_->Valid(); }
   void SeekToFirst() override {
@@ -120,6 +134,10 @@ class DefaultIterator final : public WalkableIterator {
   std::string_view key() const override { return walk_.entry().key; }
   std::string_view value() const override { return tree_->value(); }
   const Status& status() const override { return tree_->status(); }
+  std::optional<std::string_view> failed_key() const override {
+    const auto key = tree_->failed_key();
+    return key ? std::optional(map_.KeyOf(*key)) : std::nullopt;
+  }
 
  private:
   const kv::KeyMap& map_;

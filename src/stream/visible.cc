@@ -95,7 +95,34 @@ class VisibleIterator final : public VisibleCursor {
     FindBackward();
   }
 
+  std::optional<std::string_view> failed_key() const override {
+    return is_failed_ ? std::optional(key_.key()) : std::nullopt;
+  }
+
+  // `key_` stays: versions of it that are met are passed over.
+  void NextFromFailed() override {
+    DCHECK(is_failed_, "a failed key to go on from");
+    Recover();
+    is_forward_ = true;
+    input_->Seek(key_.key(), kv::Tag{0});
+    FindForward();
+  }
+
+  void PrevFromFailed() override {
+    DCHECK(is_failed_, "a failed key to go on from");
+    Recover();
+    is_forward_ = false;
+    input_->Seek(key_.key(), kv::kTagMax);
+    StepBack();
+    FindBackward();
+  }
+
  private:
+  void Recover() {
+    is_failed_ = is_folded_ = false;
+    status_ = {};
+  }
+
   void StartForward() {
     Start();
     is_forward_ = true;
@@ -110,8 +137,7 @@ class VisibleIterator final : public VisibleCursor {
 
   // The input has sought.
   void Start() {
-    is_folded_ = false;
-    status_ = {};
+    Recover();
     key_.Clear();
     ahead_at_ = ahead_count_ = reach_ = 0;
     rest_ = next_rest_ = 0;
@@ -246,12 +272,12 @@ class VisibleIterator final : public VisibleCursor {
       if (!key_.Matches(order_, entry) || kv::SequenceOf(entry.tag) > options_.sequence) break;
       if (ZOO(kReverseMissesNewest) && steps > 1) break;
       if (steps == kStepsMax) return ShowNewestFromAbove(entry);
-      if (!IsKnownKind(kv::KindOf(entry.tag))) return Fail(ReservedKind(entry));
+      if (!IsKnownKind(kv::KindOf(entry.tag))) return FailKey(ReservedKind(entry));
       if (IsWhole(entry)) {
         chain_.Clear();
         TakeBase(entry);
       } else if (chain_.is_full()) {
-        return Fail(chain_.CheckBounds());
+        return FailKey(chain_.CheckBounds());
       } else if (entry.tag != newest) {  // else replayed twice
         chain_.AddNewer(key_.key(), entry.tag, entry.value);
       }
@@ -273,7 +299,7 @@ class VisibleIterator final : public VisibleCursor {
     const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
     key_.Keep(input_->entry());
     Status status = Collect();
-    if (!status.ok()) return Fail(std::move(status));
+    if (!status.ok()) return FailCollected(std::move(status));
     input_->Seek(key_.key(), kv::SeekTag(options_.sequence));
     StepBack();
     if (!input_->Valid() && !input_->status().ok()) return Fail(input_->status());
@@ -327,12 +353,15 @@ class VisibleIterator final : public VisibleCursor {
   // The input stands at `entry`, the newest version of its key that is visible, and not a plain one. Shows it as a PUT, or
   // ends with the reason why it cannot be shown.
   void ShowOther(const kv::Entry& entry) {
-    if (!IsKnownKind(kv::KindOf(entry.tag))) return End(ReservedKind(entry));
+    if (!IsKnownKind(kv::KindOf(entry.tag))) return FailEntry(entry, ReservedKind(entry));
     if (options_.keys_only || kv::KindOf(entry.tag) != kv::Kind::kMerge) return ShowBase(entry);
     key_.Keep(entry);
     const kv::Sequence sequence = kv::SequenceOf(entry.tag);
     Status status = Collect();
-    if (!status.ok()) return End(std::move(status));
+    if (!status.ok()) {
+      (void)FailCollected(std::move(status));
+      return;
+    }
     is_folded_ = ShowFolded(sequence) && valid_;
   }
 
@@ -342,7 +371,7 @@ class VisibleIterator final : public VisibleCursor {
       const bool is_reference = kv::KindOf(entry.tag) == kv::Kind::kPutRef;
       Status status = is_reference ? Resolve(entry, &shown) : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
       if (!status.ok() && !is_reference) status = status.WithContext("key \"" + base::Escape(entry.key) + "\"");
-      if (!status.ok()) return End(std::move(status));
+      if (!status.ok()) return FailEntry(entry, std::move(status));
     }
     CopyEntry(entry, &entry_);
     entry_.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
@@ -359,7 +388,7 @@ class VisibleIterator final : public VisibleCursor {
     std::string_view shown;
     if (!options_.keys_only) {
       Status status = Fold(&shown);
-      if (!status.ok()) return Fail(std::move(status));
+      if (!status.ok()) return FailKey(std::move(status));
     }
     entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = shown};
     return valid_ = true;
@@ -378,9 +407,27 @@ class VisibleIterator final : public VisibleCursor {
     return {};
   }
 
+  // The input failed: of which keys, it cannot tell. Always true, as the two that follow.
   bool Fail(Status status) {
     End(std::move(status));
     return true;
+  }
+
+  // `key_` has an error of its own.
+  bool FailKey(Status status) {
+    is_failed_ = true;
+    return Fail(std::move(status));
+  }
+
+  // What Collect returned: an error of `key_`, or one of the input.
+  bool FailCollected(Status status) {
+    return input_->status().ok() ? FailKey(std::move(status)) : Fail(std::move(status));
+  }
+
+  // The input stands at `entry`.
+  void FailEntry(const kv::Entry& entry, Status status) {
+    key_.Keep(entry);
+    (void)FailKey(std::move(status));
   }
 
   void End(Status status) {
@@ -427,6 +474,7 @@ class VisibleIterator final : public VisibleCursor {
   const std::unique_ptr<kv::Iterator> input_;
   bool is_forward_ = true;
   bool is_folded_ = false;  // only going forward
+  bool is_failed_ = false;  // `key_` has an error of its own
   KeptKey key_;
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;

@@ -1,6 +1,7 @@
 // What a reader sees: of each key the newest version with a sequence up to `sequence`, unless that is a DELETE. Operands
 // are folded with what is below them; the entry is then a PUT of the newest one's sequence. A key whose operands cannot be
-// folded is an error: the iterator ends there with a Status that names the key, and goes on by a seek beyond it.
+// folded, or whose value cannot be read, is an error: the iterator ends there with a Status that names the key, and goes on
+// by a seek beyond it or by NextFromFailed and PrevFromFailed. What the input itself cannot read is of no one key.
 //
 // The value of a PUT_REF is read when its entry is shown, as a PUT: an iterator that is valid has the value that was put. Who wants
 // keys alone says so, and no value file is touched.
@@ -37,6 +38,13 @@ class VisibleCursor : public kv::Iterator {
   // To the last key to show that is not after `key`. WHY not Seek and Prev: Seek shows the key behind, folds and reads its value,
   // and ends there if that cannot be had.
   virtual void SeekForPrev(std::string_view key) = 0;
+
+  // The key that ended the last move by an error of its own; none: it is valid, at an end, or the input failed. Lives until
+  // the next move.
+  virtual std::optional<std::string_view> failed_key() const = 0;
+  // To the next and the previous key to show. REQUIRES: failed_key().
+  virtual void NextFromFailed() = 0;
+  virtual void PrevFromFailed() = 0;
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.

@@ -474,6 +474,39 @@ static void merges_without_reading(void) {
 }
 
 static int destroyed_operators;
+static void goes_on_past_a_key_that_cannot_be_read(void) {
+  mergedb_db db = open_fresh();
+  const char* keys[] = {"a", "b", "c"};
+  for (int i = 0; i < 3; ++i) EXPECT_OK(put(db, keys[i], "abc"));
+  mergedb_batch batch = 0;
+  mergedb_operand add = operand_of(MERGEDB_ADD_U64);
+  add.u64 = 1;
+  EXPECT_OK(mergedb_batch_create(&batch, &error));
+  EXPECT_OK(mergedb_batch_put(batch, "b", 1, "abc", 3, &error));
+  EXPECT_OK(mergedb_batch_merge(batch, "b", 1, &add, &error));
+  EXPECT_OK(mergedb_write(db, NULL, batch, &error));
+  EXPECT_OK(mergedb_batch_close(batch, &error));
+  mergedb_iterator it = 0;
+  mergedb_slice key = {NULL, 7};
+  EXPECT_OK(mergedb_iterator_create(db, NULL, &it, &error));
+  EXPECT_CODE(mergedb_iterator_failed_key(it, &key, &error), MERGEDB_NOT_FOUND);
+  EXPECT(key.data == NULL && key.size == 0);
+  EXPECT_CODE(mergedb_iterator_failed_key(it, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_iterator_seek_to_first(it, &error));
+  for (int back = 0; back < 2; ++back) {
+    EXPECT_CODE(back ? mergedb_iterator_prev(it, &error) : mergedb_iterator_next(it, &error), MERGEDB_MERGE_FAILED);
+    EXPECT_CODE(mergedb_iterator_entry(it, &key, NULL, &error), MERGEDB_MERGE_FAILED);
+    EXPECT_OK(mergedb_iterator_failed_key(it, &key, &error));
+    EXPECT(key.size == 1 && memcmp(key.data, "b", 1) == 0);
+    EXPECT_OK(back ? mergedb_iterator_prev(it, &error) : mergedb_iterator_next(it, &error));
+    EXPECT_CODE(mergedb_iterator_failed_key(it, &key, &error), MERGEDB_NOT_FOUND);
+    EXPECT_OK(mergedb_iterator_entry(it, &key, NULL, &error));
+    EXPECT(key.size == 1 && memcmp(key.data, back ? "a" : "c", 1) == 0);
+  }
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
 static void count_destroyed_operator(void* state) { ++*(int*)state; }
 
 /* The value is the last operand with one more '!' for each; an operand "fail" fails. */
@@ -884,6 +917,7 @@ int main(int argc, char** argv) {
   keeps_a_callers_order();
   tells_a_callers_logger();
   merges_without_reading();
+  goes_on_past_a_key_that_cannot_be_read();
   runs_a_callers_operator();
   finds_and_repairs_damage();
   copies_while_it_is_open();

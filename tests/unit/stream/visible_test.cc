@@ -179,6 +179,23 @@ TEST(VisibleIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
   visible->Seek("c", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
   EXPECT_EQ(PrintBackward(*visible), "c#4,PUT= " + failure);
+  EXPECT_EQ(visible->failed_key(), "b");
+  visible->PrevFromFailed();
+  ASSERT_TRUE(visible->Valid());
+  EXPECT_EQ(visible->entry().key, "a");
+  EXPECT_FALSE(visible->failed_key());
+  visible->Next();
+  EXPECT_EQ(visible->failed_key(), "b");
+  visible->NextFromFailed();
+  EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
+}
+
+TEST(VisibleIterator, HasNoFailedKeyWhereItsInputCannotBeRead) {
+  const auto clash = Merge("b", 3, merge::AddU64(1));
+  // The gap is behind the operand: whether it can be folded is not known.
+  const auto visible = NewVisibleIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
+  EXPECT_FALSE(visible->failed_key());
 }
 
 TEST(VisibleIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
