@@ -37,11 +37,11 @@ struct CompressionByTier {
 struct Options {
   OpenMode mode = OpenMode::kCreateIfMissing;
 
-  // The memory for write buffers, staging, cache, table indexes and filters, in bytes. More is faster.
+  // The memory for write buffers, staging, cache, table indexes and filters, in bytes. More is faster. The most is 64 TiB.
   size_t memory_bytes = size_t{256} << 20;
 
   // The part of it for unflushed writes is twice this many bytes, staging and standby memtable included; 0 means an
-  // eighth of memory_bytes. The least is 64 KiB. (LevelDB's write_buffer_size, which also fills twice.)
+  // eighth of memory_bytes. The least is 64 KiB, the most 32 GiB. (LevelDB's write_buffer_size, which also fills twice.)
   size_t write_buffer_bytes = 0;
 
   Style style = Style::kLazy;
@@ -62,7 +62,7 @@ struct Options {
   size_t open_tables_max = 1000;
 
   // A put is delayed at most this long while the disk keeps up; it then waits for space with no limit of time
-  // other than the disk's own errors.
+  // other than the disk's own errors. The most is an hour.
   uint64_t pause_us_max = 10'000;
 
   // Close normally stops merges at their next step, to be done again after the next open. True: Close waits.

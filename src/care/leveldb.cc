@@ -40,13 +40,26 @@ Status CheckNoKeyspaces(DB& db) {
                               (keyspaces->size() == 1 ? "" : " and " + std::to_string(keyspaces->size() - 1) + " more") + ": export each by itself");
 }
 
+Status CheckSizes(const LevelDbExportOptions& options) {
+  constexpr uint64_t kBlockBytesMax = uint64_t{4} << 20;
+  constexpr int kBloomBitsMax = 64;
+  if (options.table_bytes == 0) return Status::InvalidArgument("table_bytes is 0: the least is 1");
+  if (options.block_bytes == 0 || options.block_bytes > kBlockBytesMax) {
+    return Status::InvalidArgument("block_bytes is " + std::to_string(options.block_bytes) + ": between 1 and 4194304");
+  }
+  if (options.bloom_bits_per_key < 0 || options.bloom_bits_per_key > kBloomBitsMax) {
+    return Status::InvalidArgument("bloom_bits_per_key is " + std::to_string(options.bloom_bits_per_key) + ": between 0 and 64");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory, const LevelDbExportOptions& export_options) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
   if (export_options.compression == Compression::kLz4) return Status::InvalidArgument("LevelDB does not know LZ4");
-  if (export_options.table_bytes == 0 || export_options.block_bytes == 0) return Status::InvalidArgument("tables and blocks of 0 bytes");
+  RETURN_IF_ERROR(CheckSizes(export_options));
   const kv::Order order(checked.comparator);
   uint64_t bytes_expected = 0;
   std::string tables;

@@ -10,6 +10,9 @@ namespace mergedb::db {
 namespace {
 
 constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
+constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // a memtable's offsets reach so far: memtable/memory.h
+constexpr size_t kMemoryBytesMax = size_t{1} << 46;        // a quarter of what a process can address
+constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
 constexpr size_t kStagingBytesMin = size_t{32} << 10;
 constexpr size_t kStagingBytesMax = size_t{16} << 20;  // MEASURED: ENGINE.md section 3, larger rings cost more a record
 constexpr size_t kUndrainedBytesMax = size_t{8} << 20;
@@ -36,13 +39,21 @@ Status CheckOptions(Options* options) {
 
   RETURN_IF_ERROR(kv::ProgramOperators::Check(options->merge_operators));
   if (options->comparator == nullptr) return Refuse("comparator", "null", "give one or leave the default");
-  if (options->write_buffer_bytes == 0) options->write_buffer_bytes = std::max(options->memory_bytes / 8, kWriteBufferBytesMin);
-  if (options->write_buffer_bytes < kWriteBufferBytesMin) {
-    return Refuse("write_buffer_bytes", std::to_string(options->write_buffer_bytes), "the least is 65536");
+  if (options->memory_bytes > kMemoryBytesMax) {
+    return Refuse("memory_bytes", std::to_string(options->memory_bytes), "the most is 70368744177664");
+  }
+  if (options->write_buffer_bytes == 0) {
+    options->write_buffer_bytes = std::clamp(options->memory_bytes / 8, kWriteBufferBytesMin, kWriteBufferBytesMax);
+  }
+  if (options->write_buffer_bytes < kWriteBufferBytesMin || options->write_buffer_bytes > kWriteBufferBytesMax) {
+    return Refuse("write_buffer_bytes", std::to_string(options->write_buffer_bytes), "between 65536 and 34359738368");
   }
   if (options->memory_bytes < 2 * options->write_buffer_bytes) {
     return Refuse("memory_bytes", std::to_string(options->memory_bytes),
                   "less than twice write_buffer_bytes (" + std::to_string(options->write_buffer_bytes) + ")");
+  }
+  if (options->pause_us_max > kPauseUsMax) {
+    return Refuse("pause_us_max", std::to_string(options->pause_us_max), "the most is 3600000000, an hour");
   }
   if (options->block_bytes < kBlockBytesMin || options->block_bytes > kBlockBytesMax) {
     return Refuse("block_bytes", std::to_string(options->block_bytes), "between 256 and 4194304");

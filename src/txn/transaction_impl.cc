@@ -58,7 +58,8 @@ Status TransactionImpl::BeginAgain() {
 // WHY the snapshot last: what is committed after it must already wait, or be remembered.
 Status TransactionImpl::Start() {
   if (options_.kind == TransactionKind::kSingleWriter) {
-    const uint64_t wait = options_.wait_us_max > UINT64_MAX / 1000 ? UINT64_MAX : options_.wait_us_max * 1000;
+    constexpr uint64_t kWaitUsMax = uint64_t{100} * 365 * 86'400 * 1'000'000;  // a century is for ever; clocks count no further than three
+    const uint64_t wait = options_.wait_us_max > kWaitUsMax ? UINT64_MAX : options_.wait_us_max * 1000;
     RETURN_IF_ERROR(host_.LockWriters(this, wait));
   }
   if (options_.kind == TransactionKind::kOptimistic) host_.EnterWindow();

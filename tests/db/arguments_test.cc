@@ -2,13 +2,17 @@
 // fields out of range, structures of unknown size, keys and values beyond the limits, calls to a closed or read-only database.
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <thread>
 
 #include "mergedb/c.h"
 #include "mergedb/db.h"
+#include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
+#include "mergedb/transaction.h"
 #include "testing/reverse_comparator.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -151,6 +155,161 @@ TEST_F(Arguments, OfOptionsMayNotBeOutOfRange) {
   walk.upper = &bad;
   REFUSED(mergedb_iterator_create(db, &walk, &it, &error_));
   EXPECT_EQ(mergedb_close(db, &error_), MERGEDB_OK);
+}
+
+// ---- numbers at their extremes -----------------------------------------------------------------------------------------
+
+// An open answers, whatever the number: InvalidArgument that names the option, or a database that works.
+struct Extremes {
+  const char* name;
+  std::vector<uint64_t> holds, refused;
+};
+constexpr uint64_t kMost = UINT64_MAX;
+constexpr uint64_t kHalf = uint64_t{1} << 63;  // doubled, it is 0
+const std::vector<Extremes> kExtremes = {
+    // Buffers of gigabytes are touched when they are made: what PlanMemory makes of them is tested in tests/unit/db/options_check_test.cc.
+    {"write_buffer_bytes", {0, 65536, 65537}, {1, 65535, (uint64_t{32} << 30) + 1, uint64_t{100} << 30, kHalf, kHalf + 65536, kMost}},
+    {"memory_bytes", {131072, uint64_t{1} << 46}, {1, 65536, 131071, (uint64_t{1} << 46) + 1, kHalf, kMost}},
+    {"block_bytes", {256, 257, 4194304}, {1, 255, 4194305, uint64_t{1} << 32, kHalf, kMost}},
+    {"pause_us_max", {1, 3'600'000'000}, {3'600'000'001, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}},
+    {"open_tables_max", {16, 17, INT32_MAX}, {1, 15}},
+    {"separated_value_bytes_min", {1, 2, uint64_t{1} << 32, INT64_MAX}, {}},
+    {"bloom_bits_per_key", {1, 64}, {65, 1000, INT32_MAX}},
+};
+
+void UseAndClose(DB& db) {
+  const std::string value(100, 'v');
+  for (int i = 0; i < 20; ++i) EXPECT_OK(db.Put({}, "k" + std::to_string(i), value));
+  EXPECT_OK(db.Flush());
+  EXPECT_OK(db.CompactRange(nullptr, nullptr));
+  std::string found;
+  EXPECT_OK(db.Get({}, "k7", &found));
+  EXPECT_EQ(found, value);
+  EXPECT_OK(db.Close());
+}
+
+// `write_buffer_bytes` is small where it is not what is set, and there is memory for it where it is.
+Options OptionsWith(const std::string& name, uint64_t number) {
+  Options options{.memory_bytes = size_t{1} << 46, .write_buffer_bytes = 65536};
+  if (name == "write_buffer_bytes" && number == 0) options.memory_bytes = size_t{1} << 20;
+  if (name == "write_buffer_bytes") options.write_buffer_bytes = number;
+  if (name == "memory_bytes") options.memory_bytes = number;
+  if (name == "block_bytes") options.block_bytes = number;
+  if (name == "pause_us_max") options.pause_us_max = number;
+  if (name == "open_tables_max") options.open_tables_max = number;
+  if (name == "separated_value_bytes_min") options.separated_value_bytes_min = number;
+  if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int>(number);
+  return options;
+}
+
+TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
+  for (const Extremes& extremes : kExtremes) {
+    std::vector<uint64_t> holds = extremes.holds, refused = extremes.refused;
+    const std::string name = extremes.name;
+    // What 0 says in C++ alone, and numbers that C has no room for.
+    if (name == "pause_us_max" || name == "separated_value_bytes_min" || name == "bloom_bits_per_key") holds.push_back(0);
+    if (name == "memory_bytes" || name == "block_bytes" || name == "open_tables_max") refused.push_back(0);
+    if (name == "separated_value_bytes_min" || name == "open_tables_max") holds.insert(holds.end(), {kHalf, kMost});
+    for (const uint64_t number : refused) {
+      SCOPED_TRACE(name + " = " + std::to_string(number));
+      const auto db = DB::Open(OptionsWith(name, number), path());
+      EXPECT_THAT(db.status(), StatusIs(Code::kInvalidArgument, ::testing::HasSubstr("options.")));
+      EXPECT_FALSE(std::filesystem::exists(path()));
+    }
+    for (const uint64_t number : holds) {
+      SCOPED_TRACE(name + " = " + std::to_string(number));
+      auto db = DB::Open(OptionsWith(name, number), path());
+      ASSERT_OK(db.status());
+      UseAndClose(**db);
+      std::filesystem::remove_all(path());
+    }
+  }
+}
+
+// Fields whose 0 is the default: `number` is as C++ has it.
+mergedb_options COptionsWith(const std::string& name, uint64_t number) {
+  mergedb_options options = {};
+  options.struct_size = sizeof options;
+  options.memory_bytes = uint64_t{1} << 46;
+  options.write_buffer_bytes = 65536;
+  if (name == "write_buffer_bytes" && number == 0) options.memory_bytes = uint64_t{1} << 20;
+  if (name == "write_buffer_bytes") options.write_buffer_bytes = number;
+  if (name == "memory_bytes") options.memory_bytes = number;
+  if (name == "block_bytes") options.block_bytes = number;
+  if (name == "pause_us_max") options.pause_us_max = number;
+  if (name == "open_tables_max") options.open_tables_max = static_cast<int32_t>(number);
+  if (name == "separated_value_bytes_min") options.separated_value_bytes_min = static_cast<int64_t>(number);
+  if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int32_t>(number);
+  return options;
+}
+
+TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByNameFromCToo) {
+  for (const Extremes& extremes : kExtremes) {
+    const std::string name = extremes.name;
+    std::vector<uint64_t> holds = extremes.holds, refused = extremes.refused;
+    const uint64_t minus_two = static_cast<uint64_t>(int64_t{-2}), least = static_cast<uint64_t>(INT64_MIN);
+    if (name == "open_tables_max") refused.insert(refused.end(), {kMost, uint64_t{0x80000000}});
+    if (name == "bloom_bits_per_key") refused.insert(refused.end(), {minus_two, uint64_t{0x80000000}});
+    if (name == "separated_value_bytes_min") refused.insert(refused.end(), {minus_two, least});
+    if (name == "separated_value_bytes_min" || name == "bloom_bits_per_key") holds.push_back(kMost);  // -1
+    mergedb_db db = 0;
+    for (const uint64_t number : refused) {
+      SCOPED_TRACE(name + " = " + std::to_string(number));
+      const mergedb_options options = COptionsWith(name, number);
+      EXPECT_EQ(mergedb_open(path().c_str(), &options, &db, &error_), MERGEDB_INVALID_ARGUMENT) << error_.message;
+      EXPECT_EQ(db, 0u);
+    }
+    for (const uint64_t number : holds) {
+      SCOPED_TRACE(name + " = " + std::to_string(number));
+      const mergedb_options options = COptionsWith(name, number);
+      ASSERT_EQ(mergedb_open(path().c_str(), &options, &db, &error_), MERGEDB_OK) << error_.message;
+      EXPECT_EQ(mergedb_put(db, nullptr, "k", 1, "v", 1, &error_), MERGEDB_OK);
+      EXPECT_EQ(mergedb_flush(db, &error_), MERGEDB_OK) << error_.message;
+      EXPECT_EQ(mergedb_close(db, &error_), MERGEDB_OK);
+      std::filesystem::remove_all(path());
+    }
+  }
+}
+
+// Of the other calls that take numbers.
+TEST_F(Arguments, OfNumbersOfTransactionsAndExportsAreCheckedToo) {
+  auto opened = DB::Open({}, path());
+  ASSERT_OK(opened.status());
+  DB& db = **opened;
+  ASSERT_OK(db.Put({}, "k", "v"));
+  for (const uint64_t number : {uint64_t{0}, uint64_t{1}, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}) {
+    EXPECT_OK(Transaction::Begin(db, {.wait_us_max = number}).status()) << number;
+    const auto begun = Transaction::Begin(db, {.bytes_max = number});
+    EXPECT_TRUE(begun.has_value() || begun.error().IsInvalidArgument()) << number;
+    LevelDbExportOptions exporting{.table_bytes = number};
+    const auto tables = ExportToLevelDb(db, {}, directory_ / ("tables" + std::to_string(number)), exporting);
+    EXPECT_TRUE(tables.has_value() || tables.status().IsInvalidArgument()) << tables.status().ToString();
+    exporting = {.block_bytes = number};
+    const auto blocks = ExportToLevelDb(db, {}, directory_ / ("blocks" + std::to_string(number)), exporting);
+    EXPECT_TRUE(blocks.has_value() || blocks.status().IsInvalidArgument()) << blocks.status().ToString();
+    EXPECT_EQ(blocks.has_value(), number == 1);
+  }
+  for (const int bits : {INT32_MIN, -1, 0, 1, 64, 65, INT32_MAX}) {
+    const auto exported = ExportToLevelDb(db, {}, directory_ / ("bits" + std::to_string(bits)), {.bloom_bits_per_key = bits});
+    EXPECT_EQ(exported.has_value(), bits >= 0 && bits <= 64) << bits;
+    EXPECT_TRUE(exported.has_value() || exported.status().IsInvalidArgument());
+  }
+}
+
+// Symptom: a wait of centuries was over at once. Cause: that many nanoseconds, added to the clock's, are a time in the past.
+TEST_F(Arguments, OfWaitsMayBeLongerThanClocksCount) {
+  auto opened = DB::Open({}, path());
+  ASSERT_OK(opened.status());
+  for (const uint64_t wait : {kMost / 1000, kMost / 1000 + 1, kMost / 2000 + 1, kMost}) {
+    auto first = Transaction::Begin(**opened, {});
+    ASSERT_OK(first.status());
+    Status second;
+    std::thread waiting([&] { second = Transaction::Begin(**opened, {.wait_us_max = wait}).status(); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // or not: it then does not wait at all
+    EXPECT_OK((*first)->Commit());
+    waiting.join();
+    EXPECT_OK(second) << wait;
+  }
 }
 
 // The bytes behind these views are never looked at: the size alone decides.

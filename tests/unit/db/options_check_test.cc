@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "memtable/memory.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::db {
@@ -29,6 +32,11 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
   };
   refuses("comparator", [](Options& o) { o.comparator = nullptr; });
   refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = 65535; });
+  refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{200} << 30, o.write_buffer_bytes = size_t{100} << 30; });
+  refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{1} << 46, o.write_buffer_bytes = (size_t{32} << 30) + 1; });
+  refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = SIZE_MAX; });
+  refuses("memory_bytes", [](Options& o) { o.memory_bytes = (size_t{1} << 46) + 1; });
+  refuses("pause_us_max", [](Options& o) { o.pause_us_max = 3'600'000'001; });
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = 1 << 20, o.write_buffer_bytes = 1 << 20; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = 255; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = (4 << 20) + 1; });
@@ -39,7 +47,7 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
 }
 
 TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
-  for (size_t buffer = 64 << 10; buffer <= size_t{1} << 30; buffer = buffer * 3 / 2) {
+  for (size_t buffer = 64 << 10; buffer <= size_t{32} << 30; buffer = std::min(buffer * 3 / 2, size_t{32} << 30) + (buffer >> 35)) {
     Options options;
     options.write_buffer_bytes = buffer;
     options.memory_bytes = 4 * buffer;
@@ -47,6 +55,7 @@ TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
     const MemoryPlan plan = PlanMemory(options);
     EXPECT_LE(plan.staging_bytes + plan.memtables_max * plan.memtable_bytes, 2 * buffer) << buffer;
     EXPECT_GT(plan.memtable_bytes, 0u);
+    EXPECT_LE(plan.memtable_bytes, memtable::kMemoryBytesMax);
     EXPECT_LE(plan.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;
     EXPECT_GE(plan.log_quota_bytes, 2 * buffer);
   }
