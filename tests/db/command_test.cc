@@ -1,8 +1,11 @@
 // Goal: the mergedb command as a shell sees it: output, messages, exit codes. Method: run the built program on a
 // database in a temporary directory and compare.
 #include <gtest/gtest.h>
+#include <pty.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -127,6 +130,62 @@ TEST_F(CommandTest, MergesAndShowsTypedValues) {
   EXPECT_EQ(Run("$M merge $D k x --type add-u64").exit, 2);
   EXPECT_NE(Run("$M merge $D k x --type nonsense").err.find("append"), std::string::npos);
   EXPECT_EQ(Run("$M merge $D k '{' --type json").exit, 3);
+}
+
+// Of keys whose merges cannot be applied.
+TEST_F(CommandTest, SkipsKeysThatCannotBeReadWhenToldAndListsThem) {
+  EXPECT_EQ(Run("for k in a b c d; do $M put $D $k 1; done; for k in b d; do $M merge $D $k 1 --type add-u64; done").exit, 0);
+  const std::string b = "mergedb: skipped b: MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 1\n";
+  const std::string d = "mergedb: skipped d: MergeFailed: key \"d\": add-u64 needs a value of 8 bytes; the one there has 1\n";
+  const std::string both = b + d + "mergedb: 2 keys were skipped\n";
+  for (const char* verb : {"scan $D", "dump $D", "export-leveldb $D $H/exported"}) {
+    const Outcome plain = Run(std::string("$M ") + verb);
+    EXPECT_EQ(plain.exit, 3) << verb;
+    EXPECT_NE(plain.err.find("MergeFailed: key \"b\""), std::string::npos) << plain.err;
+    EXPECT_NE(plain.err.find("--skip-errors leaves such keys out"), std::string::npos) << plain.err;
+    const Outcome skipping = Run(std::string("$M ") + verb + " --skip-errors");
+    EXPECT_EQ(skipping.exit, 4) << verb;
+    EXPECT_EQ(skipping.err, both) << verb;
+  }
+  EXPECT_EQ(Run("$M scan $D --skip-errors").out, "a\t1\nc\t1\n");
+  const Outcome reverse = Run("$M scan $D --skip-errors --reverse");
+  EXPECT_EQ(reverse.out, "c\t1\na\t1\n");
+  EXPECT_EQ(reverse.err, d + b + "mergedb: 2 keys were skipped\n");
+  EXPECT_EQ(Run("$M scan $D --limit 1").exit, 0) << "the failed key is behind the last one asked for";
+  EXPECT_EQ(Run("$M scan $D --keys-only").out, "a\nb\nc\nd\n") << "no value is read";
+  EXPECT_EQ(Run("$M scan $D --count").out, "4\n");
+  EXPECT_EQ(Run("$M dump $D -p --skip-errors | grep -c '^ [abcd]'").out, "2\n");
+  EXPECT_EQ(Run("$M scan $H/exported --skip-errors").exit, 3) << "of LevelDB yet";
+  EXPECT_EQ(Run("$M convert $H/exported --quiet && $M scan $H/exported --skip-errors").out, "a\t1\nc\t1\n");
+}
+
+TEST_F(CommandTest, EmptiesEverythingOnlyWhenToldTwice) {
+  EXPECT_EQ(Run("$M put $D a 1 && $M put $D b 2 --keyspace x").exit, 0);
+  const Outcome asked = Run("$M drop $D");
+  EXPECT_EQ(asked.exit, 2);
+  EXPECT_NE(asked.err.find("--yes"), std::string::npos) << asked.err;
+  EXPECT_EQ(Run("$M scan $D --count").out, "1\n");
+  EXPECT_EQ(Run("$M drop $D --yes").exit, 0);
+  EXPECT_EQ(Run("$M scan $D --count").out, "0\n");
+  EXPECT_EQ(Run("$M keyspaces $D").out, "");
+  EXPECT_EQ(Run("$M put $D a 1 && ln -s $M $H/mdb_drop && $H/mdb_drop $D && $M scan $D --count").out, "0\n") << "LMDB's does not ask";
+}
+
+// Symptom: on a terminal verify printed "99 % of 41.7 MB1 tables". stderr is a terminal of the test's own.
+TEST_F(CommandTest, ClearsItsProgressFromTheTerminal) {
+  ASSERT_EQ(Run("$M put $D a 1 && $M compact $D").exit, 0);
+  for (const std::string verb : {"verify", "repair --dry-run"}) {
+    int terminal = -1, other_end = -1;
+    ASSERT_EQ(openpty(&terminal, &other_end, nullptr, nullptr, nullptr), 0);
+    const std::string command = "'" MERGEDB_COMMAND "' " + verb + " '" + database_ + "' > /dev/null 2> " + ttyname(other_end);
+    EXPECT_EQ(std::system(command.c_str()), 0);
+    close(other_end);
+    std::string shown(4096, '\0');
+    shown.resize(static_cast<size_t>(std::max<ssize_t>(read(terminal, shown.data(), shown.size()), 0)));
+    close(terminal);
+    EXPECT_NE(shown.find(" % of "), std::string::npos) << verb << ": " << shown;
+    EXPECT_TRUE(shown.ends_with("\r\033[K")) << verb << ": " << shown;
+  }
 }
 
 TEST_F(CommandTest, CarriesAnyBytes) {

@@ -189,7 +189,7 @@ TEST_F(DumpTest, NamedDatabasesAreDumpedLoadedCountedAndDropped) {
   ASSERT_EQ(Run("$M drop -s one back && $M drop -d -s two back && $M dump -l back"), 0) << Slurp("err");
   EXPECT_EQ(Slurp("out"), "one\n");
   EXPECT_EQ(Read("back"), (Pairs{{"key", "main"}}));
-  ASSERT_EQ(Run("$M drop back && $M stat -a back"), 0) << Slurp("err");
+  ASSERT_EQ(Run("$M drop back --yes && $M stat -a back"), 0) << Slurp("err");
   EXPECT_NE(Slurp("out").find("Entries: 0"), std::string::npos);
   EXPECT_EQ(Slurp("out").find("one"), std::string::npos);
 }

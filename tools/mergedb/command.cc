@@ -130,14 +130,63 @@ Disk MeasureDirectory(const std::string& directory) {
   return disk;
 }
 
+namespace {
+
+// A line of the terminal that is written over, and cleared at the end.
+class ProgressLine {
+ public:
+  ProgressLine() = default;
+  ~ProgressLine() {
+    if (percent_ <= 100) std::fputs("\r\033[K", stderr);
+  }
+  ProgressLine(const ProgressLine&) = delete;
+  ProgressLine& operator=(const ProgressLine&) = delete;
+
+  void Show(uint64_t done, uint64_t all) {
+    const uint64_t percent = all == 0 ? 100 : std::min(done, all) * 100 / all;
+    if (percent == percent_) return;
+    percent_ = percent;
+    std::fprintf(stderr, "\r%3u %% of %s\033[K", static_cast<unsigned>(percent), PrintBytes(all).c_str());
+  }
+
+ private:
+  uint64_t percent_ = 101;  // nothing was shown
+};
+
+}  // namespace
+
 Progress ShowProgress(const Arguments& arguments) {
   if (arguments.is_quiet || isatty(STDERR_FILENO) == 0) return {};
-  return [last = uint64_t{101}](uint64_t done, uint64_t all) mutable {
-    const uint64_t percent = all == 0 ? 100 : done * 100 / all;
-    if (percent != last) std::fprintf(stderr, "\r%3u %% of %s%s", static_cast<unsigned>(percent), PrintBytes(all).c_str(), percent == 100 ? "\n" : "");
-    last = percent;
+  return [line = std::make_shared<ProgressLine>()](uint64_t done, uint64_t all) {
+    line->Show(done, all);
     return true;
   };
+}
+
+bool SkippedKeys::Take(const Iterator& it) {
+  if (it.Valid()) return false;
+  Take(*it.failed_key(), it.status());
+  return true;
+}
+
+void SkippedKeys::Take(std::string_view key, const Status& status) {
+  ++count_;
+  std::fprintf(stderr, "mergedb: skipped %s: %s\n", ShowBytes(arguments_, key).c_str(), ToLine(status.ToString()).c_str());
+}
+
+Status SkippedKeys::WithAdvice(const Status& status, bool is_of_one_key) const {
+  if (status.ok() || !is_of_one_key || arguments_.is_skipping) return status;
+  return Status::Make(status.code(), std::string(status.message()) + "; --skip-errors leaves such keys out");
+}
+
+int SkippedKeys::Finish(int exit) const {
+  if (count_ == 0) return exit;
+  std::fprintf(stderr, "mergedb: %llu keys were skipped\n", static_cast<unsigned long long>(count_));
+  return exit == kOk ? kSkipped : exit;
+}
+
+void AddSkipErrors(CLI::App* verb, Arguments& arguments) {
+  verb->add_flag("--skip-errors", arguments.is_skipping, "Leave out keys whose value cannot be read, and name them on stderr (exit code 4)");
 }
 
 std::string TakeBytes(const Arguments& arguments, const std::string& word) {

@@ -30,6 +30,7 @@ enum Exit : int {
   kNo = 1,     // the key is not there, or the check found damage
   kUsage = 2,  // the command line makes no sense
   kError = 3,  // anything else went wrong
+  kSkipped = 4,  // --skip-errors left keys out; all else went well
 };
 
 // What the command line said. One verb runs a call, so they share it.
@@ -48,6 +49,7 @@ struct Arguments {
   bool is_dry = false;
   bool is_quiet = false;
   bool is_salvage = false;
+  bool is_skipping = false;
   bool is_default_alone = false;
   std::optional<std::string> from, to, prefix, property;
   std::string keyspace;               // "": the default one
@@ -133,8 +135,32 @@ struct Disk {
   uint64_t bytes = 0;
 };
 Disk MeasureDirectory(const std::string& directory);
-// Percent on stderr while a person watches; null otherwise.
+// Percent on stderr while a person watches; null otherwise. The line is cleared when the last copy of the result dies.
 Progress ShowProgress(const Arguments& arguments);
+
+// --skip-errors: keys whose value cannot be read are left out, named on stderr, and counted.
+//
+//     for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
+//       if (skipped.Take(*it)) continue;
+class SkippedKeys {
+ public:
+  explicit SkippedKeys(const Arguments& arguments) : arguments_(arguments) {}
+  // Is there an entry, or a key to be left out?
+  bool GoesOn(const Iterator& it) const { return it.Valid() || (arguments_.is_skipping && it.failed_key()); }
+  // False: the iterator stands at an entry.
+  bool Take(const Iterator& it);
+  void Take(std::string_view key, const Status& status);
+  // What to say of an error that ended `it`.
+  Status ErrorOf(const Iterator& it) const { return WithAdvice(it.status(), it.failed_key().has_value()); }
+  Status WithAdvice(const Status& status, bool is_of_one_key) const;
+  // Says how many there were. `exit`, or kSkipped in place of kOk if there were any.
+  int Finish(int exit) const;
+
+ private:
+  const Arguments& arguments_;
+  uint64_t count_ = 0;
+};
+void AddSkipErrors(CLI::App* verb, Arguments& arguments);
 
 // A key or value as the command line gives it: hex after --hex. Throws CLI::ValidationError.
 std::string TakeBytes(const Arguments& arguments, const std::string& word);

@@ -24,27 +24,29 @@ uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
 }
 
 // A walk of its own: LMDB wants to know the size of the map, which is of all databases, before the first entry.
-Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases) {
+Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases, const SkippedKeys& skipped) {
   uint64_t bytes = 0, entries = 0;
   for (const KeyspaceEntry& each : databases) {
     const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = each.keyspace});
-    for (it->SeekToFirst(); it->Valid(); it->Next()) {
+    for (it->SeekToFirst(); skipped.GoesOn(*it); it->Next()) {
+      if (!it->Valid()) continue;
       // A value that does not share a page with others takes whole pages.
       const uint64_t value_bytes = it->value().size();
       bytes += it->key().size() + (value_bytes > kPageBytes / 4 ? value_bytes + kPageBytes : value_bytes);
       ++entries;
     }
-    RETURN_IF_ERROR(it->status());
+    RETURN_IF_ERROR(skipped.ErrorOf(*it));
   }
   return MapBytesFor(bytes, entries);
 }
 
 Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases, const KeyspaceEntry& database, DumpHeader header,
-               std::FILE* out) {
+               SkippedKeys* skipped, std::FILE* out) {
   header.database = database.name;
   std::string text = PrintDumpHeader(header);
   const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.keyspace});
-  for (it->SeekToFirst(); it->Valid() && std::ferror(out) == 0; it->Next()) {
+  for (it->SeekToFirst(); skipped->GoesOn(*it) && std::ferror(out) == 0; it->Next()) {
+    if (skipped->Take(*it)) continue;
     // With -a the names stand in the headers.
     if (databases.size() > 1 && database.name.empty() && IsNameItem(databases, it->key(), it->value())) continue;
     AppendDumpLine(&text, it->key(), header.is_print);
@@ -52,21 +54,21 @@ Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry
     std::fwrite(text.data(), 1, text.size(), out);
     text.clear();
   }
-  RETURN_IF_ERROR(it->status());
+  RETURN_IF_ERROR(skipped->ErrorOf(*it));
   text += kDumpEnd;
   std::fwrite(text.data(), 1, text.size(), out);
   return {};
 }
 
-Status Dump(const Arguments& arguments, DB& db, std::FILE* out) {
+Status Dump(const Arguments& arguments, DB& db, SkippedKeys* skipped, std::FILE* out) {
   const auto snapshot = db.GetSnapshot();
   ASSIGN_OR_RETURN(const auto databases, DatabasesOf(arguments, db));
   DumpHeader header{.is_print = arguments.is_printable,
                     .flavour = arguments.flavour == "bdb" ? DumpFlavour::kBerkeleyDb : DumpFlavour::kLmdb};
   if (header.flavour == DumpFlavour::kLmdb) {
-    ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot, databases));
+    ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot, databases, *skipped));
   }
-  for (const KeyspaceEntry& each : databases) RETURN_IF_ERROR(DumpOne(db, *snapshot, databases, each, header, out));
+  for (const KeyspaceEntry& each : databases) RETURN_IF_ERROR(DumpOne(db, *snapshot, databases, each, header, skipped, out));
   return {};
 }
 
@@ -86,10 +88,11 @@ int RunDump(Arguments& arguments) {
     out = std::fopen(arguments.file->c_str(), "wb");
     if (out == nullptr) return Finish(*db, Fail(kError, *arguments.file + ": cannot be written"));
   }
-  const Status status = Dump(arguments, *db, out);
+  SkippedKeys skipped(arguments);
+  const Status status = Dump(arguments, *db, &skipped, out);
   int exit = status.ok() ? kOk : Fail(status.IsNotFound() ? kNo : kError, status.ToString());
   if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0)) exit = Fail(kError, *arguments.file + ": cannot be written");
-  return Finish(*db, exit);
+  return Finish(*db, skipped.Finish(exit));
 }
 
 // ---- copy
@@ -158,6 +161,10 @@ Status DropAll(DB& db) {
 }
 
 int RunDrop(Arguments& arguments) {
+  // WHY not of mdb_drop: it asks nothing, and scripts rely on that.
+  if (!arguments.database && !arguments.is_sure && !arguments.is_alias) {
+    return Fail(kUsage, "drop without --keyspace empties the whole database, all keyspaces included: say --yes if that is meant");
+  }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
   if (db == nullptr) return kError;
   Status status;
@@ -177,7 +184,7 @@ int RunDrop(Arguments& arguments) {
 void AddCopyCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* dump = AddVerb(app, context,
-                           {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--flavour lmdb|bdb]",
+                           {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--skip-errors] [--flavour lmdb|bdb]",
                             "Print everything as text that mergedb load, mdb_load and db_load read",
                             "LMDB takes keys of up to 511 bytes, and no empty ones; Berkeley DB needs --flavour bdb.", 0, 0, RunDump});
   dump->add_option("-f", arguments.file, "Write this file, not stdout");
@@ -185,6 +192,7 @@ void AddCopyCommands(CLI::App& app, Context& context) {
   CLI::Option* all = dump->add_flag("-a", arguments.is_all, "Every database");
   dump->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME")->excludes(all);
   dump->add_flag("-l", arguments.is_listing, "Only list the names of databases");
+  AddSkipErrors(dump, arguments);
   dump->add_option("--flavour", arguments.flavour, "What will read it")->check(CLI::IsMember({"lmdb", "bdb"}));
   AddLmdbFlags(dump);
 
@@ -200,10 +208,11 @@ void AddCopyCommands(CLI::App& app, Context& context) {
   AddLmdbFlags(copy);
 
   CLI::App* drop = AddVerb(app, context,
-                           {"drop", "drop DIR [--keyspace NAME [-d]]", "Empty a database, or all of them",
-                            "Costs one write a database; the space comes back in the background. Without -s everything goes.", 0, 0, RunDrop});
+                           {"drop", "drop DIR --keyspace NAME [-d] | drop DIR --yes", "Empty a keyspace, or the whole database",
+                            "Costs one write a keyspace; the space comes back in the background.", 0, 0, RunDrop});
   drop->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME");
   drop->add_flag("-d", arguments.is_deleting, "And delete it");
+  drop->add_flag("--yes", arguments.is_sure, "Without --keyspace: really empty everything");
   AddLmdbFlags(drop);
 }
 

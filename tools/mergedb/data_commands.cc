@@ -85,6 +85,7 @@ IteratorOptions RangeOf(const Arguments& arguments) {
   if (arguments.from) options.lower = TakeBytes(arguments, *arguments.from);
   if (arguments.to) options.upper = TakeBytes(arguments, *arguments.to);
   if (arguments.prefix) options.prefix = TakeBytes(arguments, *arguments.prefix);
+  options.keys_only = arguments.is_keys_only || arguments.is_count;
   options.read.fill_cache = false;
   return options;
 }
@@ -111,21 +112,24 @@ int RunScan(Arguments& arguments) {
   range.keyspace = *keyspace;
   uint64_t count = 0;
   Status status;
+  SkippedKeys skipped(arguments);
   {
     const auto it = db->NewIterator(range);
     arguments.is_reverse ? it->SeekToLast() : it->SeekToFirst();
-    while (it->Valid() && count < arguments.limit && std::ferror(stdout) == 0) {
-      ++count;
-      if (!arguments.is_count) PrintEntry(arguments, it->key(), it->value());
+    while (skipped.GoesOn(*it) && count < arguments.limit && std::ferror(stdout) == 0) {
+      if (!skipped.Take(*it)) {
+        ++count;
+        if (!arguments.is_count) PrintEntry(arguments, it->key(), it->value());
+      }
       arguments.is_reverse ? it->Prev() : it->Next();
     }
-    status = it->status();
+    if (count < arguments.limit) status = skipped.ErrorOf(*it);
   }
-  if (!status.ok()) return Finish(*db, Fail(status));
+  if (!status.ok()) return Finish(*db, skipped.Finish(Fail(status)));
   if (arguments.is_count) {
     arguments.is_json ? PrintJson({{"count", count}}) : Print(std::to_string(count) + "\n");
   }
-  return Finish(*db, kOk);
+  return Finish(*db, skipped.Finish(kOk));
 }
 
 }  // namespace
@@ -161,7 +165,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
 
   CLI::App* scan = AddVerb(
       app, context,
-      {"scan", "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--hex] [--json]",
+      {"scan", "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--skip-errors] [--hex] [--json]",
        "Print keys and values in order",
        "A line is key, tab, value. Bytes that a terminal would act on are escaped: \\t \\n \\r \\\\ \\xNN.", 0, 0,
        RunScan});
@@ -171,6 +175,7 @@ void AddDataCommands(CLI::App& app, Context& context) {
   AddAs(scan, arguments);
   scan->add_option("--prefix", arguments.prefix, "Only keys that begin so");
   scan->add_option("--limit", arguments.limit, "At most so many");
+  AddSkipErrors(scan, arguments);
   scan->add_flag("--reverse", arguments.is_reverse, "Largest key first");
   scan->add_flag("--keys-only", arguments.is_keys_only, "No values");
   scan->add_flag("--count", arguments.is_count, "Print only how many there are");

@@ -1,6 +1,4 @@
 // convert, export-leveldb: from LevelDB's files and back.
-#include <unistd.h>
-
 #include <cstdio>
 
 #include "command.h"
@@ -17,17 +15,8 @@ class StderrLogger final : public Logger {
   void Log(std::string_view line) override { std::fprintf(stderr, "mergedb: %s\n", ToLine(line).c_str()); }
 };
 
-Progress ShowProgress(bool is_quiet) {
-  if (is_quiet || isatty(STDERR_FILENO) == 0) return {};
-  return [](uint64_t done, uint64_t all) {
-    std::fprintf(stderr, "\r%s of about %s", PrintBytes(done).c_str(), PrintBytes(all).c_str());
-    if (done >= all) std::fprintf(stderr, "\n");
-    return true;
-  };
-}
-
 int RunSalvage(const Arguments& arguments) {
-  const auto report = RepairLevelDb({.memory_bytes = size_t{64} << 20}, arguments.directory, ShowProgress(arguments.is_quiet));
+  const auto report = RepairLevelDb({.memory_bytes = size_t{64} << 20}, arguments.directory, ShowProgress(arguments));
   if (!report) return Fail(report.error());
   for (const Damage& loss : report->losses) Print("lost: " + ToLine(ToText(loss)) + "\n");
   for (const std::string& action : report->actions) Print(ToLine(action) + "\n");
@@ -51,16 +40,19 @@ int RunConvert(Arguments& arguments) {
 int RunExport(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  LevelDbExportOptions options{.progress = ShowProgress(arguments.is_quiet)};
+  SkippedKeys skipped(arguments);
+  LevelDbExportOptions options{.progress = ShowProgress(arguments)};
+  if (arguments.is_skipping) options.on_failed_key = [&](std::string_view key, const Status& status) { skipped.Take(key, status); };
   if (arguments.is_default_alone || !arguments.keyspace.empty()) {
     const auto keyspace = KeyspaceOf(arguments, *db);
     if (!keyspace) return Finish(*db, Fail(keyspace.status()));
     options.keyspace = *keyspace;
   }
   const auto exported = ExportToLevelDb(*db, {}, arguments.words[0], options);
-  if (!exported) return Finish(*db, Fail(exported.error()));
+  options.progress = {};  // clears its line
+  if (!exported) return Finish(*db, skipped.Finish(Fail(skipped.WithAdvice(exported.error(), exported.error().IsMergeFailed()))));
   Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " + PrintBytes(exported->bytes) + "\n");
-  return Finish(*db, kOk);
+  return Finish(*db, skipped.Finish(kOk));
 }
 
 }  // namespace
@@ -74,11 +66,12 @@ void AddLevelDbCommands(CLI::App& app, Context& context) {
   convert->add_flag("--salvage", arguments.is_salvage, "For a database that does not open");
   convert->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
 
-  CLI::App* exporting = AddVerb(app, context, {"export-leveldb", "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--quiet]", "Write the database as one that LevelDB opens",
+  CLI::App* exporting = AddVerb(app, context, {"export-leveldb", "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--skip-errors] [--quiet]", "Write the database as one that LevelDB opens",
                                                "TARGET must be new or empty. Merges are folded, deletes applied. It becomes a database at the last step;\n"
                                                "interrupted, run it again. LevelDB has no keyspaces: each is exported by itself.", 1, 1, RunExport});
   AddKeyspace(exporting, arguments);
   exporting->add_flag("--default-alone", arguments.is_default_alone, "The default keyspace, although there are others");
+  AddSkipErrors(exporting, arguments);
   exporting->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
 }
 

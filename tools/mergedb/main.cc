@@ -1,4 +1,4 @@
-// The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error.
+// The mergedb command. Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 keys were skipped.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -35,7 +35,7 @@ int Run(int argc, char** argv) {
   app.require_subcommand(1);
   app.footer(
       "`mergedb VERB --help` tells more. Data goes to stdout, messages to stderr.\n"
-      "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error.\n"
+      "Exit codes: 0 ok, 1 not found or failed check, 2 usage, 3 error, 4 --skip-errors left keys out.\n"
       "A key that begins with a dash goes after --, as in: mergedb get DIR -- -key");
   AddDataCommands(app, context);
   AddLoadCommand(app, context);
