@@ -12,8 +12,8 @@
 // Operations that change something are numbered from 1 (`ops`); the number is the same in every run of a deterministic
 // test. What a crash may leave is written in crash_image.h. A failed sync behaves as Linux does: what it covered is
 // seen by readers, never reaches the disk, and the next sync says OK; sync_after_failed_sync() counts who fell for it.
-// Direct I/O with misaligned offset, length or memory stops the program. Handles, locks and mappings may outlive the
-// file system object.
+// Direct I/O with misaligned offset, length or memory stops the program, and so does a write to a file with two names.
+// Handles, locks and mappings may outlive the file system object.
 //
 // THREADS: all methods from several threads, one lock inside. The hook runs on the calling thread, without the lock.
 // Mapped memory is read while its owner may store to it: with several threads turn capture_mappings off, and call Crash

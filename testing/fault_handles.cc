@@ -35,6 +35,7 @@ Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view byte
 
 Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return {};
+  ASSERT(inode_->links < 2, "a file with two names is not written");
   ASSERT(!state_->options.is_append_only || offset == inode_->size(), "an append-only file is written from front to back");
   const uint64_t capacity = state_->options.capacity_bytes;
   const uint64_t room = capacity - std::min(capacity, state_->disk.used_bytes);
@@ -55,6 +56,7 @@ Status FaultFileSystem::OpenFile::Truncate(uint64_t bytes) {
   const auto fault = state_->Begin(Op::kTruncate, path_);
   if (fault && !fault->has_happened) return fault->status;
   base::Lock lock(state_->mutex);
+  ASSERT(inode_->links < 2, "a file with two names is not written");
   const uint64_t before = Disk::Occupied(*inode_);
   inode_->Truncate(bytes);
   state_->disk.Account(*inode_, before);
@@ -101,6 +103,7 @@ Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
   ASSERT(!state_->options.is_append_only, "an append-only file is not mapped");
   if (const auto fault = state_->Begin(Op::kMap, path_)) return fault->status;
   base::Lock lock(state_->mutex);
+  ASSERT(inode_->links < 2, "a file with two names is not written");
   if (!state_->options.allow_mapping) return Status::NotSupported(path_ + ": map: not on this file system");
   if (bytes == 0 || bytes % kChunkBytes != 0 || inode_->size() != bytes || inode_->live.allocated_bytes() != bytes) {
     return Status::InvalidArgument(path_ + ": map: expected " + std::to_string(bytes) + " bytes, all written; found " +

@@ -34,22 +34,32 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   // A file that a killed process had just made may not have a durable name yet.
   if (!reusable.empty()) RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   std::vector<kv::FileNumber> unfit;
-  {
-    base::Lock lock(mutex_);
-    for (const kv::FileNumber number : reusable) {
-      const auto bytes = options_.file_system->SizeOf(PathOf(number));
-      if (!bytes || *bytes != kBlockBytes + capacity_ || free_.size() >= free_count_max_) {
-        unfit.push_back(number);
-        continue;
-      }
-      auto segment = std::make_shared<Segment>();
-      segment->number = number;
-      segment->is_used = true;
-      free_.push_back(std::move(segment));
+  std::vector<SegmentPtr> fit;
+  for (const kv::FileNumber number : reusable) {
+    SegmentPtr segment = fit.size() < free_count_max_ ? OpenAgain(number) : nullptr;
+    if (segment == nullptr) {
+      unfit.push_back(number);
+    } else {
+      fit.push_back(std::move(segment));
     }
   }
   for (const kv::FileNumber number : unfit) Remove(number);
+  base::Lock lock(mutex_);
+  for (SegmentPtr& segment : fit) free_.push_back(std::move(segment));
   return {};
+}
+
+// Null if the file cannot be written again: it has another size, or a second name (a copy by hard links).
+Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
+  auto file = options_.file_system->Open(PathOf(number), {.access = Access::kReuse, .direct = is_direct_});
+  if (!file) return nullptr;
+  const auto bytes = (*file)->Size();
+  if (!bytes || *bytes != kBlockBytes + capacity_) return nullptr;
+  auto segment = std::make_shared<Segment>();
+  segment->number = number;
+  segment->file = std::move(*file);
+  segment->is_used = true;
+  return segment;
 }
 
 uint64_t Segments::ReservedEndLocked() const { return is_appended_ ? UINT64_MAX : next_base_ + free_.size() * capacity_; }
@@ -135,16 +145,7 @@ Status Segments::Activate(uint64_t start) {
   segment->is_used = true;
   segment->start = start;
   segment->is_unsynced = true;
-  Status status;
-  if (segment->file == nullptr) {
-    auto file = options_.file_system->Open(PathOf(segment->number), {.access = Access::kReadWrite, .direct = is_direct_});
-    if (file) {
-      segment->file = std::move(*file);
-    } else {
-      status = file.error();
-    }
-  }
-  if (status.ok()) status = WriteHead(segment.get(), ++generation_);
+  Status status = WriteHead(segment.get(), ++generation_);
   if (status.ok() && is_appended_) status = BeginAppending(*segment);
   {
     base::Lock lock(mutex_);

@@ -34,7 +34,7 @@ class Segments {
   // is_direct: past the page cache; then positions and lengths of Write are multiples of kBlockBytes.
   Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters);
 
-  // Take over whole segment files of earlier epochs; remove what does not fit.
+  // Take over whole segment files of earlier epochs; remove what cannot be written again.
   Status Adopt(const std::vector<kv::FileNumber>& reusable);
 
   // Own room for all bytes below `position`. NoSpace or IOError if a file cannot be made.
@@ -75,6 +75,7 @@ class Segments {
   };
   using SegmentPtr = std::shared_ptr<Segment>;
   std::string PathOf(kv::FileNumber number) const;
+  SegmentPtr OpenAgain(kv::FileNumber number);
   Result<SegmentPtr> Create();
   Status FillWithZeros(File* file);
   Result<Segment*> Open(uint64_t position, uint64_t from);
