@@ -51,8 +51,10 @@ struct FrameHead {
   uint64_t length_and_undurable = 0;
   uint64_t sequence = 0;
 };
+// A distance to the durable mark above this does not fit in a frame, which then says nothing about what is durable.
+inline constexpr uint64_t kUndurableMax = UINT32_MAX - 1;
 inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable, kv::Sequence sequence) {
-  const uint64_t undurable = std::min<uint64_t>(position - durable, UINT32_MAX);
+  const uint64_t undurable = std::min(position - durable, kUndurableMax + 1);
   const uint64_t length_and_undurable = length | undurable << 32;
   return {.check = base::Crc32cExtendNumbers(salt_crc, position, length_and_undurable, sequence),
           .length_and_undurable = length_and_undurable,
@@ -73,6 +75,10 @@ inline uint32_t FrameCrc(uint32_t chain, const char* frame, size_t bytes) {
 }
 
 FrameHeader LoadFrameHeader(const char* frame);
+// All below was durable when the frame at `position` was staged, as far as the frame says.
+inline uint64_t DurableMark(const FrameHeader& header, uint64_t position) {
+  return header.undurable > kUndurableMax ? 0 : position - std::min<uint64_t>(header.undurable, position);
+}
 // A frame of this epoch was begun here: its header is whole.
 bool HeaderBelongs(const char* frame, uint32_t salt_crc, uint64_t position);
 

@@ -14,7 +14,7 @@
 //   0   crc        u32  crc32c of (chain: the predecessor's crc, then bytes 4..24, then the payload)
 //   4   check      u32  crc32c of (salt u64, position u64, bytes 8..24): recognises a frame without its predecessor
 //   8   length     u32  of the payload, without padding
-//   12  undurable  u32  position - (position known durable when this was staged), saturating
+//   12  undurable  u32  position - (position known durable when this was staged); 2^32 - 1: not said
 //   16  sequence   u64  of the first record
 //   24  payload, zero-padded to 8
 // The chain starts from the salt of the epoch. So a frame is valid in one place only: after its predecessor, at its

@@ -205,7 +205,7 @@ void Replayer::SurveyBytes(std::string_view bytes, uint64_t position, Survey* su
     }
     const FrameHeader header = LoadFrameHeader(at);
     const uint64_t frame_bytes = FrameBytes(std::min<uint64_t>(header.length, kPayloadBytesMax));
-    const uint64_t durable = position + i - std::min<uint64_t>(header.undurable, position + i);
+    const uint64_t durable = DurableMark(header, position + i);
     ++survey->frames;
     survey->end = std::max(survey->end, position + i + frame_bytes);
     if (durable > survey->durable) {

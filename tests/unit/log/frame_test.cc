@@ -20,11 +20,20 @@ TEST(Frame, StandsInOnePlaceOfOneEpochOnly) {
   EXPECT_EQ(header.sequence, 7u);
 }
 
-TEST(Frame, DistanceToTheDurableMarkSaturates) {
-  char frame[kFrameHeaderBytes];
-  StoreFrameHead(frame, 0, MakeFrameHead(SaltCrc(1), uint64_t{1} << 40, 0, 0, 1));
-  EXPECT_EQ(LoadFrameHeader(frame).undurable, UINT32_MAX);
+TEST(Frame, ADistanceToTheDurableMarkThatDoesNotFitSaysNothing) {
+  const auto mark_of = [](uint64_t position, uint64_t durable) {
+    char frame[kFrameHeaderBytes];
+    StoreFrameHead(frame, 0, MakeFrameHead(SaltCrc(1), position, 0, durable, 1));
+    return DurableMark(LoadFrameHeader(frame), position);
+  };
+  constexpr uint64_t kDurable = uint64_t{1} << 40;
+  EXPECT_EQ(mark_of(kDurable, kDurable), kDurable);
+  EXPECT_EQ(mark_of(kDurable + kUndurableMax, kDurable), kDurable);
+  EXPECT_EQ(mark_of(kDurable + kUndurableMax + 1, kDurable), 0u);
+  EXPECT_EQ(mark_of(kDurable + (uint64_t{9} << 30), kDurable), 0u);
 }
+
+TEST(Frame, ADurableMarkBelowTheStreamsBeginIsItsBegin) { EXPECT_EQ(DurableMark({.undurable = 9000}, 8), 0u); }
 
 TEST(Frame, AnyChangedBitOfTheCheckedHeaderIsNoticed) {
   char frame[kFrameHeaderBytes];

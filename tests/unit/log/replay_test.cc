@@ -290,6 +290,28 @@ TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
   }
 }
 
+// The distance to the durable mark does not fit in the frame: the frame says nothing about what was durable.
+TEST(Replay, AFrameFarAboveItsDurableMarkDoesNotTurnATornTailIntoDamage) {
+  for (const uint64_t distance : {uint64_t{UINT32_MAX} - 7, uint64_t{UINT32_MAX} + 1, uint64_t{5} << 30}) {
+    World world;
+    auto log = world.Create();
+    for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
+    ASSERT_OK(log->MakeDurable());
+    auto image = world.CutPower();
+    const uint64_t durable = log->end().position;
+    const uint64_t position = durable + distance;
+    std::string above(2 * kBlockBytes, '\0');
+    StoreSegmentHead(above.data(), {.database_id = kDatabase, .epoch = 1, .salt_crc = SaltCrc(42), .generation = 9, .start = position,
+                                    .capacity = kBlockBytes});
+    StoreFrameHead(above.data() + kBlockBytes + position % kBlockBytes, 0, MakeFrameHead(SaltCrc(42), position, 100, durable, 1000));
+    ASSERT_OK(image->WriteWhole("/db/000500.seg", above));
+    const Outcome outcome = ReplayAll(*image);
+    ASSERT_OK(outcome.status) << distance;
+    EXPECT_EQ(CountPrefix(outcome), 20u);
+    EXPECT_GT(outcome.replayed.dropped_bytes, 0u);
+  }
+}
+
 TEST(Replay, SurvivesRandomBytesInEveryFile) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
