@@ -1,5 +1,7 @@
 #include "env/buffer_pool.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
@@ -16,8 +18,13 @@ struct Pool {
   base::Mutex mutex;
   std::vector<char*> free GUARDED_BY(mutex);
 
+  // WHY the lock is held across a fork: the child has none of the threads that could unlock it there.
   static Pool& Get() {
-    static Pool* const pool = new Pool;  // never destroyed: threads may outlive main's statics
+    static Pool* const pool = [] {
+      static Pool* made = new Pool;  // never destroyed: threads may outlive main's statics
+      pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
+      return made;
+    }();
     return *pool;
   }
 };

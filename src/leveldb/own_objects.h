@@ -4,6 +4,8 @@
 // THREADS: any.
 #pragma once
 
+#include <pthread.h>
+
 #include <map>
 #include <optional>
 
@@ -19,12 +21,17 @@ std::optional<int> BitsOf(const FilterPolicy* policy);
 // Where a cache that NewLRUCache made keeps the engine's blocks; null for a program's own.
 mergedb::base::BlockCache* BlocksOf(const Cache* cache);
 
-// What is known of each. Never destroyed: objects may outlive main.
+// What is known of each. Never destroyed: objects may outlive main. The lock is held across a fork: the child has none of the threads
+// that could unlock it there.
 template <typename Object, typename Fact>
 class OwnObjects {
  public:
   static OwnObjects& Get() {
-    static auto* const all = new OwnObjects;
+    static auto* const all = [] {
+      static auto* made = new OwnObjects;
+      pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); }, [] { made->mutex_.unlock(); });
+      return made;
+    }();
     return *all;
   }
   void Add(const Object* object, Fact fact) {
