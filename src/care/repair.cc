@@ -8,6 +8,7 @@
 // A repair that was interrupted is done again from its beginning: before the new CURRENT it finds what the first one found, and
 // tables of it that nobody names; afterwards it finds a whole database and has only to tidy up.
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -18,10 +19,12 @@
 #include "care/rebuild.h"
 #include "compaction/flush.h"
 #include "db/store.h"
+#include "env/copy_file.h"
 #include "format/keyspace_record.h"
 #include "manifest/manifest.h"
 #include "table/reader.h"
 #include "tree/version_builder.h"
+#include "values/reader.h"
 
 namespace mergedb::care {
 namespace {
@@ -59,6 +62,7 @@ class Repairer {
   Status Commit();
   Status FindKeyMarker();
   Status SyncNewFiles();
+  Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
   format::Edit Describe() const;
   Status MoveAside();
   bool Stays(const std::string& name) const;
@@ -336,20 +340,38 @@ Status Repairer::FindKeyMarker() {
 
 // What the new MANIFEST names and no old one that was believed: nobody else may have synced it.
 Status Repairer::SyncNewFiles() {
-  std::vector<std::string> paths;
+  if (files_->is_append_only()) return files_->SyncDirectory(store_->directory);  // synced when they were written
   for (const auto& meta : version_->file_metas()) {
-    if (!has_manifest() || meta->number >= first_new_) paths.push_back(format::TablePath(store_->directory, meta->number));
+    if (has_manifest() && meta->number < first_new_) continue;
+    RETURN_IF_ERROR(SyncFile(FileKind::kTable, meta->number, [&](const std::string& path) -> Status {
+      ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files_, path, meta, store_->order, nullptr));
+      return reader->CheckIntegrity();
+    }));
   }
   for (const auto& each : version_->value_files()) {
-    if (!has_manifest()) paths.push_back(format::ValueFilePath(store_->directory, each.file->number));
-  }
-  if (files_->is_append_only()) paths.clear();  // synced when they were written
-  for (const std::string& path : paths) {
-    ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
-    RETURN_IF_ERROR(file->Sync());
-    RETURN_IF_ERROR(file->Close());
+    if (has_manifest()) continue;
+    RETURN_IF_ERROR(SyncFile(FileKind::kValueFile, each.file->number, [&](const std::string& path) -> Status {
+      ASSIGN_OR_RETURN(const auto reader, values::Reader::Open(files_, path, *each.file, store_->order, nullptr));
+      return reader->CheckIntegrity();
+    }));
   }
   return files_->SyncDirectory(store_->directory);
+}
+
+// After a failed sync a copy takes the file's place: nobody knows which of its pages reach the disk, and a second sync, of the next repair
+// too, would say OK.
+Status Repairer::SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check) {
+  const std::string path = PathOf(NameOf(kind, number));
+  ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
+  Status status = file->Sync();
+  if (status.ok()) return file->Close();
+  Act(NameOf(kind, number) + ": a sync failed; replaced by a copy of it");
+  const std::string copy = PathOf(NameOf(FileKind::kSpare, factory_.allocate_number()));
+  status = env::CopyFile(files_, path, copy);
+  if (status.ok()) status = check(copy);
+  if (status.ok()) status = files_->Rename(copy, path);
+  if (!status.ok()) (void)files_->Remove(copy);
+  return status;
 }
 
 // A new epoch, which ends where it begins: all that the log had is in tables.

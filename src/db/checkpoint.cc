@@ -7,6 +7,7 @@
 #include "base/zoo.h"
 #include "compaction/flush.h"
 #include "db/db_impl.h"
+#include "env/copy_file.h"
 #include "format/file_name.h"
 #include "log/log.h"
 #include "manifest/manifest.h"
@@ -17,7 +18,6 @@
 namespace mergedb::db {
 namespace {
 
-constexpr size_t kCopyBytes = size_t{1} << 20;
 constexpr std::string_view kPartialSuffix = ".partial";
 
 // A table or a value file of the copy: one of the two is not null.
@@ -69,9 +69,10 @@ class Checkpointer {
 
   Result<CheckpointReport> Run() {
     RETURN_IF_ERROR(Begin());
+    if (options_.may_link && source_.sync_files && !ZOO(kCheckpointNotSynced)) RETURN_IF_ERROR(source_.sync_files());
     for (const Piece& piece : pieces_) RETURN_IF_ERROR(Take(piece));
     RETURN_IF_ERROR(FlushMemtables());
-    RETURN_IF_ERROR(SyncAndVerify());
+    RETURN_IF_ERROR(VerifyAll());
     RETURN_IF_ERROR(Describe());
     RETURN_IF_ERROR(TakeName());
     report_.sequence = source_.sequence;
@@ -88,10 +89,10 @@ class Checkpointer {
   Status CheckTarget();
   Status Take(const Piece& piece);
   Status Check(const Piece& piece);
-  Status CopyFile(const std::string& from, const std::string& to);
+  Status CopyFile(const std::string& from, const Piece& piece);
   Status FlushMemtables();
-  Status SyncAndVerify();
-  Status SyncFile(const std::string& path);
+  Status SyncFlushed(const Piece& piece);
+  Status VerifyAll();
   Status Describe();
   Status TakeName();
   Status Advance(uint64_t bytes);
@@ -160,7 +161,7 @@ Status Checkpointer::Take(const Piece& piece) {
   const std::string to = piece.PathIn(partial_);
   ++report_.files;
   if (files_->SizeOf(to).has_value()) {
-    if (!files_->is_append_only() && Check(piece).ok()) {  // nobody could sync it any more
+    if (Check(piece).ok()) {
       ++report_.kept;
       return Advance(piece.bytes());
     }
@@ -170,24 +171,16 @@ Status Checkpointer::Take(const Piece& piece) {
     ++report_.linked;
     return Advance(piece.bytes());
   }
-  RETURN_IF_ERROR(CopyFile(from, to));
+  RETURN_IF_ERROR(CopyFile(from, piece));
   ++report_.copied;
   return {};
 }
 
-Status Checkpointer::CopyFile(const std::string& from, const std::string& to) {
-  ASSIGN_OR_RETURN(auto input, files_->Open(from, {.access = Access::kRead}));
-  ASSIGN_OR_RETURN(auto output, files_->Open(to, {.access = Access::kCreate}));
-  std::string piece(kCopyBytes, 0);
-  for (uint64_t offset = 0;; offset += piece.size()) {
-    size_t got = 0;
-    RETURN_IF_ERROR(input->ReadAt(offset, piece.size(), piece.data(), &got));
-    RETURN_IF_ERROR(output->WriteAt(offset, std::string_view(piece).substr(0, got)));
-    RETURN_IF_ERROR(Advance(got));
-    if (got < piece.size()) break;
-  }
-  if (files_->is_append_only()) RETURN_IF_ERROR(output->Sync());
-  return output->Close();
+// Under a name that the next call removes, until it is durable.
+Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
+  const std::string unsynced = format::SparePath(partial_, piece.number());
+  RETURN_IF_ERROR(env::CopyFile(files_, from, unsynced, [this](uint64_t bytes) { return Advance(bytes); }));
+  return files_->Rename(unsynced, piece.PathIn(partial_));
 }
 
 Status Checkpointer::FlushMemtables() {
@@ -197,11 +190,13 @@ Status Checkpointer::FlushMemtables() {
     ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
     if (flushed.table == nullptr) continue;
     flushed_tables_.push_back(flushed.table);
-    pieces_.push_back({.table = flushed.table});
+    std::vector<Piece> pieces = {{.table = flushed.table}};
     for (const auto& values : flushed.value_files) {
       flushed_values_.push_back(values);
-      pieces_.push_back({.values = values});
+      pieces.push_back({.values = values});
     }
+    for (const Piece& piece : pieces) RETURN_IF_ERROR(SyncFlushed(piece));
+    pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
     const uint64_t files = 1 + flushed.value_files.size();
     report_.files += files;
     report_.copied += files;
@@ -211,22 +206,24 @@ Status Checkpointer::FlushMemtables() {
   return {};
 }
 
-// WHY links are synced too: the MANIFEST lags, so tables of the View need not be durable yet.
-Status Checkpointer::SyncAndVerify() {
+// A file that cannot be synced goes: the next call could take it for one of its own.
+Status Checkpointer::SyncFlushed(const Piece& piece) {
+  if (files_->is_append_only() || ZOO(kCheckpointNotSynced)) return {};  // synced when it was written
+  const std::string path = piece.PathIn(partial_);
+  ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
+  Status status = file->Sync();
+  if (status.ok()) status = file->Close();
+  if (!status.ok()) (void)files_->Remove(path);
+  return status;
+}
+
+Status Checkpointer::VerifyAll() {
   for (const Piece& piece : pieces_) {
-    RETURN_IF_ERROR(SyncFile(piece.PathIn(partial_)));
-    if (!options_.verify) continue;
+    if (!options_.verify) break;
     RETURN_IF_ERROR(Check(piece));
     RETURN_IF_ERROR(Advance(piece.bytes()));
   }
   return files_->SyncDirectory(partial_);
-}
-
-Status Checkpointer::SyncFile(const std::string& path) {
-  if (files_->is_append_only()) return {};  // synced when it was written
-  ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
-  if (!ZOO(kCheckpointNotSynced)) RETURN_IF_ERROR(file->Sync());
-  return file->Close();
 }
 
 // The runs as they are, the memtables on top, and a log that ends where it begins.
@@ -290,6 +287,7 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
     RETURN_IF_ERROR(ReviveLog());
     RETURN_IF_ERROR(SealIfUsed());
     take();
+    source.sync_files = [&] { return shape_->SyncFiles(*source.view->version); };
   }
   return MakeCheckpoint(source, target, options);
 }

@@ -5,29 +5,13 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
+#include "env/copy_file.h"
 #include "format/file_name.h"
 #include "tree/version_builder.h"
 #include "tree/version_diff.h"
 
 namespace mergedb::db {
 namespace {
-
-constexpr size_t kCopyBytes = size_t{1} << 20;
-
-// `target` is new, and durable but for its name when this returns OK.
-Status CopyFile(FileSystem* file_system, const std::string& source, const std::string& target) {
-  ASSIGN_OR_RETURN(auto input, file_system->Open(source, {.access = Access::kRead}));
-  ASSIGN_OR_RETURN(auto output, file_system->Open(target, {.access = Access::kCreate}));
-  std::string piece(kCopyBytes, 0);
-  for (uint64_t offset = 0;; offset += piece.size()) {
-    size_t got = 0;
-    RETURN_IF_ERROR(input->ReadAt(offset, piece.size(), piece.data(), &got));
-    RETURN_IF_ERROR(output->WriteAt(offset, std::string_view(piece).substr(0, got)));
-    if (got < piece.size()) break;
-  }
-  RETURN_IF_ERROR(output->Sync());
-  return output->Close();
-}
 
 // Tables and value files.
 std::set<kv::FileNumber> FilesOf(const tree::Version& version) {
@@ -160,6 +144,11 @@ void Shape::StartEpoch(const LogStart& start) {
   ++changes_;
 }
 
+Status Shape::SyncFiles(const tree::Version& version) {
+  base::Lock commit_lock(commit_mutex_);
+  return SyncNewFiles(tree::EditFromEmpty(version));
+}
+
 // Rule W1: tables, value files and their names are durable before the MANIFEST names them.
 Status Shape::SyncNewFiles(const format::Edit& edit) {
   std::set<kv::FileNumber> fresh;
@@ -210,7 +199,7 @@ bool Shape::SyncHasFailed(kv::FileNumber number) const {
 Status Shape::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
   const std::string path = format::FilePath(options_.directory, kind, number);
   const std::string copy = format::FilePath(options_.directory, kind, AllocateNumber());  // an orphan, should we die here
-  Status status = CopyFile(options_.file_system, path, copy);
+  Status status = env::CopyFile(options_.file_system, path, copy);
   if (status.ok()) status = check(copy);
   if (status.ok()) status = options_.file_system->Rename(copy, path);
   if (!status.ok()) {

@@ -94,6 +94,8 @@ class Shape {
   Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end,
                 const LogReleased& log_released);
   bool HasUncommitted() const;
+  // The tables and value files of `version`, which is or was the View's, are durable with their names when this returns OK.
+  Status SyncFiles(const tree::Version& version);
   // A table's file on which a sync failed. Nothing may be written to it and synced again: the system might say OK to pages it lost.
   bool SyncHasFailed(kv::FileNumber number) const;
   // For whoever waits for what is there now, and not for what comes after it. Everything sealed so far, and everything in

@@ -482,6 +482,37 @@ TEST_F(CheckpointErrors, AnEmptyDirectoryInItsPlaceStaysUntilTheCallsWorkAgain) 
   CheckCopy(*world, *db);
 }
 
+// Symptom: after a power cut the database did not open, or its copy did not: the MANIFEST named a table that was lost. Cause: a linked file's
+// sync failed in the call, and the next commit synced the same file by its other name and was told OK; of a copied file the next call kept
+// what it found. Why no test found it: the tests of failing calls did not cut the power afterwards.
+TEST_F(CheckpointErrors, ASyncThatFailedIsNotRepeatedOnTheSameFile) {
+  for (const bool may_link : {true, false}) {
+    uint64_t failed = 0;
+    for (uint64_t nth = 1; !HasFailure(); ++nth) {
+      SCOPED_TRACE(std::string(may_link ? "linked" : "copied") + ", sync " + std::to_string(nth));
+      const auto world = CopyOf(Closed().image());
+      const auto db = Open(*world);
+      for (int i = 0; i < 300; ++i) ASSERT_OK(db->Put({}, "new" + std::to_string(i), std::string(static_cast<size_t>(i % 4 * 500), 'n')));
+      world->executor.RunAll();  // tables that no MANIFEST names yet
+      world->files->AddFault({.op = Op::kSync, .nth = nth});
+      bool is_made = Checkpoint(*db, "/copy", {.may_link = may_link}).has_value();
+      const bool was_hit = EndFault(*world);
+      EXPECT_EQ(is_made, !was_hit);
+      for (int i = 0; i < 2 && !is_made; ++i) is_made = Checkpoint(*db, "/copy", {.may_link = may_link}).has_value();
+      EXPECT_TRUE(is_made);
+      ASSERT_OK(db->Flush());
+      EXPECT_EQ(world->files->sync_after_failed_sync(), 0u);
+      const auto after = World::After(*world, CrashMode::kMin, CrashModel::kStrict, nth);
+      const Shown expected = ReadAll(*db);
+      EXPECT_EQ(OpenAndRead(*after), expected);
+      EXPECT_EQ(OpenAndRead(*after, "/copy"), expected);
+      if (!was_hit) break;
+      ++failed;
+    }
+    EXPECT_GE(failed, 3u);
+  }
+}
+
 TEST_F(CheckpointErrors, ItGivesUpAtEveryStep) {
   for (const bool may_link : {true, false}) {
     ForEachGivingUp(Closed().image(), [&](World& world, const Progress& progress) {

@@ -41,7 +41,9 @@ inline void ForEachFailingCall(const FaultFileSystem& before, const std::functio
     for (uint64_t nth = 1; !::testing::Test::HasFailure(); nth += 1 + nth / 24) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
       const auto world = CopyOf(before);
-      if (!act(*world, {.op = op, .nth = nth})) break;
+      const bool goes_on = act(*world, {.op = op, .nth = nth});
+      EXPECT_EQ(world->files->sync_after_failed_sync(), 0u);
+      if (!goes_on) break;
       ++failed;
     }
   }
