@@ -81,7 +81,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     } else if (before && before->end() == now.end() && before->problem.message() == now.problem.message()) {
       RETURN_IF_ERROR(now.problem);
       return ShowReadOnly(loaded, std::move(now.replayed));
-    } else if (!now.problem.ok() && !now.problem.IsCorruption()) {
+    } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
       return now.problem;
     } else {
       before = std::move(now);

@@ -117,6 +117,7 @@ Status Replayer::OpenSegments(std::vector<Status>* flaws) {
 Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
   const std::string path = format::SegmentPath(directory_, number);
   auto file = file_system_->Open(path, {.access = Access::kRead});
+  if (!file && file.error().IsNotFound() && !is_expected) return {};  // a writer has just removed it (db/open_read_only.cc)
   if (!file) return std::move(file).error();
   char block[kBlockBytes];
   size_t got = 0;
