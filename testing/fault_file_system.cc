@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/schedule_point.h"
 #include "base/sync.h"
 #include "testing/fault_state.h"
 
@@ -45,6 +46,7 @@ const char* OpName(Op op) {
 }
 
 std::optional<Fault> FaultFileSystem::State::Begin(Op op, const std::string& path, const std::string& second_path) {
+  SCHEDULE_POINT(OpName(op));
   base::Lock lock(mutex);
   if (IsChange(op)) {
     const uint64_t number = ++disk.op;

@@ -26,6 +26,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/schedule_point.h"
 #include "base/sync.h"
 
 namespace mergedb::base {
@@ -75,6 +76,7 @@ class Current {
   // For as long as one call takes. REQUIRES: something was installed.
   Pin Pinned() const {
     const size_t home = ThreadNumber();
+    SCHEDULE_POINT("pin");
     for (size_t i = 0; i < kTries; ++i) {
       Slot& slot = slots_[(home + i) % kSlots];
       const T* const seen = now_.load();
@@ -105,6 +107,7 @@ class Current {
     // and the walk below meets it, or the reader's second look comes after it, and sees that the value is not the current one.
     now_.store(value.get());
     value_.swap(value);
+    SCHEDULE_POINT("hand over what was pinned");
     for (Slot& slot : slots_) slot.HandOver(value);
     return value;
   }
@@ -150,7 +153,9 @@ class Current {
 
   // False: the slot is taken, or what was seen has been replaced meanwhile, and may be gone.
   bool PinIn(Slot& slot, const T* seen) const {
+    SCHEDULE_POINT("note what is pinned");
     if (!slot.Note(seen)) return false;
+    SCHEDULE_POINT("look again at what is pinned");
     if (now_.load() == seen) [[likely]] return true;
     slot.TakeBack(seen);
     return false;

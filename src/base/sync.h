@@ -1,10 +1,13 @@
 // Mutex and condition variable under names that a static checker can annotate (clang's thread safety analysis).
 // g++ ignores the annotations; they still say, in the type, who guards what.
+// In builds with MERGEDB_DCHECK a test's scheduler may decide who goes on (base/schedule_point.h).
 #pragma once
 
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+
+#include "base/schedule_point.h"
 
 #if defined(__clang__)
 #define MERGEDB_ANNOTATION(x) __attribute__((x))
@@ -14,12 +17,28 @@
 #define GUARDED_BY(x) MERGEDB_ANNOTATION(guarded_by(x))
 #define REQUIRES_LOCK(...) MERGEDB_ANNOTATION(requires_capability(__VA_ARGS__))
 
+// The scheduler learns the caller's place from its return address, so the functions that call it are part of their callers.
+#ifdef MERGEDB_DCHECK
+#define MERGEDB_IF_SCHEDULED(act) \
+  if (ThreadScheduler* const scheduler = thread_scheduler; scheduler != nullptr) [[unlikely]] return scheduler->act
+#define MERGEDB_SYNC_INLINE [[gnu::always_inline]]
+#else
+#define MERGEDB_IF_SCHEDULED(act) (void)0
+#define MERGEDB_SYNC_INLINE
+#endif
+
 namespace mergedb::base {
 
 class MERGEDB_ANNOTATION(capability("mutex")) Mutex {
  public:
-  void lock() MERGEDB_ANNOTATION(acquire_capability()) { mutex_.lock(); }
-  void unlock() MERGEDB_ANNOTATION(release_capability()) { mutex_.unlock(); }
+  MERGEDB_SYNC_INLINE void lock() MERGEDB_ANNOTATION(acquire_capability()) {
+    MERGEDB_IF_SCHEDULED(LockMutex(*this));
+    mutex_.lock();
+  }
+  MERGEDB_SYNC_INLINE void unlock() MERGEDB_ANNOTATION(release_capability()) {
+    MERGEDB_IF_SCHEDULED(UnlockMutex(*this));
+    mutex_.unlock();
+  }
   bool try_lock() MERGEDB_ANNOTATION(try_acquire_capability(true)) { return mutex_.try_lock(); }
   std::mutex& native() { return mutex_; }
 
@@ -29,28 +48,61 @@ class MERGEDB_ANNOTATION(capability("mutex")) Mutex {
 
 class MERGEDB_ANNOTATION(scoped_lockable) Lock {
  public:
-  explicit Lock(Mutex& mutex) MERGEDB_ANNOTATION(acquire_capability(mutex)) : lock_(mutex.native()) {}
-  ~Lock() MERGEDB_ANNOTATION(release_capability()) = default;
-  void Unlock() { lock_.unlock(); }
-  void Relock() { lock_.lock(); }
-  std::unique_lock<std::mutex>& native() { return lock_; }
+  MERGEDB_SYNC_INLINE explicit Lock(Mutex& mutex) MERGEDB_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+  MERGEDB_SYNC_INLINE ~Lock() MERGEDB_ANNOTATION(release_capability()) {
+    if (is_held_) mutex_.unlock();
+  }
+  Lock(const Lock&) = delete;
+  Lock& operator=(const Lock&) = delete;
+  MERGEDB_SYNC_INLINE void Unlock() {
+    is_held_ = false;
+    mutex_.unlock();
+  }
+  MERGEDB_SYNC_INLINE void Relock() {
+    mutex_.lock();
+    is_held_ = true;
+  }
+  Mutex& mutex() { return mutex_; }
 
  private:
-  std::unique_lock<std::mutex> lock_;
+  Mutex& mutex_;
+  bool is_held_ = true;
 };
 
 class CondVar {
  public:
-  void Wait(Lock& lock) { condition_.wait(lock.native()); }
-  // False if the time passed first. Only for waits that other events end as well: the clock is the machine's own.
-  bool WaitFor(Lock& lock, uint64_t nanos) {
-    return condition_.wait_for(lock.native(), std::chrono::nanoseconds(nanos)) == std::cv_status::no_timeout;
+  MERGEDB_SYNC_INLINE void Wait(Lock& lock) {
+    MERGEDB_IF_SCHEDULED(WaitOn(*this, lock.mutex(), ThreadScheduler::kForever)), void();
+    Held held(lock);
+    condition_.wait(held.native);
   }
-  void NotifyOne() { condition_.notify_one(); }
-  void NotifyAll() { condition_.notify_all(); }
+  // False if the time passed first. Only for waits that other events end as well: the clock is the machine's own.
+  MERGEDB_SYNC_INLINE bool WaitFor(Lock& lock, uint64_t nanos) {
+    MERGEDB_IF_SCHEDULED(WaitOn(*this, lock.mutex(), nanos));
+    Held held(lock);
+    return condition_.wait_for(held.native, std::chrono::nanoseconds(nanos)) == std::cv_status::no_timeout;
+  }
+  MERGEDB_SYNC_INLINE void NotifyOne() {
+    MERGEDB_IF_SCHEDULED(Notify(*this, false));
+    condition_.notify_one();
+  }
+  MERGEDB_SYNC_INLINE void NotifyAll() {
+    MERGEDB_IF_SCHEDULED(Notify(*this, true));
+    condition_.notify_all();
+  }
 
  private:
+  // The lock in the form that std::condition_variable takes; the Lock keeps it.
+  struct Held {
+    explicit Held(Lock& lock) : native(lock.mutex().native(), std::adopt_lock) {}
+    ~Held() { native.release(); }
+    std::unique_lock<std::mutex> native;
+  };
+
   std::condition_variable condition_;
 };
 
 }  // namespace mergedb::base
+
+#undef MERGEDB_IF_SCHEDULED
+#undef MERGEDB_SYNC_INLINE

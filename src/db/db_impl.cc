@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "base/bytes.h"
+#include "base/schedule_point.h"
 #include "base/zoo.h"
 #include "db/write_checks.h"
 #include "format/file_name.h"
@@ -354,6 +355,7 @@ Status DbImpl::Close() noexcept {
     if (is_stopped_) return {};
     is_stopped_ = true;
   }
+  SCHEDULE_POINT("publish that the database is closed");
   store_->is_closed->store(true, std::memory_order_release);
   if (store_->options.mode == OpenMode::kReadOnly || background_ == nullptr) return {};
 

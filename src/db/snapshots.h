@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/schedule_point.h"
 #include "base/sync.h"
 #include "kv/key.h"
 #include "mergedb/snapshot.h"
@@ -19,9 +20,15 @@ namespace mergedb::db {
 // THREADS: any. Shared, because snapshots may outlive the database.
 class Snapshots : public std::enable_shared_from_this<Snapshots> {
  public:
-  kv::Sequence published() const { return published_.load(std::memory_order_acquire); }
+  kv::Sequence published() const {
+    SCHEDULE_POINT("read the published sequence");
+    return published_.load(std::memory_order_acquire);
+  }
   // (turn) Makes everything up to `last` visible.
-  void Publish(kv::Sequence last) { published_.store(last, std::memory_order_release); }
+  void Publish(kv::Sequence last) {
+    SCHEDULE_POINT("publish a sequence");
+    published_.store(last, std::memory_order_release);
+  }
 
   // WHY no View limits it: a batch that is applied in pieces is published when all of them are in, and whoever reads by this
   // snapshot takes a View later than that.

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "base/block_cache.h"
+#include "base/schedule_point.h"
 #include "db/obsolete_files.h"
 #include "db/open_transactions.h"
 #include "db/operator_names.h"
@@ -71,6 +72,7 @@ struct Store {
   void SetKeyMap(std::unique_ptr<const kv::KeyMap> map) {
     ASSERT(owned_key_map == nullptr, "the marker of keyspaces never changes");
     owned_key_map = std::move(map);
+    SCHEDULE_POINT("publish the map of keyspaces");
     key_map_now.store(owned_key_map.get(), std::memory_order_release);
   }
 

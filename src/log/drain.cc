@@ -109,6 +109,7 @@ Drain::Piece Drain::CutBytes(uint64_t from, uint64_t target) {
 }
 
 void Drain::Advance(uint64_t drained, uint64_t target) {
+  SCHEDULE_POINT("publish what is drained");
   counters_->bytes_drained.fetch_add(drained - drained_, std::memory_order_relaxed);
   if (drained >= next_boundary_) {
     boundary_ = drained == target ? target : next_boundary_;
@@ -129,6 +130,7 @@ Status Drain::SyncHeld() {
   if (point == durable()) return {};
   Status status = segments_.Sync();
   if (!status.ok()) return Fail(status);
+  SCHEDULE_POINT("publish what is durable");
   durable_.store(point, std::memory_order_release);
   return {};
 }

@@ -27,6 +27,7 @@
 #include <memory>
 #include <string_view>
 
+#include "base/schedule_point.h"
 #include "base/sync.h"
 #include "log/ring.h"
 #include "log/segments.h"
@@ -45,7 +46,10 @@ class Drain : public std::enable_shared_from_this<Drain> {
   Segments& segments() { return segments_; }
 
   // (turn) All frames below `end` are sealed.
-  void Publish(uint64_t end) { staged_end_.store(end, std::memory_order_release); }  // WHY: their bytes go first
+  void Publish(uint64_t end) {
+    SCHEDULE_POINT("publish what is staged");
+    staged_end_.store(end, std::memory_order_release);  // WHY: their bytes go first
+  }
 
   // No byte at or above it may be staged: the ring, the bound on undrained bytes or the reserved room ends there.
   uint64_t StagingLimit() const;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/assert.h"
+#include "base/schedule_point.h"
 #include "base/zoo.h"
 #include "format/batch.h"
 
@@ -70,12 +71,14 @@ Status CommitQueue::Commit(const Change& change) noexcept {
 
 // WHY beside the queue: its mutex and its condition variable are most of what a lone writer's turn would cost.
 bool CommitQueue::TakeAlone() {
+  SCHEDULE_POINT("take the turn alone");
   uint32_t free = 0;
   return turn_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
 // After a sync the turn is handed on at once: those who queue waited longer than a switch takes, and share the next one.
 void CommitQueue::LeaveAlone(Durability durability) {
+  SCHEDULE_POINT("leave the turn alone");
   uint32_t alone = kAlone;
   if (durability != Durability::kSynced &&
       turn_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {
@@ -375,6 +378,7 @@ void CommitQueue::Stage(Waiter& waiter, const Waiter& leader) {
 Status CommitQueue::Apply(Waiter& waiter) {
   const Change& change = *waiter.change;
   memtable::Memtable& active = host_.active();
+  SCHEDULE_POINT("add to the memtable");
   Count(&counters_.writes, 1);
   Count(&counters_.records, change.records);
   if (!change.is_batch) {
@@ -405,6 +409,7 @@ void CommitQueue::LeadLarge(Waiter& waiter) {
   kv::Sequence sequence = waiter.first_sequence;
   format::BatchReader reader(change.batch);
   while (reader.Next()) {
+    SCHEDULE_POINT("add a piece to the memtable");
     const Room room{.records = 1, .bytes = reader.key().size() + reader.value().size()};
     // WHY anyway: the pieces that are in cannot be taken back, and the next commit would make them visible.
     if (!host_.MakeRoom(room).ok()) host_.MakeRoomAnyway(room);

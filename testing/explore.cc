@@ -1,0 +1,253 @@
+#include "testing/explore.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <iostream>
+#include <limits>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/random.h"
+#include "testing/schedule_text.h"
+
+namespace mergedb::testing {
+namespace {
+
+using Deviations = std::vector<Scheduler::Deviation>;
+using Program = std::function<void(Scheduler&)>;
+
+constexpr size_t kShrinkRunsMax = 400;
+constexpr uint64_t kClockOneIn = 50;
+
+// ---- who chooses
+
+// A thread that cannot run at its decision: the default.
+class Replay {
+ public:
+  explicit Replay(const Deviations& deviations) {
+    for (const auto& each : deviations) threads_[each.decision] = each.thread;
+  }
+  size_t operator()(const Scheduler::Decision& decision) const {
+    const auto found = threads_.find(decision.number);
+    if (found == threads_.end()) return 0;
+    const auto place = std::ranges::find(decision.threads, found->second);
+    return place == decision.threads.end() ? 0 : static_cast<size_t>(place - decision.threads.begin());
+  }
+
+ private:
+  std::map<uint64_t, int> threads_;
+};
+
+// The runnable thread of the highest priority goes on. At a few decisions the running thread's falls below all others'.
+class Priorities {
+ public:
+  Priorities(base::Random& random, uint64_t decisions) : random_(random) {
+    for (uint64_t changes = random_.Uniform(4); changes > 0; --changes) changes_[random_.Uniform(decisions + 1)] = true;
+  }
+  size_t operator()(const Scheduler::Decision& decision) {
+    if (decision.is_new_task) priorities_.erase(decision.running);
+    if (changes_.contains(decision.number)) priorities_[decision.running] = lowest_--;
+    size_t best = 0;
+    for (size_t i = 0; i < decision.threads.size(); ++i) {
+      if (decision.threads[i] == Scheduler::kClock) {
+        if (random_.OneIn(kClockOneIn)) return i;
+      } else if (PriorityOf(decision.threads[i]) > PriorityOf(decision.threads[best])) {
+        best = i;
+      }
+    }
+    return best;
+  }
+
+ private:
+  int64_t PriorityOf(int thread) {
+    const auto [place, is_new] = priorities_.try_emplace(thread, 0);
+    if (is_new) place->second = static_cast<int64_t>(1 + random_.Uniform(1'000'000));
+    return place->second;
+  }
+
+  base::Random& random_;
+  std::map<int, int64_t> priorities_;
+  std::map<uint64_t, bool> changes_;
+  int64_t lowest_ = 0;
+};
+
+// A few decisions, anywhere, are not the default.
+class Scattered {
+ public:
+  Scattered(base::Random& random, uint64_t decisions) : random_(random) {
+    for (uint64_t count = 1 + random_.Uniform(4); count > 0; --count) places_[random_.Uniform(decisions + 1)] = true;
+  }
+  size_t operator()(const Scheduler::Decision& decision) {
+    return places_.contains(decision.number) ? 1 + random_.Uniform(decision.threads.size() - 1) : 0;
+  }
+
+ private:
+  base::Random& random_;
+  std::map<uint64_t, bool> places_;
+};
+
+// ---- the search
+
+class Search {
+ public:
+  Search(const Exploration& exploration, const Program& program)
+      : exploration_(exploration), program_(program), random_(exploration.seed) {}
+
+  Explored Run() {
+    if (const char* text = std::getenv("MERGEDB_SCHEDULE")) {
+      ReplayOf(text);
+      return explored_;
+    }
+    if (!RunSystematic()) RunRandom();
+    std::cout << "[          ] " << exploration_.name << ": " << explored_.runs << " schedules, " << explored_.decisions
+              << " decisions" << (explored_.is_complete ? ", all with up to " + std::to_string(exploration_.deviations_max) + " deviations" : "")
+              << std::endl;
+    return explored_;
+  }
+
+ private:
+  struct Node {
+    Deviations deviations;
+    std::vector<std::vector<int>> offered;  // what each of the run's decisions could be
+  };
+
+  Scheduler::Outcome RunOnce(const Scheduler::Choose& choose, bool tells_story = false) {
+    return Scheduler::Run(exploration_.scheduler, choose, program_, tells_story);
+  }
+
+  // True: a schedule failed.
+  bool RunNode(Node* node) {
+    const Replay replay(node->deviations);
+    const auto outcome = RunOnce([&](const Scheduler::Decision& decision) {
+      node->offered.emplace_back(decision.threads.begin(), decision.threads.end());
+      return replay(decision);
+    });
+    ++explored_.runs;
+    if (node->deviations.empty()) explored_.decisions = outcome.decisions;
+    return Judge(outcome);
+  }
+
+  bool RunSystematic() {
+    std::vector<Node> level(1);
+    if (RunNode(&level[0])) return true;
+    for (size_t depth = 1; depth <= exploration_.deviations_max; ++depth) {
+      std::vector<Deviations> next = Extend(level);
+      level.clear();
+      for (Deviations& deviations : next) {
+        if (explored_.runs >= exploration_.systematic_runs_max) return false;
+        Node node{.deviations = std::move(deviations), .offered = {}};
+        if (RunNode(&node)) return true;
+        if (depth < exploration_.deviations_max) level.push_back(std::move(node));
+      }
+    }
+    explored_.is_complete = true;
+    return false;
+  }
+
+  std::vector<Deviations> Extend(const std::vector<Node>& level) {
+    std::vector<Deviations> next;
+    for (const Node& node : level) {
+      const uint64_t first = node.deviations.empty() ? 0 : node.deviations.back().decision + 1;
+      for (uint64_t i = first; i < node.offered.size(); ++i) {
+        for (size_t choice = 1; choice < node.offered[i].size(); ++choice) {
+          next.push_back(node.deviations);
+          next.back().push_back({i, node.offered[i][choice]});
+        }
+      }
+    }
+    for (size_t i = next.size(); i > 1; --i) std::swap(next[i - 1], next[random_.Uniform(i)]);
+    return next;
+  }
+
+  void RunRandom() {
+    for (uint64_t i = 0; i < exploration_.random_runs; ++i) {
+      Scheduler::Choose choose;
+      if (random_.OneIn(3)) {
+        choose = Scattered(random_, explored_.decisions);
+      } else {
+        choose = Priorities(random_, explored_.decisions);
+      }
+      ++explored_.runs;
+      if (Judge(RunOnce(choose))) return;
+    }
+  }
+
+  bool Judge(const Scheduler::Outcome& outcome) {
+    if (outcome.failure.empty()) return false;
+    const Deviations small = Shrink(outcome.deviations);
+    const auto told = RunOnce(Replay(small), true);
+    explored_.finding = exploration_.name + ", schedule " + std::to_string(explored_.runs) + " of the search: " +
+                        (told.failure.empty() ? outcome.failure + "\n(not repeated by its schedule)" : told.failure) +
+                        "\nMERGEDB_SCHEDULE='" + exploration_.name + " " +
+                        PrintSchedule(told.failure.empty() ? outcome.deviations : small) + "'\n" + told.story;
+    return true;
+  }
+
+  // Leaves out what the failure does not need: halves, quarters, single ones.
+  Deviations Shrink(Deviations deviations) {
+    size_t runs = 0;
+    for (size_t piece = std::max<size_t>(deviations.size() / 2, 1);; piece = piece / 2) {
+      for (size_t at = 0; at < deviations.size() && runs < kShrinkRunsMax;) {
+        Deviations fewer = deviations;
+        const auto begin = fewer.begin() + static_cast<ptrdiff_t>(at);
+        fewer.erase(begin, begin + static_cast<ptrdiff_t>(std::min(piece, deviations.size() - at)));
+        ++runs;
+        const auto outcome = RunOnce(Replay(fewer));
+        if (outcome.failure.empty()) {
+          at += piece;
+        } else {
+          deviations = outcome.deviations;
+        }
+      }
+      if (piece <= 1 || runs >= kShrinkRunsMax) return deviations;
+    }
+  }
+
+  void ReplayOf(const std::string& text) {
+    const size_t space = text.find(' ');
+    if (text.substr(0, space) != exploration_.name) return;
+    const Deviations deviations = ParseSchedule(space == std::string::npos ? "" : text.substr(space + 1));
+    const auto outcome = RunOnce(Replay(deviations), true);
+    explored_.runs = 1;
+    explored_.decisions = outcome.decisions;
+    std::cout << exploration_.name << ' ' << PrintSchedule(deviations) << "\n" << outcome.story;
+    explored_.finding = outcome.failure;
+  }
+
+  const Exploration& exploration_;
+  const Program& program_;
+  base::Random random_;
+  Explored explored_;
+};
+
+}  // namespace
+
+std::string PrintSchedule(const Deviations& deviations) {
+  std::string text;
+  for (const auto& each : deviations) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(each.decision) + '>' + (each.thread == Scheduler::kClock ? "c" : std::to_string(each.thread));
+  }
+  return text;
+}
+
+Deviations ParseSchedule(std::string_view text) {
+  Deviations deviations;
+  const std::string words(text);
+  for (size_t at = 0; at < words.size();) {
+    const size_t end = std::min(words.find(' ', at), words.size());
+    const std::string word = words.substr(at, end - at);
+    at = end + 1;
+    const size_t arrow = word.find('>');
+    if (arrow == std::string::npos) continue;
+    const std::string thread = word.substr(arrow + 1);
+    deviations.push_back({std::strtoull(word.c_str(), nullptr, 10), thread == "c" ? Scheduler::kClock : std::atoi(thread.c_str())});
+  }
+  return deviations;
+}
+
+Explored Explore(const Exploration& exploration, const Program& program) { return Search(exploration, program).Run(); }
+
+}  // namespace mergedb::testing

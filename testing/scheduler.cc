@@ -1,0 +1,485 @@
+#include "testing/scheduler.h"
+
+#include <dlfcn.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/sync.h"
+#include "testing/schedule_text.h"
+
+#define MERGEDB_CALL_SITE (reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1)
+
+namespace mergedb::testing {
+namespace {
+
+constexpr uint64_t kNever = UINT64_MAX;
+// A thread that could run and did not for so many points goes on: threads that only wake each other must not keep it for ever.
+constexpr uint64_t kPatiencePoints = 5'000;
+constexpr uint64_t kLeapsMax = 20'000;  // in a row, by a run in which nothing but timers happens
+
+// "src/log/segments.cc:220": where the address is, or where the function that it was inlined from base/ is called.
+std::string SourceOf(uintptr_t site) {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(site), &info) == 0) return "?";
+  std::array<char, 128> command;
+  std::snprintf(command.data(), command.size(), "addr2line -i -e /proc/%d/exe 0x%llx 2>/dev/null", static_cast<int>(getpid()),
+                static_cast<unsigned long long>(site - reinterpret_cast<uintptr_t>(info.dli_fbase)));
+  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.data(), "r"), pclose);
+  std::array<char, 4096> line;
+  std::string place = "?";
+  while (pipe && std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
+    place = line.data();
+    place.resize(std::min(place.find_first_of(" \n"), place.size()));
+    for (const char* folder : {"/src/", "/tests/", "/testing/"}) {
+      if (const size_t begin = place.find(folder); begin != std::string::npos) place.erase(0, begin + 1);
+    }
+    if (place.find("src/base/") == std::string::npos) break;
+  }
+  return place;
+}
+
+class Semaphore {
+ public:
+  Semaphore() { sem_init(&semaphore_, 0, 0); }
+  ~Semaphore() { sem_destroy(&semaphore_); }
+  Semaphore(const Semaphore&) = delete;
+  Semaphore& operator=(const Semaphore&) = delete;
+  void Post() { sem_post(&semaphore_); }
+  void Wait() {
+    while (sem_wait(&semaphore_) != 0) {
+    }
+  }
+
+ private:
+  sem_t semaphore_;
+};
+
+struct Thread {
+  enum class Blocked : uint8_t { kNo, kOnMutex, kOnCondition, kAsleep, kIdle, kOnJoin, kDone };
+
+  int number = 0;
+  std::string name;
+  std::function<void()> work;
+  Blocked blocked = Blocked::kNo;
+  const void* object = nullptr;  // the mutex or condition that it is blocked on
+  uint64_t due_nanos = kNever;   // of a timed wait
+  bool is_late = false;          // the time of its wait has passed
+  uint64_t could_run_at = 0;     // points of the run when it last ran, or began to be able to
+  uint64_t wait_number = 0;      // order of those who wait on a condition
+  const char* what = "begin";    // where it is
+  uintptr_t site = 0;
+  Semaphore go;
+};
+
+const char* NameOf(Thread::Blocked blocked) {
+  switch (blocked) {
+    case Thread::Blocked::kNo: return "can run";
+    case Thread::Blocked::kOnMutex: return "blocked on a mutex";
+    case Thread::Blocked::kOnCondition: return "waits on a condition";
+    case Thread::Blocked::kAsleep: return "sleeps";
+    case Thread::Blocked::kIdle: return "has no work";
+    case Thread::Blocked::kOnJoin: return "waits for the others to end";
+    case Thread::Blocked::kDone: return "ended";
+  }
+  return "?";
+}
+
+}  // namespace
+
+// Touched by the thread that runs, and by the caller of Run before the first one and after the last one runs.
+class Scheduler::State final : public base::ThreadScheduler, public std::enable_shared_from_this<Scheduler::State> {
+ public:
+  State(const Options& given, Choose choice, bool tells) : options(given), choose(std::move(choice)), tells_story(tells) {}
+
+  // ---- base::ThreadScheduler
+  void Point(const char* what) override { PointAt(what, MERGEDB_CALL_SITE); }
+  void LockMutex(base::Mutex& mutex) override {
+    PointAt("lock", MERGEDB_CALL_SITE);
+    Acquire(mutex);
+  }
+  void UnlockMutex(base::Mutex& mutex) override {
+    mutex.native().unlock();
+    for (const auto& thread : threads) {
+      if (thread->blocked == Thread::Blocked::kOnMutex && thread->object == &mutex) thread->blocked = Thread::Blocked::kNo;
+    }
+  }
+  bool WaitOn(base::CondVar& condition, base::Mutex& mutex, uint64_t nanos) override {
+    running->what = "wait";
+    running->site = MERGEDB_CALL_SITE;
+    running->object = &condition;
+    running->wait_number = ++waits;
+    running->is_late = false;
+    running->blocked = Thread::Blocked::kOnCondition;
+    if (nanos != kForever) running->due_nanos = now_nanos + nanos;
+    UnlockMutex(mutex);
+    SwitchBlocked();
+    Acquire(mutex);
+    return !std::exchange(running->is_late, false);
+  }
+  void Notify(base::CondVar& condition, bool all) override {
+    for (;;) {
+      Thread* first = nullptr;
+      for (const auto& thread : threads) {
+        if (thread->blocked != Thread::Blocked::kOnCondition || thread->object != &condition) continue;
+        if (first == nullptr || thread->wait_number < first->wait_number) first = thread.get();
+      }
+      if (first == nullptr) return;
+      Wake(*first);
+      if (!all) return;
+    }
+  }
+
+  // ---- threads
+  Thread& Add(std::string name, std::function<void()> work) {
+    auto thread = std::make_unique<Thread>();
+    thread->number = static_cast<int>(threads.size());
+    thread->name = std::move(name);
+    thread->work = std::move(work);
+    threads.push_back(std::move(thread));
+    order.push_back(threads.back().get());
+    std::thread([self = shared_from_this(), mine = threads.back().get()] { self->Enter(*mine); }).detach();
+    return *threads.back();
+  }
+  void Enter(Thread& thread) {
+    thread.go.Wait();
+    base::thread_scheduler = this;
+    thread.work();
+    thread.work = nullptr;
+    base::thread_scheduler = nullptr;
+    thread.blocked = Thread::Blocked::kDone;
+    if (thread.number == 0) return is_over.Post();
+    if (--alive == 0 && threads[0]->blocked == Thread::Blocked::kOnJoin) threads[0]->blocked = Thread::Blocked::kNo;
+    if (Thread* next = Next(true); next != nullptr) Resume(*next);
+  }
+
+  // ---- background work
+  void Enqueue(bool is_urgent, std::function<void()> work) {
+    const size_t lane = is_urgent && options.urgent_workers > 0 ? 0 : 1;
+    queues[lane].push_back(std::move(work));
+    for (const auto& thread : threads) {
+      if (thread->blocked != Thread::Blocked::kIdle || thread->object != &queues[lane]) continue;
+      thread->blocked = Thread::Blocked::kNo;
+      return;
+    }
+  }
+  void Serve(size_t lane) {
+    auto& queue = queues[lane];
+    for (;;) {
+      while (queue.empty()) {
+        if (is_closing) return;
+        running->what = "idle";
+        running->blocked = Thread::Blocked::kIdle;
+        running->object = &queue;
+        SwitchBlocked();
+      }
+      auto work = std::move(queue.front());
+      queue.pop_front();
+      is_new_task = true;
+      PointAt("task", 0);
+      is_new_task = false;
+      work();
+    }
+  }
+  // What still waits is done, without choices; what is delayed is dropped.
+  void Close() {
+    is_exploring = false;
+    timers.clear();
+    is_closing = true;
+    for (const auto& thread : threads) {
+      if (thread->blocked == Thread::Blocked::kIdle) thread->blocked = Thread::Blocked::kNo;
+    }
+    alive = static_cast<size_t>(options.patient_workers + options.urgent_workers);
+    Join();
+    timers.clear();
+    for (auto& queue : queues) queue.clear();
+  }
+  // Without choices, until no other thread can run.
+  void Settle() {
+    running->what = "begin";
+    for (;;) {
+      const auto next = std::ranges::find_if(order, [&](const Thread* each) {
+        return each != running && each->blocked == Thread::Blocked::kNo;
+      });
+      if (next == order.end()) return;
+      SwitchTo(**next);
+    }
+  }
+  void Join() {
+    while (alive > 0) {
+      running->what = "join";
+      running->blocked = Thread::Blocked::kOnJoin;
+      SwitchBlocked();
+    }
+  }
+
+  // ---- time
+  void Sleep(uint64_t nanos) {
+    running->what = "sleep";
+    running->blocked = Thread::Blocked::kAsleep;
+    running->due_nanos = now_nanos + nanos;
+    SwitchBlocked();
+  }
+  uint64_t Look() {
+    now_nanos += options.tick_nanos;
+    return now_nanos;
+  }
+  uint64_t NextDue() const {
+    uint64_t due = timers.empty() ? kNever : timers.begin()->first;
+    for (const auto& thread : threads) {
+      if (thread->blocked != Thread::Blocked::kNo) due = std::min(due, thread->due_nanos);
+    }
+    return due;
+  }
+  void WakeDue() {
+    for (const auto& thread : threads) {
+      if (thread->due_nanos > now_nanos) continue;
+      thread->is_late = true;
+      Wake(*thread);
+    }
+    while (!timers.empty() && timers.begin()->first <= now_nanos) {
+      auto work = std::move(timers.begin()->second);
+      timers.erase(timers.begin());
+      Enqueue(false, std::move(work));
+    }
+  }
+  bool Leap() {
+    const uint64_t due = NextDue();
+    if (due == kNever) return false;
+    now_nanos = std::max(now_nanos, due);
+    WakeDue();
+    return true;
+  }
+
+  // ---- who goes on
+  void PointAt(const char* what, uintptr_t site) {
+    running->what = what;
+    running->site = site;
+    if (is_exploring) SwitchOrStay(false);
+  }
+  void SwitchBlocked() { SwitchOrStay(true); }
+  void SwitchOrStay(bool is_forced) {
+    Thread* const me = running;
+    if (Thread* next = Next(is_forced); next != nullptr) return SwitchTo(*next);
+    me->go.Wait();  // given up: for ever
+  }
+  void SwitchTo(Thread& next) {
+    Thread* const me = running;
+    if (&next == me) return;
+    Resume(next);
+    me->go.Wait();
+  }
+  void Resume(Thread& next) {
+    running = &next;
+    next.go.Post();
+  }
+  static void Wake(Thread& thread) {
+    thread.blocked = Thread::Blocked::kNo;
+    thread.due_nanos = kNever;
+  }
+  void Acquire(base::Mutex& mutex) {
+    while (!mutex.native().try_lock()) {
+      running->blocked = Thread::Blocked::kOnMutex;
+      running->object = &mutex;
+      SwitchBlocked();
+    }
+  }
+
+  // Null: the run is given up.
+  Thread* Next(bool is_forced) {
+    if (++points > options.points_max) return GiveUp("the run never ends");
+    if (NextDue() <= now_nanos) WakeDue();
+    for (uint64_t leaps = 0;; ++leaps) {
+      std::vector<int>& enabled = enabled_scratch;
+      enabled.clear();
+      if (!is_forced) enabled.push_back(running->number);
+      for (const Thread* thread : order) {
+        if (thread->blocked == Thread::Blocked::kNo && (is_forced || thread != running)) enabled.push_back(thread->number);
+      }
+      if (Thread* const starved = Starved(); starved != nullptr) return starved;
+      if (enabled.empty()) {
+        if (leaps > kLeapsMax) return GiveUp("nothing but timers goes on");
+        if (!Leap()) return GiveUp("deadlock");
+        continue;
+      }
+      if (is_exploring && options.explores_time && NextDue() != kNever) enabled.push_back(kClock);
+      const size_t choice = is_exploring && enabled.size() > 1 ? Decide(is_forced) : 0;
+      if (enabled[choice] != kClock) return threads[static_cast<size_t>(enabled[choice])].get();
+      Leap();
+    }
+  }
+
+  Thread* Starved() {
+    running->could_run_at = points;
+    for (Thread* thread : order) {
+      if (thread->blocked != Thread::Blocked::kNo) {
+        thread->could_run_at = points;
+      } else if (points - thread->could_run_at > kPatiencePoints) {
+        return thread;
+      }
+    }
+    return nullptr;
+  }
+
+  size_t Decide(bool is_forced) {
+    const uint64_t number = outcome.decisions++;
+    const std::span<const int> enabled = enabled_scratch;
+    const size_t choice = choose({.number = number, .threads = enabled, .is_forced = is_forced,
+                                  .is_new_task = is_new_task && !is_forced, .running = running->number});
+    ASSERT(choice < enabled.size(), "a choice is one of those offered");
+    if (choice == 0) return 0;
+    outcome.deviations.push_back({number, enabled[choice]});
+    if (tells_story) Tell(number, enabled[choice], is_forced);
+    // Those passed over wait until nobody else can run.
+    for (size_t i = 0; i < choice && enabled[choice] != kClock; ++i) {
+      Thread* const passed = threads[static_cast<size_t>(enabled[i])].get();
+      std::erase(order, passed);
+      order.push_back(passed);
+    }
+    return choice;
+  }
+
+  std::string Place(const Thread& thread) const {
+    std::string text = thread.name + " at " + thread.what;
+    if (thread.site != 0) text += " (" + SourceOf(thread.site) + ")";
+    return text;
+  }
+  void Tell(uint64_t number, int thread, bool is_forced) {
+    outcome.story += "  " + std::to_string(number) + ": " + (is_forced ? "after " : "") + Place(*running) + " -> " +
+                     (thread == kClock ? "time passes" : Place(*threads[static_cast<size_t>(thread)])) + "\n";
+  }
+  // The threads stay as they are.
+  Thread* GiveUp(const std::string& why) {
+    std::string text = why + ":\n";
+    for (const auto& thread : threads) text += "  " + Place(*thread) + ": " + NameOf(thread->blocked) + "\n";
+    if (outcome.failure.empty()) outcome.failure = text;
+    is_given_up = true;
+    is_over.Post();
+    return nullptr;
+  }
+
+  const Options options;
+  const Choose choose;
+  const bool tells_story;
+  Outcome outcome;
+  std::vector<std::unique_ptr<Thread>> threads;
+  std::vector<Thread*> order;  // who goes first when the running thread blocks
+  Thread* running = nullptr;
+  size_t alive = 0;  // of those that Join waits for
+  std::deque<std::function<void()>> queues[2];  // urgent, patient
+  std::multimap<uint64_t, std::function<void()>> timers;
+  uint64_t now_nanos = 1'000'000'000;
+  uint64_t points = 0;
+  uint64_t waits = 0;
+  bool is_exploring = false;
+  bool is_closing = false;
+  bool is_new_task = false;
+  bool is_given_up = false;
+  std::vector<int> enabled_scratch;
+  Semaphore is_over;
+};
+
+// ---- the world of a run ------------------------------------------------------------------------------------------------
+
+class Scheduler::Work final : public Executor {
+ public:
+  explicit Work(State& state) : state_(state) {}
+  void Schedule(std::function<void()> work) override { state_.Enqueue(false, std::move(work)); }
+  void ScheduleUrgent(std::function<void()> work) override { state_.Enqueue(true, std::move(work)); }
+  void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
+    state_.timers.emplace(state_.now_nanos + nanos, std::move(work));
+  }
+  int Parallelism() const override { return state_.options.patient_workers; }
+  bool RunOne() override { return false; }
+
+ private:
+  State& state_;
+};
+
+class Scheduler::Time final : public Clock {
+ public:
+  explicit Time(State& state) : state_(state) {}
+  uint64_t NowNanos() override { return state_.Look(); }
+  void SleepNanos(uint64_t nanos) override { state_.Sleep(nanos); }
+
+ private:
+  State& state_;
+};
+
+Scheduler::Scheduler(std::shared_ptr<State> state)
+    : state_(std::move(state)), work_(std::make_unique<Work>(*state_)), time_(std::make_unique<Time>(*state_)) {}
+
+Executor* Scheduler::executor() { return work_.get(); }
+Clock* Scheduler::clock() { return time_.get(); }
+
+void Scheduler::Spawn(std::string name, std::function<void()> work) {
+  state_->Add(std::move(name), std::move(work)).blocked = Thread::Blocked::kOnJoin;  // until JoinAll
+}
+
+void Scheduler::JoinAll() {
+  State& state = *state_;
+  for (const auto& thread : state.threads) {
+    if (thread->blocked != Thread::Blocked::kOnJoin) continue;  // one that was spawned since the last JoinAll
+    thread->blocked = Thread::Blocked::kNo;
+    ++state.alive;
+  }
+  state.is_exploring = true;
+  state.Join();
+  state.is_exploring = false;
+}
+
+void Scheduler::Fail(const std::string& what) {
+  if (state_->outcome.failure.empty()) state_->outcome.failure = what;
+}
+
+bool Scheduler::has_failed() const { return !state_->outcome.failure.empty(); }
+
+namespace {
+
+// An assertion of the product ends the process: the schedule that led there is told first.
+const std::vector<Scheduler::Deviation>* deviations_now = nullptr;
+
+void TellSchedule(int) {
+  if (deviations_now != nullptr) std::fprintf(stderr, "the schedule so far: %s\n", PrintSchedule(*deviations_now).c_str());
+  std::signal(SIGABRT, SIG_DFL);
+  std::raise(SIGABRT);
+}
+
+}  // namespace
+
+Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose, const std::function<void(Scheduler&)>& body,
+                                  bool tells_story) {
+  const auto state = std::make_shared<State>(options, choose, tells_story);
+  auto* const scheduler = new Scheduler(state);  // left behind by a run that is given up
+  Thread& main = state->Add("main", [scheduler, &body] {
+    scheduler->state_->Settle();  // the workers have begun
+    body(*scheduler);
+    scheduler->state_->Close();
+  });
+  for (int i = 0; i < options.urgent_workers; ++i) {
+    state->Add("urgent" + std::to_string(i + 1), [state = state.get()] { state->Serve(0); });
+  }
+  for (int i = 0; i < options.patient_workers; ++i) {
+    state->Add("patient" + std::to_string(i + 1), [state = state.get()] { state->Serve(1); });
+  }
+  deviations_now = &state->outcome.deviations;
+  const auto before = std::signal(SIGABRT, TellSchedule);
+  state->Resume(main);
+  state->is_over.Wait();
+  std::signal(SIGABRT, before);
+  deviations_now = nullptr;
+  if (!state->is_given_up) delete scheduler;
+  return state->outcome;
+}
+
+}  // namespace mergedb::testing
