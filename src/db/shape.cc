@@ -63,6 +63,7 @@ void Shape::CountLargeBatch() {
   base::Lock lock(mutex_);
   const uint64_t count = large_batches_.load(std::memory_order_relaxed) + 1;
   before = InstallViewLocked(count);
+  SCHEDULE_POINT("count a large batch");
   if (!ZOO(kOldViewShowsPieces)) large_batches_.store(count, std::memory_order_release);
 }
 

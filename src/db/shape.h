@@ -23,6 +23,7 @@
 #include <string>
 #include <vector>
 
+#include "base/schedule_point.h"
 #include "base/sync.h"
 #include "format/file_name.h"
 #include "format/version_edit.h"
@@ -71,6 +72,7 @@ class Shape {
   void CountLargeBatch();
   // REQUIRES: the reader took `view` first, then the published sequence.
   bool IsTooOld(const read::View& view) const {
+    SCHEDULE_POINT("look whether the View is too old");
     // WHY acquire: it follows the load of the sequence, whose store follows CountLargeBatch.
     return view.large_batches < large_batches_.load(std::memory_order_acquire);
   }
