@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
-#include <limits>
+#include <iterator>
 #include <map>
-#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -40,15 +40,33 @@ class Replay {
   std::map<uint64_t, int> threads_;
 };
 
+// Decisions of a run, drawn by thread first: what a thread does in a few steps is met as often as what another does in many.
+class Places {
+ public:
+  using Counts = std::map<int, uint64_t>;  // decisions while a thread ran
+
+  Places(base::Random& random, const Counts& counts, uint64_t count) {
+    for (; count > 0 && !counts.empty(); --count) {
+      // Every other one is of the last two threads: the program's own, which come after the workers.
+      const size_t from = counts.size() > 2 && random.OneIn(2) ? counts.size() - 2 : 0;
+      const auto& [thread, decisions] = *std::next(counts.begin(), static_cast<ptrdiff_t>(from + random.Uniform(counts.size() - from)));
+      places_.insert({thread, random.Uniform(decisions)});
+    }
+  }
+  bool Meets(const Scheduler::Decision& decision) { return places_.contains({decision.running, met_[decision.running]++}); }
+
+ private:
+  std::set<std::pair<int, uint64_t>> places_;
+  Counts met_;
+};
+
 // The runnable thread of the highest priority goes on. At a few decisions the running thread's falls below all others'.
 class Priorities {
  public:
-  Priorities(base::Random& random, uint64_t decisions) : random_(random) {
-    for (uint64_t changes = random_.Uniform(4); changes > 0; --changes) changes_[random_.Uniform(decisions + 1)] = true;
-  }
+  Priorities(base::Random& random, const Places::Counts& counts) : random_(random), changes_(random, counts, random.Uniform(4)) {}
   size_t operator()(const Scheduler::Decision& decision) {
     if (decision.is_new_task) priorities_.erase(decision.running);
-    if (changes_.contains(decision.number)) priorities_[decision.running] = lowest_--;
+    if (changes_.Meets(decision)) priorities_[decision.running] = lowest_--;
     size_t best = 0;
     for (size_t i = 0; i < decision.threads.size(); ++i) {
       if (decision.threads[i] == Scheduler::kClock) {
@@ -68,24 +86,22 @@ class Priorities {
   }
 
   base::Random& random_;
+  Places changes_;
   std::map<int, int64_t> priorities_;
-  std::map<uint64_t, bool> changes_;
   int64_t lowest_ = 0;
 };
 
 // A few decisions, anywhere, are not the default.
 class Scattered {
  public:
-  Scattered(base::Random& random, uint64_t decisions) : random_(random) {
-    for (uint64_t count = 1 + random_.Uniform(4); count > 0; --count) places_[random_.Uniform(decisions + 1)] = true;
-  }
+  Scattered(base::Random& random, const Places::Counts& counts) : random_(random), places_(random, counts, 1 + random.Uniform(4)) {}
   size_t operator()(const Scheduler::Decision& decision) {
-    return places_.contains(decision.number) ? 1 + random_.Uniform(decision.threads.size() - 1) : 0;
+    return places_.Meets(decision) ? 1 + random_.Uniform(decision.threads.size() - 1) : 0;
   }
 
  private:
   base::Random& random_;
-  std::map<uint64_t, bool> places_;
+  Places places_;
 };
 
 // ---- the search
@@ -111,10 +127,17 @@ class Search {
   struct Node {
     Deviations deviations;
     std::vector<std::vector<int>> offered;  // what each of the run's decisions could be
+    std::vector<int> running;               // and whose decision it was
   };
 
   Scheduler::Outcome RunOnce(const Scheduler::Choose& choose, bool tells_story = false) {
-    return Scheduler::Run(exploration_.scheduler, choose, program_, tells_story);
+    Places::Counts counts;
+    const auto outcome = Scheduler::Run(exploration_.scheduler, [&](const Scheduler::Decision& decision) {
+      ++counts[decision.running];
+      return choose(decision);
+    }, program_, tells_story);
+    for (const auto& [thread, decisions] : counts) counts_[thread] = std::max(counts_[thread], decisions);
+    return outcome;
   }
 
   // True: a schedule failed.
@@ -122,6 +145,7 @@ class Search {
     const Replay replay(node->deviations);
     const auto outcome = RunOnce([&](const Scheduler::Decision& decision) {
       node->offered.emplace_back(decision.threads.begin(), decision.threads.end());
+      node->running.push_back(decision.running);
       return replay(decision);
     });
     ++explored_.runs;
@@ -137,7 +161,7 @@ class Search {
       level.clear();
       for (Deviations& deviations : next) {
         if (explored_.runs >= exploration_.systematic_runs_max) return false;
-        Node node{.deviations = std::move(deviations), .offered = {}};
+        Node node{.deviations = std::move(deviations), .offered = {}, .running = {}};
         if (RunNode(&node)) return true;
         if (depth < exploration_.deviations_max) level.push_back(std::move(node));
       }
@@ -146,18 +170,29 @@ class Search {
     return false;
   }
 
+  // One more deviation than those of `level`. The last one is of each thread in turn, at a random place.
   std::vector<Deviations> Extend(const std::vector<Node>& level) {
-    std::vector<Deviations> next;
+    std::map<int, std::vector<Deviations>> by_thread;
     for (const Node& node : level) {
       const uint64_t first = node.deviations.empty() ? 0 : node.deviations.back().decision + 1;
       for (uint64_t i = first; i < node.offered.size(); ++i) {
         for (size_t choice = 1; choice < node.offered[i].size(); ++choice) {
-          next.push_back(node.deviations);
-          next.back().push_back({i, node.offered[i][choice]});
+          auto& each = by_thread[node.running[i]].emplace_back(node.deviations);
+          each.push_back({i, node.offered[i][choice]});
         }
       }
     }
-    for (size_t i = next.size(); i > 1; --i) std::swap(next[i - 1], next[random_.Uniform(i)]);
+    for (auto& [thread, all] : by_thread) {
+      for (size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random_.Uniform(i)]);
+    }
+    std::vector<Deviations> next;
+    while (!by_thread.empty()) {
+      std::erase_if(by_thread, [](const auto& all) { return all.second.empty(); });
+      for (auto& [thread, all] : by_thread) {
+        next.push_back(std::move(all.back()));
+        all.pop_back();
+      }
+    }
     return next;
   }
 
@@ -165,9 +200,9 @@ class Search {
     for (uint64_t i = 0; i < exploration_.random_runs; ++i) {
       Scheduler::Choose choose;
       if (random_.OneIn(3)) {
-        choose = Scattered(random_, explored_.decisions);
+        choose = Scattered(random_, counts_);
       } else {
-        choose = Priorities(random_, explored_.decisions);
+        choose = Priorities(random_, counts_);
       }
       ++explored_.runs;
       if (Judge(RunOnce(choose))) return;
@@ -219,6 +254,7 @@ class Search {
   const Exploration& exploration_;
   const Program& program_;
   base::Random random_;
+  Places::Counts counts_;  // the most of any run
   Explored explored_;
 };
 

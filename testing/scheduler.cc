@@ -42,7 +42,10 @@ std::string SourceOf(uintptr_t site) {
     place = line.data();
     place.resize(std::min(place.find_first_of(" \n"), place.size()));
     for (const char* folder : {"/src/", "/tests/", "/testing/"}) {
-      if (const size_t begin = place.find(folder); begin != std::string::npos) place.erase(0, begin + 1);
+      if (const size_t begin = place.find(folder); begin != std::string::npos) {
+        place.erase(0, begin + 1);
+        break;
+      }
     }
     if (place.find("src/base/") == std::string::npos) break;
   }
@@ -335,7 +338,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     const uint64_t number = outcome.decisions++;
     const std::span<const int> enabled = enabled_scratch;
     const size_t choice = choose({.number = number, .threads = enabled, .is_forced = is_forced,
-                                  .is_new_task = is_new_task && !is_forced, .running = running->number});
+                                  .is_new_task = is_new_task && !is_forced, .running = running->number, .what = running->what});
     ASSERT(choice < enabled.size(), "a choice is one of those offered");
     if (choice == 0) return 0;
     outcome.deviations.push_back({number, enabled[choice]});

@@ -52,6 +52,7 @@ class Scheduler {
     bool is_forced;                // the thread that ran cannot go on
     bool is_new_task;              // a worker begins a piece of work: it may be given another priority
     int running;
+    const char* what;              // the point that the running thread is at
   };
   using Choose = std::function<size_t(const Decision&)>;  // an index into `threads`
   struct Deviation {  // a choice that is not the default

@@ -27,7 +27,7 @@ void Note(Seen* seen, const Status& status, const std::string& value) {
 
 void ExpectWhole(Scheduler& scheduler, const std::string& reader, const Seen& seen) {
   const std::set<char> letters(seen.begin(), seen.end());
-  if (letters.size() == 1 && seen.size() == kKeys) return;
+  if (letters.size() == 1 && seen.size() == kKeys && (seen[0] == 'o' || seen[0] == 'n')) return;
   scheduler.Fail(reader + " saw a part of a batch: " + seen);
 }
 
@@ -41,10 +41,15 @@ Seen ReadAll(DB& db, const ReadOptions& options) {
 }
 
 using Reader = std::function<void(ScheduledWorld&, DB&)>;
+struct Program {
+  bool is_reader_first = true;  // stopped once, it stays where it is while the writer goes on
+  Reader reader;
+  Reader afterwards = [](ScheduledWorld&, DB&) {};
+};
 
 // All keys are "old", some in a table and some in the memtable that the batch begins in; one writer writes them all anew, those in
 // the memtable first.
-void RunBesideLargeBatch(Scheduler& scheduler, const Reader& reader, bool is_reader_first) {
+void RunBesideLargeBatch(Scheduler& scheduler, const Program& program) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();
   if (db == nullptr) return;
@@ -52,62 +57,79 @@ void RunBesideLargeBatch(Scheduler& scheduler, const Reader& reader, bool is_rea
     world.Expect(db->Put({}, Key(i), "old"), "put");
     if (i == kKeys / 2) world.Expect(db->Flush(), "flush");
   }
-  // The first one, stopped once, stays where it is while the other goes on.
-  if (is_reader_first) scheduler.Spawn("reader", [&] { reader(world, *db); });
+  const auto read = [&] { program.reader(world, *db); };
+  if (program.is_reader_first) scheduler.Spawn("reader", read);
   scheduler.Spawn("writer", [&] {
     WriteBatch batch;
     for (int i = kKeys; i-- > 0;) batch.Put(Key(i), std::string(kValueBytes, 'n'));
     world.Expect(db->Write({}, batch), "write");
-    world.Expect(db->Flush(), "flush");
+    const std::string_view lower = "key3", upper = "key6";  // of some keys: what no snapshot needs goes
+    world.Expect(db->CompactRange(&lower, &upper), "compact");
   });
-  if (!is_reader_first) scheduler.Spawn("reader", [&] { reader(world, *db); });
+  if (!program.is_reader_first) scheduler.Spawn("reader", read);
   scheduler.JoinAll();
+  program.afterwards(world, *db);
 }
 
-void Check(const std::string& name, const Reader& reader, bool is_reader_first, uint64_t systematic_runs, uint64_t random_runs) {
+void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs, const Program& program) {
   const Explored explored = Explore({.name = name,
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(systematic_runs, 50 * systematic_runs),
                                      .random_runs = Sized(random_runs, 50 * random_runs),
                                      .seed = SeedOr(1)},
-                                    [&](Scheduler& scheduler) { RunBesideLargeBatch(scheduler, reader, is_reader_first); });
+                                    [&](Scheduler& scheduler) { RunBesideLargeBatch(scheduler, program); });
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
 TEST(LargeBatchSchedule, MultiGetSeesAllOfItOrNothing) {
-  Check("LargeBatchMultiGet", [](ScheduledWorld& world, DB& db) { ExpectWhole(world.scheduler, "MultiGet", ReadAll(db, {})); }, true, 600, 200);
+  Check("LargeBatchMultiGet", 500, 200, {.reader = [](ScheduledWorld& world, DB& db) {
+    ExpectWhole(world.scheduler, "MultiGet", ReadAll(db, {}));
+  }});
 }
 
 TEST(LargeBatchSchedule, AnIteratorSeesAllOfItOrNothing) {
-  Check("LargeBatchIterator", [](ScheduledWorld& world, DB& db) {
+  Check("LargeBatchIterator", 500, 200, {.reader = [](ScheduledWorld& world, DB& db) {
     Seen seen;
     const auto it = db.NewIterator();
     for (it->SeekToFirst(); it->Valid(); it->Next()) Note(&seen, {}, std::string(it->value()));
     world.Expect(it->status(), "iterate");
     ExpectWhole(world.scheduler, "an iterator", seen);
-  }, true, 600, 200);
+  }});
 }
 
-TEST(LargeBatchSchedule, ASnapshotSeesAllOfItOrNothingAndStaysTheSame) {
-  Check("LargeBatchSnapshot", [](ScheduledWorld& world, DB& db) {
-    const auto snapshot = db.GetSnapshot();
-    const Seen seen = ReadAll(db, {.snapshot = snapshot.get()});
-    ExpectWhole(world.scheduler, "a snapshot", seen);
-    const Seen later = ReadAll(db, {.snapshot = snapshot.get()});
-    if (seen != later) world.scheduler.Fail("a snapshot saw " + seen + ", then " + later);
-  }, false, 600, 600);
+// The threads do no more than take the snapshot: then few schedules are enough.
+TEST(LargeBatchSchedule, ASnapshotKeepsWhatItSees) {
+  std::shared_ptr<const Snapshot> snapshot;
+  Check("LargeBatchSnapshot", 500, 1500,
+        {.is_reader_first = false,
+         .reader = [&](ScheduledWorld&, DB& db) { snapshot = db.GetSnapshot(); },
+         .afterwards = [&](ScheduledWorld& world, DB& db) {
+           ExpectWhole(world.scheduler, "a snapshot", ReadAll(db, {.snapshot = snapshot.get()}));
+           world.Expect(db.CompactRange(nullptr, nullptr), "compact");
+           ExpectWhole(world.scheduler, "a snapshot after a compaction", ReadAll(db, {.snapshot = snapshot.get()}));
+           snapshot = nullptr;
+         }});
 }
 
-TEST(LargeBatchSchedule, ATransactionSeesAllOfItOrNothing) {
-  Check("LargeBatchTransaction", [](ScheduledWorld& world, DB& db) {
-    auto transaction = Transaction::Begin(db, {.kind = TransactionKind::kReadOnly});
-    world.Expect(transaction.status(), "begin");
-    if (!transaction) return;
-    Seen seen;
-    std::string value;
-    for (int i = 0; i < kKeys; ++i) Note(&seen, (*transaction)->Get(Key(i), &value), value);
-    ExpectWhole(world.scheduler, "a transaction", seen);
-  }, false, 600, 400);
+TEST(LargeBatchSchedule, ATransactionKeepsWhatItSees) {
+  std::unique_ptr<Transaction> transaction;
+  Check("LargeBatchTransaction", 500, 1500,
+        {.is_reader_first = false,
+         .reader = [&](ScheduledWorld& world, DB& db) {
+           auto begun = Transaction::Begin(db, {.kind = TransactionKind::kReadOnly});
+           world.Expect(begun.status(), "begin");
+           if (begun) transaction = std::move(*begun);
+         },
+         .afterwards = [&](ScheduledWorld& world, DB&) {
+           Seen seen;
+           std::string value;
+           for (int i = 0; i < kKeys && transaction != nullptr; ++i) {
+             const Status status = transaction->Get(Key(i), &value);
+             Note(&seen, status, value);
+           }
+           ExpectWhole(world.scheduler, "a transaction", seen);
+           transaction = nullptr;
+         }});
 }
 
 }  // namespace
