@@ -104,6 +104,21 @@ class Scattered {
   Places places_;
 };
 
+// Any thread, every few decisions: finds what needs two threads in step.
+class Wandering {
+ public:
+  explicit Wandering(base::Random& random) : random_(random), one_in_(uint64_t{1} << random.Uniform(5)) {}
+  size_t operator()(const Scheduler::Decision& decision) {
+    if (!decision.is_forced && !random_.OneIn(one_in_)) return 0;
+    const size_t choice = random_.Uniform(decision.threads.size());
+    return decision.threads[choice] == Scheduler::kClock && !random_.OneIn(kClockOneIn) ? 0 : choice;
+  }
+
+ private:
+  base::Random& random_;
+  const uint64_t one_in_;
+};
+
 // ---- the search
 
 class Search {
@@ -199,10 +214,10 @@ class Search {
   void RunRandom() {
     for (uint64_t i = 0; i < exploration_.random_runs; ++i) {
       Scheduler::Choose choose;
-      if (random_.OneIn(3)) {
-        choose = Scattered(random_, counts_);
-      } else {
-        choose = Priorities(random_, counts_);
+      switch (random_.Uniform(3)) {
+        case 0: choose = Scattered(random_, counts_); break;
+        case 1: choose = Wandering(random_); break;
+        default: choose = Priorities(random_, counts_); break;
       }
       ++explored_.runs;
       if (Judge(RunOnce(choose))) return;

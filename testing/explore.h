@@ -5,8 +5,8 @@
 //
 // First all schedules with up to `deviations_max` choices that are not the default, as long as `systematic_runs_max` lasts; each
 // run begins from the start ("stateless model checking", as CHESS does). Within a number of deviations the order is random, so
-// that what an early end leaves out is spread. Then random ones: priorities that change at a few places (PCT), or a few
-// deviations anywhere.
+// that what an early end leaves out is spread. Then random ones: priorities that change at a few places (PCT), a few
+// deviations anywhere, or a walk that goes to another thread every few decisions.
 //
 // A schedule that fails is shrunk, run once more to tell its story, and printed as a line that replays it:
 //
