@@ -37,7 +37,7 @@ struct CompressionByTier {
 struct Options {
   OpenMode mode = OpenMode::kCreateIfMissing;
 
-  // The memory for write buffers, staging, cache, table indexes and filters, in bytes. More is faster. The most is 64 TiB.
+  // The memory for write buffers, staging, cache, table indexes and filters, in bytes. More is faster. The most is 1 PiB.
   size_t memory_bytes = size_t{256} << 20;
 
   // The part of it for unflushed writes is twice this many bytes, staging and standby memtable included; 0 means an

@@ -8,6 +8,7 @@
 #include "format/batch.h"
 #include "kv/operand.h"
 #include "legacy/directory.h"
+#include "legacy/rocksdb.h"
 #include "table/reader.h"
 
 namespace mergedb::care {
@@ -403,7 +404,9 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   }
   if (!is_database) return Status::NotFound(directory + ": no database");
   // Its CURRENT would pass for a damaged one of ours. One that cannot be read is damage for the diagnosis to find.
-  const auto owner = legacy::OwnerOf(file_system, directory);
+  std::string found;
+  const auto owner = legacy::OwnerOf(file_system, directory, &found);
+  if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
   if (owner && *owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
   return {};
 }

@@ -76,6 +76,7 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   FileSystem* const files = checked.env.file_system;
   ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
   if (!is_directory) return Status::NotFound(path + ": no such directory");
+  RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // a foreign directory gets no LOCK
   ASSIGN_OR_RETURN(const auto lock, care::LockForCare(files, path, true));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));

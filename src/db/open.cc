@@ -14,6 +14,7 @@
 #include "format/file_name.h"
 #include "legacy/convert.h"
 #include "legacy/directory.h"
+#include "legacy/rocksdb.h"
 #include "tree/version_builder.h"
 
 namespace mergedb::db {
@@ -41,8 +42,10 @@ Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& ver
 // A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now; *report is what was dropped.
 Result<bool> TakeOver(const Store& store, std::string* report) {
   FileSystem* const files = store.options.env.file_system;
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory));
+  std::string found;
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory, &found));
   if (owner == legacy::Owner::kOther) return false;
+  if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
   if (owner == legacy::Owner::kOverwritten) {
     return Status::Corruption(store.directory + ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
   }
@@ -331,7 +334,9 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   }
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   ASSIGN_OR_RETURN(auto lock, files->Lock(lock_path));
-  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
+  std::string found;
+  ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path, &found));
+  if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(path, found);
   if (owner == legacy::Owner::kLevelDb) {
     RETURN_IF_ERROR(legacy::RemoveLevelDb(files, path));
     RETURN_IF_ERROR(files->Remove(lock_path));

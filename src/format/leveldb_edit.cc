@@ -129,6 +129,15 @@ Result<Edit> DecodeEdit(std::string_view bytes) {
   return edit;
 }
 
+bool HasRocksDbTag(std::string_view bytes) {
+  Edit edit;
+  uint32_t tag = 0;
+  while (base::TakeVarint32(&bytes, &tag) && TakeFact(tag, &bytes, &edit)) {
+  }
+  return (tag >= 10 && tag <= 13) || (tag >= 100 && tag <= 103) || (tag >= 200 && tag <= 203) || tag == 300 ||
+         (tag >= 400 && tag <= 410) || (tag >= 8192 && tag <= 8300);
+}
+
 void State::Apply(const Edit& edit) {
   Take(edit.comparator, &comparator);
   Take(edit.log, &log);

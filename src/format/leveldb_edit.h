@@ -47,6 +47,8 @@ struct Edit {
 };
 std::string EncodeEdit(const Edit& edit);
 Result<Edit> DecodeEdit(std::string_view bytes);
+// Is there a tag that only RocksDB writes, behind what LevelDB understands? 10 to 13, 100 to 103, 200 to 203, 300, 400 and on, 8192 and on.
+bool HasRocksDbTag(std::string_view bytes);
 
 // What a MANIFEST says, all its edits applied.
 struct State {

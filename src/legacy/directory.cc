@@ -10,6 +10,7 @@
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
 #include "format/table_layout.h"
+#include "legacy/rocksdb.h"
 #include "log/frame.h"
 
 namespace mergedb::legacy {
@@ -101,10 +102,12 @@ std::string LevelDbNameOf(const kv::Order& order) {
   return order.is_bytewise() ? std::string(leveldb::kBytewiseName) : std::string(order.comparator()->Name());
 }
 
-Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory) {
+Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory, std::string* found) {
   ASSIGN_OR_RETURN(const auto manifest, ReadCurrent(file_system, directory));
-  if (!manifest) return Owner::kOther;
-  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  const auto listed = file_system->List(directory);
+  if (!listed && !manifest && listed.error().IsNotFound()) return Owner::kOther;  // nothing is there
+  if (!listed) return listed.error();
+  const std::vector<std::string>& names = *listed;
   const auto parse = [](const std::string& name) { return format::ParseFileName(name); };
   const bool is_converting = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     const auto parsed = parse(name);
@@ -115,7 +118,19 @@ Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory) {
     // A conversion that was interrupted leaves tables, but never a log.
     return parsed && IsMergedbsOwn(parsed->kind) && !(is_converting && parsed->kind == format::FileKind::kTable);
   });
+  if (!is_ours) {
+    ASSIGN_OR_RETURN(const auto evidence, FindRocksDb(file_system, directory, names));
+    if (evidence && found != nullptr) *found = *evidence;
+    if (evidence) return Owner::kRocksDb;
+  }
+  if (!manifest) return Owner::kOther;
   return is_ours ? Owner::kOverwritten : Owner::kLevelDb;
+}
+
+Status RefuseRocksDb(FileSystem* file_system, const std::string& directory) {
+  std::string found;
+  ASSIGN_OR_RETURN(const Owner owner, OwnerOf(file_system, directory, &found));
+  return owner == Owner::kRocksDb ? RocksDbRefusal(directory, found) : Status();
 }
 
 namespace {

@@ -23,8 +23,12 @@ enum class Owner : uint8_t {
   kOther,        // not LevelDB: nobody's, or mergedb's
   kLevelDb,
   kOverwritten,  // mergedb's, but LevelDB wrote a CURRENT of its own over it
+  kRocksDb,      // whose files have LevelDB's names: src/legacy/rocksdb.h
 };
-Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory);
+// *found says what gives RocksDB away; it may be null.
+Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory, std::string* found = nullptr);
+// NotSupported if it is RocksDB's; OK if it is another's, or nobody's.
+Status RefuseRocksDb(FileSystem* file_system, const std::string& directory);
 // Is a file with a name of LevelDB's a table, or a segment of the log, of mergedb's? A program's own Env leaves such
 // (docs/decisions/0020-leveldb-face.md). Of any database, unless one is named. What is no regular file is neither.
 Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path);

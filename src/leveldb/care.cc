@@ -92,7 +92,11 @@ Status CreateEmpty(const Options& options, mergedb::Options core, const std::str
 
 Status DestroyDB(const std::string& name, const Options& options) {
   if (options.env == nullptr) return Status::InvalidArgument("options.env is null");
-  return Guarded([&] { return Destroy(name, options.env); });
+  return Guarded([&] {
+    Borrowed borrowed(options, name);
+    const mergedb::Status refusal = mergedb::legacy::RefuseRocksDb(ToCore(options, &borrowed).env.file_system, name);
+    return refusal.IsNotSupported() ? FromCore(refusal) : Destroy(name, options.env);
+  });
 }
 
 Status RepairDB(const std::string& dbname, const Options& options) {

@@ -169,7 +169,7 @@ constexpr uint64_t kHalf = uint64_t{1} << 63;  // doubled, it is 0
 const std::vector<Extremes> kExtremes = {
     // Buffers of gigabytes are touched when they are made: what PlanMemory makes of them is tested in tests/unit/db/options_check_test.cc.
     {"write_buffer_bytes", {0, 65536, 65537}, {1, 65535, (uint64_t{32} << 30) + 1, uint64_t{100} << 30, kHalf, kHalf + 65536, kMost}},
-    {"memory_bytes", {131072, uint64_t{1} << 46}, {1, 65536, 131071, (uint64_t{1} << 46) + 1, kHalf, kMost}},
+    {"memory_bytes", {131072, uint64_t{1} << 50}, {1, 65536, 131071, (uint64_t{1} << 50) + 1, kHalf, kMost}},
     {"block_bytes", {256, 257, 4194304}, {1, 255, 4194305, uint64_t{1} << 32, kHalf, kMost}},
     {"pause_us_max", {1, 3'600'000'000}, {3'600'000'001, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}},
     {"open_tables_max", {16, 17, INT32_MAX}, {1, 15}},
@@ -190,7 +190,7 @@ void UseAndClose(DB& db) {
 
 // `write_buffer_bytes` is small where it is not what is set, and there is memory for it where it is.
 Options OptionsWith(const std::string& name, uint64_t number) {
-  Options options{.memory_bytes = size_t{1} << 46, .write_buffer_bytes = 65536};
+  Options options{.memory_bytes = size_t{1} << 50, .write_buffer_bytes = 65536};
   if (name == "write_buffer_bytes" && number == 0) options.memory_bytes = size_t{1} << 20;
   if (name == "write_buffer_bytes") options.write_buffer_bytes = number;
   if (name == "memory_bytes") options.memory_bytes = number;
@@ -230,7 +230,7 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
 mergedb_options COptionsWith(const std::string& name, uint64_t number) {
   mergedb_options options = {};
   options.struct_size = sizeof options;
-  options.memory_bytes = uint64_t{1} << 46;
+  options.memory_bytes = uint64_t{1} << 50;
   options.write_buffer_bytes = 65536;
   if (name == "write_buffer_bytes" && number == 0) options.memory_bytes = uint64_t{1} << 20;
   if (name == "write_buffer_bytes") options.write_buffer_bytes = number;

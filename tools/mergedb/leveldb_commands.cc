@@ -28,7 +28,11 @@ int RunConvert(Arguments& arguments) {
   const auto is_leveldb = IsLevelDb({}, arguments.directory);
   if (!is_leveldb) return Fail(is_leveldb.error());
   if (arguments.is_salvage) return RunSalvage(arguments);
-  if (!*is_leveldb) return Fail(kNo, arguments.directory + ": not a LevelDB database: there is nothing to convert");
+  if (!*is_leveldb) {
+    const auto db = DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory);
+    if (!db && db.error().IsNotSupported()) return Fail(db.error());  // RocksDB's, say
+    return Fail(kNo, arguments.directory + ": not a LevelDB database: there is nothing to convert");
+  }
   StderrLogger logger;
   Options options{.mode = OpenMode::kMustExist, .memory_bytes = size_t{256} << 20};
   if (!arguments.is_quiet) options.env.logger = &logger;

@@ -33,9 +33,9 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
   refuses("comparator", [](Options& o) { o.comparator = nullptr; });
   refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = 65535; });
   refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{200} << 30, o.write_buffer_bytes = size_t{100} << 30; });
-  refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{1} << 46, o.write_buffer_bytes = (size_t{32} << 30) + 1; });
+  refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{1} << 50, o.write_buffer_bytes = (size_t{32} << 30) + 1; });
   refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = SIZE_MAX; });
-  refuses("memory_bytes", [](Options& o) { o.memory_bytes = (size_t{1} << 46) + 1; });
+  refuses("memory_bytes", [](Options& o) { o.memory_bytes = (size_t{1} << 50) + 1; });
   refuses("pause_us_max", [](Options& o) { o.pause_us_max = 3'600'000'001; });
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = 1 << 20, o.write_buffer_bytes = 1 << 20; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = 255; });
