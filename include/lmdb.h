@@ -40,7 +40,8 @@ typedef struct MDB_txn MDB_txn;
 typedef struct MDB_cursor MDB_cursor;
 typedef unsigned int MDB_dbi;
 
-/* Bytes that a call takes or gives. What is given stays valid until the transaction writes or ends. */
+/* Bytes that a call takes or gives. What is given stays valid until the transaction writes or ends. As with LMDB it can be read a while longer:
+ * until the thread or the handle begins its next transaction, at most until the third commit since. */
 typedef struct MDB_val {
   size_t mv_size;
   void* mv_data;
@@ -164,7 +165,7 @@ void mdb_env_close(MDB_env* env); /* ends transactions that are left */
 int mdb_env_set_flags(MDB_env* env, unsigned int flags, int onoff);
 int mdb_env_get_flags(MDB_env* env, unsigned int* flags);
 int mdb_env_get_path(MDB_env* env, const char** path);
-int mdb_env_get_fd(MDB_env* env, mdb_filehandle_t* fd); /* of data.mdb, which only says whose directory this is */
+int mdb_env_get_fd(MDB_env* env, mdb_filehandle_t* fd); /* of data.mdb: for locks, fstat and fsync. It holds no data */
 int mdb_env_set_mapsize(MDB_env* env, size_t size);     /* how much may be written until MDB_MAP_FULL, about */
 int mdb_env_set_maxreaders(MDB_env* env, unsigned int readers);
 int mdb_env_get_maxreaders(MDB_env* env, unsigned int* readers);

@@ -10,18 +10,44 @@ namespace mergedb::lmdb {
 
 namespace {
 
-constexpr unsigned kCursorPutFlags =
-    MDB_NOOVERWRITE | MDB_NODUPDATA | MDB_CURRENT | MDB_RESERVE | MDB_APPEND | MDB_APPENDDUP;
-
-// It belongs to a transaction that can be used.
-int CheckCursor(const MDB_cursor* cursor) {
+// It belongs to a transaction that can be used. Of a reader that was renewed it is made anew.
+int CheckCursor(MDB_cursor* cursor) {
   if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
-  return cursor->cursor != nullptr && cursor->slot->is_open ? 0 : EINVAL;
+  if (!cursor->slot->is_open) return EINVAL;
+  if (cursor->cursor == nullptr) [[unlikely]] cursor->cursor = cursor->txn->transaction().NewCursor(cursor->slot->keyspace);
+  return 0;
 }
 
-// Of operations on duplicates: what LMDB answers on a database without.
-int RefuseDuplicates(const MDB_cursor* cursor, const MDB_val* data) { return data == nullptr || !cursor->is_placed ? EINVAL : MDB_INCOMPATIBLE; }
+bool IsOfDuplicates(MDB_cursor_op op) {
+  switch (op) {
+    case MDB_FIRST_DUP: case MDB_LAST_DUP: case MDB_GET_BOTH: case MDB_GET_BOTH_RANGE:
+    case MDB_GET_MULTIPLE: case MDB_NEXT_MULTIPLE: case MDB_PREV_MULTIPLE: return true;
+    default: return false;
+  }
+}
+
+// Of operations on duplicates: what LMDB answers on a database without. Some look first whether the cursor stands anywhere.
+int RefuseDuplicates(const MDB_cursor* cursor, const MDB_val* data, MDB_cursor_op op) {
+  const bool needs_place = op == MDB_FIRST_DUP || op == MDB_LAST_DUP || op == MDB_GET_MULTIPLE;
+  return data == nullptr || (needs_place && !cursor->is_placed) ? EINVAL : MDB_INCOMPATIBLE;
+}
+
+// The list of free pages: no page is kept in one, so it is empty.
+int GetOfFreeList(const MDB_cursor* cursor, const MDB_val* key, const MDB_val* data, MDB_cursor_op op) {
+  if (cursor->txn == nullptr) return EINVAL;
+  LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
+  if (IsOfDuplicates(op)) return RefuseDuplicates(cursor, data, op);
+  switch (op) {
+    case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE:
+      if (key == nullptr) return EINVAL;
+      LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
+      return MDB_NOTFOUND;
+    case MDB_FIRST: case MDB_LAST: case MDB_NEXT: case MDB_NEXT_DUP: case MDB_NEXT_NODUP:
+    case MDB_PREV: case MDB_PREV_DUP: case MDB_PREV_NODUP: return MDB_NOTFOUND;
+    default: return EINVAL;
+  }
+}
 
 enum class Gives : uint8_t { kData, kBoth };
 
@@ -73,6 +99,7 @@ void Settle(MDB_cursor* cursor) {
 // As LMDB's: where no item is left at all, a cursor that stood somewhere stands nowhere.
 Status Current(MDB_cursor* cursor) {
   const Status status = cursor->cursor->Current();
+  if (status.IsInvalidArgument()) cursor->is_placed = cursor->is_in_gap = false;
   if (!status.IsNotFound() || cursor->is_read_only) return status;
   (void)StayAtEnd(cursor, std::string(kKeyBytesMax + 1, '\xff'));
   return cursor->is_placed ? status : Status::InvalidArgument("the cursor stands nowhere");
@@ -113,12 +140,14 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
 }
 
 [[gnu::noinline]] int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
+  if (cursor != nullptr && cursor->dbi == kFreeDbi) return GetOfFreeList(cursor, key, data, op);
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
   Settle(cursor);
+  if (IsOfDuplicates(op)) {
+    if (cursor->is_in_gap) (void)Current(cursor);  // where no item is left it stands nowhere
+    return RefuseDuplicates(cursor, data, op);
+  }
   switch (op) {
-    case MDB_FIRST_DUP: case MDB_LAST_DUP: case MDB_GET_BOTH: case MDB_GET_BOTH_RANGE:
-    case MDB_GET_MULTIPLE: case MDB_NEXT_MULTIPLE: case MDB_PREV_MULTIPLE:
-      return RefuseDuplicates(cursor, data);
     case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE: {
       if (key == nullptr) return EINVAL;
       LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
@@ -131,19 +160,24 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
       Arrive(cursor);
       return Give(cursor, key, data, Gives::kBoth), 0;
     }
+    default: return EINVAL;
   }
-  return EINVAL;
 }
 
-// MDB_CURRENT: the value of the key where it stands; the key that is passed is not looked at, as in LMDB.
-int PutCurrent(MDB_cursor* cursor, MDB_val* data, unsigned flags) {
+// MDB_CURRENT: the value of the key where it stands; LMDB wants the key that is passed to be the same; it is not looked at.
+int PutCurrent(MDB_cursor* cursor, MDB_val* data) {
   Settle(cursor);
   if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
   std::string scratch;
   const std::string key(StoredKey(*cursor->slot, cursor->cursor->key(), &scratch));
   MDB_val same = {key.size(), const_cast<char*>(key.data())};
-  const int code = PutItem(cursor->txn, cursor->dbi, &same, data, flags & MDB_RESERVE);
-  return code;
+  return PutItem(cursor->txn, cursor->dbi, &same, data, 0);
+}
+
+int CheckCursorWritable(MDB_cursor* cursor) {
+  if (cursor == nullptr) return EINVAL;
+  if (cursor->is_read_only) return EACCES;
+  return CheckCursor(cursor);
 }
 
 }  // namespace
@@ -162,6 +196,16 @@ void AnchorGaps(MDB_txn* txn, MDB_dbi dbi) {
       }
     }
   }
+}
+
+void RestCursor(MDB_cursor* cursor) {
+  if (cursor->cursor == nullptr) return;
+  if (cursor->is_placed && !cursor->is_pending) {
+    cursor->is_pending = true;
+    cursor->is_in_gap = cursor->is_anchored = false;
+    cursor->key = cursor->cursor->Valid() ? std::string(cursor->cursor->key()) : std::string(kKeyBytesMax + 1, '\xff');
+  }
+  cursor->cursor = nullptr;
 }
 
 void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
@@ -184,15 +228,15 @@ using mergedb::Status;
 
 int mdb_cursor_open(MDB_txn* txn, MDB_dbi dbi, MDB_cursor** cursor) {
   return Guard([&]() -> int {
-    if (cursor == nullptr) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
-    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    if (cursor == nullptr || txn == nullptr) return EINVAL;
+    const bool is_free_list = dbi == kFreeDbi && txn->is_read_only();  // LMDB keeps writers out
+    LMDB_RETURN_IF_ERROR(is_free_list ? CheckTxn(txn) : CheckDbi(txn, dbi));
     auto made = std::make_unique<MDB_cursor>();
     made->txn = txn;
     made->dbi = dbi;
     made->slot = &txn->env->slots[dbi];
     made->is_read_only = txn->is_read_only();
-    made->cursor = txn->transaction().NewCursor(txn->env->slots[dbi].keyspace);
+    if (!is_free_list) made->cursor = txn->transaction().NewCursor(made->slot->keyspace);
     txn->cursors.push_back(made.get());
     *cursor = made.release();
     return 0;
@@ -208,12 +252,13 @@ void mdb_cursor_close(MDB_cursor* cursor) {
 int mdb_cursor_renew(MDB_txn* txn, MDB_cursor* cursor) {
   return Guard([&]() -> int {
     if (cursor == nullptr || !cursor->is_read_only || txn == nullptr || !txn->is_read_only()) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
-    LMDB_RETURN_IF_ERROR(CheckDbi(txn, cursor->dbi));
+    const bool is_free_list = cursor->dbi == kFreeDbi;
+    LMDB_RETURN_IF_ERROR(is_free_list ? CheckTxn(txn) : CheckDbi(txn, cursor->dbi));
     if (cursor->txn != nullptr) std::erase(cursor->txn->cursors, cursor);
     cursor->txn = txn;
     cursor->is_placed = cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
-    cursor->cursor = txn->transaction().NewCursor(txn->env->slots[cursor->dbi].keyspace);
+    cursor->slot = &txn->env->slots[cursor->dbi];
+    cursor->cursor = is_free_list ? nullptr : txn->transaction().NewCursor(cursor->slot->keyspace);
     txn->cursors.push_back(cursor);
     return 0;
   });
@@ -224,18 +269,18 @@ MDB_dbi mdb_cursor_dbi(MDB_cursor* cursor) { return cursor == nullptr ? 0 : curs
 
 int mdb_cursor_get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   return Guard([&]() -> int {
-    const bool is_step = op == MDB_NEXT && cursor != nullptr && cursor->is_read_only;
+    const bool is_step = op == MDB_NEXT && cursor != nullptr && cursor->is_read_only && cursor->cursor != nullptr &&
+                         !cursor->is_pending && !cursor->is_anchored;
     return is_step ? Step(cursor, key, data) : Get(cursor, key, data, op);
   });
 }
 
 int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int flags) {
   return Guard([&]() -> int {
-    if (cursor == nullptr || data == nullptr || (flags & ~kCursorPutFlags)) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckWritable(cursor->txn));
-    LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
-    if (flags & MDB_CURRENT) return PutCurrent(cursor, data, flags);
-    if (key == nullptr) return EINVAL;
+    if (cursor == nullptr || key == nullptr || data == nullptr) return EINVAL;
+    if (flags & MDB_MULTIPLE) return MDB_INCOMPATIBLE;
+    LMDB_RETURN_IF_ERROR(CheckCursorWritable(cursor));
+    if (flags == MDB_CURRENT) return PutCurrent(cursor, data);
     std::string scratch;
     std::string stored(StoredKey(*cursor->slot, View(*key), &scratch));  // WHY now: it may lie in the arena
     const int code = PutItem(cursor->txn, cursor->dbi, key, data, flags);
@@ -254,11 +299,9 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
   });
 }
 
-int mdb_cursor_del(MDB_cursor* cursor, unsigned int flags) {
+int mdb_cursor_del(MDB_cursor* cursor, unsigned int) {
   return Guard([&]() -> int {
-    if (cursor == nullptr || (flags & ~MDB_NODUPDATA)) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckWritable(cursor->txn));
-    LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
+    LMDB_RETURN_IF_ERROR(CheckCursorWritable(cursor));
     Settle(cursor);
     if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
     const std::string stored(cursor->cursor->key());

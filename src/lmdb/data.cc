@@ -173,7 +173,6 @@ using mergedb::Status;
 int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
   return Guard([&]() -> int {
     if (key == nullptr || data == nullptr) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
     LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
@@ -190,17 +189,15 @@ int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
 int mdb_put(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned int flags) {
   return Guard([&]() -> int {
     if (txn == nullptr || key == nullptr || data == nullptr || (flags & ~kPutFlags)) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckWritable(txn));
-    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    LMDB_RETURN_IF_ERROR(CheckWritable(txn, dbi));
     return PutItem(txn, dbi, key, data, flags);
   });
 }
 
 int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
   return Guard([&]() -> int {
-    if (txn == nullptr || key == nullptr) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckWritable(txn));
-    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    if (key == nullptr) return EINVAL;
+    LMDB_RETURN_IF_ERROR(CheckWritable(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
     LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
@@ -217,7 +214,7 @@ int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
 }
 
 int mdb_cmp(MDB_txn* txn, MDB_dbi dbi, const MDB_val* a, const MDB_val* b) {
-  if (txn == nullptr || txn->env == nullptr || a == nullptr || b == nullptr || CheckDbi(txn, dbi) != 0) return 0;
+  if (a == nullptr || b == nullptr || txn == nullptr || txn->env == nullptr || !IsOpenDbi(txn, dbi)) return 0;
   return Guard([&]() -> int {
     std::string first, second;
     const Slot& slot = txn->env->slots[dbi];

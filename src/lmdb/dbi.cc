@@ -192,10 +192,10 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
 
 int mdb_stat(MDB_txn* txn, MDB_dbi dbi, MDB_stat* stat) {
   return Guard([&]() -> int {
-    if (stat == nullptr) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckTxn(txn));
-    if (dbi == kFreeDbi) return FillStat(txn->env, Slot(), 0, stat), 0;
-    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    if (stat == nullptr || txn == nullptr) return EINVAL;
+    const bool is_free_list = dbi == kFreeDbi && txn->state != TxnState::kReset;
+    LMDB_RETURN_IF_ERROR(is_free_list ? CheckTxn(txn) : CheckDbi(txn, dbi));
+    if (is_free_list) return FillStat(txn->env, Slot(), 0, stat), 0;
     const auto entries = Entries(txn, dbi);
     if (!entries) return CodeOf(entries.error());
     FillStat(txn->env, txn->env->slots[dbi], *entries, stat);
@@ -204,8 +204,7 @@ int mdb_stat(MDB_txn* txn, MDB_dbi dbi, MDB_stat* stat) {
 }
 
 int mdb_dbi_flags(MDB_txn* txn, MDB_dbi dbi, unsigned int* flags) {
-  if (txn == nullptr || txn->env == nullptr || flags == nullptr) return EINVAL;
-  LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+  if (txn == nullptr || txn->env == nullptr || flags == nullptr || !IsOpenDbi(txn, dbi)) return EINVAL;
   *flags = txn->env->slots[dbi].flags;
   return 0;
 }
@@ -217,8 +216,7 @@ void mdb_dbi_close(MDB_env* env, MDB_dbi dbi) {
 int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
   return Guard([&]() -> int {
     if (del != 0 && del != 1) return EINVAL;
-    LMDB_RETURN_IF_ERROR(CheckWritable(txn));
-    LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
+    LMDB_RETURN_IF_ERROR(CheckWritable(txn, dbi));
     Status status;
     if (dbi == kMainDbi) {
       status = ClearMain(txn);
@@ -237,8 +235,6 @@ int mdb_set_compare(MDB_txn*, MDB_dbi, MDB_cmp_func*) { return MDB_INCOMPATIBLE;
 int mdb_set_dupsort(MDB_txn*, MDB_dbi, MDB_cmp_func*) { return MDB_INCOMPATIBLE; }
 
 int mdb_set_relfunc(MDB_txn* txn, MDB_dbi dbi, MDB_rel_func*) {
-  return txn == nullptr || txn->env == nullptr ? EINVAL : CheckDbi(txn, dbi);
+  return txn == nullptr || txn->env == nullptr || !IsOpenDbi(txn, dbi) ? EINVAL : 0;
 }
-int mdb_set_relctx(MDB_txn* txn, MDB_dbi dbi, void*) {
-  return txn == nullptr || txn->env == nullptr ? EINVAL : CheckDbi(txn, dbi);
-}
+int mdb_set_relctx(MDB_txn* txn, MDB_dbi dbi, void*) { return mdb_set_relfunc(txn, dbi, nullptr); }

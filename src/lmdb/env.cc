@@ -129,6 +129,7 @@ void mdb_env_close(MDB_env* env) {
   (void)Guard([&] {
     if (env->generation != ProcessGeneration()) {
       (void)env->db.release();  // the parent's; its threads are not here
+      (void)new RetainedList(std::move(env->retained));  // leaks: its destruction would take locks of the parent's threads
     } else if (env->db != nullptr) {
       EndAll(env);
       (void)env->db->Close();
@@ -218,7 +219,7 @@ int mdb_env_get_flags(MDB_env* env, unsigned int* flags) {
 
 int mdb_env_get_path(MDB_env* env, const char** path) {
   if (env == nullptr || path == nullptr) return EINVAL;
-  *path = env->path.c_str();
+  *path = env->is_open ? env->path.c_str() : nullptr;
   return 0;
 }
 
@@ -269,8 +270,9 @@ int mdb_env_set_assert(MDB_env* env, MDB_assert_func*) { return env == nullptr ?
 
 int mdb_reader_list(MDB_env* env, MDB_msg_func* func, void* ctx) {
   return Guard([&]() -> int {
-    if (!IsUsable(env) || func == nullptr) return -1;
-    std::string text;
+    if (env == nullptr || func == nullptr) return -1;
+    if (!IsUsable(env) || (env->flags & MDB_NOLOCK)) return func("(no reader locks)\n", ctx);
+    std::vector<std::string> lines;  // WHY: the program's function may call us
     {
       mergedb::base::Lock lock(env->mutex);
       for (const MDB_txn* each : env->roots) {
@@ -278,17 +280,18 @@ int mdb_reader_list(MDB_env* env, MDB_msg_func* func, void* ctx) {
         const std::string id = each->state == TxnState::kOpen ? std::to_string(each->id) : "-";
         char line[96];
         std::snprintf(line, sizeof line, "%10d %llx %s\n", getpid(), static_cast<unsigned long long>(each->thread), id.c_str());
-        text += line;
+        lines.emplace_back(line);
       }
     }
-    if (text.empty()) return func("(no active readers)\n", ctx);
-    if (const int code = func("    pid     thread     txnid\n", ctx); code < 0) return code;
-    return func(text.c_str(), ctx);
+    if (lines.empty()) return func("(no active readers)\n", ctx);
+    int code = func("    pid     thread     txnid\n", ctx);
+    for (size_t i = 0; i < lines.size() && code >= 0; ++i) code = func(lines[i].c_str(), ctx);
+    return code;
   });
 }
 
 int mdb_reader_check(MDB_env* env, int* dead) {
-  if (!IsUsable(env)) return EINVAL;
+  if (env == nullptr) return EINVAL;
   if (dead != nullptr) *dead = 0;
   return 0;
 }

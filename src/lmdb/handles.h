@@ -79,11 +79,13 @@ class Arena {
   size_t free_bytes_ = 0;
 };
 
-// One Transaction, and what the nested ones of a write transaction share.
+// One Transaction, and what the nested ones of a write transaction share. When the transaction has ended, what it gave out is retained for a
+// while (retained.cc).
 struct Root {
   std::unique_ptr<txn::TransactionImpl> transaction;
   Arena arena;
-  std::string scratch;  // a value on its way into the arena
+  read::KeptTables kept;  // of the transaction, once it has ended
+  std::string scratch;    // a value on its way into the arena
 
   // What was shown by the transaction or a cursor of it, as LMDB gives it out.
   MDB_val Give(std::string_view shown) {
@@ -95,6 +97,18 @@ struct Root {
   MDB_dbi appended_to = kFreeDbi;
   uint64_t appended_at = 0;  // writes of the transaction
   std::string appended_key;
+
+  // End the transaction. What it gave out stays.
+  void End();
+  // What it gave out goes.
+  void Forget();
+};
+
+// What a transaction that has ended gave out, and to which thread.
+struct Retained {
+  uint64_t thread = 0;
+  std::shared_ptr<Root> root;
+  unsigned commits_left = 0;  // that it outlasts
 };
 
 enum class TxnState : uint8_t { kOpen, kReset, kFailed };
@@ -135,6 +149,8 @@ struct MDB_env {
   uint64_t last_id GUARDED_BY(mutex) = 0;           // of the newest commit
   uint64_t used_bytes GUARDED_BY(mutex) = 0;        // about; see mergedb::lmdb::CheckMap
   uint64_t measured_bytes GUARDED_BY(mutex) = 0;
+  std::vector<mergedb::lmdb::Retained> retained GUARDED_BY(mutex);  // oldest first
+  int64_t touched_second GUARDED_BY(mutex) = 0;     // of the clock, when the time of data.mdb was last set
 };
 
 struct MDB_txn {
@@ -159,12 +175,12 @@ struct MDB_cursor {
   MDB_txn* txn = nullptr;  // null: its transaction has ended
   MDB_dbi dbi = 0;
   const mergedb::lmdb::Slot* slot = nullptr;  // of dbi
-  std::unique_ptr<mergedb::txn::CursorImpl> cursor;
+  std::unique_ptr<mergedb::txn::CursorImpl> cursor;  // null: of the list of free pages, or its transaction was reset since
   bool is_read_only = false;
   bool is_placed = false;    // not fresh
   bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
   bool is_anchored = false;  // and `cursor` stands at that item already
-  bool is_pending = false;   // it stands at `key`, which it put; `cursor` goes there when that matters
+  bool is_pending = false;   // it stands at `key`, which it put, or where it stood at a reset; `cursor` goes there when that matters
   std::string key;           // as stored, where it stood last
 };
 
@@ -202,13 +218,34 @@ inline int CheckTxn(const MDB_txn* txn) {
   if (txn->env == nullptr || txn->state != TxnState::kOpen || txn->child != nullptr) return MDB_BAD_TXN;
   return txn->env->generation == ProcessGeneration() ? 0 : MDB_BAD_TXN;
 }
-int CheckWritable(const MDB_txn* txn);
-inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
-  const bool is_there = dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
-  return is_there ? 0 : EINVAL;
+inline bool IsOpenDbi(const MDB_txn* txn, MDB_dbi dbi) {
+  return dbi >= kMainDbi && dbi < txn->env->slots.size() && txn->env->slots[dbi].is_open;
 }
+// As CheckTxn, and the handle is one of a database. As in LMDB a handle that is none comes first, and a reader that was reset knows none.
+inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
+  if (txn == nullptr) return EINVAL;
+  if (txn->env == nullptr || txn->env->generation != ProcessGeneration()) return MDB_BAD_TXN;
+  if (txn->state == TxnState::kReset || !IsOpenDbi(txn, dbi)) return EINVAL;
+  return CheckTxn(txn);
+}
+int CheckWritable(const MDB_txn* txn, MDB_dbi dbi);  // as CheckDbi; EACCES for a reader
 void EndAll(MDB_env* env);  // for mdb_env_close
 void CloseSlot(MDB_env* env, MDB_dbi dbi);
+
+// ---- retained.cc
+
+using RetainedList = std::vector<Retained>;
+// What LMDB gave out can be read until its page is used again, and programs do so. So what an ended transaction gave out is kept until the
+// next one begins on its thread or its handle, but at most for kCommitsOutlasted commits, since it keeps tables and memory.
+inline constexpr unsigned kCommitsOutlasted = 2;
+// REQUIRES: env->mutex is held. What goes is moved to *gone, to be destroyed when it no longer is.
+void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone);
+void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone);
+void ForgetAfterCommit(MDB_env* env, RetainedList* gone);
+
+// ---- cursor.cc
+
+void RestCursor(MDB_cursor* cursor);  // its reader is reset: it keeps its place, and goes on there when the reader is renewed
 
 // ---- data.cc
 
@@ -240,5 +277,6 @@ int WriteFailed(MDB_txn* txn, const Status& status);
 // Make `env->directory` of `path` and look at what is there: LMDB's own files are refused, an archive of mdb_env_copyfd is unpacked.
 int PreparePlace(MDB_env* env, const char* path, mdb_mode_t mode);
 int MarkPlace(MDB_env* env, mdb_mode_t mode);  // data.mdb, lock.mdb: once it is open
+void TouchPlace(MDB_env* env);                 // after a commit: LMDB's programs look at the time of data.mdb. REQUIRES: env->mutex is held
 
 }  // namespace mergedb::lmdb

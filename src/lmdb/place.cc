@@ -2,12 +2,15 @@
 //
 //   data.mdb   a text of ours, two pages long: LMDB that opens the directory says MDB_INVALID instead of making an empty database
 //              beside ours. Instead of it there may be an archive of mdb_env_copyfd, to be unpacked; and if LMDB's own data is there,
-//              we say MDB_INVALID.
+//              we say MDB_INVALID. mdb_env_get_fd gives a descriptor of it, for programs that lock it, look at its time or sync it. Nothing
+//              is read from it but whose it is, so a program that writes to it damages nothing: the next open writes the text again.
 //   lock.mdb   empty; for programs that look for it
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "format/file_name.h"
 #include "lmdb/archive.h"
@@ -29,6 +32,30 @@ bool IsMark(const std::string& path) {
   std::string text(kMark.size(), '\0');
   size_t got = 0;
   return file && (*file)->ReadAt(0, text.size(), text.data(), &got).ok() && text == kMark;
+}
+
+// A data file of LMDB's: the magic number of its first meta page.
+bool IsOfLmdb(const std::string& path) {
+  constexpr size_t kMagicOffset = 16;
+  constexpr std::string_view kMagic = "\xde\xc0\xef\xbe";
+  const auto file = Files()->Open(path, {.access = Access::kRead});
+  char magic[kMagic.size()];
+  size_t got = 0;
+  return file && (*file)->ReadAt(kMagicOffset, sizeof magic, magic, &got).ok() && std::string_view(magic, got) == kMagic;
+}
+
+std::string MarkText() {
+  std::string text(kMark);
+  text.resize(2 * kPageBytes, '\0');
+  return text;
+}
+
+// The text, where a program has written over it.
+int WriteMarkAgain(int fd) {
+  const std::string text = MarkText();
+  const ssize_t written = pwrite(fd, text.data(), text.size(), 0);
+  if (written != static_cast<ssize_t>(text.size())) return written < 0 ? errno : EIO;
+  return ftruncate(fd, static_cast<off_t>(text.size())) == 0 ? 0 : errno;
 }
 
 int CodeOfPlace(const Status& status) { return status.IsNotFound() ? ENOENT : CodeOf(status); }
@@ -101,7 +128,9 @@ int PreparePlace(MDB_env* env, const char* path, mdb_mode_t) {
   const auto bytes = Files()->SizeOf(data);
   if (!bytes) return bytes.error().IsNotFound() ? 0 : CodeOf(bytes.error());
   if (*bytes == 0 || IsMark(data)) return 0;
-  if (!IsArchive(Files(), data) || IsDatabase(env->directory)) return MDB_INVALID;
+  const bool is_archive = IsArchive(Files(), data);
+  if (IsDatabase(env->directory)) return is_archive || IsOfLmdb(data) ? MDB_INVALID : 0;
+  if (!is_archive) return MDB_INVALID;
   // WHY it moves first: a database beside an archive is refused, and that is what an interruption behind Unpack would leave.
   const std::string unpacking = data + kUnpackingSuffix;
   if (const Status status = Files()->Rename(data, unpacking); !status.ok()) return CodeOf(status);
@@ -110,14 +139,22 @@ int PreparePlace(MDB_env* env, const char* path, mdb_mode_t) {
 
 int MarkPlace(MDB_env* env, mdb_mode_t mode) {
   const std::string data = format::JoinPath(env->directory, kDataName);
-  if (!(env->flags & MDB_RDONLY)) {
-    std::string text(kMark);
-    text.resize(2 * kPageBytes, '\0');
-    LMDB_RETURN_IF_ERROR(MakeFile(data, mode, text));
+  const bool is_read_only = (env->flags & MDB_RDONLY) != 0;
+  if (!is_read_only) {
+    LMDB_RETURN_IF_ERROR(MakeFile(data, mode, MarkText()));
     if (!(env->flags & MDB_NOLOCK)) LMDB_RETURN_IF_ERROR(MakeFile(format::JoinPath(env->directory, kLockName), mode, {}));
   }
-  env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);
-  return 0;
+  const bool is_mark = IsMark(data);  // WHY before: to close any descriptor of a file lets go of the locks on all of them
+  env->fd = open(data.c_str(), (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
+  if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);  // of another user, by its mode
+  return is_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);
+}
+
+void TouchPlace(MDB_env* env) {
+  const int64_t second = std::time(nullptr);
+  if (env->fd < 0 || second == env->touched_second) return;
+  env->touched_second = second;
+  (void)futimens(env->fd, nullptr);
 }
 
 }  // namespace mergedb::lmdb

@@ -48,9 +48,10 @@ Status BeginRoot(MDB_txn* txn) {
 }
 
 // REQUIRES: env->mutex is held.
-int NoteBegun(MDB_txn* txn, const Status& status) {
+int NoteBegun(MDB_txn* txn, const Status& status, RetainedList* gone) {
   if (!status.ok()) return CodeOf(status);
   MDB_env* const env = txn->env;
+  ForgetOf(env, txn->thread, txn->root.get(), gone);
   txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
   if (txn->state != TxnState::kReset) env->roots.push_back(txn);
   txn->state = TxnState::kOpen;
@@ -61,14 +62,15 @@ int NoteBegun(MDB_txn* txn, const Status& status) {
 int Start(MDB_txn* txn) {
   MDB_env* const env = txn->env;
   txn->thread = ThisThread();
+  RetainedList gone;  // destroyed behind the lock
   if (!txn->is_read_only()) {
     const Status begun = BeginRoot(txn);
     base::Lock lock(env->mutex);
-    return NoteBegun(txn, begun);
+    return NoteBegun(txn, begun, &gone);
   }
   base::Lock lock(env->mutex);
   LMDB_RETURN_IF_ERROR(CheckReaders(env, txn->thread));
-  return NoteBegun(txn, BeginRoot(txn));
+  return NoteBegun(txn, BeginRoot(txn), &gone);
 }
 
 int StartChild(MDB_txn* txn) {
@@ -92,8 +94,10 @@ void ReleaseCursors(MDB_txn* txn) {
 
 void LeaveEnvironment(MDB_txn* txn) {
   if (txn->env == nullptr) return;
+  RetainedList gone;
   base::Lock lock(txn->env->mutex);
   std::erase(txn->env->roots, txn);
+  if (txn->env->generation == ProcessGeneration()) Retain(txn->env, txn->thread, txn->root, &gone);
 }
 
 // In the child of a fork: what belongs to the parent's threads is left as it is, and leaks.
@@ -129,9 +133,12 @@ int CommitChild(MDB_txn* txn) {
 // WHY sequence + 1: the commit is all that lies between its snapshot and its end, so no reader is as of a sequence in between.
 void Publish(MDB_txn* txn, uint64_t changed_from) {
   MDB_env* const env = txn->env;
+  RetainedList gone;
   base::Lock lock(env->mutex);
   env->last_id = txn->id;
   env->used_bytes += txn->changes.bytes;
+  TouchPlace(env);
+  ForgetAfterCommit(env, &gone);
   for (size_t i = 0; i < txn->changes.slots.size(); ++i) {
     const Changes::OfSlot& change = txn->changes.slots[i];
     if (!change.is_touched) continue;
@@ -144,6 +151,7 @@ int CommitRoot(MDB_txn* txn) {
   Transaction& transaction = txn->transaction();
   const bool has_written = transaction.writes() > 0;
   const uint64_t changed_from = transaction.sequence() + 1;
+  txn->root->kept = txn->transaction().TakeKept();
   const Status status = transaction.Commit();
   if (!status.ok()) {
     for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
@@ -163,7 +171,7 @@ void Abort(MDB_txn* txn) {
       (void)txn->transaction().RollbackToSavepoint();
       txn->root->appended_to = kFreeDbi;  // other keys may be the last now, at the same number of writes
     } else {
-      txn->root->transaction = nullptr;  // rolls back
+      txn->root->End();
     }
   }
   Free(txn);
@@ -188,16 +196,18 @@ void Arena::Grow(size_t bytes) {
   free_bytes_ = chunk_bytes_;
 }
 
-int CheckWritable(const MDB_txn* txn) {
-  if (txn != nullptr && txn->is_read_only()) return EACCES;
-  return CheckTxn(txn);
+int CheckWritable(const MDB_txn* txn, MDB_dbi dbi) {
+  const int code = CheckDbi(txn, dbi);
+  return code != EINVAL && txn->is_read_only() ? EACCES : code;
 }
 
 void EndAll(MDB_env* env) {
   std::vector<MDB_txn*> roots;
+  RetainedList gone;
   {
     base::Lock lock(env->mutex);
     roots.swap(env->roots);
+    gone.swap(env->retained);
   }
   for (MDB_txn* root : roots) {
     for (MDB_txn* each = root; each != nullptr; each = each->child) {
@@ -205,6 +215,7 @@ void EndAll(MDB_env* env) {
       each->env = nullptr;
     }
     root->root->transaction = nullptr;
+    root->root->kept.Clear();
     root->root->arena = Arena();
   }
 }
@@ -263,10 +274,12 @@ void mdb_txn_abort(MDB_txn* txn) {
 void mdb_txn_reset(MDB_txn* txn) {
   (void)Guard([&] {
     if (txn == nullptr || !txn->is_read_only() || CheckTxn(txn) != 0) return 0;
-    for (MDB_cursor* cursor : txn->cursors) cursor->cursor = nullptr;
-    txn->root->transaction->Rollback();  // to begin again when it is renewed
-    txn->root->arena.Clear();
+    for (MDB_cursor* cursor : txn->cursors) RestCursor(cursor);
+    txn->root->End();  // to begin again when it is renewed
     txn->state = TxnState::kReset;
+    RetainedList gone;
+    mergedb::base::Lock lock(txn->env->mutex);
+    Retain(txn->env, txn->thread, txn->root, &gone);
     return 0;
   });
 }

@@ -20,6 +20,7 @@ struct LSMDB_txn {
   LSMDB_env* env = nullptr;
   MDB_txn* txn = nullptr;
   unsigned flags = 0;
+  bool is_reset = false;
   MDB_dbi dbi = 0;
   LSMDB_cursor* own = nullptr;  // made when it is asked for
 };
@@ -142,9 +143,15 @@ void lsmdb_txn_reset(LSMDB_txn* txn) {
   if (txn == nullptr) return;
   CloseOwn(txn);
   mdb_txn_reset(txn->txn);
+  txn->is_reset = (txn->flags & MDB_RDONLY) != 0;
 }
 
-int lsmdb_txn_renew(LSMDB_txn* txn) { return txn == nullptr ? EINVAL : mdb_txn_renew(txn->txn); }
+int lsmdb_txn_renew(LSMDB_txn* txn) {
+  if (txn == nullptr) return EINVAL;
+  const int code = mdb_txn_renew(txn->txn);
+  if (code == 0) txn->is_reset = false;
+  return code;
+}
 
 int lsmdb_txn_get_flags(LSMDB_txn* txn, unsigned* flags) {
   if (txn == nullptr || flags == nullptr) return EINVAL;
@@ -164,7 +171,8 @@ int lsmdb_txn_cursor(LSMDB_txn* txn, LSMDB_cursor** out) {
 // ---- items
 
 int lsmdb_get(LSMDB_txn* txn, const MDB_val* key, MDB_val* data) {
-  return txn == nullptr ? EINVAL : mdb_get(txn->txn, txn->dbi, Unconst(key), data);
+  if (txn == nullptr) return EINVAL;
+  return txn->is_reset ? MDB_BAD_TXN : mdb_get(txn->txn, txn->dbi, Unconst(key), data);
 }
 
 int lsmdb_put(LSMDB_txn* txn, const MDB_val* key, const MDB_val* data, unsigned flags) {

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "db/transaction_host.h"
@@ -65,6 +66,8 @@ class TransactionImpl final : public Transaction {
   std::unique_ptr<CursorImpl> NewCursor(Keyspace keyspace);
   // Does this, which a Get or a cursor has shown, live until the transaction ends? True where it lies in a mapped table.
   bool Lasts(std::string_view shown) { return kept_.Holds(shown); }
+  // The tables behind Lasts: the caller keeps them, and what was shown of them, beyond the transaction's end.
+  read::KeptTables TakeKept() { return std::exchange(kept_, {}); }
 
   // ---- for cursors
 

@@ -3,7 +3,8 @@
 
   lmdb_test.py BUILD [--seed N] [--steps N]
 
-Constants and layouts of the two headers; the symbols of the two libraries; transcripts of random programs (lmdb_transcript.c).
+Constants and layouts of the two headers; the symbols of the two libraries; transcripts of random programs (lmdb_transcript.c) and of a
+list of calls at their edges (lmdb_calls.c).
 Without Debian's liblmdb there is nothing to compare with: exit code 77.
 """
 
@@ -39,10 +40,10 @@ def expect_same(what, theirs, ours):
     sys.exit(1)
 
 
-def transcript(program, library, seed, steps, names):
+def transcript(program, library, *arguments):
     with tempfile.TemporaryDirectory() as home:
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(library))
-        return output([program, home, str(seed), str(steps), *names], env=environment)
+        return output([program, home, *map(str, arguments)], env=environment)
 
 
 def main():
@@ -69,9 +70,13 @@ def main():
     count = 0
     for names in ([], ["names"]):
         for seed in range(arguments.seed, arguments.seed + 4):
-            expected = transcript(program, theirs, seed, arguments.steps, names)
-            expect_same(f"transcript of seed {seed} {names}", expected, transcript(program, ours, seed, arguments.steps, names))
+            expected = transcript(program, theirs, seed, arguments.steps, *names)
+            expect_same(f"transcript of seed {seed} {names}", expected, transcript(program, ours, seed, arguments.steps, *names))
             count += expected.count("\n")
+    calls = os.path.join(tests, "compat_lmdb_calls")
+    expected = transcript(calls, theirs)
+    expect_same("calls", expected, transcript(calls, ours))
+    count += expected.count("\n")
     print(f"{count} answers, each the same")
 
 

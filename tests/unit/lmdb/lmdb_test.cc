@@ -2,8 +2,10 @@
 // readers and threads, pointers that stay, and what is refused. Method: real directories; answers as lmdb.h of 0.9.24 documents them.
 #include "lmdb.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -110,6 +112,80 @@ TEST_F(LmdbTest, RefusesLmdbsOwnFilesAndWhatIsNotThere) {
   EXPECT_FALSE(std::filesystem::exists(Path("nothing")));
   Open("junk", 0, ENOTDIR);
   EXPECT_EQ(std::filesystem::file_size(Path("junk")), 4u);
+}
+
+// Postfix locks, looks at the time and syncs by it; another program may write to it by mistake.
+TEST_F(LmdbTest, ItsDescriptorTakesLocksTellsOfCommitsAndHoldsNothingThatCouldBeDamaged) {
+  PutAll(env_, "key", "value");
+  mdb_filehandle_t fd = -1;
+  ASSERT_EQ(mdb_env_get_fd(env_, &fd), 0);
+  struct flock lock{};
+  lock.l_type = F_WRLCK;
+  EXPECT_EQ(fcntl(fd, F_SETLK, &lock), 0) << std::strerror(errno);
+  timespec old[2] = {{.tv_sec = 1'000'000'000, .tv_nsec = 0}, {.tv_sec = 1'000'000'000, .tv_nsec = 0}};
+  ASSERT_EQ(futimens(fd, old), 0);
+  mdb_env_close(env_);
+  env_ = Open("env");
+  ASSERT_EQ(mdb_env_get_fd(env_, &fd), 0);
+  PutAll(env_, "key", "newer");
+  struct stat found{};
+  ASSERT_EQ(fstat(fd, &found), 0);
+  EXPECT_GT(found.st_mtim.tv_sec, old[1].tv_sec) << "as of the newest commit";
+
+  ASSERT_EQ(pwrite(fd, "no mark", 7, 0), 7);
+  ASSERT_EQ(ftruncate(fd, 100), 0);
+  mdb_env_close(env_);
+  env_ = Open("env");
+  ASSERT_NE(env_, nullptr);
+  EXPECT_EQ(Get(env_, "key"), "newer");
+  EXPECT_EQ(std::filesystem::file_size(Path("env/data.mdb")), 8192u) << "the mark is there again";
+  std::ifstream file(Path("env/data.mdb"));
+  std::string line;
+  EXPECT_TRUE(std::getline(file, line) && line.starts_with("This directory is a mergedb database")) << line;
+}
+
+TEST_F(LmdbTest, ADataFileOfLmdbsBesideItsDatabaseIsRefused) {
+  PutAll(env_, "key", "value");
+  mdb_env_close(env_);
+  env_ = nullptr;
+  std::ofstream(Path("env/data.mdb"), std::ios::binary) << std::string(16, '\0') << "\xde\xc0\xef\xbe" << std::string(8172, '\0');
+  Open("env", 0, MDB_INVALID);
+}
+
+TEST_F(LmdbTest, TheDescriptorOfAReadOnlyEnvironmentCannotBeWrittenTo) {
+  PutAll(env_, "key", "value");
+  MDB_env* const beside = Open("env", MDB_RDONLY);
+  mdb_filehandle_t fd = -1;
+  ASSERT_EQ(mdb_env_get_fd(beside, &fd), 0);
+  EXPECT_EQ(fcntl(fd, F_GETFL) & O_ACCMODE, O_RDONLY);
+  mdb_env_close(beside);
+}
+
+TEST_F(LmdbTest, AResetCursorGoesOnWhereItStoodWhateverBecameOfItsKey) {
+  for (const char* key : {"a", "b", "c", "d"}) PutAll(env_, key, key);
+  MDB_txn* const reader = Begin(env_, MDB_RDONLY);
+  MDB_cursor* cursor = nullptr;
+  ASSERT_EQ(mdb_cursor_open(reader, Main(reader), &cursor), 0);
+  MDB_val k = Val("b"), v;
+  ASSERT_EQ(mdb_cursor_get(cursor, &k, &v, MDB_SET), 0);
+  mdb_txn_reset(reader);
+  EXPECT_EQ(mdb_cursor_get(cursor, &k, &v, MDB_NEXT), MDB_BAD_TXN);
+  MDB_txn* const writer = Begin(env_);
+  ASSERT_EQ(mdb_del(writer, Main(writer), &k, nullptr), 0);
+  ASSERT_EQ(Put(writer, Main(writer), "bb", "new"), 0);
+  ASSERT_EQ(mdb_txn_commit(writer), 0);
+  ASSERT_EQ(mdb_txn_renew(reader), 0);
+  std::string seen;
+  while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0) seen += Text(k) + ' ';
+  EXPECT_EQ(seen, "bb c d ");
+  mdb_txn_reset(reader);
+  mdb_txn_reset(reader);
+  ASSERT_EQ(mdb_txn_renew(reader), 0);
+  EXPECT_EQ(mdb_cursor_get(cursor, &k, &v, MDB_NEXT), MDB_NOTFOUND);
+  ASSERT_EQ(mdb_cursor_get(cursor, &k, &v, MDB_PREV), 0);
+  EXPECT_EQ(Text(k), "c");
+  mdb_cursor_close(cursor);
+  mdb_txn_abort(reader);
 }
 
 TEST_F(LmdbTest, ASecondOpenIsBusy) { Open("env", 0, EBUSY); }

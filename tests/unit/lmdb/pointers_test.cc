@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/unit/lmdb/environment.h"
@@ -60,6 +61,11 @@ class LmdbPointers : public LmdbEnvironment {
   size_t TablesOnDisk() const {
     const auto files = std::filesystem::directory_iterator(home_);
     return static_cast<size_t>(std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".tbl"; }));
+  }
+
+  void ExpectTablesToGo() {
+    for (int tries = 0; tries < 100 && TablesOnDisk() > Number("tables"); ++tries) usleep(100'000);
+    EXPECT_EQ(TablesOnDisk(), Number("tables")) << "what is mapped is let go of";
   }
 
   // Everything that a transaction was given, with what it was then.
@@ -154,8 +160,54 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
   EXPECT_EQ(again.size(), size_t{kItems} + 1) << "with the name of the named one";
   EXPECT_EQ(CountChanged(given), 0);
   mdb_txn_abort(reader);
-  for (int tries = 0; tries < 100 && TablesOnDisk() > Number("tables"); ++tries) usleep(100'000);
-  EXPECT_EQ(TablesOnDisk(), Number("tables")) << "and lets go of it with its transaction";
+  EXPECT_EQ(CountChanged(given), 0) << "also behind the end, until this thread begins another one";
+  mdb_txn_abort(Begin(MDB_RDONLY));
+  ExpectTablesToGo();
+}
+
+// LMDB shows what was given out until the pages are used again, which takes two commits. Programs read a value behind its transaction.
+TEST_F(LmdbPointers, StayBehindTheEndUntilTheirThreadBeginsAgainOrTwoCommitsHavePassed) {
+  enum How { kAbort, kCommit, kReset, kWriterAborts, kWriterCommits };
+  for (const How how : {kAbort, kCommit, kReset, kWriterAborts, kWriterCommits}) {
+    PutAll(nullptr, 1);
+    Merge();
+    PutAll(nullptr, 2);
+    MDB_txn* txn = nullptr;
+    std::vector<Given> given;
+    const auto read = [&] {
+      txn = Begin(how >= kWriterAborts ? 0 : MDB_RDONLY);
+      const MDB_dbi main = OpenDbi(txn, nullptr);
+      given = Walk(txn, main, false);
+      Get(txn, main, &given);
+      how == kReset ? mdb_txn_reset(txn) : how == kCommit || how == kWriterCommits ? (void)mdb_txn_commit(txn) : mdb_txn_abort(txn);
+    };
+    std::thread(read).join();
+    ASSERT_EQ(given.size(), size_t{kItems} + (kItems + 6) / 7);
+    EXPECT_EQ(CountChanged(given), 0) << how;
+    for (int version = 3; version < 5; ++version) {
+      PutAll(nullptr, version);
+      Merge();
+      EXPECT_EQ(CountChanged(given), 0) << how << " version " << version;
+    }
+    PutAll(nullptr, 5);
+    ExpectTablesToGo();  // and with them what they held
+    if (how == kReset) mdb_txn_abort(txn);
+  }
+}
+
+TEST_F(LmdbPointers, OfManyThreadsThatReadAndEndAreNotKeptForEver) {
+  PutAll(nullptr, 1);
+  for (int i = 0; i < 400; ++i) {
+    std::thread([&] {
+      MDB_txn* txn = Begin(MDB_RDONLY);
+      const std::string key = Key(i);
+      MDB_val k = Val(key), v;
+      EXPECT_EQ(mdb_get(txn, lmdb::kMainDbi, &k, &v), 0);
+      mdb_txn_abort(txn);
+    }).join();
+  }
+  base::Lock lock(env_->mutex);
+  EXPECT_LE(env_->retained.size(), env_->readers_max);
 }
 
 TEST_F(LmdbPointers, OfAWriterStayUntilItWrites) {

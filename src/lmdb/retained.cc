@@ -1,0 +1,57 @@
+// What ended transactions gave out.
+#include <algorithm>
+#include <utility>
+
+#include "lmdb/handles.h"
+
+namespace mergedb::lmdb {
+
+namespace {
+
+// A root that a transaction still has, a reader that was reset, stays and is emptied. REQUIRES: env->mutex is held, as that reader's renewal does.
+template <typename Goes>
+void ForgetIf(MDB_env* env, RetainedList* gone, Goes goes) {
+  std::erase_if(env->retained, [&](Retained& each) {
+    if (!goes(each)) return false;
+    if (each.root.use_count() > 1) {
+      each.root->Forget();
+    } else {
+      gone->push_back(std::move(each));
+    }
+    return true;
+  });
+}
+
+}  // namespace
+
+void Root::End() {
+  if (transaction == nullptr || !transaction->is_open()) return;
+  kept = transaction->TakeKept();
+  transaction->Rollback();
+}
+
+void Root::Forget() {
+  kept.Clear();
+  arena.Clear();
+}
+
+// WHY no more than there may be readers: threads come and go.
+void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone) {
+  if (std::ranges::find(env->retained, root, &Retained::root) != env->retained.end()) return;
+  env->retained.push_back({.thread = thread, .root = root, .commits_left = kCommitsOutlasted});
+  if (env->retained.size() <= env->readers_max) return;
+  const Root* const oldest = env->retained.front().root.get();
+  ForgetIf(env, gone, [oldest](const Retained& each) { return each.root.get() == oldest; });
+}
+
+void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone) {
+  if (env->retained.empty()) return;
+  ForgetIf(env, gone, [=](const Retained& each) { return each.thread == thread || each.root.get() == root; });
+}
+
+void ForgetAfterCommit(MDB_env* env, RetainedList* gone) {
+  if (env->retained.empty()) return;
+  ForgetIf(env, gone, [](Retained& each) { return each.commits_left-- == 0; });
+}
+
+}  // namespace mergedb::lmdb
