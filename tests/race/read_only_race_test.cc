@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,7 @@ std::string KeyOf(uint64_t number) {
 std::string ValueOf(uint64_t number) { return std::to_string(number) + std::string(100 + number % 300, ' '); }
 
 [[noreturn]] void Write(const Geometry& geometry, const std::string& path, std::atomic<uint64_t>* returned) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   auto db = DB::Open(OptionsOf(geometry), path);
   if (!db) std::fprintf(stderr, "%s\n", db.error().ToString().c_str()), _exit(1);
   for (uint64_t i = 1;; ++i) {
