@@ -1,17 +1,32 @@
 #include "db/spare_files.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace mergedb::db {
+namespace {
+
+constexpr uint64_t kTinyBytes = uint64_t{64} << 10;
+constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
+constexpr size_t kSmallCountMax = 256;
+
+bool IsSmall(const ObsoleteFiles::Buried& file) { return file.bytes < kSmallBytes; }
+
+}  // namespace
 
 bool SpareFiles::Keep(const ObsoleteFiles::Buried& file) {
   if (file_system_->is_append_only()) return false;
   const Status renamed =
       file_system_->Rename(format::FilePath(directory_, file.kind, file.number), format::SparePath(directory_, file.number));
   if (!renamed.ok()) return false;
-  base::Lock lock(mutex_);
-  spares_.push_back(file);
-  bytes_ += file.bytes;
+  size_t small_count = 0;
+  {
+    base::Lock lock(mutex_);
+    spares_.push_back(file);
+    bytes_ += file.bytes;
+    if (IsSmall(file)) small_count = static_cast<size_t>(std::count_if(spares_.begin(), spares_.end(), IsSmall));
+  }
+  if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // should it fail, the next one tries again
   return true;
 }
 
@@ -29,7 +44,8 @@ void SpareFiles::Adopt(kv::FileNumber number) {
   bytes_ += file.bytes;
 }
 
-// The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all.
+// The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all. To give
+// back what a tiny one has too much costs nothing.
 Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
   std::optional<ObsoleteFiles::Buried> spare;
   {
@@ -37,7 +53,7 @@ Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uin
     auto best = spares_.end();
     uint64_t least = UINT64_MAX;
     for (auto at = spares_.begin(); at != spares_.end(); ++at) {
-      if (at->bytes > bytes_expected + bytes_expected / 8) continue;
+      if (at->bytes > std::max(bytes_expected + bytes_expected / 8, kTinyBytes)) continue;
       const uint64_t distance = at->bytes > bytes_expected ? at->bytes - bytes_expected : bytes_expected - at->bytes;
       if (distance >= least) continue;
       least = distance;
@@ -62,12 +78,17 @@ Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uin
 }
 
 Status SpareFiles::RemoveOldest() {
+  return RemoveFirst([](const ObsoleteFiles::Buried&) { return true; });
+}
+
+Status SpareFiles::RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::Buried&)) {
   std::optional<ObsoleteFiles::Buried> spare;
   {
     base::Lock lock(mutex_);
-    if (spares_.empty()) return {};
-    spare = spares_.front();
-    spares_.pop_front();
+    const auto found = std::find_if(spares_.begin(), spares_.end(), is_to_go);
+    if (found == spares_.end()) return {};
+    spare = *found;
+    spares_.erase(found);
     bytes_ -= spare->bytes;
   }
   Status status = file_system_->Remove(format::SparePath(directory_, spare->number));

@@ -8,7 +8,8 @@
 //
 // A spare is neither: it has a name of its own, so that no tool takes its stale entries for data. Every dead file becomes one, so that
 // what waits for its removal can still be written over; it counts as space on disk. What the pool holds beyond its bound is removed
-// one by one, all of it when the tree is at rest, when the disk is full, and at Close.
+// one by one, all of it when the tree is at rest, when the disk is full, and at Close. The bound is one of bytes, and of 256
+// files smaller than 1 MiB: a program that flushes and compacts after every put makes a tiny dead file each time.
 //
 // THREADS: any.
 #pragma once
@@ -62,6 +63,8 @@ class SpareFiles {
   }
 
  private:
+  Status RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::Buried&));
+
   // Constant after construction.
   FileSystem* const file_system_;
   const std::string directory_;

@@ -75,6 +75,23 @@ TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
+TEST_F(SpareFilesTest, ATinyOneFitsHoweverLittleIsExpected) {
+  ASSERT_TRUE(spares_.Keep(Bury(11, 4096)));
+  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 100), IsOkAndHolds(true));
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
+}
+
+TEST_F(SpareFilesTest, SmallOnesAreBoundedInNumberAndTheOldestGo) {
+  ASSERT_TRUE(spares_.Keep(Bury(10, 2 * kMiB)));
+  for (uint64_t number = 11; number < 1011; ++number) ASSERT_TRUE(spares_.Keep(Bury(number, 512 << 10)));
+  const std::vector<std::string> names = Names();
+  EXPECT_EQ(names.size(), 257U);
+  EXPECT_EQ(names.front(), "000010.spare") << "it is not small";
+  EXPECT_EQ(names.back(), "001010.spare");
+  EXPECT_EQ(spares_.removed(), 744U);
+  EXPECT_EQ(obsolete_->bytes_on_disk(), 130 * kMiB);
+}
+
 TEST_F(SpareFilesTest, RemovesTheOneThatWasKeptFirst) {
   ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
   ASSERT_TRUE(spares_.Keep(Bury(11, kMiB)));
