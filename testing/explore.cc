@@ -141,13 +141,14 @@ class Search {
  private:
   struct Node {
     Deviations deviations;
-    std::vector<std::vector<int>> offered;  // what each of the run's decisions could be
+    std::vector<std::vector<int>> offered;  // what each of the run's decisions could be; nothing where it does not matter
     std::vector<int> running;               // and whose decision it was
   };
 
   Scheduler::Outcome RunOnce(const Scheduler::Choose& choose, bool tells_story = false) {
     Places::Counts counts;
     const auto outcome = Scheduler::Run(exploration_.scheduler, [&](const Scheduler::Decision& decision) {
+      if (!Matters(decision)) return size_t{0};
       ++counts[decision.running];
       return choose(decision);
     }, program_, tells_story);
@@ -155,12 +156,19 @@ class Search {
     return outcome;
   }
 
+  bool Matters(const Scheduler::Decision& decision) const {
+    const auto& names = exploration_.only_at;
+    return names.empty() || (!decision.is_forced && std::ranges::find(names, decision.what) != names.end());
+  }
+
   // True: a schedule failed.
   bool RunNode(Node* node) {
     const Replay replay(node->deviations);
     const auto outcome = RunOnce([&](const Scheduler::Decision& decision) {
-      node->offered.emplace_back(decision.threads.begin(), decision.threads.end());
-      node->running.push_back(decision.running);
+      node->offered.resize(decision.number + 1);
+      node->running.resize(decision.number + 1);
+      node->offered.back().assign(decision.threads.begin(), decision.threads.end());
+      node->running.back() = decision.running;
       return replay(decision);
     });
     ++explored_.runs;

@@ -12,12 +12,15 @@
 //
 //     MERGEDB_SCHEDULE='TornBatch 41>6 77>2' build/dev/tests/schedule_..._test
 //
+// Where a program has too many decisions for pairs of deviations, `only_at` names the few that matter.
+//
 // The program must begin with the same state each time, and must not depend on addresses, the time, or the environment.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "testing/scheduler.h"
 
@@ -29,6 +32,8 @@ struct Exploration {
   size_t deviations_max = 1;
   uint64_t systematic_runs_max = 1'000'000;
   uint64_t random_runs = 0;
+  // Deviations are made only where the running thread is at a point of one of these names. Empty: anywhere.
+  std::vector<std::string> only_at = {};
   uint64_t seed = 1;
 };
 

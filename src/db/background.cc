@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/schedule_point.h"
 #include "base/zoo.h"
 #include "compaction/covered_bytes.h"
 #include "format/file_name.h"
@@ -267,6 +268,7 @@ void Background::PickJob() {
   // would be in neither, and a plan could drop tombstones above what that job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
   const std::vector<policy::Busy> busy = ledger_.busy();
+  SCHEDULE_POINT("pick between two looks");
   const read::ViewPtr view = parts_.shape.Current();
   const policy::PickInput input = PickInputFor(*view, busy, pressure);
   std::optional<policy::Plan> plan;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/schedule_point.h"
 #include "base/zoo.h"
 #include "env/copy_file.h"
 #include "format/file_name.h"
@@ -122,6 +123,7 @@ Status Shape::InstallFlush(const format::FileMetaPtr& table, const std::vector<f
 }
 
 Status Shape::Install(const format::Edit& edit) {
+  SCHEDULE_POINT("install a version");
   read::ViewPtr before;  // dies after the locks
   base::Lock install_lock(install_mutex_);
   ASSIGN_OR_RETURN(auto next, NextVersion(edit));
