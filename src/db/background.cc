@@ -8,6 +8,7 @@
 #include "base/zoo.h"
 #include "compaction/covered_bytes.h"
 #include "format/file_name.h"
+#include "read/next_step.h"
 
 namespace mergedb::db {
 namespace {
@@ -604,9 +605,9 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
   flush_retry_ = commit_retry_ = job_retry_ = {};
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
-    if (!flush_retry_.status.ok()) return flush_retry_.status;
-    if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return commit_retry_.status;
-    if (needs >= Needs::kMerges && !job_retry_.status.ok()) return job_retry_.status;
+    if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
+    if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return read::OfWrite(commit_retry_.status, parts_.directory);
+    if (needs >= Needs::kMerges && !job_retry_.status.ok()) return read::OfWrite(job_retry_.status, parts_.directory);
     ScheduleLocked();
     lock.Unlock();
     const bool ran = executor_->RunOne();

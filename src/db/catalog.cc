@@ -165,7 +165,7 @@ Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) 
     return {};
   }
   marker_to_come_ = std::move(marker);
-  Status status = StartNewEpoch();
+  Status status = read::OfWrite(StartNewEpoch(), store_->directory);
   if (!status.ok()) log_failure_ = status;
   return status;
 }
@@ -184,7 +184,7 @@ Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {
   if (keyspace_ids_.next() > UINT32_MAX - kIdsAtATime) return Status::NotSupported("ids of keyspaces are used up");
   const kv::KeyspaceId end = keyspace_ids_.next() + kIdsAtATime;
   const std::string key = NextIdKey(*map), value = format::EncodeNextId(end);
-  RETURN_IF_ERROR(queue_.Commit({.kind = kv::Kind::kPut, .key = key, .value = value, .owner = owner, .key_map = map}));
+  RETURN_IF_ERROR(CommitToQueue({.kind = kv::Kind::kPut, .key = key, .value = value, .owner = owner, .key_map = map}));
   keyspace_ids_.Reserve(end);
   return keyspace_ids_.Allocate();
 }
@@ -195,7 +195,7 @@ Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {
 Status DbImpl::CommitCatalog(const write::Change& change) {
   write::Change logged = change;
   if (logged.durability == Durability::kNoLog) logged.durability = Durability::kProcessCrash;
-  RETURN_IF_ERROR(queue_.Commit(logged));
+  RETURN_IF_ERROR(CommitToQueue(logged));
   for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);  // else when it is full
   return {};
 }
@@ -263,7 +263,7 @@ Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
   std::string rep;
   AppendClear(*map, keyspace.id(), &rep);
   const kv::KeyspaceId ids[] = {keyspace.id()};
-  RETURN_IF_ERROR(queue_.Commit({.batch = rep, .is_batch = true, .records = 1, .durability = options.durability, .key_map = map,
+  RETURN_IF_ERROR(CommitToQueue({.batch = rep, .is_batch = true, .records = 1, .durability = options.durability, .key_map = map,
                                  .keyspaces = ids}));
   return SealWhatCovers(keyspace.id());
 }

@@ -140,8 +140,9 @@ Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::s
   RETURN_IF_ERROR(CheckSnapshot(options));
   kv::Sequence sequence = 0;
   const read::ViewPin view = TakeView(options, [this] { return shape_->Pinned(); }, &sequence);
-  return read::Lookup(LookupIn(), *view, key, sequence,
-                      {options.verify_checksums, options.fill_cache}, value, newer, in_place);
+  return read::WithNextStep(read::Lookup(LookupIn(), *view, key, sequence, {options.verify_checksums, options.fill_cache}, value,
+                                         newer, in_place),
+                            store_->directory);
 }
 
 std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
@@ -166,7 +167,8 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
   std::string scratch;
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string_view key = map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch);
-    statuses[i] = read::Lookup(LookupIn(), *view, key, sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+    Status status = read::Lookup(LookupIn(), *view, key, sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+    statuses[i] = read::WithNextStep(std::move(status), store_->directory);
   }
   return statuses;
 }
@@ -207,6 +209,7 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
                                   .values = store_->values,
                                   .is_closed = store_->is_closed,
                                   .keep = store_,
+                                  .directory = store_->directory,
                                   .operators = &store_->operators,
                                   .skipped = skipped,
                                   .kept = kept};
@@ -325,7 +328,7 @@ Status DbImpl::SyncLog() noexcept {
   RETURN_IF_ERROR(ReviveLog());
   Status status = log_->MakeDurable();
   if (!status.ok()) LogFailed(status);
-  return status;
+  return read::OfWrite(std::move(status), store_->directory);
 }
 
 Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper) noexcept {
@@ -378,7 +381,7 @@ Status DbImpl::Close() noexcept {
   (void)spares_.RemoveAll();  // else at the next open
   log_->Stop();
   lock_ = nullptr;
-  return status.ok() ? unlogged : status;
+  return read::OfWrite(status.ok() ? std::move(unlogged) : std::move(status), store_->directory);
 }
 
 DbImpl::~DbImpl() { (void)Close(); }

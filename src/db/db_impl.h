@@ -25,6 +25,7 @@
 #include "mergedb/db.h"
 #include "read/db_iterator.h"
 #include "read/lookup.h"
+#include "read/next_step.h"
 #include "write/commit_queue.h"
 #include "write/gate.h"
 #include "write/recent_writes.h"
@@ -138,6 +139,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
                                                            read::KeptTables* kept, kv::SkippedErrors* skipped);
 
   // open.cc
+  static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path, const Supplies& supplies);
   Shape::Options ShapeOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
@@ -178,13 +180,19 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Shape::LogStart At(const log::Mark& mark) const;
   Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
 
+  Status CommitToQueue(const write::Change& change) {
+    Status status = queue_.Commit(change);
+    if (status.ok()) [[likely]] return status;
+    return read::OfWrite(std::move(status), store_->directory);
+  }
+
   // keyspaces.cc: changes as callers name keys. The default one's go straight to the queue until there are others.
   Status Commit(Keyspace keyspace, const write::Change& change) {
     return keyspace.is_default() ? CommitDefault(change) : CommitMapped(keyspace, change);
   }
   Status CommitDefault(const write::Change& change) {
     if (store_->key_map() == nullptr) [[likely]] {
-      Status status = queue_.Commit(change);
+      Status status = CommitToQueue(change);
       if (!status.IsAborted() || store_->key_map() == nullptr) [[likely]] return status;
     }
     return change.is_batch ? CommitBatch({.durability = change.durability}, change.batch) : CommitMapped(Keyspace(), change);

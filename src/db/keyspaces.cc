@@ -117,7 +117,7 @@ Status DbImpl::CommitMapped(Keyspace keyspace, write::Change change) {
     const kv::KeyMap* const map = store_->key_map();
     change.key_map = map;
     change.key = map->ToTree(keyspace.id(), key, &scratch);
-    Status status = queue_.Commit(change);
+    Status status = CommitToQueue(change);
     if (!status.IsAborted() || map == store_->key_map()) return status;
   }
 }
@@ -129,7 +129,7 @@ Status DbImpl::CommitBatch(const WriteOptions& options, std::string_view rep) {
     if (map == nullptr) return Status::InvalidArgument("the batch names keyspaces, and this database has none");
     RETURN_IF_ERROR(MapBatch(*map, rep, &mapped));
     for (const kv::KeyspaceId id : mapped.keyspaces) RETURN_IF_ERROR(CheckMade(Keyspace(id)));
-    Status status = queue_.Commit({.batch = mapped.rep,
+    Status status = CommitToQueue({.batch = mapped.rep,
                                    .is_batch = true,
                                    .records = mapped.records,
                                    .durability = options.durability,

@@ -53,9 +53,13 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   if (store.options.mode == OpenMode::kReadOnly) {
     return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
   }
-  ASSIGN_OR_RETURN(const legacy::Converted converted,
-                   legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order}));
-  *report = converted.report;
+  const auto converted = legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order});
+  if (!converted && converted.error().IsCorruption() && !converted.error().outcome_unknown()) {
+    return Status::Corruption(std::string(converted.error().message()) + "; LevelDB's files are as they were: `mergedb convert --salvage " +
+                              store.directory + "` takes what is whole of them");
+  }
+  if (!converted) return converted.error();
+  *report = converted->report;
   return true;
 }
 
@@ -84,6 +88,12 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
 
 Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path, const Supplies& supplies) {
+  auto opened = OpenOrFail(options, path, supplies);
+  if (!opened) return read::WithNextStep(opened.error(), path);
+  return opened;
+}
+
+Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const std::string& path, const Supplies& supplies) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
   FileSystem* const files = checked.env.file_system;
@@ -136,9 +146,9 @@ Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::
     if (inventory.has_repair_marker) return InterruptedRepair(path);
     if (inventory.has_import_marker) (void)legacy::RemoveSource(files, path);  // else again at the next open
     RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
-    RETURN_IF_ERROR(database->Recover(*loaded, inventory));
+    RETURN_IF_ERROR(read::OfWrite(database->Recover(*loaded, inventory), path));
   } else {
-    RETURN_IF_ERROR(database->Create());
+    RETURN_IF_ERROR(read::OfWrite(database->Create(), path));
   }
   return database;
 }

@@ -31,7 +31,7 @@ void DbImpl::RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence
 
 Status DbImpl::CommitTransaction(const write::Change& change) {
   RETURN_IF_ERROR(CheckWritable({.durability = change.durability}));
-  return change.keyspace_changes == nullptr ? queue_.Commit(change) : CommitCatalog(change);
+  return change.keyspace_changes == nullptr ? CommitToQueue(change) : CommitCatalog(change);
 }
 
 // ---- By the holder of the turn

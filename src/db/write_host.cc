@@ -106,7 +106,7 @@ void DbImpl::LogFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
   if (status.IsNoSpace()) (void)spares_.RemoveAll();  // the log needs their space more
   if (log_->failure().ok()) return;  // the log can go on by itself
-  log_failure_ = Status::Make(status.code(), status.message());  // of those who come later the outcome is known: absent
+  log_failure_ = read::OfWrite(Status::Make(status.code(), status.message()), store_->directory);  // of those who come later the outcome is known: absent
 }
 
 // OK if the log can be written. It may have failed behind everyone's back, when the background synced it.

@@ -40,7 +40,8 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
     const auto parsed = format::ParseFileName(name);
     const auto leveldbs = format::leveldb::ParseName(name);
     if (leveldbs && (leveldbs->kind == format::leveldb::NameKind::kTable || leveldbs->kind == format::leveldb::NameKind::kOldTable)) {
-      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name + " is there");
+      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name + " is there; `mergedb convert --salvage " +
+                                std::string(directory) + "` takes what is whole");
     }
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||

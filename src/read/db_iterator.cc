@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "read/covers.h"
+#include "read/next_step.h"
 #include "read/run_iterator.h"
 #include "read/view_values.h"
 #include "stream/as_of.h"
@@ -61,6 +62,7 @@ class DbIterator final : public WalkableIterator {
         order_(context.order),
         on_release_(context.on_release),
         keep_(context.keep),
+        directory_(context.directory),
         view_(std::move(view)),
         values_(*view_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
@@ -111,7 +113,9 @@ class DbIterator final : public WalkableIterator {
   std::string_view value() const override { return input_->entry().value; }
   const Status& status() const override {
     static const Status closed = Status::ShuttingDown("the database of this iterator is closed");
-    return IsOpen() ? input_->status() : closed;
+    if (!IsOpen()) return closed;
+    if (!input_->status().IsCorruption()) [[likely]] return input_->status();
+    return damage_ = WithNextStep(input_->status(), directory_);
   }
 
  private:
@@ -119,6 +123,8 @@ class DbIterator final : public WalkableIterator {
   const std::function<void()> on_release_;
   // Destroyed last to first: the input reads what the View and `keep_` hold.
   const std::shared_ptr<const void> keep_;
+  const std::string_view directory_;
+  mutable Status damage_;  // that the input met, as it is told
   ViewPtr view_;
   ViewValues values_;
   std::unique_ptr<stream::VisibleCursor> input_;

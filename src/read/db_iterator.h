@@ -30,6 +30,7 @@ struct DbIteratorContext {
   std::shared_ptr<const std::atomic<bool>> is_closed;
   // Keeps everything that the cursor uses alive (order, tables, and what they use); may be null in tests.
   std::shared_ptr<const void> keep;
+  std::string_view directory = {};  // of the database, which `keep` keeps; for the next step that a Corruption names
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
   std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
   const kv::ProgramOperators* operators = nullptr;

@@ -107,7 +107,7 @@ Status BlockWindow::Refill(uint64_t begin, uint64_t end) {
   if (buffer_.size() < bytes) buffer_ = env::AlignedBuffer(bytes);
   begin_ = end_ = 0;
   size_t got = 0;
-  RETURN_IF_ERROR(file_->ReadAt(first, bytes, buffer_.data(), &got));
+  RETURN_IF_ERROR(env::OfRead(file_->ReadAt(first, bytes, buffer_.data(), &got)));
   if (first + got < end) {
     return Status::Corruption("the file ends at " + std::to_string(first + got) + ", expected at least " +
                               std::to_string(end) + " bytes");

@@ -1,0 +1,225 @@
+// Goal: an error says what happened and what to do, and NotFound is said of keys and databases alone. A read or a write of an open database
+// whose files or directory are gone is IOError; Corruption names the commands that help, once. Method: a directory that is renamed under an
+// open database; every kind of file call answers NotFound, under every call of the database.
+#include "read/next_step.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "mergedb/c.h"
+#include "mergedb/db.h"
+#include "mergedb/transaction.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+const std::string kVerify = "`mergedb verify /db`";
+
+TEST(NextStep, IsNamedOnceAndOfCorruptionAlone) {
+  const Status damage = Status::Corruption("a block");
+  const Status told = read::WithNextStep(damage, "/db");
+  EXPECT_THAT(told, StatusIs(Code::kCorruption, AllOf(HasSubstr("a block; "), HasSubstr(kVerify), HasSubstr("`mergedb repair /db`"))));
+  EXPECT_EQ(read::WithNextStep(told, "/db").message(), told.message());
+  EXPECT_EQ(read::OfWrite(told, "/db").message(), told.message());
+  EXPECT_EQ(read::WithNextStep(damage, "").message(), "a block");
+  EXPECT_EQ(read::WithNextStep(Status::NotFound("key"), "/db").ToString(), "NotFound: key");
+  EXPECT_OK(read::WithNextStep({}, "/db"));
+  EXPECT_OK(read::OfWrite({}, "/db"));
+  EXPECT_THAT(read::OfWrite(Status::NotFound("/db/1"), "/db"), StatusIs(Code::kIOError, AllOf(HasSubstr("/db/1; "), HasSubstr("directory /db"))));
+  EXPECT_TRUE(read::OfWrite(Status::NotFound("x").WithOutcomeUnknown(), "/db").outcome_unknown());
+}
+
+// Damage in the only table, under every way to read it.
+TEST(NextStep, IsNamedByOpensAndReads) {
+  World world;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    for (int i = 0; i < 100; ++i) ASSERT_OK(db->Put({}, "k" + std::to_string(i), "v"));
+    ASSERT_OK(db->Flush());
+    ASSERT_OK(db->Close());
+  }
+  for (const std::string& path : world.files->Files()) {
+    if (!path.ends_with(".tbl")) continue;
+    ASSERT_OK(world.files->FlipBit(path, 20, 3));
+  }
+  const auto names_it = StatusIs(Code::kCorruption, AllOf(HasSubstr(kVerify), HasSubstr("`mergedb repair /db`")));
+  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  std::string value;
+  std::vector<std::string> values;
+  EXPECT_THAT(db->Get({}, "k1", &value), names_it);
+  EXPECT_THAT(db->MultiGet({}, {"k1"}, &values)[0], names_it);
+  const auto it = db->NewIterator();
+  it->SeekToFirst();
+  EXPECT_THAT(it->status(), names_it);
+  EXPECT_FALSE(it->failed_key());
+  ASSERT_OK_AND_ASSIGN(const auto transaction, Transaction::Begin(*db, {}));
+  EXPECT_THAT(transaction->Get("k1", &value), names_it);
+  transaction->Rollback();
+  ASSERT_OK(db->Put({}, "k50", "newer"));  // else there is nothing to merge
+  EXPECT_THAT(db->CompactRange(nullptr, nullptr), names_it);
+  db = nullptr;
+  ASSERT_OK(world.files->WriteWhole("/db/CURRENT", "damaged"));
+  EXPECT_THAT(world.Open(), names_it);
+}
+
+// ---- files that are gone -----------------------------------------------------------------------------------------------
+
+// What a user may hear while the world answers NotFound to everything: anything but that.
+class NeverNotFound {
+ public:
+  explicit NeverNotFound(DB& db) : db_(db) {}
+
+  void TryAll() {
+    std::string value;
+    WriteBatch batch;
+    batch.Put("batch", "1");
+    Check("Put", db_.Put({}, "new", std::string(3000, 'x')));
+    Check("synced Put", db_.Put({.durability = Durability::kSynced}, "new", "x"));
+    Check("Delete", db_.Delete({}, "new"));
+    Check("DeleteRange", db_.DeleteRange({}, "x", "y"));
+    Check("Write", db_.Write({}, batch));
+    Check("SyncLog", db_.SyncLog());
+    Check("Flush", db_.Flush());
+    Check("CompactRange", db_.CompactRange(nullptr, nullptr));
+    Check("WaitForCompaction", db_.WaitForCompaction());
+    Check("CreateKeyspace", db_.CreateKeyspace("x", {.may_exist = true}).status());
+    if (auto begun = Transaction::Begin(db_, {})) {
+      Check("Put of a transaction", (*begun)->Put("new", "x"));
+      Check("Commit", (*begun)->Commit());
+    }
+    for (const char* key : {"k10", "k55", "large"}) Check("Get", db_.Get({}, key, &value));
+    std::vector<std::string> values;
+    for (const Status& status : db_.MultiGet({}, {"k20", "large"}, &values)) Check("MultiGet", status);
+    const auto it = db_.NewIterator();
+    int seen = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next()) seen += it->key().starts_with("k");
+    Check("iterator", it->status());
+    if (it->status().ok()) {
+      EXPECT_EQ(seen, 100) << "an end that is none";
+    }
+    it->SeekToLast();
+    Check("iterator, backward", it->status());
+    Check("CheckIntegrity", db_.CheckIntegrity());
+  }
+  bool has_failed() const { return has_failed_; }
+
+ private:
+  void Check(const std::string& what, const Status& status) {
+    has_failed_ |= !status.ok();
+    EXPECT_FALSE(status.IsNotFound()) << what << ": " << status.ToString();
+  }
+
+  DB& db_;
+  bool has_failed_ = false;
+};
+
+void Fill(DB& db) {
+  for (int i = 0; i < 100; ++i) ASSERT_OK(db.Put({}, "k" + std::to_string(i), std::string(100, 'v')));
+  for (int i = 0; i < 300; ++i) ASSERT_OK(db.Put({}, "large" + std::to_string(i), std::string(100, 'l')));
+  ASSERT_OK(db.Put({}, "large", std::string(20'000, 'l')));
+  ASSERT_OK(db.Flush());
+}
+
+// Symptom: after its directory was renamed a Put returned NotFound. Symptom: with a file system that says NotFound to a read, Get said that
+// a key was not there which is.
+TEST(NextStep, NotFoundOfAFileIsNoAnswerToAnyCall) {
+  int failures = 0;
+  for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kTruncate, Op::kMap, Op::kSizeOf, Op::kList, Op::kRename,
+                      Op::kRemove, Op::kLink, Op::kSyncDirectory, Op::kAny}) {
+    for (const char* part : {"", ".tbl", ".val", ".seg", "MANIFEST", "CURRENT", "STAGING"}) {
+      SCOPED_TRACE(std::string(OpName(op)) + " of \"" + part + "\"");
+      World world;
+      { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); Fill(*db); }
+      ASSERT_OK_AND_ASSIGN(const auto db, world.Open());  // nothing is cached
+      world.files->AddFault({.op = op, .path_contains = part, .sticky = true, .status = Status::NotFound("injected")});
+      NeverNotFound calls(*db);
+      calls.TryAll();
+      calls.TryAll();
+      failures += calls.has_failed();
+      EXPECT_FALSE(db->Close().IsNotFound());
+    }
+  }
+  EXPECT_GT(failures, 30);
+}
+
+TEST(NextStep, AnOpenThatLosesItsFilesOnTheWaySaysSo) {
+  for (const Op op : {Op::kCreate, Op::kWrite, Op::kRename, Op::kSyncDirectory, Op::kSync, Op::kMap}) {
+    for (const bool is_new : {false, true}) {
+      SCOPED_TRACE(std::string(OpName(op)) + (is_new ? ", a new one" : ""));
+      World world;
+      if (!is_new) { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); Fill(*db); }
+      world.files->AddFault({.op = op, .path_contains = "/db", .sticky = true, .status = Status::NotFound("injected")});
+      EXPECT_FALSE(world.Open().status().IsNotFound());
+    }
+  }
+}
+
+TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
+  for (const bool is_mapped : {true, false}) {
+    SCOPED_TRACE(is_mapped ? "mapped" : "not mapped");
+    const TempDirectory directory;
+    const std::string path = directory / "db", elsewhere = directory / "elsewhere";
+    Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = 65536, .use_mapped_staging = is_mapped};
+    { ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path)); Fill(*db); }
+    ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path));
+    std::filesystem::rename(path, elsewhere);
+    Status failed;
+    for (int i = 0; i < 100'000 && failed.ok(); ++i) failed = db->Put({}, "new" + std::to_string(i), std::string(1000, 'x'));
+    EXPECT_THAT(failed, StatusIs(Code::kIOError, AllOf(HasSubstr(path), HasSubstr("renamed or removed"), HasSubstr("open it by its new name"))));
+    NeverNotFound calls(*db);
+    calls.TryAll();
+    EXPECT_TRUE(calls.has_failed());
+    // It comes back when its directory does.
+    std::filesystem::rename(elsewhere, path);
+    Status status;
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      status = db->Put({.durability = Durability::kSynced}, "after", "1");
+      if (status.ok()) break;
+      DefaultEnv().clock->SleepNanos(10'000'000);
+    }
+    EXPECT_OK(status);
+    EXPECT_OK(db->Flush());
+    EXPECT_OK(db->Close());
+  }
+}
+
+// An iterator in C says NOT_FOUND at its end: an error of that code would be one.
+TEST(NextStep, AnIteratorInCEndsWhereItsKeysEnd) {
+  const TempDirectory directory;
+  const std::string path = directory / "db";
+  mergedb_options options = {};
+  options.struct_size = sizeof options;
+  mergedb_error error;
+  mergedb_db db = 0;
+  ASSERT_EQ(mergedb_open(path.c_str(), &options, &db, &error), MERGEDB_OK);
+  ASSERT_EQ(mergedb_put(db, nullptr, "k", 1, "v", 1, &error), MERGEDB_OK);
+  ASSERT_EQ(mergedb_close(db, &error), MERGEDB_OK);
+  ASSERT_EQ(mergedb_open(path.c_str(), &options, &db, &error), MERGEDB_OK);
+  ASSERT_EQ(mergedb_flush(db, &error), MERGEDB_OK);
+  std::filesystem::rename(path, directory / "elsewhere");
+  mergedb_iterator it = 0;
+  const mergedb_code created = mergedb_iterator_create(db, nullptr, &it, &error);
+  EXPECT_NE(created, MERGEDB_NOT_FOUND);
+  if (created == MERGEDB_OK) {
+    EXPECT_NE(mergedb_iterator_seek_to_first(it, &error), MERGEDB_NOT_FOUND) << error.message;
+    (void)mergedb_iterator_close(it, nullptr);
+  }
+  void* value = nullptr;
+  size_t size = 0;
+  EXPECT_NE(mergedb_get(db, nullptr, "k", 1, &value, &size, &error), MERGEDB_NOT_FOUND) << error.message;
+  mergedb_free(value);
+  EXPECT_NE(mergedb_close(db, &error), MERGEDB_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace mergedb::testing
