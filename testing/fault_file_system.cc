@@ -8,6 +8,7 @@
 #include "base/assert.h"
 #include "base/schedule_point.h"
 #include "base/sync.h"
+#include "env/descriptors.h"
 #include "testing/fault_state.h"
 
 namespace mergedb::testing {
@@ -32,6 +33,8 @@ bool IsChange(Op op) {
 }
 
 bool Contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+Status NoDescriptor(const std::string& path) { return Status::Busy(path + ": open: Too many open files"); }
 
 Status Missing(const std::string& path) { return Status::NotFound(path + ": No such file or directory"); }
 
@@ -79,6 +82,20 @@ std::optional<Fault> FaultFileSystem::State::MatchFault(Op op, const std::string
   return matched;
 }
 
+// Idle files are closed without the lock: that comes back here.
+bool FaultFileSystem::State::TakeDescriptor() {
+  for (const bool may_make_room : {true, false}) {
+    base::Lock lock(mutex);
+    if (descriptors < descriptors_max) {
+      ++descriptors;
+      return true;
+    }
+    lock.Unlock();
+    if (may_make_room) env::CloseIdleFiles();
+  }
+  return false;
+}
+
 // A large ring is looked at less often, so that the cost stays near a microsecond or two an operation.
 void FaultFileSystem::State::CaptureMappings() {
   if (!options.capture_mappings) return;
@@ -105,6 +122,8 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
   const bool is_create = options.access == Access::kCreate;
   ASSERT(!is_append_only() || is_create || options.access == Access::kRead, "an append-only file is written once");
   if (const auto fault = state_->Begin(is_create ? Op::kCreate : Op::kOpen, path)) return fault->status;
+  Descriptor descriptor(state_);
+  if (!descriptor) return NoDescriptor(path);
   base::Lock lock(state_->mutex);
   Disk& disk = state_->disk;
   Disk::Place place = disk.Find(path);
@@ -121,7 +140,7 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
     return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " + std::to_string(place.inode->links));
   }
   ++place.inode->handles;
-  return std::unique_ptr<File>(new OpenFile(state_, place.inode, path, options));
+  return std::unique_ptr<File>(new OpenFile(state_, place.inode, std::move(descriptor), path, options));
 }
 
 Status FaultFileSystem::Remove(const std::string& path) {
@@ -171,6 +190,8 @@ Status FaultFileSystem::Link(const std::string& source, const std::string& targe
 
 Result<std::vector<std::string>> FaultFileSystem::List(const std::string& directory) {
   if (const auto fault = state_->Begin(Op::kList, directory)) return fault->status;
+  const Descriptor descriptor(state_);
+  if (!descriptor) return NoDescriptor(directory);
   base::Lock lock(state_->mutex);
   const std::shared_ptr<Inode> inode = state_->disk.Find(directory).inode;
   if (!inode) return Missing(directory);
@@ -206,6 +227,8 @@ Status FaultFileSystem::RemoveDirectory(const std::string& path) {
 Status FaultFileSystem::SyncDirectory(const std::string& directory) {
   const auto fault = state_->Begin(Op::kSyncDirectory, directory);
   if (fault && !fault->has_happened) return fault->status;
+  const Descriptor descriptor(state_);
+  if (!descriptor) return NoDescriptor(directory);
   base::Lock lock(state_->mutex);
   const std::shared_ptr<Inode> inode = state_->disk.Find(directory).inode;
   if (!inode || !inode->is_directory) return Missing(directory);
@@ -231,6 +254,8 @@ Result<bool> FaultFileSystem::IsDirectory(const std::string& path) {
 
 Result<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::string& path) {
   if (const auto fault = state_->Begin(Op::kLock, path)) return fault->status;
+  Descriptor descriptor(state_);
+  if (!descriptor) return NoDescriptor(path);
   base::Lock lock(state_->mutex);
   Disk::Place place = state_->disk.Find(path);
   if (!place.directory) return Missing(path);
@@ -241,7 +266,7 @@ Result<std::unique_ptr<FileLock>> FaultFileSystem::Lock(const std::string& path)
   }
   if (place.inode->is_directory) return Status::InvalidArgument(path + ": lock: not a regular file");
   if (!state_->locked.insert(place.inode.get()).second) return Status::Busy(path + ": lock: held by this process");
-  return std::unique_ptr<FileLock>(new HeldLock(state_, place.inode));
+  return std::unique_ptr<FileLock>(new HeldLock(state_, place.inode, std::move(descriptor)));
 }
 
 // ---- crashes, faults, space ----
@@ -283,6 +308,16 @@ uint64_t FaultFileSystem::faults_hit() const {
 uint64_t FaultFileSystem::sync_after_failed_sync() const {
   base::Lock lock(state_->mutex);
   return state_->sync_after_failed_sync;
+}
+
+void FaultFileSystem::SetDescriptorsMax(uint64_t count) {
+  base::Lock lock(state_->mutex);
+  state_->descriptors_max = count;
+}
+
+uint64_t FaultFileSystem::descriptors() const {
+  base::Lock lock(state_->mutex);
+  return state_->descriptors;
 }
 
 void FaultFileSystem::SetCapacity(uint64_t bytes) {

@@ -95,6 +95,12 @@ class FaultFileSystem final : public FileSystem {
   void SetCapacity(uint64_t bytes);  // writes that need more get NoSpace, after writing what fits
   uint64_t bytes_used() const;       // in whole 4 KiB blocks, deleted files that are still open included
 
+  // ---- descriptors ----
+  // Open files, locks and directories that are being read, at most; as the real file system, an open that finds no room closes idle
+  // files (env/descriptors.h), tries once more, and is then Busy.
+  void SetDescriptorsMax(uint64_t count);
+  uint64_t descriptors() const;  // in use
+
   // ---- the test's own hands: not counted, never failing by injection, durable at once ----
   std::vector<std::string> Files() const;  // full paths, sorted
   Result<std::string> ReadWhole(const std::string& path) const;
@@ -107,6 +113,7 @@ class FaultFileSystem final : public FileSystem {
 
  private:
   struct State;
+  class Descriptor;
   class OpenFile;
   class HeldLock;
   class LiveMapping;

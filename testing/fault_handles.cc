@@ -92,6 +92,7 @@ Status FaultFileSystem::OpenFile::Close() {
 
 void FaultFileSystem::OpenFile::Release() {
   is_open_ = false;
+  descriptor_.Close();
   base::Lock lock(state_->mutex);
   const uint64_t before = Disk::Occupied(*inode_);
   --inode_->handles;

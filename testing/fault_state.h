@@ -1,6 +1,7 @@
 // Inside fault_file_system: what the file system, its open files, its locks and its mappings share. Not for tests.
 #pragma once
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <set>
@@ -24,6 +25,8 @@ struct FaultFileSystem::State {
   std::optional<Fault> Begin(Op op, const std::string& path, const std::string& second_path = "");
   std::optional<Fault> MatchFault(Op op, const std::string& path, const std::string& second_path) REQUIRES_LOCK(mutex);
   void CaptureMappings() REQUIRES_LOCK(mutex);
+  // False: there is none, even after idle files were closed.
+  bool TakeDescriptor();
 
   mutable base::Mutex mutex;
   Options options GUARDED_BY(mutex);
@@ -34,6 +37,28 @@ struct FaultFileSystem::State {
   std::vector<ArmedFault> faults GUARDED_BY(mutex);
   uint64_t faults_hit GUARDED_BY(mutex) = 0;
   uint64_t sync_after_failed_sync GUARDED_BY(mutex) = 0;
+  uint64_t descriptors GUARDED_BY(mutex) = 0;
+  uint64_t descriptors_max GUARDED_BY(mutex) = std::numeric_limits<uint64_t>::max();
+};
+
+// One of a process's few, for the life of the object; false if there was none.
+class FaultFileSystem::Descriptor {
+ public:
+  explicit Descriptor(std::shared_ptr<State> state) : state_(state->TakeDescriptor() ? std::move(state) : nullptr) {}
+  Descriptor(Descriptor&&) = default;
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() { Close(); }
+  void Close() {
+    if (state_ == nullptr) return;
+    base::Lock lock(state_->mutex);
+    --state_->descriptors;
+    lock.Unlock();
+    state_ = nullptr;
+  }
+  explicit operator bool() const { return state_ != nullptr; }
+
+ private:
+  std::shared_ptr<State> state_;
 };
 
 class FaultFileSystem::LiveMapping final : public Mapping {
@@ -57,8 +82,8 @@ class FaultFileSystem::LiveMapping final : public Mapping {
 
 class FaultFileSystem::HeldLock final : public FileLock {
  public:
-  HeldLock(std::shared_ptr<State> state, std::shared_ptr<Inode> inode)
-      : state_(std::move(state)), inode_(std::move(inode)) {}
+  HeldLock(std::shared_ptr<State> state, std::shared_ptr<Inode> inode, Descriptor descriptor)
+      : state_(std::move(state)), inode_(std::move(inode)), descriptor_(std::move(descriptor)) {}
   ~HeldLock() override {
     base::Lock lock(state_->mutex);
     state_->locked.erase(inode_.get());
@@ -67,13 +92,19 @@ class FaultFileSystem::HeldLock final : public FileLock {
  private:
   const std::shared_ptr<State> state_;
   const std::shared_ptr<Inode> inode_;
+  const Descriptor descriptor_;
 };
 
 class FaultFileSystem::OpenFile final : public File {
  public:
   // REQUIRES: the caller holds the lock and counted the handle.
-  OpenFile(std::shared_ptr<State> state, std::shared_ptr<Inode> inode, std::string path, const FileOptions& options)
-      : state_(std::move(state)), inode_(std::move(inode)), path_(std::move(path)), options_(options) {}
+  OpenFile(std::shared_ptr<State> state, std::shared_ptr<Inode> inode, Descriptor descriptor, std::string path,
+           const FileOptions& options)
+      : state_(std::move(state)),
+        inode_(std::move(inode)),
+        descriptor_(std::move(descriptor)),
+        path_(std::move(path)),
+        options_(options) {}
   ~OpenFile() override {
     if (is_open_) Release();
   }
@@ -104,6 +135,7 @@ class FaultFileSystem::OpenFile final : public File {
 
   const std::shared_ptr<State> state_;
   const std::shared_ptr<Inode> inode_;
+  Descriptor descriptor_;
   const std::string path_;
   const FileOptions options_;
   bool is_open_ = true;

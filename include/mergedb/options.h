@@ -58,7 +58,7 @@ struct Options {
   // Smaller saves writing, and costs a second read where the value is not cached.
   size_t separated_value_bytes_min = 768;
 
-  // Most tables held open, and half as many value files; the least is 16.
+  // Most tables held open, and half as many value files; the least is 16. Half of RLIMIT_NOFILE at most, whatever this says.
   size_t open_tables_max = 1000;
 
   // A put is delayed at most this long while the disk keeps up; it then waits for space with no limit of time

@@ -42,11 +42,10 @@ class OpenFiles {
     ShardOf(number).Evict(number, &closed);
   }
 
-  // Close what nobody uses. False if there was nothing to close.
-  bool CloseIdle() {
+  // Close what nobody uses.
+  void CloseIdle() {
     std::vector<ReaderPtr> closed;
     for (Shard& shard : shards_) shard.EvictIdle(&closed);
-    return !closed.empty();
   }
 
   template <typename Visit>

@@ -1,6 +1,7 @@
 // What outlives a closed database because cursors and snapshots may: everything that reading needs and nothing that writes.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -14,6 +15,7 @@
 #include "db/operator_names.h"
 #include "db/options_check.h"
 #include "db/snapshots.h"
+#include "env/descriptors.h"
 #include "format/leveldb_filter.h"
 #include "kv/key_map.h"
 #include "kv/order.h"
@@ -45,9 +47,9 @@ struct Store {
         order(checked.comparator),
         operators(checked.merge_operators, kv::kMergedValueBytesMax, &key_map_now),
         blocks(memory.block_cache_bytes, given.block_keeper),
-        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, checked.open_tables_max,
+        tables(table::Cache::New(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked),
                                  {.filter_policy = given.filter_policy, .is_mapped = MapsTables(checked, given)})),
-        values(checked.env.file_system, directory, order, &blocks, checked.open_tables_max / 2),
+        values(checked.env.file_system, directory, order, &blocks, OpenTablesMax(checked) / 2),
         obsolete(std::make_shared<ObsoleteFiles>()),
         snapshots(std::make_shared<Snapshots>()),
         transactions(std::make_shared<OpenTransactions>()),
@@ -60,6 +62,12 @@ struct Store {
     return asked > blocks_asked_before.exchange(asked) + kReadsToMatter;
   }
   static constexpr uint64_t kReadsToMatter = 64;
+
+  // Tables and value files together take three quarters of the descriptors that the process may have, at most. The rest is the log's, the
+  // background's and the program's; where that is not enough, an open of any file makes room (env/descriptors.h).
+  static size_t OpenTablesMax(const Options& options) {
+    return std::min<uint64_t>(options.open_tables_max, env::DescriptorsMax() / 2);
+  }
 
   // WHY never read-only: a writer beside us does not know what we map, and may write over it.
   static bool MapsTables(const Options& options, const Supplies& given) {

@@ -10,6 +10,7 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
+#include "env/descriptors.h"
 #include "env/posix_lock.h"
 #include "env/posix_mapping.h"
 #include "env/posix_status.h"
@@ -156,7 +157,7 @@ class PosixFileSystemImpl final : public FileSystem {
 Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path, const FileOptions& options) {
   // O_NONBLOCK means nothing to a regular file and keeps the open of a FIFO from waiting for its other end.
   const int flags = OpenFlags(options.access) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
-  const int fd = RetryOnSignal([&] { return open(path.c_str(), flags, 0600); });
+  const int fd = OpenMakingRoom([&] { return open(path.c_str(), flags, 0600); });
   if (fd < 0) return PosixStatus(errno, path, "open");
   auto file = std::make_unique<PosixFile>(path, fd, options);
   struct stat opened {};
@@ -184,7 +185,12 @@ Status PosixFileSystemImpl::Link(const std::string& source, const std::string& t
 }
 
 Result<std::vector<std::string>> PosixFileSystemImpl::List(const std::string& directory) {
-  const std::unique_ptr<DIR, int (*)(DIR*)> stream(opendir(directory.c_str()), closedir);
+  DIR* opened = opendir(directory.c_str());
+  if (opened == nullptr && IsOutOfDescriptors(errno)) {
+    CloseIdleFiles();
+    opened = opendir(directory.c_str());
+  }
+  const std::unique_ptr<DIR, int (*)(DIR*)> stream(opened, closedir);
   if (stream == nullptr) return PosixStatus(errno, directory, "opendir");
   std::vector<std::string> names;
   for (;;) {
@@ -211,7 +217,7 @@ Status PosixFileSystemImpl::RemoveDirectory(const std::string& path) {
 }
 
 Status PosixFileSystemImpl::SyncDirectory(const std::string& directory) {
-  const int fd = RetryOnSignal([&] { return open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
+  const int fd = OpenMakingRoom([&] { return open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); });
   if (fd < 0) return PosixStatus(errno, directory, "open to sync");
   const int returned = RetryOnSignal([&] { return fsync(fd); });
   const int error = errno;

@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "base/sync.h"
+#include "env/descriptors.h"
 #include "env/posix_status.h"
 
 namespace mergedb::env {
@@ -107,7 +108,7 @@ bool SameFile(int fd, const std::string& path) {
 Status PosixLock::Acquire(const std::string& path) {
   constexpr int kFlags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   for (int attempt = 0; attempt < 10; ++attempt) {
-    fd_ = RetryOnSignal([&] { return open(path.c_str(), kFlags, 0600); });
+    fd_ = OpenMakingRoom([&] { return open(path.c_str(), kFlags, 0600); });
     if (fd_ < 0) return PosixStatus(errno, path, "open to lock");
     struct stat file {};
     if (fstat(fd_, &file) != 0) return PosixStatus(errno, path, "fstat");

@@ -1,6 +1,7 @@
 #include "table/cache.h"
 
 #include "base/open_files.h"
+#include "env/descriptors.h"
 #include "format/file_name.h"
 
 namespace mergedb::table {
@@ -34,17 +35,14 @@ class CacheImpl final : public Cache {
   base::BlockCache* const blocks_;
   const ReaderOptions options_;
 
-  base::OpenFiles<Reader> tables_;  // guards itself
+  base::OpenFiles<Reader> tables_;                            // guards itself
+  const env::IdleFiles idle_{[this] { tables_.CloseIdle(); }};  // the last member: it goes first
 };
 
 Result<ReaderPtr> CacheImpl::OpenFile(const format::FileMetaPtr& meta) {
   const std::string path = format::TablePath(directory_, meta->number);
   // WHY a copy: when the last holder of the tree's FileMeta lets go the file is removed; a reader kept here is no holder.
   const auto copy = std::make_shared<const format::FileMeta>(*meta);
-  auto reader = Reader::Open(file_system_, path, copy, order_, blocks_, options_);
-  if (reader || !reader.error().IsBusy()) return reader;
-  // The process may be out of file descriptors: give back what is idle and try once more.
-  if (!tables_.CloseIdle()) return reader;
   return Reader::Open(file_system_, path, copy, order_, blocks_, options_);
 }
 

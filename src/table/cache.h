@@ -1,8 +1,8 @@
 // The tables that are open: at most `tables_max` of them, the least recently used closed first. A table in use stays until
 // its last user lets go.
 //
-// Sixteen shards at most, by number, each with its own lock and list; a file is read without any lock. When a table cannot be
-// opened (out of file descriptors, say), the idle ones are closed and it is tried once more.
+// Sixteen shards at most, by number, each with its own lock and list; a file is read without any lock. When the process runs out of
+// file descriptors, at the open of whatever file, the idle tables are closed (env/descriptors.h).
 //
 // THREADS: all methods, any thread. MEASURED: bench/micro/table_bench, "table cache lookup", 37 ns.
 #pragma once

@@ -7,20 +7,11 @@
 
 namespace mergedb::values {
 
-Result<std::shared_ptr<Reader>> Cache::OpenFile(const format::ValueFileMeta& meta) {
-  const std::string path = format::ValueFilePath(directory_, meta.number);
-  auto reader = Reader::Open(file_system_, path, meta, order_, blocks_);
-  if (reader || !reader.error().IsBusy()) return reader;
-  // The process may be out of file descriptors: give back what is idle and try once more.
-  if (!files_.CloseIdle()) return reader;
-  return Reader::Open(file_system_, path, meta, order_, blocks_);
-}
-
 Result<std::shared_ptr<Reader>> Cache::Open(const format::ValueFileMeta& meta) {
   const uint64_t number = kv::ToInt(meta.number);
   if (auto found = files_.Find(number)) [[likely]] return found;
   // No lock is held while the file is read; if two open it at once, one of the two is dropped.
-  auto opened = OpenFile(meta);
+  auto opened = Reader::Open(file_system_, format::ValueFilePath(directory_, meta.number), meta, order_, blocks_);
   // WHY: a file that is not found must never pass for a key that is not found.
   if (!opened && opened.error().IsNotFound() && !ZOO(kMissingFileTakenForMissingKey)) {
     return Status::IOError(std::string(opened.error().message()) + ": a value file of the tree is gone");

@@ -8,6 +8,7 @@
 
 #include "base/block_cache.h"
 #include "base/open_files.h"
+#include "env/descriptors.h"
 #include "format/version_edit.h"
 #include "mergedb/env.h"
 #include "values/reader.h"
@@ -26,15 +27,14 @@ class Cache {
   size_t open_files() const;
 
  private:
-  Result<std::shared_ptr<Reader>> OpenFile(const format::ValueFileMeta& meta);
-
   // Constant after construction.
   FileSystem* const file_system_;
   const std::string directory_;
   const kv::Order order_;
   base::BlockCache* const blocks_;
 
-  base::OpenFiles<Reader> files_;  // guards itself
+  base::OpenFiles<Reader> files_;                            // guards itself
+  const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member: it goes first
 };
 
 }  // namespace mergedb::values

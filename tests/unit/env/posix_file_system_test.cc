@@ -13,8 +13,13 @@
 
 #include <csignal>
 #include <cstring>
+#include <functional>
 #include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
 
+#include "env/descriptors.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -173,6 +178,38 @@ TEST_F(PosixFileSystemTest, OutOfDescriptorsIsBusy) {
   const Status status = fs_.Open(directory_ / "a", {}).status();
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
   EXPECT_THAT(status, StatusIs(Code::kBusy));
+}
+
+// Each act finds no descriptor, and one that is in idle use.
+TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceMore) {
+  Create("a");
+  const std::vector<std::function<Status()>> acts = {
+      [&] { return fs_.Open(directory_ / "a", {}).status(); },
+      [&] { return fs_.Open(directory_ / "b", {.access = Access::kCreate}).status(); },
+      [&] { return fs_.List(directory_.path()).status(); },
+      [&] { return fs_.SyncDirectory(directory_.path()); },
+      [&] { return fs_.Lock(directory_ / "LOCK").status(); },
+  };
+  rlimit limit {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  for (const auto& act : acts) {
+    int idle = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(idle, 0);
+    int calls = 0;
+    std::optional<IdleFiles> offer(std::in_place, [&] {
+      ++calls;
+      if (idle >= 0) close(std::exchange(idle, -1));
+    });
+    const rlimit none_left = {.rlim_cur = static_cast<rlim_t>(idle) + 1, .rlim_max = limit.rlim_max};
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none_left), 0);
+    const Status status = act();
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    EXPECT_OK(status);
+    EXPECT_EQ(calls, 1);
+    offer.reset();
+    CloseIdleFiles();
+    EXPECT_EQ(calls, 1) << "the offer is gone";
+  }
 }
 
 // The limit on the size of a file stands in for a full disk: the same code, the same short write before it.

@@ -19,7 +19,6 @@ class MemoryFiles final : public FileSystem {
 
   uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
   uint64_t reads_left = ~uint64_t{0};   // ReadAt fails with IOError when it is 0
-  uint64_t opens_failing = 0;           // so many Opens fail with Busy, as when descriptors run out
   bool can_map = true;  // for reading
   bool maps_too_late = false;  // somebody cuts the file before it is mapped
   uint64_t opens = 0;
@@ -28,10 +27,6 @@ class MemoryFiles final : public FileSystem {
 
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override {
     ++opens;
-    if (opens_failing > 0) {
-      --opens_failing;
-      return Status::Busy(path + ": too many open files");
-    }
     if (options.access == Access::kCreate) {
       if (has(path)) return Status::IOError(path + ": exists");
       files_[path] = std::make_shared<std::string>();

@@ -1,0 +1,208 @@
+// Goal: a process that has no file descriptor left can still write, as long as tables or value files are open that nobody uses; and where
+// that is not enough, the error is told and writes work again once there are descriptors.
+// Method: a process of its own takes all descriptors that are left (RLIMIT_NOFILE); files in memory with a limit, at each number
+// of descriptors from none on.
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "env/descriptors.h"
+#include "mergedb/checkpoint.h"
+#include "testing/apart.h"
+#include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+using Pairs = std::map<std::string, std::string>;
+
+std::string KeyOf(int i) { return "key" + std::to_string(100'000 + i * 7919 % 10'000); }
+
+Status Write(DB& db, int first, int count, char filler, Durability durability = Durability::kProcessCrash) {
+  for (int i = first; i < first + count; ++i) {
+    RETURN_IF_ERROR(db.Put({.durability = durability}, KeyOf(i), std::string(i % 2 == 0 ? 50 : 1000, filler)));
+  }
+  return {};
+}
+
+// Opens every file of the tree that fits into the caches.
+Status ReadAll(DB& db, Pairs* pairs) {
+  pairs->clear();
+  const auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) pairs->emplace(it->key(), it->value());
+  return it->status();
+}
+
+// ---- a real limit ------------------------------------------------------------------------------------------------------------
+
+constexpr rlim_t kDescriptors = 512;
+constexpr size_t kLeft = 16;  // a compaction of all runs, and the log, take three times as many
+constexpr int kOthers = 6;
+
+// All but kLeft.
+std::vector<int> TakeDescriptors() {
+  std::vector<int> taken;
+  for (int fd = open("/dev/null", O_RDONLY | O_CLOEXEC); fd >= 0; fd = dup(fd)) taken.push_back(fd);
+  for (size_t i = 0; i < kLeft && !taken.empty(); ++i) {
+    close(taken.back());
+    taken.pop_back();
+  }
+  return taken;
+}
+
+Status WriteWithoutDescriptors(DB& db, char filler) {
+  const std::vector<int> taken = TakeDescriptors();
+  if (taken.empty()) return Status::IOError("there was no descriptor to take");
+  Status status = Write(db, 0, 10'000, filler);
+  if (status.ok()) status = Write(db, 0, 10, filler, Durability::kSynced);
+  if (status.ok()) status = db.Flush();
+  if (status.ok()) status = db.CompactRange(nullptr, nullptr);
+  for (const int fd : taken) close(fd);
+  return status;
+}
+
+// Most of the files that nobody uses are those of other databases.
+Status WriteBesideOthers(const std::string& home, bool is_mapped) {
+  const rlimit limit{.rlim_cur = kDescriptors, .rlim_max = kDescriptors};
+  if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return Status::IOError("setrlimit failed");
+  const Options options{.memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
+  std::vector<std::unique_ptr<DB>> all;
+  for (int i = 0; i <= kOthers; ++i) {
+    ASSIGN_OR_RETURN(auto db, DB::Open(options, home + "/" + std::to_string(i)));
+    RETURN_IF_ERROR(Write(*db, 0, 10'000, 'a'));
+    RETURN_IF_ERROR(db->Flush());
+    all.push_back(std::move(db));
+  }
+  DB& written = *all.front();
+  Pairs pairs;
+  for (const char filler : {'b', 'c'}) {
+    for (const auto& db : all) RETURN_IF_ERROR(ReadAll(*db, &pairs));
+    RETURN_IF_ERROR(WriteWithoutDescriptors(written, filler));
+  }
+  RETURN_IF_ERROR(ReadAll(written, &pairs));
+  for (const auto& [key, value] : pairs) {
+    if (value.front() != 'c') return Status::Corruption(key + ": an old value");
+  }
+  return pairs.size() == 10'000 ? Status() : Status::Corruption(std::to_string(pairs.size()) + " keys");
+}
+
+TEST(DescriptorsOfAProcess, WritersGoOnWhereNoneIsLeft) {
+  for (const bool is_mapped : {true, false}) {
+    const TempDirectory home;
+    const Outcome outcome = RunApart([&] { return WriteBesideOthers(home.path(), is_mapped).ToString(); }, {.seconds = 60});
+    EXPECT_EQ(outcome.trouble, "");
+    EXPECT_EQ(outcome.answer, Status().ToString());
+  }
+}
+
+// ---- in memory ---------------------------------------------------------------------------------------------------------------
+
+class Descriptors : public ::testing::TestWithParam<bool> {
+ protected:
+  Options SmallOptions(World& world) const {
+    Options options = world.SmallOptions();
+    options.use_mapped_staging = GetParam();
+    return options;
+  }
+};
+
+// Each act begins with every descriptor taken, most of them by idle files.
+TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
+  World world;
+  const Options options = SmallOptions(world);
+  ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, "/db"));
+  ASSERT_OK(Write(*db, 0, 3000, 'a'));
+  ASSERT_OK(db->Flush());
+  char filler = 'b';
+  Pairs pairs;
+  const std::vector<std::pair<const char*, std::function<Status()>>> acts = {
+      {"log segments, tables", [&] { return Write(*db, 0, 3000, filler++); }},
+      {"a synced write", [&] { return Write(*db, 0, 1, filler++, Durability::kSynced); }},
+      {"a flush", [&] {
+         RETURN_IF_ERROR(Write(*db, 0, 30, filler++));
+         return db->Flush();
+       }},
+      {"a compaction", [&] { return db->CompactRange(nullptr, nullptr); }},
+      {"a keyspace", [&] { return db->CreateKeyspace("named").status(); }},
+      {"a checkpoint", [&] { return Checkpoint(*db, "/linked").status(); }},
+      {"a copy", [&] { return Checkpoint(*db, "/copied", {.may_link = false}).status(); }},
+      {"another open", [&]() -> Status {
+         ASSIGN_OR_RETURN(auto other, DB::Open(options, "/copied"));
+         return other->Close();
+       }},
+      {"a close and an open", [&]() -> Status {
+         RETURN_IF_ERROR(db->Close());
+         ASSIGN_OR_RETURN(db, DB::Open(options, "/db"));
+         return {};
+       }},
+  };
+  for (const auto& [name, act] : acts) {
+    SCOPED_TRACE(name);
+    world.files->SetDescriptorsMax(UINT64_MAX);
+    ASSERT_OK(ReadAll(*db, &pairs));
+    const uint64_t before = world.files->descriptors();
+    env::CloseIdleFiles();
+    EXPECT_GE(before, world.files->descriptors() + 4) << "hardly anything is idle";
+    ASSERT_OK(ReadAll(*db, &pairs));
+    world.files->SetDescriptorsMax(world.files->descriptors());
+    ASSERT_OK(act());
+    world.executor.RunAll();
+  }
+  world.files->SetDescriptorsMax(UINT64_MAX);
+  const Pairs expected = [&] {
+    EXPECT_OK(ReadAll(*db, &pairs));
+    return pairs;
+  }();
+  ASSERT_OK(db->Close());
+  ASSERT_OK_AND_ASSIGN(db, DB::Open(options, "/db"));
+  ASSERT_OK(ReadAll(*db, &pairs));
+  EXPECT_EQ(pairs, expected);
+}
+
+TEST_P(Descriptors, TooFewAreAnErrorUntilThereAreMore) {
+  bool is_enough = false;
+  uint64_t refused = 0;
+  for (uint64_t count = 0; !is_enough && !HasFailure(); ++count) {
+    SCOPED_TRACE(std::to_string(count) + " descriptors");
+    World world;
+    const Options options = SmallOptions(world);
+    ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, "/db"));
+    ASSERT_OK(Write(*db, 0, 1000, 'a'));
+    Pairs pairs, expected;
+    ASSERT_OK(ReadAll(*db, &expected));
+    world.files->SetDescriptorsMax(count);
+    Status status;
+    for (int i = 0; status.ok() && i < 1000; ++i) {
+      const std::string value(1000, 'b');
+      status = db->Put({}, KeyOf(i), value);
+      if (status.ok() || status.outcome_unknown()) expected[KeyOf(i)] = value;
+    }
+    if (status.ok()) status = db->Flush();
+    is_enough = status.ok();
+    if (!is_enough) {
+      EXPECT_THAT(status, StatusIs(Code::kBusy, ::testing::HasSubstr("Too many open files")));
+      ++refused;
+    }
+    world.files->SetDescriptorsMax(UINT64_MAX);
+    world.PassTime(60);
+    ASSERT_OK(db->Put({}, "after", "works"));
+    ASSERT_OK(db->Flush());
+    expected["after"] = "works";
+    ASSERT_OK(ReadAll(*db, &pairs));
+    EXPECT_EQ(pairs, expected);
+    EXPECT_LT(count, 40u) << "that is what an open database needs without its tables";
+  }
+  EXPECT_GT(refused, 3u);
+}
+
+INSTANTIATE_TEST_SUITE_P(Staging, Descriptors, ::testing::Bool(), [](const auto& test) { return test.param ? "Mapped" : "Written"; });
+
+}  // namespace
+}  // namespace mergedb::testing
