@@ -46,7 +46,7 @@ std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   const std::string stream = StreamOf(3);
   for (const char flags : {0, 1}) seeds.push_back(std::string{flags, 0, 0} + stream);
-  const std::string current = manifest::EncodeCurrent(kv::FileNumber{5});
+  const std::string current = manifest::EncodeCurrent({kv::FileNumber{5}});
   seeds.push_back(std::string{2, static_cast<char>(current.size())} + current + '\0' + StreamOf(1));
   seeds.push_back(std::string{0, 0, 2, 50, 0, 1, 80, 0, 7} + stream);
   return seeds;
@@ -59,7 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   fuzz::Input input(data, bytes);
   const uint8_t flags = input.TakeByte();
   std::string current(input.TakeBytes(input.TakeByte()));
-  if ((flags & 2) == 0) current = manifest::EncodeCurrent(kv::FileNumber{5});
+  if ((flags & 2) == 0) current = manifest::EncodeCurrent({kv::FileNumber{5}});
   const std::string changes(input.TakeBytes(3 * size_t{input.TakeByte()}));
   std::string stream(input.rest());
   stream.resize((stream.size() / manifest::kPageBytes + 1) * manifest::kPageBytes, '\0');

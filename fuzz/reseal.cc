@@ -65,7 +65,7 @@ void ResealManifest(std::string* bytes) {
   uint32_t chain = base::Crc32c(std::string_view(stream).substr(0, 32));
   StoreAt(&stream, 32, chain);
   for (size_t at = 40; at + 8 <= stream.size();) {
-    const uint64_t length = base::LoadFixed32(stream.data() + at + 4);
+    const uint64_t length = base::LoadFixed32(stream.data() + at + 4) & INT32_MAX;  // the highest bit: it goes on in the next
     if (length == 0 || length > stream.size() - at - 8) break;
     char before[4];
     base::StoreFixed32(before, chain);
@@ -83,6 +83,8 @@ void ResealManifest(std::string* bytes) {
 void ResealCurrent(std::string* bytes) {
   if (bytes->size() < 9) return;
   bytes->resize(bytes->size() - 9);
+  // How far the MANIFEST reached: the one that was made right has other checksums.
+  if (const size_t name_end = bytes->find(' ', bytes->find(' ') + 1); name_end != std::string::npos) bytes->resize(name_end);
   char crc[16];
   std::snprintf(crc, sizeof crc, " %08x", base::Crc32c(*bytes));
   *bytes += crc;

@@ -8,6 +8,7 @@ namespace {
 
 constexpr uint64_t kKeys = 80;
 constexpr uint64_t kValueBytesMax = 700;
+constexpr int kCommitsPerMoment = 4;
 
 }  // namespace
 
@@ -45,6 +46,16 @@ std::vector<std::string> WholeDatabase::Files(std::string_view ending) const {
   std::vector<std::string> files = Files();
   std::erase_if(files, [&](const std::string& path) { return !EndsWith(path, ending); });
   return files;
+}
+
+std::vector<std::string> WholeDatabase::EarlierContents(const std::string& path) const {
+  std::vector<std::string> contents;
+  const std::string last = Bytes(path);
+  for (const auto& moment : moments_) {
+    auto bytes = moment->ReadWhole(path);
+    if (bytes && *bytes != last && (contents.empty() || *bytes != contents.back())) contents.push_back(std::move(*bytes));
+  }
+  return contents;
 }
 
 bool WholeDatabase::IsLiveTable(const std::string& path) const {
@@ -100,6 +111,7 @@ void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random
     Note(db.Write({.durability = is_synced ? Durability::kSynced : Durability::kProcessCrash}, batch));
     if (is_synced) durable_ = model_.commits();
     if (random.OneIn(2)) world.executor.RunOne();
+    if (i % kCommitsPerMoment == 0) NoteMoment(world);
   }
 }
 
@@ -124,6 +136,7 @@ void WholeDatabase::Write() {
   Note(db.Flush());
   // What only the log has.
   Commit(db, world, 50, random);
+  NoteMoment(world);
   if (shape_.is_closed) {
     Note(db.Close());
     durable_ = model_.commits();

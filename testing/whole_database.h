@@ -38,6 +38,8 @@ class WholeDatabase {
   const FaultFileSystem& image() const { return *image_; }
   // The same database some commits ago: the files that somebody may have kept a copy of.
   const FaultFileSystem& earlier() const { return *earlier_; }
+  // Each other content that this file had while the database was written, oldest first; not the one that it has.
+  std::vector<std::string> EarlierContents(const std::string& path) const;
 
   std::unique_ptr<World> Copy() const;
   Options OptionsFor(World& world) const;
@@ -57,6 +59,7 @@ class WholeDatabase {
   void Commit(DB& db, World& world, int count, base::Random& random);
   void Merge(WriteBatch* batch, std::vector<ModelDb::Change>* changes, base::Random& random);
   void Note(Status status);
+  void NoteMoment(World& world) { moments_.push_back(world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1)); }
 
   const Shape shape_;
   ModelDb model_;
@@ -65,6 +68,7 @@ class WholeDatabase {
   std::string runs_;  // what the property says of the tables
   std::unique_ptr<FaultFileSystem> image_;
   std::unique_ptr<FaultFileSystem> earlier_;
+  std::vector<std::unique_ptr<FaultFileSystem>> moments_;  // every few commits
 };
 
 std::string BaseName(const std::string& path);

@@ -37,7 +37,7 @@ class Examiner {
  private:
   Status TakeNames();
   Status ChooseManifest();
-  Status TryManifest(kv::FileNumber number, std::optional<manifest::Loaded>* loaded);
+  Status TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded);
   bool LeadsToTheNewest(const manifest::Loaded& loaded);
   void ReportManifest();
   Status ReadTables();
@@ -102,8 +102,8 @@ Status Examiner::Advance(uint64_t bytes) {
 // ---- which MANIFEST ----------------------------------------------------------------------------------------------------
 
 // Errors that concern the caller; damage leaves *loaded empty.
-Status Examiner::TryManifest(kv::FileNumber number, std::optional<manifest::Loaded>* loaded) {
-  auto read = manifest::LoadManifest(input_.file_system, input_.directory, number, input_.order);
+Status Examiner::TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded) {
+  auto read = manifest::LoadManifest(input_.file_system, input_.directory, current, input_.order);
   if (read) {
     *loaded = std::move(*read);
     return {};
@@ -138,7 +138,7 @@ Status Examiner::ChooseManifest() {
   std::optional<manifest::Loaded> newest;
   for (const kv::FileNumber number : others) {
     std::optional<manifest::Loaded> loaded;
-    if (!named || number != *named) RETURN_IF_ERROR(TryManifest(number, &loaded));
+    if (!named || number != named->manifest) RETURN_IF_ERROR(TryManifest({number}, &loaded));
     if (!loaded) continue;
     const bool is_newest = number == others.front();
     if (LeadsToTheNewest(*loaded)) {
@@ -157,7 +157,7 @@ void Examiner::ReportManifest() {
   const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
   if (named && !result_.is_current_right) {
     const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
-    const std::string name = format::PrintFileName(FileKind::kManifest, *named);
+    const std::string name = format::PrintFileName(FileKind::kManifest, named->manifest);
     const std::string what = read ? "its tables or its log are not there as it says"
                              : read.error().IsNotFound() ? "missing, but CURRENT names it"
                                                          : std::string(read.error().message());

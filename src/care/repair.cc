@@ -13,11 +13,11 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "care/aside.h"
 #include "care/copies.h"
 #include "care/diagnosis.h"
 #include "care/rebuild.h"
 #include "compaction/flush.h"
+#include "db/aside.h"
 #include "db/store.h"
 #include "env/copy_file.h"
 #include "format/keyspace_record.h"
@@ -46,7 +46,7 @@ LooseTable LooseTableOf(const TableFinding& finding) {
 
 class Repairer {
  public:
-  Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, Aside aside, const RepairOptions& repair);
+  Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, db::Aside aside, const RepairOptions& repair);
 
   Status Run();
   RepairReport TakeReport() { return std::move(report_); }
@@ -88,7 +88,7 @@ class Repairer {
   const std::shared_ptr<db::Store> store_;
   FileSystem* const files_;
   const Diagnosis found_;
-  Aside aside_;
+  db::Aside aside_;
   const RepairOptions& repair_;
   RepairReport report_;
 
@@ -106,7 +106,7 @@ class Repairer {
   std::optional<kv::FileNumber> manifest_;
 };
 
-Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, Aside aside, const RepairOptions& repair)
+Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, db::Aside aside, const RepairOptions& repair)
     : store_(std::make_shared<db::Store>(checked, path)),
       files_(checked.env.file_system),
       found_(std::move(diagnosis)),
@@ -480,7 +480,7 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   ASSIGN_OR_RETURN(const auto lock, care::LockForCare(files, path, !repair.dry_run));
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
-  ASSIGN_OR_RETURN(care::Aside aside, care::Aside::Look(files, path));
+  ASSIGN_OR_RETURN(db::Aside aside, db::Aside::Look(files, path));
   ASSIGN_OR_RETURN(auto diagnosis, care::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator),
                                                    .progress = repair.progress}));
   care::Repairer repairer(checked, path, std::move(diagnosis), std::move(aside), repair);

@@ -149,9 +149,13 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status RecoverReadOnly(manifest::Loaded loaded);
   Status ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed);
   void RemoveFilesFrom(kv::FileNumber first);
-  Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments);
+  // `before_log` runs when the new epoch is durable and the files of the log before are still there.
+  Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments,
+                      const std::function<void()>& before_log = nullptr);
   void StartBackground() noexcept;
-  void RemoveOrphans(const Inventory& inventory);
+  void RemoveOrphans(const Inventory& inventory, bool log_was_torn);
+  Status KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, log::Replayed replayed);
+  std::vector<std::string> UnnamedFiles(const Inventory& inventory, bool with_log) const;
 
   // write::Host: write_host.cc
   Status BeforeGroup(size_t bytes) override;

@@ -261,10 +261,14 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const uint64_t salt = env.entropy();
   const log::Mark first = log::FirstMark(salt, next);
   const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
-  RETURN_IF_ERROR(StartWriting(start, replay->log.segments));
-  // WHY before the background starts: a merge would take tables out of the View that the MANIFEST, which lags, still names; they
+  if (!loaded.has_dropped()) {
+    RETURN_IF_ERROR(StartWriting(start, std::move(replay->log.segments)));
+    RemoveOrphans(inventory, replay->log.dropped_bytes > 0);
+  } else {
+    RETURN_IF_ERROR(KeepOrphans(start, inventory, std::move(replay->log)));
+  }
+  // WHY orphans go before the background starts: a merge would take tables out of the View that the MANIFEST, which lags, still names; they
   // would pass for orphans.
-  RemoveOrphans(inventory);
   StartBackground();
   return {};
 }
@@ -281,11 +285,13 @@ void DbImpl::RemoveFilesFrom(kv::FileNumber first) {
 
 // The new epoch becomes durable first; only then is anything of the one before overwritten. That frames may be in STAGING
 // becomes durable before any is.
-Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments) {
+Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments,
+                            const std::function<void()>& before_log) {
   active_ = store_->memtables->NewMemtable(store_->order);
   shape_->Seal(active_, start);
   shape_->StartEpoch(start);
   RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, nullptr));
+  if (before_log) before_log();
   return StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
 
@@ -312,26 +318,6 @@ void DbImpl::StartBackground() noexcept {
       .make_standby = [this] { MakeStandby(); },
       .seal_at_rest = [this] { SealAtRest(); }});
   background_->Nudge();
-}
-
-// Tables, value files and MANIFESTs that the durable state does not name: left by a crash, or by a failed open. Segments are the log's: it
-// reuses or removes those of this database, and leaves others alone.
-void DbImpl::RemoveOrphans(const Inventory& inventory) {
-  FileSystem* const files = store_->options.env.file_system;
-  const auto version = shape_->Current()->version;
-  const auto live = version->files();
-  const auto current = shape_->manifest_number();
-  const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
-  for (const kv::FileNumber number : inventory.tables) {
-    if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
-  }
-  for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);
-  for (const kv::FileNumber number : inventory.value_files) {
-    if (version->FindValueFile(number) == nullptr || ZOO(kLiveValueFileTakenForOrphan)) remove(format::ValueFilePath(store_->directory, number));
-  }
-  for (const kv::FileNumber number : inventory.manifests) {
-    if (number != current) remove(format::ManifestPath(store_->directory, number));
-  }
 }
 
 Status DbImpl::Destroy(const Options& options, const std::string& path) {

@@ -263,6 +263,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
     has_uncommitted_ = true;
     return status;
   }
+  if (clean_log_end) (void)manifest_.BindEnd();  // all is durable without it
   commits_.fetch_add(1, std::memory_order_relaxed);
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;

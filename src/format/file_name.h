@@ -12,7 +12,7 @@
 //   000013.val          a value file
 //   REPAIR              a repair is under way, or was interrupted: nobody opens the database before it is done
 //   IMPORT              a conversion from LevelDB is under way, or was interrupted (src/legacy/convert.h)
-//   lost/               what repairs moved aside; not ours to read or delete
+//   lost/               what repairs and opens moved aside; not ours to read or delete
 #pragma once
 
 #include <optional>

@@ -57,13 +57,13 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
 
 // All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
 Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
-  ASSIGN_OR_RETURN(const kv::FileNumber manifest, manifest::ReadCurrent(file_system, directory));
+  ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   if (is_kept) RETURN_IF_ERROR(file_system->CreateDirectory(lost));
   for (const std::string& name : names) {
     const auto parsed = leveldb::ParseName(name);
-    const bool is_old_manifest = parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < manifest;
+    const bool is_old_manifest = parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < current.manifest;
     if (!parsed || (!is_old_manifest && !GoesAfterwards(parsed->kind))) continue;
     if (is_kept) {
       RETURN_IF_ERROR(MoveToLost(file_system, directory, name));

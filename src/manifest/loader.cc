@@ -91,43 +91,54 @@ Status CheckFacts(const Loaded& loaded) {
 
 }  // namespace
 
-std::string EncodeCurrent(kv::FileNumber number) {
+std::string EncodeCurrent(const Current& current) {
   std::string text(kCurrentPrefix);
-  text += format::PrintFileName(format::FileKind::kManifest, number);
+  text += format::PrintFileName(format::FileKind::kManifest, current.manifest);
+  if (current.reached) text += " " + std::to_string(current.reached->bytes) + " " + Hex32(current.reached->chain);
   return text + " " + Hex32(base::Crc32c(text));
 }
 
-Result<kv::FileNumber> DecodeCurrent(std::string_view bytes, const std::string& path) {
-  const auto damaged = [&] {
-    return Status::Corruption(path + ": expected \"mergedb-1 MANIFEST-<number> <checksum>\", found \"" +
-                              base::Escape(bytes) + "\"");
-  };
-  if (bytes.size() < kCurrentPrefix.size() + 9 || bytes.substr(0, kCurrentPrefix.size()) != kCurrentPrefix) return damaged();
-  const std::string_view text = bytes.substr(0, bytes.size() - 9);
-  if (bytes.substr(text.size()) != " " + Hex32(base::Crc32c(text))) return damaged();
-  const auto name = format::ParseFileName(text.substr(kCurrentPrefix.size()));
-  if (!name || name->kind != format::FileKind::kManifest) return damaged();
-  return name->number;
+// Only what EncodeCurrent prints is taken: the text is made again and compared.
+Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path) {
+  const std::string text(bytes);
+  char name[64];
+  unsigned long long reached = 0;
+  unsigned int chain = 0;
+  const int fields = std::sscanf(text.c_str(), "mergedb-1 %63s %20llu %8x", name, &reached, &chain);
+  const auto parsed = fields >= 1 ? format::ParseFileName(name) : std::nullopt;
+  if (parsed && parsed->kind == format::FileKind::kManifest) {
+    for (const Current& current : {Current{parsed->number}, Current{parsed->number, MirrorEnd{reached, chain}}}) {
+      if (EncodeCurrent(current) == bytes) return current;
+    }
+  }
+  return Status::Corruption(path + ": expected \"mergedb-1 MANIFEST-<number> <bytes> <checksum> <checksum>\", found \"" + base::Escape(bytes) +
+                            "\"; run `mergedb repair`");
 }
 
-Result<kv::FileNumber> ReadCurrent(FileSystem* file_system, const std::string& directory) {
+Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory) {
   const std::string current = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
   ASSIGN_OR_RETURN(const std::string bytes, ReadText(file_system, current));
   return DecodeCurrent(bytes, current);
 }
 
+// WHY CURRENT is read again where the MANIFEST is missing: a writer beside a read-only open may just have replaced both.
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
-  const auto number = ReadCurrent(file_system, directory);
-  if (!number) return number.error().IsNotFound() ? WithoutCurrent(file_system, directory) : number.error();
-  auto loaded = LoadManifest(file_system, directory, *number, order);
-  if (loaded || !loaded.error().IsNotFound()) return loaded;
-  return Status::Corruption(format::ManifestPath(directory, *number) + ": missing, but CURRENT names it");
+  auto current = ReadCurrent(file_system, directory);
+  for (;;) {
+    if (!current) return current.error().IsNotFound() ? WithoutCurrent(file_system, directory) : current.error();
+    auto loaded = LoadManifest(file_system, directory, *current, order);
+    if (loaded || !loaded.error().IsNotFound()) return loaded;
+    auto again = ReadCurrent(file_system, directory);
+    if (again && again->manifest == current->manifest) {
+      return Status::Corruption(format::ManifestPath(directory, current->manifest) + ": missing, but CURRENT names it; run `mergedb repair`");
+    }
+    current = std::move(again);
+  }
 }
 
-Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
-                            const kv::Order& order) {
+Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current, const kv::Order& order) {
   Loaded loaded;
-  loaded.manifest = number;
+  loaded.manifest = current.manifest;
   loaded.version = std::make_shared<const tree::Version>();
   std::optional<std::string> comparator;
   const std::string path = format::ManifestPath(directory, loaded.manifest);
@@ -141,7 +152,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
     TakeFacts(edit, &loaded, &comparator);
     ASSIGN_OR_RETURN(loaded.version, tree::ApplyEdit(order, *loaded.version, edit));
     return {};
-  });
+  }, current.reached);
   if (!contents) return contents.error();
   // The header has the number's low 32 bits.
   if (static_cast<uint32_t>(kv::ToInt(contents->identity.number)) != static_cast<uint32_t>(kv::ToInt(loaded.manifest))) {

@@ -32,19 +32,26 @@ struct Loaded {
   std::optional<std::string> key_marker;     // there are keyspaces: kv/key_map.h
   std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
   std::vector<MirrorFlaw> flaws, tail;  // of the MANIFEST's bytes: see mirror_file.h
+  bool has_dropped() const { return !tail.empty(); }  // a record behind the last whole one: unfinished, or damaged
 };
 
 // NotFound: the directory holds no database (no CURRENT, and at most the LOCK and MANIFEST of an interrupted creation). Corruption: damaged.
 // InvalidArgument: made with another comparator.
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order);
 
-// The same from one MANIFEST, whatever CURRENT says.
-Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
-                            const kv::Order& order);
-// The MANIFEST that CURRENT names.
-Result<kv::FileNumber> ReadCurrent(FileSystem* file_system, const std::string& directory);
+// What CURRENT says: which MANIFEST is valid, and a point that its records surely pass. A CURRENT of an older build names no point.
+struct Current {
+  kv::FileNumber manifest{};
+  std::optional<MirrorEnd> reached = {};
 
-std::string EncodeCurrent(kv::FileNumber number);
-Result<kv::FileNumber> DecodeCurrent(std::string_view bytes, const std::string& path);
+  friend bool operator==(const Current&, const Current&) = default;
+};
+Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory);
+
+// Load, from this MANIFEST, whatever CURRENT says.
+Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current, const kv::Order& order);
+
+std::string EncodeCurrent(const Current& current);
+Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path);
 
 }  // namespace mergedb::manifest

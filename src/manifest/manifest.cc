@@ -3,25 +3,36 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/crc32c.h"
-#include "base/bytes.h"
 #include "base/zoo.h"
 #include "format/file_name.h"
 #include "manifest/loader.h"
 
 namespace mergedb::manifest {
 
-Status WriteCurrent(FileSystem* file_system, const std::string& directory, kv::FileNumber number) {
+namespace {
+
+std::string CurrentPath(const std::string& directory) {
+  return format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
+}
+
+// The next CURRENT, durable under its temporary name, which is returned.
+Result<std::string> WriteTemporary(FileSystem* file_system, const std::string& directory, const Current& current) {
   const std::string temporary = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
-  const std::string current = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
   if (Status removed = file_system->Remove(temporary); !removed.ok() && !removed.IsNotFound()) return removed;
-  {
-    ASSIGN_OR_RETURN(auto file, file_system->Open(temporary, {.access = Access::kCreate}));
-    RETURN_IF_ERROR(file->WriteAt(0, EncodeCurrent(number)));
-    if (!ZOO(kDroppedCurrentSync)) RETURN_IF_ERROR(file->Sync());
-    RETURN_IF_ERROR(file->Close());
-  }
-  RETURN_IF_ERROR(file_system->Rename(temporary, current));
+  ASSIGN_OR_RETURN(auto file, file_system->Open(temporary, {.access = Access::kCreate}));
+  RETURN_IF_ERROR(file->WriteAt(0, EncodeCurrent(current)));
+  if (!ZOO(kDroppedCurrentSync)) RETURN_IF_ERROR(file->Sync());
+  RETURN_IF_ERROR(file->Close());
+  return temporary;
+}
+
+}  // namespace
+
+Status WriteCurrent(FileSystem* file_system, const std::string& directory, const Current& current, bool* is_begun) {
+  *is_begun = false;
+  ASSIGN_OR_RETURN(const std::string temporary, WriteTemporary(file_system, directory, current));
+  *is_begun = true;
+  RETURN_IF_ERROR(file_system->Rename(temporary, CurrentPath(directory)));
   return ZOO(kSkippedDirectorySyncOfCurrent) ? Status() : file_system->SyncDirectory(directory);
 }
 
@@ -32,38 +43,59 @@ Status Manifest::Commit(const format::Edit& edit) {
   return status;
 }
 
-Status Manifest::WriteOnce(const format::Edit& snapshot) {
-  const kv::FileNumber number = options_.allocate_number();
+// WHY no sync of the directory: after a power cut the CURRENT from before, which names the same file, is as good.
+Status Manifest::BindEnd() {
+  if (writer_ == nullptr || writer_->end() == bound_) return {};
+  ASSIGN_OR_RETURN(const std::string temporary, WriteTemporary(options_.file_system, options_.directory, {*number_, writer_->end()}));
+  RETURN_IF_ERROR(options_.file_system->Rename(temporary, CurrentPath(options_.directory)));
+  bound_ = writer_->end();
+  return {};
+}
+
+// A new file with this one payload. On an append-only file system there is no writer for more.
+Result<MirrorEnd> Manifest::WriteFile(kv::FileNumber number, const format::Edit& snapshot) {
+  FileSystem* const files = options_.file_system;
   const std::string path = format::ManifestPath(options_.directory, number);
-  Status status = MirrorWriter::WriteWhole(options_.file_system, path, {.database_id = options_.database_id, .number = number},
-                                           format::EncodeEdit(snapshot));
-  if (status.ok()) status = options_.file_system->SyncDirectory(options_.directory);
-  if (status.ok()) status = WriteCurrent(options_.file_system, options_.directory, number);
-  if (status.ok()) {
-    for (const kv::FileNumber old : std::exchange(superseded_, {})) {
-      (void)options_.file_system->Remove(format::ManifestPath(options_.directory, old));  // else at the next open
-    }
-    number_ = number;
+  const Identity identity{.database_id = options_.database_id, .number = number};
+  if (files->is_append_only()) return MirrorWriter::WriteWhole(files, path, identity, format::EncodeEdit(snapshot));
+  ASSIGN_OR_RETURN(writer_, MirrorWriter::Create(files, path, identity));
+  RETURN_IF_ERROR(writer_->Append(format::EncodeEdit(snapshot)));
+  return writer_->end();
+}
+
+// CURRENT names the new file; then the ones before are removed.
+Status Manifest::TakeOver(const Current& next) {
+  FileSystem* const files = options_.file_system;
+  Status status = files->SyncDirectory(options_.directory);
+  bool is_begun = false;
+  if (status.ok()) status = WriteCurrent(files, options_.directory, next, &is_begun);
+  const auto remove = [&](kv::FileNumber number) { (void)files->Remove(format::ManifestPath(options_.directory, number)); };  // else an orphan
+  if (!status.ok()) {
+    is_begun ? superseded_.push_back(next.manifest) : remove(next.manifest);
+    return status;
   }
-  superseded_.push_back(number);
-  return status;
+  if (number_) superseded_.push_back(*number_);
+  for (const kv::FileNumber old : std::exchange(superseded_, {})) remove(old);
+  number_ = next.manifest;
+  bound_ = *next.reached;
+  return {};
 }
 
 Status Manifest::StartFile(const format::Edit& snapshot) {
-  if (options_.file_system->is_append_only()) return WriteOnce(snapshot);
   writer_ = nullptr;
   const kv::FileNumber number = options_.allocate_number();
-  const std::string path = format::ManifestPath(options_.directory, number);
-  ASSIGN_OR_RETURN(auto writer, MirrorWriter::Create(options_.file_system, path,
-                                                     {.database_id = options_.database_id, .number = number}));
-  Status status = writer->Append(format::EncodeEdit(snapshot));
-  if (status.ok()) status = options_.file_system->SyncDirectory(options_.directory);
-  if (status.ok()) status = WriteCurrent(options_.file_system, options_.directory, number);
-  // On failure CURRENT may name either file; both stay until a later commit has succeeded.
-  if (!status.ok()) return status;
-  number_ = number;
-  rollover_at_ = std::max(options_.rollover_bytes, 4 * writer->bytes());
-  writer_ = std::move(writer);
+  const auto end = WriteFile(number, snapshot);
+  Status status = end.status();
+  if (status.ok()) {
+    status = TakeOver({number, *end});
+  } else {
+    (void)options_.file_system->Remove(format::ManifestPath(options_.directory, number));  // else an orphan
+  }
+  if (!status.ok()) {
+    writer_ = nullptr;
+    return status;
+  }
+  if (writer_ != nullptr) rollover_at_ = std::max(options_.rollover_bytes, 4 * writer_->bytes());
   return {};
 }
 

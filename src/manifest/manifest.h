@@ -3,11 +3,13 @@
 //
 //   CURRENT --> MANIFEST-000012 = [everything as of then] [edit] [edit] ...
 //
-// FORMAT: CURRENT is "mergedb-1 MANIFEST-000012 1a2b3c4d": the crc32c of what stands before it, in hex; no newline.
+// FORMAT: CURRENT is "mergedb-1 MANIFEST-000012 3456 5e6f7a8b 1a2b3c4d": the file; how long its stream was for sure, and the checksum
+// of the record that ended there; the crc32c, in hex, of all before it. No newline. (docs/decisions/0036-manifest-end.md)
 //
 // Rule W3: new file synced, CURRENT.tmp synced, renamed, directory synced; only then is the old file removed. After a failed
 // write or sync the outcome of the edit is unknown (row B3): nothing that either outcome names may be deleted until the next
-// Commit, which writes a complete new file, has succeeded. needs_snapshot() says so beforehand.
+// Commit, which writes a complete new file, has succeeded. needs_snapshot() says so beforehand. A file of which no CURRENT was
+// written is removed at once.
 // THREADS: one at a time (the committer's mutex).
 #pragma once
 
@@ -18,6 +20,7 @@
 #include <vector>
 
 #include "format/version_edit.h"
+#include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/env.h"
 
@@ -39,6 +42,9 @@ class Manifest {
   bool needs_snapshot() const { return writer_ == nullptr || writer_->bytes() > rollover_at_; }
   // OK: durable. REQUIRES: `edit` is complete if needs_snapshot().
   Status Commit(const format::Edit& edit);
+  // After the last commit: CURRENT says how far the MANIFEST reaches, so that an older one in its place is noticed. A failure, and a
+  // power cut, leave the CURRENT that was there, which is right but says less.
+  Status BindEnd();
 
   // On an append-only file system each Commit makes a new file and removes the one before.
   std::optional<kv::FileNumber> number() const { return number_; }  // of the file that CURRENT names
@@ -46,16 +52,18 @@ class Manifest {
 
  private:
   Status StartFile(const format::Edit& snapshot);
-  Status WriteOnce(const format::Edit& snapshot);
+  Result<MirrorEnd> WriteFile(kv::FileNumber number, const format::Edit& snapshot);
+  Status TakeOver(const Current& next);
 
   const Options options_;
   std::unique_ptr<MirrorWriter> writer_;  // null: none, or suspect
   std::optional<kv::FileNumber> number_;
+  MirrorEnd bound_;                         // what CURRENT says of it
   uint64_t rollover_at_ = 0;
-  std::vector<kv::FileNumber> superseded_;  // append-only: made before, to be removed when CURRENT surely names another
+  std::vector<kv::FileNumber> superseded_;  // CURRENT may name them: to be removed when it durably names another
 };
 
-// Make CURRENT name a MANIFEST, atomically and durably.
-Status WriteCurrent(FileSystem* file_system, const std::string& directory, kv::FileNumber number);
+// Make CURRENT say this, atomically and durably. *is_begun: CURRENT may be the new one after a failure, too.
+Status WriteCurrent(FileSystem* file_system, const std::string& directory, const Current& current, bool* is_begun);
 
 }  // namespace mergedb::manifest

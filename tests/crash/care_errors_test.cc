@@ -378,7 +378,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
          const std::string path = format::ManifestPath(kPath, kv::FileNumber{1}), field_63 = "\x3f\x01x";
          ASSERT_OK(files.Remove(path));
          ASSERT_OK(manifest::MirrorWriter::WriteWhole(&files, path, {.database_id = loaded.database_id, .number = kv::FileNumber{1}}, field_63));
-         ASSERT_OK(files.WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent(kv::FileNumber{900})));
+         ASSERT_OK(files.WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({kv::FileNumber{900}})));
        }},
       {".val: value at 0: codec 9: a newer version wrote it",
        [](FaultFileSystem& files) {
@@ -669,6 +669,7 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
   ASSERT_OK(world.files->Remove(path));
   ASSERT_OK(manifest::MirrorWriter::WriteWhole(world.files.get(), path, {.database_id = loaded->database_id, .number = loaded->manifest},
                                                format::EncodeEdit(edit)));
+  ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({loaded->manifest})));
   EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
 }
 

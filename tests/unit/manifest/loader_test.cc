@@ -79,14 +79,22 @@ TEST_F(LoaderTest, TellsWhatWasCommitted) {
 }
 
 TEST_F(LoaderTest, NamesTheManifestThatIsMissing) {
-  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(kv::FileNumber{9})));
+  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({kv::FileNumber{9}})));
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("MANIFEST-000009: missing")));
+}
+
+// Databases of builds that bound no end.
+TEST_F(LoaderTest, ReadsACurrentWithoutAnEnd) {
+  Commit(Snapshot());
+  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({kv::FileNumber{4}})));
+  ASSERT_OK_AND_ASSIGN(const Loaded loaded, LoadIt());
+  EXPECT_EQ(loaded.last_sequence, 99u);
 }
 
 TEST_F(LoaderTest, RefusesAManifestUnderAnotherNumberOrOfAnotherDatabase) {
   Commit(Snapshot());
   ASSERT_OK(files_.WriteWhole("/d/MANIFEST-000009", *files_.ReadWhole("/d/MANIFEST-000004")));
-  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(kv::FileNumber{9})));
+  ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({kv::FileNumber{9}})));
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("says it is number 4")));
 }
 
@@ -118,7 +126,7 @@ TEST_F(LoaderTest, RefusesRecordsThatAreNoEditsOrDoNotFollowTheTree) {
     const kv::FileNumber number{next_manifest_++};
     ASSERT_OK_AND_ASSIGN(auto writer, MirrorWriter::Create(&files_, format::ManifestPath("/d", number), {.database_id = 7, .number = number}));
     ASSERT_OK(writer->Append(format::EncodeEdit(Snapshot())));
-    ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent(number)));
+    ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({number})));
     ASSERT_OK(LoadIt().status());
     ASSERT_OK(writer->Append(record));
     EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr(words)));
@@ -144,8 +152,8 @@ TEST_F(LoaderTest, RefusesATreeThatShowsATableTwice) {
 }
 
 TEST(Current, RefusesWhatItDidNotWrite) {
-  const std::string good = EncodeCurrent(kv::FileNumber{12});
-  EXPECT_THAT(DecodeCurrent(good, "p"), IsOkAndHolds(kv::FileNumber{12}));
+  const std::string good = EncodeCurrent({kv::FileNumber{12}});
+  EXPECT_THAT(DecodeCurrent(good, "p"), IsOkAndHolds(Current{kv::FileNumber{12}}));
   for (size_t length = 0; length < good.size(); ++length) {
     EXPECT_THAT(DecodeCurrent(good.substr(0, length), "p"), StatusIs(Code::kCorruption)) << length;
   }
@@ -155,6 +163,16 @@ TEST(Current, RefusesWhatItDidNotWrite) {
     EXPECT_THAT(DecodeCurrent(damaged, "p"), StatusIs(Code::kCorruption)) << i;
   }
   EXPECT_THAT(DecodeCurrent(good + "\n", "p"), StatusIs(Code::kCorruption));
+  const Current bound{kv::FileNumber{12}, MirrorEnd{3456, 0x5e6f7a8b}};
+  const std::string text = EncodeCurrent(bound);
+  EXPECT_EQ(text.substr(0, text.size() - 8), "mergedb-1 MANIFEST-000012 3456 5e6f7a8b ");
+  EXPECT_THAT(DecodeCurrent(text, "p"), IsOkAndHolds(bound));
+  for (size_t i = 0; i < text.size(); ++i) {
+    std::string damaged = text;
+    damaged[i] ^= 1;
+    EXPECT_THAT(DecodeCurrent(damaged, "p"), StatusIs(Code::kCorruption)) << i;
+    EXPECT_THAT(DecodeCurrent(text.substr(0, i), "p"), StatusIs(Code::kCorruption)) << i;
+  }
 }
 
 }  // namespace

@@ -1,12 +1,12 @@
 // Goal: what is moved aside is there afterwards under a name of its own, and stays there whatever fails.
-#include "care/aside.h"
+#include "db/aside.h"
 
 #include <gtest/gtest.h>
 
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 
-namespace mergedb::care {
+namespace mergedb::db {
 namespace {
 
 using testing::CrashMode;
@@ -66,4 +66,4 @@ TEST_F(AsideTest, APowerCutLosesNothing) {
 }
 
 }  // namespace
-}  // namespace mergedb::care
+}  // namespace mergedb::db

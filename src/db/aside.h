@@ -1,8 +1,9 @@
-// The subdirectory `lost`: where repair puts what it gives up, so that nothing is deleted.
+// The subdirectory `lost`: where repair, and an open that dropped a part of the MANIFEST, put files that the tree does not
+// name, so that nothing is deleted.
 //
 //   000012.tbl ──► lost/000012.tbl          lost/000012.tbl.1 if that name is taken
 //
-// THREADS: one at a time. Tests: tests/unit/care/aside_test.cc.
+// THREADS: one at a time. Tests: tests/unit/db/aside_test.cc.
 #pragma once
 
 #include <set>
@@ -12,7 +13,7 @@
 #include "kv/key.h"
 #include "mergedb/env.h"
 
-namespace mergedb::care {
+namespace mergedb::db {
 
 class Aside {
  public:
@@ -40,4 +41,4 @@ class Aside {
   kv::FileNumber largest_{};
 };
 
-}  // namespace mergedb::care
+}  // namespace mergedb::db

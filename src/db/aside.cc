@@ -1,10 +1,10 @@
-#include "care/aside.h"
+#include "db/aside.h"
 
 #include <algorithm>
 
 #include "format/file_name.h"
 
-namespace mergedb::care {
+namespace mergedb::db {
 
 Result<Aside> Aside::Look(FileSystem* file_system, std::string directory) {
   Aside aside(file_system, std::move(directory));
@@ -14,7 +14,7 @@ Result<Aside> Aside::Look(FileSystem* file_system, std::string directory) {
     const Status found = file_system->SizeOf(path).status();
     if (found.IsNotFound()) return aside;
     if (!found.ok() && !found.IsInvalidArgument()) return found;
-    return Status::InvalidArgument(path + ": not a directory; repair needs this name: rename the file");
+    return Status::InvalidArgument(path + ": not a directory; files that are moved aside go there: rename the file");
   }
   ASSIGN_OR_RETURN(const auto names, file_system->List(path));
   for (const std::string& name : names) {
@@ -61,4 +61,4 @@ Status Aside::Sync() {
   return file_system_->SyncDirectory(directory_);
 }
 
-}  // namespace mergedb::care
+}  // namespace mergedb::db

@@ -1,0 +1,87 @@
+// Files that the durable state does not name, at the end of an open. After a crash they are what no commit had named yet, and are removed.
+//
+//     MANIFEST  [..][edit][edit]              all of it was read: what it does not name is of no use
+//     MANIFEST  [..][edit]xxxxxx              something was dropped: a torn edit, or one that named these files. They go to lost/
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/zoo.h"
+#include "db/aside.h"
+#include "db/db_impl.h"
+#include "format/file_name.h"
+
+namespace mergedb::db {
+
+using format::FileKind;
+
+// Left by a crash, or by a failed open. Segments are the log's: it reuses or removes those of this database, and leaves others alone.
+// Where the log lost its tail, tables and value files stay until the next open: they may have been flushed from what is missing. (WHY not
+// to lost/: a torn tail is common after a power cut, and only people empty lost/.)
+void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
+  FileSystem* const files = store_->options.env.file_system;
+  const auto version = shape_->Current()->version;
+  const auto live = version->files();
+  const auto current = shape_->manifest_number();
+  const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
+  for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);
+  for (const kv::FileNumber number : inventory.manifests) {
+    if (number != current) remove(format::ManifestPath(store_->directory, number));
+  }
+  if (log_was_torn) return;
+  for (const kv::FileNumber number : inventory.tables) {
+    if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
+  }
+  for (const kv::FileNumber number : inventory.value_files) {
+    if (version->FindValueFile(number) == nullptr || ZOO(kLiveValueFileTakenForOrphan)) remove(format::ValueFilePath(store_->directory, number));
+  }
+}
+
+// Tables, value files and MANIFESTs as RemoveOrphans would take them; the log as well, if of that, too, something was dropped.
+std::vector<std::string> DbImpl::UnnamedFiles(const Inventory& inventory, bool with_log) const {
+  const auto version = shape_->Current()->version;
+  const auto live = version->files();
+  const auto current = shape_->manifest_number();
+  std::vector<std::string> names;
+  const auto add = [&](FileKind kind, kv::FileNumber number = {}) { names.push_back(format::PrintFileName(kind, number)); };
+  for (const kv::FileNumber number : inventory.tables) {
+    if (!live.contains(number)) add(FileKind::kTable, number);
+  }
+  for (const kv::FileNumber number : inventory.value_files) {
+    if (version->FindValueFile(number) == nullptr) add(FileKind::kValueFile, number);
+  }
+  for (const kv::FileNumber number : inventory.manifests) {
+    if (number != current) add(FileKind::kManifest, number);
+  }
+  if (!with_log) return names;
+  for (const kv::FileNumber number : inventory.segments) add(FileKind::kSegment, number);
+  if (inventory.has_staging) add(FileKind::kStaging);
+  return names;
+}
+
+// WHY after the new epoch's commit, and no failure of the open: until then the files may be needed once more. A file that cannot be moved
+// stays where it is.
+Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, log::Replayed replayed) {
+  const bool with_log = replayed.dropped_bytes > 0;
+  ASSIGN_OR_RETURN(Aside aside, Aside::Look(store_->options.env.file_system, store_->directory));
+  RETURN_IF_ERROR(aside.Create());
+  uint64_t moved = 0;
+  Status status;
+  const auto move = [&] {
+    for (const std::string& name : UnnamedFiles(inventory, with_log)) {
+      Status of_file = aside.Move(name);
+      moved += of_file.ok();
+      if (!of_file.ok()) status = std::move(of_file);
+    }
+    Status synced = aside.Sync();
+    if (status.ok()) status = std::move(synced);
+  };
+  RETURN_IF_ERROR(StartWriting(start, with_log ? std::vector<kv::FileNumber>() : std::move(replayed.segments), move));
+  for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);
+  recovery_report_ += store_->directory + ": " + std::to_string(moved) + " files that the rest of the MANIFEST does not name were moved to lost/\n";
+  if (!status.ok()) recovery_report_ += "not moved: " + status.ToString() + "\n";
+  return {};
+}
+
+}  // namespace mergedb::db
