@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Installs a build into a scratch prefix and builds programs against it: by CMake's find_package, shared and static, with and without RTTI, from C
-and C++; by pkg-config; and, where the drop-in is built, by find_package(leveldb). Looks at what the shared library shows.
+and C++, and from a project that knows no C++; by pkg-config; and, where the drop-in is built, by find_package(leveldb). Looks at what the shared
+library shows. Then the same sources are a part of another project (add_subdirectory, which FetchContent does as well): it gets the two
+libraries and nothing else.
 
   run.py BUILD_DIRECTORY CXX CC SOURCE...      sources as paths from tests/
 """
 
 import glob
+import json
 import os
 import re
 import shutil
@@ -14,6 +17,7 @@ import sys
 import tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
 ALLOWED = re.compile(r"(typeinfo( name)? for |vtable for )?mergedb(::|_)")
 
 
@@ -39,6 +43,49 @@ def check_symbols(library):
     expect(not inner, f"{library} shows its inside: {inner[:10]}")
 
 
+def check_c_only(scratch, moved, cc):
+    """A project whose only language is C, on the installed package."""
+    project = os.path.join(scratch, "c-only")
+    os.mkdir(project)
+    shutil.copy(os.path.join(HERE, "consumer.c"), project)
+    shutil.copy(os.path.join(HERE, "c_only.cmake"), os.path.join(project, "CMakeLists.txt"))
+    build_in(project, f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_C_COMPILER={cc}")
+    check_c_programs(project)
+
+
+def check_subproject(scratch, build, cxx, cc):
+    """The sources as a part of a project whose only language is C. Its objects are those of the build under test (copy_object.sh)."""
+    project, prefix = os.path.join(scratch, "parent"), os.path.join(scratch, "parent-prefix")
+    os.mkdir(project)
+    shutil.copy(os.path.join(HERE, "consumer.c"), project)
+    shutil.copy(os.path.join(HERE, "parent.cmake"), os.path.join(project, "CMakeLists.txt"))
+    launcher = f"{os.path.join(HERE, 'copy_object.sh')};{os.path.abspath(build)}"
+    build_in(project, f"-DMERGEDB_SOURCE={ROOT}", f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}", f"-DCMAKE_C_COMPILER={cc}",
+             f"-DCMAKE_CXX_COMPILER={cxx}", "-DCMAKE_EXPORT_COMPILE_COMMANDS=ON")
+    check_c_programs(project)
+    with open(os.path.join(project, "build", "compile_commands.json"), encoding="utf-8") as file:
+        commands = json.load(file)
+    expect(not any("-Werror" in each["command"] for each in commands), "a warning of mergedb's would fail the parent's build")
+    own = [each["command"] for each in commands if each["file"].endswith("consumer.c")]
+    expect(len(own) == 2 and not any(flag in command for command in own for flag in ("-Wall", "-Wshadow", "-fno-omit", "-fstack", "/src ")),
+           f"the parent's own sources are compiled with mergedb's flags: {own}")
+    expect(not any(f"{ROOT}/include " in command for command in own), "the parent sees headers of LevelDB's and LMDB's names")
+    run("cmake", "--install", os.path.join(project, "build"), "--prefix", prefix)
+    installed = [name for _, _, names in os.walk(prefix) for name in names]
+    expect(installed == ["parents_own.txt"], f"the parent installs {installed}")
+
+
+def build_in(project, *options):
+    run("cmake", "-G", "Ninja", "-S", project, "-B", os.path.join(project, "build"), *options)
+    run("cmake", "--build", os.path.join(project, "build"))
+
+
+def check_c_programs(project):
+    for kind in ("mergedb", "static"):
+        program = os.path.join(project, "build", f"consumer-{kind}")
+        expect(re.match(r"\d+\.\d+\.\d+\n$", run(program)), f"{program} prints the version")
+
+
 def main():
     build, cxx, cc, *sources = sys.argv[1:]
     has_leveldb = os.path.exists(os.path.join(build, "dropin", "libleveldb.so.1d"))
@@ -59,9 +106,8 @@ def main():
         # The prefix may have been moved since: everything in it is found from where it lies.
         moved = os.path.join(scratch, "moved")
         os.rename(prefix, moved)
-        run("cmake", "-G", "Ninja", "-S", project, "-B", os.path.join(project, "build"), f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={cxx}",
-            f"-DCMAKE_C_COMPILER={cc}", f"-DWITH_LEVELDB={'ON' if has_leveldb else 'OFF'}")
-        run("cmake", "--build", os.path.join(project, "build"))
+        build_in(project, f"-DCMAKE_PREFIX_PATH={moved}", f"-DCMAKE_CXX_COMPILER={cxx}", f"-DCMAKE_C_COMPILER={cc}",
+                 f"-DWITH_LEVELDB={'ON' if has_leveldb else 'OFF'}")
         programs = sorted(glob.glob(os.path.join(project, "build", "consumer-*")))
         expect(len(programs) == (7 if has_leveldb else 5), f"programs: {programs}")
         for program in programs:
@@ -73,6 +119,9 @@ def main():
             linked = run("ldd", os.path.join(project, "build", "consumer-leveldb-rtti"))
             expect(moved in linked, f"consumer-leveldb-rtti is linked with another LevelDB: {linked}")
 
+        check_c_only(scratch, moved, cc)
+        check_subproject(scratch, build, cxx, cc)
+
         # And by hand.
         library = os.path.dirname(glob.glob(os.path.join(moved, "lib*", "**", "libmergedb.so"), recursive=True)[0])
         environment = dict(os.environ, PKG_CONFIG_PATH=os.path.join(library, "pkgconfig"), LD_LIBRARY_PATH=library)
@@ -80,7 +129,7 @@ def main():
         program = os.path.join(scratch, "by-hand")
         run(cxx, "-std=c++20", os.path.join(HERE, "consumer.cc"), "-o", program, *flags)
         expect(run(program, os.path.join(scratch, "db"), env=environment) == "cba\n", "the program that pkg-config linked")
-    print(f"{len(programs) + 1} programs built against the installed package" + (", LevelDB's names among them" if has_leveldb else ""))
+    print(f"{len(programs) + 5} programs built against the installed package" + (", LevelDB's names among them" if has_leveldb else ""))
 
 
 if __name__ == "__main__":
