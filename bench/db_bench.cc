@@ -5,12 +5,14 @@
 #include <ctime>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bench/flags.h"
 #include "bench/json.h"
 #include "bench/measure.h"
 #include "bench/runner.h"
+#include "bench/workloads.h"
 
 namespace mergedb::bench {
 namespace {
@@ -37,11 +39,26 @@ void PrintHeader(const Flags& flags) {
   std::fflush(stdout);
 }
 
+int PrintHelp() {
+  const std::string flags = FlagsHelp(), benchmarks = WorkloadsHelp();
+  std::printf("usage: db_bench [--FLAG=VALUE]...\n"
+              "Runs benchmarks one after the other on one database and prints a line for each.\n\n"
+              "    db_bench --benchmarks=fillrandom,waitforcompaction,readrandom --num=1000000 --engine=leveldb\n\n"
+              "Flags and their defaults:\n%s\n"
+              "Flags of RocksDB's db_bench without a meaning here are accepted, ignored and named at the start.\n\n"
+              "Benchmarks:\n%s"
+              "  %-24sprint this property of the engine\n",
+              flags.c_str(), benchmarks.c_str(), "stats sstables counters");
+  return 0;
+}
+
 int Main(int argc, char** argv) {
   Flags flags;
   for (int i = 1; i < argc; ++i) {
-    if (ParseFlag(argv[i], &flags)) continue;
-    std::fprintf(stderr, "Invalid flag '%s'\n", argv[i]);
+    const std::string_view argument = argv[i];
+    if (argument == "--help" || argument == "-h" || argument == "--help=true") return PrintHelp();
+    if (ParseFlag(argument, &flags)) continue;
+    std::fprintf(stderr, "Invalid flag '%s'; db_bench --help prints all flags\n", argv[i]);
     return 1;
   }
   if (const std::string conflict = FlagConflict(flags); !conflict.empty()) {

@@ -11,54 +11,55 @@ using Field = std::variant<int Flags::*, int64_t Flags::*, double Flags::*, bool
 struct Named {
   std::string_view name;
   Field field;
+  std::string_view help;
 };
 
 const Named kFlags[] = {
-    {"benchmarks", &Flags::benchmarks},
-    {"compression_ratio", &Flags::compression_ratio},
-    {"histogram", &Flags::histogram},
-    {"use_existing_db", &Flags::use_existing_db},
-    {"reuse_logs", &Flags::reuse_logs},
-    {"num", &Flags::num},
-    {"reads", &Flags::reads},
-    {"threads", &Flags::threads},
-    {"value_size", &Flags::value_size},
-    {"write_buffer_size", &Flags::write_buffer_size},
-    {"max_file_size", &Flags::max_file_size},
-    {"block_size", &Flags::block_size},
-    {"key_prefix", &Flags::key_prefix},
-    {"cache_size", &Flags::cache_size},
-    {"bloom_bits", &Flags::bloom_bits},
-    {"open_files", &Flags::open_files},
-    {"db", &Flags::db},
-    {"engine", &Flags::engine},
-    {"key_size", &Flags::key_size},
-    {"batch_size", &Flags::batch_size},
-    {"sync", &Flags::sync},
-    {"disable_wal", &Flags::disable_wal},
-    {"writes_per_range_tombstone", &Flags::writes_per_range_tombstone},
-    {"range_tombstone_width", &Flags::range_tombstone_width},
-    {"max_num_range_tombstones", &Flags::max_num_range_tombstones},
-    {"compression", &Flags::compression},
-    {"style", &Flags::style},
-    {"memory", &Flags::memory},
-    {"mapped_staging", &Flags::mapped_staging},
-    {"min_blob_size", &Flags::min_blob_size},
-    {"distribution", &Flags::distribution},
-    {"zipf_theta", &Flags::zipf_theta},
-    {"rate", &Flags::rate},
-    {"duration", &Flags::duration},
-    {"write_rate", &Flags::write_rate},
-    {"merge_operator", &Flags::merge_operator},
-    {"merge_keys", &Flags::merge_keys},
-    {"writes", &Flags::writes},
-    {"mergereadpercent", &Flags::mergereadpercent},
-    {"rocksdb_library", &Flags::rocksdb_library},
-    {"rocksdb_style", &Flags::rocksdb_style},
-    {"rocksdb_level_base", &Flags::rocksdb_level_base},
-    {"json", &Flags::json},
-    {"latency", &Flags::latency},
-    {"details", &Flags::details},
+    {"benchmarks", &Flags::benchmarks, "what to run, in this order; the list is below"},
+    {"compression_ratio", &Flags::compression_ratio, "a value compresses to about this share of its size"},
+    {"histogram", &Flags::histogram, "print the distribution of latencies"},
+    {"use_existing_db", &Flags::use_existing_db, "keep the database; benchmarks that need a new one are skipped"},
+    {"reuse_logs", &Flags::reuse_logs, "LevelDB's option of this name"},
+    {"num", &Flags::num, "keys, and operations of each thread"},
+    {"reads", &Flags::reads, "reads of each thread; below 0: --num"},
+    {"threads", &Flags::threads, "threads that run each benchmark"},
+    {"value_size", &Flags::value_size, "bytes of a value"},
+    {"write_buffer_size", &Flags::write_buffer_size, "bytes of one write buffer"},
+    {"max_file_size", &Flags::max_file_size, "bytes of a table, where the engine can be told"},
+    {"block_size", &Flags::block_size, "bytes of a block before compression"},
+    {"key_prefix", &Flags::key_prefix, "bytes before the number in each key"},
+    {"cache_size", &Flags::cache_size, "bytes of the block cache; below 0: 8 MiB"},
+    {"bloom_bits", &Flags::bloom_bits, "bits a key of the filters; below 0: no filters"},
+    {"open_files", &Flags::open_files, "tables that may be open at once"},
+    {"db", &Flags::db, "the database's directory; empty: one under the temporary directory"},
+    {"engine", &Flags::engine, "mergedb, leveldb, rocksdb or lmdb"},
+    {"key_size", &Flags::key_size, "bytes of a key"},
+    {"batch_size", &Flags::batch_size, "writes in one batch"},
+    {"sync", &Flags::sync, "sync each write"},
+    {"disable_wal", &Flags::disable_wal, "write without the log"},
+    {"writes_per_range_tombstone", &Flags::writes_per_range_tombstone, "a range delete after so many writes of a fill; 0: none"},
+    {"range_tombstone_width", &Flags::range_tombstone_width, "keys in one range delete"},
+    {"max_num_range_tombstones", &Flags::max_num_range_tombstones, "range deletes at most; 0: no limit"},
+    {"compression", &Flags::compression, "0 none, 1 snappy, 2 zstd, 3 lz4"},
+    {"style", &Flags::style, "mergedb's compaction style: lazy or cascade"},
+    {"memory", &Flags::memory, "mergedb's memory_bytes; 0: two write buffers and the cache"},
+    {"mapped_staging", &Flags::mapped_staging, "mergedb's use_mapped_staging"},
+    {"min_blob_size", &Flags::min_blob_size, "bytes from which values stand in value files; -1: the default, 0: none do"},
+    {"distribution", &Flags::distribution, "of random keys: uniform or zipfian"},
+    {"zipf_theta", &Flags::zipf_theta, "skew of the zipfian distribution"},
+    {"rate", &Flags::rate, "openloop: puts a second"},
+    {"duration", &Flags::duration, "openloop: seconds"},
+    {"write_rate", &Flags::write_rate, "benchmarks ...whilewriting: writes a second; 0: as fast as they go"},
+    {"merge_operator", &Flags::merge_operator, "uint64add, stringappend, max, put or bytesxor"},
+    {"merge_keys", &Flags::merge_keys, "keys that are merged into; below 0: --num"},
+    {"writes", &Flags::writes, "operations of benchmarks that change values; below 0, as --reads: --num"},
+    {"mergereadpercent", &Flags::mergereadpercent, "readrandommergerandom: merges in a hundred operations"},
+    {"rocksdb_library", &Flags::rocksdb_library, "path of librocksdb; empty: the system's"},
+    {"rocksdb_style", &Flags::rocksdb_style, "leveled or universal"},
+    {"rocksdb_level_base", &Flags::rocksdb_level_base, "RocksDB's max_bytes_for_level_base; 0: sized to the write buffer"},
+    {"json", &Flags::json, "write all figures to this file"},
+    {"latency", &Flags::latency, "time every operation when --json is given"},
+    {"details", &Flags::details, "print CPU, bytes written, disk space and memory of each benchmark"},
 };
 
 // LevelDB's --comparisons, and the knobs of RocksDB's db_bench that published command lines carry.
@@ -127,6 +128,16 @@ bool Parse(std::string_view text, bool* value) {
   return *value || text == "0" || text == "false";
 }
 
+std::string Print(bool value) { return value ? "true" : "false"; }
+std::string Print(const std::string& value) { return value; }
+std::string Print(int value) { return std::to_string(value); }
+std::string Print(int64_t value) { return std::to_string(value); }
+std::string Print(double value) {
+  char text[32];
+  const auto [end, error] = std::to_chars(text, text + sizeof text, value, std::chars_format::fixed);
+  return error == std::errc() ? std::string(text, end) : "?";
+}
+
 bool OneOf(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -147,6 +158,17 @@ bool ParseFlag(std::string_view argument, Flags* flags) {
     flags->ignored.emplace_back(name);
   }
   return true;
+}
+
+std::string FlagsHelp() {
+  const Flags defaults;
+  std::string text;
+  for (const Named& flag : kFlags) {
+    const std::string value = std::visit([&](auto field) { return Print(defaults.*field); }, flag.field);
+    text.append("  --").append(flag.name).append("=").append(value);
+    text.append("\n      ").append(flag.help).append("\n");
+  }
+  return text;
 }
 
 std::string FlagConflict(const Flags& flags) {

@@ -78,6 +78,9 @@ struct Flags {
 // False if `argument` is not a known flag with a value of its type.
 [[nodiscard]] bool ParseFlag(std::string_view argument, Flags* flags);
 
+// Each flag with its default, and what it is on a line of its own.
+std::string FlagsHelp();
+
 // A sentence about flags that contradict each other; empty if they do not.
 std::string FlagConflict(const Flags& flags);
 

@@ -276,73 +276,120 @@ void Checksum(Task& task) {
 
 struct Entry {
   std::string_view name;
+  std::string_view help;
   void (*run)(Task&);
   void (*adjust)(Workload&);
 };
 
 const Entry kEntries[] = {
-    {"fillseq", Write, [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
-    {"fillbatch", Write,
+    {"fillseq", "write --num keys in order into a new database",
+     Write, [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
+    {"fillbatch", "the same in batches of 1000",
+     Write,
      [](Workload& w) {
        w.needs_fresh_db = w.is_sequential = true;
        w.batch_ops = 1000;
      }},
-    {"fillrandom", Write, [](Workload& w) { w.needs_fresh_db = true; }},
-    {"overwrite", Write, [](Workload&) {}},
-    {"fillsync", Write,
+    {"fillrandom", "write --num random keys into a new database",
+     Write, [](Workload& w) { w.needs_fresh_db = true; }},
+    {"overwrite", "write --num random keys into the database as it is",
+     Write, [](Workload&) {}},
+    {"fillsync", "write --num / 1000 random keys into a new database, each with a sync",
+     Write,
      [](Workload& w) {
        w.needs_fresh_db = true;
        w.num /= 1000;
        w.durability = Durability::kSynced;
      }},
-    {"filltxn", FillTransactions, [](Workload& w) { w.needs_fresh_db = true; }},
-    {"filltxnseq", FillTransactions, [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
-    {"readtxn", ReadTransactions, [](Workload&) {}},
-    {"readtxnwhilewriting", ReadTransactionsWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
-    {"appendsync", AppendAndSync, [](Workload& w) { w.is_sampled = false; }},
-    {"fill100K", Write,
+    {"filltxn", "write --num random keys into a new database, --batch_size a transaction",
+     FillTransactions, [](Workload& w) { w.needs_fresh_db = true; }},
+    {"filltxnseq", "the same in order",
+     FillTransactions, [](Workload& w) { w.needs_fresh_db = w.is_sequential = true; }},
+    {"readtxn", "read random keys that filltxn wrote, each in a transaction",
+     ReadTransactions, [](Workload&) {}},
+    {"readtxnwhilewriting", "the same while another thread writes transactions",
+     ReadTransactionsWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"appendsync", "append to a plain file and sync it with --sync: what the disk can do",
+     AppendAndSync, [](Workload& w) { w.is_sampled = false; }},
+    {"fill100K", "write --num / 1000 values of 100,000 bytes into a new database",
+     Write,
      [](Workload& w) {
        w.needs_fresh_db = true;
        w.num /= 1000;
        w.value_bytes = 100 * 1000;
      }},
-    {"deleteseq", Delete, [](Workload& w) { w.is_sequential = true; }},
-    {"deleterandom", Delete, [](Workload&) {}},
-    {"deleterange", DeleteRanges, [](Workload&) {}},
-    {"readseq", ReadSequential, [](Workload&) {}},
-    {"readreverse", ReadReverse, [](Workload&) {}},
-    {"readrandom", ReadRandom, [](Workload&) {}},
-    {"readrandomsmall", ReadRandom, [](Workload& w) { w.reads /= 1000; }},
-    {"readmissing", ReadMissing, [](Workload&) {}},
-    {"readhot", ReadHot, [](Workload&) {}},
-    {"seekrandom", SeekRandom, [](Workload&) {}},
-    {"seekordered", SeekOrdered, [](Workload&) {}},
-    {"readwhilewriting", ReadWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
-    {"seekrandomwhilewriting", SeekRandomWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
-    {"updaterandom", UpdateRandom, [](Workload& w) { w.changes = true; }},
-    {"appendrandom", AppendRandom, [](Workload& w) { w.changes = true; }},
-    {"xorupdaterandom", XorUpdateRandom, [](Workload& w) { w.changes = true; }},
-    {"mergerandom", MergeRandom, [](Workload& w) { w.changes = w.merges = true; }},
-    {"readrandommergerandom", ReadRandomMergeRandom, [](Workload& w) { w.changes = w.merges = true; }},
-    {"readwhilemerging", ReadWhileMerging,
+    {"deleteseq", "delete --num keys in order",
+     Delete, [](Workload& w) { w.is_sequential = true; }},
+    {"deleterandom", "delete --num random keys",
+     Delete, [](Workload&) {}},
+    {"deleterange", "delete ranges of --range_tombstone_width keys, spread evenly",
+     DeleteRanges, [](Workload&) {}},
+    {"readseq", "scan --reads entries from the first key on",
+     ReadSequential, [](Workload&) {}},
+    {"readreverse", "scan --reads entries from the last key back",
+     ReadReverse, [](Workload&) {}},
+    {"readrandom", "get --reads random keys",
+     ReadRandom, [](Workload&) {}},
+    {"readrandomsmall", "get --reads / 1000 random keys",
+     ReadRandom, [](Workload& w) { w.reads /= 1000; }},
+    {"readmissing", "get --reads random keys that are not there",
+     ReadMissing, [](Workload&) {}},
+    {"readhot", "get --reads random keys of the first hundredth",
+     ReadHot, [](Workload&) {}},
+    {"seekrandom", "open an iterator and seek a random key, --reads times",
+     SeekRandom, [](Workload&) {}},
+    {"seekordered", "seek ascending keys with one iterator",
+     SeekOrdered, [](Workload&) {}},
+    {"readwhilewriting", "readrandom while another thread overwrites at --write_rate",
+     ReadWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"seekrandomwhilewriting", "seekrandom while another thread overwrites at --write_rate",
+     SeekRandomWhileWriting, [](Workload& w) { w.extra_threads = 1; }},
+    {"updaterandom", "get a random key and put it back with a new value",
+     UpdateRandom, [](Workload& w) { w.changes = true; }},
+    {"appendrandom", "get a random key and put it back with a value appended",
+     AppendRandom, [](Workload& w) { w.changes = true; }},
+    {"xorupdaterandom", "get a random key and put it back xored with a value",
+     XorUpdateRandom, [](Workload& w) { w.changes = true; }},
+    {"mergerandom", "merge with --merge_operator into random keys",
+     MergeRandom, [](Workload& w) { w.changes = w.merges = true; }},
+    {"readrandommergerandom", "get or merge random keys, --mergereadpercent merges in a hundred",
+     ReadRandomMergeRandom, [](Workload& w) { w.changes = w.merges = true; }},
+    {"readwhilemerging", "readrandom while another thread merges at --write_rate",
+     ReadWhileMerging,
      [](Workload& w) {
        w.merges = true;
        w.extra_threads = 1;
      }},
-    {"foldall", FoldAll, [](Workload&) {}},
-    {"open", OpenAgain,
+    {"foldall", "read all entries, so that every merge is applied; follows merges by itself",
+     FoldAll, [](Workload&) {}},
+    {"open", "close and open the database, --num / 10000 times",
+     OpenAgain,
      [](Workload& w) {
        w.num = std::max<int64_t>(1, w.num / 10000);
        w.is_sampled = false;
      }},
-    {"compact", CompactAll, [](Workload&) {}},
-    {"waitforcompaction", WaitForCompaction, [](Workload& w) { w.waits_for_background = true; }},
-    {"waitforidle", WaitForIdle, [](Workload& w) { w.waits_for_background = true; }},
-    {"crc32c", Checksum, [](Workload&) {}},
-    {"openloop", RunOpenLoop, [](Workload&) {}},
+    {"compact", "compact the whole database",
+     CompactAll, [](Workload&) {}},
+    {"waitforcompaction", "wait until the background has nothing left to do",
+     WaitForCompaction, [](Workload& w) { w.waits_for_background = true; }},
+    {"waitforidle", "pause as an idle program does, then wait for the background",
+     WaitForIdle, [](Workload& w) { w.waits_for_background = true; }},
+    {"crc32c", "checksum 500 MB in blocks of 4 KB",
+     Checksum, [](Workload&) {}},
+    {"openloop", "put at a steady --rate for --duration seconds and show how late each came back",
+     RunOpenLoop, [](Workload&) {}},
 };
 
 }  // namespace
+
+std::string WorkloadsHelp() {
+  std::string text;
+  for (const Entry& entry : kEntries) {
+    text.append("  ").append(entry.name).append(entry.name.size() < 24 ? 24 - entry.name.size() : 1, ' ');
+    text.append(entry.help).append("\n");
+  }
+  return text;
+}
 
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) {
   for (const Entry& entry : kEntries) {

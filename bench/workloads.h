@@ -50,6 +50,9 @@ struct Task {
 void ReadRandom(Task& task);
 void WriteBesideOthers(Task& task);
 
+// A line each.
+std::string WorkloadsHelp();
+
 // No value if there is no benchmark of that name.
 std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags);
 

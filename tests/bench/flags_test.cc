@@ -28,6 +28,21 @@ TEST(Flags, DefaultsAreLevelDbs) {
   EXPECT_EQ(FlagConflict(flags), "");
 }
 
+TEST(Flags, TheHelpShowsEveryFlagWithItsDefaultAsItCanBeGiven) {
+  std::istringstream lines(FlagsHelp());
+  Flags flags;
+  int shown = 0;
+  for (std::string flag, help; std::getline(lines, flag) && std::getline(lines, help); ++shown) {
+    ASSERT_EQ(flag.substr(0, 4), "  --");
+    EXPECT_TRUE(ParseFlag(flag.substr(2), &flags)) << flag;
+    EXPECT_GT(help.size(), 10U) << flag;
+  }
+  EXPECT_GT(shown, 40);
+  EXPECT_TRUE(flags.ignored.empty());
+  EXPECT_EQ(FlagsHelp().find("--benchmarks=" + Flags().benchmarks + "\n"), 2U);
+  EXPECT_EQ(FlagConflict(flags), "");
+}
+
 TEST(Flags, TakesTheSeedsLineAsItStands) {
   Flags flags;
   EXPECT_EQ(ParseAll("--benchmarks=fillrandom --num=2000000 --threads=1 --value_size=4096 --cache_size=104857600 "
