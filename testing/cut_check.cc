@@ -158,7 +158,12 @@ Recovered CheckRecovery(std::unique_ptr<FaultFileSystem> image, const RecoveryCh
     recovered.is_corrupt = corrupt(whole);
     if (recovered.is_corrupt) return recovered;
   }
-  recovered.problem = ReadEverything(**db, check.oracle, random, &recovered.state);
+  std::string report;
+  if (check.is_plain_kill && (*db)->GetProperty("mergedb.recovery", &report) && !report.empty()) {
+    recovered.problem = "a kill is reported as a loss: " + report;
+  }
+  const std::string problem = ReadEverything(**db, check.oracle, random, &recovered.state);
+  if (recovered.problem.empty()) recovered.problem = problem;
   if (recovered.problem.empty()) recovered.problem = JudgeState(recovered.state, check);
   CrashOracle::State expected = recovered.state;
   if (recovered.problem.empty()) recovered.problem = WriteAgain(**db, *world, &expected);

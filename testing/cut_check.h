@@ -16,6 +16,8 @@ struct RecoveryCheck {
   CrashOracle::Owed owed;
   // A disk that lied: the database may say Corruption, but never anything wrong.
   bool may_be_corrupt = false;
+  // Kills alone, and no sync that failed: nothing is lost, and nothing may be reported as lost.
+  bool is_plain_kill = false;
   uint64_t seed = 0;
 };
 

@@ -157,6 +157,7 @@ RecoveryCheck PowerCuts::CheckFor(const Image& image) const {
           .oracle = books_.quiet_oracle(),
           .owed = image.owed,
           .may_be_corrupt = image.has_lied,
+          .is_plain_kill = !image.is_durable && !image.has_lied && setup_.failing_sync == 0,
           .seed = SeedOf(image.cuts)};
 }
 

@@ -124,10 +124,7 @@ Status RingRemains::Load() {
   }
   ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
   if (expected_bytes_ && size != *expected_bytes_) return lost(std::to_string(size) + " bytes");
-  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) {
-    damage_ = path + ": " + std::to_string(size) + " bytes, expected a power of two; what only it held is lost";
-    return {};
-  }
+  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) return {};
   ring_.resize(size);
   size_t got = 0;
   RETURN_IF_ERROR((*file)->ReadAt(0, size, ring_.data(), &got));

@@ -59,10 +59,8 @@ class RingRemains {
   RingRemains(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes);
 
   uint64_t size() { return ring_.size(); }
-  // What is wrong with a file that was there and could not be used; empty if nothing.
-  const std::string& damage() const { return damage_; }
-  // Read STAGING, once. A missing file, or one of an impossible size (a crash while it was made), is empty, unless it is
-  // expected: then it is Corruption.
+  // Read STAGING, once. A missing file, or one of an impossible size, is empty, unless it is expected: then it is Corruption. The
+  // MANIFEST expects it before a frame enters it, so a size that is not expected is that of a crash while the file was made.
   Status Load();
   // Empty if the ring is. REQUIRES: bytes <= size()
   std::string_view Read(uint64_t position, size_t bytes);
@@ -73,7 +71,6 @@ class RingRemains {
   const std::optional<uint64_t> expected_bytes_;
   bool is_loaded_ = false;
   std::string ring_;
-  std::string damage_;
   std::string wrapped_;
 };
 

@@ -293,7 +293,6 @@ Status Replayer::Judge() {
   if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
   if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
   if (clean_end) return {};
-  replayed_.report = ring_.damage();
   Survey survey;
   RETURN_IF_ERROR(SurveySegments(&survey));
   SurveyRing(&survey);

@@ -178,6 +178,19 @@ class MirrorReader {
   void Note(uint64_t offset, uint64_t bytes, int copy, const char* what) {
     contents_.flaws.push_back({copies_[copy].FileOffsetOf(offset), bytes, what});
   }
+  // A record of which one copy is not whole. With a whole record behind it, it is damaged.
+  struct Doubt {
+    uint64_t offset = 0;
+    uint64_t bytes = 0;
+    int copy = 0;
+  };
+  void TakeDoubt() {
+    if (!doubt_) return;
+    ++contents_.repaired;
+    Note(doubt_->offset, doubt_->bytes, doubt_->copy, "record: this copy is damaged, the other one is whole");
+    doubt_.reset();
+  }
+  Status JudgeDoubt();
   bool HasReached(const MirrorEnd& end) const { return !reached_ || has_reached_ || *reached_ == end; }
 
   const std::string& path_;
@@ -187,6 +200,7 @@ class MirrorReader {
   MirrorEnd end_;              // of the whole records
   uint64_t whole_end_ = 0;     // of the whole payloads
   bool has_reached_ = false;
+  std::optional<Doubt> doubt_;
   uint64_t behind_ = 0;        // the last byte that is not zero ends here, in either copy
 };
 
@@ -220,12 +234,10 @@ Status MirrorReader::ReadRecords(const std::function<Status(std::string_view)>& 
     ASSIGN_OR_RETURN(const Record first, ParseRecord(copies_[0], end_.bytes, end_.chain));
     ASSIGN_OR_RETURN(const Record second, ParseRecord(copies_[1], end_.bytes, end_.chain));
     const bool in_second = second.is_whole() && !ZOO(kManifestMirrorUnread);
-    if (!first.is_whole() && !in_second) return {};
+    if (!first.is_whole() && !in_second) return JudgeDoubt();
     const Record& record = first.is_whole() ? first : second;
-    if (first.is_whole() != in_second) {
-      ++contents_.repaired;
-      Note(end_.bytes, record.bytes(), first.is_whole() ? 1 : 0, "record: this copy is damaged, the other one is whole");
-    }
+    TakeDoubt();
+    if (first.is_whole() != in_second) doubt_ = Doubt{end_.bytes, record.bytes(), first.is_whole() ? 1 : 0};
     const uint64_t begin = end_.bytes + kRecordHeaderBytes;
     RETURN_IF_ERROR(copies_[first.is_whole() ? 0 : 1].ForEachPiece(
         begin, begin + record.length, [&](uint64_t, std::string_view piece) { payload.append(piece); }));
@@ -237,6 +249,25 @@ Status MirrorReader::ReadRecords(const std::function<Status(std::string_view)>& 
     whole_end_ = end_.bytes;
     has_reached_ = HasReached(end_);
   }
+}
+
+// The last record: a kill may have come before its second copy was written, or all of it. Then zeros follow what is there.
+Status MirrorReader::JudgeDoubt() {
+  if (!doubt_) return {};
+  bool differs = reached_ && reached_->bytes > doubt_->offset;  // then both copies were durable
+  bool is_unwritten = !differs;
+  for (uint64_t at = doubt_->offset, end = at + doubt_->bytes; at < end && is_unwritten;) {
+    const size_t bytes = std::min<uint64_t>(kWindowBytes, end - at);
+    ASSIGN_OR_RETURN(const std::string_view found, copies_[doubt_->copy].Read(at, bytes));
+    ASSIGN_OR_RETURN(const std::string_view whole, copies_[1 - doubt_->copy].Read(at, bytes));
+    for (size_t i = 0; i < bytes; ++i) {
+      differs |= found[i] != whole[i];
+      is_unwritten &= !differs || found[i] == 0;
+    }
+    at += bytes;
+  }
+  if (!is_unwritten) TakeDoubt();
+  return {};
 }
 
 // Pages are there before a record enters them, and before one ends at their edge: where the stream comes so close to the end of the file,

@@ -180,6 +180,26 @@ TEST_F(MirrorFileTest, AWholeRecordBehindABrokenOneIsDamage) {
   }
 }
 
+// Symptom: a kill between the two writes of an append was reported as damage by the next open.
+TEST_F(MirrorFileTest, ASecondCopyThatWasNotWrittenIsNoDamageUnlessItWasDurable) {
+  Append("one");
+  const std::string before = Bytes();
+  Append("the second");
+  const std::string whole = Bytes();
+  for (size_t bytes = 0; bytes < 18; ++bytes) {  // of the second copy
+    std::string killed = whole;
+    const size_t at = kPageBytes + writer_->bytes() - 18;
+    killed.replace(at + bytes, 18 - bytes, before, at + bytes, 18 - bytes);
+    ASSERT_OK(files_.WriteWhole(kPath, killed));
+    ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
+    EXPECT_EQ(read_, written_);
+    EXPECT_EQ(contents.repaired, 0u);
+    EXPECT_TRUE(contents.flaws.empty());
+    ASSERT_OK_AND_ASSIGN(const MirrorContents durable, ReadMirror(&files_, kPath, [](std::string_view) { return Status(); }, writer_->end()));
+    EXPECT_EQ(durable.repaired, 1u) << bytes;
+  }
+}
+
 TEST_F(MirrorFileTest, RefusesAStreamThatDoesNotPassAKnownPoint) {
   Append("one");
   const MirrorEnd first = writer_->end();
