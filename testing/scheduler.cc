@@ -170,6 +170,10 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   void Enqueue(bool is_urgent, std::function<void()> work) {
     const size_t lane = is_urgent && options.urgent_workers > 0 ? 0 : 1;
     queues[lane].push_back(std::move(work));
+    if (lane == 1 && holds_patient) return;
+    WakeWorker(lane);
+  }
+  void WakeWorker(size_t lane) {
     for (const auto& thread : threads) {
       if (thread->blocked != Thread::Blocked::kIdle || thread->object != &queues[lane]) continue;
       thread->blocked = Thread::Blocked::kNo;
@@ -179,7 +183,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   void Serve(size_t lane) {
     auto& queue = queues[lane];
     for (;;) {
-      while (queue.empty()) {
+      while (queue.empty() || (lane == 1 && holds_patient && !is_closing)) {
         if (is_closing) return;
         running->what = "idle";
         running->blocked = Thread::Blocked::kIdle;
@@ -386,6 +390,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   uint64_t waits = 0;
   bool is_exploring = false;
   bool is_closing = false;
+  bool holds_patient = false;
   bool is_new_task = false;
   bool is_given_up = false;
   std::vector<int> enabled_scratch;
@@ -439,6 +444,11 @@ void Scheduler::JoinAll() {
   state.is_exploring = true;
   state.Join();
   state.is_exploring = false;
+}
+
+void Scheduler::HoldPatientWork(bool is_held) {
+  state_->holds_patient = is_held;
+  for (size_t i = 0; !is_held && i < state_->queues[1].size(); ++i) state_->WakeWorker(1);
 }
 
 void Scheduler::Fail(const std::string& what) {

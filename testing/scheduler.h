@@ -80,6 +80,9 @@ class Scheduler {
   void Fail(const std::string& what);
   bool has_failed() const;
 
+  // While it is held, patient work waits and urgent work goes on.
+  void HoldPatientWork(bool is_held);
+
   Executor* executor();
   Clock* clock();
 

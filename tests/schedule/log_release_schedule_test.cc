@@ -1,0 +1,91 @@
+// A commit of the MANIFEST beside the drain of the log: kill -9 after a segment was removed leaves a database that opens and
+// holds all that was acknowledged. Method: schedules of testing/explore.h; an image of the files after each removal of a segment.
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "testing/explore.h"
+#include "testing/scheduled_world.h"
+#include "testing/seed.h"
+
+namespace mergedb::testing {
+namespace {
+
+std::string Key(int i) { return "key" + std::to_string(1000 + i); }
+
+// Writes, and takes what a kill would leave after a segment is gone.
+class Killed {
+ public:
+  explicit Killed(ScheduledWorld& world) : world_(world) {
+    world.files->SetOpHook([this](uint64_t, const char* what, const std::string& path) {
+      // Told before each operation: the next one comes when the segment is gone.
+      if (was_removed_ && images_.size() < kImagesMax) Take();
+      was_removed_ = std::string(what) == "remove" && path.ends_with(".seg");
+    });
+  }
+  ~Killed() { world_.files->SetOpHook({}); }
+
+  void Put(DB& db, int i, size_t bytes) {
+    const Status status = db.Put({}, Key(i), std::string(bytes, 'v'));
+    if (status.ok()) acknowledged_.push_back(i);
+    if (!status.IsIOError()) world_.Expect(status, "put " + Key(i));  // of the fault
+  }
+  void CheckImages() {
+    world_.files->SetOpHook({});
+    Take();
+    for (Image& image : images_) {
+      ScheduledWorld after(world_.scheduler, std::move(image.files));
+      const auto db = after.Open();
+      if (db == nullptr) return;
+      std::string value;
+      for (const int i : image.acknowledged) world_.Expect(db->Get({}, Key(i), &value), "after a kill, get " + Key(i));
+    }
+  }
+
+ private:
+  void Take() { images_.push_back({world_.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1), acknowledged_}); }
+
+  static constexpr size_t kImagesMax = 4;
+  struct Image {
+    std::unique_ptr<FaultFileSystem> files;
+    std::vector<int> acknowledged;
+  };
+
+  ScheduledWorld& world_;
+  std::vector<int> acknowledged_;
+  std::vector<Image> images_;
+  bool was_removed_ = false;
+};
+
+// A write of the drain fails once: its segment takes no more, and is not used again. The writer drains what it needs itself.
+void CommitBesideFailedDrain(Scheduler& scheduler) {
+  ScheduledWorld world(scheduler);
+  const auto db = world.Open();
+  if (db == nullptr) return;
+  Killed killed(world);
+  killed.Put(*db, 0, 6000);
+  world.Expect(db->Flush(), "flush");
+  world.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 1});
+  scheduler.Spawn("flush", [&] {
+    killed.Put(*db, 1, 6000);  // enough for the drain to begin, little enough for the ring
+    world.Expect(db->Flush(), "flush");
+    killed.Put(*db, 2, 100);
+    world.Expect(db->Flush(), "flush");
+  });
+  scheduler.Spawn("writer", [&] { killed.Put(*db, 3, 100); });
+  scheduler.JoinAll();
+  killed.CheckImages();
+}
+
+TEST(LogReleaseSchedule, AKillAfterAFailedDrainLeavesWhatTheManifestLists) {
+  const Explored explored = Explore({.name = "CommitBesideFailedDrain",
+                                     .deviations_max = 2,
+                                     .systematic_runs_max = Sized(800, 40'000),
+                                     .random_runs = Sized(2000, 40'000),
+                                     .seed = SeedOr(1)},
+                                    CommitBesideFailedDrain);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+}  // namespace
+}  // namespace mergedb::testing
