@@ -273,7 +273,9 @@ std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vec
   return sizes;
 }
 
-Status DbImpl::CheckIntegrity() {
+Status DbImpl::CheckIntegrity() { return read::OfWrite(CheckLiveFiles(), store_->directory); }
+
+Status DbImpl::CheckLiveFiles() {
   RETURN_IF_ERROR(CheckOpen());
   const read::ViewPtr view = shape_->Current();
   for (const auto& meta : view->version->file_metas()) {

@@ -230,6 +230,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::shared_ptr<log::Log> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
+  Status CheckLiveFiles();
   Status CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta);
   uint64_t SizeOfRange(const tree::Version& version, const format::Bounds& bounds);
   std::string StatsText();

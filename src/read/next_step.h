@@ -12,7 +12,7 @@ namespace mergedb::read {
 // Of an open or a read. Corruption: the commands that find and repair damage, unless the message names one already.
 Status WithNextStep(Status status, std::string_view directory);
 
-// Of a write, a flush or a merge. As above; and NotFound, which only a file system says there, is IOError that names the directory: it says that a
+// Of a write, a flush, a merge or a check. As above; and NotFound, which only a file system says there, is IOError that names the directory: it says that a
 // file of the open database is gone, and never that a key is.
 Status OfWrite(Status status, std::string_view directory);
 
