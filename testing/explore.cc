@@ -243,24 +243,28 @@ class Search {
     return true;
   }
 
-  // Leaves out what the failure does not need: halves, quarters, single ones.
+  // Leaves out what the failure does not need: halves, quarters, single ones, the last until nothing more can go.
   Deviations Shrink(Deviations deviations) {
     size_t runs = 0;
-    for (size_t piece = std::max<size_t>(deviations.size() / 2, 1);; piece = piece / 2) {
+    for (size_t piece = std::max<size_t>(deviations.size() / 2, 1); runs < kShrinkRunsMax;) {
+      bool is_smaller = false;
       for (size_t at = 0; at < deviations.size() && runs < kShrinkRunsMax;) {
         Deviations fewer = deviations;
         const auto begin = fewer.begin() + static_cast<ptrdiff_t>(at);
         fewer.erase(begin, begin + static_cast<ptrdiff_t>(std::min(piece, deviations.size() - at)));
         ++runs;
         const auto outcome = RunOnce(Replay(fewer));
-        if (outcome.failure.empty()) {
-          at += piece;
-        } else {
+        if (!outcome.failure.empty() && outcome.deviations.size() < deviations.size()) {
           deviations = outcome.deviations;
+          is_smaller = true;
+        } else {
+          at += piece;
         }
       }
-      if (piece <= 1 || runs >= kShrinkRunsMax) return deviations;
+      if (piece == 1 && !is_smaller) break;
+      piece = std::max<size_t>(piece / 2, 1);
     }
+    return deviations;
   }
 
   void ReplayOf(const std::string& text) {

@@ -1,11 +1,8 @@
 #include "testing/scheduler.h"
 
-#include <dlfcn.h>
 #include <semaphore.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -17,6 +14,7 @@
 #include "base/assert.h"
 #include "base/sync.h"
 #include "testing/schedule_text.h"
+#include "testing/source_of.h"
 
 #define MERGEDB_CALL_SITE (reinterpret_cast<uintptr_t>(__builtin_return_address(0)) - 1)
 
@@ -27,30 +25,6 @@ constexpr uint64_t kNever = UINT64_MAX;
 // A thread that could run and did not for so many points goes on: threads that only wake each other must not keep it for ever.
 constexpr uint64_t kPatiencePoints = 5'000;
 constexpr uint64_t kLeapsMax = 20'000;  // in a row, by a run in which nothing but timers happens
-
-// "src/log/segments.cc:220": where the address is, or where the function that it was inlined from base/ is called.
-std::string SourceOf(uintptr_t site) {
-  Dl_info info;
-  if (dladdr(reinterpret_cast<void*>(site), &info) == 0) return "?";
-  std::array<char, 128> command;
-  std::snprintf(command.data(), command.size(), "addr2line -i -e /proc/%d/exe 0x%llx 2>/dev/null", static_cast<int>(getpid()),
-                static_cast<unsigned long long>(site - reinterpret_cast<uintptr_t>(info.dli_fbase)));
-  const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.data(), "r"), pclose);
-  std::array<char, 4096> line;
-  std::string place = "?";
-  while (pipe && std::fgets(line.data(), line.size(), pipe.get()) != nullptr) {
-    place = line.data();
-    place.resize(std::min(place.find_first_of(" \n"), place.size()));
-    for (const char* folder : {"/src/", "/tests/", "/testing/"}) {
-      if (const size_t begin = place.find(folder); begin != std::string::npos) {
-        place.erase(0, begin + 1);
-        break;
-      }
-    }
-    if (place.find("src/base/") == std::string::npos) break;
-  }
-  return place;
-}
 
 class Semaphore {
  public:

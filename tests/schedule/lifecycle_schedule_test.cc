@@ -1,0 +1,139 @@
+// A checkpoint beside writes, flushes and commits holds a prefix of the writes; a Close beside everything loses nothing that was
+// acknowledged and leaves no thread waiting. Method: schedules of testing/explore.h, with time that may pass at any moment.
+#include <gtest/gtest.h>
+
+#include "mergedb/checkpoint.h"
+#include "testing/explore.h"
+#include "testing/scheduled_world.h"
+#include "testing/seed.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr int kWrites = 12;
+constexpr size_t kValueBytes = 4 << 10;  // eight writes fill a memtable
+
+std::string Left(int i) { return "a" + std::to_string(1000 + i); }
+std::string Right(int i) { return "b" + std::to_string(1000 + i); }
+
+void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs, const std::function<void(Scheduler&)>& program) {
+  const Explored explored = Explore({.name = name,
+                                     .scheduler = {.explores_time = true},
+                                     .deviations_max = 2,
+                                     .systematic_runs_max = Sized(systematic_runs, 50 * systematic_runs),
+                                     .random_runs = Sized(random_runs, 50 * random_runs),
+                                     .seed = SeedOr(1)},
+                                    program);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+// Writes pairs in order, and counts those begun and those acknowledged.
+struct Writer {
+  ScheduledWorld& world;
+  DB& db;
+  int begun = 0;
+  int acknowledged = 0;
+
+  // False: the database is closed.
+  bool WriteOne() {
+    WriteBatch batch;
+    batch.Put(Left(begun), std::string(kValueBytes / 2, 'v'));
+    batch.Put(Right(begun), std::string(kValueBytes / 2, 'v'));
+    ++begun;
+    const Status status = db.Write({}, batch);
+    if (status.IsShuttingDown()) return false;
+    world.Expect(status, "write");
+    ++acknowledged;
+    return true;
+  }
+};
+
+// How many of the writes are there: a prefix, and both keys of each.
+int CountPrefix(ScheduledWorld& world, DB& db, const std::string& where) {
+  int count = 0;
+  std::string value;
+  for (int i = 0; i < kWrites; ++i) {
+    const Status left = db.Get({}, Left(i), &value), right = db.Get({}, Right(i), &value);
+    if (left.ok() != right.ok()) world.scheduler.Fail(where + " holds a half of write " + std::to_string(i));
+    if (!left.ok() && !left.IsNotFound()) world.scheduler.Fail(where + ": " + left.ToString());
+    if (left.ok() && count < i) world.scheduler.Fail(where + " holds write " + std::to_string(i) + " and not the one before");
+    if (left.ok()) count = i + 1;
+  }
+  return count;
+}
+
+void CheckpointBesideWrites(Scheduler& scheduler) {
+  ScheduledWorld world(scheduler);
+  const auto db = world.Open();
+  if (db == nullptr) return;
+  Writer writer{.world = world, .db = *db};
+  for (int i = 0; i < 3; ++i) (void)writer.WriteOne();
+  int acknowledged_before = 0, begun_after = 0;
+  scheduler.Spawn("checkpoint", [&] {
+    acknowledged_before = writer.acknowledged;
+    world.Expect(Checkpoint(*db, "/copy", {.may_link = true}).status(), "checkpoint");
+    begun_after = writer.begun;
+  });
+  scheduler.Spawn("writer", [&] {
+    while (writer.begun < kWrites) (void)writer.WriteOne();
+  });
+  scheduler.Spawn("flush", [&] { world.Expect(db->Flush(), "flush"); });
+  scheduler.JoinAll();
+  if (scheduler.has_failed()) return;
+
+  const auto copy = world.Open(world.SmallOptions(), "/copy");
+  if (copy == nullptr) return;
+  const int count = CountPrefix(world, *copy, "the copy");
+  if (count < acknowledged_before || count > begun_after) {
+    scheduler.Fail("the copy holds " + std::to_string(count) + " writes; acknowledged before it " + std::to_string(acknowledged_before) +
+                   ", begun before its end " + std::to_string(begun_after));
+  }
+  world.Expect(copy->CheckIntegrity(), "check the copy");
+}
+
+TEST(LifecycleSchedule, ACheckpointBesideWritesHoldsAPrefix) { Check("CheckpointBesideWrites", 400, 500, CheckpointBesideWrites); }
+
+void CloseBesideEverything(Scheduler& scheduler) {
+  ScheduledWorld world(scheduler);
+  auto db = world.Open();
+  if (db == nullptr) return;
+  Writer writer{.world = world, .db = *db};
+  for (int i = 0; i < 3; ++i) (void)writer.WriteOne();
+  const auto expect_open_or_closed = [&](const Status& status, const std::string& what) {
+    if (!status.IsShuttingDown()) world.Expect(status, what);
+  };
+  scheduler.Spawn("writer", [&] {
+    while (writer.begun < kWrites && writer.WriteOne()) {
+    }
+  });
+  scheduler.Spawn("reader", [&] {
+    std::string value;
+    expect_open_or_closed(db->Get({}, Left(0), &value), "get");
+    const auto it = db->NewIterator();
+    int seen = 0;
+    for (it->SeekToFirst(); it->Valid(); it->Next()) ++seen;
+    expect_open_or_closed(it->status(), "iterate");
+    if (it->status().ok() && seen % 2 != 0) scheduler.Fail("an iterator saw a half of a write");
+  });
+  scheduler.Spawn("compact", [&] {
+    expect_open_or_closed(db->Flush(), "flush");
+    expect_open_or_closed(db->CompactRange(nullptr, nullptr), "compact");
+  });
+  scheduler.Spawn("close", [&] { world.Expect(db->Close(), "close"); });
+  scheduler.JoinAll();
+  if (scheduler.has_failed()) return;
+  db = nullptr;
+
+  db = world.Open();
+  if (db == nullptr) return;
+  const int count = CountPrefix(world, *db, "the database");
+  if (count < writer.acknowledged || count > writer.begun) {
+    scheduler.Fail("after Close there are " + std::to_string(count) + " writes of " + std::to_string(writer.acknowledged));
+  }
+  world.Expect(db->CheckIntegrity(), "check");
+}
+
+TEST(LifecycleSchedule, ACloseBesideEverythingLosesNothing) { Check("CloseBesideEverything", 400, 1500, CloseBesideEverything); }
+
+}  // namespace
+}  // namespace mergedb::testing
