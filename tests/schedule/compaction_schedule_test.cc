@@ -49,8 +49,8 @@ void CompactTwoRanges(Scheduler& scheduler) {
 TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
   const Explored explored = Explore({.name = "CompactTwoRanges",
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(1500, 50'000),
-                                     .random_runs = Sized(800, 40'000),
+                                     .systematic_runs_max = Sized(1500, 15'000),
+                                     .random_runs = Sized(800, 8'000),
                                      .seed = SeedOr(1)},
                                     CompactTwoRanges);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
@@ -94,8 +94,8 @@ void PickBesideInstall(Scheduler& scheduler) {
 TEST(CompactionSchedule, ADeletedKeyStaysDeletedWhateverAPickMissed) {
   const Explored explored = Explore({.name = "PickBesideInstall",
                                      .deviations_max = 3,
-                                     .systematic_runs_max = Sized(3'000, 50'000),
-                                     .random_runs = Sized(200, 10'000),
+                                     .systematic_runs_max = Sized(3'000, 30'000),
+                                     .random_runs = Sized(200, 2'000),
                                      .only_at = {"install a version", "pick between two looks", "begin a manual compaction"},
                                      .seed = SeedOr(1)},
                                     PickBesideInstall);

@@ -80,8 +80,8 @@ void CommitBesideFailedDrain(Scheduler& scheduler) {
 TEST(LogReleaseSchedule, AKillAfterAFailedDrainLeavesWhatTheManifestLists) {
   const Explored explored = Explore({.name = "CommitBesideFailedDrain",
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(800, 40'000),
-                                     .random_runs = Sized(2000, 40'000),
+                                     .systematic_runs_max = Sized(800, 8'000),
+                                     .random_runs = Sized(2000, 20'000),
                                      .seed = SeedOr(1)},
                                     CommitBesideFailedDrain);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
