@@ -42,25 +42,43 @@ class Cursor final : public Iterator {
   Cursor(std::shared_ptr<const Borrowed> borrowed, mergedb::db::DbImpl& database, const mergedb::ReadOptions& options)
       : borrowed_(std::move(borrowed)), core_(database.NewCursor({.read = options}, &skipped_)), walk_(core_->walk()) {}
   bool Valid() const noexcept override { return walk_.Valid(); }
-  void SeekToFirst() noexcept override { walk_.SeekToFirst(); }
-  void SeekToLast() noexcept override { walk_.SeekToLast(); }
-  void Seek(const Slice& target) noexcept override { walk_.Seek(View(target), mergedb::kv::kTagMax); }
+  void SeekToFirst() noexcept override {
+    walk_.SeekToFirst();
+    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(true);
+  }
+  void SeekToLast() noexcept override {
+    walk_.SeekToLast();
+    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(false);
+  }
+  void Seek(const Slice& target) noexcept override {
+    walk_.Seek(View(target), mergedb::kv::kTagMax);
+    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(true);
+  }
   void Next() noexcept override {
     if (walk_.Valid()) walk_.Next();
+    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(true);
   }
   void Prev() noexcept override {
     if (walk_.Valid()) walk_.Prev();
+    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(false);
   }
   Slice key() const noexcept override { return ToSlice(walk_.entry().key); }
   Slice value() const noexcept override { return ToSlice(walk_.entry().value); }
-  // As LevelDB's: a block that cannot be read is passed over, and from then on the status says so, also while the cursor
-  // is valid.
+  // As LevelDB's: what cannot be read is passed over, and from then on the status says so, also while the cursor is valid.
   Status status() const noexcept override {
     const mergedb::Status& status = core_->status();
     return FromCore(status.ok() ? skipped_.first() : status);
   }
 
  private:
+  // Blocks and tables are passed over inside; here it is keys whose value cannot be read.
+  void PassOverFailedKeys(bool is_forward) noexcept {
+    while (!walk_.Valid() && core_->failed_key()) {
+      skipped_.Add(core_->status());
+      is_forward ? core_->Next() : core_->Prev();
+    }
+  }
+
   const std::shared_ptr<const Borrowed> borrowed_;  // of a cursor that is deleted after its database
   mergedb::kv::SkippedErrors skipped_;
   const std::unique_ptr<mergedb::read::WalkableIterator> core_;

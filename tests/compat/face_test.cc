@@ -503,7 +503,7 @@ class DamagedFace : public Face {
     std::snprintf(key, sizeof key, "key%06d", i);
     return key;
   }
-  static std::string ValueOf(int i, const char* round) { return round + std::to_string(i) + std::string(100, 'v'); }
+  std::string ValueOf(int i, const char* round) const { return round + std::to_string(i) + std::string(value_bytes_, 'v'); }
 
   // Runs of "old" values, and of "new" ones of every key, if asked for.
   void Fill(bool has_newer) {
@@ -515,6 +515,7 @@ class DamagedFace : public Face {
       ASSERT_TRUE(db_->Write({}, nullptr).ok());  // to a table
       for (const std::string& name : Children(name_)) {
         if (name.ends_with(".tbl")) newest_table_ = name;
+        if (name.ends_with(".val")) newest_value_file_ = name;
       }
     }
   }
@@ -553,6 +554,8 @@ class DamagedFace : public Face {
   }
 
   std::string newest_table_;
+  std::string newest_value_file_;
+  size_t value_bytes_ = 100;
 };
 
 TEST_F(DamagedFace, IteratorsPassOverABlockThatCannotBeReadAndSaySo) {
@@ -598,6 +601,19 @@ TEST_F(DamagedFace, AnOlderVersionInThePlaceOfOneThatCannotBeReadIsNeverSilent) 
     EXPECT_EQ(walked.shown.size(), static_cast<size_t>(kKeys));
     EXPECT_GT(walked.of_old, 0);
     EXPECT_LT(walked.of_old, 200);
+    EXPECT_TRUE(walked.status.IsCorruption()) << walked.status.ToString();
+  }
+}
+
+TEST_F(DamagedFace, AValueThatCannotBeReadIsPassedOver) {
+  value_bytes_ = 2000;
+  Fill(false);
+  ASSERT_FALSE(newest_value_file_.empty());
+  Damage(newest_value_file_, 100'000);
+  for (const bool is_forward : {true, false}) {
+    const Walked walked = Walk(is_forward);
+    EXPECT_EQ(walked.shown.size(), static_cast<size_t>(kKeys) - 1);
+    EXPECT_GT(walked.before_error, 0);
     EXPECT_TRUE(walked.status.IsCorruption()) << walked.status.ToString();
   }
 }
