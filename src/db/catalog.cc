@@ -116,16 +116,16 @@ Status DbImpl::LoadKeyspaces() {
   } else if (!status.IsNotFound()) {
     return status;
   }
-  std::set<kv::KeyspaceId> live;
+  KeyspaceIds::Names live;
   for (const KeyspaceEntry& entry : entries) {
     // A crash right after the marker was chosen leaves no next id, and nothing else either.
-    if (entry.keyspace.id() >= next || !live.insert(entry.keyspace.id()).second) {
+    if (entry.keyspace.id() >= next || !live.emplace(entry.keyspace.id(), entry.name).second) {
       return Status::Corruption(store_->directory + ": catalog of keyspaces: \"" + base::Escape(entry.name, 64) + "\" has id " +
                                 std::to_string(entry.keyspace.id()) + ", which is another one's, or was never given out (next: " +
                                 std::to_string(next) + ")");
     }
   }
-  if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : *live.rbegin() + 1;
+  if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : live.rbegin()->first + 1;
   keyspace_ids_.Load(std::move(live), next);
   return {};
 }
@@ -231,7 +231,7 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, AllocateKeyspaceId(&lock));
   const kv::KeyMap* const map = store_->key_map();
   const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
-  const write::KeyspaceChanges changes{.created = {id}, .dropped = {}};
+  const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
   RETURN_IF_ERROR(CommitCatalog({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.write.durability,
                                  .owner = &lock, .key_map = map, .keyspace_changes = &changes}));
   return Keyspace(id);
@@ -243,14 +243,13 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   RETURN_IF_ERROR(CheckMade(keyspace));
   WritersLock lock(*this);
   RETURN_IF_ERROR(lock.status());
-  ASSIGN_OR_RETURN(const auto entries, ListKeyspaces({}));
-  const auto entry = std::ranges::find(entries, keyspace, &KeyspaceEntry::keyspace);
-  if (entry == entries.end()) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
+  const auto name = keyspace_ids_.NameOf(keyspace.id());
+  if (!name) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;
-  format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, entry->name), {});
+  format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
-  const write::KeyspaceChanges changes{.created = {}, .dropped = {keyspace.id()}};
+  const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
   return CommitCatalog({.batch = rep, .is_batch = true, .records = 2, .durability = options.durability, .owner = &lock,
                         .key_map = map, .keyspace_changes = &changes});
 }

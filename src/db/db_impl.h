@@ -129,6 +129,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
     return CheckMadeSlowly(keyspace);
   }
   bool IsLiveKeyspace(kv::KeyspaceId id) const override { return keyspace_ids_.IsLive(id); }
+  std::optional<std::string> NameOfKeyspace(kv::KeyspaceId id) const override { return keyspace_ids_.NameOf(id); }
   Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) override;
   Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) override;
 

@@ -4,6 +4,8 @@
 #include <string>
 #include <utility>
 
+#include "base/assert.h"
+
 namespace mergedb::db {
 
 bool KeyspaceIds::IsLive(kv::KeyspaceId id) const {
@@ -11,7 +13,13 @@ bool KeyspaceIds::IsLive(kv::KeyspaceId id) const {
   return live_.contains(id);
 }
 
-void KeyspaceIds::Load(std::set<kv::KeyspaceId> live, kv::KeyspaceId next) {
+std::optional<std::string> KeyspaceIds::NameOf(kv::KeyspaceId id) const {
+  base::Lock lock(mutex_);
+  const auto place = live_.find(id);
+  return place == live_.end() ? std::nullopt : std::optional(place->second);
+}
+
+void KeyspaceIds::Load(Names live, kv::KeyspaceId next) {
   base::Lock lock(mutex_);
   if (is_loaded()) return;
   live_ = std::move(live);
@@ -40,8 +48,10 @@ Status KeyspaceIds::Check(const write::Change& change) {
   }
   if (change.keyspace_changes == nullptr) [[likely]] return {};
   has_pending_ = true;
-  created_.insert(change.keyspace_changes->created.begin(), change.keyspace_changes->created.end());
-  dropped_.insert(change.keyspace_changes->dropped.begin(), change.keyspace_changes->dropped.end());
+  const write::KeyspaceChanges& changes = *change.keyspace_changes;
+  ASSERT(changes.created.size() == changes.created_names.size(), "a keyspace is created with its name");
+  for (size_t i = 0; i < changes.created.size(); ++i) created_.emplace(changes.created[i], changes.created_names[i]);
+  dropped_.insert(changes.dropped.begin(), changes.dropped.end());
   return {};
 }
 

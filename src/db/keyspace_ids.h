@@ -10,8 +10,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "base/sync.h"
@@ -23,6 +26,8 @@ namespace mergedb::db {
 
 class KeyspaceIds {
  public:
+  using Names = std::map<kv::KeyspaceId, std::string>;
+
   // ---- THREADS: any.
 
   // 0: not loaded yet.
@@ -30,8 +35,10 @@ class KeyspaceIds {
   bool is_loaded() const { return next() != 0; }
   bool WasMade(kv::KeyspaceId id) const { return id < next(); }
   bool IsLive(kv::KeyspaceId id) const;
+  // None: it is not live. WHY here: a record of the catalog is found by its name, and who drops a keyspace has its id.
+  std::optional<std::string> NameOf(kv::KeyspaceId id) const;
   // What the catalog says; once.
-  void Load(std::set<kv::KeyspaceId> live, kv::KeyspaceId next);
+  void Load(Names live, kv::KeyspaceId next);
   // An id that nobody had, if `reserved_end` leaves room; 0 if it does not.
   kv::KeyspaceId Allocate();
   // Ids below `end` may be allocated: the catalog says that they are used up.
@@ -57,9 +64,9 @@ class KeyspaceIds {
   std::atomic<kv::KeyspaceId> next_{0};
   bool has_pending_ = false;  // (turn)
   mutable base::Mutex mutex_;
-  std::set<kv::KeyspaceId> live_ GUARDED_BY(mutex_);
+  Names live_ GUARDED_BY(mutex_);
   kv::KeyspaceId reserved_end_ GUARDED_BY(mutex_) = 0;
-  std::set<kv::KeyspaceId> created_ GUARDED_BY(mutex_);  // pending
+  Names created_ GUARDED_BY(mutex_);  // pending
   std::set<kv::KeyspaceId> dropped_ GUARDED_BY(mutex_);
 };
 

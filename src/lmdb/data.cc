@@ -96,23 +96,29 @@ int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key) {
 
 // ---- counts
 
-Changes::OfSlot& Touch(MDB_txn* txn, MDB_dbi dbi) {
-  auto& slots = txn->changes.slots;
-  if (slots.size() <= dbi) slots.resize(txn->env->slots.size());
-  Changes::OfSlot& change = slots[dbi];
-  if (!change.is_touched) {
+Count& Touch(MDB_txn* txn, MDB_dbi dbi) {
+  const auto [place, is_new] = txn->changes.counts.try_emplace(dbi);
+  if (is_new) {
     base::Lock lock(txn->env->mutex);
-    change = {.is_touched = true, .count = txn->env->slots[dbi].count};
+    place->second = txn->env->slots[dbi].count;
   }
-  return change;
+  return place->second;
 }
 
 void CountChange(MDB_txn* txn, MDB_dbi dbi, int64_t change) {
-  Changes::OfSlot& slot = Touch(txn, dbi);
-  slot.count.entries += static_cast<uint64_t>(change);
+  Touch(txn, dbi).entries += static_cast<uint64_t>(change);
 }
 
-void ForgetCount(MDB_txn* txn, MDB_dbi dbi) { Touch(txn, dbi).count.is_known = false; }
+void ForgetCount(MDB_txn* txn, MDB_dbi dbi) { Touch(txn, dbi).is_known = false; }
+
+bool MayCount(MDB_txn* txn, MDB_dbi dbi, size_t value_bytes) {
+  constexpr int64_t kStepsOfGet = 4;
+  constexpr size_t kBytesOfStep = 64;
+  std::atomic<int64_t>& credit = txn->env->slots[dbi].count_credit;
+  if (credit.load(std::memory_order_relaxed) <= 0 || !Touch(txn, dbi).is_known) return false;
+  credit.fetch_sub(kStepsOfGet + static_cast<int64_t>(value_bytes / kBytesOfStep), std::memory_order_relaxed);  // WHY relaxed: it guards nothing
+  return true;
+}
 
 int WriteFailed(MDB_txn* txn, const Status& status) {
   if (status.IsNoSpace()) return MDB_TXN_FULL;  // nothing is on its way to the disk before the commit
@@ -130,16 +136,18 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
   Root& root = *txn->root;
   const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
-  bool is_new = false;
-  if (flags & MDB_NOOVERWRITE) {
+  bool is_new = false, is_there = false;
+  const bool is_exclusive = (flags & MDB_NOOVERWRITE) != 0;
+  if (is_exclusive || (!(flags & MDB_APPEND) && MayCount(txn, dbi, data->mv_size))) {
     std::string_view value;
     const Status found = GetValue(txn, dbi, stored, &value);
-    if (found.ok()) {
+    if (found.ok() && is_exclusive) {
       *data = root.Give(value);
       return MDB_KEYEXIST;
     }
-    if (!found.IsNotFound()) return CodeOf(found);
-    is_new = true;
+    if (!found.ok() && !found.IsNotFound()) return CodeOf(found);
+    is_new = found.IsNotFound();
+    is_there = found.ok();
   }
   if (flags & MDB_APPEND) {
     const auto is_behind = IsBehindAll(txn, dbi, stored);
@@ -155,7 +163,7 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   AnchorGaps(txn, dbi);
   if (const Status status = WriteValue(txn, slot, stored, data, flags & MDB_RESERVE); !status.ok()) return WriteFailed(txn, status);
   txn->changes.bytes += bytes;
-  is_new ? CountChange(txn, dbi, 1) : ForgetCount(txn, dbi);
+  if (!is_there) is_new ? CountChange(txn, dbi, 1) : ForgetCount(txn, dbi);
   if (flags & MDB_APPEND) {
     root.appended_to = dbi;
     root.appended_at = txn->transaction().writes();

@@ -90,9 +90,8 @@ Result<uint64_t> CountKeys(MDB_txn* txn, const Slot& slot) {
 Result<uint64_t> Entries(MDB_txn* txn, MDB_dbi dbi) {
   MDB_env* const env = txn->env;
   Slot& slot = env->slots[dbi];
-  const bool is_changed = dbi < txn->changes.slots.size() && txn->changes.slots[dbi].is_touched;
-  if (is_changed) {
-    Count& count = txn->changes.slots[dbi].count;
+  if (const auto changed = txn->changes.counts.find(dbi); changed != txn->changes.counts.end()) {
+    Count& count = changed->second;
     if (!count.is_known) {
       ASSIGN_OR_RETURN(count.entries, CountKeys(txn, slot));
       count.is_known = true;
@@ -182,9 +181,10 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
     slot.keyspace = keyspace;
     slot.count = {};
     slot.changed_from = 0;
+    slot.count_credit = 0;
     slot.is_open = true;
     env->slots_used = std::max(env->slots_used.load(), free + 1);
-    if (free < txn->changes.slots.size()) txn->changes.slots[free] = {};
+    txn->changes.counts.erase(free);
     *dbi = free;
     return 0;
   });
@@ -198,6 +198,7 @@ int mdb_stat(MDB_txn* txn, MDB_dbi dbi, MDB_stat* stat) {
     if (is_free_list) return FillStat(txn->env, Slot(), 0, stat), 0;
     const auto entries = Entries(txn, dbi);
     if (!entries) return CodeOf(entries.error());
+    txn->env->slots[dbi].count_credit.store(std::max(static_cast<int64_t>(*entries), kCountCreditMin), std::memory_order_relaxed);
     FillStat(txn->env, txn->env->slots[dbi], *entries, stat);
     return 0;
   });
@@ -224,7 +225,7 @@ int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
       status = del ? DropNamed(txn, dbi) : txn->transaction().ClearKeyspace(txn->env->slots[dbi].keyspace);
     }
     if (!status.ok()) return WriteFailed(txn, status);
-    Touch(txn, dbi).count = {.is_known = true, .entries = 0};
+    Touch(txn, dbi) = {.is_known = true, .entries = 0};
     txn->root->arena.Clear();
     if (del && dbi != kMainDbi) CloseSlot(txn->env, dbi);
     return 0;

@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <new>
 #include <optional>
@@ -51,6 +52,8 @@ struct Slot {
   Keyspace keyspace;
   Count count;                  // (env's mutex) as of the newest commit
   uint64_t changed_from = 0;    // (env's mutex) snapshots from this sequence on see that state
+  // What plain puts may still spend on keeping the count: see MayCount. Whoever asks for the count fills it up again.
+  std::atomic<int64_t> count_credit{0};
 };
 
 // Bytes given out. Chunks are kept until the transaction ends, or, if it writes, until it has.
@@ -115,11 +118,7 @@ enum class TxnState : uint8_t { kOpen, kReset, kFailed };
 
 // What a write transaction changes beside the data; a child works on a copy.
 struct Changes {
-  struct OfSlot {
-    bool is_touched = false;
-    Count count;
-  };
-  std::vector<OfSlot> slots;
+  std::map<MDB_dbi, Count> counts;  // of databases that it wrote to
   std::vector<MDB_dbi> opened;   // handles made by it: closed again should it abort
   std::vector<MDB_dbi> dropped;  // handles to be closed by its commit
   uint64_t bytes = 0;            // put, about
@@ -266,9 +265,13 @@ int RefuseName(MDB_txn* txn, MDB_dbi dbi, std::string_view key);
 // Before a key is put: cursors in gaps take hold of the item behind. After one was deleted: cursors that stood there are in a gap.
 void AnchorGaps(MDB_txn* txn, MDB_dbi dbi);
 void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key);
-Changes::OfSlot& Touch(MDB_txn* txn, MDB_dbi dbi);
+Count& Touch(MDB_txn* txn, MDB_dbi dbi);
 void CountChange(MDB_txn* txn, MDB_dbi dbi, int64_t change);
 void ForgetCount(MDB_txn* txn, MDB_dbi dbi);
+// A program that asks for the count of a database between its puts is spared a walk each time: a plain put looks whether its key is there. It may do
+// so for as much as a walk would cost, and after that only if the count was asked for again: a program that asks once and then loads does not pay.
+inline constexpr int64_t kCountCreditMin = int64_t{1} << 16;  // steps of a walk
+bool MayCount(MDB_txn* txn, MDB_dbi dbi, size_t value_bytes);
 // A code for a write that failed, which may leave the transaction fit for nothing but abort.
 int WriteFailed(MDB_txn* txn, const Status& status);
 

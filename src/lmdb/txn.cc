@@ -139,11 +139,9 @@ void Publish(MDB_txn* txn, uint64_t changed_from) {
   env->used_bytes += txn->changes.bytes;
   TouchPlace(env);
   ForgetAfterCommit(env, &gone);
-  for (size_t i = 0; i < txn->changes.slots.size(); ++i) {
-    const Changes::OfSlot& change = txn->changes.slots[i];
-    if (!change.is_touched) continue;
-    env->slots[i].count = change.count;
-    env->slots[i].changed_from = changed_from;
+  for (const auto& [dbi, count] : txn->changes.counts) {
+    env->slots[dbi].count = count;
+    env->slots[dbi].changed_from = changed_from;
   }
 }
 

@@ -36,6 +36,7 @@ Status CursorImpl::Prepare() {
   RETURN_IF_ERROR(transaction_->CheckReadable(keyspace_));
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
   if (iterator_ != nullptr && !needs_overlay && generation_ == transaction_->generation()) [[likely]] return {};
+  Park();  // where it stands: what was written elsewhere has left it there
   iterator_ = transaction_->NewIterator(keyspace_);
   walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
   walk_ = walkable_ == nullptr ? nullptr : &walkable_->walk();

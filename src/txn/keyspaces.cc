@@ -69,24 +69,35 @@ Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const Ke
   if (found || !found.error().IsNotFound()) return found;
   const bool is_single = options_.kind == TransactionKind::kSingleWriter;
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, host_.AllocateKeyspaceId(is_single ? this : nullptr));
-  RETURN_IF_ERROR(Write(kv::Kind::kPut, RecordKey(name), format::EncodeKeyspaceRecord(id)));
+  RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kPut, RecordKey(name), format::EncodeKeyspaceRecord(id)));
   changes_.created.push_back(id);
+  changes_.created_names.emplace_back(name);
   return Keyspace(id);
+}
+
+// The name under which the transaction sees the keyspace. WHY a look at the record: that it was created after the snapshot is possible.
+Result<std::string> TransactionImpl::NameOf(Keyspace keyspace) {
+  const auto created = std::ranges::find(changes_.created, keyspace.id());
+  if (created != changes_.created.end()) return changes_.created_names[static_cast<size_t>(created - changes_.created.begin())];
+  if (auto name = host_.NameOfKeyspace(keyspace.id()); name) {
+    const auto found = OpenKeyspace(*name);
+    if (found && *found == keyspace) return std::move(*name);
+    if (!found && !found.error().IsNotFound()) return found.error();
+  }
+  return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped");
 }
 
 Status TransactionImpl::DropKeyspace(Keyspace keyspace) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
   if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be dropped");
-  ASSIGN_OR_RETURN(const auto entries, ReadCatalog());
-  const auto entry = std::ranges::find(entries, keyspace, &KeyspaceEntry::keyspace);
-  if (entry == entries.end()) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped");
-  const std::string key = RecordKey(entry->name);
+  ASSIGN_OR_RETURN(const std::string name, NameOf(keyspace));
+  const std::string key = RecordKey(name);
   const std::string prefix = key_map_->Prefix(keyspace.id());
   const std::string end = *base::PrefixEnd(prefix);
   if (remembers_reads()) RETURN_IF_ERROR(RememberTreeKey(key));
   RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), 0) + OwnWrites::BytesOf(prefix.size(), end.size())));
-  RETURN_IF_ERROR(Write(kv::Kind::kDelete, key, {}));
-  RETURN_IF_ERROR(Write(kv::Kind::kRangeDelete, prefix, end));
+  RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kDelete, key, {}));
+  RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, prefix, end));
   changes_.dropped.push_back(keyspace.id());
   return {};
 }
@@ -95,7 +106,7 @@ Status TransactionImpl::ClearKeyspace(Keyspace keyspace) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
   if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
   const std::string prefix = key_map_->Prefix(keyspace.id());
-  RETURN_IF_ERROR(Write(kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix)));
+  RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix)));
   NoteUse(keyspace);
   return {};
 }

@@ -61,6 +61,8 @@ class OwnWrites {
   uint64_t count() const { return count_; }
   size_t bytes() const { return batch_.size() + count_ * kRecordOverheadBytes; }
   static size_t BytesOf(size_t key_bytes, size_t value_bytes);  // what one more would add, at most
+  // Would so many bytes more move the batch, and all views of it?
+  bool MovesFor(size_t bytes_more) const { return bytes_more > batch_.capacity() - batch_.size(); }
 
   // ---- reading
 
@@ -75,7 +77,8 @@ class OwnWrites {
   // The views live until the next write. *operands newest first.
   Says Find(std::string_view key, std::string_view* value, std::vector<std::string_view>* operands);
 
-  // Iterators live until `generation` changes; after any other write they must seek before anything else.
+  // Iterators live until `generation` changes. After any other write they must seek before anything else, but for those that are used within
+  // bounds in which nothing was written, if the batch has not moved.
   uint64_t generation() const { return generation_; }
   std::unique_ptr<kv::Iterator> NewIterator();
   std::unique_ptr<stream::CoverSource> NewCovers();  // null: there are no range deletes

@@ -1,6 +1,7 @@
 #include "txn/transaction_impl.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "base/assert.h"
@@ -116,7 +117,8 @@ Status TransactionImpl::CommitWrites() {
   }
   // WHY: what is checked here need not be checked while everybody waits.
   if (!reads_.empty()) RETURN_IF_ERROR(host_.CheckAhead(&reads_));
-  std::erase_if(used_, [this](kv::KeyspaceId id) { return std::ranges::find(changes_.created, id) != changes_.created.end(); });
+  const std::set<kv::KeyspaceId> created(changes_.created.begin(), changes_.created.end());
+  std::erase_if(used_, [&created](kv::KeyspaceId id) { return created.contains(id); });
   return host_.CommitTransaction({.batch = writes_.batch(),
                                   .is_batch = true,
                                   .records = writes_.count(),
@@ -257,8 +259,13 @@ std::unique_ptr<CursorImpl> TransactionImpl::NewCursor(Keyspace keyspace) {
 
 void TransactionImpl::Forget(CursorImpl* cursor) { std::erase(cursors_, cursor); }
 
-void TransactionImpl::ParkCursors() {
-  for (CursorImpl* cursor : cursors_) cursor->Park();
+// Before a write to `keyspace`, or, without one, to whatever a cursor may see. An iterator over another keyspace's keys does not meet what is
+// written there, and its views of the batch stay where they are as long as that has room.
+void TransactionImpl::ParkCursors(std::optional<Keyspace> keyspace, size_t bytes_more) {
+  const bool parks_all = !keyspace || writes_.MovesFor(bytes_more);
+  for (CursorImpl* cursor : cursors_) {
+    if (parks_all || cursor->keyspace() == *keyspace) cursor->Park();
+  }
 }
 
 // ---- Writing -------------------------------------------------------------------------------------------------------------
@@ -292,9 +299,11 @@ void TransactionImpl::CountBytes() {
   entry_->bytes.store(bytes(), std::memory_order_relaxed);
 }
 
-Status TransactionImpl::Write(kv::Kind kind, std::string_view key, std::string_view value) {
-  RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), value.size())));
-  ParkCursors();
+// `keyspace`: of the key, if that is all that the write changes.
+Status TransactionImpl::Write(std::optional<Keyspace> keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
+  const size_t bytes_more = OwnWrites::BytesOf(key.size(), value.size());
+  RETURN_IF_ERROR(CheckRoom(bytes_more));
+  ParkCursors(keyspace, bytes_more);
   writes_.Add(kind, key, value);
   CountBytes();
   return {};
@@ -302,7 +311,7 @@ Status TransactionImpl::Write(kv::Kind kind, std::string_view key, std::string_v
 
 Status TransactionImpl::WriteTo(Keyspace keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
   NoteUse(keyspace);
-  return Write(kind, InTree(keyspace, key), value);
+  return Write(keyspace, kind, InTree(keyspace, key), value);
 }
 
 Status TransactionImpl::Put(Keyspace keyspace, std::string_view key, std::string_view value) {
@@ -322,11 +331,11 @@ Status TransactionImpl::DeleteRange(Keyspace keyspace, std::string_view begin, s
   RETURN_IF_ERROR(CheckWritable(keyspace));
   RETURN_IF_ERROR(db::CheckRange(order(), begin, end));
   if (order().SameKey(begin, end)) return {};
-  if (key_map_ == nullptr) [[likely]] return Write(kv::Kind::kRangeDelete, begin, end);
+  if (key_map_ == nullptr) [[likely]] return Write(std::nullopt, kv::Kind::kRangeDelete, begin, end);
   const auto stretches = key_map_->ToTreeRanges(keyspace.id(), {.lower = std::string(begin), .upper = std::string(end)});
   RETURN_IF_ERROR(CheckRoom(stretches.size() * OwnWrites::BytesOf(begin.size() + kv::kMarkerBytesMax, end.size() + kv::kMarkerBytesMax)));
   NoteUse(keyspace);
-  for (const auto& stretch : stretches) RETURN_IF_ERROR(Write(kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));
+  for (const auto& stretch : stretches) RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));
   return {};
 }
 
@@ -349,8 +358,9 @@ Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t 
   }
   NoteUse(keyspace);
   key = InTree(keyspace, key);
-  RETURN_IF_ERROR(CheckRoom(OwnWrites::BytesOf(key.size(), value_bytes)));
-  ParkCursors();
+  const size_t bytes_more = OwnWrites::BytesOf(key.size(), value_bytes);
+  RETURN_IF_ERROR(CheckRoom(bytes_more));
+  ParkCursors(keyspace, bytes_more);
   *value = writes_.AddReserved(key, value_bytes);
   CountBytes();
   return {};
@@ -370,9 +380,10 @@ Status TransactionImpl::SetSavepoint() {
 Status TransactionImpl::RollbackToSavepoint() {
   RETURN_IF_ERROR(CheckWritable(Keyspace()));
   if (savepoints_.empty()) return Status::InvalidArgument("the transaction has no savepoint");
-  ParkCursors();
+  ParkCursors(std::nullopt, 0);
   writes_.RollBack(savepoints_.back().mark);
   changes_.created.resize(savepoints_.back().created);
+  changes_.created_names.resize(savepoints_.back().created);
   changes_.dropped.resize(savepoints_.back().dropped);
   used_.resize(savepoints_.back().used);
   savepoints_.pop_back();

@@ -98,12 +98,13 @@ class TransactionImpl final : public Transaction {
   Status EnsureKeyMap();
   std::string RecordKey(std::string_view name) const;
   Result<std::vector<KeyspaceEntry>> ReadCatalog();
+  Result<std::string> NameOf(Keyspace keyspace);
   Status CheckRoom(size_t bytes_more) const;
   void CountBytes();
-  Status Write(kv::Kind kind, std::string_view key, std::string_view value);
+  Status Write(std::optional<Keyspace> keyspace, kv::Kind kind, std::string_view key, std::string_view value);
   Status FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base, std::string* value) const;
   Status CommitWrites();
-  void ParkCursors();
+  void ParkCursors(std::optional<Keyspace> keyspace, size_t bytes_more);
   void End();
 
   DB& db_;

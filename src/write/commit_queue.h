@@ -34,6 +34,7 @@
 #include <cstdint>
 #include <mutex>
 #include <span>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -52,6 +53,7 @@ namespace mergedb::write {
 // What a change does to the catalog of keyspaces, beside its records.
 struct KeyspaceChanges {
   std::vector<kv::KeyspaceId> created;
+  std::vector<std::string> created_names;  // of each of them
   std::vector<kv::KeyspaceId> dropped;
   bool empty() const { return created.empty() && dropped.empty(); }
 };

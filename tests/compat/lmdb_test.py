@@ -4,7 +4,7 @@
   lmdb_test.py BUILD [--seed N] [--steps N]
 
 Constants and layouts of the two headers; the symbols of the two libraries; transcripts of random programs (lmdb_transcript.c) and of a
-list of calls at their edges (lmdb_calls.c).
+list of calls at their edges (lmdb_calls.c); answers of many small transactions (lmdb_cost.c, whose costs bench/lmdb_cost.py shows).
 Without Debian's liblmdb there is nothing to compare with: exit code 77.
 """
 
@@ -17,6 +17,7 @@ import sys
 import tempfile
 
 SKIP = 77
+COST_STEPS = 12_000
 # Exported by Debian's library by mistake: parts of its inside that no header names.
 INTERNAL = ("mdb_midl_", "mdb_mid2l_")
 SYSTEM_LIBRARIES = glob.glob("/usr/lib/*/liblmdb.so.0") + glob.glob("/usr/lib/liblmdb.so.0")
@@ -43,7 +44,7 @@ def expect_same(what, theirs, ours):
 def transcript(program, library, *arguments):
     with tempfile.TemporaryDirectory() as home:
         environment = dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(library))
-        return output([program, home, *map(str, arguments)], env=environment)
+        return output([program, home, *map(str, arguments)], env=environment, stderr=subprocess.DEVNULL)
 
 
 def main():
@@ -73,10 +74,11 @@ def main():
             expected = transcript(program, theirs, seed, arguments.steps, *names)
             expect_same(f"transcript of seed {seed} {names}", expected, transcript(program, ours, seed, arguments.steps, *names))
             count += expected.count("\n")
-    calls = os.path.join(tests, "compat_lmdb_calls")
-    expected = transcript(calls, theirs)
-    expect_same("calls", expected, transcript(calls, ours))
-    count += expected.count("\n")
+    for what, name, *size in (("calls", "compat_lmdb_calls"), ("small transactions", "compat_lmdb_cost", COST_STEPS)):
+        program = os.path.join(tests, name)
+        expected = transcript(program, theirs, *size)
+        expect_same(what, expected, transcript(program, ours, *size))
+        count += expected.count("\n")
     print(f"{count} answers, each the same")
 
 

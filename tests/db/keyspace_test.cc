@@ -570,6 +570,33 @@ TEST_P(InTransactions, AreCreatedAndDroppedWithTheCommit) {
   EXPECT_THAT(db_->Put({}, x, "c", "3"), StatusIs(Code::kInvalidArgument));
 }
 
+TEST_P(InTransactions, AreDroppedInTheOneThatCreatedThem) {
+  const Keyspace x = Create("x");
+  auto transaction = Begin();
+  ASSERT_OK_AND_ASSIGN(const Keyspace y, transaction->CreateKeyspace("y"));
+  ASSERT_OK(transaction->Put(y, "a", "1"));
+  ASSERT_OK(transaction->DropKeyspace(y));
+  EXPECT_THAT(transaction->DropKeyspace(y), StatusIs(Code::kInvalidArgument, HasSubstr("dropped")));
+  ASSERT_OK(transaction->DropKeyspace(x));
+  ASSERT_OK_AND_ASSIGN(const Keyspace again, transaction->CreateKeyspace("x"));
+  EXPECT_NE(again, x);
+  ASSERT_OK(transaction->Put(again, "b", "2"));
+  ASSERT_OK(transaction->Commit());
+  EXPECT_EQ(Names(), "x ");
+  ASSERT_OK(db_->DropKeyspace({}, again));
+  EXPECT_EQ(Names(), "");
+}
+
+TEST_F(Keyspaces, CreatedSinceATransactionBeganCannotBeDroppedByIt) {
+  const Keyspace x = Create("x");
+  ASSERT_OK_AND_ASSIGN(const auto transaction, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic}));
+  const Keyspace y = Create("y");
+  EXPECT_THAT(transaction->DropKeyspace(y), StatusIs(Code::kInvalidArgument, HasSubstr("dropped")));
+  ASSERT_OK(transaction->DropKeyspace(x));
+  transaction->Rollback();
+  EXPECT_EQ(Names(), "x y ");
+}
+
 TEST_P(InTransactions, AreUndoneByRollbackAndSavepoints) {
   const Keyspace x = Create("x");
   ASSERT_OK(db_->Put({}, x, "a", "1"));

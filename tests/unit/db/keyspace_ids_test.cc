@@ -25,13 +25,13 @@ TEST_F(KeyspaceIdsTest, NothingIsMadeBeforeTheCatalogIsLoaded) {
   EXPECT_FALSE(ids_.is_loaded());
   EXPECT_FALSE(ids_.WasMade(1));
   EXPECT_EQ(ids_.Allocate(), 0u);
-  ids_.Load({2}, 4);
+  ids_.Load({{2, "two"}}, 4);
   EXPECT_TRUE(ids_.is_loaded());
   EXPECT_TRUE(ids_.WasMade(3));
   EXPECT_FALSE(ids_.WasMade(4));
   EXPECT_FALSE(ids_.IsLive(3)) << "dropped";
   EXPECT_TRUE(ids_.IsLive(2));
-  ids_.Load({1, 2, 3}, 9);
+  ids_.Load({{1, "one"}, {2, "two"}, {3, "three"}}, 9);
   EXPECT_FALSE(ids_.IsLive(3)) << "what was loaded first counts: commits may have changed it since";
 }
 
@@ -47,18 +47,18 @@ TEST_F(KeyspaceIdsTest, IdsAreGivenOutAsFarAsTheyAreReservedAndOnlyOnce) {
 }
 
 TEST_F(KeyspaceIdsTest, AWriteNeedsALiveKeyspace) {
-  ids_.Load({1, 2}, 5);
+  ids_.Load({{1, "one"}, {2, "two"}}, 5);
   EXPECT_OK(Check({1, 2}));
   EXPECT_THAT(Check({1, 3}), StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 3 was dropped")));
   EXPECT_THAT(Check({9}), StatusIs(Code::kInvalidArgument, HasSubstr("never made")));
 }
 
 TEST_F(KeyspaceIdsTest, AMemberOfAGroupSeesThoseBeforeIt) {
-  ids_.Load({1}, 2);
+  ids_.Load({{1, "one"}}, 2);
   EXPECT_THAT(Check({2}), StatusIs(Code::kInvalidArgument));
-  EXPECT_OK(Check({}, {.created = {2}, .dropped = {}}));
+  EXPECT_OK(Check({}, {.created = {2}, .created_names = {"two"}, .dropped = {}}));
   EXPECT_OK(Check({2}));
-  EXPECT_OK(Check({}, {.created = {}, .dropped = {1, 2}}));
+  EXPECT_OK(Check({}, {.created = {}, .created_names = {}, .dropped = {1, 2}}));
   EXPECT_THAT(Check({1}), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(Check({2}), StatusIs(Code::kInvalidArgument)) << "made and dropped in one group";
   EXPECT_TRUE(ids_.IsLive(1)) << "to others only when it is published";
@@ -67,9 +67,19 @@ TEST_F(KeyspaceIdsTest, AMemberOfAGroupSeesThoseBeforeIt) {
   EXPECT_FALSE(ids_.IsLive(2));
 }
 
+TEST_F(KeyspaceIdsTest, ALiveOneHasItsName) {
+  ids_.Load({{1, "one"}}, 2);
+  EXPECT_EQ(ids_.NameOf(1), "one");
+  EXPECT_OK(Check({}, {.created = {2}, .created_names = {"two"}, .dropped = {1}}));
+  EXPECT_EQ(ids_.NameOf(2), std::nullopt) << "not published";
+  ids_.Publish();
+  EXPECT_EQ(ids_.NameOf(1), std::nullopt);
+  EXPECT_EQ(ids_.NameOf(2), "two");
+}
+
 TEST_F(KeyspaceIdsTest, AGroupThatFailedLeavesNothing) {
-  ids_.Load({1}, 2);
-  EXPECT_OK(Check({}, {.created = {2}, .dropped = {1}}));
+  ids_.Load({{1, "one"}}, 2);
+  EXPECT_OK(Check({}, {.created = {2}, .created_names = {"two"}, .dropped = {1}}));
   ids_.Discard();
   EXPECT_OK(Check({1}));
   EXPECT_THAT(Check({2}), StatusIs(Code::kInvalidArgument));
@@ -81,10 +91,10 @@ TEST_F(KeyspaceIdsTest, AGroupThatFailedLeavesNothing) {
 // One of a group found the disk full. It was published with the others: what it would have made was there for writes that nobody would have
 // found again, and what another one had dropped came back with it.
 TEST_F(KeyspaceIdsTest, AMemberThatWasWithdrawnLeavesNothing) {
-  ids_.Load({1, 2}, 3);
-  const write::KeyspaceChanges failed{.created = {3}, .dropped = {1}};
+  ids_.Load({{1, "1"}, {2, "2"}}, 3);
+  const write::KeyspaceChanges failed{.created = {3}, .created_names = {"three"}, .dropped = {1}};
   EXPECT_OK(Check({}, failed));
-  EXPECT_OK(Check({}, {.created = {}, .dropped = {2}}));
+  EXPECT_OK(Check({}, {.created = {}, .created_names = {}, .dropped = {2}}));
   ids_.Withdraw(failed);
   ids_.Publish();
   EXPECT_OK(Check({1}));

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/random.h"
 #include "mergedb/merge.h"
@@ -381,6 +382,88 @@ TEST_P(RandomMoves, AgreeWithAMap) {
     } else {
       ASSERT_OK(transaction_->Commit());
       committed = model.pairs;
+    }
+    if (random.Uniform(4) == 0) Flush();
+    for (uint64_t steps = random.Uniform(50); steps > 0 && world_.executor.RunOne();) --steps;
+  }
+}
+
+// A write leaves cursors of other keyspaces where they are, unless it moves what they look at. Values are large now and then, so that it does.
+TEST_P(RandomMoves, InSeveralKeyspacesAgreeWithAMapEach) {
+  const uint64_t seed = SeedOr(20261122);
+  SCOPED_TRACE("seed " + std::to_string(seed));
+  base::Random random(seed);
+  const auto key = [&] { return std::string(1, static_cast<char>('a' + random.Uniform(20))); };
+  constexpr size_t kKeyspaces = 3;
+  std::vector<Keyspace> keyspaces = {Keyspace()};
+  for (const char* name : {"x", "y"}) {
+    ASSERT_OK_AND_ASSIGN(const Keyspace made, db_->CreateKeyspace(name));
+    keyspaces.push_back(made);
+  }
+  using Pairs = std::map<std::string, std::string>;
+  std::vector<Pairs> committed(kKeyspaces);
+  committed[0] = {{"b", "2"}, {"d", "4"}, {"f", "6"}};
+  for (uint64_t round = 0; round < Sized(60, 2000); ++round) {
+    ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = GetParam()}));
+    std::vector<Reference> models(kKeyspaces);
+    std::vector<std::unique_ptr<Cursor>> cursors;
+    for (size_t i = 0; i < kKeyspaces; ++i) {
+      models[i].pairs = committed[i];
+      cursors.push_back(transaction_->OpenCursor(keyspaces[i]));
+    }
+    const auto pairs = [&] {
+      std::vector<Pairs> all;
+      for (const Reference& model : models) all.push_back(model.pairs);
+      return all;
+    };
+    std::vector<std::vector<Pairs>> savepoints;
+    for (int step = 0; step < 300; ++step) {
+      SCOPED_TRACE("round " + std::to_string(round) + " step " + std::to_string(step));
+      const size_t at = random.Uniform(kKeyspaces);
+      Cursor& cursor = *cursors[at];
+      Reference& model = models[at];
+      const std::string k = key();
+      switch (random.Uniform(14)) {
+        case 0: ASSERT_EQ(At(cursor, cursor.First()), model.First()); break;
+        case 1: ASSERT_EQ(At(cursor, cursor.Last()), model.Last()); break;
+        case 2:
+        case 3: ASSERT_EQ(At(cursor, cursor.Next()), model.Next()); break;
+        case 4:
+        case 5: ASSERT_EQ(At(cursor, cursor.Prev()), model.Prev()); break;
+        case 6: ASSERT_EQ(At(cursor, cursor.SetRange(k)), model.SetRange(k)); break;
+        case 7:
+        case 8: ASSERT_EQ(At(cursor, cursor.Current()), model.Current()); break;
+        case 9:
+        case 10:
+        case 11: {
+          const std::string v = std::to_string(step) + std::string(random.Uniform(10) == 0 ? 3000 : 0, 'v');
+          ASSERT_OK(transaction_->Put(keyspaces[at], k, v));
+          model.pairs[k] = v;
+          break;
+        }
+        case 12: {
+          const std::string end = random.Uniform(3) == 0 ? std::max(k, key()) : k + '\0';
+          ASSERT_OK(end.size() > 1 ? transaction_->Delete(keyspaces[at], k) : transaction_->DeleteRange(keyspaces[at], k, end));
+          model.pairs.erase(model.pairs.lower_bound(k), model.pairs.lower_bound(end));
+          break;
+        }
+        case 13:
+          if (savepoints.empty() || random.Uniform(2) == 0) {
+            ASSERT_OK(transaction_->SetSavepoint());
+            savepoints.push_back(pairs());
+          } else {
+            ASSERT_OK(transaction_->RollbackToSavepoint());
+            for (size_t i = 0; i < kKeyspaces; ++i) models[i].pairs = savepoints.back()[i];
+            savepoints.pop_back();
+          }
+          break;
+      }
+    }
+    if (random.Uniform(3) == 0) {
+      transaction_->Rollback();
+    } else {
+      ASSERT_OK(transaction_->Commit());
+      committed = pairs();
     }
     if (random.Uniform(4) == 0) Flush();
     for (uint64_t steps = random.Uniform(50); steps > 0 && world_.executor.RunOne();) --steps;
