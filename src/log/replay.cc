@@ -13,6 +13,7 @@
 
 #include "format/file_name.h"
 #include "base/zoo.h"
+#include "log/displaced.h"
 #include "log/frame.h"
 #include "log/log.h"
 #include "log/remains.h"
@@ -21,6 +22,7 @@ namespace mergedb::log {
 
 namespace {
 
+constexpr uint64_t kPieceBytes = 512;  // a power cut leaves each old or new
 constexpr size_t kSurveyBytes = size_t{256} << 10;
 
 struct Frame {
@@ -47,6 +49,7 @@ class Replayer {
         expected_(expected),
         ring_(file_system, directory, expected.staging_bytes) {
     replayed_.end = origin.start;
+    unstaged_end_ = origin.start.position;
     if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
   }
 
@@ -71,6 +74,9 @@ class Replayer {
   void SurveyRing(Survey* survey);
   bool FitsWithAByteChanged(std::string_view bytes) const;
   Status ReportDamagedHeader();
+  Status ReportMovedFrames(bool* is_found);
+  bool RingHoldsMore();
+  Result<bool> RingHoldsAHeader();
 
   uint64_t position() const { return replayed_.end.position; }
 
@@ -83,6 +89,8 @@ class Replayer {
   SegmentRemains segments_;
   RingRemains ring_;
   Replayed replayed_;
+  bool last_is_from_ring_ = false;  // the last frame replayed
+  uint64_t unstaged_end_ = 0;       // of what did not go through the ring, or of which nothing is known
 };
 
 Status Note(Status status, std::vector<Status>* flaws) {
@@ -147,6 +155,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
   for (;;) {
     Frame frame;
     bool is_found = FromRing(&frame);
+    const bool is_from_ring = is_found;
     if (!is_found) {
       ASSIGN_OR_RETURN(is_found, FromSegments(&frame));
     }
@@ -156,6 +165,8 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
     replayed_.end = {.position = position() + FrameBytes(frame.payload.size()),
                      .chain = frame.header.crc,
                      .sequence = frame.header.sequence + 1};
+    last_is_from_ring_ = is_from_ring;
+    if (FrameBytes(frame.payload.size()) > ring_.size() / 4) unstaged_end_ = position();
     ++replayed_.frames;
   }
 }
@@ -284,6 +295,50 @@ Status Replayer::ReportDamagedHeader() {
   return {};
 }
 
+// Do other bytes stand behind the end than before a frame was begun there? A kill within an Append leaves at most the first words of a
+// header: the sequence is stored last. Before stood zeros, or the stream's bytes of one lap before, which segments may hold.
+// WHY only if a frame from the ring ends in the same piece of 512 bytes, in a later lap: a power cut leaves other pieces as old as it likes.
+// WHY not near a large frame: it did not go through the ring.
+Result<bool> Replayer::RingHoldsAHeader() {
+  const auto differs = [&](std::string_view before) {
+    const std::string_view here = ring_.Read(position(), kFrameHeaderBytes);
+    const auto word = [](std::string_view bytes, size_t at) { return base::LoadFixed64(bytes.data() + at); };
+    return word(here, 0) != word(before, 0) && word(here, 16) != word(before, 16);
+  };
+  if (position() + kFrameHeaderBytes <= ring_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
+  const bool is_same_piece = (position() - 1) / kPieceBytes == (position() + kFrameHeaderBytes - 1) / kPieceBytes;
+  if (!is_same_piece || !last_is_from_ring_ || position() < ring_.size() + unstaged_end_) return false;
+  std::string_view before;
+  RETURN_IF_ERROR(segments_.Read(position() - ring_.size(), kFrameHeaderBytes, &before));
+  return before.size() == kFrameHeaderBytes && differs(before);
+}
+
+bool Replayer::RingHoldsMore() {
+  const uint64_t before = std::min({position(), kDisplacedBytesMax, ring_.size() / 2});
+  const std::string_view ring = ring_.Read(position() - before, ring_.size());
+  if (HoldsDisplacedFrame(ring, position() - before, replayed_.end, salt_crc_)) return true;
+  return HoldsSplitHeader(ring.substr(before), replayed_.end, salt_crc_);
+}
+
+// No frame stands above at its place. Frames that bytes put in or taken out have moved are lost as well.
+Status Replayer::ReportMovedFrames(bool* is_found) {
+  std::string where = "STAGING: log position " + std::to_string(position());
+  *is_found = ring_.size() > 0 && RingHoldsMore();
+  if (!*is_found && ring_.size() > 0) {
+    ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader());
+  }
+  if (!*is_found) {
+    std::string_view bytes;
+    RETURN_IF_ERROR(segments_.Read(position(), kSurveyBytes, &bytes));
+    *is_found = HoldsDisplacedFrame(bytes, position(), replayed_.end, salt_crc_) || HoldsSplitHeader(bytes, replayed_.end, salt_crc_);
+    where = segments_.Describe(position());
+  }
+  if (!*is_found) return {};
+  replayed_.dropped_bytes = kFrameHeaderBytes;
+  replayed_.report = where + ": damaged: a frame was begun there or behind it, and is not where it was written; dropped all from there on";
+  return {};
+}
+
 Status Replayer::Judge() {
   const std::optional<uint64_t> clean_end = ZOO(kCleanEndIgnored) ? std::nullopt : expected_.clean_end;
   const uint64_t durable_position = expected_.durable_position;
@@ -300,7 +355,11 @@ Status Replayer::Judge() {
     return damaged("the frame at position " + std::to_string(survey.witness) + " says that it was durable up to " +
                    std::to_string(survey.durable));
   }
-  if (survey.frames == 0) return ReportDamagedHeader();
+  if (survey.frames == 0) {
+    bool is_found = false;
+    RETURN_IF_ERROR(ReportMovedFrames(&is_found));
+    return is_found ? Status() : ReportDamagedHeader();
+  }
   replayed_.dropped_bytes = survey.end - position();
   replayed_.report = "torn tail at " + segments_.Describe(position()) + ": dropped " +
                      std::to_string(replayed_.dropped_bytes) + " bytes that were never made durable";

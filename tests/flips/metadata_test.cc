@@ -106,6 +106,33 @@ TEST_P(MetadataTest, NoticesBytesPutInAndTakenOut) {
   }
 }
 
+// After a clean close nothing is in STAGING alone; after a kill an older one is a log that ends there (docs/PROMISES.md).
+TEST_P(MetadataTest, AnOlderStagingDoesNoHarmAfterAClose) {
+  if (!whole_.shape().is_mapped || !is_closed()) return;
+  for (const std::string& older : whole_.EarlierContents(PathOf("STAGING"))) {
+    EXPECT_EQ(CheckContents(PathOf("STAGING"), older, ""), Verdict::kHarmless);
+  }
+}
+
+TEST_P(MetadataTest, NoticesBytesPutIntoStagingTakenOutAndCopied) {
+  if (!whole_.shape().is_mapped) return;
+  const std::string path = PathOf("STAGING"), whole = whole_.Bytes(path);
+  const size_t written = whole.find_last_not_of('\0') + 1;
+  base::Random random(SeedOr(1));
+  for (int time = 0; time < 120; ++time) {
+    std::string bytes = whole;
+    const size_t at = random.Uniform(written), count = 1 + random.Uniform(random.OneIn(2) ? 16 : 400);
+    const std::string others = whole.substr(random.Uniform(written), count);
+    if (time % 3 == 0) bytes.insert(at, random.OneIn(2) ? std::string(count, '\0') : others);
+    if (time % 3 == 1) bytes.erase(at, count);
+    if (time % 3 == 2) bytes.replace(at, others.size(), others);
+    bytes.resize(whole.size(), '\0');
+    SCOPED_TRACE("at " + std::to_string(at) + ", time " + std::to_string(time));
+    CheckContents(path, bytes, path);
+    if (HasFailure()) return;
+  }
+}
+
 INSTANTIATE_FOR(MetadataTest, kEndings);
 INSTANTIATE_FOR(MetadataTest, kEndingsWithValueFiles);
 
