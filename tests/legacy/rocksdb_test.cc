@@ -123,6 +123,25 @@ TEST(RocksDb, IsNotWhatOnlyLooksAlike) {
   EXPECT_OK(world.Open());
 }
 
+TEST(RocksDb, IsNotDecidedWhereAFileCannotBeRead) {
+  for (const char* name : {"IDENTITY", "LOG", "000009.sst", "MANIFEST-"}) {
+    for (const Op op : {Op::kOpen, Op::kRead}) {
+      SCOPED_TRACE(std::string(OpName(op)) + " of " + name);
+      World world;
+      Files files = LevelDbsFiles();
+      files["IDENTITY"] = "who I am";
+      files["000009.sst"] = "not a table of RocksDB's";
+      WriteFiles(world.files.get(), kPath, files);
+      world.files->AddFault({.op = op, .path_contains = name, .sticky = true});
+      EXPECT_THAT(IsLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kIOError));
+      EXPECT_THAT(world.Open(), StatusIs(Code::kIOError));
+      EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kIOError));
+      world.files->ClearFaults();
+      EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+    }
+  }
+}
+
 TEST(RocksDb, IsNotADatabaseOfOursWithSuchFilesBesideIt) {
   World world;
   { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); ASSERT_OK(db->Put({}, "a", "1")); }
