@@ -132,6 +132,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
     (void)files->Remove(lock_path);  // while it is held: nothing is left in a directory that is none of ours
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
+  if (!loaded) RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));  // of which CURRENT is gone, and tables there are none
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
   }

@@ -101,6 +101,14 @@ TEST(RocksDb, IsKnownByEachThingThatLevelDbDoesNotMake) {
   }
 }
 
+TEST(RocksDb, IsNotMadeADatabaseOfOursWhereNothingButItsLogIsLeft) {
+  World world;
+  const Files files = {{"LOCK", ""}, {"000004.log", "bytes"}, {"OPTIONS-000007", "[Version]\n"}};
+  WriteFiles(world.files.get(), kPath, files);
+  EXPECT_THAT(world.Open(), StatusIs(Code::kNotSupported, HasSubstr("OPTIONS-000007 is there")));
+  EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+}
+
 TEST(RocksDb, IsNotWhatOnlyLooksAlike) {
   const std::vector<std::pair<std::string, std::string>> harmless = {
       {"OPTIONS", "mine"}, {"OPTIONS-", "mine"}, {"OPTIONS-old", "mine"}, {"IDENTITY", "who I am"}, {"IDENTITY", ""}, {"LOG", "about RocksDB"},
