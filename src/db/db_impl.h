@@ -262,7 +262,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
   uint64_t salt_ = 0;
   Status log_failure_;
-  bool epoch_is_owed_ = false;                // the View has begun a new epoch, and the log has not
+  bool epoch_is_owed_ = false;                // a new epoch must begin before the next write, or has begun in the View alone
   std::optional<std::string> marker_to_come_;  // of keyspaces, with that epoch
   uint64_t resume_not_before_nanos_ = 0;
 

@@ -61,6 +61,11 @@ void KeyspaceIds::Withdraw(const write::KeyspaceChanges& changes) {
   for (const kv::KeyspaceId id : changes.dropped) dropped_.erase(id);
 }
 
+bool KeyspaceIds::IsDropPending() const {
+  base::Lock lock(mutex_);
+  return !dropped_.empty();
+}
+
 void KeyspaceIds::PublishPending() {
   has_pending_ = false;
   base::Lock lock(mutex_);

@@ -50,6 +50,8 @@ class KeyspaceIds {
   Status Check(const write::Change& change);
   // A change that was checked came to nothing, and is not published with its group.
   void Withdraw(const write::KeyspaceChanges& changes);
+  // Of a change that was checked, and neither published nor discarded yet.
+  bool IsDropPending() const;
   void Publish() {
     if (has_pending_) [[unlikely]] PublishPending();
   }
