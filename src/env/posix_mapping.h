@@ -6,7 +6,9 @@
 // Of the second: a store survives kill -9 at once because the pages belong to the kernel, not to the process. Three things may not
 // happen to such a store, and each has its guard here:
 //   - a fault that fails for want of space (SIGBUS): every block of the file was written before, and only file systems
-//     that overwrite in place are accepted: ext4, tmpfs, and XFS where nobody can share our extents;
+//     that overwrite in place are accepted: ext4, tmpfs, and XFS for a file that we made. A reflink copy that is made of it while it is
+//     mapped is not noticed: XFS then needs a new block for the first store to each page, and kills the process where it has none
+//     (seen on Linux 6.18; docs/PROMISES.md);
 //   - a fault at all, on the write path: the pages are made writable up front. MADV_POPULATE_WRITE does that;
 //     MAP_POPULATE does not, it only reads them in;
 //   - two processes that share it: the mapping is not inherited by fork.
