@@ -67,7 +67,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const testing::OpList list = fuzz::Decode(&input);
   const std::string problem = testing::RunOps(list, set, {.seed = 7}).problem;
   if (!problem.empty()) {
-    std::fprintf(stderr, "%s\nMERGEDB_REPLAY='%s %s'\n", problem.c_str(), set.name, testing::PrintOps(testing::ModelOpTable(), list).c_str());
+    std::fprintf(stderr, "%s\nMERGEDB_REPLAY='%s %s'\n", problem.c_str(), set.name.c_str(), testing::PrintOps(testing::ModelOpTable(), list).c_str());
   }
   FUZZ_CHECK(problem.empty());
   return 0;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
+#include <iterator>
 
 #include "testing/reverse_comparator.h"
 
@@ -48,6 +50,7 @@ constexpr Compression kRaw = Compression::kNone, kSnappy = Compression::kSnappy,
                       kLz4 = Compression::kLz4;
 constexpr Style kCascade = Style::kCascade;
 constexpr size_t kKiB = 1 << 10, kMiB = 1 << 20;
+const std::string kTurn = ",turn=";
 
 }  // namespace
 
@@ -112,13 +115,33 @@ const std::vector<OptionSet>& RealOptionSets() {
   return sets;
 }
 
-const OptionSet* FindOptionSet(std::string_view name) {
+OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn) {
+  const Comparator* const comparators[] = {BytewiseComparator(), BytewiseComparator(), BytewiseComparator(), &kReverse, &kCaseFolding, &kShortFirst};
+  return {.name = Print(geometry) + kTurn + std::to_string(turn),
+          .style = geometry.style,
+          .use_mapping = geometry.use_mapping,
+          .bloom_bits = geometry.bloom_bits,
+          .block_bytes = geometry.block_bytes,
+          .compression = geometry.compression,
+          .write_buffer_bytes = geometry.write_buffer_bytes,
+          .memory_bytes = geometry.memory_bytes,
+          .open_tables_max = geometry.open_tables_max,
+          .finish_merges_on_close = geometry.finish_merges_on_close,
+          .comparator = comparators[turn % std::size(comparators)],
+          .parallelism = 1 + static_cast<int>(turn % 3),
+          .separated_value_bytes_min = geometry.separated_value_bytes_min};
+}
+
+std::optional<OptionSet> FindOptionSet(std::string_view name) {
   for (const auto* sets : {&WorldOptionSets(), &RealOptionSets()}) {
     for (const OptionSet& set : *sets) {
-      if (set.name == name) return &set;
+      if (set.name == name) return set;
     }
   }
-  return nullptr;
+  const size_t turn_at = name.find(kTurn);
+  const auto geometry = ParseGeometry(name.substr(0, turn_at));
+  if (!geometry || turn_at == std::string_view::npos) return std::nullopt;
+  return OptionSetOf(*geometry, std::strtoull(std::string(name.substr(turn_at + kTurn.size())).c_str(), nullptr, 10));
 }
 
 void Choose(const OptionSet& set, Options* options) {

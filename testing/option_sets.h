@@ -3,10 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "mergedb/options.h"
+#include "testing/geometry.h"
 
 namespace mergedb::testing {
 
@@ -15,7 +18,7 @@ namespace mergedb::testing {
 enum class Place : uint8_t { kWorld, kRealFiles, kCFace };
 
 struct OptionSet {
-  const char* name = "Plain";
+  std::string name = "Plain";
   Style style = Style::kLazy;
   bool use_mapping = true;
   int bloom_bits = 10;
@@ -34,8 +37,10 @@ struct OptionSet {
 
 const std::vector<OptionSet>& WorldOptionSets();  // all in a World
 const std::vector<OptionSet>& RealOptionSets();   // the other places
-// Of either; null: there is none.
-const OptionSet* FindOptionSet(std::string_view name);
+// In a World; its name is the geometry, printed. `turn` chooses what a geometry leaves open: the comparator and the parallelism.
+OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn);
+// Of either, or of a geometry by its name with its turn, as in "lazy,mapped,...,finish=0,turn=3". Nothing: there is none.
+std::optional<OptionSet> FindOptionSet(std::string_view name);
 
 // The set's choices in `options`, whose env and mode are left alone.
 void Choose(const OptionSet& set, Options* options);

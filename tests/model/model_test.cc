@@ -145,6 +145,20 @@ TEST_P(ModelTest, MaintenanceAnywhereChangesNoAnswer) {
   }
 }
 
+// Sizes and limits that nobody chose: the option sets above are corners, these lie anywhere between them.
+TEST_P(ModelTest, AnswersAreTheModelsAtDrawnGeometries) {
+  base::Random random(seed() + 800);
+  for (const Profile& profile : kProfiles) {
+    const OpList list = Drawn(seed() + 800, profile, count() / 2);
+    for (int draw = 0; draw < 4; ++draw) {
+      const uint64_t turn = random.Next() % 64;
+      const OptionSet set = OptionSetOf(GeometryFor(seed() * 16 + turn, {.write_buffer_bytes_max = 8 << 20}), turn);
+      SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(SeedOr(20'261'121)) + " " + profile.name + " " + set.name);
+      if (!AnswersOf(list, set)) return;
+    }
+  }
+}
+
 // A keyspace among others answers as one alone.
 TEST_P(ModelTest, AnswersAreTheModelsInANamedKeyspaceAndBesideOne) {
   for (const Profile& profile : kProfiles) {
@@ -179,8 +193,8 @@ TEST(Replay, RunsTheLineOfTheEnvironment) {
   if (text == nullptr) GTEST_SKIP() << "no MERGEDB_REPLAY";
   const std::string line = text;
   const size_t blank = std::min(line.find(' '), line.size());
-  const OptionSet* set = FindOptionSet(line.substr(0, blank));
-  ASSERT_NE(set, nullptr) << "no option set " << line.substr(0, blank);
+  const auto set = FindOptionSet(line.substr(0, blank));
+  ASSERT_TRUE(set.has_value()) << "no option set " << line.substr(0, blank);
   const auto list = ParseOps(ModelOpTable(), std::string_view(line).substr(blank));
   ASSERT_TRUE(list.has_value()) << "not a list of operations";
   // Here, not apart: for a debugger.

@@ -11,8 +11,8 @@ void Replay(const char* set_name, const char* text) {
   const auto list = ParseOps(ModelOpTable(), text);
   ASSERT_TRUE(list.has_value()) << text;
   for (const char* name : {set_name, "Plain"}) {
-    const OptionSet* set = FindOptionSet(name);
-    ASSERT_NE(set, nullptr) << name;
+    const auto set = FindOptionSet(name);
+    ASSERT_TRUE(set.has_value()) << name;
     EXPECT_EQ(RunOps(*list, *set, {.seed = 7}).problem, "") << name << ' ' << text;
   }
 }
