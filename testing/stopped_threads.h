@@ -1,0 +1,100 @@
+// Threads that are stopped anywhere, in the middle of whatever they do, while the others go on: a signal whose handler sleeps. A scheduler does
+// that too, but rarely, and hardly ever within the few nanoseconds that matter.
+//
+//     StoppedThreads stopper({.seed = 7});
+//     std::thread reader([&] { const StoppedThreads::Member member(stopper); ... });
+//
+// A member must hold no lock that the test itself needs. Under the thread sanitizer a handler runs at the member's next call of the C library,
+// so that fewer places are met.
+// THREADS: members join and leave from their own threads; one object at a time, since signals are the process's.
+#pragma once
+
+#include <pthread.h>
+#include <signal.h>
+#include <time.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/random.h"
+
+namespace mergedb::testing {
+
+class StoppedThreads {
+ public:
+  struct Options {
+    uint64_t seed = 1;
+    uint64_t between_us_max = 200;
+    uint64_t stop_us_max = 3000;
+  };
+  explicit StoppedThreads(const Options& options) : options_(options) {
+    struct sigaction action {};
+    action.sa_handler = &StoppedThreads::Sleep;
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGUSR2, &action, &before_);
+    thread_ = std::thread([this] { Run(); });
+  }
+  ~StoppedThreads() {
+    is_over_ = true;
+    thread_.join();
+    sigaction(SIGUSR2, &before_, nullptr);
+  }
+  StoppedThreads(const StoppedThreads&) = delete;
+  StoppedThreads& operator=(const StoppedThreads&) = delete;
+
+  class Member {
+   public:
+    explicit Member(StoppedThreads& owner) : owner_(owner) {
+      const std::lock_guard lock(owner_.mutex_);
+      owner_.members_.push_back(pthread_self());
+    }
+    ~Member() {
+      const std::lock_guard lock(owner_.mutex_);
+      std::erase_if(owner_.members_, [](pthread_t each) { return pthread_equal(each, pthread_self()); });
+    }
+    Member(const Member&) = delete;
+    Member& operator=(const Member&) = delete;
+
+   private:
+    StoppedThreads& owner_;
+  };
+
+  uint64_t stops() const { return stops_; }
+
+ private:
+  static void Pause(uint64_t us) {
+    const timespec rest{.tv_sec = 0, .tv_nsec = static_cast<long>(us * 1000)};
+    (void)nanosleep(&rest, nullptr);
+  }
+  static void Sleep(int) {
+    const int saved = errno;
+    Pause(stop_us_.load(std::memory_order_relaxed));
+    errno = saved;
+  }
+  void Run() {
+    base::Random random(options_.seed);
+    while (!is_over_) {
+      Pause(1 + random.Uniform(options_.between_us_max));
+      const std::lock_guard lock(mutex_);
+      if (members_.empty()) continue;
+      stop_us_ = 1 + random.Uniform(options_.stop_us_max);
+      stops_ += pthread_kill(members_[random.Uniform(members_.size())], SIGUSR2) == 0;
+    }
+  }
+
+  static inline std::atomic<uint64_t> stop_us_{0};
+
+  const Options options_;
+  struct sigaction before_ {};
+  std::mutex mutex_;
+  std::vector<pthread_t> members_;
+  std::atomic<uint64_t> stops_{0};
+  std::atomic<bool> is_over_{false};
+  std::thread thread_;
+};
+
+}  // namespace mergedb::testing
