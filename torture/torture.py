@@ -43,6 +43,8 @@ LANES = (
         ("crash", ["./dev", "test", "crash"], FULL, 25),
         ("flips", ["./dev", "test", "flips"], FULL, 25),
         ("model", ["./dev", "test", "model"], FULL, 25),
+        ("histories", ["build/dev/tests/race_transaction_race_test", "--gtest_filter=RecordedHistories.*"], FULL, 25),
+        ("batches", ["build/dev/tests/race_large_batch_race_test"], FULL, 25),
         ("tsan", ["./dev", "test", "tsan"], {}, 25),
         ("zoo", ["./dev", "test", "zoo"], {}, 20),
     ),

@@ -21,6 +21,7 @@
 #include "base/random.h"
 #include "mergedb/db.h"
 #include "mergedb/merge.h"
+#include "testing/geometry.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 
@@ -48,20 +49,15 @@ class SharedProgress {
   Progress* const progress_;
 };
 
-// What a restart may change: all but the comparator.
+// What a restart may change: all but the comparator. Most lives stage as the test's parameter says.
+Geometry GeometryOf(bool use_mapping, uint64_t seed) {
+  Geometry geometry = GeometryFor(seed, {.write_buffer_bytes_max = 4 << 20});
+  if (seed % 8 != 0 && std::getenv("MERGEDB_GEOMETRY") == nullptr) geometry.use_mapping = use_mapping;
+  return geometry;
+}
 Options OptionsFor(bool use_mapping, uint64_t seed) {
-  base::Random random(seed);
   Options options;
-  options.memory_bytes = 4 << 20;
-  options.write_buffer_bytes = size_t{64 << 10} << random.Uniform(4);
-  options.separated_value_bytes_min = size_t{50} << random.Uniform(5);
-  options.style = random.OneIn(2) ? Style::kLazy : Style::kCascade;
-  options.compression = {static_cast<Compression>(random.Uniform(4)), static_cast<Compression>(random.Uniform(4))};
-  options.bloom_bits_per_key = static_cast<int>(random.Uniform(2)) * 10;
-  options.block_bytes = size_t{256} << random.Uniform(7);
-  options.open_tables_max = random.OneIn(2) ? 16 : 1000;
-  options.finish_merges_on_close = random.OneIn(2);
-  options.use_mapped_staging = random.OneIn(8) ? !use_mapping : use_mapping;
+  Choose(GeometryOf(use_mapping, seed), &options);
   return options;
 }
 
@@ -160,6 +156,7 @@ TEST_P(KillTest, LosesNoWriteThatReturned) {
   for (int cycle = 0; cycle < cycles && !HasFatalFailure(); ++cycle) {
     SCOPED_TRACE("cycle " + std::to_string(cycle));
     const uint64_t cycle_seed = random.Next();
+    SCOPED_TRACE("killed: " + ReplayOf(GeometryOf(use_mapping, cycle_seed)) + "\n  reopened: " + ReplayOf(GeometryOf(use_mapping, cycle_seed + 1)));
     std::fflush(nullptr);  // or the children print it again
     const pid_t child = fork();
     ASSERT_GE(child, 0);

@@ -23,6 +23,7 @@
 
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "testing/geometry.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/time_limit.h"
@@ -65,17 +66,9 @@ std::string ValueOf(uint64_t number) {
 }
 uint64_t NumberIn(const std::string& value) { return std::strtoull(value.c_str(), nullptr, 10); }
 
-Options RandomOptions(base::Random& random, FileSystem* files) {
+Options OptionsOf(const Geometry& geometry, FileSystem* files) {
   Options options;
-  options.memory_bytes = size_t{1 << 20} << random.Uniform(4);
-  options.write_buffer_bytes = size_t{64 << 10} << random.Uniform(3);
-  options.style = random.OneIn(2) ? Style::kLazy : Style::kCascade;
-  options.compression = {static_cast<Compression>(random.Uniform(4)), static_cast<Compression>(random.Uniform(4))};
-  options.bloom_bits_per_key = static_cast<int>(random.Uniform(3)) * 8;
-  options.block_bytes = size_t{256} << random.Uniform(7);
-  options.open_tables_max = random.OneIn(2) ? 16 : 1000;
-  options.finish_merges_on_close = random.OneIn(2);
-  options.use_mapped_staging = random.OneIn(2);
+  Choose(geometry, &options);
   options.env = DefaultEnv();
   options.env.file_system = files;
   return options;
@@ -281,9 +274,10 @@ void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<d
   for (int open = 0; open < opens; ++open) {
     Weather weather(random.Next(), shared);
     WatchedFileSystem files(DefaultEnv().file_system, weather.watch());
-    const Options options = RandomOptions(random, &files);
+    const Geometry geometry = GeometryFor(random.Next(), {.write_buffer_bytes_max = 4 << 20});
+    const Options options = OptionsOf(geometry, &files);
     auto db = DB::Open(options, path);
-    if (!db) FailLife("open: " + db.error().ToString());
+    if (!db) FailLife("open: " + db.error().ToString() + "; " + ReplayOf(geometry));
     std::vector<std::unique_ptr<Writer>> writers;
     for (size_t i = 0; i < kThreads; ++i) writers.push_back(std::make_unique<Writer>(**db, i, random.Next(), weather, shared));
     for (const auto& writer : writers) writer->Settle();

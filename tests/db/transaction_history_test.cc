@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "mergedb/merge.h"
 #include "mergedb/transaction.h"
+#include "testing/geometry.h"
 #include "testing/history.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
@@ -25,7 +26,7 @@ struct Shape {
   size_t open_max = 8;
   uint64_t steps = 3000;
   bool has_kills = true;
-  size_t write_buffer_bytes = 64 << 10;
+  Geometry geometry = {.memory_bytes = 1 << 20};
 };
 
 class History {
@@ -66,8 +67,7 @@ class History {
 
   void Open() {
     Options options = world_->SmallOptions();
-    options.memory_bytes = std::max(options.memory_bytes, 8 * shape_.write_buffer_bytes);
-    options.write_buffer_bytes = shape_.write_buffer_bytes;
+    Choose(shape_.geometry, &options);
     auto db = DB::Open(options, World::kPath);
     ASSERT_OK(db.status());
     db_ = std::move(*db);
@@ -217,8 +217,9 @@ TEST(TransactionHistory, IsSerializableThroughFlushesMergesAndKills) {
   const uint64_t first = SeedOr(1);
   uint64_t committed = 0, conflicts = 0, kills = 0;
   for (uint64_t seed = first; seed < first + Sized(30, 1000, 3); ++seed) {
-    SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
-    History history(seed, {.keys = 4 + 10 * (seed % 5)});
+    const Geometry geometry = GeometryFor(seed, {.write_buffer_bytes_max = 1 << 20});
+    SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " " + ReplayOf(geometry));
+    History history(seed, {.keys = 4 + 10 * (seed % 5), .geometry = geometry});
     history.Run();
     if (HasFatalFailure()) return;
     committed += history.committed();
@@ -234,7 +235,7 @@ TEST(TransactionHistory, OfTwentyThousandAtOnceHasNoAnomaly) {
   const uint64_t seed = SeedOr(1);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   const uint64_t count = Sized(20'000, 20'000);
-  History history(seed, {.keys = 5 * count, .open_max = count, .has_kills = false, .write_buffer_bytes = 32 << 20});
+  History history(seed, {.keys = 5 * count, .open_max = count, .has_kills = false, .geometry = {.write_buffer_bytes = 32 << 20, .memory_bytes = 256 << 20, .open_tables_max = 1000}});
   history.RunAllAtOnce();
   EXPECT_GT(history.committed(), count / 4);
   EXPECT_GT(history.conflicts(), 10u);

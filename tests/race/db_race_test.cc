@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "testing/geometry.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -20,16 +21,13 @@ constexpr size_t kWriters = 2;
 constexpr uint64_t kWritesEach = 1500;
 constexpr uint64_t kPairs = 100;
 
-class DbRaceTest : public ::testing::TestWithParam<Style> {
+class DbRaceTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   void SetUp() override { Reopen(); }
   void Reopen() {
     db_ = nullptr;
     Options options;
-    options.memory_bytes = 2 << 20;
-    options.write_buffer_bytes = 64 << 10;
-    options.separated_value_bytes_min = 64;
-    options.style = GetParam();
+    Choose(geometry_, &options);
     auto db = DB::Open(options, directory_.path());
     ASSERT_OK(db.status());
     db_ = std::move(*db);
@@ -125,6 +123,7 @@ class DbRaceTest : public ::testing::TestWithParam<Style> {
   }
 
   const uint64_t seed_ = SeedOr(13);
+  const Geometry geometry_ = GeometryFor(seed_ * 100 + GetParam(), {.write_buffer_bytes_max = 1 << 20});
   const TempDirectory directory_;
   std::unique_ptr<DB> db_;
   std::atomic<bool> is_over_{false};
@@ -132,7 +131,7 @@ class DbRaceTest : public ::testing::TestWithParam<Style> {
 };
 
 TEST_P(DbRaceTest, KeepsEveryThreadsView) {
-  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_));
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_) + " " + ReplayOf(geometry_));
   std::vector<std::thread> writers, others;
   for (size_t i = 0; i < kWriters; ++i) writers.emplace_back([this, i] { Write(i); });
   others.emplace_back([this] { Read(1000); });
@@ -188,13 +187,13 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
 // Symptom: a task read the tree after the database was gone. Cause: nobody waits for the word that a memtable was sealed, and it
 // looked at the tree before it looked whether all this has come to its end. Consequence: a crash in a program that closes a database.
 TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
-  for (uint64_t round = 0; round < Sized(200, 16000, 100); ++round) {
+  for (uint64_t round = 0; round < Sized(100, 8000, 50); ++round) {
     ASSERT_OK(db_->Put({.durability = Durability::kNoLog}, "key", std::to_string(round)));  // makes the close seal and flush
     Reopen();
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, DbRaceTest, ::testing::Values(Style::kLazy, Style::kCascade));
+INSTANTIATE_TEST_SUITE_P(Geometries, DbRaceTest, ::testing::Range<uint64_t>(0, 4));
 
 }  // namespace
 }  // namespace mergedb::testing

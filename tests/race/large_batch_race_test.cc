@@ -91,11 +91,11 @@ class LargeBatchRace : public ::testing::Test {
 
 TEST_F(LargeBatchRace, BatchesAreSeenWholeAtDrawnGeometries) {
   const uint64_t seed = SeedOr(23);
-  const uint64_t geometries = Sized(8, 400, 2);
+  const uint64_t geometries = Sized(6, 200, 2);
   for (uint64_t draw = 0; draw < geometries && !HasFailure(); ++draw) {
     const Geometry geometry = GeometryFor(seed * 1000 + draw, {.write_buffer_bytes_max = 256 << 10});
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " " + ReplayOf(geometry));
-    RunOn(geometry, Sized(250, 600, 60), seed * 1000 + draw);
+    RunOn(geometry, Sized(150, 400, 60), seed * 1000 + draw);
   }
   std::printf("%llu reads stopped %llu times at %llu geometries\n", static_cast<unsigned long long>(reads_), static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(geometries));
 }

@@ -19,6 +19,7 @@
 
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "testing/geometry.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -81,13 +82,11 @@ TEST(Violation, KnowsWhatRealTimeProves) {
 constexpr size_t kThreads = 4;
 constexpr uint64_t kKeys = 12;
 
-class LinearTest : public ::testing::TestWithParam<Style> {
+class LinearTest : public ::testing::TestWithParam<uint64_t> {
  protected:
   void SetUp() override {
     Options options;
-    options.memory_bytes = 1 << 20;
-    options.write_buffer_bytes = 64 << 10;
-    options.style = GetParam();
+    Choose(geometry_, &options);
     auto db = DB::Open(options, directory_.path());
     ASSERT_OK(db.status());
     db_ = std::move(*db);
@@ -136,14 +135,15 @@ class LinearTest : public ::testing::TestWithParam<Style> {
   }
 
   const uint64_t seed_ = SeedOr(17);
+  const Geometry geometry_ = GeometryFor(seed_ * 100 + GetParam(), {.write_buffer_bytes_max = 1 << 20});
   const TempDirectory directory_;
   std::unique_ptr<DB> db_;
   std::atomic<uint64_t> clock_{0};
 };
 
 TEST_P(LinearTest, EveryCallOnAKeyHappensAtOneInstant) {
-  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_));
-  const uint64_t calls = Sized(6'000, 20'000, 1'500);
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_) + " " + ReplayOf(geometry_));
+  const uint64_t calls = Sized(4'000, 20'000, 1'000);
   std::vector<std::vector<Noted>> notes(kThreads);
   std::vector<std::thread> threads;
   for (size_t i = 0; i < kThreads; ++i) threads.emplace_back([&, i] { Work(i, calls, &notes[i]); });
@@ -158,7 +158,7 @@ TEST_P(LinearTest, EveryCallOnAKeyHappensAtOneInstant) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, LinearTest, ::testing::Values(Style::kLazy, Style::kCascade));
+INSTANTIATE_TEST_SUITE_P(Geometries, LinearTest, ::testing::Range<uint64_t>(0, 4));
 
 }  // namespace
 }  // namespace mergedb::testing
