@@ -23,7 +23,7 @@ std::string EncodeHeader(const Identity& identity) {
 
 // `chain`: the predecessor's checksum, then this one's.
 std::string EncodeRecord(std::string_view part, bool goes_on, uint32_t* chain) {
-  ASSERT(!part.empty() && part.size() < kGoesOn, "a part of a payload has at most kPartBytesMax bytes");
+  ASSERT(!part.empty() && part.size() <= kPartBytesMax, "a part of a payload has at most kPartBytesMax bytes");
   const uint32_t length_field = static_cast<uint32_t>(part.size()) | (goes_on ? kGoesOn : 0);
   *chain = base::Crc32cExtend(RecordSeed(*chain, length_field), part.data(), part.size());
   std::string record;

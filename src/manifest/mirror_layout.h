@@ -16,10 +16,12 @@ inline constexpr size_t kMirrorHeaderBytes = 40;
 inline constexpr size_t kRecordHeaderBytes = 8;
 // This many zeros stand behind the last record at least: a file that ends earlier lost a pair of pages with records in it.
 inline constexpr uint64_t kRoomBehind = kRecordHeaderBytes;
+// Of a record's payload, in any file: builds before there were parts wrote so much at most.
+inline constexpr uint64_t kRecordBytesMax = uint64_t{1} << 30;
 // In a record's length: the payload goes on in the next record.
 inline constexpr uint32_t kGoesOn = uint32_t{1} << 31;
 static_assert(kMirrorMagic.size() == 16);
-static_assert(kPartBytesMax < kGoesOn);
+static_assert(kPartBytesMax <= kRecordBytesMax && kRecordBytesMax < kGoesOn);
 
 inline uint32_t HeaderChain(std::string_view header) { return base::LoadFixed32(header.data() + 32); }
 

@@ -112,7 +112,7 @@ Result<Record> ParseRecord(Copy& copy, uint64_t offset, uint32_t chain) {
   record.length = length_field & ~kGoesOn;
   record.goes_on = (length_field & kGoesOn) != 0;
   const uint64_t begin = offset + kRecordHeaderBytes;
-  if (record.length == 0 || record.length > copy.stream_bytes() - begin) return record;
+  if (record.length == 0 || record.length > std::min(kRecordBytesMax, copy.stream_bytes() - begin)) return record;
   record.has_room = true;
   record.found_crc = RecordSeed(chain, length_field);
   RETURN_IF_ERROR(copy.ForEachPiece(begin, begin + record.length, [&](uint64_t, std::string_view piece) {
@@ -271,8 +271,13 @@ Status MirrorReader::JudgeDoubt() {
 }
 
 // Pages are there before a record enters them, and before one ends at their edge: where the stream comes so close to the end of the file,
-// or goes on behind it, the pair after it was cut off.
+// or goes on behind it, the pair after it was cut off. No more pages are there than one record needs: a file of many more, with holes, would
+// take hours to read.
 Status MirrorReader::CheckNotCut() {
+  if (copies_[0].stream_bytes() - end_.bytes > kRecordBytesMax + 2 * kPageBytes) {
+    return Status::Corruption(path_ + ": " + std::to_string(copies_[0].stream_bytes() - end_.bytes) + " bytes of the stream behind the last record " +
+                              At(end_.bytes) + ", expected room for one record" + kNextStep);
+  }
   for (Copy& copy : copies_) {
     ASSIGN_OR_RETURN(const std::string_view rest, copy.Read(end_.bytes, kRoomBehind));
     if (rest.size() < kRoomBehind) continue;

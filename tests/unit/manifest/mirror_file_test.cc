@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "env/posix_file_system.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
+#include "testing/temp_directory.h"
 
 namespace mergedb::manifest {
 namespace {
@@ -231,6 +235,19 @@ TEST_F(MirrorFileTest, APayloadLargerThanARecordIsOnePayload) {
   const auto keep = [&](std::string_view found) { read = found; return Status(); };
   ASSERT_OK(ReadMirror(&appended, kPath, keep, end));
   EXPECT_EQ(read, written_.back());
+}
+
+// The size is no limit by itself: but what no writer leaves is refused before it is read.
+TEST_F(MirrorFileTest, AFileOfManyHolesIsRefusedAtOnce) {
+  testing::TempDirectory directory;
+  FileSystem* const files = env::PosixFileSystem();
+  const std::string path = directory / "MANIFEST-000001";
+  ASSERT_OK_AND_ASSIGN(auto writer, MirrorWriter::Create(files, path, {.database_id = 7, .number = kv::FileNumber{1}}));
+  ASSERT_OK(writer->Append("one"));
+  std::error_code error;
+  std::filesystem::resize_file(path, uint64_t{1} << 42, error);
+  if (error) GTEST_SKIP() << "no files of 4 TiB here: " << error.message();
+  EXPECT_THAT(ReadMirror(files, path, [](std::string_view) { return Status(); }), StatusIs(Code::kCorruption, HasSubstr("behind the last record")));
 }
 
 // At any call of an append of many parts.
