@@ -90,7 +90,7 @@ TEST(Scheduler, FindsADeadlockAndSaysWhereEachThreadIs) {
     // Not on the stack: the threads stay blocked on them.
     struct Mutexes { Mutex left, right; };
     auto* const both = new Mutexes;
-    static std::vector<Mutexes*> kept;
+    static auto& kept = *new std::vector<Mutexes*>;  // found by the leak checker
     kept.push_back(both);
     scheduler.Spawn("one", [both] {
       Lock first(both->left);
@@ -112,7 +112,7 @@ TEST(Scheduler, FindsALostNotification) {
   const Explored explored = Explore({.name = "LostNotification"}, [](Scheduler& scheduler) {
     struct Shared { Mutex mutex; CondVar changed; std::atomic<bool> is_done{false}; };
     auto* const shared = new Shared;
-    static std::vector<Shared*> kept;
+    static auto& kept = *new std::vector<Shared*>;
     kept.push_back(shared);
     scheduler.Spawn("waiter", [shared] {
       if (shared->is_done) return;
