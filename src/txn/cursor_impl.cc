@@ -35,11 +35,13 @@ Status CursorImpl::Prepare() {
   if (transaction_ == nullptr) return Status::Aborted("the transaction of this cursor has ended");
   RETURN_IF_ERROR(transaction_->CheckReadable(keyspace_));
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
-  if (iterator_ != nullptr && !needs_overlay && generation_ == transaction_->generation()) [[likely]] return {};
+  const bool has_same_map = key_map_ == transaction_->key_map();
+  if (iterator_ != nullptr && !needs_overlay && has_same_map && generation_ == transaction_->generation()) [[likely]] return {};
   Park();  // where it stands: what was written elsewhere has left it there
   iterator_ = transaction_->NewIterator(keyspace_);
   walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
   walk_ = walkable_ == nullptr ? nullptr : &walkable_->walk();
+  key_map_ = transaction_->key_map();
   generation_ = transaction_->generation();
   has_overlay_ = transaction_->has_writes();
   return {};
@@ -48,6 +50,11 @@ Status CursorImpl::Prepare() {
 // It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
 bool CursorImpl::CanJustStep() const {
   return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() && !transaction_->remembers_reads();
+}
+
+// As above, of an iterator that turns the tree's keys into the keyspace's.
+bool CursorImpl::CanStepPlainly() const {
+  return state_ == State::kAt && walk_ == nullptr && iterator_->Valid() && !transaction_->remembers_reads();
 }
 
 Status CursorImpl::Fail() {
@@ -104,6 +111,11 @@ Status CursorImpl::Next() {
 }
 
 [[gnu::noinline]] Status CursorImpl::StepForward() {
+  if (CanStepPlainly()) {
+    iterator_->Next();
+    if (iterator_->Valid()) [[likely]] return {};
+    return StayAtLast();
+  }
   RETURN_IF_ERROR(Prepare());
   if (state_ == State::kFresh) return First();
   if (state_ == State::kEnd) return Status::NotFound("");

@@ -16,6 +16,7 @@
 #include <string_view>
 
 #include "kv/iterator.h"
+#include "kv/key_map.h"
 #include "mergedb/cursor.h"
 #include "mergedb/iterator.h"
 #include "read/db_iterator.h"
@@ -55,6 +56,7 @@ class CursorImpl final : public Cursor {
 
   Status Prepare();
   bool CanJustStep() const;
+  bool CanStepPlainly() const;
   bool SeekParked();
   Status StepForward();  // what Next does where it cannot just step
   Status Fail();
@@ -70,6 +72,7 @@ class CursorImpl final : public Cursor {
   std::unique_ptr<Iterator> iterator_;
   read::WalkableIterator* walkable_ = nullptr;  // the iterator, where it shows keys as they stand in the tree
   kv::Iterator* walk_ = nullptr;                // then its inside: a step and a look at it are one call in place of five
+  const kv::KeyMap* key_map_ = nullptr;  // by which the iterator was made
   uint64_t generation_ = 0;   // of the own writes that the iterator was made over
   bool has_overlay_ = false;  // there were any
   std::string key_;           // where it is parked; of use to moves besides

@@ -75,6 +75,7 @@ class TransactionImpl final : public Transaction {
   Status CheckReadable(Keyspace keyspace);
   bool has_writes() const { return writes_.count() > 0; }
   uint64_t generation() const { return writes_.generation(); }
+  const kv::KeyMap* key_map() const { return key_map_; }
   std::unique_ptr<Iterator> NewIterator(Keyspace keyspace);
   bool remembers_reads() const { return options_.kind == TransactionKind::kOptimistic; }
   // What a cursor on `keyspace` moved over, and where it came to.

@@ -252,6 +252,20 @@ TEST_F(Cursors, DoNotSeeWhatOthersCommitMeanwhile) {
   EXPECT_EQ(At(*other, other->SetRange("c")), "d=4");
 }
 
+// The first keyspace of a database changes how keys stand in the tree, also for cursors that were there before.
+TEST_F(Cursors, DoNotShowTheRecordOfTheFirstKeyspaceThatIsCreatedUnderThem) {
+  Begin();
+  ASSERT_EQ(At(cursor_->First()), "b=2");
+  ASSERT_OK_AND_ASSIGN(const Keyspace x, transaction_->CreateKeyspace("x"));
+  ASSERT_OK(transaction_->Put(x, "c", "not the default one's"));
+  std::string seen;
+  for (Status status = cursor_->First(); status.ok(); status = cursor_->Next()) seen += At(*cursor_, status) + ' ';
+  EXPECT_EQ(seen, "b=2 d=4 f=6 h=8 ");
+  seen.clear();
+  for (Status status = cursor_->Last(); status.ok(); status = cursor_->Prev()) seen += At(*cursor_, status) + ' ';
+  EXPECT_EQ(seen, "h=8 f=6 d=4 b=2 ");
+}
+
 // ---- at random, beside a map
 
 struct Reference {
