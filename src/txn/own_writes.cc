@@ -110,8 +110,10 @@ void OwnWrites::CatchUp() {
 }
 
 void OwnWrites::IndexRecord(uint32_t record) {
-  const auto [place, is_new] = index_.try_emplace(Slot{order_.Prefix(KeyOf(record)), record}, record);
-  if (is_new) return;
+  const size_t keys = index_.size();
+  const auto place = index_.try_emplace(behind_last_, Slot{order_.Prefix(KeyOf(record)), record}, record);
+  behind_last_ = std::next(place);
+  if (index_.size() > keys) return;
   records_[record].older = place->second;
   records_[place->second].newer = record;
   place->second = record;
@@ -124,7 +126,7 @@ void OwnWrites::UnindexRecord(uint32_t record) {
   ASSERT(place != index_.end() && place->second == record, "writes are undone newest first");
   const uint32_t older = records_[record].older;
   if (older == kNone) {
-    index_.erase(place);
+    behind_last_ = index_.erase(place);
     return;
   }
   place->second = older;

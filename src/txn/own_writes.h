@@ -143,6 +143,7 @@ class OwnWrites {
   std::vector<Record> records_;
   size_t indexed_bytes_ = 0;
   Index index_{Less{this}};
+  Index::iterator behind_last_ = index_.end();  // where the next key goes if it comes in order, which costs no search
   std::deque<std::string> range_keys_;  // begin and end in turns; the batch may move
   std::unique_ptr<memtable::RangeDeletes> range_deletes_;
 };
