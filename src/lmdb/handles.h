@@ -72,6 +72,7 @@ class Arena {
     return {bytes.size(), place};
   }
   void Clear();
+  void KeepNewest(size_t chunks);  // of what was given out, the rest goes
 
  private:
   void Grow(size_t bytes);
@@ -237,6 +238,8 @@ using RetainedList = std::vector<Retained>;
 // What LMDB gave out can be read until its page is used again, and programs do so. So what an ended transaction gave out is kept until the
 // next one begins on its thread or its handle, but at most for kCommitsOutlasted commits, since it keeps tables and memory.
 inline constexpr unsigned kCommitsOutlasted = 2;
+// Of what was copied, as many chunks of up to a megabyte are kept: the newest.
+inline constexpr size_t kChunksRetained = 16;
 // REQUIRES: env->mutex is held. What goes is moved to *gone, to be destroyed when it no longer is.
 void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone);
 void ForgetOf(MDB_env* env, uint64_t thread, const Root* root, RetainedList* gone);

@@ -38,6 +38,7 @@ void Root::Forget() {
 // WHY no more than there may be readers: threads come and go.
 void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone) {
   if (std::ranges::find(env->retained, root, &Retained::root) != env->retained.end()) return;
+  root->arena.KeepNewest(kChunksRetained);
   env->retained.push_back({.thread = thread, .root = root, .commits_left = kCommitsOutlasted});
   if (env->retained.size() <= env->readers_max) return;
   const Root* const oldest = env->retained.front().root.get();

@@ -187,6 +187,10 @@ void Arena::Clear() {
   free_bytes_ = chunk_bytes_;
 }
 
+void Arena::KeepNewest(size_t chunks) {
+  if (chunks_.size() > chunks) chunks_.erase(chunks_.begin(), chunks_.end() - static_cast<ptrdiff_t>(chunks));
+}
+
 void Arena::Grow(size_t bytes) {
   chunk_bytes_ = std::max(bytes, std::clamp(2 * chunk_bytes_, kChunkBytesMin, kChunkBytesMax));
   chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk_bytes_));
