@@ -50,6 +50,23 @@ TEST_P(MetadataTest, NoticesAnOlderManifest) {
   }
 }
 
+// Repair does not believe it either: the tables and the log speak for themselves, and all of them are still there.
+TEST_P(MetadataTest, RepairKeepsAllBesideAnOlderManifest) {
+  if (!is_closed()) return;
+  const auto contents = whole_.EarlierContents(PathOf("MANIFEST"));
+  auto world = whole_.Copy();
+  ASSERT_OK(world->files->WriteWhole(PathOf("MANIFEST"), contents[contents.size() / 2]));
+  EXPECT_THAT(whole_.Open(*world), StatusIs(Code::kCorruption));
+  ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(whole_.OptionsFor(*world), World::kPath));
+  EXPECT_FALSE(report.losses.empty());  // nobody can know
+  ASSERT_OK_AND_ASSIGN(auto db, whole_.Open(*world));
+  ModelDb::Pairs shown;
+  auto it = db->NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next()) shown.emplace_back(it->key(), it->value());
+  ASSERT_OK(it->status());
+  EXPECT_EQ(shown, whole_.expected());
+}
+
 // It names the same MANIFEST, and what it says of it still holds.
 TEST_P(MetadataTest, AnOlderCurrentDoesNoHarm) {
   for (const std::string& older : whole_.EarlierContents(PathOf("CURRENT"))) {
