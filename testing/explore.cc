@@ -40,7 +40,8 @@ class Replay {
   std::map<uint64_t, int> threads_;
 };
 
-// Decisions of a run, drawn by thread first: what a thread does in a few steps is met as often as what another does in many.
+// Decisions of a run, drawn by thread first: what a thread does in a few steps is met as often as what another does in
+// many.
 class Places {
  public:
   using Counts = std::map<int, uint64_t>;  // decisions while a thread ran
@@ -49,11 +50,14 @@ class Places {
     for (; count > 0 && !counts.empty(); --count) {
       // Every other one is of the last two threads: the program's own, which come after the workers.
       const size_t from = counts.size() > 2 && random.OneIn(2) ? counts.size() - 2 : 0;
-      const auto& [thread, decisions] = *std::next(counts.begin(), static_cast<ptrdiff_t>(from + random.Uniform(counts.size() - from)));
+      const uint64_t which = from + random.Uniform(counts.size() - from);
+      const auto& [thread, decisions] = *std::next(counts.begin(), static_cast<ptrdiff_t>(which));
       places_.insert({thread, random.Uniform(decisions)});
     }
   }
-  bool Meets(const Scheduler::Decision& decision) { return places_.contains({decision.running, met_[decision.running]++}); }
+  bool Meets(const Scheduler::Decision& decision) {
+    return places_.contains({decision.running, met_[decision.running]++});
+  }
 
  private:
   std::set<std::pair<int, uint64_t>> places_;
@@ -63,7 +67,8 @@ class Places {
 // The runnable thread of the highest priority goes on. At a few decisions the running thread's falls below all others'.
 class Priorities {
  public:
-  Priorities(base::Random& random, const Places::Counts& counts) : random_(random), changes_(random, counts, random.Uniform(4)) {}
+  Priorities(base::Random& random, const Places::Counts& counts)
+      : random_(random), changes_(random, counts, random.Uniform(4)) {}
   size_t operator()(const Scheduler::Decision& decision) {
     if (decision.is_new_task) priorities_.erase(decision.running);
     if (changes_.Meets(decision)) priorities_[decision.running] = lowest_--;
@@ -94,7 +99,8 @@ class Priorities {
 // A few decisions, anywhere, are not the default.
 class Scattered {
  public:
-  Scattered(base::Random& random, const Places::Counts& counts) : random_(random), places_(random, counts, 1 + random.Uniform(4)) {}
+  Scattered(base::Random& random, const Places::Counts& counts)
+      : random_(random), places_(random, counts, 1 + random.Uniform(4)) {}
   size_t operator()(const Scheduler::Decision& decision) {
     return places_.Meets(decision) ? 1 + random_.Uniform(decision.threads.size() - 1) : 0;
   }
@@ -133,15 +139,16 @@ class Search {
     }
     if (!RunSystematic()) RunRandom();
     std::cout << "[          ] " << exploration_.name << ": " << explored_.runs << " schedules, " << explored_.decisions
-              << " decisions" << (explored_.is_complete ? ", all with up to " + std::to_string(exploration_.deviations_max) + " deviations" : "")
-              << std::endl;
+              << " decisions";
+    if (explored_.is_complete) std::cout << ", all with up to " << exploration_.deviations_max << " deviations";
+    std::cout << std::endl;
     return explored_;
   }
 
  private:
   struct Node {
     Deviations deviations;
-    std::vector<std::vector<int>> offered;  // what each of the run's decisions could be; nothing where it does not matter
+    std::vector<std::vector<int>> offered;  // what each decision could be; nothing where it does not matter
     std::vector<int> running;               // and whose decision it was
   };
 
@@ -291,7 +298,8 @@ std::string PrintSchedule(const Deviations& deviations) {
   std::string text;
   for (const auto& each : deviations) {
     if (!text.empty()) text += ' ';
-    text += std::to_string(each.decision) + '>' + (each.thread == Scheduler::kClock ? "c" : std::to_string(each.thread));
+    text += std::to_string(each.decision) + '>';
+    text += each.thread == Scheduler::kClock ? "c" : std::to_string(each.thread);
   }
   return text;
 }
@@ -306,7 +314,8 @@ Deviations ParseSchedule(std::string_view text) {
     const size_t arrow = word.find('>');
     if (arrow == std::string::npos) continue;
     const std::string thread = word.substr(arrow + 1);
-    deviations.push_back({std::strtoull(word.c_str(), nullptr, 10), thread == "c" ? Scheduler::kClock : std::atoi(thread.c_str())});
+    deviations.push_back({.decision = std::strtoull(word.c_str(), nullptr, 10),
+                          .thread = thread == "c" ? Scheduler::kClock : std::atoi(thread.c_str())});
   }
   return deviations;
 }

@@ -1,12 +1,12 @@
 // Looks for a schedule under which a small program fails (testing/scheduler.h).
 //
-//     const Explored explored = Explore({.name = "TornBatch", .deviations_max = 1, .random_runs = 100}, [](Scheduler& s) {...});
+//     const Explored explored = Explore({.name = "TornBatch", .random_runs = 100}, [](Scheduler& s) {...});
 //     EXPECT_EQ(explored.finding, "");
 //
-// First all schedules with up to `deviations_max` choices that are not the default, as long as `systematic_runs_max` lasts; each
-// run begins from the start ("stateless model checking", as CHESS does). Within a number of deviations the order is random, so
-// that what an early end leaves out is spread. Then random ones: priorities that change at a few places (PCT), a few
-// deviations anywhere, or a walk that goes to another thread every few decisions.
+// First all schedules with up to `deviations_max` choices that are not the default, as long as `systematic_runs_max`
+// lasts; each run begins from the start ("stateless model checking", as CHESS does). Within a number of deviations the
+// order is random, so that what an early end leaves out is spread. Then random ones: priorities that change at a few
+// places (PCT), a few deviations anywhere, or a walk that goes to another thread every few decisions.
 //
 // A schedule that fails is shrunk, run once more to tell its story, and printed as a line that replays it:
 //

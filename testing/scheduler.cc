@@ -22,7 +22,8 @@ namespace mergedb::testing {
 namespace {
 
 constexpr uint64_t kNever = UINT64_MAX;
-// A thread that could run and did not for so many points goes on: threads that only wake each other must not keep it for ever.
+// A thread that could run and did not for so many points goes on: threads that only wake each other must not keep it
+// for ever.
 constexpr uint64_t kPatiencePoints = 5'000;
 constexpr uint64_t kLeapsMax = 20'000;  // in a row, by a run in which nothing but timers happens
 
@@ -77,7 +78,8 @@ const char* NameOf(Thread::Blocked blocked) {
 // Touched by the thread that runs, and by the caller of Run before the first one and after the last one runs.
 class Scheduler::State final : public base::ThreadScheduler, public std::enable_shared_from_this<Scheduler::State> {
  public:
-  State(const Options& given, Choose choice, bool tells) : options(given), choose(std::move(choice)), tells_story(tells) {}
+  State(const Options& given, Choose choice, bool tells)
+      : options(given), choose(std::move(choice)), tells_story(tells) {}
 
   // ---- base::ThreadScheduler
   void Point(const char* what) override { PointAt(what, MERGEDB_CALL_SITE); }
@@ -88,7 +90,8 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   void UnlockMutex(base::Mutex& mutex) override {
     mutex.native().unlock();
     for (const auto& thread : threads) {
-      if (thread->blocked == Thread::Blocked::kOnMutex && thread->object == &mutex) thread->blocked = Thread::Blocked::kNo;
+      if (thread->blocked != Thread::Blocked::kOnMutex || thread->object != &mutex) continue;
+      thread->blocked = Thread::Blocked::kNo;
     }
   }
   bool WaitOn(base::CondVar& condition, base::Mutex& mutex, uint64_t nanos) override {
@@ -285,7 +288,8 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
       enabled.clear();
       if (!is_forced) enabled.push_back(running->number);
       for (const Thread* thread : order) {
-        if (thread->blocked == Thread::Blocked::kNo && (is_forced || thread != running)) enabled.push_back(thread->number);
+        if (thread->blocked != Thread::Blocked::kNo || (!is_forced && thread == running)) continue;
+        enabled.push_back(thread->number);
       }
       if (Thread* const starved = Starved(); starved != nullptr) return starved;
       if (enabled.empty()) {
@@ -316,7 +320,8 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
     const uint64_t number = outcome.decisions++;
     const std::span<const int> enabled = enabled_scratch;
     const size_t choice = choose({.number = number, .threads = enabled, .is_forced = is_forced,
-                                  .is_new_task = is_new_task && !is_forced, .running = running->number, .what = running->what});
+                                  .is_new_task = is_new_task && !is_forced, .running = running->number,
+                                  .what = running->what});
     ASSERT(choice < enabled.size(), "a choice is one of those offered");
     if (choice == 0) return 0;
     outcome.deviations.push_back({number, enabled[choice]});
@@ -371,7 +376,8 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   Semaphore is_over;
 };
 
-// ---- the world of a run ------------------------------------------------------------------------------------------------
+// ---- the world of a run
+// ------------------------------------------------------------------------------------------------
 
 class Scheduler::Work final : public Executor {
  public:
@@ -437,15 +443,17 @@ namespace {
 const std::vector<Scheduler::Deviation>* deviations_now = nullptr;
 
 void TellSchedule(int) {
-  if (deviations_now != nullptr) std::fprintf(stderr, "the schedule so far: %s\n", PrintSchedule(*deviations_now).c_str());
+  if (deviations_now != nullptr) {
+    std::fprintf(stderr, "the schedule so far: %s\n", PrintSchedule(*deviations_now).c_str());
+  }
   std::signal(SIGABRT, SIG_DFL);
   std::raise(SIGABRT);
 }
 
 }  // namespace
 
-Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose, const std::function<void(Scheduler&)>& body,
-                                  bool tells_story) {
+Scheduler::Outcome Scheduler::Run(const Options& options, const Choose& choose,
+                                  const std::function<void(Scheduler&)>& body, bool tells_story) {
   const auto state = std::make_shared<State>(options, choose, tells_story);
   auto* const scheduler = new Scheduler(state);  // left behind by a run that is given up
   Thread& main = state->Add("main", [scheduler, &body] {

@@ -4,19 +4,20 @@
 //       auto db = DB::Open(...env of scheduler.executor() and scheduler.clock()...);   // nothing is chosen yet
 //       scheduler.Spawn("writer", [&] { ... });
 //       scheduler.Spawn("reader", [&] { ... if (is_wrong) scheduler.Fail("what is wrong"); });
-//       scheduler.JoinAll();                                                          // from here to its return: choices
+//       scheduler.JoinAll();                        // from here to its return: choices
 //     });
 //
-// Every lock, wait and notification of base/sync.h and every SCHEDULE_POINT of the product calls the scheduler. There it asks
-// `choose` which thread goes on. The first choice is always the default: the running thread goes on; where it cannot, the
-// first runnable thread of a list does. A thread that another choice passes over goes to the end of the list, so it stays
-// where it is for as long as others can run. Few other choices therefore reach far ("delay-bounded scheduling").
+// Every lock, wait and notification of base/sync.h and every SCHEDULE_POINT of the product calls the scheduler. There
+// it asks `choose` which thread goes on. The first choice is always the default: the running thread goes on; where it
+// cannot, the first runnable thread of a list does. A thread that another choice passes over goes to the end of the
+// list, so it stays where it is for as long as others can run. Few other choices therefore reach far ("delay-bounded
+// scheduling").
 //
-// A mutex is tried; a thread that fails blocks in the model until the mutex is unlocked. The model's time stands still but
-// for a tick at each look at the clock. When no thread can run, time leaps to the next sleep, timed wait or timer. Without any of
-// them the threads block each other for ever: the outcome says where each one is.
-// Background work runs on workers of the scheduler: threads like all others. A thread that was passed over for thousands of points
-// goes on, so that threads that only wake each other do not keep it waiting for ever.
+// A mutex is tried; a thread that fails blocks in the model until the mutex is unlocked. The model's time stands still
+// but for a tick at each look at the clock. When no thread can run, time leaps to the next sleep, timed wait or timer.
+// Without any of them the threads block each other for ever: the outcome says where each one is. Background work runs
+// on workers of the scheduler: threads like all others. A thread that was passed over for thousands of points goes on,
+// so that threads that only wake each other do not keep it waiting for ever.
 //
 // A run that fails by a deadlock, or that never ends, leaves its threads behind, blocked for the rest of the process.
 // THREADS: the scheduler's own. Tested by tests/unit/testing/scheduler_test.cc.

@@ -14,7 +14,8 @@ std::string SourceOf(uintptr_t site) {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(site), &info) == 0) return "?";
   std::array<char, 128> command;
-  std::snprintf(command.data(), command.size(), "addr2line -i -e /proc/%d/exe 0x%llx 2>/dev/null", static_cast<int>(getpid()),
+  std::snprintf(command.data(), command.size(), "addr2line -i -e /proc/%d/exe 0x%llx 2>/dev/null",
+                static_cast<int>(getpid()),
                 static_cast<unsigned long long>(site - reinterpret_cast<uintptr_t>(info.dli_fbase)));
   const std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.data(), "r"), pclose);
   std::array<char, 4096> line;

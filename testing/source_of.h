@@ -6,7 +6,8 @@
 
 namespace mergedb::testing {
 
-// "src/log/segments.cc:220". Of code that was inlined from src/base/ the place of the call. "?" where that is not known.
+// "src/log/segments.cc:220". Of code that was inlined from src/base/ the place of the call. "?" where that is not
+// known.
 std::string SourceOf(uintptr_t site);
 
 }  // namespace mergedb::testing

@@ -9,14 +9,15 @@ import re
 import subprocess
 import sys
 
-WORDS = re.compile(r"thread_scheduler|ThreadScheduler|AtSchedulePoint|point of the absent probe|publish a sequence|take the turn alone")
+WORDS = re.compile(r"thread_scheduler|ThreadScheduler|AtSchedulePoint|point of the absent probe|publish a sequence|"
+                   r"take the turn alone")
 
 
 def traces(path):
     found = set()
     for command in (["nm", "-C", path], ["strings", "-a", path]):
-        text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.decode(errors="replace")
-        found.update(WORDS.findall(text))
+        text = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout
+        found.update(WORDS.findall(text.decode(errors="replace")))
     return found
 
 

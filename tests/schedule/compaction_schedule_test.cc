@@ -1,5 +1,5 @@
-// Compactions that run beside each other: each CompactRange has done its range when it returns OK, and a deleted key stays
-// deleted whatever a pick and a job that ends do to each other. Method: schedules of testing/explore.h.
+// Compactions that run beside each other: each CompactRange has done its range when it returns OK, and a deleted key
+// stays deleted whatever a pick and a job that ends do to each other. Method: schedules of testing/explore.h.
 #include <gtest/gtest.h>
 
 #include "testing/explore.h"
@@ -40,7 +40,7 @@ void CompactTwoRanges(Scheduler& scheduler) {
       const Range range(prefix);
       world.Expect(Compact(*db, range), "compact");
       const uint64_t left = db->ApproximateSizes({{.lower = range.lower, .upper = range.upper}})[0];
-      if (left > 0) scheduler.Fail("CompactRange returned OK and left " + std::to_string(left) + " bytes of its range: " + range.lower);
+      if (left > 0) scheduler.Fail("CompactRange returned OK and left " + std::to_string(left) + " bytes of " + range.lower);
     });
   }
   scheduler.JoinAll();
@@ -56,8 +56,8 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
-// cascade: four flushed runs are merged while a sweep takes a part of them below them. A reader passed over very many deletes;
-// then all runs are merged there.
+// cascade: four flushed runs are merged while a sweep takes a part of them below them. A reader passed over very many
+// deletes; then all runs are merged there.
 //
 //   flushed   d           deletes an a*                     the pick: merge these four; is anything older below them?
 //   flushed   w           holds that a*, newer than the deletes that the reader sees, and a b*

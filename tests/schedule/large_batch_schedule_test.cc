@@ -1,5 +1,5 @@
-// A batch that fills several memtables, beside every kind of reader: each sees all of it or nothing of it, and a snapshot keeps
-// seeing the same. Method: schedules of testing/explore.h.
+// A batch that fills several memtables, beside every kind of reader: each sees all of it or nothing of it, and a
+// snapshot keeps seeing the same. Method: schedules of testing/explore.h.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -47,8 +47,8 @@ struct Program {
   Reader afterwards = [](ScheduledWorld&, DB&) {};
 };
 
-// All keys are "old", some in a table and some in the memtable that the batch begins in; one writer writes them all anew, those in
-// the memtable first.
+// All keys are "old", some in a table and some in the memtable that the batch begins in; one writer writes them all
+// anew, those in the memtable first.
 void RunBesideLargeBatch(Scheduler& scheduler, const Program& program) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();

@@ -1,5 +1,6 @@
-// A checkpoint beside writes, flushes and commits holds a prefix of the writes; a Close beside everything loses nothing that was
-// acknowledged and leaves no thread waiting. Method: schedules of testing/explore.h, with time that may pass at any moment.
+// A checkpoint beside writes, flushes and commits holds a prefix of the writes; a Close beside everything loses nothing
+// that was acknowledged and leaves no thread waiting. Method: schedules of testing/explore.h, with time that may pass
+// at any moment.
 #include <gtest/gtest.h>
 
 #include "mergedb/checkpoint.h"
@@ -16,7 +17,8 @@ constexpr size_t kValueBytes = 4 << 10;  // eight writes fill a memtable
 std::string Left(int i) { return "a" + std::to_string(1000 + i); }
 std::string Right(int i) { return "b" + std::to_string(1000 + i); }
 
-void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs, const std::function<void(Scheduler&)>& program) {
+void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs,
+           const std::function<void(Scheduler&)>& program) {
   const Explored explored = Explore({.name = name,
                                      .scheduler = {.explores_time = true},
                                      .deviations_max = 2,
@@ -56,7 +58,7 @@ int CountPrefix(ScheduledWorld& world, DB& db, const std::string& where) {
     const Status left = db.Get({}, Left(i), &value), right = db.Get({}, Right(i), &value);
     if (left.ok() != right.ok()) world.scheduler.Fail(where + " holds a half of write " + std::to_string(i));
     if (!left.ok() && !left.IsNotFound()) world.scheduler.Fail(where + ": " + left.ToString());
-    if (left.ok() && count < i) world.scheduler.Fail(where + " holds write " + std::to_string(i) + " and not the one before");
+    if (left.ok() && count < i) world.scheduler.Fail(where + " lacks the write before " + std::to_string(i));
     if (left.ok()) count = i + 1;
   }
   return count;
@@ -85,13 +87,16 @@ void CheckpointBesideWrites(Scheduler& scheduler) {
   if (copy == nullptr) return;
   const int count = CountPrefix(world, *copy, "the copy");
   if (count < acknowledged_before || count > begun_after) {
-    scheduler.Fail("the copy holds " + std::to_string(count) + " writes; acknowledged before it " + std::to_string(acknowledged_before) +
+    scheduler.Fail("the copy holds " + std::to_string(count) + " writes; acknowledged before it " +
+                   std::to_string(acknowledged_before) +
                    ", begun before its end " + std::to_string(begun_after));
   }
   world.Expect(copy->CheckIntegrity(), "check the copy");
 }
 
-TEST(LifecycleSchedule, ACheckpointBesideWritesHoldsAPrefix) { Check("CheckpointBesideWrites", 400, 500, CheckpointBesideWrites); }
+TEST(LifecycleSchedule, ACheckpointBesideWritesHoldsAPrefix) {
+  Check("CheckpointBesideWrites", 400, 500, CheckpointBesideWrites);
+}
 
 void CloseBesideEverything(Scheduler& scheduler) {
   ScheduledWorld world(scheduler);
@@ -128,12 +133,15 @@ void CloseBesideEverything(Scheduler& scheduler) {
   if (db == nullptr) return;
   const int count = CountPrefix(world, *db, "the database");
   if (count < writer.acknowledged || count > writer.begun) {
-    scheduler.Fail("after Close there are " + std::to_string(count) + " writes of " + std::to_string(writer.acknowledged));
+    scheduler.Fail("after Close there are " + std::to_string(count) + " writes of " +
+                   std::to_string(writer.acknowledged));
   }
   world.Expect(db->CheckIntegrity(), "check");
 }
 
-TEST(LifecycleSchedule, ACloseBesideEverythingLosesNothing) { Check("CloseBesideEverything", 400, 1500, CloseBesideEverything); }
+TEST(LifecycleSchedule, ACloseBesideEverythingLosesNothing) {
+  Check("CloseBesideEverything", 400, 1500, CloseBesideEverything);
+}
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -1,5 +1,6 @@
-// A commit of the MANIFEST beside the drain of the log: kill -9 after a segment was removed leaves a database that opens and
-// holds all that was acknowledged. Method: schedules of testing/explore.h; an image of the files after each removal of a segment.
+// A commit of the MANIFEST beside the drain of the log: kill -9 after a segment was removed leaves a database that
+// opens and holds all that was acknowledged. Method: schedules of testing/explore.h; an image of the files after each
+// removal of a segment.
 #include <gtest/gtest.h>
 
 #include <vector>
@@ -57,7 +58,8 @@ class Killed {
   bool was_removed_ = false;
 };
 
-// A write of the drain fails once: its segment takes no more, and is not used again. The writer drains what it needs itself.
+// A write of the drain fails once: its segment takes no more, and is not used again. The writer drains what it needs
+// itself.
 void CommitBesideFailedDrain(Scheduler& scheduler) {
   ScheduledWorld world(scheduler);
   const auto db = world.Open();

@@ -1,6 +1,6 @@
-// Optimistic transactions beside group commits: whatever the groups are, a transaction that read a key which was written and
-// acknowledged since is a conflict, and sums are kept. Buffers are the smallest, so the window of recent writes (16 KiB)
-// is smaller than a group. Method: schedules of testing/explore.h.
+// Optimistic transactions beside group commits: whatever the groups are, a transaction that read a key which was
+// written and acknowledged since is a conflict, and sums are kept. Buffers are the smallest, so the window of recent
+// writes (16 KiB) is smaller than a group. Method: schedules of testing/explore.h.
 #include <gtest/gtest.h>
 
 #include "mergedb/transaction.h"
@@ -13,7 +13,8 @@ namespace {
 
 constexpr size_t kWindowBytes = 16 << 10;  // of SmallOptions
 
-void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs, const std::function<void(Scheduler&)>& program) {
+void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_runs,
+           const std::function<void(Scheduler&)>& program) {
   const Explored explored = Explore({.name = name,
                                      .deviations_max = 2,
                                      .systematic_runs_max = Sized(systematic_runs, 10 * systematic_runs),

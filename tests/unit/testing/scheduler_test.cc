@@ -57,7 +57,8 @@ TEST(Scheduler, RunsAPrintedScheduleAgain) {
   for (int i = 0; i < 3; ++i) {
     const auto outcome = Scheduler::Run({}, [&](const Scheduler::Decision& decision) -> size_t {
       if (decision.number != deviations[0].decision) return 0;
-      return static_cast<size_t>(std::find(decision.threads.begin(), decision.threads.end(), deviations[0].thread) - decision.threads.begin());
+      const auto place = std::find(decision.threads.begin(), decision.threads.end(), deviations[0].thread);
+      return static_cast<size_t>(place - decision.threads.begin());
     }, LoseUpdate);
     EXPECT_EQ(outcome.failure, "an update was lost");
     EXPECT_EQ(outcome.deviations, deviations);
@@ -65,7 +66,8 @@ TEST(Scheduler, RunsAPrintedScheduleAgain) {
 }
 
 TEST(Scheduler, FindsNothingWhereNothingIsWrong) {
-  const Explored explored = Explore({.name = "Correct", .deviations_max = 3, .random_runs = 100}, [](Scheduler& scheduler) {
+  const Exploration all{.name = "Correct", .deviations_max = 3, .random_runs = 100};
+  const Explored explored = Explore(all, [](Scheduler& scheduler) {
     Mutex mutex;
     CondVar changed;
     int count = 0;
@@ -103,7 +105,8 @@ TEST(Scheduler, FindsADeadlockAndSaysWhereEachThreadIs) {
     scheduler.JoinAll();
   });
   EXPECT_NE(explored.finding.find("deadlock"), std::string::npos) << explored.finding;
-  EXPECT_NE(explored.finding.find("one at lock (tests/unit/testing/scheduler_test.cc:"), std::string::npos) << explored.finding;
+  EXPECT_NE(explored.finding.find("one at lock (tests/unit/testing/scheduler_test.cc:"), std::string::npos)
+      << explored.finding;
   EXPECT_NE(explored.finding.find("two at lock"), std::string::npos) << explored.finding;
 }
 
@@ -130,7 +133,8 @@ TEST(Scheduler, FindsALostNotification) {
 }
 
 TEST(Scheduler, TimeLeapsWhenNobodyCanRun) {
-  const Explored explored = Explore({.name = "Time", .scheduler = {.explores_time = true}, .deviations_max = 1}, [](Scheduler& scheduler) {
+  const Exploration all{.name = "Time", .scheduler = {.explores_time = true}, .deviations_max = 1};
+  const Explored explored = Explore(all, [](Scheduler& scheduler) {
     Mutex mutex;
     CondVar changed;
     bool is_notified = false;
