@@ -40,6 +40,8 @@
   X(kSegmentReleasedEarly)           /* segments are used again while replay needs them */ \
   X(kOldViewShowsPieces)             /* a reader sees what of a large batch its older View holds */ \
   X(kLostBatchForgotten)             /* a group forgets that a batch of it is larger than the window of recent writes */ \
+  X(kSnapshotRegisteredLate)         /* a snapshot reads its sequence before a job that asks for the snapshots can see it */ \
+  X(kManualTakenOver)                /* a CompactRange that begins takes the place of one that waits */ \
   X(kListedSegmentRemoved)           /* a segment that the durable MANIFEST edit lists is removed */ \
   X(kStagingReusedTooEarly)          /* the ring's bytes of a frame that the drain cut in two */ \
   /* Failures. */ \

@@ -648,7 +648,7 @@ Status Background::CompactRange(const format::Bounds& bounds) {
   uint64_t id = 0;
   RETURN_IF_ERROR(WaitUntil(Needs::kMerges, [&] {
     if (id != 0) return true;
-    if (manual_) return false;
+    if (manual_ && !ZOO(kManualTakenOver)) return false;
     id = ++manual_count_;
     const read::ViewPtr view = parts_.shape.Current();
     const auto& runs = view->version->runs();

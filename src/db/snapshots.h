@@ -12,6 +12,7 @@
 
 #include "base/schedule_point.h"
 #include "base/sync.h"
+#include "base/zoo.h"
 #include "kv/key.h"
 #include "mergedb/snapshot.h"
 
@@ -33,8 +34,9 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
   // WHY no View limits it: a batch that is applied in pieces is published when all of them are in, and whoever reads by this
   // snapshot takes a View later than that.
   std::shared_ptr<const Snapshot> Get(uint64_t now_nanos) {
+    const kv::Sequence before = ZOO(kSnapshotRegisteredLate) ? published() : 0;
     base::Lock lock(mutex_);
-    const kv::Sequence sequence = published();
+    const kv::Sequence sequence = ZOO(kSnapshotRegisteredLate) ? before : published();
     live_.insert({sequence, now_nanos});
     return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);
   }
