@@ -79,6 +79,7 @@ class Followers {
 
 Options OptionsFor(const CutSetup& setup, World* world) {
   Options options = world->SmallOptions();
+  if (setup.geometry) Choose(*setup.geometry, &options);
   options.style = setup.style;
   options.use_mapped_staging = setup.use_mapping;
   if (setup.separates) options.separated_value_bytes_min = 1;

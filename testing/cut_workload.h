@@ -23,6 +23,7 @@
 #include "mergedb/db.h"
 #include "mergedb/transaction.h"
 #include "testing/crash_oracle.h"
+#include "testing/geometry.h"
 #include "testing/keyspace_db.h"
 #include "testing/world.h"
 
@@ -36,6 +37,7 @@ struct CutSetup {
   std::string steps;
   bool separates = false;     // every value goes to a value file; else those of some size do, once they fill one
   std::optional<Tenancy> tenancy = {};  // the database's keyspace that all steps are about; without transactions
+  std::optional<Geometry> geometry = {};  // sizes and limits; without it those of World::SmallOptions
   uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";

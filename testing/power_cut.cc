@@ -229,7 +229,7 @@ std::string PowerCuts::Blame(const Image& image, const std::string& problem) con
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
   std::string text = "seed=" + std::to_string(setup.seed) + " style=" + (setup.style == Style::kLazy ? "lazy" : "cascade") +
                      " staging=" + (setup.is_append_only ? "appended" : setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps +
-                     (setup.separates ? " values=separated" : "") +
+                     (setup.separates ? " values=separated" : "") + (setup.geometry ? " geometry=" + Print(*setup.geometry) : "") +
                      (setup.failing_sync > 0 ? " fail=" + std::to_string(setup.failing_sync) : "");
   for (size_t i = 0; i < cuts.size(); ++i) {
     const std::string point = std::to_string(cuts[i].point);
@@ -258,6 +258,9 @@ bool ParseCuts(const std::string& text, CutSetup* setup, std::vector<Cut>* cuts)
     } else if (name == "steps") {
       if (value.find_first_not_of(kAllSteps) != std::string::npos) return false;
       setup->steps = value;
+    } else if (name == "geometry") {
+      setup->geometry = ParseGeometry(value);
+      if (!setup->geometry) return false;
     } else if (name == "fail") {
       setup->failing_sync = std::stoull(value);
     } else if (name == "point") {

@@ -568,6 +568,50 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
   }
 }
 
+// A close binds the MANIFEST's end last: whatever fails in it, the next open finds everything, and after an OK a power cut takes nothing.
+TEST(CloseErrors, LoseNothing) {
+  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kClose, Op::kRename, Op::kRemove}) {
+    for (uint64_t n = 1; n < 50; ++n) {
+      SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
+      Errors errors;
+      ASSERT_OK(errors.Open());
+      errors.Work(20);
+      FaultFileSystem& files = *errors.world().files;
+      files.AddFault({.op = op, .nth = n});
+      const Status status = errors.Close();
+      const bool is_hit = files.faults_hit() > 0;
+      EXPECT_TRUE(status.ok() || is_hit) << status.ToString();
+      files.ClearFaults();
+      if (status.ok()) errors.CheckReopened(*World::After(errors.world(), CrashMode::kMin, CrashModel::kStrict, 1));
+      errors.CheckReopened(errors.world());
+      if (!is_hit || HasFailure()) break;
+    }
+  }
+}
+
+// Whose the MANIFEST of an interrupted creation is, is read from its bytes: an open that cannot read them fails and changes nothing.
+TEST(CreationErrors, TheMarksOfOthersCannotBeRead) {
+  for (const Op op : {Op::kOpen, Op::kRead}) {
+    for (uint64_t n = 1; n < 50; ++n) {
+      SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(n));
+      Errors errors;
+      FaultFileSystem& files = *errors.world().files;
+      files.AddFault({.op = Op::kRename, .path_contains = "CURRENT"});
+      EXPECT_THAT(errors.Open(), testing::StatusIs(Code::kIOError));
+      files.ClearFaults();
+      files.AddFault({.op = op, .path_contains = "MANIFEST", .nth = n});
+      const Status status = errors.Open();
+      const bool is_hit = files.faults_hit() > 0;
+      EXPECT_TRUE(status.ok() || (is_hit && status.IsIOError())) << status.ToString();
+      files.ClearFaults();
+      ASSERT_OK(errors.Open());
+      errors.Work(5);
+      errors.CheckLive();
+      if (!is_hit || HasFailure()) break;
+    }
+  }
+}
+
 TEST(DestroyErrors, LeaveWhatTheNextDestroyTakes) {
   for (const Op op : {Op::kOpen, Op::kRemove, Op::kSizeOf, Op::kLock, Op::kList, Op::kRemoveDirectory}) {
     for (uint64_t n = 1; n < 50; ++n) {

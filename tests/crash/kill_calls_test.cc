@@ -288,6 +288,12 @@ void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& 
   const pid_t checker = fork();
   if (checker == 0) {
     if (error) Fail(shared, "copy: " + error.message());
+    // The first open had not made the database yet: then nothing was acknowledged.
+    const bool is_made = std::filesystem::exists(target + "/CURRENT");
+    for (const uint64_t returned : before.returned) {
+      if (!is_made && returned > 0) Fail(shared, "copy of a writer that stands still: no CURRENT, and " + std::to_string(returned) + " returned");
+    }
+    if (!is_made) _exit(0);
     Options options;
     Choose(plan.geometry, &options);
     const auto verified = Verify(options, target);

@@ -138,6 +138,20 @@ TEST_P(PowerCutTest, RandomWorkloads) {
   CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 3, 250, {.point_one_in = SizedOneIn(6, 2)});
 }
 
+// The same at other sizes and limits. The style and the staging are the parameter's, so that each of them meets others.
+TEST_P(PowerCutTest, RandomWorkloadsAtDrawnGeometries) {
+  constexpr Mixture kMixture = {.common = "ppppppooooooddddeeebbbbxxsssnnnlllawwwwwtvyg", .rare = "fffcr"};
+  const Shape& shape = GetParam();
+  const uint64_t first = SeedOr(501) + (shape.style == Style::kCascade) + 2 * shape.use_mapping + 4 * shape.separates + 8 * shape.is_append_only;
+  const uint64_t rounds = IsFullSize() ? 10 : 1;
+  for (uint64_t round = 0; round < rounds; ++round) {
+    const uint64_t seed = first + 16 * round;
+    CutSetup setup = Setup(seed, DrawSteps(kMixture, seed, 150));
+    setup.geometry = GeometryFor(seed, {.write_buffer_bytes_max = size_t{256} << 10, .may_limit_descriptors = false});
+    if (!Check(setup, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 200})) return;
+  }
+}
+
 // The same in a named keyspace, whose creation may be cut too, and beside one.
 TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
   constexpr Mixture kMixture = {.common = "pppppooooddddeebbbbsssnnnllawwwwtvy", .rare = "fffcr"};
@@ -192,7 +206,7 @@ TEST(PowerCutReplay, RunsTheCutThatTheEnvironmentNames) {
 }
 
 TEST(PowerCutReplay, ReadsWhatItPrints) {
-  const CutSetup setup{.seed = 7, .style = Style::kCascade, .use_mapping = false, .steps = "psf", .separates = true};
+  CutSetup setup{.seed = 7, .style = Style::kCascade, .use_mapping = false, .steps = "psf", .separates = true};
   const std::vector<Cut> cuts = {{.point = 31, .mode = CrashMode::kBlockMix, .model = CrashModel::kStrict},
                                  {.point = 12, .mode = CrashMode::kMin, .model = CrashModel::kJournaled},
                                  {.point = 3, .mode = CrashMode::kKill, .model = CrashModel::kStrict}};
@@ -203,6 +217,10 @@ TEST(PowerCutReplay, ReadsWhatItPrints) {
   std::vector<Cut> read_cuts;
   ASSERT_TRUE(ParseCuts(text, &read, &read_cuts));
   EXPECT_EQ(PrintCuts(read, read_cuts), text);
+  setup.geometry = DrawGeometry(3);
+  CutSetup drawn;
+  ASSERT_TRUE(ParseCuts(PrintCuts(setup, {}), &drawn, &read_cuts));
+  EXPECT_EQ(Print(drawn.geometry.value_or(Geometry{})), Print(*setup.geometry));
   EXPECT_FALSE(ParseCuts("seed=7 steps=p!", &read, &read_cuts));
   EXPECT_FALSE(ParseCuts("cut=no-such/mode", &read, &read_cuts));
 }
