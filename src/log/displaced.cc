@@ -51,6 +51,19 @@ bool IsPlausible(const char* header, const Mark& end) {
   return base::LoadFixed32(header + 8) <= kPayloadBytesMax;
 }
 
+// Does something else say that the header at bytes[i] is one that was staged at `found`: its successor behind it, moved as far, or the chain?
+// WHY: a check has 32 bits, and a ring holds millions of words that can be read as a sequence.
+bool IsConfirmed(std::string_view bytes, size_t i, uint64_t found, const Mark& end, uint32_t salt_crc) {
+  const FrameHeader header = LoadFrameHeader(bytes.data() + i);
+  const uint64_t next = i + FrameBytes(header.length);
+  if (next + kFrameHeaderBytes <= bytes.size() && IsPlausible(bytes.data() + next, end) &&
+      HeaderBelongs(bytes.data() + next, salt_crc, found + FrameBytes(header.length))) {
+    return true;
+  }
+  const uint64_t total = kFrameHeaderBytes + header.length;
+  return i + total <= bytes.size() && FrameCrc(end.chain, bytes.data() + i, total) == header.crc;
+}
+
 }  // namespace
 
 bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& end, uint32_t salt_crc) {
@@ -61,7 +74,8 @@ bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& 
     const uint64_t highest = position + i + kDisplacedBytesMax;
     for (uint64_t high = lowest >> 32; high <= highest >> 32; ++high) {
       const uint64_t found = high << 32 | LowPositionOf(header, static_cast<uint32_t>(high), salt_crc);
-      if (found >= lowest && found <= highest && found % 8 == 0) return true;
+      const bool is_near = found >= lowest && found <= highest && found % 8 == 0;
+      if (is_near && IsConfirmed(bytes, i, found, end, salt_crc)) return true;
     }
   }
   return false;
