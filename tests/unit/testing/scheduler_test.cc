@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <regex>
 
 #include "base/sync.h"
 #include "testing/explore.h"
@@ -20,8 +19,11 @@ using base::Lock;
 using base::Mutex;
 
 std::string ScheduleIn(const std::string& finding) {
-  std::smatch match;
-  return std::regex_search(finding, match, std::regex("MERGEDB_SCHEDULE='(\\S+) ([^']*)'")) ? match[2].str() : "";
+  const std::string begin = "MERGEDB_SCHEDULE='";
+  const size_t at = finding.find(begin);
+  if (at == std::string::npos) return "";
+  const size_t name_end = finding.find(' ', at), end = finding.find('\'', at + begin.size());
+  return name_end < end ? finding.substr(name_end + 1, end - name_end - 1) : "";
 }
 
 // Two threads read, then write, under a lock that each gives back in between.
