@@ -21,6 +21,7 @@
 
 #include "env/descriptors.h"
 #include "gtest/gtest.h"
+#include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
 
@@ -183,13 +184,15 @@ TEST_F(PosixFileSystemTest, OutOfDescriptorsIsBusy) {
 // Each act finds no descriptor, and one that is in idle use.
 TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceMore) {
   Create("a");
-  const std::vector<std::function<Status()>> acts = {
+  std::vector<std::function<Status()>> acts = {
       [&] { return fs_.Open(directory_ / "a", {}).status(); },
       [&] { return fs_.Open(directory_ / "b", {.access = Access::kCreate}).status(); },
       [&] { return fs_.List(directory_.path()).status(); },
       [&] { return fs_.SyncDirectory(directory_.path()); },
       [&] { return fs_.Lock(directory_ / "LOCK").status(); },
   };
+  // The undefined-behaviour sanitizer looks at a new object with virtual functions through a pipe: there is no descriptor for one.
+  if (testing::kInstrumentedFactor > 1) acts.pop_back();
   rlimit limit {};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   for (const auto& act : acts) {
