@@ -63,9 +63,11 @@ Status WriteWithoutDescriptors(DB& db, char filler) {
   Status status = Write(db, 0, 10'000, filler);
   if (status.ok()) status = Write(db, 0, 10, filler, Durability::kSynced);
   if (status.ok()) status = db.Flush();
-  if (status.ok()) status = db.CompactRange(nullptr, nullptr);
+  // A compaction of many runs, as a slow machine has them, may find too few descriptors even so.
+  Status compacted = status.ok() ? db.CompactRange(nullptr, nullptr) : Status();
   for (const int fd : taken) close(fd);
-  return status;
+  if (compacted.IsBusy()) compacted = db.CompactRange(nullptr, nullptr);
+  return status.ok() ? compacted : status.WithContext("without descriptors");
 }
 
 // Most of the files that nobody uses are those of other databases.
@@ -83,7 +85,7 @@ Status WriteBesideOthers(const std::string& home, bool is_mapped) {
   DB& written = *all.front();
   Pairs pairs;
   for (const char filler : {'b', 'c'}) {
-    for (const auto& db : all) RETURN_IF_ERROR(ReadAll(*db, &pairs));
+    for (const auto& db : all) RETURN_IF_ERROR(ReadAll(*db, &pairs).WithContext("read"));
     RETURN_IF_ERROR(WriteWithoutDescriptors(written, filler));
   }
   RETURN_IF_ERROR(ReadAll(written, &pairs));
