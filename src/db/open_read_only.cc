@@ -1,5 +1,6 @@
 // A read-only open takes no lock: another process may be writing meanwhile. It reads MANIFEST, STAGING and segments at different moments,
-// while the writer commits edits, drains the ring and uses segments again. Wanted: every write that was acknowledged before the open began.
+// while the writer commits edits, drains the ring and uses segments again. The open shows every write
+// that was acknowledged before it began, or fails.
 //
 //   read        MANIFEST ── STAGING ── list of segments ── segments, along the chain ── MANIFEST again
 //

@@ -31,8 +31,8 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
     published_.store(last, std::memory_order_release);
   }
 
-  // WHY no View limits it: a batch that is applied in pieces is published when all of them are in, and whoever reads by this
-  // snapshot takes a View later than that.
+  // A batch larger than a memtable is published when all of its pieces are in. A reader takes its View after the snapshot, so that View has
+  // all of them.
   std::shared_ptr<const Snapshot> Get(uint64_t now_nanos) {
     const kv::Sequence before = ZOO(kSnapshotRegisteredLate) ? published() : 0;
     base::Lock lock(mutex_);
