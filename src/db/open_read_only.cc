@@ -1,6 +1,6 @@
 // A read-only open takes no lock: another process may be writing meanwhile. It reads MANIFEST, STAGING and segments at different moments,
-// while the writer commits edits, drains the ring and uses segments again. The open shows every write
-// that was acknowledged before it began, or fails.
+// while the writer commits edits, drains the ring and uses segments again. The open shows every write that was acknowledged before it
+// began, or fails.
 //
 //   read        MANIFEST ── STAGING ── list of segments ── segments, along the chain ── MANIFEST again
 //
@@ -76,14 +76,14 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
       before = std::nullopt;
     } else if (now.is_clean()) {
       return ShowReadOnly(loaded, std::move(now.replayed));
+    } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
+      return now.problem;  // of the file system, and no question of when a file was read
     } else if (before && before->is_prefix && now.is_prefix && now.end() > before->end()) {
       now.replayed.log.report.clear();  // what stands above the end is newer than this open
       return ShowReadOnly(loaded, std::move(now.replayed));
     } else if (before && before->end() == now.end() && before->problem.message() == now.problem.message()) {
       RETURN_IF_ERROR(now.problem);
       return ShowReadOnly(loaded, std::move(now.replayed));
-    } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
-      return now.problem;
     } else {
       before = std::move(now);
       before->replayed.memtables.clear();
