@@ -133,12 +133,10 @@ Status RefuseRocksDb(FileSystem* file_system, const std::string& directory) {
   return owner == Owner::kRocksDb ? RocksDbRefusal(directory, found) : Status();
 }
 
-namespace {
-
-// The `bytes` at the file's end or begin, or as many as there are; none of what cannot be opened because it is no file.
 Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, size_t bytes, bool at_the_end) {
   const auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file) return file.error().IsInvalidArgument() ? Result<std::string>(std::string()) : file.error();
+  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return std::string();
+  if (!file) return file.error();
   ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
   std::string piece(static_cast<size_t>(std::min<uint64_t>(bytes, size)), '\0');
   size_t got = 0;
@@ -146,8 +144,6 @@ Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, 
   piece.resize(got);
   return piece;
 }
-
-}  // namespace
 
 Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(const std::string end, ReadPiece(file_system, path, format::kTableMagic.size(), true));

@@ -19,6 +19,9 @@
 
 namespace mergedb::legacy {
 
+// Up to `bytes` bytes at the file's end or begin. Empty if the path is gone or names no regular file.
+Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, size_t bytes, bool at_the_end);
+
 enum class Owner : uint8_t {
   kOther,        // not LevelDB: nobody's, or mergedb's
   kLevelDb,

@@ -8,6 +8,7 @@
 #include "format/leveldb_edit.h"
 #include "format/leveldb_log.h"
 #include "format/leveldb_name.h"
+#include "legacy/directory.h"
 
 namespace mergedb::legacy {
 namespace {
@@ -31,19 +32,6 @@ bool IsDigits(std::string_view text) {
 bool IsOptionsFile(std::string_view name) {
   constexpr std::string_view kPrefix = "OPTIONS-";
   return name.starts_with(kPrefix) && IsDigits(name.substr(kPrefix.size()));
-}
-
-// Up to `bytes` bytes at the file's end or begin. None of what goes away meanwhile, or is no regular file.
-Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, size_t bytes, bool at_the_end) {
-  const auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return std::string();
-  if (!file) return file.error();
-  ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
-  std::string piece(static_cast<size_t>(std::min<uint64_t>(bytes, size)), '\0');
-  size_t got = 0;
-  RETURN_IF_ERROR((*file)->ReadAt(at_the_end ? size - piece.size() : 0, piece.size(), piece.data(), &got));
-  piece.resize(got);
-  return piece;
 }
 
 Result<bool> IsIdentity(FileSystem* file_system, const std::string& path) {
