@@ -6,7 +6,7 @@
 //
 // A thread of the scheduler has `thread_scheduler` set; all other threads, also in the same process, run as ever.
 // Only builds with MERGEDB_DCHECK have any of it. In a release build the macro is empty and base/sync.h holds no hook:
-// tests/schedule/absent_test.py checks the library.
+// tests/schedule/absent_test.py compiles sources as a release build does and finds no trace.
 #pragma once
 
 #ifndef MERGEDB_DCHECK

@@ -35,7 +35,7 @@ class KeyspaceIds {
   bool is_loaded() const { return next() != 0; }
   bool WasMade(kv::KeyspaceId id) const { return id < next(); }
   bool IsLive(kv::KeyspaceId id) const;
-  // None: it is not live. WHY here: a record of the catalog is found by its name, and who drops a keyspace has its id.
+  // None: it is not live. WHY here: a record of the catalog is found by its name, and DropKeyspace has the id.
   std::optional<std::string> NameOf(kv::KeyspaceId id) const;
   // What the catalog says; once.
   void Load(Names live, kv::KeyspaceId next);

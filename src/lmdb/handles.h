@@ -52,7 +52,7 @@ struct Slot {
   Keyspace keyspace;
   Count count;                  // (env's mutex) as of the newest commit
   uint64_t changed_from = 0;    // (env's mutex) snapshots from this sequence on see that state
-  // What plain puts may still spend on keeping the count: see MayCount. Whoever asks for the count fills it up again.
+  // What plain puts may still spend on keeping the count: see MayCount. A call of mdb_stat fills it up again.
   std::atomic<int64_t> count_credit{0};
 };
 

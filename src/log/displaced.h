@@ -4,7 +4,8 @@
 //     found       |frame 7|..|frame 8|frame 9|        none of the moved ones fits its position
 //
 // WHY they prove a loss: sequences only grow, so a header of this epoch with a sequence beyond the chain's end was never replayed. A
-// header's check covers its position; which one that was can be calculated from the check.
+// header's check covers its position; which one that was can be calculated from the check. Since other bytes can fit a check as well, the frame's
+// successor or the chain must confirm it.
 #pragma once
 
 #include <cstdint>
