@@ -269,7 +269,7 @@ void Background::PickJob() {
   // would be in neither, and a plan could drop tombstones above what that job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
   const read::ViewPtr old_view = ZOO(kPickedFromOldView) ? parts_.shape.Current() : nullptr;
-  if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks, the other way around");
+  if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
   const std::vector<policy::Busy> busy = ledger_.busy();
   SCHEDULE_POINT("pick between two looks");
   const read::ViewPtr view = ZOO(kPickedFromOldView) ? old_view : parts_.shape.Current();
