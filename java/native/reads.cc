@@ -242,6 +242,27 @@ mergedb_code Move(Call& call, uint64_t it, To to, const mergedb_slice& key) {
   return MERGEDB_OK;
 }
 
+// The entry where it stands, in the form of mergedb_iterator_read, without a move.
+jint ReadOne(Call& call, uint64_t it, jbyteArray buffer) {
+  JNIEnv* env = call.env();
+  mergedb_slice key, value;
+  const mergedb_code code = mergedb_iterator_entry(it, &key, &value, call.error());
+  if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return -1;
+  const uint32_t sizes[2] = {static_cast<uint32_t>(key.size), static_cast<uint32_t>(value.size)};
+  const size_t used = sizeof sizes + key.size + value.size;
+  if (key.size > kKeyBytesMax || value.size > kValueBytesMax) return call.ThrowCode(-1, "an entry is larger than the limits"), -1;
+  if (used > static_cast<size_t>(env->GetArrayLength(buffer))) return -2 - static_cast<jint>(used);
+  jsize at = 0;
+  auto append = [&](const void* data, size_t size) {
+    if (size > 0) env->SetByteArrayRegion(buffer, at, static_cast<jsize>(size), static_cast<const jbyte*>(data));
+    at += static_cast<jsize>(size);
+  };
+  append(sizes, sizeof sizes);
+  append(key.data, key.size);
+  append(value.data, value.size);
+  return at;
+}
+
 // -1: there is no entry. Less: an entry that `buffer` has no room for.
 jint Read(Call& call, uint64_t it, bool is_backwards, jbyteArray buffer, size_t budget) {
   const auto room = static_cast<size_t>(call.env()->GetArrayLength(buffer));
@@ -275,6 +296,7 @@ jint IteratorMove(JNIEnv* env, jclass, jlong iterator, jint to, jbyteArray key, 
     if (!call.Take({In{needs_key ? key : nullptr, "key", kKeyBytesMax, &k, !needs_key, nullptr, true, key_offset, key_size}})) return -1;
     const mergedb_code code = Move(call, Handle(iterator), move, k);
     if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return -1;
+    if (budget == 0) return ReadOne(call, Handle(iterator), buffer);
     return Read(call, Handle(iterator), is_backwards != JNI_FALSE, buffer, static_cast<size_t>(budget));
   });
 }

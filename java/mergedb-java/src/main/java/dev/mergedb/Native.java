@@ -83,7 +83,8 @@ final class Native {
       long db, int keyspace, long snapshot, int flags, byte[] prefix, byte[] lower, byte[] upper, boolean keysOnly);
 
   /**
-   * Moves, and reads entries from there on into `buffer`, at most `budget` bytes but at least one entry.
+   * Moves, and reads entries from there on into `buffer`, at most `budget` bytes but at least one entry; the iterator then stands behind
+   * them. Budget 0: one entry, and the iterator stands at it.
    *
    * @return the bytes used; -1: there is no entry that way; less: the first entry needs -2 - result bytes and `buffer` has fewer
    */
