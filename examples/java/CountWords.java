@@ -1,4 +1,5 @@
-// Counters without reads: each word is one merge. A second keyspace has the lines. The argument is where the database goes.
+// Counters without reads: each word is one merge. A second keyspace has the lines. The argument is where the database
+// goes.
 import dev.mergedb.Database;
 import dev.mergedb.EntryIterator;
 import dev.mergedb.IteratorOptions;

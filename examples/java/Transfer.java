@@ -1,4 +1,5 @@
-// A transaction that is tried again when another one wrote what it read, and a checkpoint. The argument is where the database goes.
+// A transaction that is tried again when another one wrote what it read, and a checkpoint. The argument is where the
+// database goes.
 import dev.mergedb.Database;
 import dev.mergedb.Merge;
 import dev.mergedb.MergedbException;
@@ -7,7 +8,8 @@ import dev.mergedb.TransactionOptions;
 import java.nio.file.Path;
 
 public class Transfer {
-  private static final TransactionOptions OPTIMISTIC = TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
+  private static final TransactionOptions OPTIMISTIC =
+      TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
 
   private static void transfer(Database db, String from, String to, long amount) {
     for (; ; ) {
@@ -42,7 +44,8 @@ public class Transfer {
       }
       other.join();
       db.checkpoint(directory.resolveSibling(directory.getFileName() + ".copy"));
-      System.out.println("alice " + Merge.toI64(db.get("alice".getBytes())) + ", bob " + Merge.toI64(db.get("bob".getBytes())));
+      System.out.println(
+          "alice " + Merge.toI64(db.get("alice".getBytes())) + ", bob " + Merge.toI64(db.get("bob".getBytes())));
     }
   }
 }

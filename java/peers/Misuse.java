@@ -7,8 +7,9 @@ import java.util.TreeMap;
 import java.util.concurrent.CountDownLatch;
 
 /**
- * One misuse of one binding. scripts/java_misuse.py runs each in a JVM of its own and prints what became of it; docs/api/java.md has the
- * table. Usage: java -cp JARS Misuse.java BINDING MISUSE DIRECTORY; without arguments it lists the misuses.
+ * One misuse of one binding. scripts/java_misuse.py runs each in a JVM of its own and prints what became of it;
+ * docs/api/java.md has the table. Usage: java -cp JARS Misuse.java BINDING MISUSE DIRECTORY; without arguments it
+ * lists the misuses.
  */
 public final class Misuse {
   private static final byte[] K = {'k'};
@@ -124,7 +125,8 @@ public final class Misuse {
     CASES.put("snapshot: read after its close", Store::readClosedSnapshot);
     CASES.put("null key", store -> store.put(null, V));
     CASES.put("close while others read", store -> many(store, () -> store.get(new byte[] {'k', '5'}), store::close));
-    CASES.put("close while others write", store -> many(store, () -> store.put(new byte[] {'k', '5'}, new byte[500]), store::close));
+    CASES.put("close while others write",
+        store -> many(store, () -> store.put(new byte[] {'k', '5'}, new byte[500]), store::close));
     CASES.put("close while others iterate", store -> many(store, () -> {
       Walk it = store.iterator();
       it.first();
@@ -291,7 +293,9 @@ public final class Misuse {
     private final org.iq80.leveldb.DB db;
 
     LevelDb(String directory) throws Exception {
-      db = org.fusesource.leveldbjni.JniDBFactory.factory.open(new File(directory), new org.iq80.leveldb.Options().createIfMissing(true));
+      db =
+          org.fusesource.leveldbjni.JniDBFactory.factory.open(
+              new File(directory), new org.iq80.leveldb.Options().createIfMissing(true));
     }
 
     @Override

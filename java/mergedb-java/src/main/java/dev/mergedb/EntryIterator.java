@@ -7,14 +7,15 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Walks keys in order. Shows the database as it was when the iterator was made, or its snapshot. A new one stands nowhere.
+ * Walks keys in order. Shows the database as it was when the iterator was made, or its snapshot. A new one stands
+ * nowhere.
  *
- * <p>Reads ahead: one native call fetches one entry after a seek, and more and more, up to 64 KiB, in a scan, so most calls stay in Java.
- * An error is thrown by the move that comes to it, not before. If the error is of one key alone, {@link #failedKey} names the key, and
- * next and prev go on from it.
+ * <p>Reads ahead: one native call fetches one entry after a seek, and more and more, up to 64 KiB, in a scan, so most
+ * calls stay in Java. An error is thrown by the move that comes to it, not before. If the error is of one key alone,
+ * {@link #failedKey} names the key, and next and prev go on from it.
  *
- * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that thread. After close
- * every call throws CLOSED; after the close of the database, SHUTTING_DOWN.
+ * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that
+ * thread. After close every call throws CLOSED; after the close of the database, SHUTTING_DOWN.
  */
 public final class EntryIterator implements AutoCloseable {
   static final int FIRST = 1;

@@ -31,17 +31,19 @@ class ExamplesTest {
     try (var files = Files.list(sources)) {
       names = files.map(file -> file.getFileName().toString()).filter(name -> name.endsWith(".java")).sorted().toList();
     }
-    assertEquals(EXPECTED.keySet().stream().map(name -> name + ".java").sorted().toList(), names, "each example is expected here");
+    assertEquals(EXPECTED.keySet().stream().map(name -> name + ".java").sorted().toList(), names,
+        "each example is expected here");
     for (Map.Entry<String, String> example : EXPECTED.entrySet()) {
-      assertEquals(example.getValue(), run(sources.resolve(example.getKey() + ".java"), example.getKey()), example.getKey());
+      assertEquals(
+          example.getValue(), run(sources.resolve(example.getKey() + ".java"), example.getKey()), example.getKey());
     }
   }
 
   private String run(Path source, String name) throws IOException, InterruptedException {
     Path classes = Files.createDirectories(folder.resolve("classes"));
     String classPath = System.getProperty("java.class.path");
-    int result =
-        ToolProvider.getSystemJavaCompiler().run(null, null, null, "-Xlint:all", "-Werror", "-cp", classPath, "-d", classes.toString(), source.toString());
+    int result = ToolProvider.getSystemJavaCompiler().run(
+        null, null, null, "-Xlint:all", "-Werror", "-cp", classPath, "-d", classes.toString(), source.toString());
     assertEquals(0, result, "javac " + source);
     Path log = folder.resolve(name + ".log");
     String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
