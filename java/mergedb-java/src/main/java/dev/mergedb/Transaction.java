@@ -1,0 +1,415 @@
+package dev.mergedb;
+
+import java.lang.ref.Reference;
+import java.util.Map;
+import java.util.Objects;
+
+/**
+ * Reads as of one moment, with its own writes among them, and then all of its writes at once or none. {@link #close}
+ * rolls back what was not committed.
+ *
+ * <p>A transaction and its cursors are for one thread at a time: a call that finds another thread inside throws BUSY.
+ * It may go from one thread to another between calls. {@link #close} waits for a call of another thread. After close
+ * every call throws CLOSED, after commit or rollback ABORTED, after the close of the database SHUTTING_DOWN.
+ * NO_SPACE: {@link TransactionOptions#bytesMax} would be exceeded.
+ *
+ * <p>Every other write to the database waits for an open single writer, and {@link Database#close} waits for writes
+ * that wait. A write outside of the transaction by the thread that began it is BUSY.
+ */
+public final class Transaction implements AutoCloseable {
+  final Database database;
+  final Guard guard = new Guard("Transaction");
+  private final Handle handle;
+
+  Transaction(Database database, Handle parent, long number) {
+    this.database = database;
+    this.handle = Handle.create(this, Handle.TRANSACTION, number, parent);
+  }
+
+  private void leave() {
+    guard.leave();
+    Reference.reachabilityFence(this);
+  }
+
+  private static int id(Keyspace keyspace) {
+    return Objects.requireNonNull(keyspace, "keyspace").id();
+  }
+
+  private byte[] read(int keyspace, byte[] key) {
+    guard.enter();
+    try {
+      byte[] value = Native.transactionGet(handle.number, keyspace, key);
+      database.settle();
+      return value;
+    } finally {
+      leave();
+    }
+  }
+
+  private void change(int keyspace, int kind, byte[] key, byte[] value) {
+    if (kind == 2) {
+      database.requireNoComparator();
+    }
+    guard.enter();
+    try {
+      Native.transactionChange(handle.number, keyspace, kind, key, value);
+      database.settle();
+    } finally {
+      leave();
+    }
+  }
+
+  private void act(int what) {
+    guard.enter();
+    try {
+      Native.transactionDo(handle.number, what);
+      database.settle();
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Reads a key of the default keyspace.
+   *
+   * @param key the key
+   * @return the value, or null: not there
+   */
+  public byte[] get(byte[] key) {
+    return read(0, Limits.key(key));
+  }
+
+  /**
+   * Reads a key.
+   *
+   * @param keyspace the keyspace
+   * @param key the key
+   * @return the value, or null: not there
+   */
+  public byte[] get(Keyspace keyspace, byte[] key) {
+    return read(id(keyspace), Limits.key(key));
+  }
+
+  /**
+   * Sets a key of the default keyspace.
+   *
+   * @param key the key
+   * @param value the value
+   */
+  public void put(byte[] key, byte[] value) {
+    change(0, 0, Limits.key(key), Limits.value(value));
+  }
+
+  /**
+   * Sets a key.
+   *
+   * @param keyspace the keyspace
+   * @param key the key
+   * @param value the value
+   */
+  public void put(Keyspace keyspace, byte[] key, byte[] value) {
+    change(id(keyspace), 0, Limits.key(key), Limits.value(value));
+  }
+
+  /**
+   * Removes a key of the default keyspace.
+   *
+   * @param key the key
+   */
+  public void delete(byte[] key) {
+    change(0, 1, Limits.key(key), null);
+  }
+
+  /**
+   * Removes a key.
+   *
+   * @param keyspace the keyspace
+   * @param key the key
+   */
+  public void delete(Keyspace keyspace, byte[] key) {
+    change(id(keyspace), 1, Limits.key(key), null);
+  }
+
+  /**
+   * Removes the keys from begin on and before end, of the default keyspace.
+   *
+   * @param begin the first key
+   * @param end the first key behind the range
+   */
+  public void deleteRange(byte[] begin, byte[] end) {
+    change(0, 2, Limits.key(begin, "begin"), Limits.key(end, "end"));
+  }
+
+  /**
+   * Removes the keys from begin on and before end.
+   *
+   * @param keyspace the keyspace
+   * @param begin the first key
+   * @param end the first key behind the range
+   */
+  public void deleteRange(Keyspace keyspace, byte[] begin, byte[] end) {
+    change(id(keyspace), 2, Limits.key(begin, "begin"), Limits.key(end, "end"));
+  }
+
+  /**
+   * Applies an operand to a key of the default keyspace.
+   *
+   * @param key the key
+   * @param operand the operand
+   */
+  public void merge(byte[] key, Merge operand) {
+    merge(Keyspace.DEFAULT, key, operand);
+  }
+
+  /**
+   * Applies an operand to a key.
+   *
+   * @param keyspace the keyspace
+   * @param key the key
+   * @param operand the operand
+   */
+  public void merge(Keyspace keyspace, byte[] key, Merge operand) {
+    int id = id(keyspace);
+    Limits.key(key);
+    Objects.requireNonNull(operand, "operand");
+    guard.enter();
+    try {
+      Native.transactionMerge(
+          handle.number, id, key,
+          operand.type, operand.keep, operand.number, operand.capBytes, operand.bytes, operand.delimiter, operand.name);
+      database.settle();
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Adds to a counter of the default keyspace.
+   *
+   * @param key the key
+   * @param delta what is added
+   */
+  public void addU64(byte[] key, long delta) {
+    merge(Keyspace.DEFAULT, key, Merge.addU64(delta));
+  }
+
+  /**
+   * Adds to a counter.
+   *
+   * @param keyspace the keyspace
+   * @param key the key
+   * @param delta what is added
+   */
+  public void addU64(Keyspace keyspace, byte[] key, long delta) {
+    merge(keyspace, key, Merge.addU64(delta));
+  }
+
+  /**
+   * Writes everything at once, or nothing. Ends the transaction, whatever happens.
+   *
+   * @throws MergedbException CONFLICT: nothing was written; {@link #conflict} names the key. Other codes as of {@link
+   *     Database#write}
+   */
+  public void commit() {
+    act(0);
+  }
+
+  /** Ends the transaction and writes nothing. */
+  public void rollback() {
+    act(1);
+  }
+
+  /** Remembers this place, to go back to. Savepoints are a stack. */
+  public void setSavepoint() {
+    act(2);
+  }
+
+  /**
+   * Takes back what was written since the last savepoint, and removes the savepoint.
+   *
+   * @throws MergedbException INVALID_ARGUMENT: there is none
+   */
+  public void rollbackToSavepoint() {
+    act(3);
+  }
+
+  /**
+   * Removes the last savepoint and keeps what was written since.
+   *
+   * @throws MergedbException INVALID_ARGUMENT: there is none
+   */
+  public void releaseSavepoint() {
+    act(4);
+  }
+
+  /**
+   * Why the commit was refused.
+   *
+   * @return the key that was written by others; null: there was no conflict, or the writes since the transaction
+   *     began are no longer remembered
+   */
+  public Conflict conflict() {
+    guard.enter();
+    try {
+      int[] keyspace = new int[1];
+      byte[] key = Native.transactionConflict(handle.number, keyspace);
+      return key == null ? null : new Conflict(new Keyspace(keyspace[0]), key);
+    } finally {
+      leave();
+    }
+  }
+
+  private long size(int which) {
+    guard.enter();
+    try {
+      return Native.transactionSize(handle.number, which);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * The sequence number that it reads as of.
+   *
+   * @return the number
+   */
+  public long sequence() {
+    return size(0);
+  }
+
+  /**
+   * How many writes it holds.
+   *
+   * @return the number
+   */
+  public long writes() {
+    return size(1);
+  }
+
+  /**
+   * How many bytes count against {@link TransactionOptions#bytesMax}.
+   *
+   * @return the bytes
+   */
+  public long bytes() {
+    return size(2);
+  }
+
+  /**
+   * A cursor over the default keyspace. To be closed.
+   *
+   * @return the cursor
+   */
+  public Cursor cursor() {
+    return cursor(Keyspace.DEFAULT);
+  }
+
+  /**
+   * A cursor over a keyspace. To be closed.
+   *
+   * @param keyspace the keyspace
+   * @return the cursor
+   */
+  public Cursor cursor(Keyspace keyspace) {
+    int id = id(keyspace);
+    guard.enter();
+    try {
+      return new Cursor(this, handle, Native.cursorOpen(handle.number, id));
+    } finally {
+      leave();
+    }
+  }
+
+  private Keyspace open(String name, boolean create, boolean mayExist) {
+    byte[] encoded = Limits.utf8(name, "name");
+    guard.enter();
+    try {
+      long id = Native.keyspaceOpen(handle.number, true, encoded, create, mayExist);
+      return id < 0 ? null : new Keyspace((int) id);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Creates a keyspace as part of the transaction.
+   *
+   * @param name 1 to 1,024 bytes in UTF-8
+   * @return the keyspace
+   * @throws MergedbException INVALID_ARGUMENT: there is one of this name. NOT_SUPPORTED: the first keyspace of a
+   *     database in an optimistic transaction
+   */
+  public Keyspace createKeyspace(String name) {
+    return open(name, true, false);
+  }
+
+  /**
+   * The keyspace of this name; it is created if there is none.
+   *
+   * @param name 1 to 1,024 bytes in UTF-8
+   * @return the keyspace
+   */
+  public Keyspace keyspace(String name) {
+    return open(name, true, true);
+  }
+
+  /**
+   * The keyspace of this name.
+   *
+   * @param name the name
+   * @return the keyspace, or null: there is none
+   */
+  public Keyspace findKeyspace(String name) {
+    return open(name, false, true);
+  }
+
+  /**
+   * All keyspaces but the default one, by name.
+   *
+   * @return a map of the caller's
+   */
+  public Map<String, Keyspace> keyspaces() {
+    guard.enter();
+    try {
+      return Database.keyspaceMap(Native.keyspaceList(handle.number, true));
+    } finally {
+      leave();
+    }
+  }
+
+  private void remove(Keyspace keyspace, boolean clear) {
+    int id = id(keyspace);
+    guard.enter();
+    try {
+      Native.keyspaceDrop(handle.number, true, 0, 0, id, clear);
+    } finally {
+      leave();
+    }
+  }
+
+  /**
+   * Removes a keyspace and all that is in it, as part of the transaction.
+   *
+   * @param keyspace not the default one
+   */
+  public void dropKeyspace(Keyspace keyspace) {
+    remove(keyspace, false);
+  }
+
+  /**
+   * Removes all that is in a keyspace, as part of the transaction.
+   *
+   * @param keyspace not the default one
+   */
+  public void clearKeyspace(Keyspace keyspace) {
+    remove(keyspace, true);
+  }
+
+  /** Waits for a call of another thread, then rolls back what was not committed. Nothing happens the second time. */
+  @Override
+  public void close() {
+    if (guard.close()) {
+      handle.close();
+    }
+  }
+}
