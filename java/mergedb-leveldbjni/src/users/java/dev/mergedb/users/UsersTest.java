@@ -59,8 +59,6 @@ class UsersTest {
 
   @Test
   void pekkoJournal() {
-    run(PEKKO_TESTS, PekkoJournal.class.getName());
+    run(16, PekkoJournal.class.getName());
   }
-
-  private static final long PEKKO_TESTS = 20;
 }
