@@ -56,14 +56,14 @@ public final class SeedImport {
           "store " + options.name + ": expected an empty target for the import of " + directory + ", found a store: choose another keyspace");
     }
     KeyLayout layout = new KeyLayout(options.partitioner);
-    if (mark != null) {
-      database.clearKeyspace(WriteOptions.DEFAULT, keyspace);
-    }
-    new StoreMark(layout.isPartitioned(), true).write(database, WriteOptions.DEFAULT.in(keyspace));
     long keys = 0;
     try (Database source = Database.open(directory, new Options().mode(Options.Mode.MUST_EXIST));
         EntryIterator entries = source.iterator(IteratorOptions.DEFAULT.read(ReadOptions.DEFAULT.withFillCache(false)));
         WriteBatch batch = new WriteBatch()) {
+      if (mark != null) {
+        database.clearKeyspace(WriteOptions.DEFAULT, keyspace);
+      }
+      new StoreMark(layout.isPartitioned(), true).write(database, WriteOptions.DEFAULT.in(keyspace));
       for (boolean stands = entries.seekToFirst(); stands; stands = entries.next()) {
         List<Versioned> versions = decode(directory, entries.key(), entries.value());
         if (!versions.isEmpty()) {
