@@ -6,7 +6,7 @@ import dev.mergedb.versions.StoreOptions;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.log4j.Logger;
 import voldemort.utils.ConfigurationException;
@@ -84,15 +84,17 @@ final class Settings {
 
   private final Map<String, String> properties;
 
-  Settings(Map<String, String> properties) {
-    this.properties = Map.copyOf(properties);
-    for (String name : new TreeSet<>(this.properties.keySet())) {
-      for (String spelling : SPELLINGS) {
-        if (name.startsWith(spelling)) {
-          checkName(name, name.substring(spelling.length()));
-        }
-      }
-    }
+  /** Takes what concerns this engine out of all properties of a node, some of which have null values. */
+  Settings(Map<String, String> all) {
+    TreeMap<String, String> ours = new TreeMap<>();
+    all.forEach(
+        (name, value) -> {
+          if (value != null && SPELLINGS.stream().anyMatch(name::startsWith)) {
+            ours.put(name, value);
+          }
+        });
+    properties = ours;
+    properties.keySet().forEach(name -> checkName(name, name.substring(name.indexOf('.') + 1)));
   }
 
   private static void checkName(String name, String key) {
