@@ -1,7 +1,6 @@
 package dev.mergedb.versions;
 
 import dev.mergedb.Database;
-import dev.mergedb.Durability;
 import dev.mergedb.EntryIterator;
 import dev.mergedb.IteratorOptions;
 import dev.mergedb.Keyspace;
@@ -38,6 +37,8 @@ public final class VersionedStore implements AutoCloseable {
   private final CallPool reads;
   private final CallPool writes;
   private final ReadOptions readOptions;
+  private final WriteOptions writtenHere;
+  private final WriteOptions syncedHere;
   private final boolean isSynced;
 
   private final AtomicBoolean isInBatch = new AtomicBoolean();
@@ -51,6 +52,8 @@ public final class VersionedStore implements AutoCloseable {
     this.locks = new StripedLocks(options.lockStripes);
     this.readOptions =
         ReadOptions.DEFAULT.in(keyspace).withFillCache(options.fillsCache).withVerifyChecksums(options.verifiesChecksums);
+    this.writtenHere = WriteOptions.DEFAULT.in(keyspace);
+    this.syncedHere = WriteOptions.SYNCED.in(keyspace);
     this.isSynced = options.isSynced;
     this.reads = CallPool.of(options.readPool, options.hasPoolThreads, name + "-read");
     this.writes = CallPool.of(options.writePool, options.hasPoolThreads, name + "-write");
@@ -70,7 +73,7 @@ public final class VersionedStore implements AutoCloseable {
     VersionedStore store = new VersionedStore(Objects.requireNonNull(database), Objects.requireNonNull(keyspace), options);
     StoreMark mark = StoreMark.read(database, keyspace, store.name);
     if (mark == null) {
-      store.mark().write(database, store.writeOptions().in(keyspace));
+      store.mark().write(database, store.writeHere());
     } else if (mark.isImporting()) {
       throw new MergedbException(
           MergedbException.Code.INVALID_ARGUMENT,
@@ -339,7 +342,7 @@ public final class VersionedStore implements AutoCloseable {
       writes.call(
           () -> {
             database.clearKeyspace(writeOptions(), keyspace);
-            mark().write(database, writeOptions().in(keyspace));
+            mark().write(database, writeHere());
             return null;
           });
     } finally {
@@ -521,7 +524,7 @@ public final class VersionedStore implements AutoCloseable {
 
     void write() {
       if (keys.size() == 1) {
-        WriteOptions options = writeOptions().in(keyspace);
+        WriteOptions options = writeHere();
         if (values.get(0) == null) {
           database.delete(options, keys.get(0));
         } else {
@@ -542,8 +545,14 @@ public final class VersionedStore implements AutoCloseable {
     }
   }
 
+  /** For calls that name their keyspace themselves. */
   private WriteOptions writeOptions() {
-    return WriteOptions.DEFAULT.withDurability(isSynced && !isInBatch.get() ? Durability.SYNCED : Durability.PROCESS_CRASH);
+    return isSynced && !isInBatch.get() ? WriteOptions.SYNCED : WriteOptions.DEFAULT;
+  }
+
+  /** For calls on one key. */
+  private WriteOptions writeHere() {
+    return isSynced && !isInBatch.get() ? syncedHere : writtenHere;
   }
 
   // ---- scanning -----------------------------------------------------------------------------------------------------
