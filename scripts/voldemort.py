@@ -355,13 +355,19 @@ def try_node(classpath, jni):
 FIGURE = re.compile(r"\[(warmup|benchmark)\]\s+Throughput\(ops/sec\): ([0-9.]+)")
 
 
-def tool(classpath, jni, heap_mb, log, arguments):
-    """Runs Voldemort's performance tool; returns its two throughputs."""
+def tool(classpath, jni, heap_mb, log, args, arguments):
+    """Runs Voldemort's performance tool; returns its two throughputs. The tool goes on after failed operations, so their number is checked."""
     run(java_command(classpath, jni, heap_mb, *arguments), log)
     with open(log, encoding="utf-8", errors="replace") as file:
-        figures = {name: float(value) for name, value in FIGURE.findall(file.read())}
+        text = file.read()
+    figures = {name: float(value) for name, value in FIGURE.findall(text)}
     if set(figures) != {"warmup", "benchmark"}:
         fail(f"the performance tool printed no throughput; all it printed: {log}")
+    load, _, operations = text.partition("= iteration = 0 =")
+    for part, expected in ((load, args.entries), (operations, args.operations)):
+        done = sum(int(count) for count in re.findall(r"Return: Ok\s+(\d+)", part))
+        if done != expected:
+            fail(f"expected {expected} operations that succeed, found {done}; all that the performance tool printed: {log}")
     return figures
 
 
@@ -376,7 +382,9 @@ def measure(args, classpath, jni, engine, value_bytes, cache_mb, through_node):
     os.makedirs(home)
     heap_mb = args.heap or cache_mb + 192
     workload = ["--record-count", str(args.entries), "--ops-count", str(args.operations), "--r", str(args.reads), "--w", str(100 - args.reads),
-                "--threads", str(args.threads), "--plugin-class", "voldemort.store.mergedb.SeedWorkload"]
+                "--threads", str(args.threads), "--plugin-class", "voldemort.store.mergedb.SeedWorkload", "--v"]
+    if args.reads == 100:
+        workload.append("--verify")  # the value of each key is known
     options = [f"-Dseedworkload.entries={args.entries}", f"-Dseedworkload.value.bytes={value_bytes}", "voldemort.performance.benchmark.Benchmark"]
     log = os.path.join(OUT, f"bench-{engine}-{value_bytes}-{cache_mb}{'-node' if through_node else ''}.log")
     node = None
@@ -384,14 +392,14 @@ def measure(args, classpath, jni, engine, value_bytes, cache_mb, through_node):
         if through_node:
             node = Node(os.path.join(home, "node"), classpath, jni, heap_mb, [engine], cache_mb)
             node.start()
-            figures = tool(classpath, jni, 256, log, [*options, "--url", node.url, "--store-name", engine, *workload])
+            figures = tool(classpath, jni, 256, log, args, [*options, "--url", node.url, "--store-name", engine, *workload])
             node.stop()
         else:
             properties = os.path.join(home, "server.properties")
             data = os.path.join(home, "data")
             with open(properties, "w", encoding="utf-8") as file:
                 file.write(server_properties(cache_mb, [engine]) + f"data.directory={data}\nrocksdb.data.dir={data}/rocksdb\nbdb.data.directory={data}/bdb\n")
-            figures = tool(classpath, jni, heap_mb, log, [*options, "--storage-configuration-class", CONFIGURATIONS[engine],
+            figures = tool(classpath, jni, heap_mb, log, args, [*options, "--storage-configuration-class", CONFIGURATIONS[engine],
                                                          "--local-server-properties", properties, "--keyType", "string", *workload])
         return {"engine": engine, "value_bytes": value_bytes, "cache_mb": cache_mb, "heap_mb": heap_mb, "through_node": through_node,
                 "entries": args.entries, "load": figures["warmup"], "operations": figures["benchmark"], "disk_bytes": disk_bytes(home)}

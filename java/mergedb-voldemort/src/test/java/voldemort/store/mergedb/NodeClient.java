@@ -3,6 +3,9 @@ package voldemort.store.mergedb;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.TimeUnit;
 import voldemort.client.ClientConfig;
 import voldemort.client.SocketStoreClientFactory;
 import voldemort.client.StoreClient;
@@ -15,7 +18,13 @@ public final class NodeClient {
   /** The program. */
   public static void main(String[] arguments) {
     int count = Integer.parseInt(arguments[3]);
-    SocketStoreClientFactory factory = new SocketStoreClientFactory(new ClientConfig().setBootstrapUrls(arguments[0]));
+    ClientConfig config =
+        new ClientConfig()
+            .setBootstrapUrls(arguments[0])
+            .setConnectionTimeout(30, TimeUnit.SECONDS)
+            .setSocketTimeout(30, TimeUnit.SECONDS)
+            .setRoutingTimeout(30, TimeUnit.SECONDS);
+    SocketStoreClientFactory factory = new SocketStoreClientFactory(config);
     StoreClient<String, String> client = factory.getStoreClient(arguments[1]);
     if (arguments[2].equals("write")) {
       write(client, count);
@@ -50,12 +59,12 @@ public final class NodeClient {
       }
       Versioned<String> found = client.get("key" + i);
       String value = found == null ? null : found.getValue();
-      if (!java.util.Objects.equals(expected.get("key" + i), value)) {
+      if (!Objects.equals(expected.get("key" + i), value)) {
         throw new IllegalStateException("key" + i + ": expected " + expected.get("key" + i) + ", found " + value);
       }
     }
     Map<String, Versioned<String>> several = client.getAll(List.of("key0", "key1", "key2"));
-    if (!several.keySet().equals(java.util.Set.of("key1", "key2"))) {
+    if (!several.keySet().equals(Set.of("key1", "key2"))) {
       throw new IllegalStateException("getAll: expected key1 and key2, found " + several.keySet());
     }
   }
