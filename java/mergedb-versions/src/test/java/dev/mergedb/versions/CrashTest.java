@@ -73,7 +73,7 @@ class CrashTest {
   }
 
   @Test
-  @Timeout(value = 240, unit = TimeUnit.SECONDS)
+  @Timeout(value = 600, unit = TimeUnit.SECONDS)
   void noAcknowledgedVersionIsLostAndNoKeyIsHalf() throws Exception {
     Random random = Fixtures.random("CrashTest");
     long[] acknowledged = new long[KEYS];
