@@ -32,7 +32,7 @@ class MergedbSessionStore extends SegmentedStore implements SessionStore<Bytes, 
   }
 
   private MergedbSessionStore(MergedbSessionBytesStoreSupplier supplier, DslStoreFormat format) {
-    super(supplier.name(), "session " + format + " segment=" + supplier.segmentIntervalMs(), supplier.retentionPeriod(),
+    super(supplier.name(), "session " + format, supplier.retentionPeriod(),
         supplier.segmentIntervalMs());
   }
 

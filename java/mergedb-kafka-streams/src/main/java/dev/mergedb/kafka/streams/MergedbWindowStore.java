@@ -54,7 +54,7 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
   }
 
   private MergedbWindowStore(MergedbWindowBytesStoreSupplier supplier, DslStoreFormat format) {
-    super(supplier.name(), "window " + format + " segment=" + supplier.segmentIntervalMs(), supplier.retentionPeriod(),
+    super(supplier.name(), "window " + format, supplier.retentionPeriod(),
         supplier.segmentIntervalMs());
     windowSize = supplier.windowSize();
     retainsDuplicates = supplier.retainDuplicates();

@@ -2,6 +2,7 @@ package dev.mergedb.kafka.streams;
 
 import dev.mergedb.EntryIterator;
 import dev.mergedb.WriteBatch;
+import java.util.Arrays;
 import java.util.Collection;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.ConsumerRecord;
@@ -35,6 +36,8 @@ import org.slf4j.LoggerFactory;
  */
 abstract class SegmentedStore implements StateStore {
   private static final Logger LOG = LoggerFactory.getLogger(SegmentedStore.class);
+
+  private static final long MOVE_BATCH_BYTES = 1 << 20;
 
   private final StoreDatabase database;
   private final long retentionMillis;
@@ -82,6 +85,11 @@ abstract class SegmentedStore implements StateStore {
 
   private void open() {
     database.open(context);
+    long storedMillis = database.segmentMillis();
+    if (storedMillis != segmentMillis) {
+      if (storedMillis >= 0) moveToSegments();
+      database.setSegmentMillis(segmentMillis);
+    }
     streamTime = Math.max(streamTime, database.committedStreamTime());
     try (EntryIterator entries = database.call(db -> db.iterator())) {
       if (!entries.seekToFirst()) return;
@@ -90,6 +98,30 @@ abstract class SegmentedStore implements StateStore {
       lastSegment = Math.max(lastSegment, SegmentKeys.segmentOf(entries.key()));
       streamTime = Math.max(streamTime, lastSegment * segmentMillis);
     }
+  }
+
+  /**
+   * Give every entry the segment that it has by the interval of now: the retention was changed. Safe to be interrupted, since
+   * each batch moves whole entries, and an entry that was moved stays where it is.
+   */
+  private void moveToSegments() {
+    LOG.info("store {}: the retention has changed: moving the entries to segments of {} ms", name(), segmentMillis);
+    try (EntryIterator entries = database.call(db -> db.iterator()); WriteBatch batch = new WriteBatch()) {
+      for (boolean there = entries.seekToFirst(); there; there = entries.next()) {
+        byte[] changelogKey = Arrays.copyOfRange(entries.key(), SegmentKeys.SEGMENT_BYTES, entries.key().length);
+        byte[] key = SegmentKeys.ofChangelog(segmentOf(timeOf(changelogKey)), changelogKey);
+        if (Arrays.equals(key, entries.key())) continue;
+        batch.delete(entries.key());
+        batch.put(key, entries.value());
+        if (batch.bytes() >= MOVE_BATCH_BYTES) writeAndClear(batch);
+      }
+      writeAndClear(batch);
+    }
+  }
+
+  private void writeAndClear(WriteBatch batch) {
+    database.run(db -> db.write(database.writes(), batch));
+    batch.clear();
   }
 
   /** Records of the changelog as one batch. A closed store is opened again: its restore callback outlives close(). */

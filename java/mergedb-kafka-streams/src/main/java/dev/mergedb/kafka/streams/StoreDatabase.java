@@ -41,6 +41,7 @@ import org.slf4j.LoggerFactory;
  *   status              1 while the store is open: an exactly-once task refuses what a crash left
  *   position            the input offsets up to which records are in the store
  *   stream-time         largest timestamp that a window or session store has seen
+ *   segment-millis      length of a segment of a window or session store, in milliseconds
  *   offset/TOPIC-N      the changelog offset of the last commit
  * </pre>
  *
@@ -58,6 +59,7 @@ final class StoreDatabase {
   private static final byte[] STATUS = bytes("status");
   private static final byte[] POSITION = bytes("position");
   private static final byte[] STREAM_TIME = bytes("stream-time");
+  private static final byte[] SEGMENT_MILLIS = bytes("segment-millis");
   private static final String OFFSET = "offset/";
   private static final byte[] OPEN = {1};
   private static final byte[] CLOSED = {0};
@@ -184,6 +186,16 @@ final class StoreDatabase {
   long committedStreamTime() {
     byte[] stored = call(db -> db.get(metadataReads, STREAM_TIME));
     return stored == null ? -1 : ByteBuffer.wrap(stored).getLong();
+  }
+
+  /** What {@link #setSegmentMillis} set last; -1 before it was called. */
+  long segmentMillis() {
+    byte[] stored = call(db -> db.get(metadataReads, SEGMENT_MILLIS));
+    return stored == null ? -1 : ByteBuffer.wrap(stored).getLong();
+  }
+
+  void setSegmentMillis(long millis) {
+    run(db -> db.put(metadataWrites, SEGMENT_MILLIS, number(millis)));
   }
 
   Long committedOffset(TopicPartition partition) {

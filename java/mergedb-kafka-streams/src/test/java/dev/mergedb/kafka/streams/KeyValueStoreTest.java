@@ -15,12 +15,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.NoSuchElementException;
 import java.util.Random;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.config.ConfigException;
+import org.apache.kafka.common.serialization.ByteArraySerializer;
 import org.apache.kafka.common.serialization.StringSerializer;
 import org.apache.kafka.common.utils.Bytes;
 import org.apache.kafka.streams.DslStoreFormat;
@@ -93,7 +95,7 @@ class KeyValueStoreTest {
   }
 
   private void put(String... keys) {
-    for (String key : keys) store.put(bytes(key), utf8(key.toUpperCase(java.util.Locale.ROOT)));
+    for (String key : keys) store.put(bytes(key), utf8(key.toUpperCase(Locale.ROOT)));
   }
 
   @Test
@@ -131,7 +133,7 @@ class KeyValueStoreTest {
     put("p", "pa", "pb", "q");
     assertEquals(List.of("p=P", "pa=PA", "pb=PB"), drain(store.prefixScan("p", new StringSerializer())));
     store.put(Bytes.wrap(new byte[] {-1, -1}), utf8("last"));
-    assertEquals(1, drain(store.prefixScan(new byte[] {-1}, new org.apache.kafka.common.serialization.ByteArraySerializer())).size());
+    assertEquals(1, drain(store.prefixScan(new byte[] {-1}, new ByteArraySerializer())).size());
   }
 
   @Test

@@ -14,13 +14,16 @@ import dev.mergedb.EntryIterator;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
+import org.apache.kafka.common.serialization.Serdes;
 import org.apache.kafka.common.utils.Bytes;
+import org.apache.kafka.streams.DslStoreFormat;
 import org.apache.kafka.streams.KeyValue;
 import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.kstream.Windowed;
@@ -106,8 +109,9 @@ class SegmentedStoreTest {
     assertNull(store.fetch(bytes("k"), 49 * MINUTE));
     assertEquals("v50", text(store.fetch(bytes("k"), 50 * MINUTE)));
     store.close();
-    // Stream time is minute 59, so what starts at minute 49 and before has expired: segment 10 (minutes 50 to 54) is the first.
-    assertEquals(10, storedEntries("windows"));
+    // Stream time is minute 59, so what starts at minute 49 and before has expired. A segment has 5 minutes: the one that begins
+    // at minute 45 is the first that is not all expired.
+    assertEquals(15, storedEntries("windows"));
   }
 
   @Test
@@ -133,6 +137,28 @@ class SegmentedStoreTest {
     again.put(bytes("k"), utf8("late"), MINUTE);
     assertEquals(1, drain(again.all()).size());
     again.close();
+  }
+
+  @Test
+  void theRetentionMayChange() {
+    WindowStore<Bytes, byte[]> store = openWindows(false);
+    for (int minute = 0; minute < 12; ++minute) store.put(bytes("k" + minute % 3), utf8("v" + minute), minute * MINUTE);
+    store.commit(Map.of());
+    store.close();
+    for (long retention : new long[] {100 * RETENTION, 7 * MINUTE, RETENTION}) {
+      WindowStore<Bytes, byte[]> changed = new MergedbWindowBytesStoreSupplier("windows", retention, MINUTE, false,
+          DslStoreFormat.PLAIN).get();
+      changed.init(context, changed);
+      // Entries that the first retention hid, but did not remove yet, are shown again by a longer one.
+      int expected = retention > RETENTION ? 12 : retention < RETENTION ? 7 : 8;
+      assertEquals(expected, drain(changed.all()).size());
+      for (int minute = 5; minute < 12; ++minute) assertEquals("v" + minute, text(changed.fetch(bytes("k" + minute % 3), minute * MINUTE)));
+      if (retention == 7 * MINUTE) changed.put(bytes("k2"), utf8("v11"), 11 * MINUTE);
+      changed.commit(Map.of());
+      changed.close();
+    }
+    // Segments of 3.5 minutes: the one that begins at minute 3.5 was the first that was not all expired.
+    assertEquals(8, storedEntries("windows"));
   }
 
   @Test
@@ -168,22 +194,35 @@ class SegmentedStoreTest {
     assertThrows(InvalidStateStoreException.class, () -> sessions.fetchSession(bytes("k"), 0, 1));
   }
 
+  /** Through the store that Kafka Streams wraps around ours: queries that users make pass it. */
   @Test
   void queriesFindWindowsAndSessions() {
-    WindowStore<Bytes, byte[]> windows = openWindows(false);
-    SessionStore<Bytes, byte[]> sessions = openSessions();
-    windows.put(bytes("k"), utf8("v"), MINUTE);
-    sessions.put(new Windowed<>(bytes("k"), new SessionWindow(0, MINUTE)), utf8("s"));
+    WindowStore<String, String> windows = Stores.windowStoreBuilder(MergedbStores.windowStore("windows", Duration.ofMillis(RETENTION),
+        Duration.ofMillis(MINUTE), false), Serdes.String(), Serdes.String()).withLoggingDisabled().build();
+    SessionStore<String, String> sessions = Stores.sessionStoreBuilder(MergedbStores.sessionStore("sessions",
+        Duration.ofMillis(RETENTION)), Serdes.String(), Serdes.String()).withLoggingDisabled().build();
+    windows.init(context, windows);
+    sessions.init(context, sessions);
+    windows.put("k", "v", MINUTE);
+    sessions.put(new Windowed<>("k", new SessionWindow(0, MINUTE)), "s");
     QueryConfig config = new QueryConfig(false);
-    java.time.Instant from = java.time.Instant.ofEpochMilli(0);
-    java.time.Instant to = java.time.Instant.ofEpochMilli(2 * MINUTE);
-    WindowStoreIterator<byte[]> byKey = windows.query(
-        WindowKeyQuery.<Bytes, byte[]>withKeyAndWindowStartRange(bytes("k"), from, to), PositionBound.unbounded(), config).getResult();
-    assertEquals(List.of("60000=v"), drainTimes(byKey));
-    assertEquals(1, drain(windows.query(WindowRangeQuery.<Bytes, byte[]>withWindowStartRange(from, to), PositionBound.unbounded(),
-        config).getResult()).size());
-    assertEquals(1, drain(sessions.query(WindowRangeQuery.<Bytes, byte[]>withKey(bytes("k")), PositionBound.unbounded(), config)
-        .getResult()).size());
+    Instant from = Instant.ofEpochMilli(0);
+    Instant to = Instant.ofEpochMilli(2 * MINUTE);
+    try (WindowStoreIterator<String> byKey = windows.query(
+        WindowKeyQuery.<String, String>withKeyAndWindowStartRange("k", from, to), PositionBound.unbounded(), config).getResult()) {
+      assertEquals(KeyValue.pair(MINUTE, "v"), byKey.next());
+      assertFalse(byKey.hasNext());
+    }
+    try (KeyValueIterator<Windowed<String>, String> byTime = windows.query(
+        WindowRangeQuery.<String, String>withWindowStartRange(from, to), PositionBound.unbounded(), config).getResult()) {
+      assertEquals("v", byTime.next().value);
+      assertFalse(byTime.hasNext());
+    }
+    try (KeyValueIterator<Windowed<String>, String> ofKey = sessions.query(
+        WindowRangeQuery.<String, String>withKey("k"), PositionBound.unbounded(), config).getResult()) {
+      assertEquals(KeyValue.pair(new Windowed<>("k", new SessionWindow(0, MINUTE)), "s"), ofKey.next());
+      assertFalse(ofKey.hasNext());
+    }
     windows.close();
     sessions.close();
   }

@@ -13,9 +13,12 @@ class MergedbSessionStoreTest extends AbstractSessionBytesStoreTest {
   @RegisterExtension
   static final ExpectedTests EXPECTED = new ExpectedTests(34);
 
+  private int stores;
+
+  /** Each has a name of its own: some tests open a second one beside the first, and a directory is one store's. */
   @Override
   <K, V> SessionStore<K, V> buildSessionStore(long retentionPeriod, Serde<K> keySerde, Serde<V> valueSerde) {
-    return Stores.sessionStoreBuilder(MergedbStores.sessionStore("session-store", Duration.ofMillis(retentionPeriod)), keySerde,
+    return Stores.sessionStoreBuilder(MergedbStores.sessionStore("session-store-" + ++stores, Duration.ofMillis(retentionPeriod)), keySerde,
         valueSerde).build();
   }
 

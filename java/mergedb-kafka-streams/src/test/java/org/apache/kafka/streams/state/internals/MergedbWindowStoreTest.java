@@ -13,10 +13,13 @@ class MergedbWindowStoreTest extends AbstractWindowBytesStoreTest {
   @RegisterExtension
   static final ExpectedTests EXPECTED = new ExpectedTests(28);
 
+  private int stores;
+
+  /** Each has a name of its own: some tests open a second one beside the first, and a directory is one store's. */
   @Override
   <K, V> WindowStore<K, V> buildWindowStore(long retentionPeriod, long windowSize, boolean retainDuplicates, Serde<K> keySerde,
       Serde<V> valueSerde) {
-    return Stores.windowStoreBuilder(MergedbStores.windowStore("window-store", Duration.ofMillis(retentionPeriod),
+    return Stores.windowStoreBuilder(MergedbStores.windowStore("window-store-" + ++stores, Duration.ofMillis(retentionPeriod),
         Duration.ofMillis(windowSize), retainDuplicates), keySerde, valueSerde).build();
   }
 }
