@@ -80,10 +80,14 @@ class MergedbSessionStore extends SegmentedStore implements SessionStore<Bytes, 
     return findSessions(keyFrom, keyTo, 0, Long.MAX_VALUE, Long.MAX_VALUE, false);
   }
 
-  /** The sessions of all keys whose ends are in [earliestEnd, latestEnd]. Reads every entry of the segments of these times. */
+  /**
+   * The sessions of all keys whose ends are in [earliestEnd, latestEnd]. Reads every entry of the segments of these times. Also
+   * shows what has expired but is not removed yet: Kafka Streams asks for the sessions that it emits when they close, which is
+   * when they expire.
+   */
   @Override
   public KeyValueIterator<Windowed<Bytes>, byte[]> findSessions(long earliestEnd, long latestEnd) {
-    return findSessions(null, null, earliestEnd, latestEnd, Long.MAX_VALUE, true);
+    return findSessionsFrom(null, null, Math.max(0, earliestEnd), latestEnd, Long.MAX_VALUE, true);
   }
 
   @Override
@@ -132,7 +136,11 @@ class MergedbSessionStore extends SegmentedStore implements SessionStore<Bytes, 
       LOG.warn(StoreIterator.INVALID_RANGE);
       return StoreIterator.none();
     }
-    long from = earliest(earliestEnd);
+    return findSessionsFrom(keyFrom, keyTo, earliest(earliestEnd), latestEnd, latestStart, isForward);
+  }
+
+  private KeyValueIterator<Windowed<Bytes>, byte[]> findSessionsFrom(Bytes keyFrom, Bytes keyTo, long from, long latestEnd,
+      long latestStart, boolean isForward) {
     if (latestEnd < from) return StoreIterator.none();
     byte[] low = keyFrom == null ? null : keyFrom.get();
     byte[] high = keyTo == null ? null : keyTo.get();

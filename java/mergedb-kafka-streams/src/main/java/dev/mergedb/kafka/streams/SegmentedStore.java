@@ -29,8 +29,9 @@ import org.slf4j.LoggerFactory;
  * What window and session stores share: stream time, retention and restoring.
  *
  * <p>An entry has a time: the start of its window, or the end of its session. It has expired once its time is at most the
- * stream time less the retention. Expired entries are not shown and not taken; when a whole segment has expired, one range
- * delete removes it. The stream time is part of each commit, so that a restart does not forget what had expired.
+ * stream time less the retention, and is not shown from then on. When a whole segment has expired, one range delete removes
+ * it, and the store takes no more entries of it. The stream time is part of each commit, so that a restart does not forget
+ * what had expired.
  *
  * <p>Writes come from the stream thread; any thread may read.
  */
@@ -133,7 +134,7 @@ abstract class SegmentedStore implements StateStore {
       try (WriteBatch batch = new WriteBatch()) {
         for (ConsumerRecord<byte[], byte[]> record : records) {
           long time = timeOf(record.key());
-          if (isExpired(time)) continue;
+          if (segmentOf(time) < firstLiveSegment()) continue;
           ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, isConsistencyEnabled, position);
           byte[] key = SegmentKeys.ofChangelog(includeSegmentOf(time), record.key());
           if (record.value() == null) {
@@ -187,12 +188,16 @@ abstract class SegmentedStore implements StateStore {
     byte[] in(long segment);
   }
 
-  /** Put an entry of time `time`, or delete it if `value` is null. An expired one is dropped and counted. */
+  private long firstLiveSegment() {
+    return segmentOf(streamTime - retentionMillis);
+  }
+
+  /** Put an entry of time `time`, or delete it if `value` is null. One of an expired segment is dropped and counted. */
   final void put(long time, KeyMaker key, byte[] value) {
     Position position = database.position();
     synchronized (position) {
       observe(time);
-      if (isExpired(time)) {
+      if (segmentOf(time) < firstLiveSegment()) {
         droppedRecords.record(1.0d, internalContext.currentSystemTimeMs());
         LOG.debug("store {}: dropped a record of time {}, expired at stream time {}", name(), time, streamTime);
       } else {
@@ -212,7 +217,7 @@ abstract class SegmentedStore implements StateStore {
   }
 
   private void removeExpiredSegments() {
-    long firstLive = segmentOf(streamTime - retentionMillis + 1);
+    long firstLive = firstLiveSegment();
     if (firstSegment >= firstLive) return;
     byte[] begin = SegmentKeys.segment(firstSegment);
     byte[] end = SegmentKeys.segment(firstLive);

@@ -238,7 +238,8 @@ class SegmentedStoreTest {
     context.restore("windows", changelog);
     assertEquals(9, drain(store.all()).size());
     store.close();
-    assertEquals(9, storedEntries("windows"));
+    // Minutes 45 to 59 without the one that was deleted: the segment of minutes 45 to 49 is not all expired.
+    assertEquals(14, storedEntries("windows"));
   }
 
   private static byte[] changelogKey(String key, long start) {
@@ -307,16 +308,17 @@ class SegmentedStoreTest {
     SessionStore<Bytes, byte[]> model = Stores.inMemorySessionStore("model", Duration.ofMillis(RETENTION)).get();
     model.init(context, model);
     long now = 0;
+    long latestEnd = 0;
     Map<Integer, Windowed<Bytes>> put = new HashMap<>();
     for (int i = 0; i < 6_000; ++i) {
       now += random.nextInt(100) == 0 ? random.nextInt((int) SEGMENT) : random.nextInt(1_000);
       long end = Math.max(0, now - random.nextInt((int) (RETENTION + SEGMENT)));
       Windowed<Bytes> session = new Windowed<>(key(random), new SessionWindow(Math.max(0, end - random.nextInt((int) MINUTE)), end));
+      latestEnd = Math.max(latestEnd, end);
       model.put(session, utf8("v" + i));
       store.put(session, utf8("v" + i));
       put.put(random.nextInt(50), session);
       Windowed<Bytes> removed = put.get(random.nextInt(50));
-      // The in-memory store removes an expired session at its next call only; both stores hide it.
       if (removed != null && random.nextInt(3) == 0) {
         model.remove(removed);
         store.remove(removed);
@@ -337,7 +339,8 @@ class SegmentedStoreTest {
       assertEquals(byKey(drain(model.findSessions(key, to, earliest, latest))), byKey(drain(store.findSessions(key, to, earliest, latest))));
       assertEquals(byKey(drain(model.backwardFindSessions(key, to, earliest, latest))),
           byKey(drain(store.backwardFindSessions(key, to, earliest, latest))));
-      assertEquals(byKey(drain(model.findSessions(earliest, latest))), byKey(drain(store.findSessions(earliest, latest))));
+      long shown = Math.max(earliest, latestEnd - RETENTION + 1);
+      assertEquals(byKey(drain(model.findSessions(shown, latest))), byKey(drain(store.findSessions(shown, latest))));
       assertEquals(drain(model.fetch(key)), drain(store.fetch(key)));
       assertEquals(byKey(drain(model.fetch(null, to))), byKey(drain(store.fetch(null, to))));
     }
