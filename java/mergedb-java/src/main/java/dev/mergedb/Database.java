@@ -221,6 +221,17 @@ public final class Database implements AutoCloseable {
     Reference.reachabilityFence(this);
   }
 
+  /**
+   * For range deletes. The engine relies on the order of their ends where it cannot give up, and a comparator of Java's may throw there.
+   */
+  void requireNoComparator() {
+    if (comparison != null) {
+      throw new MergedbException(
+          MergedbException.Code.NOT_SUPPORTED,
+          "a database with a comparator has no range deletes in Java; delete the keys one by one");
+    }
+  }
+
   private static WriteOptions of(WriteOptions options) {
     return Objects.requireNonNull(options, "options");
   }
@@ -349,7 +360,7 @@ public final class Database implements AutoCloseable {
    *
    * @param begin the first key
    * @param end the first key behind the range
-   * @throws MergedbException INVALID_ARGUMENT: begin is after end
+   * @throws MergedbException as {@link #deleteRange(WriteOptions, byte[], byte[])}
    */
   public void deleteRange(byte[] begin, byte[] end) {
     deleteRange(WriteOptions.DEFAULT, begin, end);
@@ -361,13 +372,14 @@ public final class Database implements AutoCloseable {
    * @param options durability and keyspace
    * @param begin the first key
    * @param end the first key behind the range
-   * @throws MergedbException INVALID_ARGUMENT: begin is after end
+   * @throws MergedbException INVALID_ARGUMENT: begin is after end. NOT_SUPPORTED: the database has a comparator
    */
   public void deleteRange(WriteOptions options, byte[] begin, byte[] end) {
     of(options);
     Limits.key(begin, "begin");
     Limits.key(end, "end");
     ready();
+    requireNoComparator();
     Native.deleteRange(number, options.durability, options.keyspace, begin, end);
     settle();
   }
@@ -465,13 +477,13 @@ public final class Database implements AutoCloseable {
    * @param options the durability
    * @param batch the batch
    * @throws MergedbException BUSY: another thread is inside the batch. INVALID_ARGUMENT: options with a keyspace, which is for the batch
-   *     to say; a range of the batch that begins after its end
+   *     to say; a range of the batch that begins after its end. NOT_SUPPORTED: the batch has a range delete, and the database a comparator
    */
   public void write(WriteOptions options, WriteBatch batch) {
     of(options);
     Objects.requireNonNull(batch, "batch");
     ready();
-    batch.writeTo(number, options);
+    batch.writeTo(this, number, options);
     settle();
   }
 

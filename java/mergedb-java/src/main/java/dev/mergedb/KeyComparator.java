@@ -9,7 +9,10 @@ package dev.mergedb;
  *
  * <p>If {@code compare} throws, the engine goes on with the bytewise order of the two keys, because it cannot stop inside a comparison.
  * The {@link Database} remembers the first exception and logs it. The call that met it, and every later call but {@code close}, throws
- * {@link MergedbException} with code {@link MergedbException.Code#ABORTED} and that exception as its cause.
+ * {@link MergedbException} with code {@link MergedbException.Code#ABORTED} and that exception as its cause. A flush or a compaction that
+ * finds keys out of order writes nothing and fails with {@link MergedbException.Code#CORRUPTION}; the log still has every write, so the
+ * database opens again with a comparator that is right. Range deletes are not supported: a comparator that throws amid them could not
+ * be survived.
  */
 public interface KeyComparator {
   /**

@@ -46,6 +46,9 @@ public final class Transaction implements AutoCloseable {
   }
 
   private void change(int keyspace, int kind, byte[] key, byte[] value) {
+    if (kind == 2) {
+      database.requireNoComparator();
+    }
     guard.enter();
     try {
       Native.transactionChange(handle.number, keyspace, kind, key, value);

@@ -15,6 +15,7 @@ public final class WriteBatch implements AutoCloseable {
   private final Handle handle;
   private int keyspace; // that the native batch is set to
   private boolean isKeyspaceKnown = true;
+  private boolean hasRange; // a range delete, since the last clear
 
   /** An empty batch. */
   public WriteBatch() {
@@ -26,6 +27,7 @@ public final class WriteBatch implements AutoCloseable {
     try {
       boolean set = !isKeyspaceKnown || keyspace != id;
       isKeyspaceKnown = false; // until the call has succeeded
+      hasRange |= kind == 2;
       Native.batchChange(handle.number, set, id, kind, key, value);
       keyspace = id;
       isKeyspaceKnown = true;
@@ -174,6 +176,7 @@ public final class WriteBatch implements AutoCloseable {
       source.guard.enter();
       try {
         isKeyspaceKnown = false;
+        hasRange |= source.hasRange;
         Native.batchAppend(handle.number, source.handle.number);
       } finally {
         source.guard.leave();
@@ -192,6 +195,7 @@ public final class WriteBatch implements AutoCloseable {
       Native.batchClear(handle.number);
       keyspace = 0;
       isKeyspaceKnown = true;
+      hasRange = false;
     } finally {
       guard.leave();
       Reference.reachabilityFence(this);
@@ -226,9 +230,12 @@ public final class WriteBatch implements AutoCloseable {
     return size(1);
   }
 
-  void writeTo(long db, WriteOptions options) {
+  void writeTo(Database database, long db, WriteOptions options) {
     guard.enter();
     try {
+      if (hasRange) {
+        database.requireNoComparator();
+      }
       Native.write(db, options.durability, options.keyspace, handle.number);
     } finally {
       guard.leave();
