@@ -142,7 +142,7 @@ class TopologyTest {
     try (TopologyTestDriver driver = new TopologyTestDriver(builder.build(properties), properties, Instant.ofEpochMilli(0))) {
       TestInputTopic<String, String> in = driver.createInputTopic("in", new StringSerializer(), new StringSerializer());
       long now = 1_700_000_000_000L;
-      for (int i = 0; i < 400; ++i) {
+      for (int i = 0; i < 250; ++i) {
         now += random.nextInt(20) == 0 ? random.nextInt(90_000) : random.nextInt(3_000);
         StringBuilder line = new StringBuilder();
         for (int words = 1 + random.nextInt(3); words > 0; --words) line.append("w").append(random.nextInt(12)).append(' ');
@@ -193,6 +193,21 @@ class TopologyTest {
   @Test
   void sendsSessionsThatCloseAsTheRocksDbStoreDoes() {
     compare("session, final", BuiltInDslStoreSuppliers.RocksDBDslStoreSuppliers.class);
+  }
+
+  @Test
+  void aGlobalTableIsJoined() throws IOException {
+    StreamsBuilder builder = new StreamsBuilder();
+    Properties properties = properties(directory, MergedbDslStoreSuppliers.class);
+    var names = builder.<String, String>globalTable("names", Materialized.as("names"));
+    send(builder.<String, String>stream("in").join(names, (key, line) -> line, (line, name) -> line + " " + name));
+    try (TopologyTestDriver driver = new TopologyTestDriver(builder.build(properties), properties)) {
+      driver.createInputTopic("names", new StringSerializer(), new StringSerializer()).pipeInput("a", "apple");
+      driver.createInputTopic("in", new StringSerializer(), new StringSerializer()).pipeInput("k", "a");
+      assertEquals(List.of(KeyValue.pair("k", "a apple")),
+          driver.createOutputTopic("out", new StringDeserializer(), new StringDeserializer()).readKeyValuesToList());
+      assertTrue(holds(directory, "mergedb"));
+    }
   }
 
   @Test

@@ -49,6 +49,7 @@ public final class CountingApplication {
     properties.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, MergedbDslStoreSuppliers.class.getName());
     properties.put(MergedbConfig.MEMORY_BYTES, 16 << 20);
     properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments[0].split(",").length >= 3 ? 3 : 1);
+    properties.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, 1);
     properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 500);
     properties.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
     properties.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1_000);

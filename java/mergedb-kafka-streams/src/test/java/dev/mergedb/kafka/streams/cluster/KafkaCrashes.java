@@ -114,7 +114,7 @@ class KafkaCrashes {
   }
 
   private void awaitCounts() throws Exception {
-    long deadline = System.nanoTime() + Duration.ofSeconds(180).toNanos();
+    long deadline = System.nanoTime() + Duration.ofSeconds(300).toNanos();
     Map<String, Long> counts = committedCounts();
     while (!counts.equals(produced) && System.nanoTime() < deadline) {
       Thread.sleep(1_000);
@@ -132,7 +132,7 @@ class KafkaCrashes {
       application.say("dump");
       String last;
       do {
-        last = application.readUntil("", 60).get(0);
+        last = application.readUntil("", 120).get(0);
         if (last.startsWith("ENTRY ")) {
           String[] words = last.split(" ");
           stored.put(words[1], Long.parseLong(words[2]));
@@ -143,7 +143,7 @@ class KafkaCrashes {
   }
 
   private void awaitStores() throws Exception {
-    long deadline = System.nanoTime() + Duration.ofSeconds(120).toNanos();
+    long deadline = System.nanoTime() + Duration.ofSeconds(300).toNanos();
     Map<String, Long> stored = storedCounts();
     while (!stored.equals(produced) && System.nanoTime() < deadline) {
       Thread.sleep(1_000);
@@ -155,7 +155,7 @@ class KafkaCrashes {
 
   private long restored(Child application) throws Exception {
     application.say("restored");
-    List<String> lines = application.readUntil("RESTORED ", 30);
+    List<String> lines = application.readUntil("RESTORED ", 120);
     return Long.parseLong(lines.get(lines.size() - 1).split(" ")[1]);
   }
 

@@ -39,7 +39,7 @@ public final class LocalCluster implements AutoCloseable {
       Files.writeString(settings[i], broker(i, voters.toString()));
       Child format = new Child("StorageTool " + (i + 1), log(i), List.of("-Xmx128m"), "kafka.tools.StorageTool", "format", "-t", cluster,
           "-c", settings[i].toString());
-      if (format.waitFor(60) != 0) throw new IllegalStateException("formatting broker " + (i + 1) + " failed; see " + log(i));
+      if (format.waitFor(300) != 0) throw new IllegalStateException("formatting broker " + (i + 1) + " failed; see " + log(i));
     }
     for (int i = 0; i < count; ++i) start(i);
     awaitBrokers(count);
@@ -98,7 +98,7 @@ public final class LocalCluster implements AutoCloseable {
 
   /** Wait until `expected` brokers serve requests. */
   public void awaitBrokers(int expected) throws Exception {
-    long deadline = System.nanoTime() + Duration.ofSeconds(120).toNanos();
+    long deadline = System.nanoTime() + Duration.ofSeconds(300).toNanos();
     int found = 0;
     try (Admin admin = admin()) {
       while (System.nanoTime() < deadline) {
@@ -111,7 +111,7 @@ public final class LocalCluster implements AutoCloseable {
         Thread.sleep(200);
       }
     }
-    throw new IllegalStateException(found + " brokers serve after 120 s, expected " + expected + "; their logs are in " + directory);
+    throw new IllegalStateException(found + " brokers serve after 300 s, expected " + expected + "; their logs are in " + directory);
   }
 
   public void createTopic(String name, int partitions) throws Exception {
