@@ -4,11 +4,12 @@ import java.lang.ref.Reference;
 import java.util.Objects;
 
 /**
- * Changes that {@link Database#write} applies together: all of them become visible and survive a crash, or none. Belongs to no database
- * and may be written to several. At most 2 GiB.
+ * Changes that {@link Database#write} applies together: all of them become visible and survive a crash, or none.
+ * Belongs to no database and may be written to several. At most 2 GiB.
  *
- * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that thread. After close
- * every call throws CLOSED. Null arguments are a NullPointerException; keys over 8 MiB and values over 1 GiB are INVALID_ARGUMENT.
+ * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that
+ * thread. After close every call throws CLOSED. Null arguments are a NullPointerException; keys over 8 MiB and values
+ * over 1 GiB are INVALID_ARGUMENT.
  */
 public final class WriteBatch implements AutoCloseable {
   private final Guard guard = new Guard("WriteBatch");
@@ -82,8 +83,9 @@ public final class WriteBatch implements AutoCloseable {
   }
 
   /**
-   * Removes the keys from begin on and before end, of the default keyspace. It removes what earlier changes of the batch put there as
-   * well, and nothing of later ones. {@link Database#write} refuses a batch in which a range begins after its end.
+   * Removes the keys from begin on and before end, of the default keyspace. It removes what earlier changes of the
+   * batch put there as well, and nothing of later ones. {@link Database#write} refuses a batch in which a range
+   * begins after its end.
    *
    * @param begin the first key
    * @param end the first key behind the range

@@ -23,8 +23,8 @@ class CheckJniTest {
     public static void main(String[] arguments) throws Exception {
       Path folder = Path.of(arguments[0]);
       int count = 0;
-      for (Class<?> type :
-          List.of(DatabaseTest.class, EntryIteratorTest.class, TransactionTest.class, MisuseTest.class, ComparatorTest.class, LeakTest.class)) {
+      for (Class<?> type : List.of(DatabaseTest.class, EntryIteratorTest.class, TransactionTest.class, MisuseTest.class,
+               ComparatorTest.class, LeakTest.class)) {
         for (Method test : type.getDeclaredMethods()) {
           if (test.isAnnotationPresent(Test.class) && !test.getName().equals("aComparatorThatThrowsAnywhere")) {
             run(type, test, Files.createDirectory(folder.resolve("test" + count++)));
@@ -55,7 +55,8 @@ class CheckJniTest {
       }
     }
 
-    private static void call(Class<?> type, Object instance, Class<? extends java.lang.annotation.Annotation> kind) throws Exception {
+    private static void call(Class<?> type, Object instance, Class<? extends java.lang.annotation.Annotation> kind)
+        throws Exception {
       for (Method method : type.getDeclaredMethods()) {
         if (method.isAnnotationPresent(kind)) {
           method.setAccessible(true);

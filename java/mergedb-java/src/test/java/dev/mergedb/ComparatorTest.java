@@ -153,7 +153,8 @@ class ComparatorTest {
         }
       }
       order.throwAfter = Integer.MAX_VALUE;
-      try (Database again = Database.open(folder.resolve("round" + round), small().comparator(order)); EntryIterator it = again.iterator()) {
+      try (Database again = Database.open(folder.resolve("round" + round), small().comparator(order));
+           EntryIterator it = again.iterator()) {
         again.check();
         byte[] before = null;
         for (boolean there = it.seekToFirst(); there; there = it.next()) {

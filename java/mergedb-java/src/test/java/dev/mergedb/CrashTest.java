@@ -46,12 +46,14 @@ class CrashTest {
     Path directory = folder.resolve("db");
     int next = 0;
     for (int round = 0; round < 3; ++round) {
-      List<String> command = new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx128m"));
+      List<String> command =
+          new ArrayList<>(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx128m"));
       String library = System.getProperty(Library.PATH_PROPERTY);
       if (library != null) {
         command.add("-D" + Library.PATH_PROPERTY + "=" + library);
       }
-      command.addAll(List.of("-cp", System.getProperty("java.class.path"), Writer.class.getName(), directory.toString(), "" + next));
+      command.addAll(List.of(
+          "-cp", System.getProperty("java.class.path"), Writer.class.getName(), directory.toString(), "" + next));
       Process child = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
       int acknowledged = -1;
       try (BufferedReader lines = child.inputReader()) {
@@ -75,7 +77,8 @@ class CrashTest {
           }
         }
         for (int i = acknowledged + 1; i < acknowledged + 10; ++i) {
-          assertEquals(db.get(bytes("first" + i)) == null, db.get(bytes("second" + i)) == null, "a batch is whole or not there");
+          assertEquals(
+              db.get(bytes("first" + i)) == null, db.get(bytes("second" + i)) == null, "a batch is whole or not there");
         }
         assertTrue(Merge.toU64(db.get(bytes("count"))) >= acknowledged + 1 - round, "round " + round);
         db.check();

@@ -107,8 +107,10 @@ class DatabaseTest {
   void buffersOfAllKinds() {
     byte[] wide = bytes("..key......");
     ByteBuffer slice = ByteBuffer.wrap(wide, 2, 3).slice();
-    List<ByteBuffer> keys = List.of(ByteBuffer.wrap(wide, 2, 3), slice, slice.asReadOnlyBuffer(), direct("key"), direct("xkey").position(1));
-    List<ByteBuffer> values = List.of(ByteBuffer.wrap(bytes("value")), ByteBuffer.wrap(bytes("value")).asReadOnlyBuffer(), direct("value"));
+    List<ByteBuffer> keys = List.of(
+        ByteBuffer.wrap(wide, 2, 3), slice, slice.asReadOnlyBuffer(), direct("key"), direct("xkey").position(1));
+    List<ByteBuffer> values =
+        List.of(ByteBuffer.wrap(bytes("value")), ByteBuffer.wrap(bytes("value")).asReadOnlyBuffer(), direct("value"));
     for (ByteBuffer key : keys) {
       for (ByteBuffer value : values) {
         int keyPosition = key.position();
@@ -245,7 +247,8 @@ class DatabaseTest {
       db.put(bytes("l"), bytes("new"));
       ReadOptions then = ReadOptions.DEFAULT.withSnapshot(snapshot).withFillCache(false).withVerifyChecksums(false);
       assertEquals("old", text(db.get(then, bytes("k"))));
-      assertEquals(Arrays.asList("old", null), db.multiGet(then, List.of(bytes("k"), bytes("l"))).stream().map(Testing::text).toList());
+      assertEquals(Arrays.asList("old", null),
+          db.multiGet(then, List.of(bytes("k"), bytes("l"))).stream().map(Testing::text).toList());
       try (EntryIterator it = db.iterator(IteratorOptions.DEFAULT.read(then))) {
         assertEquals(List.of("k"), keys(it));
       }
@@ -297,7 +300,8 @@ class DatabaseTest {
     db.compactRange(bytes("key1"), bytes("key2"));
     db.waitForCompactions();
     db.check();
-    long[] sizes = db.approximateSizes(List.of(new Range(bytes("key"), bytes("kez")), new Range(bytes("x"), bytes("y"))));
+    long[] sizes =
+        db.approximateSizes(List.of(new Range(bytes("key"), bytes("kez")), new Range(bytes("x"), bytes("y"))));
     assertEquals(2, sizes.length);
     assertTrue(sizes[0] > 0);
     assertEquals(0, sizes[1]);
@@ -367,12 +371,21 @@ class DatabaseTest {
   void everyOption() {
     db.close();
     List<String> lines = new CopyOnWriteArrayList<>();
-    Options options =
-        new Options()
-            .mode(Options.Mode.CREATE_IF_MISSING).style(Options.Style.LAZY).memoryBytes(32 << 20).writeBufferBytes(2 << 20)
-            .upperCompression(Compression.SNAPPY).bottomCompression(Compression.ZSTD).bloomBitsPerKey(-1).openTablesMax(100)
-            .blockBytes(8192).pauseMicrosMax(1000).finishMergesOnClose(true).useMappedStaging(false).separatedValueBytesMin(-1)
-            .logger(lines::add);
+    Options options = new Options()
+                          .mode(Options.Mode.CREATE_IF_MISSING)
+                          .style(Options.Style.LAZY)
+                          .memoryBytes(32 << 20)
+                          .writeBufferBytes(2 << 20)
+                          .upperCompression(Compression.SNAPPY)
+                          .bottomCompression(Compression.ZSTD)
+                          .bloomBitsPerKey(-1)
+                          .openTablesMax(100)
+                          .blockBytes(8192)
+                          .pauseMicrosMax(1000)
+                          .finishMergesOnClose(true)
+                          .useMappedStaging(false)
+                          .separatedValueBytesMin(-1)
+                          .logger(lines::add);
     try (Database other = Database.open(folder.resolve("other"), options)) {
       other.put(bytes("k"), bytes("v"));
       assertEquals("v", text(other.get(bytes("k"))));

@@ -92,7 +92,9 @@ class EntryIteratorTest {
       byte[] key = new byte[random.nextInt(12)];
       random.nextBytes(key);
       int kind = random.nextInt(100);
-      byte[] value = new byte[kind == 0 ? 70_000 + random.nextInt(100_000) : kind < 20 ? random.nextInt(3000) : random.nextInt(50)];
+      byte[] value = new byte[kind == 0 ? 70_000 + random.nextInt(100_000)
+              : kind < 20               ? random.nextInt(3000)
+                                        : random.nextInt(50)];
       random.nextBytes(value);
       db.put(key, value);
       model.put(key, value);

@@ -35,15 +35,16 @@ class LibraryTest {
 
   private String run(String temporary, String... jvmArguments) throws Exception {
     Path log = folder.resolve("log" + System.nanoTime());
-    List<String> arguments = new ArrayList<>(List.of("-Djava.io.tmpdir=" + temporary, "-D" + Library.PATH_PROPERTY + "="));
+    List<String> arguments =
+        new ArrayList<>(List.of("-Djava.io.tmpdir=" + temporary, "-D" + Library.PATH_PROPERTY + "="));
     arguments.addAll(List.of(jvmArguments));
     return Testing.finish(Testing.jvm(log, arguments, Loads.class, folder.resolve("db").toString()), log, 0);
   }
 
   @Test
   void fromTheJar() throws Exception {
-    assertNotNull(
-        Library.class.getResource("/META-INF/native/" + Library.platform() + "/libmergedb_jni.so"), "./dev build java puts it there");
+    assertNotNull(Library.class.getResource("/META-INF/native/" + Library.platform() + "/libmergedb_jni.so"),
+        "./dev build java puts it there");
     Path temporary = Files.createDirectory(folder.resolve("temporary"));
     assertTrue(run(temporary.toString()).contains("loaded"));
     Path directory;
@@ -90,12 +91,14 @@ class LibraryTest {
     System.clearProperty(Library.PATH_PROPERTY);
     try {
       for (int i = 0; i < 2; ++i) {
-        try (URLClassLoader loader = new URLClassLoader(urls.toArray(URL[]::new), ClassLoader.getPlatformClassLoader())) {
+        try (URLClassLoader loader =
+                 new URLClassLoader(urls.toArray(URL[] ::new), ClassLoader.getPlatformClassLoader())) {
           Class<?> database = loader.loadClass("dev.mergedb.Database");
           Method open = database.getMethod("open", Path.class);
           try (AutoCloseable db = (AutoCloseable) open.invoke(null, folder.resolve("of loader " + i))) {
             database.getMethod("put", byte[].class, byte[].class).invoke(db, new byte[] {1}, new byte[] {2});
-            assertArrayEquals(new byte[] {2}, (byte[]) database.getMethod("get", byte[].class).invoke(db, new byte[] {1}));
+            assertArrayEquals(
+                new byte[] {2}, (byte[]) database.getMethod("get", byte[].class).invoke(db, new byte[] {1}));
           }
         }
       }
@@ -109,9 +112,9 @@ class LibraryTest {
   @Test
   void aLibraryThatIsNotThere() throws Exception {
     Path log = folder.resolve("log");
-    String output =
-        Testing.finish(
-            Testing.jvm(log, List.of("-D" + Library.PATH_PROPERTY + "=/nowhere/lib.so"), Loads.class, folder.resolve("db").toString()), log, 1);
+    String output = Testing.finish(Testing.jvm(log, List.of("-D" + Library.PATH_PROPERTY + "=/nowhere/lib.so"),
+                                       Loads.class, folder.resolve("db").toString()),
+        log, 1);
     assertTrue(output.contains("UnsatisfiedLinkError") && output.contains("/nowhere/lib.so"), output);
   }
 }

@@ -43,7 +43,8 @@ import org.junit.jupiter.api.io.TempDir;
 class MisuseTest {
   private static final byte[] K = bytes("k");
   private static final byte[] V = bytes("v");
-  private static final TransactionOptions OPTIMISTIC = TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
+  private static final TransactionOptions OPTIMISTIC =
+      TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
 
   @TempDir Path folder;
   private Database db;
@@ -67,40 +68,42 @@ class MisuseTest {
     ReadOptions r = ReadOptions.DEFAULT;
     WriteBatch batch = new WriteBatch();
     return List.of(
-        () -> d.put(K, V), () -> d.put(w, direct("k"), direct("v")), () -> d.get(K), () -> d.get(r, direct("k"), direct("v")),
-        () -> d.multiGet(r, List.of(K)), () -> d.delete(K), () -> d.delete(w, direct("k")), () -> d.deleteRange(K, V),
-        () -> d.deletePrefix(K), () -> d.merge(K, Merge.put(V)), () -> d.addU64(K, 1), () -> d.write(batch), d::snapshot, d::iterator,
+        () -> d.put(K, V), () -> d.put(w, direct("k"), direct("v")), () -> d.get(K),
+        () -> d.get(r, direct("k"), direct("v")), () -> d.multiGet(r, List.of(K)), () -> d.delete(K),
+        () -> d.delete(w, direct("k")), () -> d.deleteRange(K, V), () -> d.deletePrefix(K),
+        () -> d.merge(K, Merge.put(V)), () -> d.addU64(K, 1), () -> d.write(batch), d::snapshot, d::iterator,
         d::begin, () -> d.createKeyspace("x"), () -> d.keyspace("x"), () -> d.findKeyspace("x"), d::keyspaces,
         () -> d.dropKeyspace(new Keyspace(1)), () -> d.clearKeyspace(new Keyspace(1)),
         () -> d.compactKeyspace(new Keyspace(1), null, null), d::flush, d::syncLog, () -> d.compactRange(null, null),
-        d::waitForCompactions, () -> d.approximateSizes(List.of(new Range(K, V))), () -> d.property("mergedb.stats"), d::check,
-        () -> d.checkpoint(folder.resolve("copy")));
+        d::waitForCompactions, () -> d.approximateSizes(List.of(new Range(K, V))), () -> d.property("mergedb.stats"),
+        d::check, () -> d.checkpoint(folder.resolve("copy")));
   }
 
   private static List<Executable> callsOf(EntryIterator it) {
     return List.of(
-        it::seekToFirst, it::seekToLast, () -> it.seek(K), () -> it.seekForPrev(K), it::next, it::prev, it::isValid, it::key, it::value,
-        it::failedKey);
+        it::seekToFirst, it::seekToLast, () -> it.seek(K), () -> it.seekForPrev(K), it::next, it::prev, it::isValid,
+        it::key, it::value, it::failedKey);
   }
 
   private static List<Executable> callsOf(WriteBatch b) {
     return List.of(
-        () -> b.put(K, V), () -> b.delete(K), () -> b.deleteRange(K, V), () -> b.merge(K, Merge.put(V)), () -> b.addU64(K, 1),
-        () -> b.append(new WriteBatch()), b::clear, b::count, b::bytes);
+        () -> b.put(K, V), () -> b.delete(K), () -> b.deleteRange(K, V), () -> b.merge(K, Merge.put(V)),
+        () -> b.addU64(K, 1), () -> b.append(new WriteBatch()), b::clear, b::count, b::bytes);
   }
 
   private static List<Executable> callsOf(Transaction t) {
     return List.of(
-        () -> t.get(K), () -> t.put(K, V), () -> t.delete(K), () -> t.deleteRange(K, V), () -> t.merge(K, Merge.put(V)),
-        () -> t.addU64(K, 1), t::setSavepoint, t::rollbackToSavepoint, t::releaseSavepoint, t::sequence, t::writes, t::bytes, t::cursor,
-        () -> t.keyspace("x"), () -> t.createKeyspace("x"), () -> t.findKeyspace("x"), t::keyspaces,
-        () -> t.dropKeyspace(new Keyspace(1)), () -> t.clearKeyspace(new Keyspace(1)), t::conflict, t::rollback, t::commit);
+        () -> t.get(K), () -> t.put(K, V), () -> t.delete(K), () -> t.deleteRange(K, V),
+        () -> t.merge(K, Merge.put(V)), () -> t.addU64(K, 1), t::setSavepoint, t::rollbackToSavepoint,
+        t::releaseSavepoint, t::sequence, t::writes, t::bytes, t::cursor, () -> t.keyspace("x"),
+        () -> t.createKeyspace("x"), () -> t.findKeyspace("x"), t::keyspaces, () -> t.dropKeyspace(new Keyspace(1)),
+        () -> t.clearKeyspace(new Keyspace(1)), t::conflict, t::rollback, t::commit);
   }
 
   private static List<Executable> callsOf(Cursor c) {
     return List.of(
-        c::first, c::last, c::next, c::prev, () -> c.seek(K), () -> c.seekOrNext(K), () -> c.seekOrPrev(K), c::current, c::key, c::value,
-        () -> c.put(V), c::delete);
+        c::first, c::last, c::next, c::prev, () -> c.seek(K), () -> c.seekOrNext(K), () -> c.seekOrPrev(K),
+        c::current, c::key, c::value, () -> c.put(V), c::delete);
   }
 
   @Test
@@ -310,11 +313,14 @@ class MisuseTest {
     for (int[] range : new int[][] {{0, 5}, {4, 1}, {-1, 2}, {2, -1}, {Integer.MAX_VALUE, Integer.MAX_VALUE}, {5, 0}}) {
       int offset = range[0];
       int size = range[1];
-      assertThrows(IllegalArgumentException.class, () -> Native.putBuffers(number, 0, 0, four, null, offset, size, null, V, 0, 1));
-      assertThrows(IllegalArgumentException.class, () -> Native.putBuffers(number, 0, 0, null, new byte[4], offset, size, null, V, 0, 1));
-      assertThrows(IllegalArgumentException.class, () -> Native.getBuffers(number, 0, 0, 0, null, K, 0, 1, four, null, offset, size));
-      assertThrows(
-          IllegalArgumentException.class, () -> Native.getBuffers(number, 0, 0, 0, null, K, 0, 1, null, new byte[4], offset, size));
+      assertThrows(IllegalArgumentException.class,
+          () -> Native.putBuffers(number, 0, 0, four, null, offset, size, null, V, 0, 1));
+      assertThrows(IllegalArgumentException.class,
+          () -> Native.putBuffers(number, 0, 0, null, new byte[4], offset, size, null, V, 0, 1));
+      assertThrows(IllegalArgumentException.class,
+          () -> Native.getBuffers(number, 0, 0, 0, null, K, 0, 1, four, null, offset, size));
+      assertThrows(IllegalArgumentException.class,
+          () -> Native.getBuffers(number, 0, 0, 0, null, K, 0, 1, null, new byte[4], offset, size));
     }
   }
 
@@ -336,12 +342,16 @@ class MisuseTest {
   void aSnapshotOfAnotherDatabase() {
     try (Database other = Database.open(folder.resolve("other"), small()); Snapshot snapshot = other.snapshot()) {
       fails(Code.INVALID_ARGUMENT, () -> db.get(ReadOptions.DEFAULT.withSnapshot(snapshot), K));
-      fails(Code.INVALID_ARGUMENT, () -> db.begin(TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.READ_ONLY).snapshot(snapshot)));
+      fails(Code.INVALID_ARGUMENT,
+          () -> db.begin(TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.READ_ONLY).snapshot(snapshot)));
     }
     fails(Code.INVALID_ARGUMENT, () -> db.put(WriteOptions.DEFAULT.in(new Keyspace(4711)), K, V));
   }
 
-  /** A second thread inside a one-thread object gets BUSY; which of the two it is, is chance, so it is tried until it happens. */
+  /**
+   * A second thread inside a one-thread object gets BUSY; which of the two it is, is chance, so it is tried until it
+   * happens.
+   */
   private void secondThreadIsBusy(Executable first, Executable second) throws Exception {
     AtomicBoolean met = new AtomicBoolean();
     CountDownLatch start = new CountDownLatch(2);
@@ -394,7 +404,8 @@ class MisuseTest {
       worked.incrementAndGet();
     } catch (MergedbException e) {
       assertTrue(
-          List.of(Code.CLOSED, Code.SHUTTING_DOWN, Code.BUSY, Code.NOT_FOUND, Code.ABORTED, Code.INVALID_ARGUMENT).contains(e.code()),
+          List.of(Code.CLOSED, Code.SHUTTING_DOWN, Code.BUSY, Code.NOT_FOUND, Code.ABORTED, Code.INVALID_ARGUMENT)
+              .contains(e.code()),
           e::toString);
     }
   }
@@ -410,12 +421,12 @@ class MisuseTest {
       Snapshot snapshot = d.snapshot();
       Transaction transaction = d.begin(OPTIMISTIC);
       Cursor cursor = transaction.cursor();
-      List<Executable> calls =
-          List.of(
-              () -> d.put(bytes("key" + Thread.currentThread().getId()), new byte[1000]), () -> d.get(K), it::next, it::seekToFirst,
-              () -> batch.put(K, V), () -> d.write(batch), () -> d.get(ReadOptions.DEFAULT.withSnapshot(snapshot), K), cursor::first,
-              cursor::key, () -> transaction.put(users, K, V), () -> d.iterator().close(), d::flush,
-              () -> d.get(ReadOptions.DEFAULT.in(users), K));
+      List<Executable> calls = List.of(
+          () -> d.put(bytes("key" + Thread.currentThread().getId()), new byte[1000]), () -> d.get(K), it::next,
+          it::seekToFirst, () -> batch.put(K, V), () -> d.write(batch),
+          () -> d.get(ReadOptions.DEFAULT.withSnapshot(snapshot), K), cursor::first, cursor::key,
+          () -> transaction.put(users, K, V), () -> d.iterator().close(), d::flush,
+          () -> d.get(ReadOptions.DEFAULT.in(users), K));
       AtomicBoolean stop = new AtomicBoolean();
       AtomicInteger worked = new AtomicInteger();
       ConcurrentLinkedQueue<Throwable> wrong = new ConcurrentLinkedQueue<>();

@@ -19,16 +19,15 @@ import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Random calls by several threads on shared databases, iterators, batches, snapshots, transactions and cursors, which others close and
- * replace meanwhile. What a call may answer is a value or an exception of the list; anything else is kept in `wrong`.
+ * Random calls by several threads on shared databases, iterators, batches, snapshots, transactions and cursors, which
+ * others close and replace meanwhile. What a call may answer is a value or an exception of the list; anything else is
+ * kept in `wrong`.
  */
 final class RandomCalls {
   private static final int DATABASES = 2;
   private static final int CHILDREN = 6;
-  private static final Set<Code> EXPECTED =
-      EnumSet.of(
-          Code.CLOSED, Code.SHUTTING_DOWN, Code.BUSY, Code.NOT_FOUND, Code.ABORTED, Code.CONFLICT, Code.INVALID_ARGUMENT, Code.NOT_SUPPORTED,
-          Code.MERGE_FAILED, Code.NO_SPACE);
+  private static final Set<Code> EXPECTED = EnumSet.of(Code.CLOSED, Code.SHUTTING_DOWN, Code.BUSY, Code.NOT_FOUND,
+      Code.ABORTED, Code.CONFLICT, Code.INVALID_ARGUMENT, Code.NOT_SUPPORTED, Code.MERGE_FAILED, Code.NO_SPACE);
   private static final TransactionOptions[] BEGINS = {
     TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC).bytesMax(1 << 20),
     TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.READ_ONLY),
@@ -118,7 +117,8 @@ final class RandomCalls {
   }
 
   /** Puts `next` in a place and closes what was there, now or not at all. */
-  private static <T extends AutoCloseable> void replace(AtomicReferenceArray<T> array, T next, Random random) throws Exception {
+  private static <T extends AutoCloseable> void replace(AtomicReferenceArray<T> array, T next, Random random)
+      throws Exception {
     T before = array.getAndSet(random.nextInt(array.length()), next);
     if (before != null && random.nextInt(3) != 0) {
       before.close(); // else it is left to the Cleaner
@@ -129,7 +129,8 @@ final class RandomCalls {
     Database db = any(databases, random);
     int choice = random.nextInt(1000);
     if (!db.isOpen()) {
-      LockSupport.parkNanos(1_000_000); // else most calls would find the databases closed: an open takes as long as thousands of them
+      LockSupport.parkNanos(
+          1_000_000); // else most calls would find the databases closed: an open takes as long as thousands of them
     }
     if (choice < 2) {
       reopen(random.nextInt(DATABASES));

@@ -21,7 +21,8 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** Transactions, cursors and batches: each call. */
 class TransactionTest {
-  private static final TransactionOptions OPTIMISTIC = TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
+  private static final TransactionOptions OPTIMISTIC =
+      TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
 
   @TempDir Path folder;
   private Database db;
@@ -48,7 +49,8 @@ class TransactionTest {
       fails(Code.ABORTED, () -> transaction.get(bytes("a")));
     }
     assertEquals("1", text(db.get(bytes("a"))));
-    try (Transaction transaction = db.begin(TransactionOptions.DEFAULT.durability(Durability.SYNCED).name("second").bytesMax(1 << 20))) {
+    try (Transaction transaction =
+             db.begin(TransactionOptions.DEFAULT.durability(Durability.SYNCED).name("second").bytesMax(1 << 20))) {
       assertTrue(db.property("mergedb.transactions").contains("second"));
       transaction.delete(bytes("a"));
       transaction.rollback();
