@@ -395,6 +395,15 @@ MERGEDB_C_EXPORT mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, 
  * iterator moves or is closed. NOT_FOUND if the move did not fail, or for another reason. */
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_failed_key(mergedb_iterator iterator, mergedb_slice* key,
                                                           mergedb_error* error);
+/* Copy entries into the caller's memory, many by one call: the entry where the iterator stands and those after it (before it, if
+ * `backwards` is MERGEDB_YES), until `capacity` bytes do not hold the next one. The iterator moves behind each. An entry
+ * is the key's size and the value's size, a uint32_t each in the machine's byte order, the key, and the value, without padding.
+ * OK: *count entries in *used bytes; if *count is 0, the entry where it stands does not fit, and *used is what it needs.
+ * NOT_FOUND: the iterator does not stand at a key. Any other code: that of the move that brought it where it is; an error
+ * that is met after the first entry is left to the next call. */
+MERGEDB_C_EXPORT mergedb_code mergedb_iterator_read(mergedb_iterator iterator, int32_t backwards, void* buffer,
+                                                    size_t capacity, size_t* used, size_t* count,
+                                                    mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error);
 
 /* ---- transactions ------------------------------------------------------------------------------------------

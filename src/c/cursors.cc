@@ -1,4 +1,6 @@
 // The C face of what a caller holds beside a database: batches, snapshots and iterators.
+#include <cstring>
+
 #include "c/face.h"
 #include "c/options.h"
 
@@ -21,6 +23,27 @@ mergedb_code MoveIterator(mergedb_iterator handle, mergedb_error* error, Move mo
     move(*holder.iterator);
     return Standing(*holder.iterator);
   });
+}
+
+// REQUIRES: the iterator stands at a key.
+void ReadEntries(Iterator& iterator, bool is_backwards, char* buffer, size_t capacity, size_t* used, size_t* count) {
+  while (iterator.Valid()) {
+    const std::string_view key = iterator.key();
+    const std::string_view value = iterator.value();
+    const uint32_t sizes[2] = {static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())};
+    const size_t needed = sizeof sizes + key.size() + value.size();
+    if (needed > capacity - *used) {
+      if (*count == 0) *used = needed;
+      return;
+    }
+    char* entry = buffer + *used;
+    std::memcpy(entry, sizes, sizeof sizes);
+    std::memcpy(entry + sizeof sizes, key.data(), key.size());
+    if (!value.empty()) std::memcpy(entry + sizeof sizes + key.size(), value.data(), value.size());
+    *used += needed;
+    ++*count;
+    is_backwards ? iterator.Prev() : iterator.Next();
+  }
 }
 
 mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
@@ -187,6 +210,21 @@ mergedb_code mergedb_iterator_entry(mergedb_iterator iterator, mergedb_slice* ke
     if (!outcome.status.ok()) return outcome;
     if (key != nullptr) *key = SliceOf(holder.iterator->key());
     if (value != nullptr) *value = SliceOf(holder.iterator->value());
+    return outcome;
+  });
+}
+
+mergedb_code mergedb_iterator_read(mergedb_iterator iterator, int32_t backwards, void* buffer, size_t capacity,
+                                   size_t* used, size_t* count, mergedb_error* error) {
+  if (used != nullptr) *used = 0;
+  if (count != nullptr) *count = 0;
+  return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
+    RETURN_IF_ERROR(CheckBytes(buffer, capacity, "buffer"));
+    RETURN_IF_ERROR(CheckPointer(used, "used"));
+    RETURN_IF_ERROR(CheckPointer(count, "count"));
+    Outcome outcome = Standing(*holder.iterator);
+    if (!outcome.status.ok()) return outcome;
+    ReadEntries(*holder.iterator, backwards == MERGEDB_YES, static_cast<char*>(buffer), capacity, used, count);
     return outcome;
   });
 }

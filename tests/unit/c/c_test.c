@@ -188,6 +188,72 @@ static void iterates_within_bounds_both_ways(void) {
   EXPECT_OK(mergedb_close(db, &error));
 }
 
+// The keys that one mergedb_iterator_read copies, each followed by its value and a space; its code.
+static mergedb_code read_entries(mergedb_iterator it, int32_t backwards, size_t capacity, char* seen, size_t* used) {
+  char buffer[256];
+  size_t count = 7;
+  const mergedb_code code = mergedb_iterator_read(it, backwards, buffer, capacity, used, &count, &error);
+  size_t offset = 0;
+  seen[0] = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint32_t sizes[2];
+    memcpy(sizes, buffer + offset, sizeof sizes);
+    strncat(seen, buffer + offset + sizeof sizes, sizes[0] + sizes[1]);
+    strcat(seen, " ");
+    offset += sizeof sizes + sizes[0] + sizes[1];
+  }
+  EXPECT(count == 0 || offset == *used);
+  return code;
+}
+
+static void reads_many_entries_by_one_call(void) {
+  mergedb_db db = open_fresh();
+  const char* keys[] = {"a", "b", "c", "d"};
+  for (int i = 0; i < 4; ++i) EXPECT_OK(put(db, keys[i], i == 1 ? "" : "12"));  // an entry takes 11 bytes, b 9
+  mergedb_iterator it = 0;
+  char seen[64];
+  size_t used = 7;
+  EXPECT_OK(mergedb_iterator_create(db, NULL, &it, &error));
+  EXPECT_CODE(read_entries(it, 0, 100, seen, &used), MERGEDB_NOT_FOUND);
+  EXPECT(used == 0);
+
+  EXPECT_OK(mergedb_iterator_seek_to_first(it, &error));
+  EXPECT_OK(read_entries(it, 0, 10, seen, &used));
+  EXPECT(seen[0] == 0 && used == 11);  // a does not fit
+  EXPECT_OK(read_entries(it, 0, 20, seen, &used));
+  EXPECT(strcmp(seen, "a12 b ") == 0 && used == 20);
+  EXPECT_OK(read_entries(it, 0, 100, seen, &used));
+  EXPECT(strcmp(seen, "c12 d12 ") == 0 && used == 22);
+  EXPECT_CODE(read_entries(it, 0, 100, seen, &used), MERGEDB_NOT_FOUND);
+
+  EXPECT_OK(mergedb_iterator_seek_to_last(it, &error));
+  EXPECT_OK(read_entries(it, MERGEDB_YES, 30, seen, &used));
+  EXPECT(strcmp(seen, "d12 c12 ") == 0);
+  EXPECT_OK(read_entries(it, MERGEDB_YES, 30, seen, &used));
+  EXPECT(strcmp(seen, "b a12 ") == 0);
+  EXPECT_CODE(read_entries(it, MERGEDB_YES, 30, seen, &used), MERGEDB_NOT_FOUND);
+
+  // An error is the next call's; the entries before it are not lost.
+  mergedb_operand add = {.struct_size = sizeof add, .type = MERGEDB_ADD_U64, .u64 = 1};
+  EXPECT_OK(mergedb_merge(db, NULL, "c", 1, &add, &error));
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT_OK(mergedb_iterator_create(db, NULL, &it, &error));
+  EXPECT_OK(mergedb_iterator_seek_to_first(it, &error));
+  EXPECT_OK(read_entries(it, 0, 100, seen, &used));
+  EXPECT(strcmp(seen, "a12 b ") == 0);
+  EXPECT_CODE(read_entries(it, 0, 100, seen, &used), MERGEDB_MERGE_FAILED);
+  EXPECT_OK(mergedb_iterator_next(it, &error));
+  EXPECT_OK(read_entries(it, 0, 100, seen, &used));
+  EXPECT(strcmp(seen, "d12 ") == 0);
+
+  size_t count = 0;
+  EXPECT_CODE(mergedb_iterator_read(it, 0, NULL, 1, &used, &count, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_iterator_read(it, 0, seen, 1, NULL, &count, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_CODE(mergedb_iterator_read(it, 0, seen, 1, &used, NULL, &error), MERGEDB_INVALID_ARGUMENT);
+  EXPECT_OK(mergedb_iterator_close(it, &error));
+  EXPECT_OK(mergedb_close(db, &error));
+}
+
 static void reads_as_of_a_snapshot(void) {
   mergedb_db db = open_fresh();
   mergedb_snapshot snapshot = 0;
@@ -912,6 +978,7 @@ int main(int argc, char** argv) {
   writes_batches_whole();
   deletes_ranges();
   iterates_within_bounds_both_ways();
+  reads_many_entries_by_one_call();
   reads_as_of_a_snapshot();
   cares_for_the_database();
   keeps_a_callers_order();

@@ -577,6 +577,7 @@ std::vector<HandleCall> CallsOfOthers() {
       CALL("iterator", mergedb_iterator_prev),
       CALL("iterator", mergedb_iterator_entry, nullptr, nullptr),
       CALL("iterator", mergedb_iterator_failed_key, nullptr),
+      CALL("iterator", mergedb_iterator_read, 0, nullptr, 0, nullptr, nullptr),
       CALL("iterator", mergedb_iterator_close),
       CALL("report", mergedb_report_text, MERGEDB_DAMAGES, 0, nullptr),
       CALL("report", mergedb_report_damage, MERGEDB_DAMAGES, 0, nullptr),
