@@ -7,18 +7,19 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
+import org.infinispan.AdvancedCache;
 import org.infinispan.Cache;
 import org.infinispan.configuration.parsing.ConfigurationBuilderHolder;
 import org.infinispan.configuration.parsing.ParserRegistry;
+import org.infinispan.conflict.ConflictManagerFactory;
+import org.infinispan.distribution.ch.ConsistentHash;
 import org.infinispan.factories.GlobalComponentRegistry;
-import org.infinispan.health.CacheHealth;
-import org.infinispan.health.HealthStatus;
 import org.infinispan.manager.DefaultCacheManager;
 import org.infinispan.remoting.transport.Transport;
 import org.infinispan.remoting.transport.jgroups.JGroupsTransport;
 import org.infinispan.server.resp.RespServer;
 import org.infinispan.server.resp.configuration.RespServerConfigurationBuilder;
+import org.infinispan.topology.CacheTopology;
 import org.jgroups.protocols.TCPPING;
 
 /**
@@ -28,13 +29,17 @@ import org.jgroups.protocols.TCPPING;
  * cluster.xml) and {@code node.redis.port}. The program prints "ready" and then answers each line of its input with one line:
  *
  * <pre>
- *   status            members=N rebalancing=true|false
+ *   status            members=N settled=true|false: members of the cache; settled: each entry is at its owners, none is moving
  *   join PORT,PORT    joined: the node looks for members at these ports from now on
- *   shutdown          stopped: the cache has stopped on every node, its state is saved, and the program ends
- *   stop              stopped: this node has stopped, and the program ends
+ *   resolve           resolved: owners that have an entry have given it to owners that lack it
+ *   shutdown          shut down: every node has saved which entries it owns, and this node's cache has stopped
+ *   stop              stopped: this node has left the cluster, and the program ends
  * </pre>
  *
- * At the end of its input the program ends at once, as after kill -9: no node outlives the script that started it.
+ * <p>For a clean stop give `shutdown` to every node and only then `stop`: a node that leaves while the cache of another one runs would
+ * be seen as lost, and its entries would be moved.
+ *
+ * <p>At the end of its input the program ends at once, as after kill -9: no node outlives the script that started it.
  */
 public final class Node {
   private static final String CACHE = "kv";
@@ -72,37 +77,44 @@ public final class Node {
     for (String line = commands.readLine(); line != null; line = commands.readLine()) {
       String[] words = line.trim().split(" ", 2);
       switch (words[0]) {
-        case "status" -> answer("members=" + manager.getMembers().size() + " rebalancing=" + isRebalancing());
+        case "status" -> answer(status());
         case "join" -> {
           lookFor(words[1]);
           answer("joined");
         }
+        case "resolve" -> {
+          ConflictManagerFactory.get(cache.getAdvancedCache()).resolveConflicts();
+          answer("resolved");
+        }
         case "shutdown" -> {
+          redis.stop();
           cache.shutdown();
-          stop();
-          return 0;
+          answer("shut down");
         }
         case "stop" -> {
-          stop();
+          redis.stop();
+          manager.close();
+          answer("stopped");
           return 0;
         }
-        default -> answer("failed: expected status, join, shutdown or stop, found '" + line + "'");
+        default -> answer("failed: expected status, join, resolve, shutdown or stop, found '" + line + "'");
       }
     }
     return 1;
   }
 
-  private void stop() throws IOException {
-    redis.stop();
-    manager.close();
-    answer("stopped");
-  }
-
-  private boolean isRebalancing() {
-    for (CacheHealth health : manager.getHealth().getCacheHealth(Set.of(CACHE))) {
-      if (health.getStatus() != HealthStatus.HEALTHY) return true;
+  private String status() {
+    AdvancedCache<Object, Object> advanced = cache.getAdvancedCache();
+    CacheTopology topology = advanced.getDistributionManager().getCacheTopology();
+    int members = topology.getActualMembers().size();
+    ConsistentHash owners = topology.getCurrentCH();
+    int ownersWanted = Math.min(members, cache.getCacheConfiguration().clustering().hash().numOwners());
+    boolean isSettled = topology.getPhase() == CacheTopology.Phase.NO_REBALANCE && topology.getPendingCH() == null
+        && !ConflictManagerFactory.get(advanced).isConflictResolutionInProgress();
+    for (int segment = 0; isSettled && segment < owners.getNumSegments(); ++segment) {
+      isSettled = owners.locateOwnersForSegment(segment).size() == ownersWanted;
     }
-    return false;
+    return "members=" + members + " settled=" + isSettled;
   }
 
   private void lookFor(String ports) {

@@ -1,6 +1,6 @@
 package dev.mergedb.infinispan;
 
-import org.infinispan.commons.test.CommonsTestingUtil;
+import java.nio.file.Path;
 import org.infinispan.commons.util.Util;
 import org.infinispan.configuration.cache.Configuration;
 import org.infinispan.configuration.cache.ConfigurationBuilder;
@@ -12,11 +12,11 @@ import org.testng.annotations.Test;
 /** Infinispan's published tests of a store. */
 @Test(groups = "unit", testName = "dev.mergedb.infinispan.MergedbStoreTest")
 public class MergedbStoreTest extends BaseNonBlockingStoreTest {
-  private final String directory = CommonsTestingUtil.tmpDirectory(getClass());
+  private final Path directory = TestDirectories.make("store");
 
   @AfterClass(alwaysRun = true)
   void removeDirectory() {
-    Util.recursiveFileRemove(directory);
+    Util.recursiveFileRemove(directory.toFile());
   }
 
   @Override
@@ -26,6 +26,6 @@ public class MergedbStoreTest extends BaseNonBlockingStoreTest {
 
   @Override
   protected Configuration buildConfig(ConfigurationBuilder builder) {
-    return builder.persistence().addStore(MergedbStoreConfigurationBuilder.class).path(directory).build();
+    return builder.persistence().addStore(MergedbStoreConfigurationBuilder.class).path(directory.toString()).build();
   }
 }

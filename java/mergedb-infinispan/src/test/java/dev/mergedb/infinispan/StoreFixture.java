@@ -7,8 +7,6 @@ import dev.mergedb.Keyspace;
 import dev.mergedb.Options;
 import dev.mergedb.ReadOptions;
 import io.reactivex.rxjava3.core.Flowable;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -35,18 +33,10 @@ final class StoreFixture implements AutoCloseable {
 
   final ControlledTimeService time = new ControlledTimeService();
   private final TestObjectStreamMarshaller marshaller = new TestObjectStreamMarshaller();
-  private final Path directory;
+  private final Path directory = TestDirectories.make("fixture");
   private Consumer<MergedbStoreConfigurationBuilder> settings = builder -> {};
   private int segments = SEGMENTS;
   MergedbStore<Object, Object> store;
-
-  StoreFixture() {
-    try {
-      directory = Files.createTempDirectory(Files.createDirectories(Path.of(System.getProperty("infinispan.test.tmpdir"))), "store-");
-    } catch (IOException e) {
-      throw new java.io.UncheckedIOException(e);
-    }
-  }
 
   /** For the next start. */
   StoreFixture settings(Consumer<MergedbStoreConfigurationBuilder> value) {
