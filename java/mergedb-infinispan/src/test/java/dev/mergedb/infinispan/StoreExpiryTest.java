@@ -76,7 +76,7 @@ public class StoreExpiryTest extends AbstractInfinispanTest {
   /** A purge and a write of the same key at the same time: what the write stored is there afterwards, in whatever order they went. */
   public void aPurgeNeverRemovesANewerValue() {
     try (StoreFixture fixture = new StoreFixture().start()) {
-      for (int i = 0; i < 300; ++i) {
+      for (int i = 0; i < 100; ++i) {
         fixture.put(1, "key", "old", 10);
         fixture.time.advance(20);
         CompletableFuture<Void> purge = CompletableFuture.runAsync(fixture::purge);
