@@ -5,18 +5,20 @@
   ./dev cluster --keys N     load N keys (50,000)
   ./dev cluster --keep       leave the directory of the nodes
 
-The data are this repository's own words: word:WORD is how often the word stands in docs/ and src/, line:FILE:NUMBER is a line of them.
-Each entry has two owners. The steps:
+The data are this repository's own words: word:WORD is how often the word stands in docs/ and src/, line:FILE:NUMBER is
+a line of them. Each entry has two owners. The steps:
 
   1  all three nodes start; the keys are written through all three by Redis clients
   2  one node is killed with -9; every key is read from the other two, at once and after they have made new copies
   3  that node starts again; every key is read from it
   4  the cluster is stopped cleanly and starts again
-  5  all three nodes are killed with -9, and start again one after another; then the owners of each entry compare what they have
+  5  all three nodes are killed with -9, and start again one after another; then the owners of each entry compare what
+     they have
   6  all three nodes are killed with -9, each starts alone, and then they find each other
 
-Steps 2 to 4 have to keep every key, and so have the stores on disk after any kill: else the exit code is 1. What Infinispan itself
-keeps in steps 5 and 6 is printed and not judged: docs/cluster.md says why it can lose keys that are on the disk.
+Steps 2 to 4 have to keep every key, and so have the stores on disk after any kill: else the exit code is 1. What
+Infinispan itself finds in steps 5 and 6 is printed and not judged: docs/cluster.md says why it can miss keys that are
+on the disk.
 
 Needs a JDK 17, and `./dev build java` before. Nodes listen on free ports of 127.0.0.1; everything is in build/cluster/.
 """
@@ -41,14 +43,15 @@ NODES = 3
 OWNERS = 2
 KEYS_PER_COMMAND = 100
 WAIT_SECONDS = 600
-JVM = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true", "-Dorg.jboss.logging.provider=jdk"]
+JVM = ["-Xmx192m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true",
+       "-Dorg.jboss.logging.provider=jdk"]
 
 
 class Failure(Exception):
     """Ends the run: what failed, expected and found, and what to do."""
 
 
-# ---- the Redis protocol ------------------------------------------------------------------------------------------------------------
+# ---- the Redis protocol --------------------------------------------------------------------------------------------
 
 
 class Redis:
@@ -91,10 +94,11 @@ class Redis:
             return None
         if kind == b"*":
             return [self.reply() for _ in range(int(rest))]
-        raise Failure(f"{self.name}: expected a reply of the Redis protocol, found {line[:200]!r}; see the node's log in {DIRECTORY}")
+        raise Failure(f"{self.name}: expected a reply of the Redis protocol, found {line[:200]!r}; "
+                      f"see the node's log in {DIRECTORY}")
 
 
-# ---- the nodes ---------------------------------------------------------------------------------------------------------------------
+# ---- the nodes -----------------------------------------------------------------------------------------------------
 
 
 class Node:
@@ -112,13 +116,16 @@ class Node:
 
     def start(self, alone=False):
         hosts = [self.port] if alone else self.all_ports
-        command = ["java", *JVM, "-cp", self.class_path, f"-Dmergedb.library.path={self.library}", f"-Dnode.name={self.name}",
-                   f"-Dnode.directory={self.directory}", f"-Dnode.port={self.port}", f"-Dnode.redis.port={self.redis_port}",
-                   f"-Dnode.owners={OWNERS}", "-Dnode.hosts=" + ",".join(f"127.0.0.1[{port}]" for port in hosts),
-                   f"-Djava.util.logging.config.file={os.path.join(MODULE, 'classes', 'logging.properties')}", "dev.mergedb.cluster.Node"]
+        logging = os.path.join(MODULE, "classes", "logging.properties")
+        command = ["java", *JVM, "-cp", self.class_path, f"-Dmergedb.library.path={self.library}",
+                   f"-Dnode.name={self.name}", f"-Dnode.directory={self.directory}", f"-Dnode.port={self.port}",
+                   f"-Dnode.redis.port={self.redis_port}", f"-Dnode.owners={OWNERS}",
+                   "-Dnode.hosts=" + ",".join(f"127.0.0.1[{port}]" for port in hosts),
+                   f"-Djava.util.logging.config.file={logging}", "dev.mergedb.cluster.Node"]
         os.makedirs(self.directory, exist_ok=True)
         with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, cwd=self.directory)
+            self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                                            cwd=self.directory)
 
     def expect(self, *words):
         """The node's next answer, which has to begin with one of the words."""
@@ -134,7 +141,8 @@ class Node:
                     return line
         finally:
             timer.cancel()
-        raise Failure(f"node {self.name}: expected '{words[0]}' within {WAIT_SECONDS} s, found the end of the program; see {self.log}")
+        raise Failure(f"node {self.name}: expected '{words[0]}' within {WAIT_SECONDS} s, found the end of the program; "
+                      f"see {self.log}")
 
     def ask(self, command, *words):
         try:
@@ -152,8 +160,8 @@ class Node:
             status = self.ask("status", "members=")
             in_a_row = in_a_row + 1 if status == f"members={count} settled=true" else 0
             if time.monotonic() > give_up:
-                raise Failure(f"node {self.name}: expected {count} members and no moving entries within {WAIT_SECONDS} s, found '{status}'; "
-                              f"see {self.log}")
+                raise Failure(f"node {self.name}: expected {count} members and no moving entries within "
+                              f"{WAIT_SECONDS} s, found '{status}'; see {self.log}")
             time.sleep(0.5)
 
     def kill(self):
@@ -171,7 +179,7 @@ class Node:
 
 
 def free_ports():
-    """For each node a port of the cluster (the four behind it are for the failure detector, which tries some) and one of Redis."""
+    """For each node a port of the cluster (the failure detector tries some of those behind it) and one of Redis."""
     def is_free(port):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -181,7 +189,7 @@ def free_ports():
             except OSError:
                 return False
 
-    # Below the range from which the kernel takes ports of outgoing connections, so that none takes one while its node is down.
+    # Below the range from which the kernel takes ports of outgoing connections: none takes one while its node is down.
     starts = list(range(20000, 32000, 10))
     random.shuffle(starts)
     found = []
@@ -193,7 +201,7 @@ def free_ports():
     raise Failure("expected free ports between 20000 and 32000 on 127.0.0.1, found too few; end other servers")
 
 
-# ---- the data ----------------------------------------------------------------------------------------------------------------------
+# ---- the data ------------------------------------------------------------------------------------------------------
 
 
 def words_of_this_repository(count):
@@ -260,7 +268,7 @@ def missing(node, data):
     return bad
 
 
-# ---- the run -----------------------------------------------------------------------------------------------------------------------
+# ---- the run -------------------------------------------------------------------------------------------------------
 
 
 class Run:
@@ -274,7 +282,8 @@ class Run:
 
     def on_disk(self):
         """The number of keys in each store, and of different keys in all of them."""
-        command = ["java", *JVM, "-cp", self.nodes[0].class_path, f"-Dmergedb.library.path={self.nodes[0].library}",
+        first = self.nodes[0]
+        command = ["java", *JVM, "-cp", first.class_path, f"-Dmergedb.library.path={first.library}",
                    "dev.mergedb.cluster.StoreCount", *[node.store for node in self.nodes]]
         done = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_SECONDS, check=False)
         if done.returncode != 0:
@@ -335,7 +344,7 @@ class Run:
         self.say("1  three nodes start")
         self.start_all()
         self.wait_for_all()
-        self.say(f"   cluster of {NODES}; each entry has {OWNERS} owners; MSET of {len(self.data)} keys through all nodes")
+        self.say(f"   {NODES} members, {OWNERS} owners of each entry; MSET of {len(self.data)} keys through all nodes")
         begin = time.monotonic()
         load(self.nodes, self.data)
         seconds = time.monotonic() - begin
@@ -374,7 +383,8 @@ class Run:
         self.check("all killed, started one by one", self.nodes, False)
         begin = time.monotonic()
         first.ask("resolve", "resolved")
-        self.say(f"   conflicts resolved: owners have given entries to owners that lacked them, {time.monotonic() - begin:.1f} s")
+        seconds = time.monotonic() - begin
+        self.say(f"   conflicts resolved: owners have given entries to owners that lacked them, {seconds:.1f} s")
         self.check("the same, conflicts resolved", self.nodes, False)
 
         self.say("6  kill -9 of all nodes; each starts alone, then they find each other")
@@ -395,7 +405,8 @@ class Run:
             failed += not good
             shown = "" if kept is None else f"{kept} of {total}"
             disk = "" if on_disk is None else f"{on_disk} of {total}"
-            print(f"{step:<36} {shown:>20} {disk:>23}{'' if good else '   FAILED: expected all'}{'' if must_keep else '   not judged'}")
+            verdict = "   not judged" if not must_keep else "" if good else "   FAILED: expected all"
+            print(f"{step:<36} {shown:>20} {disk:>23}{verdict}")
         print(f"\n{time.monotonic() - self.started:.0f} s in all")
         return failed
 
@@ -413,9 +424,10 @@ def class_path_and_library():
 
 
 def main():
-    parser = argparse.ArgumentParser(prog="./dev cluster", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(prog="./dev cluster", description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keys", type=int, default=50_000, metavar="N", help="how many keys to load (50,000)")
-    parser.add_argument("--keep", action="store_true", help="leave build/cluster/ with the stores and logs of the nodes")
+    parser.add_argument("--keep", action="store_true", help="leave build/cluster/: the stores and logs of the nodes")
     arguments = parser.parse_args()
     if arguments.keys < 1:
         parser.error(f"--keys: expected a number above 0, found {arguments.keys}")

@@ -25,19 +25,20 @@ import org.jgroups.protocols.TCPPING;
 /**
  * One node of `./dev cluster`: an Infinispan cache whose entries are in mergedb, with the Redis protocol in front.
  *
- * <p>System properties: {@code node.name}, {@code node.directory}, {@code node.port}, {@code node.hosts}, {@code node.owners} (see
- * cluster.xml) and {@code node.redis.port}. The program prints "ready" and then answers each line of its input with one line:
+ * <p>System properties: {@code node.name}, {@code node.directory}, {@code node.port}, {@code node.hosts},
+ * {@code node.owners} (see cluster.xml) and {@code node.redis.port}. The program prints "ready" and then answers each
+ * line of its input with one line:
  *
  * <pre>
- *   status            members=N settled=true|false: members of the cache; settled: each entry is at its owners, none is moving
+ *   status            members=N settled=true|false: members of the cache; settled: no entry is moving
  *   join PORT,PORT    joined: the node looks for members at these ports from now on
  *   resolve           resolved: owners that have an entry have given it to owners that lack it
  *   shutdown          shut down: every node has saved which entries it owns, and this node's cache has stopped
  *   stop              stopped: this node has left the cluster, and the program ends
  * </pre>
  *
- * <p>For a clean stop give `shutdown` to every node and only then `stop`: a node that leaves while the cache of another one runs would
- * be seen as lost, and its entries would be moved.
+ * <p>For a clean stop give `shutdown` to every node and only then `stop`: a node that leaves while the cache of another
+ * one runs would be seen as lost, and its entries would be moved.
  *
  * <p>At the end of its input the program ends at once, as after kill -9: no node outlives the script that started it.
  */
@@ -54,7 +55,8 @@ public final class Node {
     manager = new DefaultCacheManager(configuration, true);
     cache = manager.getCache(CACHE);
     redis = new RespServer();
-    redis.start(new RespServerConfigurationBuilder().defaultCacheName(CACHE).host("127.0.0.1").port(Integer.getInteger("node.redis.port"))
+    redis.start(new RespServerConfigurationBuilder().defaultCacheName(CACHE).host("127.0.0.1")
+        .port(Integer.getInteger("node.redis.port"))
         .ioThreads(2).build(), manager);
     redis.postStart();
   }

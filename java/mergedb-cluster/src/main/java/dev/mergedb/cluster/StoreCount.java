@@ -11,11 +11,11 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * Counts the keys in the stores of some nodes, without Infinispan: what is on disk. It opens the databases for reading only, also
- * while the nodes run.
+ * Counts the keys in the stores of some nodes, without Infinispan: what is on disk. It opens the databases for reading
+ * only, also while the nodes run.
  *
- * <p>Arguments: the databases' directories. Output: a line with the number of keys of each, and one with the number of different
- * keys in all of them.
+ * <p>Arguments: the databases' directories. Output: a line with the number of keys of each, and one with the number of
+ * different keys in all of them.
  */
 public final class StoreCount {
   private static final int SEGMENT_BYTES = Integer.BYTES;  // in front of each key

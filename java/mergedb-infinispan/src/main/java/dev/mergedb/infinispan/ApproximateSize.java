@@ -6,8 +6,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Estimates how many entries some segments have, expired ones among them, at a bounded cost. The first keys are counted; from
- * there on the sizes of the key ranges on disk say how many more there are.
+ * Estimates how many entries some segments have, expired ones among them, at a bounded cost. The first keys are
+ * counted; from there on the sizes of the key ranges on disk say how many more there are.
  */
 final class ApproximateSize {
   private static final long COUNTED_KEYS_MAX = 100_000;
@@ -36,7 +36,8 @@ final class ApproximateSize {
     List<Range> ranges = new ArrayList<>();
     for (int segment : segments) {
       if (segment > last) break;
-      ranges.add(new Range(StoreKeys.segmentBegin(segment), segment == last && upTo != null ? upTo : StoreKeys.segmentBegin(segment + 1)));
+      ranges.add(new Range(StoreKeys.segmentBegin(segment), segment == last && upTo != null ? upTo
+          : StoreKeys.segmentBegin(segment + 1)));
     }
     long bytes = 0;
     for (long size : database.approximateSizes(ranges)) bytes += size;

@@ -19,10 +19,11 @@ import java.util.Map;
 /**
  * Says which entries may be expired, without a scan of all of them: a keyspace of (due time, entry key).
  *
- * <p>A write never reads what it replaces, so the index keeps keys of entries that are gone or live longer by now. A purge
- * compares each with the entry itself. The due time is not the expiry: it is up to 1/32 of the remaining life earlier, rounded
- * down to a step, so that an entry that is written again and again, each time with a new expiry, leaves a bounded number of keys
- * here. A purge that meets such an entry before its expiry files it again, with a smaller step.
+ * <p>A write never reads what it replaces, so the index keeps keys of entries that are gone or live longer by now. A
+ * purge compares each with the entry itself. The due time is not the expiry: it is up to 1/32 of the remaining life
+ * earlier, rounded down to a step, so that an entry that is written again and again, each time with a new expiry,
+ * leaves a bounded number of keys here. A purge that meets such an entry before its expiry files it again, with a
+ * smaller step.
  *
  * <p>Thread-safe.
  */
@@ -72,10 +73,14 @@ final class ExpiryIndex {
   private EntryIterator iterator(Snapshot snapshot, byte[] lower, long now) {
     ReadOptions read = ReadOptions.DEFAULT.in(keyspace);
     if (snapshot != null) read = read.withSnapshot(snapshot);
-    return database.iterator(IteratorOptions.DEFAULT.read(read).keysOnly(true).lower(lower).upper(StoreKeys.dueBegin(now + 1)));
+    return database.iterator(IteratorOptions.DEFAULT.read(read).keysOnly(true).lower(lower)
+        .upper(StoreKeys.dueBegin(now + 1)));
   }
 
-  /** Removes the entries that are expired at a time, page by page. For one thread at a time; holds nothing between calls. */
+  /**
+   * Removes the entries that are expired at a time, page by page. For one thread at a time; holds nothing between
+   * calls.
+   */
   final class Purge {
     private final long now;
     private byte[] lower = StoreKeys.begin();
@@ -88,7 +93,8 @@ final class ExpiryIndex {
     List<Map.Entry<byte[], byte[]>> nextPage() {
       List<byte[]> page = new ArrayList<>();
       try (EntryIterator due = iterator(null, lower, now)) {
-        for (boolean isAtKey = due.seekToFirst(); isAtKey && page.size() < PAGE_KEYS_MAX; isAtKey = due.next()) page.add(due.key());
+        boolean isAtKey = due.seekToFirst();
+        for (; isAtKey && page.size() < PAGE_KEYS_MAX; isAtKey = due.next()) page.add(due.key());
       }
       if (page.isEmpty()) return null;
       byte[] last = page.get(page.size() - 1);
@@ -96,8 +102,9 @@ final class ExpiryIndex {
       return purge(page);
     }
 
-    // A conflict means that an entry of the page was written meanwhile. One entry that is written all the time must not keep
-    // the others alive, so the entries go one by one then; the next purge looks again at one that is still contended.
+    // A conflict means that an entry of the page was written meanwhile. One entry that is written all the time must not
+    // keep the others alive, so the entries go one by one then; the next purge looks again at one that is still
+    // contended.
     private List<Map.Entry<byte[], byte[]>> purge(List<byte[]> dueKeys) {
       List<Map.Entry<byte[], byte[]>> removed = tryPurge(dueKeys);
       if (removed != null) return removed;
@@ -114,7 +121,8 @@ final class ExpiryIndex {
     private List<Map.Entry<byte[], byte[]>> tryPurge(List<byte[]> dueKeys) {
       List<Map.Entry<byte[], byte[]>> removed = new ArrayList<>();
       TransactionOptions options =
-          TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC).durability(durability).name("expiry purge");
+          TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC).durability(durability)
+              .name("expiry purge");
       try (Transaction transaction = database.begin(options)) {
         for (byte[] dueKey : dueKeys) {
           byte[] entryKey = StoreKeys.entryKeyOf(dueKey);

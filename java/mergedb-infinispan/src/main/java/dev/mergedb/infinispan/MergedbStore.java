@@ -38,15 +38,15 @@ import org.jboss.logging.Logger;
 import org.reactivestreams.Publisher;
 
 /**
- * Keeps the entries of one Infinispan cache in a mergedb database: a directory for each cache of each node, below the path of
- * {@link MergedbStoreConfiguration}.
+ * Keeps the entries of one Infinispan cache in a mergedb database: a directory for each cache of each node, below the
+ * path of {@link MergedbStoreConfiguration}.
  *
- * <p>The store is for the entries that its node owns; it is not for several nodes to share. It reads and writes on the threads of
- * Infinispan's {@link BlockingManager} only. A write that has completed is as durable as the configuration says. A segment that
- * the node loses is removed by one range delete, and so is everything by {@link #clear()}.
+ * <p>The store is for the entries that its node owns; it is not for several nodes to share. It reads and writes on the
+ * threads of Infinispan's {@link BlockingManager} only. A write that has completed is as durable as the configuration
+ * says. A segment that the node loses is removed by one range delete, and so is everything by {@link #clear()}.
  *
- * <p>Every failure is a {@link PersistenceException} that names the cache, the directory and what failed, and that has the
- * {@link MergedbException} as its cause. Thread-safe, as {@link NonBlockingStore} asks.
+ * <p>Every failure is a {@link PersistenceException} that names the cache, the directory and what failed, and that has
+ * the {@link MergedbException} as its cause. Thread-safe, as {@link NonBlockingStore} asks.
  *
  * @param <K> the type of keys
  * @param <V> the type of values
@@ -90,7 +90,8 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
     cacheName = context.getCache().getName();
     isSegmented = configuration.segmented();
     writeOptions = WriteOptions.DEFAULT.withDurability(configuration.durability().durability());
-    directory = PersistenceUtil.getQualifiedLocation(context.getGlobalConfiguration(), configuration.path(), cacheName, DIRECTORY_NAME);
+    directory = PersistenceUtil.getQualifiedLocation(context.getGlobalConfiguration(), configuration.path(), cacheName,
+        DIRECTORY_NAME);
     return run("open", () -> open(context, configuration));
   }
 
@@ -117,7 +118,8 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
     if (configuration.memoryBytes() != null) options.memoryBytes(configuration.memoryBytes());
     if (configuration.writeBufferBytes() != null) options.writeBufferBytes(configuration.writeBufferBytes());
     if (configuration.compression() != null) {
-      options.upperCompression(configuration.compression().compression()).bottomCompression(configuration.compression().compression());
+      options.upperCompression(configuration.compression().compression())
+          .bottomCompression(configuration.compression().compression());
     }
     return options;
   }
@@ -199,7 +201,8 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
   }
 
   /**
-   * Writes and removes in one batch, all or nothing. A batch of more than 16 MiB goes out in several, each all or nothing.
+   * Writes and removes in one batch, all or nothing. A batch of more than 16 MiB goes out in several, each all or
+   * nothing.
    */
   @Override
   public CompletionStage<Void> batch(int publisherCount, Publisher<SegmentedPublisher<Object>> removePublisher,
@@ -207,11 +210,14 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
     int concurrency = Math.max(1, publisherCount);
     Changes changes = new Changes();
     Flowable<Runnable> removals = Flowable.fromPublisher(removePublisher).flatMap(
-        segment -> Flowable.fromPublisher(segment).map(key -> () -> changes.remove(segment.getSegment(), key)), concurrency);
+        segment -> Flowable.fromPublisher(segment).map(key -> () -> changes.remove(segment.getSegment(), key)),
+            concurrency);
     Flowable<Runnable> writes = Flowable.fromPublisher(writePublisher).flatMap(
-        segment -> Flowable.fromPublisher(segment).map(entry -> () -> changes.write(segment.getSegment(), entry)), concurrency);
+        segment -> Flowable.fromPublisher(segment).map(entry -> () -> changes.write(segment.getSegment(), entry)),
+            concurrency);
     // merge subscribes to both before either emits, as the publishers demand.
-    CompletionStage<Void> collected = blocking.subscribeBlockingConsumer(Flowable.merge(removals, writes), Runnable::run, "mergedb-batch");
+    CompletionStage<Void> collected =
+        blocking.subscribeBlockingConsumer(Flowable.merge(removals, writes), Runnable::run, "mergedb-batch");
     return blocking.handleBlocking(collected, (nothing, error) -> {
       try (changes) {
         if (error != null) throw failure("batch", error);
@@ -290,7 +296,9 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
     });
   }
 
-  /** The number of entries that are not expired. It walks the keys; and the values as well if an entry may be expired. */
+  /**
+   * The number of entries that are not expired. It walks the keys; and the values as well if an entry may be expired.
+   */
   @Override
   public CompletionStage<Long> size(IntSet segments) {
     return supply("size", () -> {
@@ -308,15 +316,19 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
     });
   }
 
-  /** The number of entries, expired ones among them: exact up to 100,000, estimated from the sizes on disk above that. */
+  /**
+   * The number of entries, expired ones among them: exact up to 100,000, estimated from the sizes on disk above that.
+   */
   @Override
   public CompletionStage<Long> approximateSize(IntSet segments) {
     return supply("approximateSize", () -> ApproximateSize.of(database(), sorted(segments)));
   }
 
   @Override
-  public Publisher<MarshallableEntry<K, V>> publishEntries(IntSet segments, Predicate<? super K> filter, boolean includeValues) {
-    Flowable<MarshallableEntry<K, V>> published = Flowable.generate(() -> new EntryScan(segments, false), (scan, emitter) -> {
+  public Publisher<MarshallableEntry<K, V>> publishEntries(IntSet segments, Predicate<? super K> filter,
+      boolean includeValues) {
+    Flowable<MarshallableEntry<K, V>> published =
+        Flowable.generate(() -> new EntryScan(segments, false), (scan, emitter) -> {
       MarshallableEntry<K, V> entry = guarded("publishEntries", () -> scan.nextEntry(filter, includeValues));
       if (entry == null) {
         emitter.onComplete();
@@ -435,7 +447,8 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
   @SuppressWarnings("unchecked")
   private K unmarshal(byte[] entryKey) {
     try {
-      return (K) marshaller.objectFromByteBuffer(entryKey, StoreKeys.SEGMENT_BYTES, entryKey.length - StoreKeys.SEGMENT_BYTES);
+      return (K) marshaller.objectFromByteBuffer(entryKey, StoreKeys.SEGMENT_BYTES,
+          entryKey.length - StoreKeys.SEGMENT_BYTES);
     } catch (IOException | ClassNotFoundException e) {
       throw new PersistenceException("cannot unmarshal a key of " + entryKey.length + " bytes: " + e, e);
     }
@@ -470,7 +483,7 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
 
   private PersistenceException failure(String operation, Throwable error) {
     Throwable cause = error instanceof CompletionException && error.getCause() != null ? error.getCause() : error;
-    return new PersistenceException("mergedb store of cache '" + cacheName + "' in " + directory + ": " + operation + ": " + cause.getMessage(),
-        cause);
+    return new PersistenceException("mergedb store of cache '" + cacheName + "' in " + directory + ": " + operation
+        + ": " + cause.getMessage(), cause);
   }
 }

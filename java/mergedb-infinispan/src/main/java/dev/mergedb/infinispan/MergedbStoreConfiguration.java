@@ -30,19 +30,22 @@ public class MergedbStoreConfiguration extends AbstractStoreConfiguration<Merged
 
   /** The attributes of this store, those of every store among them. */
   public static AttributeSet attributeDefinitionSet() {
-    return new AttributeSet(MergedbStoreConfiguration.class, AbstractStoreConfiguration.attributeDefinitionSet(), PATH, MEMORY_BYTES,
+    return new AttributeSet(MergedbStoreConfiguration.class, AbstractStoreConfiguration.attributeDefinitionSet(), PATH,
+        MEMORY_BYTES,
         WRITE_BUFFER_BYTES, COMPRESSION, DURABILITY);
   }
 
   /**
-   * The directory under which each cache has a directory of its own. Relative: below the global persistent location. Null: the
-   * global persistent location itself.
+   * The directory under which each cache has a directory of its own. Relative: below the global persistent location.
+   * Null: the global persistent location itself.
    */
   public String path() {
     return attributes.attribute(PATH).get();
   }
 
-  /** The memory of the store's database for unflushed writes and cached blocks, in bytes. Null: the engine's default. */
+  /**
+   * The memory of the store's database for unflushed writes and cached blocks, in bytes. Null: the engine's default.
+   */
   public Long memoryBytes() {
     return attributes.attribute(MEMORY_BYTES).get();
   }

@@ -18,7 +18,8 @@ import org.infinispan.persistence.PersistenceUtil;
  * Builds the configuration of a {@link MergedbStore}:
  *
  * <pre>{@code
- * builder.persistence().addStore(MergedbStoreConfigurationBuilder.class).path("data").durability(StoreDurability.SYNCED);
+ * builder.persistence().addStore(MergedbStoreConfigurationBuilder.class)
+ *     .path("data").durability(StoreDurability.SYNCED);
  * }</pre>
  *
  * Not thread-safe, as every builder of Infinispan.
@@ -78,7 +79,8 @@ public class MergedbStoreConfigurationBuilder
    */
   @Override
   public void validate(GlobalConfiguration global) {
-    PersistenceUtil.validateGlobalStateStoreLocation(global, MergedbStore.class.getSimpleName(), attributes.attribute(PATH));
+    PersistenceUtil.validateGlobalStateStoreLocation(global, MergedbStore.class.getSimpleName(),
+        attributes.attribute(PATH));
     super.validate(global);
   }
 
@@ -95,7 +97,8 @@ public class MergedbStoreConfigurationBuilder
   private void checkPositive(AttributeDefinition<Long> definition) {
     Long value = attributes.attribute(definition).get();
     if (value != null && value <= 0) {
-      throw new CacheConfigurationException("mergedb-store: " + definition.name() + ": expected a number of bytes above 0, found " + value
+      throw new CacheConfigurationException("mergedb-store: " + definition.name()
+          + ": expected a number of bytes above 0, found " + value
           + "; leave the attribute out for the default");
     }
   }

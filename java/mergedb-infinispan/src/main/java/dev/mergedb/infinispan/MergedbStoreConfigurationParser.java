@@ -13,8 +13,9 @@ import org.infinispan.configuration.parsing.ParseUtils;
 import org.infinispan.configuration.parsing.Parser;
 
 /**
- * Reads the element {@code mergedb-store} of the namespace {@code urn:infinispan:config:store:mergedb:15.2}. Infinispan finds this
- * class through {@link java.util.ServiceLoader}. The schema is in the jar: schema/mergedb-store-config-15.2.xsd.
+ * Reads the element {@code mergedb-store} of the namespace {@code urn:infinispan:config:store:mergedb:15.2}. Infinispan
+ * finds this class through {@link java.util.ServiceLoader}. The schema is in the jar:
+ * schema/mergedb-store-config-15.2.xsd.
  */
 @Namespace(root = "mergedb-store")
 @Namespace(uri = NAMESPACE + "*", root = "mergedb-store", since = "15.2")
@@ -33,7 +34,8 @@ public class MergedbStoreConfigurationParser implements ConfigurationParser {
    */
   @Override
   public void readElement(ConfigurationReader reader, ConfigurationBuilderHolder holder) {
-    if (!MergedbStoreElement.MERGEDB_STORE.toString().equals(reader.getLocalName())) throw ParseUtils.unexpectedElement(reader);
+    String element = reader.getLocalName();
+    if (!MergedbStoreElement.MERGEDB_STORE.toString().equals(element)) throw ParseUtils.unexpectedElement(reader);
     MergedbStoreConfigurationBuilder builder =
         holder.getCurrentConfigurationBuilder().persistence().addStore(MergedbStoreConfigurationBuilder.class);
     readAttributes(reader, builder);
@@ -67,7 +69,8 @@ public class MergedbStoreConfigurationParser implements ConfigurationParser {
     try {
       return parser.apply(reader.getAttributeValue(index));
     } catch (IllegalArgumentException e) {
-      throw new CacheConfigurationException("mergedb-store: attribute " + reader.getAttributeName(index) + " at " + reader.getLocation()
+      throw new CacheConfigurationException("mergedb-store: attribute " + reader.getAttributeName(index) + " at "
+          + reader.getLocation()
           + ": " + e.getMessage(), e);
     }
   }

@@ -7,8 +7,8 @@ import dev.mergedb.ReadOptions;
 import dev.mergedb.Snapshot;
 
 /**
- * Walks the entries of some segments in key order. Neighbouring segments cost nothing extra: the scan seeks only over segments
- * that are not wanted. For one thread at a time. It owns its iterator, not the snapshot.
+ * Walks the entries of some segments in key order. Neighbouring segments cost nothing extra: the scan seeks only over
+ * segments that are not wanted. For one thread at a time. It owns its iterator, not the snapshot.
  */
 final class SegmentScan implements AutoCloseable {
   private final EntryIterator iterator;

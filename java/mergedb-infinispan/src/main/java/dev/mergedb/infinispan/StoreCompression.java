@@ -31,7 +31,8 @@ public enum StoreCompression {
     for (StoreCompression compression : values()) {
       if (compression.attributeValue.equals(attributeValue)) return compression;
     }
-    throw new IllegalArgumentException("compression: expected one of " + Arrays.toString(values()) + ", found '" + attributeValue + "'");
+    throw new IllegalArgumentException("compression: expected one of " + Arrays.toString(values()) + ", found '"
+        + attributeValue + "'");
   }
 
   /** The attribute's value. */

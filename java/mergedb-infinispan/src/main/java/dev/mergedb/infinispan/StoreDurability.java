@@ -31,7 +31,8 @@ public enum StoreDurability {
     for (StoreDurability durability : values()) {
       if (durability.attributeValue.equals(attributeValue)) return durability;
     }
-    throw new IllegalArgumentException("durability: expected one of " + Arrays.toString(values()) + ", found '" + attributeValue + "'");
+    throw new IllegalArgumentException("durability: expected one of " + Arrays.toString(values()) + ", found '"
+        + attributeValue + "'");
   }
 
   /** The attribute's value. */

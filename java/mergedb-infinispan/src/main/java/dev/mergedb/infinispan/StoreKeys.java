@@ -3,8 +3,8 @@ package dev.mergedb.infinispan;
 import java.nio.ByteBuffer;
 
 /**
- * The keys of the database. The segment stands in front of an entry's key, so a segment is a range of keys: it is scanned by a
- * prefix and removed by one range delete.
+ * The keys of the database. The segment stands in front of an entry's key, so a segment is a range of keys: it is
+ * scanned by a prefix and removed by one range delete.
  *
  * <pre>
  * FORMAT:
@@ -43,7 +43,8 @@ final class StoreKeys {
 
   static int segmentOf(byte[] entryKey) {
     if (entryKey.length < SEGMENT_BYTES) {
-      throw new IllegalStateException("a key of " + entryKey.length + " bytes was not written by this store: expected at least "
+      throw new IllegalStateException("a key of " + entryKey.length
+          + " bytes was not written by this store: expected at least "
           + SEGMENT_BYTES + "; use a directory of its own for each cache");
     }
     return ByteBuffer.wrap(entryKey).getInt();

@@ -11,8 +11,9 @@ import org.infinispan.persistence.spi.InitializationContext;
 import org.infinispan.persistence.spi.PersistenceException;
 
 /**
- * How keys are laid out in a store's database, kept in the database itself. A store that is opened with another number of segments
- * or another key partitioner would look for its keys in the wrong segments and not find them, so that is an error.
+ * How keys are laid out in a store's database, kept in the database itself. A store that is opened with another number
+ * of segments or another key partitioner would look for its keys in the wrong segments and not find them, so that is an
+ * error.
  */
 record StoreLayout(boolean isSegmented, int segmentCount, String partitioner) {
   private static final String KEYSPACE = "layout";
@@ -42,12 +43,14 @@ record StoreLayout(boolean isSegmented, int segmentCount, String partitioner) {
     }
     String found = new String(stored, StandardCharsets.UTF_8);
     if (!found.equals(text())) {
-      throw new PersistenceException("the store was written with another layout: expected [" + text() + "], found [" + found
-          + "]; restore the settings of the cache (segments, key-partitioner, segmented), or start once with purge=\"true\" to drop the data");
+      throw new PersistenceException("the store was written with another layout: expected [" + text() + "], found ["
+          + found + "]; restore the settings of the cache (segments, key-partitioner, segmented), or start once with "
+          + "purge=\"true\" to drop the data");
     }
   }
 
   private String text() {
-    return "format=" + FORMAT + " segmented=" + isSegmented + " segments=" + segmentCount + " partitioner=" + partitioner;
+    return "format=" + FORMAT + " segmented=" + isSegmented + " segments=" + segmentCount + " partitioner="
+        + partitioner;
   }
 }

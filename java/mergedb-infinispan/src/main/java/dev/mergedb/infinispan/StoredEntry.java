@@ -7,8 +7,8 @@ import org.infinispan.persistence.spi.MarshallableEntryFactory;
 import org.infinispan.persistence.spi.PersistenceException;
 
 /**
- * A cache entry as the bytes of a value in the database. The times stand in front, so that the store knows whether an entry is
- * expired without unmarshalling it.
+ * A cache entry as the bytes of a value in the database. The times stand in front, so that the store knows whether an
+ * entry is expired without unmarshalling it.
  *
  * <pre>
  * FORMAT:
@@ -58,10 +58,11 @@ final class StoredEntry {
     org.infinispan.commons.io.ByteBuffer internalMetadata = entry.getInternalMetadataBytes();
     long expiry = entry.expiryTime();
     boolean hasTimes = expiry != NEVER || entry.created() != -1 || entry.lastUsed() != -1;
-    int parts = (hasTimes ? TIMES : 0) | (metadata != null ? METADATA : 0) | (internalMetadata != null ? INTERNAL_METADATA : 0)
+    int parts = (hasTimes ? TIMES : 0) | (metadata != null ? METADATA : 0)
+        | (internalMetadata != null ? INTERNAL_METADATA : 0)
         | (value != null ? VALUE : 0);
-    ByteBuffer bytes = ByteBuffer.allocate(HEADER_BYTES + (hasTimes ? TIMES_BYTES : 0) + partBytes(metadata) + partBytes(internalMetadata)
-        + (value != null ? value.getLength() : 0));
+    ByteBuffer bytes = ByteBuffer.allocate(HEADER_BYTES + (hasTimes ? TIMES_BYTES : 0) + partBytes(metadata)
+        + partBytes(internalMetadata) + (value != null ? value.getLength() : 0));
     bytes.put(FORMAT).put((byte) parts);
     if (hasTimes) bytes.putLong(expiry).putLong(entry.created()).putLong(entry.lastUsed());
     if (metadata != null) bytes.putInt(metadata.getLength());
@@ -89,7 +90,8 @@ final class StoredEntry {
    * @param key the key as an object, or its marshalled bytes as Infinispan's ByteBuffer
    * @throws PersistenceException if the sizes in the bytes are wrong
    */
-  <K, V> MarshallableEntry<K, V> decode(Object key, MarshallableEntryFactory<K, V> entries, ByteBufferFactory buffers, boolean withValue) {
+  <K, V> MarshallableEntry<K, V> decode(Object key, MarshallableEntryFactory<K, V> entries, ByteBufferFactory buffers,
+      boolean withValue) {
     ByteBuffer rest = bytes.duplicate();
     rest.position(HEADER_BYTES);
     long created = -1;
@@ -104,7 +106,8 @@ final class StoredEntry {
     int metadataBytes = has(METADATA) ? rest.getInt() : 0;
     int internalMetadataBytes = has(INTERNAL_METADATA) ? rest.getInt() : 0;
     org.infinispan.commons.io.ByteBuffer metadata = has(METADATA) ? take(rest, metadataBytes, buffers) : null;
-    org.infinispan.commons.io.ByteBuffer internalMetadata = has(INTERNAL_METADATA) ? take(rest, internalMetadataBytes, buffers) : null;
+    org.infinispan.commons.io.ByteBuffer internalMetadata = has(INTERNAL_METADATA)
+        ? take(rest, internalMetadataBytes, buffers) : null;
     org.infinispan.commons.io.ByteBuffer value = withValue && has(VALUE) ? take(rest, rest.remaining(), buffers) : null;
     return key instanceof org.infinispan.commons.io.ByteBuffer keyBytes
         ? entries.create(keyBytes, value, metadata, internalMetadata, created, lastUsed)
@@ -116,14 +119,17 @@ final class StoredEntry {
   }
 
   private org.infinispan.commons.io.ByteBuffer take(ByteBuffer from, int size, ByteBufferFactory buffers) {
-    if (size < 0 || size > from.remaining()) throw malformed("a part has size " + size + ", of " + from.remaining() + " bytes left");
+    if (size < 0 || size > from.remaining()) {
+      throw malformed("a part has size " + size + ", of " + from.remaining() + " bytes left");
+    }
     int offset = from.position();
     from.position(offset + size);
     return buffers.newByteBuffer(from.array(), offset, size);
   }
 
   private PersistenceException malformed(String what) {
-    return new PersistenceException("a stored entry of " + bytes.capacity() + " bytes is damaged or was not written by this store: " + what
+    return new PersistenceException("a stored entry of " + bytes.capacity()
+        + " bytes is damaged or was not written by this store: " + what
         + "; check the database with 'mergedb verify'");
   }
 

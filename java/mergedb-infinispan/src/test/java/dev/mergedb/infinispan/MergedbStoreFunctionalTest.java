@@ -19,9 +19,11 @@ public class MergedbStoreFunctionalTest extends BaseStoreFunctionalTest {
   }
 
   @Override
-  protected PersistenceConfigurationBuilder createCacheStoreConfig(PersistenceConfigurationBuilder persistence, String cacheName,
+  protected PersistenceConfigurationBuilder createCacheStoreConfig(PersistenceConfigurationBuilder persistence,
+      String cacheName,
       boolean preload) {
-    persistence.addStore(MergedbStoreConfigurationBuilder.class).preload(preload).path(directory.resolve(cacheName).toString());
+    persistence.addStore(MergedbStoreConfigurationBuilder.class).preload(preload)
+        .path(directory.resolve(cacheName).toString());
     return persistence;
   }
 }

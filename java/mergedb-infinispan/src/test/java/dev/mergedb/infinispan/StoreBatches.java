@@ -18,7 +18,8 @@ final class StoreBatches {
     try {
       for (int segment = 0; segment < segments; ++segment) {
         int first = segment;
-        Flowable<MarshallableEntry<Object, Object>> entries = Flowable.fromStream(IntStream.iterate(first, i -> i < count, i -> i + segments)
+        Flowable<MarshallableEntry<Object, Object>> entries =
+            Flowable.fromStream(IntStream.iterate(first, i -> i < count, i -> i + segments)
             .mapToObj(i -> MarshalledEntryUtil.create((Object) ("key" + i), (Object) value, marshaller)));
         StoreFixture.join(store.batch(1, Flowable.empty(), Flowable.just(of(segment, entries))));
       }

@@ -104,7 +104,8 @@ public class StoreCacheTest extends AbstractInfinispanTest {
       Cache<byte[], byte[]> cache = manager.getCache("cache");
       cache.put(bytes("key"), bytes("value"));
       manager.administration().removeCache("cache");
-      try (Database database = Database.open(directory.resolve("stores/cache/mergedb"), new Options().mode(Options.Mode.MUST_EXIST));
+      try (Database database =
+          Database.open(directory.resolve("stores/cache/mergedb"), new Options().mode(Options.Mode.MUST_EXIST));
           EntryIterator entries = database.iterator()) {
         assertTrue(!entries.seekToFirst(), "the default keyspace is empty");
       }
@@ -117,7 +118,8 @@ public class StoreCacheTest extends AbstractInfinispanTest {
       byte[] key = new byte[9 << 20];  // the engine takes keys up to 8 MiB
       RuntimeException error = expectThrows(RuntimeException.class, () -> cache.put(key, bytes("value")));
       String messages = messages(error);
-      assertTrue(messages.contains("mergedb store of cache 'cache' in " + directory.resolve("stores/cache/mergedb")), messages);
+      assertTrue(messages.contains("mergedb store of cache 'cache' in " + directory.resolve("stores/cache/mergedb")),
+          messages);
       assertTrue(messages.contains("a key has at most 8388608"), messages);
       assertTrue(causes(error, MergedbException.class), messages);
       cache.put(bytes("key"), bytes("value"));
@@ -128,24 +130,29 @@ public class StoreCacheTest extends AbstractInfinispanTest {
   public void aSecondStoreOnOneDirectoryIsAnError() throws IOException {
     try (DefaultCacheManager manager = manager()) {
       manager.getCache("cache");
-      MergedbException error = expectThrows(MergedbException.class, () -> Database.open(directory.resolve("stores/cache/mergedb")));
+      MergedbException error =
+          expectThrows(MergedbException.class, () -> Database.open(directory.resolve("stores/cache/mergedb")));
       assertEquals(error.code(), MergedbException.Code.BUSY, error.getMessage());
     }
   }
 
   public void aPathOutsideOfThePersistentLocationIsAnError() {
-    RuntimeException error = expectThrows(RuntimeException.class, () -> manager(directory, builder -> builder.path("/somewhere/else")));
+    RuntimeException error =
+        expectThrows(RuntimeException.class, () -> manager(directory, builder -> builder.path("/somewhere/else")));
     assertTrue(messages(error).contains("/somewhere/else"), messages(error));
   }
 
   /** What a child JVM has acknowledged is there after its kill -9. */
   public void everyAcknowledgedEntrySurvivesKill9() throws Exception {
-    Process child = new ProcessBuilder(List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx192m", "-XX:+UseSerialGC",
-        "-XX:TieredStopAtLevel=1", "-Dmergedb.library.path=" + System.getProperty("mergedb.library.path"), "-cp",
-        System.getProperty("java.class.path"), "-Dorg.jboss.logging.provider=jdk",
-        "-Djava.util.logging.config.file=" + System.getProperty("java.util.logging.config.file"), Writer.class.getName(), directory.toString())).redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    List<String> command = List.of(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx192m",
+        "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.jboss.logging.provider=jdk",
+        "-Dmergedb.library.path=" + System.getProperty("mergedb.library.path"),
+        "-Djava.util.logging.config.file=" + System.getProperty("java.util.logging.config.file"),
+        "-cp", System.getProperty("java.class.path"), Writer.class.getName(), directory.toString());
+    Process child = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.INHERIT).start();
     int acknowledged = -1;
-    try (BufferedReader lines = new BufferedReader(new InputStreamReader(child.getInputStream(), StandardCharsets.UTF_8))) {
+    try (BufferedReader lines =
+        new BufferedReader(new InputStreamReader(child.getInputStream(), StandardCharsets.UTF_8))) {
       for (String line = lines.readLine(); line != null; line = lines.readLine()) {
         if (!line.startsWith("written ")) continue;
         acknowledged = Integer.parseInt(line.substring("written ".length()));

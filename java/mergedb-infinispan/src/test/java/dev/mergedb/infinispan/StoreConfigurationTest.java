@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import javax.xml.XMLConstants;
 import javax.xml.transform.stream.StreamSource;
@@ -31,11 +32,12 @@ import org.xml.sax.SAXException;
 @Test(groups = "unit", testName = "dev.mergedb.infinispan.StoreConfigurationTest")
 public class StoreConfigurationTest extends AbstractInfinispanTest {
   private static final String EVERY_ATTRIBUTE =
-      "path='data' memory-bytes='1048576' write-buffer-bytes='65536' compression='zstd' durability='synced' purge='true' segmented='false'"
-          + " max-batch-size='17'";
+      "path='data' memory-bytes='1048576' write-buffer-bytes='65536' compression='zstd' durability='synced'"
+          + " purge='true' segmented='false' max-batch-size='17'";
 
   public void everyAttributeIsRead() {
-    MergedbStoreConfiguration configuration = storeOf(parse(EVERY_ATTRIBUTE, "<write-behind modification-queue-size='99'/>"));
+    MergedbStoreConfiguration configuration =
+        storeOf(parse(EVERY_ATTRIBUTE, "<write-behind modification-queue-size='99'/>"));
     assertEquals(configuration.path(), "data");
     assertEquals((long) configuration.memoryBytes(), 1 << 20);
     assertEquals((long) configuration.writeBufferBytes(), 1 << 16);
@@ -60,10 +62,12 @@ public class StoreConfigurationTest extends AbstractInfinispanTest {
   }
 
   public void whatIsWrittenIsReadAgain() {
-    for (String attributes : new String[] {"", "path='x'", EVERY_ATTRIBUTE, "compression='none'", "compression='snappy' path='a/b'", "compression='lz4'"}) {
+    for (String attributes : List.of("", "path='x'", EVERY_ATTRIBUTE, "compression='none'",
+        "compression='snappy' path='a/b'", "compression='lz4'")) {
       Configuration first = parse(attributes, "");
       String written = write(first);
-      Configuration second = new ParserRegistry().parse(written, MediaType.APPLICATION_XML).getNamedConfigurationBuilders().get("cache").build();
+      Configuration second = new ParserRegistry().parse(written, MediaType.APPLICATION_XML)
+          .getNamedConfigurationBuilders().get("cache").build();
       assertEquals(storeOf(second), storeOf(first), written);
       assertTrue(written.contains("<mergedb-store xmlns=\"urn:infinispan:config:store:mergedb:15.2\""), written);
     }
@@ -72,17 +76,20 @@ public class StoreConfigurationTest extends AbstractInfinispanTest {
   public void aBuilderReadsAConfiguration() {
     MergedbStoreConfiguration first = storeOf(parse(EVERY_ATTRIBUTE, ""));
     ConfigurationBuilder builder = new ConfigurationBuilder();
-    builder.persistence().addStore(MergedbStoreConfigurationBuilder.class).read(first, org.infinispan.commons.configuration.Combine.DEFAULT);
+    builder.persistence().addStore(MergedbStoreConfigurationBuilder.class)
+        .read(first, org.infinispan.commons.configuration.Combine.DEFAULT);
     assertEquals(storeOf(builder.build()), first);
   }
 
   public void aWrongAttributeIsAnErrorThatNamesIt() {
-    for (Map.Entry<String, String> wrong : Map.of("durability='none'", "expected one of [process-crash, synced], found 'none'",
+    for (Map.Entry<String, String> wrong : Map.of(
+        "durability='none'", "expected one of [process-crash, synced], found 'none'",
         "compression='gzip'", "expected one of [none, snappy, lz4, zstd], found 'gzip'",
         "memory-bytes='1 MiB'", "expected a number of bytes, found '1 MiB'",
         "write-buffer-bytes='-1'", "write-buffer-bytes: expected a number of bytes above 0, found -1",
         "expired-path='x'", "expired-path").entrySet()) {
-      CacheConfigurationException error = expectThrows(CacheConfigurationException.class, () -> parse(wrong.getKey(), ""));
+      CacheConfigurationException error =
+          expectThrows(CacheConfigurationException.class, () -> parse(wrong.getKey(), ""));
       String attribute = wrong.getKey().substring(0, wrong.getKey().indexOf('='));
       assertTrue(messages(error).contains(wrong.getValue()) && messages(error).contains(attribute), messages(error));
     }
@@ -90,12 +97,14 @@ public class StoreConfigurationTest extends AbstractInfinispanTest {
 
   public void theSchemaAgrees() throws Exception {
     SchemaFactory factory = SchemaFactory.newInstance(XMLConstants.W3C_XML_SCHEMA_NS_URI);
-    try (InputStream host = resource("schema/infinispan-config-15.2.xsd"); InputStream store = resource("schema/mergedb-store-config-15.2.xsd")) {
-      // The locations of imports are addresses on the net. The schema of the host is in infinispan-core's jar; that of JGroups is in none.
+    try (InputStream host = resource("schema/infinispan-config-15.2.xsd");
+        InputStream store = resource("schema/mergedb-store-config-15.2.xsd")) {
+      // The locations of imports are addresses on the net. The schema of the host is in infinispan-core's jar; that of
+      // JGroups is in none.
       String jgroupsSchema = "<xs:schema xmlns:xs='http://www.w3.org/2001/XMLSchema' targetNamespace='urn:org:jgroups'>"
           + "<xs:complexType name='ConfigType'/></xs:schema>";
-      Schema schema = factory.newSchema(new StreamSource[] {new StreamSource(new StringReader(jgroupsSchema)), withoutLocations(host),
-          withoutLocations(store)});
+      Schema schema = factory.newSchema(new StreamSource[] {
+          new StreamSource(new StringReader(jgroupsSchema)), withoutLocations(host), withoutLocations(store)});
       schema.newValidator().validate(new StreamSource(new StringReader(document(EVERY_ATTRIBUTE, ""))));
       SAXException error = expectThrows(SAXException.class,
           () -> schema.newValidator().validate(new StreamSource(new StringReader(document("durability='none'", "")))));
@@ -106,7 +115,8 @@ public class StoreConfigurationTest extends AbstractInfinispanTest {
   // Infinispan's schema gives an attribute of type integer the default 4m, which no validator takes.
   private static StreamSource withoutLocations(InputStream schema) throws IOException {
     String text = new String(schema.readAllBytes(), StandardCharsets.UTF_8);
-    return new StreamSource(new StringReader(text.replaceAll(" schemaLocation=\"[^\"]*\"", "").replace(" default=\"4m\"", "")));
+    return new StreamSource(new StringReader(text.replaceAll(" schemaLocation=\"[^\"]*\"", "")
+        .replace(" default=\"4m\"", "")));
   }
 
   private static InputStream resource(String name) {
@@ -114,13 +124,16 @@ public class StoreConfigurationTest extends AbstractInfinispanTest {
   }
 
   private static String document(String attributes, String elements) {
-    return "<infinispan xmlns='urn:infinispan:config:15.2'><cache-container><global-state/><local-cache name='cache'><persistence>"
-        + "<mergedb-store xmlns='urn:infinispan:config:store:mergedb:15.2' " + attributes + ">" + elements + "</mergedb-store>"
+    return "<infinispan xmlns='urn:infinispan:config:15.2'><cache-container><global-state/>"
+        + "<local-cache name='cache'><persistence>"
+        + "<mergedb-store xmlns='urn:infinispan:config:store:mergedb:15.2' " + attributes + ">" + elements
+        + "</mergedb-store>"
         + "</persistence></local-cache></cache-container></infinispan>";
   }
 
   private static Configuration parse(String attributes, String elements) {
-    ConfigurationBuilderHolder holder = new ParserRegistry().parse(document(attributes, elements), MediaType.APPLICATION_XML);
+    ConfigurationBuilderHolder holder = new ParserRegistry()
+        .parse(document(attributes, elements), MediaType.APPLICATION_XML);
     return holder.getNamedConfigurationBuilders().get("cache").build();
   }
 

@@ -73,7 +73,10 @@ public class StoreExpiryTest extends AbstractInfinispanTest {
     }
   }
 
-  /** A purge and a write of the same key at the same time: what the write stored is there afterwards, in whatever order they went. */
+  /**
+   * A purge and a write of the same key at the same time: what the write stored is there afterwards, in whatever order
+   * they went.
+   */
   public void aPurgeNeverRemovesANewerValue() {
     try (StoreFixture fixture = new StoreFixture().start()) {
       for (int i = 0; i < 100; ++i) {
@@ -87,7 +90,10 @@ public class StoreExpiryTest extends AbstractInfinispanTest {
     }
   }
 
-  /** Random entries, moves of the clock and purges, beside a model. Every entry is purged once, at the first purge after its expiry. */
+  /**
+   * Random entries, moves of the clock and purges, beside a model. Every entry is purged once, at the first purge after
+   * its expiry.
+   */
   public void randomLives() {
     long seed = Long.getLong("mergedb.seed", System.nanoTime());
     Random random = new Random(seed);

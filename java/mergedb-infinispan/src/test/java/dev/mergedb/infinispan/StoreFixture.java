@@ -27,7 +27,10 @@ import org.infinispan.metadata.Metadata;
 import org.infinispan.persistence.spi.MarshallableEntry;
 import org.infinispan.util.PersistenceMockUtil;
 
-/** A store in a directory of its own, without a cache, with a clock that the test moves. It can be stopped and started again. */
+/**
+ * A store in a directory of its own, without a cache, with a clock that the test moves. It can be stopped and started
+ * again.
+ */
 final class StoreFixture implements AutoCloseable {
   static final int SEGMENTS = 64;
 
@@ -56,7 +59,8 @@ final class StoreFixture implements AutoCloseable {
     settings.accept(builder.persistence().addStore(MergedbStoreConfigurationBuilder.class).path(directory.toString()));
     Configuration configuration = builder.build();
     store = new MergedbStore<>();
-    join(store.start(new PersistenceMockUtil.InvocationContextBuilder(getClass(), configuration, marshaller).setTimeService(time)
+    join(store.start(new PersistenceMockUtil.InvocationContextBuilder(getClass(), configuration, marshaller)
+        .setTimeService(time)
         .setKeyPartitioner(configuration.clustering().hash().keyPartitioner()).build()));
     return this;
   }
@@ -102,7 +106,8 @@ final class StoreFixture implements AutoCloseable {
     List<byte[]> found = new ArrayList<>();
     try (Database database = Database.open(database(), new Options().mode(Options.Mode.READ_ONLY))) {
       Keyspace keyspace = database.findKeyspace("expiry");
-      try (EntryIterator due = database.iterator(IteratorOptions.DEFAULT.read(ReadOptions.DEFAULT.in(keyspace)).keysOnly(true))) {
+      try (EntryIterator due =
+          database.iterator(IteratorOptions.DEFAULT.read(ReadOptions.DEFAULT.in(keyspace)).keysOnly(true))) {
         for (boolean isAtKey = due.seekToFirst(); isAtKey; isAtKey = due.next()) found.add(due.key());
       }
     }

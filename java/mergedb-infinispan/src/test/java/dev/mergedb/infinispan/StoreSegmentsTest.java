@@ -47,7 +47,8 @@ public class StoreSegmentsTest extends AbstractInfinispanTest {
 
   public void keysOfAnyBytesAreScannedRemovedAndCleared() {
     try (StoreFixture fixture = new StoreFixture().start()) {
-      List<Object> keys = List.of(bytes(0), bytes(0, 0), bytes(0x7f), bytes(0x80), bytes(0xff), bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff));
+      List<Object> keys = List.of(bytes(0), bytes(0, 0), bytes(0x7f), bytes(0x80), bytes(0xff),
+          bytes(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff));
       for (int segment : new int[] {0, 1, SEGMENTS - 1}) {
         for (Object key : keys) fixture.put(segment, key, key);
       }
@@ -85,8 +86,10 @@ public class StoreSegmentsTest extends AbstractInfinispanTest {
     try (StoreFixture fixture = new StoreFixture().start()) {
       fixture.put(5, "key", "value");
       fixture.stop();
-      PersistenceException error = expectThrows(PersistenceException.class, () -> fixture.segments(SEGMENTS * 2).start());
-      assertTrue(error.getMessage().contains("segments=64") && error.getMessage().contains("segments=128"), error.getMessage());
+      PersistenceException error =
+          expectThrows(PersistenceException.class, () -> fixture.segments(SEGMENTS * 2).start());
+      assertTrue(error.getMessage().contains("segments=64") && error.getMessage().contains("segments=128"),
+          error.getMessage());
       fixture.segments(SEGMENTS).start();
       assertEquals(fixture.get(5, "key"), "value");
     }
@@ -100,7 +103,8 @@ public class StoreSegmentsTest extends AbstractInfinispanTest {
       assertEquals(fixture.size(ALL), count);
       long estimate = join(fixture.store.approximateSize(ALL));
       assertTrue(estimate > count / 2 && estimate < 2 * count, "estimate " + estimate + " of " + count);
-      assertEquals((long) join(fixture.store.approximateSize(IntSets.immutableSet(1))), fixture.size(IntSets.immutableSet(1)));
+      assertEquals((long) join(fixture.store.approximateSize(IntSets.immutableSet(1))),
+          fixture.size(IntSets.immutableSet(1)));
       assertNotNull(fixture.get(1, "key1"));
     }
   }

@@ -11,7 +11,8 @@ final class TestDirectories {
 
   static Path make(String name) {
     try {
-      return Files.createTempDirectory(Files.createDirectories(Path.of(System.getProperty("mergedb.test.directory")).toAbsolutePath()), name + "-");
+      return Files.createTempDirectory(Files.createDirectories(Path.of(System.getProperty("mergedb.test.directory"))
+          .toAbsolutePath()), name + "-");
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
