@@ -158,11 +158,14 @@ class Node:
         in_a_row = 0
         while in_a_row < 2:
             status = self.ask("status", "members=")
-            in_a_row = in_a_row + 1 if status == f"members={count} settled=true" else 0
+            in_a_row = in_a_row + 1 if status.startswith(f"members={count} settled=true ") else 0
             if time.monotonic() > give_up:
                 raise Failure(f"node {self.name}: expected {count} members and no moving entries within "
                               f"{WAIT_SECONDS} s, found '{status}'; see {self.log}")
             time.sleep(0.5)
+
+    def is_coordinator(self):
+        return self.ask("status", "members=").endswith("coordinator=true")
 
     def kill(self):
         """As kill -9, and waits until the process is gone."""
@@ -340,7 +343,6 @@ class Run:
         self.results.append((step, None, True, different))
 
     def all_steps(self):
-        first, second, third = self.nodes
         self.say("1  three nodes start")
         self.start_all()
         self.wait_for_all()
@@ -349,8 +351,11 @@ class Run:
         load(self.nodes, self.data)
         seconds = time.monotonic() - begin
         self.say(f"   written in {seconds:.1f} s: {len(self.data) / seconds:.0f} keys/s")
-        self.check("written", [first], True)
+        self.check("written", self.nodes[:1], True)
 
+        # After the end of the coordinator a clean stop of Infinispan 15.2.6 saves nothing: docs/cluster.md.
+        second = [node for node in self.nodes if not node.is_coordinator()][0]
+        first, third = [node for node in self.nodes if node is not second]
         self.say(f"2  kill -9 of {second.name}")
         second.kill()
         self.check("one node killed, read at once", [first, third], True, count_stores=False)
@@ -370,6 +375,8 @@ class Run:
         for node in self.nodes:
             node.ask("stop", "stopped")
             node.end()
+        saved = [node.name for node in self.nodes if os.path.isfile(os.path.join(node.directory, "kv.state"))]
+        self.say(f"   stopped; saved which entries they own: {', '.join(saved) or 'no node'}")
         self.start_all()
         self.wait_for_all()
         self.check("clean stop and start", self.nodes, True)

@@ -30,7 +30,7 @@ import org.jgroups.protocols.TCPPING;
  * line of its input with one line:
  *
  * <pre>
- *   status            members=N settled=true|false: members of the cache; settled: no entry is moving
+ *   status            members=N settled=true|false coordinator=true|false (settled: no entry is moving)
  *   join PORT,PORT    joined: the node looks for members at these ports from now on
  *   resolve           resolved: owners that have an entry have given it to owners that lack it
  *   shutdown          shut down: every node has saved which entries it owns, and this node's cache has stopped
@@ -116,7 +116,7 @@ public final class Node {
     for (int segment = 0; isSettled && segment < owners.getNumSegments(); ++segment) {
       isSettled = owners.locateOwnersForSegment(segment).size() == ownersWanted;
     }
-    return "members=" + members + " settled=" + isSettled;
+    return "members=" + members + " settled=" + isSettled + " coordinator=" + manager.isCoordinator();
   }
 
   private void lookFor(String ports) {
