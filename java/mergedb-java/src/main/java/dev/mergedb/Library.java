@@ -19,11 +19,11 @@ import java.util.Locale;
 import java.util.Set;
 
 /**
- * Finds and loads the native library: the file that -Dmergedb.library.path names, or the one in the jar, which is copied to a file whose
- * name holds its SHA-256, in a directory that only its owner may use.
+ * Finds and loads the native library: the file that -Dmergedb.library.path names, or the one in the jar, which is
+ * copied to a file whose name holds its SHA-256, in a directory that only its owner may use.
  *
- * <p>The file is written under another name and renamed when it is whole and durable, so several processes may start at once. A file that
- * is there already is compared with the one in the jar, byte by byte, before it is loaded.
+ * <p>The file is written under another name and renamed when it is whole and durable, so several processes may start
+ * at once. A file that is there already is compared with the one in the jar, byte by byte, before it is loaded.
  */
 final class Library {
   static final String PATH_PROPERTY = "mergedb.library.path";
@@ -72,9 +72,9 @@ final class Library {
     String name = "/META-INF/native/" + platform + "/" + FILE;
     try (InputStream in = Library.class.getResourceAsStream(name)) {
       if (in == null) {
-        throw failure(
-            "the jar has no library for " + platform + " (" + name + "); build one by `./dev build java` and name it by -D"
-                + PATH_PROPERTY, null);
+        throw failure("the jar has no library for " + platform + " (" + name
+                + "); build one by `./dev build java` and name it by -D" + PATH_PROPERTY,
+            null);
       }
       return in.readAllBytes();
     } catch (IOException e) {
@@ -150,7 +150,9 @@ final class Library {
     }
   }
 
-  /** A file is loaded by one class loader only: a second one, as of a second web application, gets a copy of its own. */
+  /**
+   * A file is loaded by one class loader only: a second one, as of a second web application, gets a copy of its own.
+   */
   private static void loadFile(Path file) throws IOException {
     try {
       System.load(file.toAbsolutePath().toString());
