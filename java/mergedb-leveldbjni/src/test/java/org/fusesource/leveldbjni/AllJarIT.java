@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.jar.JarFile;
 import org.junit.jupiter.api.Test;
@@ -33,17 +34,38 @@ class AllJarIT {
     }
   }
 
-  @Test
-  void itRunsAlone() throws Exception {
+  private static void assumeTheLibraryIsThere() throws Exception {
     String machine = System.getProperty("os.arch").equals("amd64") ? "x86_64" : System.getProperty("os.arch");
     try (JarFile jar = new JarFile(JAR)) {
       String library = "META-INF/native/linux-" + machine + "/libmergedb_jni.so";
       assumeTrue(jar.getEntry(library) != null, "the jar has no " + library + ": ./dev build java makes it");
     }
+  }
+
+  @Test
+  void itRunsAlone() throws Exception {
+    assumeTheLibraryIsThere();
     Path theirs = Files.createDirectory(folder.resolve("theirs"));
     Path ours = Files.createDirectory(folder.resolve("ours"));
     String text = Child.run(folder, JAR, "readme", ours.toString());
     assertTrue(text.contains("Tampa rocks"), text);
     assertEquals(Child.real(folder, "readme", theirs.toString()), text);
+  }
+
+  /** examples/java/leveldb/Cities.java, started from its source, on this jar and on the real one. */
+  @Test
+  void theExampleRunsOnEitherJar() throws Exception {
+    assumeTheLibraryIsThere();
+    String source = Path.of(System.getProperty("mergedb.examples"), "leveldb", "Cities.java").toString();
+    String java = Path.of(System.getProperty("java.home"), "bin", "java").toString();
+    List<String> found = new ArrayList<>();
+    for (String jar : List.of(JAR, System.getProperty("mergedb.leveldbjni"))) {
+      String directory = folder.resolve("cities" + found.size()).toString();
+      List<String> command = List.of(java, "-Xmx256m", "-Djava.io.tmpdir=" + folder, "-cp", jar, source, directory);
+      if (found.isEmpty() || Child.hasReal()) {
+        found.add(Child.run(folder, command));
+        assertEquals("Tampa was rocks\nLondon is red\nTampa is green\n", found.get(found.size() - 1), jar);
+      }
+    }
   }
 }

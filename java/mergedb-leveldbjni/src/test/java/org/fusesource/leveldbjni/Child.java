@@ -56,10 +56,18 @@ final class Child {
     return run(folder, command);
   }
 
-  /** On the real leveldbjni 1.8, which has a library for this machine or the test is skipped. */
+  private static String machine() {
+    return System.getProperty("os.name") + " " + System.getProperty("os.arch");
+  }
+
+  /** Whether leveldbjni 1.8 has a native library for this machine. */
+  static boolean hasReal() {
+    return machine().equals("Linux amd64");
+  }
+
+  /** On the real leveldbjni 1.8; without a library for this machine the test is skipped. */
   static String real(Path folder, String... arguments) throws Exception {
-    String machine = System.getProperty("os.name") + " " + System.getProperty("os.arch");
-    assumeTrue(machine.equals("Linux amd64"), "leveldbjni 1.8 has no native library for " + machine);
+    assumeTrue(hasReal(), "leveldbjni 1.8 has no native library for " + machine());
     return run(folder, System.getProperty("mergedb.leveldbjni"), arguments);
   }
 
