@@ -21,6 +21,7 @@ import org.junit.After;
 import org.junit.Before;
 import org.junit.Test;
 import voldemort.TestUtils;
+import voldemort.routing.RoutingStrategy;
 import voldemort.server.storage.KeyLockHandle;
 import voldemort.store.PersistenceFailureException;
 import voldemort.store.StorageConfiguration;
@@ -218,6 +219,7 @@ public class MergedbStorageConfigurationTest {
       engine.put(key("k" + i), version("v", 1), null);
     }
     engine.put(key("k0"), version("w", 2), null);
+    RoutingStrategy routing = EngineTests.routing();
     int partitions = 64;  // more than the cluster of the test has
     int keys = 0;
     int entries = 0;
@@ -225,7 +227,7 @@ public class MergedbStorageConfigurationTest {
       int expected = partition;
       ClosableIterator<ByteArray> scan = engine.keys(partition);
       while (scan.hasNext()) {
-        assertEquals(expected, (int) EngineTests.routing().getMasterPartition(scan.next().get()));
+        assertEquals(expected, (int) routing.getMasterPartition(scan.next().get()));
         ++keys;
       }
       scan.close();
