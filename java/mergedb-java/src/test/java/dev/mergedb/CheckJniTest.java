@@ -75,7 +75,9 @@ class CheckJniTest {
             Testing.jvm(log, List.of("-Xcheck:jni"), Runner.class, files.toString()), log, 0);
     assertTrue(output.contains(" ran"), output);
     for (String line : output.split("\n")) {
-      assertFalse(line.contains("WARNING") || line.contains("FATAL ERROR in native method"), output);
+      assertFalse(
+          line.contains("WARNING in native method") || line.contains("WARNING: JNI") || line.contains("FATAL ERROR"),
+          output);
     }
   }
 }
