@@ -20,6 +20,8 @@ final class KeyBounds implements SegmentIterator.Bounds {
 
   @Override
   public byte[] last(long segment) {
-    return high == null ? SegmentKeys.segment(segment + 1) : SegmentKeys.upper(segment, high, suffixMax);
+    return high == null
+        ? SegmentKeys.segment(segment + 1)
+        : SegmentKeys.upper(segment, high, suffixMax);
   }
 }

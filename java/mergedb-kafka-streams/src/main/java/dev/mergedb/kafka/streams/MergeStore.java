@@ -32,12 +32,14 @@ import org.apache.kafka.streams.state.internals.CachedStateStore;
 import org.apache.kafka.streams.state.internals.StoreQueryUtils;
 
 /**
- * {@link MergedbMergeStore}. Kafka Streams takes its unlogged keys for a cache: it calls {@link #flushCache} before it commits
- * the offsets of the input, and so the changelog records go out in time.
+ * {@link MergedbMergeStore}. Kafka Streams takes its unlogged keys for a cache: it calls {@link
+ * #flushCache} before it commits the offsets of the input, and so the changelog records go out in
+ * time.
  */
 final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStore<K, V> {
   /** More changed keys than this are logged before the commit, to bound memory. */
   private static final int UNLOGGED_MAX = 100_000;
+
   private static final int KEYS_A_READ = 1_000;
 
   private final StoreDatabase database;
@@ -72,8 +74,11 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     context = stateStoreContext;
     internalContext = ProcessorContextUtils.asInternalProcessorContext(stateStoreContext);
     topic = ProcessorContextUtils.changelogFor(stateStoreContext, name(), Boolean.TRUE);
-    isConsistencyEnabled = StreamsConfig.InternalConfig.getBoolean(stateStoreContext.appConfigs(),
-        StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, false);
+    isConsistencyEnabled =
+        StreamsConfig.InternalConfig.getBoolean(
+            stateStoreContext.appConfigs(),
+            StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED,
+            false);
     database.open(stateStoreContext);
     stateStoreContext.register(root, (RecordBatchingStateRestoreCallback) this::restore);
   }
@@ -83,11 +88,14 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     synchronized (position) {
       try (WriteBatch batch = new WriteBatch()) {
         for (ConsumerRecord<byte[], byte[]> record : records) {
-          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, isConsistencyEnabled, position);
+          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(
+              record, isConsistencyEnabled, position);
           if (record.value() == null) {
             batch.delete(record.key());
           } else {
-            batch.put(record.key(), aggregator.encode(valueSerde.deserializer().deserialize(topic, record.value())));
+            batch.put(
+                record.key(),
+                aggregator.encode(valueSerde.deserializer().deserialize(topic, record.value())));
           }
         }
         database.run(db -> db.write(database.writes(), batch));
@@ -96,7 +104,9 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
   }
 
   private byte[] keyBytes(K key) {
-    return keySerde.serializer().serialize(topic, Objects.requireNonNull(key, "key cannot be null"));
+    return keySerde
+        .serializer()
+        .serialize(topic, Objects.requireNonNull(key, "key cannot be null"));
   }
 
   @Override
@@ -140,20 +150,32 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
     changes.sort(Map.Entry.comparingByKey());
     Position position = database.position().copy();
     for (int begin = 0; begin < changes.size(); begin += KEYS_A_READ) {
-      List<Map.Entry<Bytes, Long>> some = changes.subList(begin, Math.min(changes.size(), begin + KEYS_A_READ));
+      List<Map.Entry<Bytes, Long>> some =
+          changes.subList(begin, Math.min(changes.size(), begin + KEYS_A_READ));
       List<byte[]> keys = new ArrayList<>(some.size());
       for (Map.Entry<Bytes, Long> change : some) keys.add(change.getKey().get());
       List<byte[]> values = database.call(db -> db.multiGet(ReadOptions.DEFAULT, keys));
       for (int i = 0; i < some.size(); ++i) {
         byte[] stored = values.get(i);
-        byte[] value = stored == null ? null : valueSerde.serializer().serialize(topic, aggregator.decode(stored));
-        internalContext.logChange(name(), some.get(i).getKey(), value, some.get(i).getValue(), new RecordHeaders(), position);
+        byte[] value =
+            stored == null
+                ? null
+                : valueSerde.serializer().serialize(topic, aggregator.decode(stored));
+        internalContext.logChange(
+            name(),
+            some.get(i).getKey(),
+            value,
+            some.get(i).getValue(),
+            new RecordHeaders(),
+            position);
       }
     }
     unlogged.clear();
   }
 
-  /** Nothing to clear: the entries are in the database, and only what is not logged is held here. */
+  /**
+   * Nothing to clear: the entries are in the database, and only what is not logged is held here.
+   */
   @Override
   public void clearCache() {
     unlogged.clear();
@@ -199,8 +221,11 @@ final class MergeStore<K, V> implements MergedbMergeStore<K, V>, CachedStateStor
   }
 
   @Override
-  public <PS extends Serializer<P>, P> KeyValueIterator<K, V> prefixScan(P prefix, PS prefixKeySerializer) {
-    byte[] bytes = prefixKeySerializer.serialize(topic, Objects.requireNonNull(prefix, "prefix cannot be null"));
+  public <PS extends Serializer<P>, P> KeyValueIterator<K, V> prefixScan(
+      P prefix, PS prefixKeySerializer) {
+    byte[] bytes =
+        prefixKeySerializer.serialize(
+            topic, Objects.requireNonNull(prefix, "prefix cannot be null"));
     return new Decoded(new RangeIterator(database, IteratorOptions.DEFAULT.prefix(bytes), true));
   }
 

@@ -4,8 +4,8 @@ import dev.mergedb.Merge;
 import org.apache.kafka.common.serialization.Serde;
 
 /**
- * An aggregation that the engine does: how values become merge operands, and what is stored. {@link MergedbAggregators} has
- * the ready ones. Implementations are stateless, for any number of threads.
+ * An aggregation that the engine does: how values become merge operands, and what is stored. {@link
+ * MergedbAggregators} has the ready ones. Implementations are stateless, for any number of threads.
  *
  * @param <V> type of the values that are merged, and of the aggregate
  */

@@ -63,8 +63,11 @@ public final class MergedbAggregators {
    */
   public static MergedbAggregator<String> concatenate(String delimiter) {
     byte[] between = delimiter.getBytes(StandardCharsets.UTF_8);
-    return new OfEngine<>(text -> Merge.append(text.getBytes(StandardCharsets.UTF_8), between, 0, Merge.Keep.NEWEST),
-        text -> text.getBytes(StandardCharsets.UTF_8), stored -> new String(stored, StandardCharsets.UTF_8), Serdes.String());
+    return new OfEngine<>(
+        text -> Merge.append(text.getBytes(StandardCharsets.UTF_8), between, 0, Merge.Keep.NEWEST),
+        text -> text.getBytes(StandardCharsets.UTF_8),
+        stored -> new String(stored, StandardCharsets.UTF_8),
+        Serdes.String());
   }
 
   private static final class OfEngine<V> implements MergedbAggregator<V> {
@@ -73,7 +76,11 @@ public final class MergedbAggregators {
     private final Function<byte[], V> decoder;
     private final Serde<V> serde;
 
-    OfEngine(Function<V, Merge> operand, Function<V, byte[]> encoder, Function<byte[], V> decoder, Serde<V> serde) {
+    OfEngine(
+        Function<V, Merge> operand,
+        Function<V, byte[]> encoder,
+        Function<byte[], V> decoder,
+        Serde<V> serde) {
       this.operand = operand;
       this.encoder = encoder;
       this.decoder = decoder;

@@ -16,8 +16,9 @@ import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
  *   dsl.store.suppliers.class=dev.mergedb.kafka.streams.MergedbDslStoreSuppliers
  * </pre>
  *
- * A changelog that another kind of store wrote is restored into these: the formats of the changelog are the same. Not moved
- * are versioned stores and the buffers of {@code suppress} and of join grace periods, which Kafka Streams makes itself.
+ * A changelog that another kind of store wrote is restored into these: the formats of the changelog
+ * are the same. Not moved are versioned stores and the buffers of {@code suppress} and of join
+ * grace periods, which Kafka Streams makes itself.
  *
  * <p>Stateless, for any number of threads.
  */
@@ -32,14 +33,23 @@ public final class MergedbDslStoreSuppliers implements DslStoreSuppliers {
 
   @Override
   public WindowBytesStoreSupplier windowStore(DslWindowParams params) {
-    DslStoreFormat format = params.dslStoreFormat() == null ? DslStoreFormat.TIMESTAMPED : params.dslStoreFormat();
-    return new MergedbWindowBytesStoreSupplier(params.name(), params.retentionPeriod().toMillis(), params.windowSize().toMillis(),
-        params.retainDuplicates(), format);
+    DslStoreFormat format =
+        params.dslStoreFormat() == null ? DslStoreFormat.TIMESTAMPED : params.dslStoreFormat();
+    return new MergedbWindowBytesStoreSupplier(
+        params.name(),
+        params.retentionPeriod().toMillis(),
+        params.windowSize().toMillis(),
+        params.retainDuplicates(),
+        format);
   }
 
   @Override
   public SessionBytesStoreSupplier sessionStore(DslSessionParams params) {
-    DslStoreFormat format = params.storeFormat() == DslStoreFormat.HEADERS ? DslStoreFormat.HEADERS : DslStoreFormat.PLAIN;
-    return new MergedbSessionBytesStoreSupplier(params.name(), params.retentionPeriod().toMillis(), format);
+    DslStoreFormat format =
+        params.storeFormat() == DslStoreFormat.HEADERS
+            ? DslStoreFormat.HEADERS
+            : DslStoreFormat.PLAIN;
+    return new MergedbSessionBytesStoreSupplier(
+        params.name(), params.retentionPeriod().toMillis(), format);
   }
 }

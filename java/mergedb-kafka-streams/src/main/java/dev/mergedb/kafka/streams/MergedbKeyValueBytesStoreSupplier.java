@@ -7,8 +7,9 @@ import org.apache.kafka.streams.state.KeyValueBytesStoreSupplier;
 import org.apache.kafka.streams.state.KeyValueStore;
 
 /**
- * Supplies key-value stores on mergedb, for {@code Materialized.as(...)} and {@code Stores.keyValueStoreBuilder(...)}.
- * Immutable, for any number of threads. The stores belong to Kafka Streams, which opens and closes them.
+ * Supplies key-value stores on mergedb, for {@code Materialized.as(...)} and {@code
+ * Stores.keyValueStoreBuilder(...)}. Immutable, for any number of threads. The stores belong to
+ * Kafka Streams, which opens and closes them.
  */
 public final class MergedbKeyValueBytesStoreSupplier implements KeyValueBytesStoreSupplier {
   private final String name;
@@ -16,7 +17,8 @@ public final class MergedbKeyValueBytesStoreSupplier implements KeyValueBytesSto
 
   /**
    * @param name name of the store and of its directory
-   * @param format what the bytes of a value hold: PLAIN, TIMESTAMPED (a timestamp first) or HEADERS (record headers first)
+   * @param format what the bytes of a value hold: PLAIN, TIMESTAMPED (a timestamp first) or HEADERS
+   *     (record headers first)
    * @throws NullPointerException if an argument is null
    */
   public MergedbKeyValueBytesStoreSupplier(String name, DslStoreFormat format) {

@@ -31,8 +31,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A key-value store of bytes. The subclasses differ only in what the bytes of a value hold, which Kafka Streams learns from
- * their marker interfaces.
+ * A key-value store of bytes. The subclasses differ only in what the bytes of a value hold, which
+ * Kafka Streams learns from their marker interfaces.
  *
  * <p>Writes come from the stream thread; any thread may read.
  */
@@ -53,11 +53,17 @@ class MergedbKeyValueStore implements KeyValueStore<Bytes, byte[]> {
       case HEADERS:
         return new WithHeaders(name);
       default:
-        throw new IllegalArgumentException("store " + name + ": format " + format + " is not known; expected PLAIN, TIMESTAMPED or HEADERS");
+        throw new IllegalArgumentException(
+            "store "
+                + name
+                + ": format "
+                + format
+                + " is not known; expected PLAIN, TIMESTAMPED or HEADERS");
     }
   }
 
-  private static final class Timestamped extends MergedbKeyValueStore implements TimestampedBytesStore {
+  private static final class Timestamped extends MergedbKeyValueStore
+      implements TimestampedBytesStore {
     Timestamped(String name) {
       super(name, DslStoreFormat.TIMESTAMPED);
     }
@@ -82,8 +88,11 @@ class MergedbKeyValueStore implements KeyValueStore<Bytes, byte[]> {
   public void init(StateStoreContext stateStoreContext, StateStore root) {
     context = stateStoreContext;
     database.open(stateStoreContext);
-    isConsistencyEnabled = StreamsConfig.InternalConfig.getBoolean(stateStoreContext.appConfigs(),
-        StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, false);
+    isConsistencyEnabled =
+        StreamsConfig.InternalConfig.getBoolean(
+            stateStoreContext.appConfigs(),
+            StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED,
+            false);
     stateStoreContext.register(root, (RecordBatchingStateRestoreCallback) this::restore);
   }
 
@@ -92,7 +101,8 @@ class MergedbKeyValueStore implements KeyValueStore<Bytes, byte[]> {
     synchronized (position) {
       try (WriteBatch batch = new WriteBatch()) {
         for (ConsumerRecord<byte[], byte[]> record : records) {
-          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, isConsistencyEnabled, position);
+          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(
+              record, isConsistencyEnabled, position);
           add(batch, record.key(), record.value());
         }
         database.run(db -> db.write(database.writes(), batch));
@@ -180,7 +190,8 @@ class MergedbKeyValueStore implements KeyValueStore<Bytes, byte[]> {
   }
 
   @Override
-  public <PS extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(P prefix, PS prefixKeySerializer) {
+  public <PS extends Serializer<P>, P> KeyValueIterator<Bytes, byte[]> prefixScan(
+      P prefix, PS prefixKeySerializer) {
     Objects.requireNonNull(prefix, "prefix cannot be null");
     Objects.requireNonNull(prefixKeySerializer, "prefixKeySerializer cannot be null");
     byte[] bytes = prefixKeySerializer.serialize(null, prefix);
@@ -195,7 +206,8 @@ class MergedbKeyValueStore implements KeyValueStore<Bytes, byte[]> {
 
   @Override
   public <R> QueryResult<R> query(Query<R> query, PositionBound positionBound, QueryConfig config) {
-    return StoreQueryUtils.handleBasicQueries(query, positionBound, config, this, database.position(), context);
+    return StoreQueryUtils.handleBasicQueries(
+        query, positionBound, config, this, database.position(), context);
   }
 
   @Override

@@ -4,21 +4,23 @@ import org.apache.kafka.streams.processor.StateStore;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * A store for processors that aggregates without reading: {@link #merge} writes an operand, and the engine applies the
- * operands of a key when the key is read, flushed or compacted. Made by {@link MergedbMergeStoreBuilder}.
+ * A store for processors that aggregates without reading: {@link #merge} writes an operand, and the
+ * engine applies the operands of a key when the key is read, flushed or compacted. Made by {@link
+ * MergedbMergeStoreBuilder}.
  *
- * <p>The changelog holds whole aggregates, not operands: at each commit the store reads the keys that changed since the last
- * one and logs what they are. So a changelog costs one read per changed key and commit, instead of one per record. Without a
- * changelog nothing is read.
+ * <p>The changelog holds whole aggregates, not operands: at each commit the store reads the keys
+ * that changed since the last one and logs what they are. So a changelog costs one read per changed
+ * key and commit, instead of one per record. Without a changelog nothing is read.
  *
- * <p>The DSL's {@code count}, {@code reduce} and {@code aggregate} cannot use it: they pass each new aggregate on, so they
- * read it.
+ * <p>The DSL's {@code count}, {@code reduce} and {@code aggregate} cannot use it: they pass each
+ * new aggregate on, so they read it.
  *
- * <p>The stream thread writes; any thread may read, also through interactive queries as a
- * {@code QueryableStoreTypes.keyValueStore()}.
+ * <p>The stream thread writes; any thread may read, also through interactive queries as a {@code
+ * QueryableStoreTypes.keyValueStore()}.
  *
- * <p>Guarantees: with {@code exactly_once_v2}, each record counts once. With {@code at_least_once}, records that were merged
- * after the last commit before a crash count again, as in every store of Kafka Streams.
+ * <p>Guarantees: with {@code exactly_once_v2}, each record counts once. With {@code at_least_once},
+ * records that were merged after the last commit before a crash count again, as in every store of
+ * Kafka Streams.
  *
  * @param <K> type of the keys
  * @param <V> type of the values that are merged, and of the aggregate

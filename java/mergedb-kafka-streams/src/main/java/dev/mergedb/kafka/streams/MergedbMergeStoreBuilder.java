@@ -7,9 +7,9 @@ import org.apache.kafka.common.serialization.Serde;
 import org.apache.kafka.streams.state.StoreBuilder;
 
 /**
- * Builds {@link MergedbMergeStore}s, for {@code Topology.addStateStore}. Logging is on unless {@link #withLoggingDisabled} is
- * called. The store has no record cache: {@link #withCachingEnabled} changes nothing, since a merge reads nothing that a cache
- * could hold.
+ * Builds {@link MergedbMergeStore}s, for {@code Topology.addStateStore}. Logging is on unless
+ * {@link #withLoggingDisabled} is called. The store has no record cache: {@link
+ * #withCachingEnabled} changes nothing, since a merge reads nothing that a cache could hold.
  *
  * <p>For one thread, until the topology is built.
  *

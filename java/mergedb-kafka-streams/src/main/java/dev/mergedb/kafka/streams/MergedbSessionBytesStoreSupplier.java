@@ -7,8 +7,9 @@ import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
 import org.apache.kafka.streams.state.SessionStore;
 
 /**
- * Supplies session stores on mergedb, for {@code Materialized.as(...)} and {@code Stores.sessionStoreBuilder(...)}. Immutable,
- * for any number of threads. The stores belong to Kafka Streams, which opens and closes them.
+ * Supplies session stores on mergedb, for {@code Materialized.as(...)} and {@code
+ * Stores.sessionStoreBuilder(...)}. Immutable, for any number of threads. The stores belong to
+ * Kafka Streams, which opens and closes them.
  */
 public final class MergedbSessionBytesStoreSupplier implements SessionBytesStoreSupplier {
   private final String name;
@@ -20,16 +21,20 @@ public final class MergedbSessionBytesStoreSupplier implements SessionBytesStore
    * @param retentionMillis how long a session is kept after its end, in milliseconds of stream time
    * @param format what the bytes of an aggregate hold: PLAIN or HEADERS (record headers first)
    * @throws NullPointerException if `name` or `format` is null
-   * @throws IllegalArgumentException if the retention is negative, or the format is TIMESTAMPED, which sessions do not have
+   * @throws IllegalArgumentException if the retention is negative, or the format is TIMESTAMPED,
+   *     which sessions do not have
    */
-  public MergedbSessionBytesStoreSupplier(String name, long retentionMillis, DslStoreFormat format) {
+  public MergedbSessionBytesStoreSupplier(
+      String name, long retentionMillis, DslStoreFormat format) {
     this.name = Objects.requireNonNull(name, "name");
     this.format = Objects.requireNonNull(format, "format");
     if (retentionMillis < 0) {
-      throw new IllegalArgumentException("store " + name + ": retention " + retentionMillis + " ms; expected 0 or more");
+      throw new IllegalArgumentException(
+          "store " + name + ": retention " + retentionMillis + " ms; expected 0 or more");
     }
     if (format == DslStoreFormat.TIMESTAMPED) {
-      throw new IllegalArgumentException("store " + name + ": format TIMESTAMPED; expected PLAIN or HEADERS for sessions");
+      throw new IllegalArgumentException(
+          "store " + name + ": format TIMESTAMPED; expected PLAIN or HEADERS for sessions");
     }
     this.retentionMillis = retentionMillis;
   }

@@ -8,11 +8,13 @@ import org.apache.kafka.streams.state.SessionBytesStoreSupplier;
 import org.apache.kafka.streams.state.WindowBytesStoreSupplier;
 
 /**
- * Suppliers of stores on mergedb, as {@code org.apache.kafka.streams.state.Stores} has them for the built-in ones. Use them
- * with the builders of that class or with {@code Materialized}. All methods are for any number of threads.
+ * Suppliers of stores on mergedb, as {@code org.apache.kafka.streams.state.Stores} has them for the
+ * built-in ones. Use them with the builders of that class or with {@code Materialized}. All methods
+ * are for any number of threads.
  *
- * <p>The names say what the bytes of a value hold: the plain ones the serialized value, the timestamped ones the timestamp of
- * the record first, those with headers the record's headers first.
+ * <p>The names say what the bytes of a value hold: the plain ones the serialized value, the
+ * timestamped ones the timestamp of the record first, those with headers the record's headers
+ * first.
  */
 public final class MergedbStores {
   private MergedbStores() {}
@@ -43,45 +45,57 @@ public final class MergedbStores {
 
   /**
    * @param name name of the store
-   * @param retention how long a window is kept after its start, in stream time; at least `windowSize`
+   * @param retention how long a window is kept after its start, in stream time; at least
+   *     `windowSize`
    * @param windowSize size of a window
    * @param retainDuplicates keep every record of a key and window instead of the last
    * @return a supplier for {@code Stores.windowStoreBuilder}
-   * @throws IllegalArgumentException if a duration is negative or the retention smaller than a window
+   * @throws IllegalArgumentException if a duration is negative or the retention smaller than a
+   *     window
    */
-  public static WindowBytesStoreSupplier windowStore(String name, Duration retention, Duration windowSize, boolean retainDuplicates) {
+  public static WindowBytesStoreSupplier windowStore(
+      String name, Duration retention, Duration windowSize, boolean retainDuplicates) {
     return windowStore(name, retention, windowSize, retainDuplicates, DslStoreFormat.PLAIN);
   }
 
   /**
    * @param name name of the store
-   * @param retention how long a window is kept after its start, in stream time; at least `windowSize`
+   * @param retention how long a window is kept after its start, in stream time; at least
+   *     `windowSize`
    * @param windowSize size of a window
    * @param retainDuplicates keep every record of a key and window instead of the last
    * @return a supplier for {@code Stores.timestampedWindowStoreBuilder} and {@code Materialized}
-   * @throws IllegalArgumentException if a duration is negative or the retention smaller than a window
+   * @throws IllegalArgumentException if a duration is negative or the retention smaller than a
+   *     window
    */
-  public static WindowBytesStoreSupplier timestampedWindowStore(String name, Duration retention, Duration windowSize,
-      boolean retainDuplicates) {
+  public static WindowBytesStoreSupplier timestampedWindowStore(
+      String name, Duration retention, Duration windowSize, boolean retainDuplicates) {
     return windowStore(name, retention, windowSize, retainDuplicates, DslStoreFormat.TIMESTAMPED);
   }
 
   /**
    * @param name name of the store
-   * @param retention how long a window is kept after its start, in stream time; at least `windowSize`
+   * @param retention how long a window is kept after its start, in stream time; at least
+   *     `windowSize`
    * @param windowSize size of a window
    * @param retainDuplicates keep every record of a key and window instead of the last
    * @return a supplier for {@code Stores.timestampedWindowStoreWithHeadersBuilder}
-   * @throws IllegalArgumentException if a duration is negative or the retention smaller than a window
+   * @throws IllegalArgumentException if a duration is negative or the retention smaller than a
+   *     window
    */
-  public static WindowBytesStoreSupplier timestampedWindowStoreWithHeaders(String name, Duration retention, Duration windowSize,
-      boolean retainDuplicates) {
+  public static WindowBytesStoreSupplier timestampedWindowStoreWithHeaders(
+      String name, Duration retention, Duration windowSize, boolean retainDuplicates) {
     return windowStore(name, retention, windowSize, retainDuplicates, DslStoreFormat.HEADERS);
   }
 
-  private static WindowBytesStoreSupplier windowStore(String name, Duration retention, Duration windowSize, boolean retainDuplicates,
+  private static WindowBytesStoreSupplier windowStore(
+      String name,
+      Duration retention,
+      Duration windowSize,
+      boolean retainDuplicates,
       DslStoreFormat format) {
-    return new MergedbWindowBytesStoreSupplier(name, retention.toMillis(), windowSize.toMillis(), retainDuplicates, format);
+    return new MergedbWindowBytesStoreSupplier(
+        name, retention.toMillis(), windowSize.toMillis(), retainDuplicates, format);
   }
 
   /**
@@ -112,7 +126,8 @@ public final class MergedbStores {
    * @param <V> type of the values that are merged, and of the aggregate
    * @return a builder for {@code Topology.addStateStore}
    */
-  public static <K, V> MergedbMergeStoreBuilder<K, V> mergeStoreBuilder(String name, Serde<K> keySerde, MergedbAggregator<V> aggregator) {
+  public static <K, V> MergedbMergeStoreBuilder<K, V> mergeStoreBuilder(
+      String name, Serde<K> keySerde, MergedbAggregator<V> aggregator) {
     return new MergedbMergeStoreBuilder<>(name, keySerde, aggregator);
   }
 }

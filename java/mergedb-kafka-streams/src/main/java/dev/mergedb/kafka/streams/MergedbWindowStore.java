@@ -15,8 +15,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A window store of bytes. An iterator goes through segments in the order of time, and through the keys of a segment in the
- * order of their bytes; the windows of one key come in the order of time.
+ * A window store of bytes. An iterator goes through segments in the order of time, and through the
+ * keys of a segment in the order of their bytes; the windows of one key come in the order of time.
  */
 class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, byte[]> {
   private static final Logger LOG = LoggerFactory.getLogger(MergedbWindowStore.class);
@@ -27,7 +27,8 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
   private int sequence;
 
   /** A store whose values are those of format `format`. */
-  static WindowStore<Bytes, byte[]> of(MergedbWindowBytesStoreSupplier supplier, DslStoreFormat format) {
+  static WindowStore<Bytes, byte[]> of(
+      MergedbWindowBytesStoreSupplier supplier, DslStoreFormat format) {
     switch (format) {
       case PLAIN:
         return new MergedbWindowStore(supplier, format);
@@ -36,12 +37,17 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
       case HEADERS:
         return new WithHeaders(supplier);
       default:
-        throw new IllegalArgumentException("store " + supplier.name() + ": format " + format
-            + " is not known; expected PLAIN, TIMESTAMPED or HEADERS");
+        throw new IllegalArgumentException(
+            "store "
+                + supplier.name()
+                + ": format "
+                + format
+                + " is not known; expected PLAIN, TIMESTAMPED or HEADERS");
     }
   }
 
-  private static final class Timestamped extends MergedbWindowStore implements TimestampedBytesStore {
+  private static final class Timestamped extends MergedbWindowStore
+      implements TimestampedBytesStore {
     Timestamped(MergedbWindowBytesStoreSupplier supplier) {
       super(supplier, DslStoreFormat.TIMESTAMPED);
     }
@@ -54,7 +60,10 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
   }
 
   private MergedbWindowStore(MergedbWindowBytesStoreSupplier supplier, DslStoreFormat format) {
-    super(supplier.name(), "window " + format, supplier.retentionPeriod(),
+    super(
+        supplier.name(),
+        "window " + format,
+        supplier.retentionPeriod(),
         supplier.segmentIntervalMs());
     windowSize = supplier.windowSize();
     retainsDuplicates = supplier.retainDuplicates();
@@ -73,14 +82,18 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
       if (value == null) return;
       sequence = sequence + 1 & Integer.MAX_VALUE;
     }
-    put(windowStart, segment -> SegmentKeys.window(segment, key.get(), windowStart, sequence), value);
+    put(
+        windowStart,
+        segment -> SegmentKeys.window(segment, key.get(), windowStart, sequence),
+        value);
   }
 
   @Override
   public byte[] fetch(Bytes key, long windowStart) {
     Objects.requireNonNull(key, "key cannot be null");
     if (isExpired(windowStart)) return null;
-    return database().get(SegmentKeys.window(segmentOf(windowStart), key.get(), windowStart, sequence));
+    return database()
+        .get(SegmentKeys.window(segmentOf(windowStart), key.get(), windowStart, sequence));
   }
 
   @Override
@@ -93,34 +106,40 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
     return fetch(key, timeFrom, timeTo, false);
   }
 
-  private WindowStoreIterator<byte[]> fetch(Bytes key, long timeFrom, long timeTo, boolean isForward) {
+  private WindowStoreIterator<byte[]> fetch(
+      Bytes key, long timeFrom, long timeTo, boolean isForward) {
     Objects.requireNonNull(key, "key cannot be null");
     long from = earliest(timeFrom);
     if (timeTo < from) return new NoWindows();
     byte[] bytes = key.get();
     int length = SegmentKeys.SEGMENT_BYTES + bytes.length + SUFFIX;
-    SegmentIterator.Bounds bounds = new SegmentIterator.Bounds() {
-      @Override
-      public byte[] first(long segment) {
-        return SegmentKeys.window(segment, bytes, from, 0);
-      }
+    SegmentIterator.Bounds bounds =
+        new SegmentIterator.Bounds() {
+          @Override
+          public byte[] first(long segment) {
+            return SegmentKeys.window(segment, bytes, from, 0);
+          }
 
-      @Override
-      public byte[] last(long segment) {
-        return SegmentKeys.window(segment, bytes, timeTo, Integer.MAX_VALUE);
-      }
-    };
-    // A key of the same length between the bounds begins with the same bytes; one of another length is another key.
-    return new WindowIterator(this, from, timeTo, bounds, storeKey -> storeKey.length == length, isForward);
+          @Override
+          public byte[] last(long segment) {
+            return SegmentKeys.window(segment, bytes, timeTo, Integer.MAX_VALUE);
+          }
+        };
+    // A key of the same length between the bounds begins with the same bytes; one of another length
+    // is another key.
+    return new WindowIterator(
+        this, from, timeTo, bounds, storeKey -> storeKey.length == length, isForward);
   }
 
   @Override
-  public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(Bytes keyFrom, Bytes keyTo, long timeFrom, long timeTo) {
+  public KeyValueIterator<Windowed<Bytes>, byte[]> fetch(
+      Bytes keyFrom, Bytes keyTo, long timeFrom, long timeTo) {
     return fetch(keyFrom, keyTo, timeFrom, timeTo, true);
   }
 
   @Override
-  public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(Bytes keyFrom, Bytes keyTo, long timeFrom, long timeTo) {
+  public KeyValueIterator<Windowed<Bytes>, byte[]> backwardFetch(
+      Bytes keyFrom, Bytes keyTo, long timeFrom, long timeTo) {
     return fetch(keyFrom, keyTo, timeFrom, timeTo, false);
   }
 
@@ -144,7 +163,8 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
     return fetch(null, null, timeFrom, timeTo, false);
   }
 
-  private KeyValueIterator<Windowed<Bytes>, byte[]> fetch(Bytes keyFrom, Bytes keyTo, long timeFrom, long timeTo, boolean isForward) {
+  private KeyValueIterator<Windowed<Bytes>, byte[]> fetch(
+      Bytes keyFrom, Bytes keyTo, long timeFrom, long timeTo, boolean isForward) {
     if (StoreIterator.isInverted(keyFrom, keyTo)) {
       LOG.warn(StoreIterator.INVALID_RANGE);
       return StoreIterator.none();
@@ -153,19 +173,38 @@ class MergedbWindowStore extends SegmentedStore implements WindowStore<Bytes, by
     if (timeTo < from) return StoreIterator.none();
     byte[] low = keyFrom == null ? null : keyFrom.get();
     byte[] high = keyTo == null ? null : keyTo.get();
-    Predicate<byte[]> isAskedFor = storeKey -> {
-      long start = SegmentKeys.windowStart(storeKey);
-      return start >= from && start <= timeTo && SegmentKeys.isKeyWithin(storeKey, SUFFIX, low, high);
-    };
-    SegmentIterator.Bounds bounds = new KeyBounds(low, high, SegmentKeys.windowSuffix(timeTo, Integer.MAX_VALUE));
-    return new SegmentIterator<>(this, from, timeTo, bounds, isAskedFor, storeKey -> SegmentKeys.windowed(storeKey, windowSize), isForward);
+    Predicate<byte[]> isAskedFor =
+        storeKey -> {
+          long start = SegmentKeys.windowStart(storeKey);
+          return start >= from
+              && start <= timeTo
+              && SegmentKeys.isKeyWithin(storeKey, SUFFIX, low, high);
+        };
+    SegmentIterator.Bounds bounds =
+        new KeyBounds(low, high, SegmentKeys.windowSuffix(timeTo, Integer.MAX_VALUE));
+    return new SegmentIterator<>(
+        this,
+        from,
+        timeTo,
+        bounds,
+        isAskedFor,
+        storeKey -> SegmentKeys.windowed(storeKey, windowSize),
+        isForward);
   }
 
-  private static final class WindowIterator extends SegmentIterator<Long> implements WindowStoreIterator<byte[]> {
-    WindowIterator(SegmentedStore segments, long from, long to, Bounds bounds, Predicate<byte[]> filter, boolean isForward) {
+  private static final class WindowIterator extends SegmentIterator<Long>
+      implements WindowStoreIterator<byte[]> {
+    WindowIterator(
+        SegmentedStore segments,
+        long from,
+        long to,
+        Bounds bounds,
+        Predicate<byte[]> filter,
+        boolean isForward) {
       super(segments, from, to, bounds, filter, SegmentKeys::windowStart, isForward);
     }
   }
 
-  private static final class NoWindows extends StoreIterator.Empty<Long> implements WindowStoreIterator<byte[]> {}
+  private static final class NoWindows extends StoreIterator.Empty<Long>
+      implements WindowStoreIterator<byte[]> {}
 }

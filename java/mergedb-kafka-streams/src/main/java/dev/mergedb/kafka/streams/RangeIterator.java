@@ -6,7 +6,10 @@ import dev.mergedb.IteratorOptions;
 import java.util.Arrays;
 import org.apache.kafka.common.utils.Bytes;
 
-/** The entries of a key-value store within the bounds of `options`, as of the moment when it is made. */
+/**
+ * The entries of a key-value store within the bounds of `options`, as of the moment when it is
+ * made.
+ */
 final class RangeIterator extends StoreIterator<Bytes> {
   private final IteratorOptions options;
   private final boolean isForward;

@@ -7,11 +7,15 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 
 /**
- * The entries of a window or session store that a search asks for, segment by segment. The first use opens it, so that it
- * shows the entries as of then. Once the store is closed it has no more entries.
+ * The entries of a window or session store that a search asks for, segment by segment. The first
+ * use opens it, so that it shows the entries as of then. Once the store is closed it has no more
+ * entries.
  */
 class SegmentIterator<K> extends StoreIterator<K> {
-  /** Where to look: the segments whose entries may be of a time of [from, to], and in each of them the keys of [first, last]. */
+  /**
+   * Where to look: the segments whose entries may be of a time of [from, to], and in each of them
+   * the keys of [first, last].
+   */
   interface Bounds {
     byte[] first(long segment);
 
@@ -30,7 +34,13 @@ class SegmentIterator<K> extends StoreIterator<K> {
   private byte[] end;
 
   /** `filter` tells which of the store keys within the bounds are asked for. */
-  SegmentIterator(SegmentedStore segments, long from, long to, Bounds bounds, Predicate<byte[]> filter, Function<byte[], K> decoder,
+  SegmentIterator(
+      SegmentedStore segments,
+      long from,
+      long to,
+      Bounds bounds,
+      Predicate<byte[]> filter,
+      Function<byte[], K> decoder,
       boolean isForward) {
     super(segments.database(), decoder);
     this.segments = segments;
@@ -67,7 +77,9 @@ class SegmentIterator<K> extends StoreIterator<K> {
     return isForward ? at.next() : at.prev();
   }
 
-  /** To the first key of the bounds in `segment`, or where there is none, to one outside of them. */
+  /**
+   * To the first key of the bounds in `segment`, or where there is none, to one outside of them.
+   */
   private boolean goToSegment(EntryIterator at) {
     end = isForward ? bounds.last(segment) : bounds.first(segment);
     return isForward ? at.seek(bounds.first(segment)) : at.seekForPrev(bounds.last(segment));
@@ -81,7 +93,10 @@ class SegmentIterator<K> extends StoreIterator<K> {
     return false;
   }
 
-  /** From where `at` stands on to an entry that is asked for, if need be in one of the segments that follow. */
+  /**
+   * From where `at` stands on to an entry that is asked for, if need be in one of the segments that
+   * follow.
+   */
   private boolean select(EntryIterator at) {
     do {
       byte[] key = at.key();

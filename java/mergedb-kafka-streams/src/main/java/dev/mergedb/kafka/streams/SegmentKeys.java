@@ -15,9 +15,10 @@ import org.apache.kafka.streams.kstream.internals.TimeWindow;
  *   session key := segment (8 bytes) | key | session end (8 bytes)  | session start (8 bytes)
  * </pre>
  *
- * Numbers are big-endian and not negative, so that their bytes sort as they do. A segment is an interval of stream time; it
- * leads, so that one range delete removes what has expired. What follows the segment is the key of the changelog record, in
- * the order in which Kafka Streams' record caches merge their entries with a store's.
+ * Numbers are big-endian and not negative, so that their bytes sort as they do. A segment is an
+ * interval of stream time; it leads, so that one range delete removes what has expired. What
+ * follows the segment is the key of the changelog record, in the order in which Kafka Streams'
+ * record caches merge their entries with a store's.
  */
 final class SegmentKeys {
   static final int SEGMENT_BYTES = Long.BYTES;
@@ -36,17 +37,28 @@ final class SegmentKeys {
 
   static byte[] window(long segment, byte[] key, long start, int sequence) {
     return ByteBuffer.allocate(SEGMENT_BYTES + key.length + WINDOW_SUFFIX_BYTES)
-        .putLong(segment).put(key).putLong(start).putInt(sequence).array();
+        .putLong(segment)
+        .put(key)
+        .putLong(start)
+        .putInt(sequence)
+        .array();
   }
 
   static byte[] session(long segment, byte[] key, long end, long start) {
     return ByteBuffer.allocate(SEGMENT_BYTES + key.length + SESSION_SUFFIX_BYTES)
-        .putLong(segment).put(key).putLong(end).putLong(start).array();
+        .putLong(segment)
+        .put(key)
+        .putLong(end)
+        .putLong(start)
+        .array();
   }
 
   /** The store key for the key of a changelog record. */
   static byte[] ofChangelog(long segment, byte[] changelogKey) {
-    return ByteBuffer.allocate(SEGMENT_BYTES + changelogKey.length).putLong(segment).put(changelogKey).array();
+    return ByteBuffer.allocate(SEGMENT_BYTES + changelogKey.length)
+        .putLong(segment)
+        .put(changelogKey)
+        .array();
   }
 
   /** The smallest store key that a key from `key` on can have in `segment`. */
@@ -55,8 +67,9 @@ final class SegmentKeys {
   }
 
   /**
-   * A store key that is not smaller than any of a key up to `key` in `segment`, if no suffix is greater than `suffix`.
-   * A key that is a proper prefix of `key` may come after it once its suffix follows, hence the maximum over all prefixes.
+   * A store key that is not smaller than any of a key up to `key` in `segment`, if no suffix is
+   * greater than `suffix`. A key that is a proper prefix of `key` may come after it once its suffix
+   * follows, hence the maximum over all prefixes.
    */
   static byte[] upper(long segment, byte[] key, byte[] suffix) {
     byte[] largest = concatenate(segment, key, key.length, suffix);
@@ -68,7 +81,11 @@ final class SegmentKeys {
   }
 
   private static byte[] concatenate(long segment, byte[] key, int length, byte[] suffix) {
-    return ByteBuffer.allocate(SEGMENT_BYTES + length + suffix.length).putLong(segment).put(key, 0, length).put(suffix).array();
+    return ByteBuffer.allocate(SEGMENT_BYTES + length + suffix.length)
+        .putLong(segment)
+        .put(key, 0, length)
+        .put(suffix)
+        .array();
   }
 
   static byte[] windowSuffix(long start, int sequence) {
@@ -79,11 +96,16 @@ final class SegmentKeys {
     return ByteBuffer.allocate(SESSION_SUFFIX_BYTES).putLong(end).putLong(start).array();
   }
 
-  /** Is the key within `storeKey`, whose suffix has `suffixBytes`, at least `from` and at most `to`? Null is an open end. */
+  /**
+   * Is the key within `storeKey`, whose suffix has `suffixBytes`, at least `from` and at most `to`?
+   * Null is an open end.
+   */
   static boolean isKeyWithin(byte[] storeKey, int suffixBytes, byte[] from, byte[] to) {
     int end = storeKey.length - suffixBytes;
-    return (from == null || Arrays.compareUnsigned(storeKey, SEGMENT_BYTES, end, from, 0, from.length) >= 0)
-        && (to == null || Arrays.compareUnsigned(storeKey, SEGMENT_BYTES, end, to, 0, to.length) <= 0);
+    return (from == null
+            || Arrays.compareUnsigned(storeKey, SEGMENT_BYTES, end, from, 0, from.length) >= 0)
+        && (to == null
+            || Arrays.compareUnsigned(storeKey, SEGMENT_BYTES, end, to, 0, to.length) <= 0);
   }
 
   static Bytes key(byte[] storeKey, int suffixBytes) {
@@ -110,6 +132,8 @@ final class SegmentKeys {
   }
 
   static Windowed<Bytes> session(byte[] storeKey) {
-    return new Windowed<>(key(storeKey, SESSION_SUFFIX_BYTES), new SessionWindow(sessionStart(storeKey), sessionEnd(storeKey)));
+    return new Windowed<>(
+        key(storeKey, SESSION_SUFFIX_BYTES),
+        new SessionWindow(sessionStart(storeKey), sessionEnd(storeKey)));
   }
 }

@@ -28,10 +28,10 @@ import org.slf4j.LoggerFactory;
 /**
  * What window and session stores share: stream time, retention and restoring.
  *
- * <p>An entry has a time: the start of its window, or the end of its session. It has expired once its time is at most the
- * stream time less the retention, and is not shown from then on. When a whole segment has expired, one range delete removes
- * it, and the store takes no more entries of it. The stream time is part of each commit, so that a restart does not forget
- * what had expired.
+ * <p>An entry has a time: the start of its window, or the end of its session. It has expired once
+ * its time is at most the stream time less the retention, and is not shown from then on. When a
+ * whole segment has expired, one range delete removes it, and the store takes no more entries of
+ * it. The stream time is part of each commit, so that a restart does not forget what had expired.
  *
  * <p>Writes come from the stream thread; any thread may read.
  */
@@ -76,10 +76,16 @@ abstract class SegmentedStore implements StateStore {
   public final void init(StateStoreContext stateStoreContext, StateStore root) {
     context = stateStoreContext;
     internalContext = ProcessorContextUtils.asInternalProcessorContext(stateStoreContext);
-    droppedRecords = TaskMetrics.droppedRecordsSensor(Thread.currentThread().getName(), stateStoreContext.taskId().toString(),
-        ProcessorContextUtils.metricsImpl(stateStoreContext));
-    isConsistencyEnabled = StreamsConfig.InternalConfig.getBoolean(stateStoreContext.appConfigs(),
-        StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED, false);
+    droppedRecords =
+        TaskMetrics.droppedRecordsSensor(
+            Thread.currentThread().getName(),
+            stateStoreContext.taskId().toString(),
+            ProcessorContextUtils.metricsImpl(stateStoreContext));
+    isConsistencyEnabled =
+        StreamsConfig.InternalConfig.getBoolean(
+            stateStoreContext.appConfigs(),
+            StreamsConfig.InternalConfig.IQ_CONSISTENCY_OFFSET_VECTOR_ENABLED,
+            false);
     open();
     stateStoreContext.register(root, (RecordBatchingStateRestoreCallback) this::restore);
   }
@@ -102,14 +108,20 @@ abstract class SegmentedStore implements StateStore {
   }
 
   /**
-   * Give every entry the segment that it has by the interval of now: the retention was changed. Safe to be interrupted, since
-   * each batch moves whole entries, and an entry that was moved stays where it is.
+   * Give every entry the segment that it has by the interval of now: the retention was changed.
+   * Safe to be interrupted, since each batch moves whole entries, and an entry that was moved stays
+   * where it is.
    */
   private void moveToSegments() {
-    LOG.info("store {}: the retention has changed: moving the entries to segments of {} ms", name(), segmentMillis);
-    try (EntryIterator entries = database.call(db -> db.iterator()); WriteBatch batch = new WriteBatch()) {
+    LOG.info(
+        "store {}: the retention has changed: moving the entries to segments of {} ms",
+        name(),
+        segmentMillis);
+    try (EntryIterator entries = database.call(db -> db.iterator());
+        WriteBatch batch = new WriteBatch()) {
       for (boolean there = entries.seekToFirst(); there; there = entries.next()) {
-        byte[] changelogKey = Arrays.copyOfRange(entries.key(), SegmentKeys.SEGMENT_BYTES, entries.key().length);
+        byte[] changelogKey =
+            Arrays.copyOfRange(entries.key(), SegmentKeys.SEGMENT_BYTES, entries.key().length);
         byte[] key = SegmentKeys.ofChangelog(segmentOf(timeOf(changelogKey)), changelogKey);
         if (Arrays.equals(key, entries.key())) continue;
         batch.delete(entries.key());
@@ -125,7 +137,10 @@ abstract class SegmentedStore implements StateStore {
     batch.clear();
   }
 
-  /** Records of the changelog as one batch. A closed store is opened again: its restore callback outlives close(). */
+  /**
+   * Records of the changelog as one batch. A closed store is opened again: its restore callback
+   * outlives close().
+   */
   private void restore(Collection<ConsumerRecord<byte[], byte[]>> records) {
     if (!database.isOpen()) open();
     Position position = database.position();
@@ -135,7 +150,8 @@ abstract class SegmentedStore implements StateStore {
         for (ConsumerRecord<byte[], byte[]> record : records) {
           long time = timeOf(record.key());
           if (segmentOf(time) < firstLiveSegment()) continue;
-          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(record, isConsistencyEnabled, position);
+          ChangelogRecordDeserializationHelper.applyChecksAndUpdatePosition(
+              record, isConsistencyEnabled, position);
           byte[] key = SegmentKeys.ofChangelog(includeSegmentOf(time), record.key());
           if (record.value() == null) {
             batch.delete(key);
@@ -192,14 +208,21 @@ abstract class SegmentedStore implements StateStore {
     return segmentOf(streamTime - retentionMillis);
   }
 
-  /** Put an entry of time `time`, or delete it if `value` is null. One of an expired segment is dropped and counted. */
+  /**
+   * Put an entry of time `time`, or delete it if `value` is null. One of an expired segment is
+   * dropped and counted.
+   */
   final void put(long time, KeyMaker key, byte[] value) {
     Position position = database.position();
     synchronized (position) {
       observe(time);
       if (segmentOf(time) < firstLiveSegment()) {
         droppedRecords.record(1.0d, internalContext.currentSystemTimeMs());
-        LOG.debug("store {}: dropped a record of time {}, expired at stream time {}", name(), time, streamTime);
+        LOG.debug(
+            "store {}: dropped a record of time {}, expired at stream time {}",
+            name(),
+            time,
+            streamTime);
       } else {
         database.put(key.in(includeSegmentOf(time)), value);
         removeExpiredSegments();
@@ -226,8 +249,10 @@ abstract class SegmentedStore implements StateStore {
   }
 
   @Override
-  public final <R> QueryResult<R> query(Query<R> query, PositionBound positionBound, QueryConfig config) {
-    return StoreQueryUtils.handleBasicQueries(query, positionBound, config, this, database.position(), context);
+  public final <R> QueryResult<R> query(
+      Query<R> query, PositionBound positionBound, QueryConfig config) {
+    return StoreQueryUtils.handleBasicQueries(
+        query, positionBound, config, this, database.position(), context);
   }
 
   @Override

@@ -33,8 +33,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The database of one store: opened in directory {@code mergedb/NAME} of the task, with the store's entries in the default
- * keyspace and what Kafka Streams wants to find again in keyspace {@code streams}:
+ * The database of one store: opened in directory {@code mergedb/NAME} of the task, with the store's
+ * entries in the default keyspace and what Kafka Streams wants to find again in keyspace {@code
+ * streams}:
  *
  * <pre>
  *   layout              how the entries are encoded; another layout is refused
@@ -45,11 +46,12 @@ import org.slf4j.LoggerFactory;
  *   offset/TOPIC-N      the changelog offset of the last commit
  * </pre>
  *
- * A commit is one batch. The log of the database keeps the order of the writes, so after any crash an offset is there only if
- * every record before it is.
+ * A commit is one batch. The log of the database keeps the order of the writes, so after any crash
+ * an offset is there only if every record before it is.
  *
- * <p>Any thread may call any method. A call that meets a closed database throws {@link InvalidStateStoreException}; every
- * other failure of the engine is a {@link ProcessorStateException} that names the store and its directory.
+ * <p>Any thread may call any method. A call that meets a closed database throws {@link
+ * InvalidStateStoreException}; every other failure of the engine is a {@link
+ * ProcessorStateException} that names the store and its directory.
  */
 final class StoreDatabase {
   private static final Logger LOG = LoggerFactory.getLogger(StoreDatabase.class);
@@ -82,7 +84,9 @@ final class StoreDatabase {
     void closeWithStore();
   }
 
-  /** `layout` names how entries are encoded: a directory that was made with another one is refused. */
+  /**
+   * `layout` names how entries are encoded: a directory that was made with another one is refused.
+   */
   StoreDatabase(String name, String layout) {
     this.name = name;
     this.layout = layout;
@@ -108,8 +112,8 @@ final class StoreDatabase {
   /**
    * Open or create the database. Does nothing if it is open.
    *
-   * @throws TaskCorruptedException if the task runs exactly-once and the store was not closed: Kafka Streams wipes the task
-   *     and restores it
+   * @throws TaskCorruptedException if the task runs exactly-once and the store was not closed:
+   *     Kafka Streams wipes the task and restores it
    */
   synchronized void open(StateStoreContext context) {
     if (database != null) return;
@@ -119,7 +123,8 @@ final class StoreDatabase {
     try {
       Files.createDirectories(directory);
     } catch (IOException e) {
-      throw new ProcessorStateException("store " + name + ": cannot create directory " + directory, e);
+      throw new ProcessorStateException(
+          "store " + name + ": cannot create directory " + directory, e);
     }
     Options options = config.options(name);
     options.logger(line -> LOG.info("store {}: {}", name, line));
@@ -131,18 +136,35 @@ final class StoreDatabase {
       metadataWrites = dataWrites.in(metadata);
       metadataReads = ReadOptions.DEFAULT.in(metadata);
       checkLayout(opened);
-      boolean exactlyOnce = StreamsConfig.EXACTLY_ONCE_V2.equals(configs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
+      boolean exactlyOnce =
+          StreamsConfig.EXACTLY_ONCE_V2.equals(
+              configs.get(StreamsConfig.PROCESSING_GUARANTEE_CONFIG));
       if (exactlyOnce && isMarkedOpen(opened)) {
-        throw new TaskCorruptedException(Set.of(context.taskId()), new ProcessorStateException("store " + name + ": " + directory
-            + " was not closed, so it may hold records of a transaction that was aborted; it is restored from the changelog"));
+        throw new TaskCorruptedException(
+            Set.of(context.taskId()),
+            new ProcessorStateException(
+                "store "
+                    + name
+                    + ": "
+                    + directory
+                    + " was not closed, so it may hold records of a transaction that was aborted;"
+                    + " it is restored from the changelog"));
       }
       load(opened);
       opened.put(metadataWrites, STATUS, OPEN);
       database = opened;
     } catch (MergedbException e) {
       closeQuietly(opened);
-      throw new ProcessorStateException("store " + name + ": cannot open " + directory + ". If the store has a changelog, delete "
-          + "this directory while the application is down: it is restored. (" + e.code() + ")", e);
+      throw new ProcessorStateException(
+          "store "
+              + name
+              + ": cannot open "
+              + directory
+              + ". If the store has a changelog, delete "
+              + "this directory while the application is down: it is restored. ("
+              + e.code()
+              + ")",
+          e);
     } catch (RuntimeException e) {
       closeQuietly(opened);
       throw e;
@@ -154,9 +176,17 @@ final class StoreDatabase {
     if (found == null) {
       opened.put(metadataWrites, LAYOUT, bytes(layout));
     } else if (!new String(found, StandardCharsets.UTF_8).equals(layout)) {
-      throw new ProcessorStateException("store " + name + ": " + directory + " holds entries of layout \""
-          + new String(found, StandardCharsets.UTF_8) + "\", expected \"" + layout + "\". Delete the directory while the application "
-          + "is down: it is restored from the changelog.");
+      throw new ProcessorStateException(
+          "store "
+              + name
+              + ": "
+              + directory
+              + " holds entries of layout \""
+              + new String(found, StandardCharsets.UTF_8)
+              + "\", expected \""
+              + layout
+              + "\". Delete the directory while the application "
+              + "is down: it is restored from the changelog.");
     }
   }
 
@@ -176,7 +206,8 @@ final class StoreDatabase {
       for (boolean there = entries.seekToFirst(); there; there = entries.next()) {
         String text = new String(entries.key(), StandardCharsets.UTF_8).substring(OFFSET.length());
         int dash = text.lastIndexOf('-');
-        offsets.put(new TopicPartition(text.substring(0, dash), Integer.parseInt(text.substring(dash + 1))),
+        offsets.put(
+            new TopicPartition(text.substring(0, dash), Integer.parseInt(text.substring(dash + 1))),
             ByteBuffer.wrap(entries.value()).getLong());
       }
     }
@@ -204,21 +235,24 @@ final class StoreDatabase {
   }
 
   /**
-   * Write what a later open finds again, in one batch: the changelog offsets (an empty map removes all of them, a null value
-   * removes one), the position and, unless it is negative, the stream time. Does nothing if the database is closed.
+   * Write what a later open finds again, in one batch: the changelog offsets (an empty map removes
+   * all of them, a null value removes one), the position and, unless it is negative, the stream
+   * time. Does nothing if the database is closed.
    */
   synchronized void commit(Map<TopicPartition, Long> changelogOffsets, long streamTime) {
     if (database == null) return;
     try (WriteBatch batch = new WriteBatch()) {
-      Map<TopicPartition, Long> changes = changelogOffsets.isEmpty() ? removalOfAll() : changelogOffsets;
-      changes.forEach((partition, offset) -> {
-        byte[] key = bytes(OFFSET + partition);
-        if (offset == null) {
-          batch.delete(metadata, key);
-        } else {
-          batch.put(metadata, key, number(offset));
-        }
-      });
+      Map<TopicPartition, Long> changes =
+          changelogOffsets.isEmpty() ? removalOfAll() : changelogOffsets;
+      changes.forEach(
+          (partition, offset) -> {
+            byte[] key = bytes(OFFSET + partition);
+            if (offset == null) {
+              batch.delete(metadata, key);
+            } else {
+              batch.put(metadata, key, number(offset));
+            }
+          });
       synchronized (position) {
         ByteBuffer encoded = PositionSerde.serialize(position);
         byte[] value = new byte[encoded.remaining()];
@@ -227,13 +261,14 @@ final class StoreDatabase {
       }
       if (streamTime >= 0) batch.put(metadata, STREAM_TIME, number(streamTime));
       run(db -> db.write(dataWrites, batch));
-      changes.forEach((partition, offset) -> {
-        if (offset == null) {
-          offsets.remove(partition);
-        } else {
-          offsets.put(partition, offset);
-        }
-      });
+      changes.forEach(
+          (partition, offset) -> {
+            if (offset == null) {
+              offsets.remove(partition);
+            } else {
+              offsets.put(partition, offset);
+            }
+          });
     }
   }
 
@@ -332,30 +367,37 @@ final class StoreDatabase {
   }
 
   RuntimeException translate(MergedbException e) {
-    if (e.code() == MergedbException.Code.CLOSED || e.code() == MergedbException.Code.SHUTTING_DOWN) return closed(e);
-    return new ProcessorStateException("store " + name + ": " + directory + ": " + e.getMessage(), e);
+    if (e.code() == MergedbException.Code.CLOSED || e.code() == MergedbException.Code.SHUTTING_DOWN)
+      return closed(e);
+    return new ProcessorStateException(
+        "store " + name + ": " + directory + ": " + e.getMessage(), e);
   }
 
   private InvalidStateStoreException closed(MergedbException cause) {
     return new InvalidStateStoreException("store " + name + " is closed", cause);
   }
 
-  /** About how many entries there are: exact up to 10,000 keys, else from the sizes of tables and memtables. */
+  /**
+   * About how many entries there are: exact up to 10,000 keys, else from the sizes of tables and
+   * memtables.
+   */
   long approximateEntries() {
-    return call(db -> {
-      long counted = 0;
-      long bytes = 0;
-      try (EntryIterator entries = db.iterator(IteratorOptions.DEFAULT.read(ReadOptions.DEFAULT.withFillCache(false)))) {
-        for (boolean there = entries.seekToFirst(); there; there = entries.next()) {
-          bytes += entries.key().length + entries.value().length;
-          if (++counted == 10_000) {
-            long unflushed = property(db, "mergedb.memtable_bytes") / (bytes / counted + 32);
-            return Math.max(counted, property(db, "mergedb.entries_in_tables") + unflushed);
+    return call(
+        db -> {
+          long counted = 0;
+          long bytes = 0;
+          try (EntryIterator entries =
+              db.iterator(IteratorOptions.DEFAULT.read(ReadOptions.DEFAULT.withFillCache(false)))) {
+            for (boolean there = entries.seekToFirst(); there; there = entries.next()) {
+              bytes += entries.key().length + entries.value().length;
+              if (++counted == 10_000) {
+                long unflushed = property(db, "mergedb.memtable_bytes") / (bytes / counted + 32);
+                return Math.max(counted, property(db, "mergedb.entries_in_tables") + unflushed);
+              }
+            }
           }
-        }
-      }
-      return counted;
-    });
+          return counted;
+        });
   }
 
   private static long property(Database db, String property) {

@@ -10,16 +10,18 @@ import org.apache.kafka.streams.errors.InvalidStateStoreException;
 import org.apache.kafka.streams.state.KeyValueIterator;
 
 /**
- * The iterators of all stores: a look-ahead of one entry over an {@link EntryIterator}. Subclasses say where it starts and
- * which entry follows.
+ * The iterators of all stores: a look-ahead of one entry over an {@link EntryIterator}. Subclasses
+ * say where it starts and which entry follows.
  *
- * <p>The store closes its open iterators when it closes; that may happen on another thread than the iterator's. After it,
- * {@link #whenStoreClosed()} says how a key-value iterator differs from one of windows or sessions. After {@link #close()}
- * every other method throws {@link InvalidStateStoreException}.
+ * <p>The store closes its open iterators when it closes; that may happen on another thread than the
+ * iterator's. After it, {@link #whenStoreClosed()} says how a key-value iterator differs from one
+ * of windows or sessions. After {@link #close()} every other method throws {@link
+ * InvalidStateStoreException}.
  *
  * @param <K> type of the keys that the iterator returns
  */
-abstract class StoreIterator<K> implements KeyValueIterator<K, byte[]>, StoreDatabase.OwnedIterator {
+abstract class StoreIterator<K>
+    implements KeyValueIterator<K, byte[]>, StoreDatabase.OwnedIterator {
   private final StoreDatabase store;
   private final Function<byte[], K> decoder;
   private EntryIterator entries;
@@ -45,14 +47,18 @@ abstract class StoreIterator<K> implements KeyValueIterator<K, byte[]>, StoreDat
 
   /** What {@link #hasNext} does once the store is closed: throw, or return false. */
   void whenStoreClosed() {
-    throw new InvalidStateStoreException("store " + store.name() + " is closed, and its iterators with it");
+    throw new InvalidStateStoreException(
+        "store " + store.name() + " is closed, and its iterators with it");
   }
 
   final StoreDatabase store() {
     return store;
   }
 
-  /** Open the engine's iterator now, so that it shows the entries as of this call. Without it, the first use opens it. */
+  /**
+   * Open the engine's iterator now, so that it shows the entries as of this call. Without it, the
+   * first use opens it.
+   */
   final void openNow() {
     store.requireOpen();
     try {
@@ -69,7 +75,8 @@ abstract class StoreIterator<K> implements KeyValueIterator<K, byte[]>, StoreDat
       whenStoreClosed();
       return false;
     }
-    if (isClosed) throw new InvalidStateStoreException("store " + store.name() + ": the iterator is closed");
+    if (isClosed)
+      throw new InvalidStateStoreException("store " + store.name() + ": the iterator is closed");
     if (next != null) return true;
     if (isAtEnd) return false;
     try {
@@ -155,10 +162,11 @@ abstract class StoreIterator<K> implements KeyValueIterator<K, byte[]>, StoreDat
     public void close() {}
   }
 
-  static final String INVALID_RANGE = "Returning empty iterator for fetch with invalid key range: from > to. "
-      + "This may be due to range arguments set in the wrong order, "
-      + "or serdes that don't preserve ordering when lexicographically comparing the serialized bytes. "
-      + "Note that the built-in numerical serdes do not follow this for negative numbers";
+  static final String INVALID_RANGE =
+      "Returning empty iterator for fetch with invalid key range: from > to. This may be due to"
+          + " range arguments set in the wrong order, or serdes that don't preserve ordering when"
+          + " lexicographically comparing the serialized bytes. Note that the built-in numerical"
+          + " serdes do not follow this for negative numbers";
 
   /** Are both there, and does `from` come after `to`? */
   static boolean isInverted(Bytes from, Bytes to) {

@@ -24,11 +24,13 @@ final class Fixture {
     return context(directory, new MockRecordCollector(), settings);
   }
 
-  static InternalMockProcessorContext<?, ?> context(Path directory, MockRecordCollector collector, Object... settings) {
+  static InternalMockProcessorContext<?, ?> context(
+      Path directory, MockRecordCollector collector, Object... settings) {
     Properties properties = StreamsTestUtils.getStreamsConfig();
     for (int i = 0; i < settings.length; i += 2) properties.put(settings[i], settings[i + 1]);
     InternalMockProcessorContext<?, ?> context =
-        new InternalMockProcessorContext<>(directory.toFile(), new StreamsConfig(properties), collector);
+        new InternalMockProcessorContext<>(
+            directory.toFile(), new StreamsConfig(properties), collector);
     context.setTime(1);
     return context;
   }

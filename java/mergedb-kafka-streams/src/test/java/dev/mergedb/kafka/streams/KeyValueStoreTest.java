@@ -51,8 +51,7 @@ class KeyValueStoreTest {
   private static final TopicPartition CHANGELOG = new TopicPartition("app-counts-changelog", 0);
   private static final TopicPartition OTHER = new TopicPartition("a-topic-with-dashes", 17);
 
-  @TempDir
-  Path directory;
+  @TempDir Path directory;
 
   private InternalMockProcessorContext<?, ?> context;
   private KeyValueStore<Bytes, byte[]> store;
@@ -117,8 +116,11 @@ class KeyValueStoreTest {
   @Test
   void rangesAreInclusiveAndOrdered() {
     put("a", "b", "ba", "b\0", "c", "d");
-    assertEquals(List.of("b=B", "b\0=B\0", "ba=BA", "c=C"), drain(store.range(bytes("b"), bytes("c"))));
-    assertEquals(List.of("c=C", "ba=BA", "b\0=B\0", "b=B"), drain(store.reverseRange(bytes("b"), bytes("c"))));
+    assertEquals(
+        List.of("b=B", "b\0=B\0", "ba=BA", "c=C"), drain(store.range(bytes("b"), bytes("c"))));
+    assertEquals(
+        List.of("c=C", "ba=BA", "b\0=B\0", "b=B"),
+        drain(store.reverseRange(bytes("b"), bytes("c"))));
     assertEquals(List.of("b=B"), drain(store.range(bytes("b"), bytes("b"))));
     assertEquals(List.of("a=A", "b=B"), drain(store.range(null, bytes("b"))));
     assertEquals(List.of("d=D", "c=C"), drain(store.reverseRange(bytes("c"), null)));
@@ -131,7 +133,8 @@ class KeyValueStoreTest {
   @Test
   void prefixScanStopsAtTheEndOfThePrefix() {
     put("p", "pa", "pb", "q");
-    assertEquals(List.of("p=P", "pa=PA", "pb=PB"), drain(store.prefixScan("p", new StringSerializer())));
+    assertEquals(
+        List.of("p=P", "pa=PA", "pb=PB"), drain(store.prefixScan("p", new StringSerializer())));
     store.put(Bytes.wrap(new byte[] {-1, -1}), utf8("last"));
     assertEquals(1, drain(store.prefixScan(new byte[] {-1}, new ByteArraySerializer())).size());
   }
@@ -223,7 +226,8 @@ class KeyValueStoreTest {
     Path copy = directory.resolve("copy");
     copyDirectory(directory.resolve("mergedb"), copy.resolve("mergedb"));
     InternalMockProcessorContext<?, ?> exactlyOnce =
-        Fixture.context(copy, StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
+        Fixture.context(
+            copy, StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2);
     assertThrows(TaskCorruptedException.class, () -> open(exactlyOnce));
     KeyValueStore<Bytes, byte[]> atLeastOnce = open(Fixture.context(copy));
     assertEquals("A", text(atLeastOnce.get(bytes("a"))));
@@ -233,7 +237,9 @@ class KeyValueStoreTest {
     closedBefore.close();
   }
 
-  /** What a kill -9 would leave: the log is in files that are mapped, and the lock is not copied. */
+  /**
+   * What a kill -9 would leave: the log is in files that are mapped, and the lock is not copied.
+   */
   private static void copyDirectory(Path from, Path to) throws Exception {
     try (var files = Files.walk(from)) {
       for (Path file : (Iterable<Path>) files::iterator) {
@@ -251,8 +257,10 @@ class KeyValueStoreTest {
   void anotherLayoutIsRefused() {
     put("a");
     store.close();
-    KeyValueStore<Bytes, byte[]> timestamped = new MergedbKeyValueBytesStoreSupplier("counts", DslStoreFormat.TIMESTAMPED).get();
-    ProcessorStateException e = assertThrows(ProcessorStateException.class, () -> timestamped.init(context, timestamped));
+    KeyValueStore<Bytes, byte[]> timestamped =
+        new MergedbKeyValueBytesStoreSupplier("counts", DslStoreFormat.TIMESTAMPED).get();
+    ProcessorStateException e =
+        assertThrows(ProcessorStateException.class, () -> timestamped.init(context, timestamped));
     assertTrue(e.getMessage().contains("key-value PLAIN"), e.getMessage());
     assertTrue(e.getMessage().contains("key-value TIMESTAMPED"), e.getMessage());
     assertFalse(timestamped.isOpen());
@@ -263,15 +271,22 @@ class KeyValueStoreTest {
   @Test
   void aDirectoryInUseIsNamed() {
     KeyValueStore<Bytes, byte[]> second = MergedbStores.keyValueStore("counts").get();
-    ProcessorStateException e = assertThrows(ProcessorStateException.class, () -> second.init(context, second));
-    assertTrue(e.getMessage().contains(directory.resolve("mergedb/counts").toString()), e.getMessage());
+    ProcessorStateException e =
+        assertThrows(ProcessorStateException.class, () -> second.init(context, second));
+    assertTrue(
+        e.getMessage().contains(directory.resolve("mergedb/counts").toString()), e.getMessage());
   }
 
   @Test
   void restoringPutsAndDeletesInOrder() {
     put("gone");
-    context.restore("counts", List.of(KeyValue.pair(utf8("a"), utf8("1")), KeyValue.pair(utf8("b"), utf8("2")),
-        KeyValue.pair(utf8("a"), utf8("3")), KeyValue.pair(utf8("gone"), null)));
+    context.restore(
+        "counts",
+        List.of(
+            KeyValue.pair(utf8("a"), utf8("1")),
+            KeyValue.pair(utf8("b"), utf8("2")),
+            KeyValue.pair(utf8("a"), utf8("3")),
+            KeyValue.pair(utf8("gone"), null)));
     assertEquals(List.of("a=3", "b=2"), drain(store.all()));
   }
 
@@ -293,29 +308,47 @@ class KeyValueStoreTest {
     Fixture.at(context, "words", 5);
     put("a", "b");
     QueryConfig config = new QueryConfig(false);
-    QueryResult<byte[]> found = store.query(KeyQuery.withKey(bytes("a")), PositionBound.unbounded(), config);
+    QueryResult<byte[]> found =
+        store.query(KeyQuery.withKey(bytes("a")), PositionBound.unbounded(), config);
     assertEquals("A", text(found.getResult()));
     assertEquals(5, found.getPosition().getPartitionPositions("words").get(0));
     QueryResult<KeyValueIterator<Bytes, byte[]>> range =
-        store.query(RangeQuery.<Bytes, byte[]>withRange(bytes("a"), bytes("b")).withDescendingKeys(), PositionBound.unbounded(), config);
+        store.query(
+            RangeQuery.<Bytes, byte[]>withRange(bytes("a"), bytes("b")).withDescendingKeys(),
+            PositionBound.unbounded(),
+            config);
     assertEquals(List.of("b=B", "a=A"), drain(range.getResult()));
-    QueryResult<byte[]> early = store.query(KeyQuery.withKey(bytes("a")),
-        PositionBound.at(Position.fromMap(Map.of("words", Map.of(0, 6L)))), config);
+    QueryResult<byte[]> early =
+        store.query(
+            KeyQuery.withKey(bytes("a")),
+            PositionBound.at(Position.fromMap(Map.of("words", Map.of(0, 6L)))),
+            config);
     assertEquals(FailureReason.NOT_UP_TO_BOUND, early.getFailureReason());
   }
 
   @Test
   void settingsAreCheckedByName() {
     store.close();
-    for (String[] bad : new String[][] {{"mergedb.memory.byte", "1"}, {MergedbConfig.MEMORY_BYTES, "much"},
-        {MergedbConfig.MEMORY_BYTES, "-5"}, {MergedbConfig.DURABILITY, "maybe"}, {MergedbConfig.COMPRESSION, "zip"},
-        {MergedbConfig.OPTIONS_SETTER, "no.such.Setter"}, {MergedbConfig.OPTIONS_SETTER, "java.lang.String"}}) {
-      ConfigException e = assertThrows(ConfigException.class, () -> open(Fixture.context(directory, bad[0], bad[1])));
+    for (String[] bad :
+        new String[][] {
+          {"mergedb.memory.byte", "1"},
+          {MergedbConfig.MEMORY_BYTES, "much"},
+          {MergedbConfig.MEMORY_BYTES, "-5"},
+          {MergedbConfig.DURABILITY, "maybe"},
+          {MergedbConfig.COMPRESSION, "zip"},
+          {MergedbConfig.OPTIONS_SETTER, "no.such.Setter"},
+          {MergedbConfig.OPTIONS_SETTER, "java.lang.String"}
+        }) {
+      ConfigException e =
+          assertThrows(
+              ConfigException.class, () -> open(Fixture.context(directory, bad[0], bad[1])));
       assertTrue(e.getMessage().contains(bad[0]), e.getMessage());
     }
     // The engine refuses what it cannot do, and the store says where.
     ProcessorStateException e =
-        assertThrows(ProcessorStateException.class, () -> open(Fixture.context(directory, MergedbConfig.WRITE_BUFFER_BYTES, "1")));
+        assertThrows(
+            ProcessorStateException.class,
+            () -> open(Fixture.context(directory, MergedbConfig.WRITE_BUFFER_BYTES, "1")));
     assertTrue(e.getMessage().contains("counts"), e.getMessage());
   }
 
@@ -335,9 +368,21 @@ class KeyValueStoreTest {
   void settingsAndSetterAreUsed() {
     for (String durability : List.of("process-crash", "no-log", "SYNCED")) {
       int calls = Setter.CALLS.get();
-      reopen(MergedbConfig.MEMORY_BYTES, "8388608", MergedbConfig.WRITE_BUFFER_BYTES, 1 << 20, MergedbConfig.BLOCK_BYTES, 8192L,
-          MergedbConfig.COMPRESSION, "lz4", MergedbConfig.OPEN_TABLES_MAX, 64, MergedbConfig.DURABILITY, durability,
-          MergedbConfig.OPTIONS_SETTER, Setter.class.getName());
+      reopen(
+          MergedbConfig.MEMORY_BYTES,
+          "8388608",
+          MergedbConfig.WRITE_BUFFER_BYTES,
+          1 << 20,
+          MergedbConfig.BLOCK_BYTES,
+          8192L,
+          MergedbConfig.COMPRESSION,
+          "lz4",
+          MergedbConfig.OPEN_TABLES_MAX,
+          64,
+          MergedbConfig.DURABILITY,
+          durability,
+          MergedbConfig.OPTIONS_SETTER,
+          Setter.class.getName());
       assertEquals(calls + 1, Setter.CALLS.get());
       put(durability);
     }
@@ -372,7 +417,8 @@ class KeyValueStoreTest {
           assertEquals(text(model.putIfAbsent(key, value)), text(store.putIfAbsent(key, value)));
           break;
         case 2:
-          List<KeyValue<Bytes, byte[]>> batch = List.of(KeyValue.pair(key, value), KeyValue.pair(to, utf8("batch" + i)));
+          List<KeyValue<Bytes, byte[]>> batch =
+              List.of(KeyValue.pair(key, value), KeyValue.pair(to, utf8("batch" + i)));
           model.putAll(batch);
           store.putAll(batch);
           break;

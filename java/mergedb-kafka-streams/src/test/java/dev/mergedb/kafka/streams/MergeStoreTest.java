@@ -39,8 +39,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class MergeStoreTest {
-  @TempDir
-  Path directory;
+  @TempDir Path directory;
 
   private static final class Counting extends ContextualProcessor<String, Long, Void, Void> {
     private MergedbMergeStore<String, Long> counts;
@@ -64,7 +63,8 @@ class MergeStoreTest {
   private static Topology counting(MergedbMergeStoreBuilder<String, Long> builder) {
     Topology topology = new Topology();
     topology.addSource("source", new StringDeserializer(), new LongDeserializer(), "in");
-    topology.addProcessor("count", () -> (Processor<String, Long, Void, Void>) new Counting(), "source");
+    topology.addProcessor(
+        "count", () -> (Processor<String, Long, Void, Void>) new Counting(), "source");
     topology.addStateStore(builder, "count");
     return topology;
   }
@@ -95,9 +95,11 @@ class MergeStoreTest {
     Random random = Fixture.random("MergeStoreTest");
     Map<String, Long> expected = new HashMap<>();
     List<KeyValue<byte[], byte[]>> changelog = new ArrayList<>();
-    MergedbMergeStoreBuilder<String, Long> builder = MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count());
+    MergedbMergeStoreBuilder<String, Long> builder =
+        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count());
     try (TopologyTestDriver driver = new TopologyTestDriver(counting(builder), properties())) {
-      TestInputTopic<String, Long> in = driver.createInputTopic("in", new StringSerializer(), new LongSerializer());
+      TestInputTopic<String, Long> in =
+          driver.createInputTopic("in", new StringSerializer(), new LongSerializer());
       for (int i = 0; i < 1_000; ++i) {
         String key = "k" + random.nextInt(30);
         if (random.nextInt(20) == 0) {
@@ -114,8 +116,11 @@ class MergeStoreTest {
       assertEquals(expected, drain(counts.reverseAll()));
       assertEquals(expected.size(), counts.approximateNumEntries());
       Map<String, Long> logged = new HashMap<>();
-      for (TestRecord<byte[], byte[]> record : driver
-          .createOutputTopic("app-counts-changelog", new ByteArrayDeserializer(), new ByteArrayDeserializer()).readRecordsToList()) {
+      for (TestRecord<byte[], byte[]> record :
+          driver
+              .createOutputTopic(
+                  "app-counts-changelog", new ByteArrayDeserializer(), new ByteArrayDeserializer())
+              .readRecordsToList()) {
         changelog.add(KeyValue.pair(record.key(), record.value()));
         String key = Fixture.text(record.key());
         if (record.value() == null) {
@@ -145,13 +150,15 @@ class MergeStoreTest {
     InternalMockProcessorContext<?, ?> context = Fixture.context(directory, collector);
     context.addChangelogForStore("counts", "app-counts-changelog");
     MergedbMergeStore<String, Long> counts =
-        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count()).build();
+        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count())
+            .build();
     counts.init(context, counts);
     for (int i = 0; i < 100; ++i) counts.merge("k" + i % 2, 1L);
     assertTrue(collector.collected().isEmpty());
     ((CachedStateStore<?, ?>) counts).flushCache();
     assertEquals(2, collector.collected().size());
-    assertEquals(50L, new LongDeserializer().deserialize("", (byte[]) collector.collected().get(0).value()));
+    assertEquals(
+        50L, new LongDeserializer().deserialize("", (byte[]) collector.collected().get(0).value()));
     ((CachedStateStore<?, ?>) counts).flushCache();
     assertEquals(2, collector.collected().size());
     counts.close();
@@ -162,7 +169,8 @@ class MergeStoreTest {
     MockRecordCollector collector = new MockRecordCollector();
     InternalMockProcessorContext<?, ?> context = Fixture.context(directory, collector);
     MergedbMergeStoreBuilder<String, Long> builder =
-        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count()).withLoggingDisabled();
+        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count())
+            .withLoggingDisabled();
     assertFalse(builder.loggingEnabled());
     MergedbMergeStore<String, Long> counts = builder.build();
     counts.init(context, counts);
@@ -180,14 +188,21 @@ class MergeStoreTest {
     check(MergedbAggregators.maxLong(), 10L, List.of(5L, 10L, -3L), Serdes.Long().getClass());
     check(MergedbAggregators.minLong(), -3L, List.of(5L, 10L, -3L), Serdes.Long().getClass());
     check(MergedbAggregators.sumDouble(), 1.75, List.of(1.5, 0.25), Serdes.Double().getClass());
-    check(MergedbAggregators.concatenate(", "), "a, b, ü", List.of("a", "b", "ü"), Serdes.String().getClass());
+    check(
+        MergedbAggregators.concatenate(", "),
+        "a, b, ü",
+        List.of("a", "b", "ü"),
+        Serdes.String().getClass());
   }
 
-  private <V> void check(MergedbAggregator<V> aggregator, V expected, List<V> values, Class<?> serde) {
+  private <V> void check(
+      MergedbAggregator<V> aggregator, V expected, List<V> values, Class<?> serde) {
     assertEquals(serde, aggregator.changelogSerde().getClass());
     InternalMockProcessorContext<?, ?> context = Fixture.context(directory);
     MergedbMergeStore<String, V> store =
-        MergedbStores.mergeStoreBuilder("store", Serdes.String(), aggregator).withLoggingDisabled().build();
+        MergedbStores.mergeStoreBuilder("store", Serdes.String(), aggregator)
+            .withLoggingDisabled()
+            .build();
     store.init(context, store);
     for (V value : values) store.merge("k", value);
     assertEquals(expected, store.get("k"));
@@ -213,7 +228,9 @@ class MergeStoreTest {
   void rangesAreDecoded() {
     InternalMockProcessorContext<?, ?> context = Fixture.context(directory);
     MergedbMergeStore<String, Long> counts =
-        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count()).withLoggingDisabled().build();
+        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count())
+            .withLoggingDisabled()
+            .build();
     counts.init(context, counts);
     for (String key : List.of("a", "b", "ba", "c")) counts.merge(key, 1L);
     assertEquals(Map.of("b", 1L, "ba", 1L), drain(counts.range("b", "ba")));

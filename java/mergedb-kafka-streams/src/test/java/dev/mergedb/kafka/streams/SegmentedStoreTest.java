@@ -48,8 +48,7 @@ class SegmentedStoreTest {
   private static final long RETENTION = 10 * MINUTE;
   private static final long SEGMENT = RETENTION / 2;
 
-  @TempDir
-  Path directory;
+  @TempDir Path directory;
 
   private InternalMockProcessorContext<?, ?> context;
 
@@ -59,14 +58,20 @@ class SegmentedStoreTest {
   }
 
   private WindowStore<Bytes, byte[]> openWindows(boolean retainsDuplicates) {
-    WindowStore<Bytes, byte[]> store = MergedbStores.windowStore("windows", Duration.ofMillis(RETENTION), Duration.ofMillis(MINUTE),
-        retainsDuplicates).get();
+    WindowStore<Bytes, byte[]> store =
+        MergedbStores.windowStore(
+                "windows",
+                Duration.ofMillis(RETENTION),
+                Duration.ofMillis(MINUTE),
+                retainsDuplicates)
+            .get();
     store.init(context, store);
     return store;
   }
 
   private SessionStore<Bytes, byte[]> openSessions() {
-    SessionStore<Bytes, byte[]> store = MergedbStores.sessionStore("sessions", Duration.ofMillis(RETENTION)).get();
+    SessionStore<Bytes, byte[]> store =
+        MergedbStores.sessionStore("sessions", Duration.ofMillis(RETENTION)).get();
     store.init(context, store);
     return store;
   }
@@ -76,7 +81,14 @@ class SegmentedStoreTest {
     try (entries) {
       while (entries.hasNext()) {
         KeyValue<Windowed<Bytes>, byte[]> entry = entries.next();
-        result.add(entry.key.key() + "@" + entry.key.window().start() + "-" + entry.key.window().end() + "=" + text(entry.value));
+        result.add(
+            entry.key.key()
+                + "@"
+                + entry.key.window().start()
+                + "-"
+                + entry.key.window().end()
+                + "="
+                + text(entry.value));
       }
     }
     return result;
@@ -95,7 +107,8 @@ class SegmentedStoreTest {
 
   private int storedEntries(String store) {
     int count = 0;
-    try (Database database = Database.open(directory.resolve("mergedb").resolve(store)); EntryIterator entries = database.iterator()) {
+    try (Database database = Database.open(directory.resolve("mergedb").resolve(store));
+        EntryIterator entries = database.iterator()) {
       for (boolean there = entries.seekToFirst(); there; there = entries.next()) ++count;
     }
     return count;
@@ -104,12 +117,14 @@ class SegmentedStoreTest {
   @Test
   void expiredSegmentsAreRemoved() {
     WindowStore<Bytes, byte[]> store = openWindows(false);
-    for (int minute = 0; minute < 60; ++minute) store.put(bytes("k"), utf8("v" + minute), minute * MINUTE);
+    for (int minute = 0; minute < 60; ++minute)
+      store.put(bytes("k"), utf8("v" + minute), minute * MINUTE);
     assertEquals(10, drain(store.all()).size());
     assertNull(store.fetch(bytes("k"), 49 * MINUTE));
     assertEquals("v50", text(store.fetch(bytes("k"), 50 * MINUTE)));
     store.close();
-    // Stream time is minute 59, so what starts at minute 49 and before has expired. A segment has 5 minutes: the one that begins
+    // Stream time is minute 59, so what starts at minute 49 and before has expired. A segment has 5
+    // minutes: the one that begins
     // at minute 45 is the first that is not all expired.
     assertEquals(15, storedEntries("windows"));
   }
@@ -142,22 +157,28 @@ class SegmentedStoreTest {
   @Test
   void theRetentionMayChange() {
     WindowStore<Bytes, byte[]> store = openWindows(false);
-    for (int minute = 0; minute < 12; ++minute) store.put(bytes("k" + minute % 3), utf8("v" + minute), minute * MINUTE);
+    for (int minute = 0; minute < 12; ++minute)
+      store.put(bytes("k" + minute % 3), utf8("v" + minute), minute * MINUTE);
     store.commit(Map.of());
     store.close();
     for (long retention : new long[] {100 * RETENTION, 7 * MINUTE, RETENTION}) {
-      WindowStore<Bytes, byte[]> changed = new MergedbWindowBytesStoreSupplier("windows", retention, MINUTE, false,
-          DslStoreFormat.PLAIN).get();
+      WindowStore<Bytes, byte[]> changed =
+          new MergedbWindowBytesStoreSupplier(
+                  "windows", retention, MINUTE, false, DslStoreFormat.PLAIN)
+              .get();
       changed.init(context, changed);
-      // Entries that the first retention hid, but did not remove yet, are shown again by a longer one.
+      // Entries that the first retention hid, but did not remove yet, are shown again by a longer
+      // one.
       int expected = retention > RETENTION ? 12 : retention < RETENTION ? 7 : 8;
       assertEquals(expected, drain(changed.all()).size());
-      for (int minute = 5; minute < 12; ++minute) assertEquals("v" + minute, text(changed.fetch(bytes("k" + minute % 3), minute * MINUTE)));
+      for (int minute = 5; minute < 12; ++minute)
+        assertEquals("v" + minute, text(changed.fetch(bytes("k" + minute % 3), minute * MINUTE)));
       if (retention == 7 * MINUTE) changed.put(bytes("k2"), utf8("v11"), 11 * MINUTE);
       changed.commit(Map.of());
       changed.close();
     }
-    // Segments of 3.5 minutes: the one that begins at minute 3.5 was the first that was not all expired.
+    // Segments of 3.5 minutes: the one that begins at minute 3.5 was the first that was not all
+    // expired.
     assertEquals(8, storedEntries("windows"));
   }
 
@@ -166,7 +187,9 @@ class SegmentedStoreTest {
     WindowStore<Bytes, byte[]> store = openWindows(true);
     for (String value : List.of("a", "b", "a")) store.put(bytes("k"), utf8(value), MINUTE);
     store.put(bytes("k"), null, MINUTE);
-    assertEquals(List.of("60000=a", "60000=b", "60000=a"), drainTimes(store.fetch(bytes("k"), 0, 2 * MINUTE)));
+    assertEquals(
+        List.of("60000=a", "60000=b", "60000=a"),
+        drainTimes(store.fetch(bytes("k"), 0, 2 * MINUTE)));
     store.close();
   }
 
@@ -178,8 +201,12 @@ class SegmentedStoreTest {
     windows.put(bytes("k"), utf8("v"), 1);
     sessions.put(new Windowed<>(bytes("k"), new SessionWindow(0, 1)), utf8("v"));
     sessions.put(new Windowed<>(bytes("k"), new SessionWindow(5, 6)), utf8("v"));
-    List<KeyValueIterator<Windowed<Bytes>, byte[]>> iterators = List.of(windows.all(), windows.backwardAll(), sessions.fetch(bytes("k")),
-        sessions.findSessions(0, 9));
+    List<KeyValueIterator<Windowed<Bytes>, byte[]>> iterators =
+        List.of(
+            windows.all(),
+            windows.backwardAll(),
+            sessions.fetch(bytes("k")),
+            sessions.findSessions(0, 9));
     iterators.forEach(iterator -> assertTrue(iterator.hasNext()));
     iterators.forEach(KeyValueIterator::next);
     windows.close();
@@ -197,10 +224,21 @@ class SegmentedStoreTest {
   /** Through the store that Kafka Streams wraps around ours: queries that users make pass it. */
   @Test
   void queriesFindWindowsAndSessions() {
-    WindowStore<String, String> windows = Stores.windowStoreBuilder(MergedbStores.windowStore("windows", Duration.ofMillis(RETENTION),
-        Duration.ofMillis(MINUTE), false), Serdes.String(), Serdes.String()).withLoggingDisabled().build();
-    SessionStore<String, String> sessions = Stores.sessionStoreBuilder(MergedbStores.sessionStore("sessions",
-        Duration.ofMillis(RETENTION)), Serdes.String(), Serdes.String()).withLoggingDisabled().build();
+    WindowStore<String, String> windows =
+        Stores.windowStoreBuilder(
+                MergedbStores.windowStore(
+                    "windows", Duration.ofMillis(RETENTION), Duration.ofMillis(MINUTE), false),
+                Serdes.String(),
+                Serdes.String())
+            .withLoggingDisabled()
+            .build();
+    SessionStore<String, String> sessions =
+        Stores.sessionStoreBuilder(
+                MergedbStores.sessionStore("sessions", Duration.ofMillis(RETENTION)),
+                Serdes.String(),
+                Serdes.String())
+            .withLoggingDisabled()
+            .build();
     windows.init(context, windows);
     sessions.init(context, sessions);
     windows.put("k", "v", MINUTE);
@@ -208,19 +246,32 @@ class SegmentedStoreTest {
     QueryConfig config = new QueryConfig(false);
     Instant from = Instant.ofEpochMilli(0);
     Instant to = Instant.ofEpochMilli(2 * MINUTE);
-    try (WindowStoreIterator<String> byKey = windows.query(
-        WindowKeyQuery.<String, String>withKeyAndWindowStartRange("k", from, to), PositionBound.unbounded(), config).getResult()) {
+    try (WindowStoreIterator<String> byKey =
+        windows
+            .query(
+                WindowKeyQuery.<String, String>withKeyAndWindowStartRange("k", from, to),
+                PositionBound.unbounded(),
+                config)
+            .getResult()) {
       assertEquals(KeyValue.pair(MINUTE, "v"), byKey.next());
       assertFalse(byKey.hasNext());
     }
-    try (KeyValueIterator<Windowed<String>, String> byTime = windows.query(
-        WindowRangeQuery.<String, String>withWindowStartRange(from, to), PositionBound.unbounded(), config).getResult()) {
+    try (KeyValueIterator<Windowed<String>, String> byTime =
+        windows
+            .query(
+                WindowRangeQuery.<String, String>withWindowStartRange(from, to),
+                PositionBound.unbounded(),
+                config)
+            .getResult()) {
       assertEquals("v", byTime.next().value);
       assertFalse(byTime.hasNext());
     }
-    try (KeyValueIterator<Windowed<String>, String> ofKey = sessions.query(
-        WindowRangeQuery.<String, String>withKey("k"), PositionBound.unbounded(), config).getResult()) {
-      assertEquals(KeyValue.pair(new Windowed<>("k", new SessionWindow(0, MINUTE)), "s"), ofKey.next());
+    try (KeyValueIterator<Windowed<String>, String> ofKey =
+        sessions
+            .query(WindowRangeQuery.<String, String>withKey("k"), PositionBound.unbounded(), config)
+            .getResult()) {
+      assertEquals(
+          KeyValue.pair(new Windowed<>("k", new SessionWindow(0, MINUTE)), "s"), ofKey.next());
       assertFalse(ofKey.hasNext());
     }
     windows.close();
@@ -238,7 +289,8 @@ class SegmentedStoreTest {
     context.restore("windows", changelog);
     assertEquals(9, drain(store.all()).size());
     store.close();
-    // Minutes 45 to 59 without the one that was deleted: the segment of minutes 45 to 49 is not all expired.
+    // Minutes 45 to 59 without the one that was deleted: the segment of minutes 45 to 49 is not all
+    // expired.
     assertEquals(14, storedEntries("windows"));
   }
 
@@ -251,7 +303,9 @@ class SegmentedStoreTest {
     Map<String, List<String>> result = new TreeMap<>();
     for (String entry : entries) {
       int at = entry.indexOf('@');
-      result.computeIfAbsent(entry.substring(0, at), key -> new ArrayList<>()).add(entry.substring(at));
+      result
+          .computeIfAbsent(entry.substring(0, at), key -> new ArrayList<>())
+          .add(entry.substring(at));
     }
     return result;
   }
@@ -259,7 +313,8 @@ class SegmentedStoreTest {
   /** Keys that are prefixes of each other, and whose bytes look like those of times. */
   private static Bytes key(Random random) {
     byte[] key = new byte[random.nextInt(5)];
-    for (int i = 0; i < key.length; ++i) key[i] = (byte) (random.nextInt(6) == 0 ? -1 : random.nextInt(2));
+    for (int i = 0; i < key.length; ++i)
+      key[i] = (byte) (random.nextInt(6) == 0 ? -1 : random.nextInt(2));
     return Bytes.wrap(key);
   }
 
@@ -267,8 +322,10 @@ class SegmentedStoreTest {
   void randomWindowsAreAsInTheInMemoryStore() {
     Random random = Fixture.random("SegmentedStoreTest windows");
     WindowStore<Bytes, byte[]> store = openWindows(false);
-    WindowStore<Bytes, byte[]> model = Stores.inMemoryWindowStore("model", Duration.ofMillis(RETENTION), Duration.ofMillis(MINUTE), false)
-        .get();
+    WindowStore<Bytes, byte[]> model =
+        Stores.inMemoryWindowStore(
+                "model", Duration.ofMillis(RETENTION), Duration.ofMillis(MINUTE), false)
+            .get();
     model.init(context, model);
     long now = 0;
     for (int i = 0; i < 6_000; ++i) {
@@ -288,13 +345,21 @@ class SegmentedStoreTest {
       if (random.nextInt(10) != 0) continue;
       long from = Math.max(0, now - random.nextInt((int) RETENTION));
       long until = random.nextInt(4) == 0 ? Long.MAX_VALUE : from + random.nextInt((int) RETENTION);
-      assertEquals(drainTimes(model.fetch(key, from, until)), drainTimes(store.fetch(key, from, until)));
-      assertEquals(drainTimes(model.backwardFetch(key, from, until)), drainTimes(store.backwardFetch(key, from, until)));
+      assertEquals(
+          drainTimes(model.fetch(key, from, until)), drainTimes(store.fetch(key, from, until)));
+      assertEquals(
+          drainTimes(model.backwardFetch(key, from, until)),
+          drainTimes(store.backwardFetch(key, from, until)));
       Bytes low = random.nextInt(5) == 0 ? null : key;
       Bytes high = random.nextInt(5) == 0 ? null : to;
-      assertEquals(byKey(drain(model.fetch(low, high, from, until))), byKey(drain(store.fetch(low, high, from, until))));
-      assertEquals(byKey(drain(model.backwardFetch(low, high, from, until))), byKey(drain(store.backwardFetch(low, high, from, until))));
-      assertEquals(byKey(drain(model.fetchAll(from, until))), byKey(drain(store.fetchAll(from, until))));
+      assertEquals(
+          byKey(drain(model.fetch(low, high, from, until))),
+          byKey(drain(store.fetch(low, high, from, until))));
+      assertEquals(
+          byKey(drain(model.backwardFetch(low, high, from, until))),
+          byKey(drain(store.backwardFetch(low, high, from, until))));
+      assertEquals(
+          byKey(drain(model.fetchAll(from, until))), byKey(drain(store.fetchAll(from, until))));
       assertEquals(byKey(drain(model.all())), byKey(drain(store.all())));
     }
     store.close();
@@ -305,7 +370,8 @@ class SegmentedStoreTest {
   void randomSessionsAreAsInTheInMemoryStore() {
     Random random = Fixture.random("SegmentedStoreTest sessions");
     SessionStore<Bytes, byte[]> store = openSessions();
-    SessionStore<Bytes, byte[]> model = Stores.inMemorySessionStore("model", Duration.ofMillis(RETENTION)).get();
+    SessionStore<Bytes, byte[]> model =
+        Stores.inMemorySessionStore("model", Duration.ofMillis(RETENTION)).get();
     model.init(context, model);
     long now = 0;
     long latestEnd = 0;
@@ -313,7 +379,9 @@ class SegmentedStoreTest {
     for (int i = 0; i < 6_000; ++i) {
       now += random.nextInt(100) == 0 ? random.nextInt((int) SEGMENT) : random.nextInt(1_000);
       long end = Math.max(0, now - random.nextInt((int) (RETENTION + SEGMENT)));
-      Windowed<Bytes> session = new Windowed<>(key(random), new SessionWindow(Math.max(0, end - random.nextInt((int) MINUTE)), end));
+      Windowed<Bytes> session =
+          new Windowed<>(
+              key(random), new SessionWindow(Math.max(0, end - random.nextInt((int) MINUTE)), end));
       latestEnd = Math.max(latestEnd, end);
       model.put(session, utf8("v" + i));
       store.put(session, utf8("v" + i));
@@ -328,19 +396,27 @@ class SegmentedStoreTest {
         store.close();
         store = openSessions();
       }
-      assertEquals(text(model.fetchSession(session.key(), session.window().start(), end)),
+      assertEquals(
+          text(model.fetchSession(session.key(), session.window().start(), end)),
           text(store.fetchSession(session.key(), session.window().start(), end)));
       if (random.nextInt(10) != 0) continue;
       Bytes key = key(random);
       Bytes to = key(random);
       long earliest = Math.max(0, now - random.nextInt((int) RETENTION));
       long latest = earliest + random.nextInt((int) RETENTION);
-      assertEquals(drain(model.findSessions(key, earliest, latest)), drain(store.findSessions(key, earliest, latest)));
-      assertEquals(byKey(drain(model.findSessions(key, to, earliest, latest))), byKey(drain(store.findSessions(key, to, earliest, latest))));
-      assertEquals(byKey(drain(model.backwardFindSessions(key, to, earliest, latest))),
+      assertEquals(
+          drain(model.findSessions(key, earliest, latest)),
+          drain(store.findSessions(key, earliest, latest)));
+      assertEquals(
+          byKey(drain(model.findSessions(key, to, earliest, latest))),
+          byKey(drain(store.findSessions(key, to, earliest, latest))));
+      assertEquals(
+          byKey(drain(model.backwardFindSessions(key, to, earliest, latest))),
           byKey(drain(store.backwardFindSessions(key, to, earliest, latest))));
       long shown = Math.max(earliest, latestEnd - RETENTION + 1);
-      assertEquals(byKey(drain(model.findSessions(shown, latest))), byKey(drain(store.findSessions(shown, latest))));
+      assertEquals(
+          byKey(drain(model.findSessions(shown, latest))),
+          byKey(drain(store.findSessions(shown, latest))));
       assertEquals(drain(model.fetch(key)), drain(store.fetch(key)));
       assertEquals(byKey(drain(model.fetch(null, to))), byKey(drain(store.fetch(null, to))));
     }

@@ -54,14 +54,14 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * Whole topologies without a broker. One line of configuration puts their stores on mergedb; what they send is what they send
- * with the built-in stores.
+ * Whole topologies without a broker. One line of configuration puts their stores on mergedb; what
+ * they send is what they send with the built-in stores.
  */
 class TopologyTest {
-  @TempDir
-  Path directory;
+  @TempDir Path directory;
 
-  private static Properties properties(Path stateDirectory, Class<?> suppliers, Object... settings) {
+  private static Properties properties(
+      Path stateDirectory, Class<?> suppliers, Object... settings) {
     Properties properties = new Properties();
     properties.put(StreamsConfig.APPLICATION_ID_CONFIG, "app");
     properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, "127.0.0.1:1");
@@ -81,10 +81,16 @@ class TopologyTest {
   }
 
   private static final Consumer<StreamsBuilder> WORD_COUNT =
-      builder -> words(builder).count(Materialized.as("counts")).toStream().mapValues(String::valueOf).to("out");
+      builder ->
+          words(builder)
+              .count(Materialized.as("counts"))
+              .toStream()
+              .mapValues(String::valueOf)
+              .to("out");
 
   private static <K> void send(KStream<K, ?> stream) {
-    stream.map((key, value) -> KeyValue.pair(String.valueOf(key), String.valueOf(value)))
+    stream
+        .map((key, value) -> KeyValue.pair(String.valueOf(key), String.valueOf(value)))
         .to("out", Produced.with(Serdes.String(), Serdes.String()));
   }
 
@@ -95,61 +101,108 @@ class TopologyTest {
       case "word count":
         return WORD_COUNT;
       case "reduce":
-        return builder -> send(words(builder).reduce((a, b) -> a.length() > 40 ? b : a + b, Materialized.as("reduced")).toStream());
+        return builder ->
+            send(
+                words(builder)
+                    .reduce((a, b) -> a.length() > 40 ? b : a + b, Materialized.as("reduced"))
+                    .toStream());
       case "tumbling":
-        return builder -> send(words(builder).windowedBy(tumbling).count(Materialized.as("windows")).toStream());
+        return builder ->
+            send(words(builder).windowedBy(tumbling).count(Materialized.as("windows")).toStream());
       case "hopping":
-        return builder -> send(words(builder).windowedBy(tumbling.advanceBy(Duration.ofSeconds(20))).count(Materialized.as("windows"))
-            .toStream());
+        return builder ->
+            send(
+                words(builder)
+                    .windowedBy(tumbling.advanceBy(Duration.ofSeconds(20)))
+                    .count(Materialized.as("windows"))
+                    .toStream());
       case "tumbling, final":
-        return builder -> send(words(builder).windowedBy(tumbling).emitStrategy(EmitStrategy.onWindowClose())
-            .count(Materialized.as("windows")).toStream());
+        return builder ->
+            send(
+                words(builder)
+                    .windowedBy(tumbling)
+                    .emitStrategy(EmitStrategy.onWindowClose())
+                    .count(Materialized.as("windows"))
+                    .toStream());
       case "sliding":
-        return builder -> send(words(builder).windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(minute, minute))
-            .count(Materialized.as("windows")).toStream());
+        return builder ->
+            send(
+                words(builder)
+                    .windowedBy(SlidingWindows.ofTimeDifferenceAndGrace(minute, minute))
+                    .count(Materialized.as("windows"))
+                    .toStream());
       case "session":
-        return builder -> send(words(builder).windowedBy(SessionWindows.ofInactivityGapAndGrace(Duration.ofSeconds(20), minute))
-            .count(Materialized.as("sessions")).toStream());
+        return builder ->
+            send(
+                words(builder)
+                    .windowedBy(
+                        SessionWindows.ofInactivityGapAndGrace(Duration.ofSeconds(20), minute))
+                    .count(Materialized.as("sessions"))
+                    .toStream());
       case "session, final":
-        return builder -> send(words(builder).windowedBy(SessionWindows.ofInactivityGapAndGrace(Duration.ofSeconds(20), minute))
-            .emitStrategy(EmitStrategy.onWindowClose()).count(Materialized.as("sessions")).toStream());
+        return builder ->
+            send(
+                words(builder)
+                    .windowedBy(
+                        SessionWindows.ofInactivityGapAndGrace(Duration.ofSeconds(20), minute))
+                    .emitStrategy(EmitStrategy.onWindowClose())
+                    .count(Materialized.as("sessions"))
+                    .toStream());
       case "stream join":
         return builder -> {
           KStream<String, String> left = builder.stream("in");
           KStream<String, String> right = left.filter((key, line) -> line.length() % 2 == 0);
-          send(left.leftJoin(right, (a, b) -> a + "|" + b, JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(30), minute),
-              StreamJoined.<String, String, String>as("join").withName("join")));
+          send(
+              left.leftJoin(
+                  right,
+                  (a, b) -> a + "|" + b,
+                  JoinWindows.ofTimeDifferenceAndGrace(Duration.ofSeconds(30), minute),
+                  StreamJoined.<String, String, String>as("join").withName("join")));
         };
       case "table join":
         return builder -> {
           KTable<String, String> table = builder.table("in", Materialized.as("table"));
-          KTable<String, Long> lengths = table.groupBy((key, line) -> KeyValue.pair(line.substring(0, 1), line))
-              .aggregate(() -> 0L, (key, line, sum) -> sum + line.length(), (key, line, sum) -> sum - line.length(),
-                  Materialized.with(Serdes.String(), Serdes.Long()));
-          send(table.mapValues(line -> line.substring(0, 1)).leftJoin(lengths, String::valueOf, (a, b) -> a + b).toStream());
+          KTable<String, Long> lengths =
+              table
+                  .groupBy((key, line) -> KeyValue.pair(line.substring(0, 1), line))
+                  .aggregate(
+                      () -> 0L,
+                      (key, line, sum) -> sum + line.length(),
+                      (key, line, sum) -> sum - line.length(),
+                      Materialized.with(Serdes.String(), Serdes.Long()));
+          send(
+              table
+                  .mapValues(line -> line.substring(0, 1))
+                  .leftJoin(lengths, String::valueOf, (a, b) -> a + b)
+                  .toStream());
         };
       default:
         throw new IllegalArgumentException(name);
     }
   }
 
-  private List<String> run(String topology, Path stateDirectory, Class<?> suppliers, long seed, Object... settings) {
+  private List<String> run(
+      String topology, Path stateDirectory, Class<?> suppliers, long seed, Object... settings) {
     StreamsBuilder builder = new StreamsBuilder();
     Properties properties = properties(stateDirectory, suppliers, settings);
     topology(topology).accept(builder);
     List<String> result = new ArrayList<>();
     Random random = new Random(seed);
-    try (TopologyTestDriver driver = new TopologyTestDriver(builder.build(properties), properties, Instant.ofEpochMilli(0))) {
-      TestInputTopic<String, String> in = driver.createInputTopic("in", new StringSerializer(), new StringSerializer());
+    try (TopologyTestDriver driver =
+        new TopologyTestDriver(builder.build(properties), properties, Instant.ofEpochMilli(0))) {
+      TestInputTopic<String, String> in =
+          driver.createInputTopic("in", new StringSerializer(), new StringSerializer());
       long now = 1_700_000_000_000L;
       for (int i = 0; i < 250; ++i) {
         now += random.nextInt(20) == 0 ? random.nextInt(90_000) : random.nextInt(3_000);
         StringBuilder line = new StringBuilder();
-        for (int words = 1 + random.nextInt(3); words > 0; --words) line.append("w").append(random.nextInt(12)).append(' ');
+        for (int words = 1 + random.nextInt(3); words > 0; --words)
+          line.append("w").append(random.nextInt(12)).append(' ');
         in.pipeInput("k" + random.nextInt(5), line.toString().trim(), now - random.nextInt(60_000));
         if (random.nextInt(50) == 0) driver.advanceWallClockTime(Duration.ofSeconds(2));
       }
-      TestOutputTopic<String, String> out = driver.createOutputTopic("out", new StringDeserializer(), new StringDeserializer());
+      TestOutputTopic<String, String> out =
+          driver.createOutputTopic("out", new StringDeserializer(), new StringDeserializer());
       for (TestRecord<String, String> record : out.readRecordsToList()) {
         result.add(record.key() + "=" + record.value() + " at " + record.timestamp());
       }
@@ -159,7 +212,8 @@ class TopologyTest {
 
   private static boolean holds(Path stateDirectory, String folder) throws IOException {
     try (Stream<Path> files = Files.walk(stateDirectory)) {
-      return files.anyMatch(path -> Files.isDirectory(path) && path.getFileName().toString().equals(folder));
+      return files.anyMatch(
+          path -> Files.isDirectory(path) && path.getFileName().toString().equals(folder));
     }
   }
 
@@ -167,21 +221,35 @@ class TopologyTest {
     String with = topology + " with " + Arrays.toString(settings);
     long seed = Fixture.random("TopologyTest " + with).nextLong();
     List<String> expected = run(topology, directory.resolve("built-in"), builtIn, seed, settings);
-    List<String> found = run(topology, directory.resolve("ours"), MergedbDslStoreSuppliers.class, seed, settings);
-    // Without a cache, Kafka Streams emits no window that closes, in any store, as long as the test driver runs it.
+    List<String> found =
+        run(topology, directory.resolve("ours"), MergedbDslStoreSuppliers.class, seed, settings);
+    // Without a cache, Kafka Streams emits no window that closes, in any store, as long as the test
+    // driver runs it.
     assertTrue(!expected.isEmpty() || settings.length > 0, with);
     if (topology.endsWith("final")) {
-      // Windows that close together are sent in the order of their segments and keys, not of their ends.
+      // Windows that close together are sent in the order of their segments and keys, not of their
+      // ends.
       expected.sort(null);
       found.sort(null);
     }
-    for (int i = 0; i < Math.min(expected.size(), found.size()); ++i) assertEquals(expected.get(i), found.get(i), with + ", " + i);
+    for (int i = 0; i < Math.min(expected.size(), found.size()); ++i)
+      assertEquals(expected.get(i), found.get(i), with + ", " + i);
     assertEquals(expected.size(), found.size(), with);
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"word count", "reduce", "tumbling", "hopping", "tumbling, final", "sliding", "session", "stream join",
-      "table join"})
+  @ValueSource(
+      strings = {
+        "word count",
+        "reduce",
+        "tumbling",
+        "hopping",
+        "tumbling, final",
+        "sliding",
+        "session",
+        "stream join",
+        "table join"
+      })
   void sendsWhatItSendsWithTheBuiltInStores(String topology) {
     Class<?> builtIn = BuiltInDslStoreSuppliers.InMemoryDslStoreSuppliers.class;
     compare(topology, builtIn);
@@ -189,7 +257,10 @@ class TopologyTest {
     compare(topology, builtIn, StreamsConfig.DSL_STORE_FORMAT_CONFIG, "headers");
   }
 
-  /** The in-memory store removes sessions before they are emitted, so this one is compared with the RocksDB store. */
+  /**
+   * The in-memory store removes sessions before they are emitted, so this one is compared with the
+   * RocksDB store.
+   */
   @Test
   void sendsSessionsThatCloseAsTheRocksDbStoreDoes() {
     compare("session, final", BuiltInDslStoreSuppliers.RocksDBDslStoreSuppliers.class);
@@ -200,12 +271,22 @@ class TopologyTest {
     StreamsBuilder builder = new StreamsBuilder();
     Properties properties = properties(directory, MergedbDslStoreSuppliers.class);
     var names = builder.<String, String>globalTable("names", Materialized.as("names"));
-    send(builder.<String, String>stream("in").join(names, (key, line) -> line, (line, name) -> line + " " + name));
-    try (TopologyTestDriver driver = new TopologyTestDriver(builder.build(properties), properties)) {
-      driver.createInputTopic("names", new StringSerializer(), new StringSerializer()).pipeInput("a", "apple");
-      driver.createInputTopic("in", new StringSerializer(), new StringSerializer()).pipeInput("k", "a");
-      assertEquals(List.of(KeyValue.pair("k", "a apple")),
-          driver.createOutputTopic("out", new StringDeserializer(), new StringDeserializer()).readKeyValuesToList());
+    send(
+        builder.<String, String>stream("in")
+            .join(names, (key, line) -> line, (line, name) -> line + " " + name));
+    try (TopologyTestDriver driver =
+        new TopologyTestDriver(builder.build(properties), properties)) {
+      driver
+          .createInputTopic("names", new StringSerializer(), new StringSerializer())
+          .pipeInput("a", "apple");
+      driver
+          .createInputTopic("in", new StringSerializer(), new StringSerializer())
+          .pipeInput("k", "a");
+      assertEquals(
+          List.of(KeyValue.pair("k", "a apple")),
+          driver
+              .createOutputTopic("out", new StringDeserializer(), new StringDeserializer())
+              .readKeyValuesToList());
       assertTrue(holds(directory, "mergedb"));
     }
   }
@@ -215,16 +296,22 @@ class TopologyTest {
     StreamsBuilder builder = new StreamsBuilder();
     Properties properties = properties(directory, MergedbDslStoreSuppliers.class);
     WORD_COUNT.accept(builder);
-    try (TopologyTestDriver driver = new TopologyTestDriver(builder.build(properties), properties)) {
-      driver.createInputTopic("in", new StringSerializer(), new StringSerializer()).pipeInput("k", "a b a");
+    try (TopologyTestDriver driver =
+        new TopologyTestDriver(builder.build(properties), properties)) {
+      driver
+          .createInputTopic("in", new StringSerializer(), new StringSerializer())
+          .pipeInput("k", "a b a");
       assertTrue(holds(directory, "mergedb"));
       assertFalse(holds(directory, "rocksdb"));
-      KeyValueStore<String, ValueAndTimestamp<Long>> counts = driver.getTimestampedKeyValueStore("counts");
+      KeyValueStore<String, ValueAndTimestamp<Long>> counts =
+          driver.getTimestampedKeyValueStore("counts");
       assertEquals(2, counts.get("a").value());
     }
   }
 
-  /** What the topology wrote to its changelog, restored into an empty store, is what its store held. */
+  /**
+   * What the topology wrote to its changelog, restored into an empty store, is what its store held.
+   */
   @Test
   void aStoreIsRestoredFromItsChangelog() {
     StreamsBuilder builder = new StreamsBuilder();
@@ -232,15 +319,21 @@ class TopologyTest {
     WORD_COUNT.accept(builder);
     Map<String, Long> held = new TreeMap<>();
     List<KeyValue<byte[], byte[]>> changelog = new ArrayList<>();
-    try (TopologyTestDriver driver = new TopologyTestDriver(builder.build(properties), properties)) {
-      TestInputTopic<String, String> in = driver.createInputTopic("in", new StringSerializer(), new StringSerializer());
+    try (TopologyTestDriver driver =
+        new TopologyTestDriver(builder.build(properties), properties)) {
+      TestInputTopic<String, String> in =
+          driver.createInputTopic("in", new StringSerializer(), new StringSerializer());
       for (int i = 0; i < 500; ++i) in.pipeInput("k", "w" + i % 37 + " w" + i % 5, 1_000 + i);
       try (var all = driver.<String, Long>getTimestampedKeyValueStore("counts").all()) {
         all.forEachRemaining(entry -> held.put(entry.key, entry.value.value()));
       }
-      var records = driver.createOutputTopic("app-counts-changelog", new ByteArrayDeserializer(),
-          new ByteArrayDeserializer()).readRecordsToList();
-      for (TestRecord<byte[], byte[]> record : records) changelog.add(KeyValue.pair(record.key(), record.value()));
+      var records =
+          driver
+              .createOutputTopic(
+                  "app-counts-changelog", new ByteArrayDeserializer(), new ByteArrayDeserializer())
+              .readRecordsToList();
+      for (TestRecord<byte[], byte[]> record : records)
+        changelog.add(KeyValue.pair(record.key(), record.value()));
     }
     assertEquals(37, held.size());
     InternalMockProcessorContext<?, ?> context = Fixture.context(directory.resolve("second"));
@@ -249,7 +342,11 @@ class TopologyTest {
     context.restore("counts", changelog);
     Map<String, Long> restored = new TreeMap<>();
     try (var all = store.all()) {
-      all.forEachRemaining(entry -> restored.put(Fixture.text(entry.key.get()), Serdes.Long().deserializer().deserialize("", entry.value)));
+      all.forEachRemaining(
+          entry ->
+              restored.put(
+                  Fixture.text(entry.key.get()),
+                  Serdes.Long().deserializer().deserialize("", entry.value)));
     }
     store.close();
     assertEquals(held, restored);

@@ -48,18 +48,20 @@ import org.apache.kafka.streams.state.BuiltInDslStoreSuppliers;
 import org.apache.kafka.streams.state.WindowStore;
 
 /**
- * Words a second of a word count topology on a real broker, with the changelog on, in our store and in the RocksDB store of
- * Kafka Streams. The words are records of one partition, keyed by the word; each run is a JVM of its own that reads them from
- * the beginning. The time is from the first word to the end of the commit that follows the last one. The CPU time of the stream
- * thread is from the first word to the last; on a machine with other work it is the steadier figure.
+ * Words a second of a word count topology on a real broker, with the changelog on, in our store and
+ * in the RocksDB store of Kafka Streams. The words are records of one partition, keyed by the word;
+ * each run is a JVM of its own that reads them from the beginning. The time is from the first word
+ * to the end of the commit that follows the last one. The CPU time of the stream thread is from the
+ * first word to the last; on a machine with other work it is the steadier figure.
  *
  * <pre>
  *   WordCountBenchmark [--words N] [--keys K] [--rounds R] [--cache BYTES] [--commit-millis N] [--guarantee NAME]
  *                      [--stores rocksdb,mergedb,merge,merge-unlogged] [--window]
  * </pre>
  *
- * {@code merge} is the store for processors that counts by merge operands; {@code merge-unlogged} is the same without a
- * changelog. {@code --window} counts in windows of a minute, over stream time that moves by a millisecond a word.
+ * {@code merge} is the store for processors that counts by merge operands; {@code merge-unlogged}
+ * is the same without a changelog. {@code --window} counts in windows of a minute, over stream time
+ * that moves by a millisecond a word.
  */
 public final class WordCountBenchmark {
   private WordCountBenchmark() {}
@@ -79,20 +81,34 @@ public final class WordCountBenchmark {
     int keys = Integer.parseInt(option(arguments, "--keys", "500000"));
     int rounds = Integer.parseInt(option(arguments, "--rounds", "3"));
     String[] stores = option(arguments, "--stores", "rocksdb,mergedb").split(",");
-    Path directory = Files.createTempDirectory(Path.of(option(arguments, "--directory", "/tmp")), "word-count-");
-    try (LocalCluster cluster = new LocalCluster(Files.createDirectories(directory.resolve("brokers")), 1)) {
+    Path directory =
+        Files.createTempDirectory(Path.of(option(arguments, "--directory", "/tmp")), "word-count-");
+    try (LocalCluster cluster =
+        new LocalCluster(Files.createDirectories(directory.resolve("brokers")), 1)) {
       cluster.createTopic("words", 1);
       produce(cluster, words, keys);
-      System.out.printf("%,d words of %,d, in topic words; cache %s, commit %s ms, %s%n", words, keys, option(arguments, "--cache", "10485760"),
-          option(arguments, "--commit-millis", "30000"), option(arguments, "--guarantee", "at_least_once"));
+      System.out.printf(
+          "%,d words of %,d, in topic words; cache %s, commit %s ms, %s%n",
+          words,
+          keys,
+          option(arguments, "--cache", "10485760"),
+          option(arguments, "--commit-millis", "30000"),
+          option(arguments, "--guarantee", "at_least_once"));
       double[][] rates = new double[stores.length][rounds];
       for (int round = 0; round < rounds; ++round) {
-        for (int i = 0; i < stores.length; ++i) rates[i][round] = measure(cluster, directory, stores[i], round, arguments, words);
+        for (int i = 0; i < stores.length; ++i)
+          rates[i][round] = measure(cluster, directory, stores[i], round, arguments, words);
       }
       for (int i = 0; i < stores.length; ++i) {
         Arrays.sort(rates[i]);
-        System.out.printf("%-16s median %,12.0f words/s   min %,12.0f   max %,12.0f   x %.2f of %s%n", stores[i], rates[i][rounds / 2],
-            rates[i][0], rates[i][rounds - 1], rates[i][rounds / 2] / rates[0][rounds / 2], stores[0]);
+        System.out.printf(
+            "%-16s median %,12.0f words/s   min %,12.0f   max %,12.0f   x %.2f of %s%n",
+            stores[i],
+            rates[i][rounds / 2],
+            rates[i][0],
+            rates[i][rounds - 1],
+            rates[i][rounds / 2] / rates[0][rounds / 2],
+            stores[0]);
       }
     } finally {
       delete(directory);
@@ -106,66 +122,108 @@ public final class WordCountBenchmark {
     properties.put(ProducerConfig.BATCH_SIZE_CONFIG, 1 << 18);
     Random random = new Random(1);
     long begin = System.currentTimeMillis(); // the broker deletes records with old timestamps
-    try (Producer<String, byte[]> producer = new KafkaProducer<>(properties, new StringSerializer(), new ByteArraySerializer())) {
+    try (Producer<String, byte[]> producer =
+        new KafkaProducer<>(properties, new StringSerializer(), new ByteArraySerializer())) {
       for (int i = 0; i < words; ++i) {
         // Half of the words are of a tenth of the keys.
-        int key = random.nextBoolean() ? random.nextInt(keys) : random.nextInt(Math.max(1, keys / 10));
+        int key =
+            random.nextBoolean() ? random.nextInt(keys) : random.nextInt(Math.max(1, keys / 10));
         producer.send(new ProducerRecord<>("words", 0, begin + i, "word-" + key, new byte[0]));
       }
     }
   }
 
-  private static double measure(LocalCluster cluster, Path directory, String store, int round, List<String> arguments, int words)
+  private static double measure(
+      LocalCluster cluster,
+      Path directory,
+      String store,
+      int round,
+      List<String> arguments,
+      int words)
       throws Exception {
     String application = store + "-" + round;
     List<String> child = new ArrayList<>(arguments);
-    child.addAll(List.of("--child", "--bootstrap", cluster.bootstrap(), "--store", store, "--application", application, "--state",
-        directory.resolve(application).toString(), "--count", String.valueOf(words)));
-    try (Child process = new Child(application, directory.resolve(application + ".log"), List.of("-Xmx512m"), WordCountBenchmark.class,
-        child.toArray(new String[0]))) {
+    child.addAll(
+        List.of(
+            "--child",
+            "--bootstrap",
+            cluster.bootstrap(),
+            "--store",
+            store,
+            "--application",
+            application,
+            "--state",
+            directory.resolve(application).toString(),
+            "--count",
+            String.valueOf(words)));
+    try (Child process =
+        new Child(
+            application,
+            directory.resolve(application + ".log"),
+            List.of("-Xmx512m"),
+            WordCountBenchmark.class,
+            child.toArray(new String[0]))) {
       List<String> lines = process.readUntil("SECONDS ", 1_200);
       process.waitFor(60);
       String[] fields = lines.get(lines.size() - 1).split(" ");
       double rate = words / Double.parseDouble(fields[1]);
-      System.out.printf("round %d  %-16s %,12.0f words/s   stream thread %.2f CPU s (%,.0f ns a word), process %.2f CPU s, %.1f MB of state%n",
-          round + 1, store, rate, Double.parseDouble(fields[2]), 1e9 * Double.parseDouble(fields[2]) / words, Double.parseDouble(fields[3]),
+      System.out.printf(
+          "round %d  %-16s %,12.0f words/s   stream thread %.2f CPU s (%,.0f ns a word), process"
+              + " %.2f CPU s, %.1f MB of state%n",
+          round + 1,
+          store,
+          rate,
+          Double.parseDouble(fields[2]),
+          1e9 * Double.parseDouble(fields[2]) / words,
+          Double.parseDouble(fields[3]),
           megabytes(directory.resolve(application)));
       return rate;
     } finally {
       delete(directory.resolve(application));
       try (Admin admin = cluster.admin()) {
-        admin.deleteTopics(admin.listTopics().names().get().stream().filter(topic -> topic.startsWith(application)).toList()).all().get();
+        admin
+            .deleteTopics(
+                admin.listTopics().names().get().stream()
+                    .filter(topic -> topic.startsWith(application))
+                    .toList())
+            .all()
+            .get();
       }
     }
   }
 
   private static double megabytes(Path directory) throws IOException {
     long[] bytes = {0};
-    Files.walkFileTree(directory, new SimpleFileVisitor<>() {
-      @Override
-      public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
-        bytes[0] += attributes.size();
-        return FileVisitResult.CONTINUE;
-      }
-    });
+    Files.walkFileTree(
+        directory,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) {
+            bytes[0] += attributes.size();
+            return FileVisitResult.CONTINUE;
+          }
+        });
     return bytes[0] / 1e6;
   }
 
   private static void delete(Path directory) throws IOException {
     if (!Files.exists(directory)) return;
-    Files.walkFileTree(directory, new SimpleFileVisitor<>() {
-      @Override
-      public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-        Files.delete(file);
-        return FileVisitResult.CONTINUE;
-      }
+    Files.walkFileTree(
+        directory,
+        new SimpleFileVisitor<>() {
+          @Override
+          public FileVisitResult visitFile(Path file, BasicFileAttributes attributes)
+              throws IOException {
+            Files.delete(file);
+            return FileVisitResult.CONTINUE;
+          }
 
-      @Override
-      public FileVisitResult postVisitDirectory(Path folder, IOException e) throws IOException {
-        Files.delete(folder);
-        return FileVisitResult.CONTINUE;
-      }
-    });
+          @Override
+          public FileVisitResult postVisitDirectory(Path folder, IOException e) throws IOException {
+            Files.delete(folder);
+            return FileVisitResult.CONTINUE;
+          }
+        });
   }
 
   /** Counts down to the end of the input, and knows when the first word came. */
@@ -197,25 +255,45 @@ public final class WordCountBenchmark {
     properties.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, option(arguments, "--bootstrap", ""));
     properties.put(StreamsConfig.APPLICATION_ID_CONFIG, option(arguments, "--application", ""));
     properties.put(StreamsConfig.STATE_DIR_CONFIG, option(arguments, "--state", ""));
-    properties.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, option(arguments, "--cache", "10485760"));
-    properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, option(arguments, "--commit-millis", "30000"));
-    properties.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, option(arguments, "--guarantee", "at_least_once"));
-    properties.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
-    properties.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, store.equals("rocksdb")
-        ? BuiltInDslStoreSuppliers.RocksDBDslStoreSuppliers.class.getName() : MergedbDslStoreSuppliers.class.getName());
+    properties.put(
+        StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, option(arguments, "--cache", "10485760"));
+    properties.put(
+        StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, option(arguments, "--commit-millis", "30000"));
+    properties.put(
+        StreamsConfig.PROCESSING_GUARANTEE_CONFIG,
+        option(arguments, "--guarantee", "at_least_once"));
+    properties.put(
+        StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
+    properties.put(
+        StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG,
+        store.equals("rocksdb")
+            ? BuiltInDslStoreSuppliers.RocksDBDslStoreSuppliers.class.getName()
+            : MergedbDslStoreSuppliers.class.getName());
     for (String argument : arguments) {
-      if (argument.startsWith("mergedb.")) properties.put(argument.split("=")[0], argument.split("=")[1]);
+      if (argument.startsWith("mergedb."))
+        properties.put(argument.split("=")[0], argument.split("=")[1]);
     }
     Progress progress = new Progress(Long.parseLong(option(arguments, "--count", "0")));
-    Topology topology = store.startsWith("merge") && !store.equals("mergedb") ? merging(progress, store.endsWith("unlogged"))
-        : arguments.contains("--window") ? windowing(progress, properties) : counting(progress, properties);
+    Topology topology =
+        store.startsWith("merge") && !store.equals("mergedb")
+            ? merging(progress, store.endsWith("unlogged"))
+            : arguments.contains("--window")
+                ? windowing(progress, properties)
+                : counting(progress, properties);
     try (KafkaStreams streams = new KafkaStreams(topology, properties)) {
       streams.start();
-      if (!progress.end.await(1_100, TimeUnit.SECONDS)) throw new IllegalStateException("not all words came within 1,100 s");
+      if (!progress.end.await(1_100, TimeUnit.SECONDS))
+        throw new IllegalStateException("not all words came within 1,100 s");
       streams.close(Duration.ofSeconds(60));
-      long processCpuNanos = ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO).toNanos();
-      System.out.println("SECONDS " + (System.nanoTime() - progress.started) / 1e9 + " " + progress.streamCpuNanos / 1e9 + " "
-          + processCpuNanos / 1e9);
+      long processCpuNanos =
+          ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO).toNanos();
+      System.out.println(
+          "SECONDS "
+              + (System.nanoTime() - progress.started) / 1e9
+              + " "
+              + progress.streamCpuNanos / 1e9
+              + " "
+              + processCpuNanos / 1e9);
     }
   }
 
@@ -234,17 +312,21 @@ public final class WordCountBenchmark {
         .peek((word, nothing) -> progress.word())
         .groupByKey(Grouped.with(Serdes.String(), Serdes.ByteArray()))
         .windowedBy(TimeWindows.ofSizeWithNoGrace(Duration.ofMinutes(1)))
-        .count(Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("counts")
-            .withRetention(Duration.ofMinutes(4)));
+        .count(
+            Materialized.<String, Long, WindowStore<Bytes, byte[]>>as("counts")
+                .withRetention(Duration.ofMinutes(4)));
     return builder.build(properties);
   }
 
   private static Topology merging(Progress progress, boolean isUnlogged) {
-    var store = MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count());
+    var store =
+        MergedbStores.mergeStoreBuilder("counts", Serdes.String(), MergedbAggregators.count());
     if (isUnlogged) store.withLoggingDisabled();
     Topology topology = new Topology();
-    topology.addSource("source", new StringDeserializer(), Serdes.ByteArray().deserializer(), "words");
-    topology.addProcessor("count", () -> (Processor<String, byte[], Void, Void>) new Merging(progress), "source");
+    topology.addSource(
+        "source", new StringDeserializer(), Serdes.ByteArray().deserializer(), "words");
+    topology.addProcessor(
+        "count", () -> (Processor<String, byte[], Void, Void>) new Merging(progress), "source");
     topology.addStateStore(store, "count");
     return topology;
   }

@@ -12,7 +12,10 @@ import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 
-/** A JVM of our own class path, which can be asked line by line, and killed. Its standard error goes to a file. */
+/**
+ * A JVM of our own class path, which can be asked line by line, and killed. Its standard error goes
+ * to a file.
+ */
 public final class Child implements AutoCloseable {
   private final String name;
   private final Process process;
@@ -20,11 +23,13 @@ public final class Child implements AutoCloseable {
   private final BlockingQueue<String> lines = new LinkedBlockingQueue<>();
   private final Path log;
 
-  public Child(String name, Path log, List<String> jvmOptions, Class<?> main, String... arguments) throws IOException {
+  public Child(String name, Path log, List<String> jvmOptions, Class<?> main, String... arguments)
+      throws IOException {
     this(name, log, jvmOptions, main.getName(), arguments);
   }
 
-  Child(String name, Path log, List<String> jvmOptions, String main, String... arguments) throws IOException {
+  Child(String name, Path log, List<String> jvmOptions, String main, String... arguments)
+      throws IOException {
     this.name = name;
     this.log = log;
     List<String> command = new ArrayList<>();
@@ -34,10 +39,14 @@ public final class Child implements AutoCloseable {
     String library = System.getProperty("mergedb.library.path");
     if (library != null) command.add("-Dmergedb.library.path=" + library);
     command.add("-cp");
-    command.add(System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")));
+    command.add(
+        System.getProperty("surefire.test.class.path", System.getProperty("java.class.path")));
     command.add(main);
     command.addAll(List.of(arguments));
-    process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.appendTo(log.toFile())).start();
+    process =
+        new ProcessBuilder(command)
+            .redirectError(ProcessBuilder.Redirect.appendTo(log.toFile()))
+            .start();
     input = new PrintWriter(process.outputWriter(StandardCharsets.UTF_8), true);
     Thread reader = new Thread(this::read, "reader of " + name);
     reader.setDaemon(true);
@@ -45,7 +54,9 @@ public final class Child implements AutoCloseable {
   }
 
   private void read() {
-    try (BufferedReader output = new BufferedReader(new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
+    try (BufferedReader output =
+        new BufferedReader(
+            new InputStreamReader(process.getInputStream(), StandardCharsets.UTF_8))) {
       for (String line = output.readLine(); line != null; line = output.readLine()) lines.add(line);
     } catch (IOException e) {
       lines.add("reading " + name + " failed: " + e);
@@ -67,8 +78,16 @@ public final class Child implements AutoCloseable {
     while (true) {
       String line = lines.poll(Math.max(0, deadline - System.nanoTime()), TimeUnit.NANOSECONDS);
       if (line == null) {
-        throw new IllegalStateException(name + ": no line that begins with \"" + prefix + "\" within " + seconds + " s"
-            + (isAlive() ? "" : "; it has ended with code " + process.exitValue()) + "; its log is " + log);
+        throw new IllegalStateException(
+            name
+                + ": no line that begins with \""
+                + prefix
+                + "\" within "
+                + seconds
+                + " s"
+                + (isAlive() ? "" : "; it has ended with code " + process.exitValue())
+                + "; its log is "
+                + log);
       }
       result.add(line);
       if (line.startsWith(prefix)) return result;
@@ -77,7 +96,8 @@ public final class Child implements AutoCloseable {
 
   public int waitFor(long seconds) throws InterruptedException {
     if (process.waitFor(seconds, TimeUnit.SECONDS)) return process.exitValue();
-    throw new IllegalStateException(name + " did not end within " + seconds + " s; its log is " + log);
+    throw new IllegalStateException(
+        name + " did not end within " + seconds + " s; its log is " + log);
   }
 
   /** kill -9 */
@@ -90,5 +110,4 @@ public final class Child implements AutoCloseable {
   public void close() {
     process.destroyForcibly();
   }
-
 }

@@ -27,8 +27,9 @@ import org.apache.kafka.streams.state.QueryableStoreTypes;
 import org.apache.kafka.streams.state.ReadOnlyKeyValueStore;
 
 /**
- * An application that counts the records of topic {@code in} by key, in a store on mergedb, and sends the counts to topic
- * {@code out}. Arguments: brokers, state directory, processing guarantee. It answers lines on its standard input:
+ * An application that counts the records of topic {@code in} by key, in a store on mergedb, and
+ * sends the counts to topic {@code out}. Arguments: brokers, state directory, processing guarantee.
+ * It answers lines on its standard input:
  *
  * <pre>
  *   state      STATE RUNNING, ...
@@ -46,29 +47,38 @@ public final class CountingApplication {
     properties.put(StreamsConfig.STATE_DIR_CONFIG, arguments[1]);
     properties.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, arguments[2]);
     properties.put(StreamsConfig.APPLICATION_ID_CONFIG, "counting-" + arguments[2]);
-    properties.put(StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, MergedbDslStoreSuppliers.class.getName());
+    properties.put(
+        StreamsConfig.DSL_STORE_SUPPLIERS_CLASS_CONFIG, MergedbDslStoreSuppliers.class.getName());
     properties.put(MergedbConfig.MEMORY_BYTES, 16 << 20);
-    properties.put(StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments[0].split(",").length >= 3 ? 3 : 1);
+    properties.put(
+        StreamsConfig.REPLICATION_FACTOR_CONFIG, arguments[0].split(",").length >= 3 ? 3 : 1);
     properties.put(StreamsConfig.NUM_STANDBY_REPLICAS_CONFIG, 1);
     properties.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, 500);
     properties.put(StreamsConfig.consumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), 6_000);
-    properties.put(StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1_000);
-    properties.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
+    properties.put(
+        StreamsConfig.consumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), 1_000);
+    properties.put(
+        StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
     properties.put(StreamsConfig.producerPrefix(ProducerConfig.TRANSACTION_TIMEOUT_CONFIG), 10_000);
 
     StreamsBuilder builder = new StreamsBuilder();
     builder.stream("in", Consumed.with(Serdes.String(), Serdes.String()))
         .groupByKey(Grouped.with(Serdes.String(), Serdes.String()))
         .count(Materialized.as("counts"))
-        .toStream().to("out", Produced.with(Serdes.String(), Serdes.Long()));
+        .toStream()
+        .to("out", Produced.with(Serdes.String(), Serdes.Long()));
 
     AtomicLong restored = new AtomicLong();
     try (KafkaStreams streams = new KafkaStreams(builder.build(properties), properties)) {
-      streams.setUncaughtExceptionHandler(e -> StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.REPLACE_THREAD);
+      streams.setUncaughtExceptionHandler(
+          e -> StreamsUncaughtExceptionHandler.StreamThreadExceptionResponse.REPLACE_THREAD);
       streams.setGlobalStateRestoreListener(new Counting(restored));
       streams.start();
-      BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-      for (String line = input.readLine(); line != null && !line.equals("close"); line = input.readLine()) answer(line, streams, restored);
+      BufferedReader input =
+          new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+      for (String line = input.readLine();
+          line != null && !line.equals("close");
+          line = input.readLine()) answer(line, streams, restored);
       streams.close(Duration.ofSeconds(30));
     }
   }
@@ -84,9 +94,12 @@ public final class CountingApplication {
       case "dump":
         try {
           ReadOnlyKeyValueStore<String, Long> counts =
-              streams.store(StoreQueryParameters.fromNameAndType("counts", QueryableStoreTypes.keyValueStore()));
+              streams.store(
+                  StoreQueryParameters.fromNameAndType(
+                      "counts", QueryableStoreTypes.keyValueStore()));
           try (KeyValueIterator<String, Long> all = counts.all()) {
-            all.forEachRemaining(entry -> System.out.println("ENTRY " + entry.key + " " + entry.value));
+            all.forEachRemaining(
+                entry -> System.out.println("ENTRY " + entry.key + " " + entry.value));
           }
           System.out.println("END");
         } catch (RuntimeException e) {

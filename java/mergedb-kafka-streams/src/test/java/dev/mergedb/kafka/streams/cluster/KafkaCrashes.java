@@ -32,8 +32,8 @@ import org.junit.jupiter.api.io.CleanupMode;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Real brokers and applications, killed with -9. Its name does not end in Test: it needs minutes and 2 GB, and runs by name,
- * {@code ./dev test kafka}.
+ * Real brokers and applications, killed with -9. Its name does not end in Test: it needs minutes
+ * and 2 GB, and runs by name, {@code ./dev test kafka}.
  */
 class KafkaCrashes {
   private static final int KEYS = 500;
@@ -66,8 +66,15 @@ class KafkaCrashes {
   }
 
   private Child application(int number, String guarantee) throws Exception {
-    Child application = new Child("application " + number, directory.resolve("application" + number + ".log"), List.of("-Xmx256m"),
-        CountingApplication.class, cluster.bootstrap(), directory.resolve("state" + number).toString(), guarantee);
+    Child application =
+        new Child(
+            "application " + number,
+            directory.resolve("application" + number + ".log"),
+            List.of("-Xmx256m"),
+            CountingApplication.class,
+            cluster.bootstrap(),
+            directory.resolve("state" + number).toString(),
+            guarantee);
     applications.add(application);
     return application;
   }
@@ -78,7 +85,8 @@ class KafkaCrashes {
     properties.put(ProducerConfig.ACKS_CONFIG, "all");
     properties.put(ProducerConfig.LINGER_MS_CONFIG, 5);
     List<Future<RecordMetadata>> sent = new ArrayList<>();
-    try (Producer<String, String> producer = new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer())) {
+    try (Producer<String, String> producer =
+        new KafkaProducer<>(properties, new StringSerializer(), new StringSerializer())) {
       for (int i = 0; i < records; ++i) {
         String key = "key" + random.nextInt(KEYS);
         sent.add(producer.send(new ProducerRecord<>("in", key, "x")));
@@ -95,15 +103,18 @@ class KafkaCrashes {
     properties.put(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, cluster.bootstrap());
     properties.put(ConsumerConfig.ISOLATION_LEVEL_CONFIG, "read_committed");
     Map<String, Long> counts = new TreeMap<>();
-    try (Consumer<String, Long> consumer = new KafkaConsumer<>(properties, new StringDeserializer(), new LongDeserializer())) {
+    try (Consumer<String, Long> consumer =
+        new KafkaConsumer<>(properties, new StringDeserializer(), new LongDeserializer())) {
       List<TopicPartition> partitions = new ArrayList<>();
       for (int i = 0; i < PARTITIONS; ++i) partitions.add(new TopicPartition("out", i));
       consumer.assign(partitions);
       consumer.seekToBeginning(partitions);
       Map<TopicPartition, Long> ends = consumer.endOffsets(partitions);
       long deadline = System.nanoTime() + Duration.ofSeconds(20).toNanos();
-      while (System.nanoTime() < deadline && partitions.stream().anyMatch(one -> consumer.position(one) < ends.get(one))) {
-        for (ConsumerRecord<String, Long> record : consumer.poll(Duration.ofMillis(200))) counts.put(record.key(), record.value());
+      while (System.nanoTime() < deadline
+          && partitions.stream().anyMatch(one -> consumer.position(one) < ends.get(one))) {
+        for (ConsumerRecord<String, Long> record : consumer.poll(Duration.ofMillis(200)))
+          counts.put(record.key(), record.value());
       }
     }
     return counts;
@@ -120,7 +131,15 @@ class KafkaCrashes {
       Thread.sleep(1_000);
       counts = committedCounts();
     }
-    say("produced " + sum(produced) + " records of " + produced.size() + " keys; counted " + sum(counts) + " of " + counts.size());
+    say(
+        "produced "
+            + sum(produced)
+            + " records of "
+            + produced.size()
+            + " keys; counted "
+            + sum(counts)
+            + " of "
+            + counts.size());
     assertEquals(produced, counts);
   }
 
@@ -213,7 +232,8 @@ class KafkaCrashes {
     awaitStores();
     long records = restored(second);
     say("restored " + records + " records from the changelog");
-    // Everything was committed, and the stores survive the kill, so there is nothing to restore. RocksDB's would lose what was
+    // Everything was committed, and the stores survive the kill, so there is nothing to restore.
+    // RocksDB's would lose what was
     // not flushed.
     assertTrue(records < 100, records + " records were restored; the store should have had them");
     produce(1_000);

@@ -16,7 +16,9 @@ import org.apache.kafka.clients.admin.AdminClientConfig;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.common.Uuid;
 
-/** Brokers of the published jars, each a JVM of its own, in KRaft mode on the loopback interface. */
+/**
+ * Brokers of the published jars, each a JVM of its own, in KRaft mode on the loopback interface.
+ */
 public final class LocalCluster implements AutoCloseable {
   private final Path directory;
   private final int count;
@@ -32,14 +34,25 @@ public final class LocalCluster implements AutoCloseable {
     brokers = new Child[count];
     settings = new Path[count];
     StringBuilder voters = new StringBuilder();
-    for (int i = 0; i < count; ++i) voters.append(i == 0 ? "" : ",").append(i + 1).append("@127.0.0.1:").append(ports[count + i]);
+    for (int i = 0; i < count; ++i)
+      voters.append(i == 0 ? "" : ",").append(i + 1).append("@127.0.0.1:").append(ports[count + i]);
     String cluster = Uuid.randomUuid().toString();
     for (int i = 0; i < count; ++i) {
       settings[i] = directory.resolve("broker" + (i + 1) + ".properties");
       Files.writeString(settings[i], broker(i, voters.toString()));
-      Child format = new Child("StorageTool " + (i + 1), log(i), List.of("-Xmx128m"), "kafka.tools.StorageTool", "format", "-t", cluster,
-          "-c", settings[i].toString());
-      if (format.waitFor(300) != 0) throw new IllegalStateException("formatting broker " + (i + 1) + " failed; see " + log(i));
+      Child format =
+          new Child(
+              "StorageTool " + (i + 1),
+              log(i),
+              List.of("-Xmx128m"),
+              "kafka.tools.StorageTool",
+              "format",
+              "-t",
+              cluster,
+              "-c",
+              settings[i].toString());
+      if (format.waitFor(300) != 0)
+        throw new IllegalStateException("formatting broker " + (i + 1) + " failed; see " + log(i));
     }
     for (int i = 0; i < count; ++i) start(i);
     awaitBrokers(count);
@@ -59,15 +72,32 @@ public final class LocalCluster implements AutoCloseable {
 
   private String broker(int i, String voters) {
     int copies = Math.min(count, 3);
-    return String.join("\n", "process.roles=broker,controller", "node.id=" + (i + 1), "controller.quorum.voters=" + voters,
-        "listeners=PLAINTEXT://127.0.0.1:" + ports[i] + ",CONTROLLER://127.0.0.1:" + ports[count + i],
-        "advertised.listeners=PLAINTEXT://127.0.0.1:" + ports[i], "controller.listener.names=CONTROLLER",
-        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT", "log.dirs=" + directory.resolve("data" + (i + 1)),
-        "auto.create.topics.enable=false", "default.replication.factor=" + copies, "min.insync.replicas=" + (copies + 1) / 2,
-        "offsets.topic.replication.factor=" + copies, "offsets.topic.num.partitions=4",
-        "transaction.state.log.replication.factor=" + copies, "transaction.state.log.min.isr=" + (copies + 1) / 2,
-        "transaction.state.log.num.partitions=4", "share.coordinator.state.topic.replication.factor=" + copies,
-        "group.initial.rebalance.delay.ms=0", "log.cleaner.dedupe.buffer.size=8388608", "num.network.threads=2", "num.io.threads=4",
+    return String.join(
+        "\n",
+        "process.roles=broker,controller",
+        "node.id=" + (i + 1),
+        "controller.quorum.voters=" + voters,
+        "listeners=PLAINTEXT://127.0.0.1:"
+            + ports[i]
+            + ",CONTROLLER://127.0.0.1:"
+            + ports[count + i],
+        "advertised.listeners=PLAINTEXT://127.0.0.1:" + ports[i],
+        "controller.listener.names=CONTROLLER",
+        "listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
+        "log.dirs=" + directory.resolve("data" + (i + 1)),
+        "auto.create.topics.enable=false",
+        "default.replication.factor=" + copies,
+        "min.insync.replicas=" + (copies + 1) / 2,
+        "offsets.topic.replication.factor=" + copies,
+        "offsets.topic.num.partitions=4",
+        "transaction.state.log.replication.factor=" + copies,
+        "transaction.state.log.min.isr=" + (copies + 1) / 2,
+        "transaction.state.log.num.partitions=4",
+        "share.coordinator.state.topic.replication.factor=" + copies,
+        "group.initial.rebalance.delay.ms=0",
+        "log.cleaner.dedupe.buffer.size=8388608",
+        "num.network.threads=2",
+        "num.io.threads=4",
         "");
   }
 
@@ -77,12 +107,19 @@ public final class LocalCluster implements AutoCloseable {
 
   public String bootstrap() {
     StringBuilder servers = new StringBuilder();
-    for (int i = 0; i < count; ++i) servers.append(i == 0 ? "" : ",").append("127.0.0.1:").append(ports[i]);
+    for (int i = 0; i < count; ++i)
+      servers.append(i == 0 ? "" : ",").append("127.0.0.1:").append(ports[i]);
     return servers.toString();
   }
 
   public void start(int i) throws IOException {
-    brokers[i] = new Child("broker " + (i + 1), log(i), List.of("-Xmx320m"), "kafka.Kafka", settings[i].toString());
+    brokers[i] =
+        new Child(
+            "broker " + (i + 1),
+            log(i),
+            List.of("-Xmx320m"),
+            "kafka.Kafka",
+            settings[i].toString());
   }
 
   /** kill -9 */
@@ -111,11 +148,17 @@ public final class LocalCluster implements AutoCloseable {
         Thread.sleep(200);
       }
     }
-    throw new IllegalStateException(found + " brokers serve after 300 s, expected " + expected + "; their logs are in " + directory);
+    throw new IllegalStateException(
+        found
+            + " brokers serve after 300 s, expected "
+            + expected
+            + "; their logs are in "
+            + directory);
   }
 
   public void createTopic(String name, int partitions) throws Exception {
-    Collection<NewTopic> topics = List.of(new NewTopic(name, partitions, (short) Math.min(count, 3)));
+    Collection<NewTopic> topics =
+        List.of(new NewTopic(name, partitions, (short) Math.min(count, 3)));
     try (Admin admin = admin()) {
       admin.createTopics(topics).all().get();
     }

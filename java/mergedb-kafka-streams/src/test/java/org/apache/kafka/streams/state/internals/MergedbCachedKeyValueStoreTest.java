@@ -8,16 +8,23 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.Stores;
 import org.junit.jupiter.api.extension.RegisterExtension;
 
-/** The published tests of key-value stores on ours, with a changelog below a record cache. In this package, as its helpers are. */
+/**
+ * The published tests of key-value stores on ours, with a changelog below a record cache. In this
+ * package, as its helpers are.
+ */
 class MergedbCachedKeyValueStoreTest extends AbstractKeyValueStoreTest {
-  @RegisterExtension
-  static final ExpectedTests EXPECTED = new ExpectedTests(34);
+  @RegisterExtension static final ExpectedTests EXPECTED = new ExpectedTests(34);
 
   @Override
   @SuppressWarnings("unchecked")
   protected <K, V> KeyValueStore<K, V> createKeyValueStore(StateStoreContext context) {
-    KeyValueStore<K, V> store = Stores.keyValueStoreBuilder(MergedbStores.keyValueStore("my-store"), (Serde<K>) context.keySerde(),
-        (Serde<V>) context.valueSerde()).withCachingEnabled().build();
+    KeyValueStore<K, V> store =
+        Stores.keyValueStoreBuilder(
+                MergedbStores.keyValueStore("my-store"),
+                (Serde<K>) context.keySerde(),
+                (Serde<V>) context.valueSerde())
+            .withCachingEnabled()
+            .build();
     store.init(context, store);
     return store;
   }
