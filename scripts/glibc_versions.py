@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""Does a shared library ask for a newer glibc than the oldest system that it is for? Reads the versions of its undefined symbols, and
-the libraries that it needs. Usage: scripts/glibc_versions.py LIBRARY [NEWEST]; NEWEST is 2.28 (RHEL 8; Debian 11 has 2.31)."""
+"""Does a shared library ask for a newer glibc than the oldest system that it is for?
+
+Reads the versions of its undefined symbols, and the libraries that it needs. Usage: scripts/glibc_versions.py LIBRARY [NEWEST];
+NEWEST is 2.28 by default (RHEL 8; Debian 11 has 2.31)."""
 
 import re
 import subprocess
 import sys
 
-SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+SYSTEM_LIBRARIES = {"libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
+                    "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
 
 
 def readelf(path, *flags):
@@ -21,7 +24,8 @@ def faults(path, newest):
     for line in readelf(path, "--dyn-syms").splitlines():
         found = re.search(r"\bUND (\S+)@+GLIBC_([0-9.]+)", line)
         if found and number(found.group(2)) > number(newest):
-            yield f"{path}: {found.group(1)} needs glibc {found.group(2)}, at most {newest} is allowed: define it in java/native/glibc.cc"
+            yield (f"{path}: {found.group(1)} needs glibc {found.group(2)}, at most {newest} is allowed: "
+                   "define it in java/native/glibc.cc")
     for name in re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(path, "-d")):
         if name not in SYSTEM_LIBRARIES:
             yield f"{path}: it needs {name}, which a user's machine may not have: link it statically"

@@ -43,8 +43,8 @@ Status Missing(const std::string& path) { return Status::NotFound(path + ": No s
 const char* OpName(Op op) {
   static constexpr const char* kNames[] = {"open",   "create", "read",  "write",   "truncate", "sync",
                                            "close",  "map",    "size",  "list",    "lock",     "remove",
-                                           "rename", "link",   "mkdir", "rmdir",   "syncdir",  "any",
-                                           "change"};
+                                           "rename", "link",   "mkdir", "rmdir",   "syncdir",  "unshare",
+                                           "any",    "change"};
   return kNames[static_cast<size_t>(op)];
 }
 

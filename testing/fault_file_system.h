@@ -34,7 +34,7 @@ namespace mergedb::testing {
 
 enum class Op : uint8_t {
   kOpen, kCreate, kRead, kWrite, kTruncate, kSync, kClose, kMap, kSizeOf, kList, kLock,
-  kRemove, kRename, kLink, kCreateDirectory, kRemoveDirectory, kSyncDirectory,
+  kRemove, kRename, kLink, kCreateDirectory, kRemoveDirectory, kSyncDirectory, kUnshare,
   kAny,        // in a Fault: every call
   kAnyChange,  // in a Fault: every call that `ops` counts
 };

@@ -116,4 +116,10 @@ Result<std::unique_ptr<Mapping>> FaultFileSystem::OpenFile::Map(size_t bytes) {
   return std::unique_ptr<Mapping>(new LiveMapping(state_, inode_));
 }
 
+Status FaultFileSystem::OpenFile::Unshare() {
+  RETURN_IF_ERROR(CheckOpen(true));
+  const auto fault = state_->Begin(Op::kUnshare, path_);
+  return fault ? fault->status : Status();
+}
+
 }  // namespace mergedb::testing

@@ -117,6 +117,7 @@ class FaultFileSystem::OpenFile final : public File {
   Status Close() override;
   void WillRead(uint64_t, uint64_t) override {}
   Result<std::unique_ptr<Mapping>> Map(size_t bytes) override;
+  Status Unshare() override;
 
  private:
   void CheckAligned(uint64_t offset, size_t bytes, const char* memory) const {

@@ -113,6 +113,7 @@ class OpRunner {
   void Rest(const Op& op) { if (!IsAnythingHeld()) Reopen(op); }
   void Relapse(const Op& op) { if (!IsAnythingHeld()) Kill(op); }
   void ReadOnly(const Op&);
+  void ReadBeside(const Op& op);
   void Destroy(const Op&);
   void OpenTwice(const Op&);
   void Sizes(const Op& op);
@@ -552,6 +553,16 @@ void OpRunner::ReadOnly(const Op&) {
   Open(OpenMode::kMustExist);
 }
 
+// As another process does it, while this one has the database open: no write that was acknowledged is missing.
+void OpRunner::ReadBeside(const Op& op) {
+  if (has_unlogged_) Flush(op);
+  if (failed()) return;
+  auto writer = std::move(db_);
+  Open(OpenMode::kReadOnly);
+  if (!failed()) CheckWhole({nullptr, model_.commits()});
+  db_ = std::move(writer);
+}
+
 void OpRunner::Destroy(const Op&) {
   CloseAndLetGo();
   if (!MustBeOk(home_->Destroy(), "Destroy")) return;
@@ -659,6 +670,7 @@ const std::vector<RunnableOp>& RunnableOps() {
       {{.name = "rest", .weight = 2, .is_maintenance = true}, &OpRunner::Rest},
       {{.name = "relapse", .weight = 2, .is_maintenance = true}, &OpRunner::Relapse},
       {{.name = "read_only", .weight = 3}, &OpRunner::ReadOnly},
+      {{.name = "read_beside", .weight = 3, .is_maintenance = true}, &OpRunner::ReadBeside},
       {{.name = "destroy", .weight = 1}, &OpRunner::Destroy},
       {{.name = "open_twice", .weight = 2, .is_maintenance = true}, &OpRunner::OpenTwice},
       {{.name = "sizes", .weight = 10, .head = {DrawKey, DrawKey}, .is_maintenance = true}, &OpRunner::Sizes},

@@ -113,6 +113,9 @@ class WatchedFileSystem::WatchedFile final : public File {
   Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
     return Watched(owner_->watch_, {Op::kMap, path_, MERGEDB_CALL_SITE}, [&] { return inner_->MapForReading(bytes); });
   }
+  Status Unshare() override {
+    return Watched(owner_->watch_, {Op::kUnshare, path_, MERGEDB_CALL_SITE}, [&] { return inner_->Unshare(); });
+  }
 
  private:
   const WatchedFileSystem* const owner_;

@@ -84,6 +84,9 @@ class MERGEDB_EXPORT File {
   // Map the file's bytes [0, bytes) for reading, where that is right; else NotSupported, and the caller uses ReadAt. Corruption if the file
   // is shorter. From then on the file must not become shorter, and the disk must be able to read it: either kills the process (SIGBUS).
   virtual Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes);
+  // Give the file blocks of its own in place of those that it shares with a copy (a copy by reflink, as `cp` makes on XFS). A store to a
+  // Mapping needs no new block afterwards. OK where nothing is shared. NoSpace: the file still shares blocks.
+  virtual Status Unshare();
 };
 
 class MERGEDB_EXPORT FileLock {

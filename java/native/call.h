@@ -4,12 +4,12 @@
 //       Run(env, [&](Call& call) { call.Done(mergedb_flush(Handle(db), call.error())); });
 //     }
 //
-// Run lets no C++ exception out and frees what the call took. Done turns a code that is not OK into a Java exception. A function
-// whose step returned false must return at once: a Java exception is pending.
+// Run lets no C++ exception out and frees what the call took. Done turns a code that is not OK into a Java exception.
+// A function whose step returned false must return at once: a Java exception is pending.
 //
-// Bytes of Java arrays are copied into a buffer of the thread: WHY not GetPrimitiveArrayCritical: a call may wait for the disk, and
-// the garbage collector would wait with it. The buffer grows and stays, so that a put allocates nothing; more than kKeptBytesMax is
-// freed after the call. Direct buffers are read and written where they are.
+// Bytes of Java arrays are copied into a buffer of the thread: WHY not GetPrimitiveArrayCritical: a call may wait for
+// the disk, and the garbage collector would wait with it. The buffer grows and stays, so that a put allocates
+// nothing; more than kKeptBytesMax is freed after the call. Direct buffers are read and written where they are.
 //
 // Sizes and ranges are checked here although Java has checked them: this code never trusts its caller.
 //
@@ -137,8 +137,8 @@ void Run(JNIEnv* env, Body body) noexcept {
   });
 }
 
-// The environment of this thread; a thread of the engine becomes a daemon thread of Java until it ends. Null: the virtual machine
-// takes no thread any more, because the process ends.
+// The environment of this thread; a thread of the engine becomes a daemon thread of Java until it ends. Null: the
+// virtual machine takes no thread any more, because the process ends.
 JNIEnv* Attach();
 
 // What JNI_OnLoad looked up, for the life of the library.

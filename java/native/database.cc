@@ -66,7 +66,8 @@ void Close(JNIEnv* env, jclass, jint kind, jlong handle) {
 void Destroy(JNIEnv* env, jclass, jbyteArray path) {
   Run(env, [&](Call& call) {
     std::string directory;
-    if (TakeText(call, path, "directory", kPathBytesMax, &directory)) call.Done(mergedb_destroy(directory.c_str(), call.error()));
+    if (TakeText(call, path, "directory", kPathBytesMax, &directory))
+      call.Done(mergedb_destroy(directory.c_str(), call.error()));
   });
 }
 
@@ -103,8 +104,9 @@ jobjectArray Care(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolea
     care.options = options.get();
     care.dry_run = dry_run != JNI_FALSE ? MERGEDB_YES : MERGEDB_NO;
     ReportHandle report;
-    const mergedb_code code = repair != JNI_FALSE ? mergedb_repair(directory.c_str(), &care, &report.number, call.error())
-                                                  : mergedb_verify(directory.c_str(), &care, &report.number, call.error());
+    const mergedb_code code = repair != JNI_FALSE
+                                  ? mergedb_repair(directory.c_str(), &care, &report.number, call.error())
+                                  : mergedb_verify(directory.c_str(), &care, &report.number, call.error());
     options.Settle(code == MERGEDB_OK);
     if (!call.Done(code)) return nullptr;
     jobjectArray lists = env->NewObjectArray(4, java.byte_arrays, nullptr);
@@ -139,7 +141,8 @@ void Compact(JNIEnv* env, jclass, jlong db, jint keyspace, jbyteArray lower, jby
     const mergedb_slice* from = l.data == nullptr ? nullptr : &l;
     const mergedb_slice* until = u.data == nullptr ? nullptr : &u;
     call.Done(keyspace == 0 ? mergedb_compact_range(Handle(db), from, until, call.error())
-                            : mergedb_keyspace_compact(Handle(db), static_cast<mergedb_keyspace>(keyspace), from, until, call.error()));
+                            : mergedb_keyspace_compact(Handle(db), static_cast<mergedb_keyspace>(keyspace), from, until,
+                                                       call.error()));
   });
 }
 
@@ -168,16 +171,18 @@ jlongArray ApproximateSizes(JNIEnv* env, jclass, jlong db, jobjectArray lowers, 
   return Run(env, jlongArray{}, [&](Call& call) -> jlongArray {
     std::vector<std::string> from, until;
     if (!TakeList(call, lowers, "lower", &from) || !TakeList(call, uppers, "upper", &until)) return nullptr;
-    if (from.size() != until.size()) return call.ThrowArgument("%zu lower ends and %zu upper ends", from.size(), until.size()), nullptr;
+    if (from.size() != until.size())
+      return call.ThrowArgument("%zu lower ends and %zu upper ends", from.size(), until.size()), nullptr;
     std::vector<uint64_t> bytes(from.size() + 1);
-    if (!call.Done(mergedb_approximate_sizes(Handle(db), Slices(from).data(), Slices(until).data(), from.size(), bytes.data(),
-                                             call.error()))) {
+    if (!call.Done(mergedb_approximate_sizes(Handle(db), Slices(from).data(), Slices(until).data(), from.size(),
+                                             bytes.data(), call.error()))) {
       return nullptr;
     }
     const auto count = static_cast<jsize>(from.size());
     jlongArray sizes = env->NewLongArray(count);
     static_assert(sizeof(jlong) == sizeof(uint64_t));
-    if (sizes != nullptr && count > 0) env->SetLongArrayRegion(sizes, 0, count, reinterpret_cast<const jlong*>(bytes.data()));
+    if (sizes != nullptr && count > 0)
+      env->SetLongArrayRegion(sizes, 0, count, reinterpret_cast<const jlong*>(bytes.data()));
     return sizes;
   });
 }
@@ -194,7 +199,8 @@ jbyteArray Property(JNIEnv* env, jclass, jlong db, jbyteArray name) {
   });
 }
 
-jlongArray Checkpoint(JNIEnv* env, jclass, jlong db, jbyteArray target, jboolean may_link, jboolean verify, jobject callbacks) {
+jlongArray Checkpoint(JNIEnv* env, jclass, jlong db, jbyteArray target, jboolean may_link, jboolean verify,
+                      jobject callbacks) {
   return Run(env, jlongArray{}, [&](Call& call) -> jlongArray {
     std::string directory;
     if (!TakeText(call, target, "target", kPathBytesMax, &directory)) return nullptr;

@@ -1,5 +1,5 @@
-// The native functions of dev.mergedb.Native, by file. load.cc registers them with the virtual machine, so that the library exports
-// nothing but JNI_OnLoad, and a signature that Java does not have fails the load and not a call.
+// The native functions of dev.mergedb.Native, by file. load.cc registers them with the virtual machine, so that the
+// library exports nothing but JNI_OnLoad, and a signature that Java does not have fails the load and not a call.
 #pragma once
 
 #include <jni.h>

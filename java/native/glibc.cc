@@ -1,8 +1,9 @@
 // What the library would ask of a new glibc, in terms of an old one: Debian 11 has 2.31, RHEL 8 has 2.28.
 //
-// The linker binds a function to its newest version on the machine that builds: pthread_create to GLIBC_2.34, for example, which no
-// older machine has. The definitions here come first, so that libmergedb.a and libstdc++.a are bound to them, and call the version that
-// every glibc has. They are hidden in the library. WHY not a sysroot of an old glibc: Debian 12 has none.
+// The linker binds a function to its newest version on the machine that builds: pthread_create to GLIBC_2.34, for
+// example, which no older machine has. The definitions here come first, so that libmergedb.a and libstdc++.a are
+// bound to them, and call the version that every glibc has. They are hidden in the library. WHY not a sysroot of an
+// old glibc: Debian 12 has none.
 //
 // scripts/glibc_versions.py fails the build if a newer version slips in.
 #include <dlfcn.h>
@@ -60,7 +61,9 @@ int pthread_once(pthread_once_t* control, void (*run)()) { return mergedb_old_pt
 
 int pthread_mutex_trylock(pthread_mutex_t* mutex) noexcept { return mergedb_old_pthread_mutex_trylock(mutex); }
 
-int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept { return mergedb_old_pthread_sigmask(how, set, old); }
+int pthread_sigmask(int how, const sigset_t* set, sigset_t* old) noexcept {
+  return mergedb_old_pthread_sigmask(how, set, old);
+}
 
 int __pthread_key_create(pthread_key_t* key, void (*destroy)(void*)) noexcept {
   return mergedb_old_pthread_key_create(key, destroy);
@@ -94,8 +97,9 @@ int64_t Now(clockid_t clock) {
   return Nanos(now);
 }
 
-// For a glibc before 2.30. A wait on another clock than the condition's is cut into waits of a second, so that a wall clock that is set
-// back cannot prolong it by more: a wait that ends early is a spurious wake-up, which every caller must expect.
+// For a glibc before 2.30. A wait on another clock than the condition's is cut into waits of a second, so that a wall
+// clock that is set back cannot prolong it by more: a wait that ends early is a spurious wake-up, which every caller
+// must expect.
 int OldClockWait(pthread_cond_t* condition, pthread_mutex_t* mutex, clockid_t clock, const timespec* until) {
   const int64_t left = Nanos(*until) - Now(clock);
   if (left <= 0) return ETIMEDOUT;

@@ -35,7 +35,8 @@ jbyteArray Copy(JNIEnv* env, const void* data, size_t size) {
   return array;
 }
 
-// WHY it tries again: another thread may have filled the heap for a moment, and an order that is wrong once is wrong for ever.
+// WHY it tries again: another thread may have filled the heap for a moment, and an order that is wrong once is wrong
+// for ever.
 jbyteArray CopyPatiently(JNIEnv* env, const void* data, size_t size) {
   for (int i = 0;; ++i) {
     jbyteArray array = Copy(env, data, size);
@@ -139,15 +140,18 @@ void Hook::Settle(bool has_succeeded) {
 bool DecodedOptions::Decode(Call& call, jlongArray numbers, jbyteArray comparator_name, jobject callbacks) {
   JNIEnv* env = call.env();
   jlong values[kNumbers] = {};
-  if (numbers == nullptr || env->GetArrayLength(numbers) != kNumbers) return call.ThrowArgument("options have %d numbers", kNumbers), false;
+  if (numbers == nullptr || env->GetArrayLength(numbers) != kNumbers)
+    return call.ThrowArgument("options have %d numbers", kNumbers), false;
   env->GetLongArrayRegion(numbers, 0, kNumbers, values);
   options_.struct_size = sizeof options_;
   if (!FillNumbers(values, &options_)) return call.ThrowArgument("an option is out of range"), false;
   if (comparator_name != nullptr) {
     const jsize size = env->GetArrayLength(comparator_name);
-    if (size < 1 || size > 255) return call.ThrowArgument("the comparator's name has %d bytes; it must have 1 to 255", size), false;
+    if (size < 1 || size > 255)
+      return call.ThrowArgument("the comparator's name has %d bytes; it must have 1 to 255", size), false;
     env->GetByteArrayRegion(comparator_name, 0, size, reinterpret_cast<jbyte*>(name_));
-    if (std::strlen(name_) != static_cast<size_t>(size)) return call.ThrowArgument("the comparator's name holds a NUL"), false;
+    if (std::strlen(name_) != static_cast<size_t>(size))
+      return call.ThrowArgument("the comparator's name holds a NUL"), false;
     if (callbacks == nullptr) return call.ThrowNull("callbacks"), false;
     comparator_hook_ = Hook::Create(env, callbacks);
     comparator_ = {sizeof comparator_, name_, Compare, Destroy, comparator_hook_};
@@ -173,8 +177,8 @@ void DecodedOptions::Settle(bool has_succeeded) {
 int32_t GoOn(void* state, uint64_t bytes_done, uint64_t bytes_all) {
   const auto* progress = static_cast<const ProgressCall*>(state);
   InCallback in_callback;
-  const jboolean goes_on = progress->env->CallBooleanMethod(progress->callbacks, java.go_on, static_cast<jlong>(bytes_done),
-                                                            static_cast<jlong>(bytes_all));
+  const jboolean goes_on = progress->env->CallBooleanMethod(
+      progress->callbacks, java.go_on, static_cast<jlong>(bytes_done), static_cast<jlong>(bytes_all));
   if (!progress->env->ExceptionCheck()) return goes_on != JNI_FALSE ? 1 : 0;
   Remember(progress->env, progress->callbacks);
   return 0;

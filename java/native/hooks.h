@@ -1,11 +1,12 @@
 // What the engine calls back in Java: comparators, loggers, progress listeners.
 //
-// A hook is a global reference to a dev.mergedb.Callbacks object, which lets no exception out. The engine's threads become daemon
-// threads of Java the first time that they call back. Calls into mergedb from a callback are refused: ThreadState::callbacks.
+// A hook is a global reference to a dev.mergedb.Callbacks object, which lets no exception out. The engine's threads
+// become daemon threads of Java the first time that they call back. Calls into mergedb from a callback are refused:
+// ThreadState::callbacks.
 //
-// A comparison that Java cannot answer, because the comparator threw or there is no memory for the two arrays, is answered in bytewise
-// order: the engine has no way to give up inside a comparison. The exception is remembered in the Callbacks object, and Java refuses
-// every later call.
+// A comparison that Java cannot answer, because the comparator threw or there is no memory for the two arrays, is
+// answered in bytewise order: the engine has no way to give up inside a comparison. The exception is remembered in
+// the Callbacks object, and Java refuses every later call.
 #pragma once
 
 #include <jni.h>

@@ -10,7 +10,8 @@ namespace {
 
 constexpr size_t kNameBytesMax = size_t{1} << 16;  // the engine says 1,024 and names the limit
 
-jlong KeyspaceOpen(JNIEnv* env, jclass, jlong owner, jboolean in_transaction, jbyteArray name, jboolean create, jboolean may_exist) {
+jlong KeyspaceOpen(JNIEnv* env, jclass, jlong owner, jboolean in_transaction, jbyteArray name, jboolean create,
+                   jboolean may_exist) {
   return Run(env, jlong{-1}, [&](Call& call) {
     mergedb_slice n;
     if (!call.Take({In{name, "name", kNameBytesMax, &n}})) return jlong{-1};
@@ -59,8 +60,8 @@ jobjectArray KeyspaceList(JNIEnv* env, jclass, jlong owner, jboolean in_transact
   });
 }
 
-void KeyspaceDrop(JNIEnv* env, jclass, jlong owner, jboolean in_transaction, jint durability, jint options_keyspace, jint keyspace,
-                  jboolean clear) {
+void KeyspaceDrop(JNIEnv* env, jclass, jlong owner, jboolean in_transaction, jint durability, jint options_keyspace,
+                  jint keyspace, jboolean clear) {
   Run(env, [&](Call& call) {
     const auto space = static_cast<mergedb_keyspace>(keyspace);
     if (in_transaction != JNI_FALSE) {

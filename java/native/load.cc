@@ -1,5 +1,5 @@
-// JNI_OnLoad: looks up what native code needs of Java, and registers the functions. A failure is an UnsatisfiedLinkError or the error
-// that the look-up threw.
+// JNI_OnLoad: looks up what native code needs of Java, and registers the functions. A failure is an
+// UnsatisfiedLinkError or the error that the look-up threw.
 #include <jni.h>
 
 #include <span>

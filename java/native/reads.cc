@@ -36,7 +36,8 @@ struct Free {
 };
 using Freed = std::unique_ptr<void, Free>;
 
-// A value that the thread's buffer is too small to keep. `is_there` false: an exception is pending, or it was deleted meanwhile.
+// A value that the thread's buffer is too small to keep. `is_there` false: an exception is pending, or it was deleted
+// meanwhile.
 jbyteArray GetLarge(Call& call, uint64_t db, const mergedb_read_options* options, const mergedb_slice& key) {
   void* value = nullptr;
   size_t size = 0;
@@ -54,8 +55,8 @@ jbyteArray Get(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapshot, jin
     for (size_t room = kReadBytes;;) {
       char* buffer = call.out().Room(room);
       size_t size = 0;
-      const mergedb_code code =
-          mergedb_get_into(Handle(db), options.get(), k.data, k.size, buffer, call.out().capacity(), &size, call.error());
+      const mergedb_code code = mergedb_get_into(Handle(db), options.get(), k.data, k.size, buffer,
+                                                 call.out().capacity(), &size, call.error());
       if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return nullptr;
       if (size <= call.out().capacity()) return call.Bytes(buffer, size);
       if (size > kKeptBytesMax) return GetLarge(call, Handle(db), options.get(), k);
@@ -88,16 +89,17 @@ bool CheckTarget(Call& call, const Target& target, char** address) {
     return call.ThrowArgument("value: the buffer is not direct"), false;
   }
   if (target.size < 0 || target.offset < 0 || jlong{target.offset} + target.size > available) {
-    call.ThrowArgument("value: %d bytes at offset %d, of %lld", target.size, target.offset, static_cast<long long>(available));
+    call.ThrowArgument("value: %d bytes at offset %d, of %lld", target.size, target.offset,
+                       static_cast<long long>(available));
     return false;
   }
   if (*address != nullptr) *address += target.offset;
   return true;
 }
 
-jint GetBuffers(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapshot, jint flags, jobject key_buffer, jbyteArray key_array,
-                jint key_offset, jint key_size, jobject value_buffer, jbyteArray value_array, jint value_offset,
-                jint value_size) {
+jint GetBuffers(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapshot, jint flags, jobject key_buffer,
+                jbyteArray key_array, jint key_offset, jint key_size, jobject value_buffer, jbyteArray value_array,
+                jint value_offset, jint value_size) {
   return Run(env, jint{-1}, [&](Call& call) -> jint {
     mergedb_slice k;
     char* direct = nullptr;
@@ -121,7 +123,8 @@ jint GetBuffers(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapshot, ji
           continue;
         }
         if (copied > 0) {
-          env->SetByteArrayRegion(value_array, value_offset, static_cast<jsize>(copied), reinterpret_cast<jbyte*>(buffer));
+          env->SetByteArrayRegion(value_array, value_offset, static_cast<jsize>(copied),
+                                  reinterpret_cast<jbyte*>(buffer));
         }
       }
       return static_cast<jint>(size);  // at most kValueBytesMax
@@ -164,8 +167,8 @@ jobjectArray MultiGet(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapsh
     std::vector<size_t> sizes(count + 1);
     std::vector<int32_t> codes(count + 1);
     const Options options(keyspace, snapshot, flags);
-    const mergedb_code code = mergedb_multi_get(Handle(db), options.get(), slices.data(), count, values.data(), sizes.data(),
-                                                codes.data(), call.error());
+    const mergedb_code code = mergedb_multi_get(Handle(db), options.get(), slices.data(), count, values.data(),
+                                                sizes.data(), codes.data(), call.error());
     std::vector<Freed> freed(count);
     for (size_t i = 0; i < count; ++i) freed[i].reset(values[i]);
     if (!call.Done(code)) return nullptr;
@@ -197,8 +200,8 @@ jlong SnapshotSequence(JNIEnv* env, jclass, jlong snapshot) {
 // Moves, as dev.mergedb.EntryIterator numbers them.
 enum class To : jint { kFirst = 1, kLast, kNext, kPrev, kSeek, kSeekForPrev, kPrevOf, kNextOf, kStay };
 
-jlong IteratorCreate(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapshot, jint flags, jbyteArray prefix, jbyteArray lower,
-                     jbyteArray upper, jboolean keys_only) {
+jlong IteratorCreate(JNIEnv* env, jclass, jlong db, jint keyspace, jlong snapshot, jint flags, jbyteArray prefix,
+                     jbyteArray lower, jbyteArray upper, jboolean keys_only) {
   return Run(env, jlong{0}, [&](Call& call) {
     mergedb_slice p, l, u;
     if (!call.Take({In{prefix, "prefix", kKeyBytesMax, &p, true}, In{lower, "lower", kKeyBytesMax, &l, true},
@@ -242,20 +245,43 @@ mergedb_code Move(Call& call, uint64_t it, To to, const mergedb_slice& key) {
   return MERGEDB_OK;
 }
 
+// The entry where it stands, in the form of mergedb_iterator_read, without a move.
+jint ReadOne(Call& call, uint64_t it, jbyteArray buffer) {
+  JNIEnv* env = call.env();
+  mergedb_slice key, value;
+  const mergedb_code code = mergedb_iterator_entry(it, &key, &value, call.error());
+  if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return -1;
+  const uint32_t sizes[2] = {static_cast<uint32_t>(key.size), static_cast<uint32_t>(value.size)};
+  const size_t used = sizeof sizes + key.size + value.size;
+  if (key.size > kKeyBytesMax || value.size > kValueBytesMax)
+    return call.ThrowCode(-1, "an entry is larger than the limits"), -1;
+  if (used > static_cast<size_t>(env->GetArrayLength(buffer))) return -2 - static_cast<jint>(used);
+  jsize at = 0;
+  auto append = [&](const void* data, size_t size) {
+    if (size > 0) env->SetByteArrayRegion(buffer, at, static_cast<jsize>(size), static_cast<const jbyte*>(data));
+    at += static_cast<jsize>(size);
+  };
+  append(sizes, sizeof sizes);
+  append(key.data, key.size);
+  append(value.data, value.size);
+  return at;
+}
+
 // -1: there is no entry. Less: an entry that `buffer` has no room for.
 jint Read(Call& call, uint64_t it, bool is_backwards, jbyteArray buffer, size_t budget) {
   const auto room = static_cast<size_t>(call.env()->GetArrayLength(buffer));
   for (size_t capacity = std::min(budget, room);;) {
     char* bytes = call.out().Room(std::max<size_t>(capacity, 1));
     size_t used = 0, count = 0;
-    const mergedb_code code = mergedb_iterator_read(it, is_backwards ? MERGEDB_YES : MERGEDB_NO, bytes, capacity, &used, &count,
-                                                    call.error());
+    const mergedb_code code = mergedb_iterator_read(it, is_backwards ? MERGEDB_YES : MERGEDB_NO, bytes, capacity, &used,
+                                                    &count, call.error());
     if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return -1;
     if (count > 0) {
       call.env()->SetByteArrayRegion(buffer, 0, static_cast<jsize>(used), reinterpret_cast<jbyte*>(bytes));
       return static_cast<jint>(used);
     }
-    if (used > static_cast<size_t>(INT32_MAX) - 2) return call.ThrowCode(-1, "an entry is larger than a Java array"), -1;
+    if (used > static_cast<size_t>(INT32_MAX) - 2)
+      return call.ThrowCode(-1, "an entry is larger than a Java array"), -1;
     if (used > room) return -2 - static_cast<jint>(used);
     capacity = used;
   }
@@ -272,9 +298,12 @@ jint IteratorMove(JNIEnv* env, jclass, jlong iterator, jint to, jbyteArray key, 
     const bool needs_key = move == To::kSeek || move == To::kSeekForPrev || move == To::kPrevOf || move == To::kNextOf;
     if (buffer == nullptr) return call.ThrowNull("buffer"), -1;
     if (budget < 0) return call.ThrowArgument("budget: %d", budget), -1;
-    if (!call.Take({In{needs_key ? key : nullptr, "key", kKeyBytesMax, &k, !needs_key, nullptr, true, key_offset, key_size}})) return -1;
+    if (!call.Take(
+            {In{needs_key ? key : nullptr, "key", kKeyBytesMax, &k, !needs_key, nullptr, true, key_offset, key_size}}))
+      return -1;
     const mergedb_code code = Move(call, Handle(iterator), move, k);
     if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return -1;
+    if (budget == 0) return ReadOne(call, Handle(iterator), buffer);
     return Read(call, Handle(iterator), is_backwards != JNI_FALSE, buffer, static_cast<size_t>(budget));
   });
 }

@@ -16,8 +16,8 @@ struct Free {
 };
 using Freed = std::unique_ptr<void, Free>;
 
-jlong Begin(JNIEnv* env, jclass, jlong db, jint kind, jint durability, jlong bytes_max, jlong wait_us_max, jlong snapshot,
-            jbyteArray name) {
+jlong Begin(JNIEnv* env, jclass, jlong db, jint kind, jint durability, jlong bytes_max, jlong wait_us_max,
+            jlong snapshot, jbyteArray name) {
   return Run(env, jlong{0}, [&](Call& call) {
     mergedb_slice n;
     if (!call.Take({In{name, "name", kNameBytesMax, &n, true}})) return jlong{0};
@@ -59,21 +59,23 @@ jbyteArray TransactionGet(JNIEnv* env, jclass, jlong transaction, jint keyspace,
     if (!call.Take({In{key, "key", kKeyBytesMax, &k}})) return nullptr;
     void* value = nullptr;
     size_t size = 0;
-    const mergedb_code code = mergedb_transaction_get(Handle(transaction), static_cast<mergedb_keyspace>(keyspace), k.data, k.size,
-                                                      &value, &size, call.error());
+    const mergedb_code code = mergedb_transaction_get(Handle(transaction), static_cast<mergedb_keyspace>(keyspace),
+                                                      k.data, k.size, &value, &size, call.error());
     const Freed freed(value);
     if (code == MERGEDB_NOT_FOUND || !call.Done(code)) return nullptr;
     return call.Bytes(value, size);
   });
 }
 
-void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, jint kind, jbyteArray key, jbyteArray value) {
+void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, jint kind, jbyteArray key,
+                       jbyteArray value) {
   Run(env, [&](Call& call) {
     mergedb_slice k, v;
     const auto change = static_cast<Change>(kind);
     const size_t value_max = change == Change::kPut ? kValueBytesMax : kKeyBytesMax;
     const char* value_name = change == Change::kPut ? "value" : "end";
-    if (!call.Take({In{key, "key", kKeyBytesMax, &k}, In{value, value_name, value_max, &v, change == Change::kDelete}})) return;
+    if (!call.Take({In{key, "key", kKeyBytesMax, &k}, In{value, value_name, value_max, &v, change == Change::kDelete}}))
+      return;
     const uint64_t handle = Handle(transaction);
     const auto space = static_cast<mergedb_keyspace>(keyspace);
     switch (change) {
@@ -89,15 +91,15 @@ void TransactionChange(JNIEnv* env, jclass, jlong transaction, jint keyspace, ji
   });
 }
 
-void TransactionMerge(JNIEnv* env, jclass, jlong transaction, jint keyspace, jbyteArray key, jint type, jint keep, jlong number,
-                      jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
+void TransactionMerge(JNIEnv* env, jclass, jlong transaction, jint keyspace, jbyteArray key, jint type, jint keep,
+                      jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     OperandName text;
     mergedb_operand operand;
     if (!TakeOperand(call, key, {type, keep, number, cap_bytes, bytes, delimiter, name}, &k, &text, &operand)) return;
-    call.Done(mergedb_transaction_merge(Handle(transaction), static_cast<mergedb_keyspace>(keyspace), k.data, k.size, &operand,
-                                        call.error()));
+    call.Done(mergedb_transaction_merge(Handle(transaction), static_cast<mergedb_keyspace>(keyspace), k.data, k.size,
+                                        &operand, call.error()));
   });
 }
 

@@ -24,7 +24,8 @@ void Put(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jbyteArr
   Run(env, [&](Call& call) {
     mergedb_slice k, v;
     if (!call.Take({In{key, "key", kKeyBytesMax, &k}, In{value, "value", kValueBytesMax, &v}})) return;
-    call.Done(mergedb_put(Handle(db), Options(durability, keyspace).get(), k.data, k.size, v.data, v.size, call.error()));
+    call.Done(
+        mergedb_put(Handle(db), Options(durability, keyspace).get(), k.data, k.size, v.data, v.size, call.error()));
   });
 }
 
@@ -33,11 +34,13 @@ void PutBuffers(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, j
                 jint value_size) {
   Run(env, [&](Call& call) {
     mergedb_slice k, v;
-    if (!call.Take({In{key_array, "key", kKeyBytesMax, &k, false, key_buffer, true, key_offset, key_size},
-                    In{value_array, "value", kValueBytesMax, &v, false, value_buffer, true, value_offset, value_size}})) {
+    if (!call.Take(
+            {In{key_array, "key", kKeyBytesMax, &k, false, key_buffer, true, key_offset, key_size},
+             In{value_array, "value", kValueBytesMax, &v, false, value_buffer, true, value_offset, value_size}})) {
       return;
     }
-    call.Done(mergedb_put(Handle(db), Options(durability, keyspace).get(), k.data, k.size, v.data, v.size, call.error()));
+    call.Done(
+        mergedb_put(Handle(db), Options(durability, keyspace).get(), k.data, k.size, v.data, v.size, call.error()));
   });
 }
 
@@ -49,8 +52,8 @@ void Delete(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jbyte
   });
 }
 
-void DeleteBuffer(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jobject key_buffer, jbyteArray key_array,
-                  jint key_offset, jint key_size) {
+void DeleteBuffer(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jobject key_buffer,
+                  jbyteArray key_array, jint key_offset, jint key_size) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     if (!call.Take({In{key_array, "key", kKeyBytesMax, &k, false, key_buffer, true, key_offset, key_size}})) return;
@@ -62,7 +65,8 @@ void DeleteRange(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, 
   Run(env, [&](Call& call) {
     mergedb_slice b, e;
     if (!call.Take({In{begin, "begin", kKeyBytesMax, &b}, In{end, "end", kKeyBytesMax, &e}})) return;
-    call.Done(mergedb_delete_range(Handle(db), Options(durability, keyspace).get(), b.data, b.size, e.data, e.size, call.error()));
+    call.Done(mergedb_delete_range(Handle(db), Options(durability, keyspace).get(), b.data, b.size, e.data, e.size,
+                                   call.error()));
   });
 }
 
@@ -74,8 +78,8 @@ void DeletePrefix(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace,
   });
 }
 
-void Merge(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jbyteArray key, jint type, jint keep, jlong number,
-           jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
+void Merge(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jbyteArray key, jint type, jint keep,
+           jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     OperandName text;
@@ -89,8 +93,8 @@ void AddU64(JNIEnv* env, jclass, jlong db, jint durability, jint keyspace, jbyte
   Run(env, [&](Call& call) {
     mergedb_slice k;
     if (!call.Take({In{key, "key", kKeyBytesMax, &k}})) return;
-    call.Done(mergedb_add_u64(Handle(db), Options(durability, keyspace).get(), k.data, k.size, static_cast<uint64_t>(delta),
-                              call.error()));
+    call.Done(mergedb_add_u64(Handle(db), Options(durability, keyspace).get(), k.data, k.size,
+                              static_cast<uint64_t>(delta), call.error()));
   });
 }
 
@@ -122,7 +126,8 @@ void BatchChange(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint k
     const auto change = static_cast<Change>(kind);
     const size_t value_max = change == Change::kPut ? kValueBytesMax : kKeyBytesMax;
     const char* value_name = change == Change::kPut ? "value" : "end";
-    if (!call.Take({In{key, "key", kKeyBytesMax, &k}, In{value, value_name, value_max, &v, change == Change::kDelete}}) ||
+    if (!call.Take(
+            {In{key, "key", kKeyBytesMax, &k}, In{value, value_name, value_max, &v, change == Change::kDelete}}) ||
         !SetKeyspace(call, batch, set_keyspace, keyspace)) {
       return;
     }
@@ -139,8 +144,8 @@ void BatchChange(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint k
   });
 }
 
-void BatchMerge(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint keyspace, jbyteArray key, jint type, jint keep,
-                jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
+void BatchMerge(JNIEnv* env, jclass, jlong batch, jboolean set_keyspace, jint keyspace, jbyteArray key, jint type,
+                jint keep, jlong number, jlong cap_bytes, jbyteArray bytes, jbyteArray delimiter, jbyteArray name) {
   Run(env, [&](Call& call) {
     mergedb_slice k;
     OperandName text;

@@ -42,6 +42,12 @@
   X(kLostBatchForgotten)             /* a group forgets that a batch of it is larger than the window of recent writes */ \
   X(kSnapshotRegisteredLate)         /* a snapshot reads its sequence before a job that asks for the snapshots can see it */ \
   X(kManualTakenOver)                /* a CompactRange that begins takes the place of one that waits */ \
+  X(kPickedFromOldView)              /* a compaction is picked from a View that is older than the list of running jobs */ \
+  X(kOlderManifestAccepted)          /* a MANIFEST that ends before the end that CURRENT says */ \
+  X(kRecordsBehindABreakIgnored)     /* damage to both copies of a MANIFEST record passes for a torn end */ \
+  X(kMovedFramesIgnored)             /* frames of the ring that stand where they were not written pass for a torn end */ \
+  X(kSkippedErrorForgotten)          /* an iterator of LevelDB's interface passes over a block and does not say so */ \
+  X(kBatchMovesUnderCursor)          /* a cursor of a transaction keeps views of a batch that moves */ \
   X(kListedSegmentRemoved)           /* a segment that the durable MANIFEST edit lists is removed */ \
   X(kStagingReusedTooEarly)          /* the ring's bytes of a frame that the drain cut in two */ \
   /* Failures. */ \

@@ -268,9 +268,11 @@ void Background::PickJob() {
   // WHY in this order: a job that installs its result and is released in between is still busy for this pick. The other way around it
   // would be in neither, and a plan could drop tombstones above what that job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
+  const read::ViewPtr old_view = ZOO(kPickedFromOldView) ? parts_.shape.Current() : nullptr;
+  if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
   const std::vector<policy::Busy> busy = ledger_.busy();
   SCHEDULE_POINT("pick between two looks");
-  const read::ViewPtr view = parts_.shape.Current();
+  const read::ViewPtr view = ZOO(kPickedFromOldView) ? old_view : parts_.shape.Current();
   const policy::PickInput input = PickInputFor(*view, busy, pressure);
   std::optional<policy::Plan> plan;
   if (manual) plan = policy::PickManual(input, manual->bounds, manual->newest);
@@ -278,7 +280,7 @@ void Background::PickJob() {
   if (!plan && sweep) plan = policy::PickSweep(input, *sweep);
   if (!plan) plan = policy::Pick(input);
   // A job starts from the View that it was claimed on.
-  const bool is_claimed = plan && ledger_.Claim(*plan, *parts_.shape.Current()->version);
+  const bool is_claimed = plan && ledger_.Claim(*plan, ZOO(kPickedFromOldView) ? *view->version : *parts_.shape.Current()->version);
   std::shared_ptr<Running> running;
   if (is_claimed) {
     const compaction::JobContext context{

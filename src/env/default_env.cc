@@ -23,6 +23,7 @@ File::~File() = default;
 Result<std::unique_ptr<ReadMapping>> File::MapForReading(size_t) {
   return Status::NotSupported("this file system maps no files for reading");
 }
+Status File::Unshare() { return {}; }
 FileLock::~FileLock() = default;
 FileSystem::~FileSystem() = default;
 Status FileSystem::Link(const std::string& source, const std::string&) {

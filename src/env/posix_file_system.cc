@@ -47,6 +47,7 @@ class PosixFile final : public File {
   Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes) override {
     return env::MapForReading({.fd = fd_, .path = path_, .bytes = bytes});
   }
+  Status Unshare() override { return UnshareBlocks({.fd = fd_, .path = path_}); }
 
  private:
   const std::string path_;

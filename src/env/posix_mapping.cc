@@ -1,11 +1,20 @@
 #include "env/posix_mapping.h"
 
+#include <fcntl.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#if __has_include(<linux/fiemap.h>) && __has_include(<linux/fs.h>) && __has_include(<linux/falloc.h>)
+#include <linux/falloc.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#endif
+
 #include <limits>
+#include <vector>
 
 #include "env/posix_status.h"
 
@@ -41,12 +50,16 @@ class PosixReadMapping final : public ReadMapping {
   const size_t bytes_;
 };
 
-Status CheckFileSystem(const MappingRequest& request) {
+Result<uint32_t> MagicOf(const MappingRequest& request) {
   struct statfs mount {};
   if (RetryOnSignal([&] { return fstatfs(request.fd, &mount); }) != 0) {
     return PosixStatus(errno, request.path, "fstatfs");
   }
-  const auto magic = static_cast<uint32_t>(mount.f_type);
+  return static_cast<uint32_t>(mount.f_type);
+}
+
+Status CheckFileSystem(const MappingRequest& request) {
+  ASSIGN_OR_RETURN(const uint32_t magic, MagicOf(request));
   if (magic == kMagicExt || magic == kMagicTmpfs) return {};
   // A file found on XFS may share extents with a copy: the first store to each would then need new space.
   if (magic == kMagicXfs && request.created_by_us) return {};
@@ -62,6 +75,31 @@ Status CheckWritten(const MappingRequest& request) {
                                  " bytes, all written; found " + std::to_string(file.st_size) + " bytes, " +
                                  std::to_string(written) + " written");
 }
+
+#ifdef FS_IOC_FIEMAP
+
+// Does any extent of the file belong to another file as well? Asks for a few extents by each call, until the last.
+Result<bool> SharesBlocks(const MappingRequest& request) {
+  constexpr uint32_t kExtents = 64;
+  std::vector<uint64_t> memory((sizeof(fiemap) + kExtents * sizeof(fiemap_extent)) / sizeof(uint64_t));
+  auto* const map = reinterpret_cast<fiemap*>(memory.data());
+  for (uint64_t offset = 0;;) {
+    *map = {};
+    map->fm_start = offset;
+    map->fm_length = FIEMAP_MAX_OFFSET - offset;
+    map->fm_extent_count = kExtents;
+    if (RetryOnSignal([&] { return ioctl(request.fd, FS_IOC_FIEMAP, map); }) != 0) return PosixStatus(errno, request.path, "fiemap");
+    if (map->fm_mapped_extents == 0) return false;
+    for (uint32_t i = 0; i < map->fm_mapped_extents; ++i) {
+      const fiemap_extent& extent = map->fm_extents[i];
+      if ((extent.fe_flags & FIEMAP_EXTENT_SHARED) != 0) return true;
+      if ((extent.fe_flags & FIEMAP_EXTENT_LAST) != 0) return false;
+      offset = extent.fe_logical + extent.fe_length;
+    }
+  }
+}
+
+#endif
 
 // Before anybody else sees the pages: writing back what was read changes nothing.
 void Touch(char* base, size_t bytes, size_t page_bytes) {
@@ -108,6 +146,23 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
   // every place where a page is mapped.
   MakeWritable(base, bytes, page_bytes);
   return std::unique_ptr<Mapping>(std::move(mapping));
+}
+
+// WHY only XFS: of the file systems that MapTwice accepts it alone shares blocks.
+Status UnshareBlocks(const MappingRequest& request) {
+#ifdef FS_IOC_FIEMAP
+  ASSIGN_OR_RETURN(const uint32_t magic, MagicOf(request));
+  if (magic != kMagicXfs) return {};
+  ASSIGN_OR_RETURN(const bool shares, SharesBlocks(request));
+  if (!shares) return {};
+  struct stat file {};
+  if (fstat(request.fd, &file) != 0) return PosixStatus(errno, request.path, "fstat");
+  if (RetryOnSignal([&] { return fallocate(request.fd, FALLOC_FL_UNSHARE_RANGE, 0, file.st_size); }) == 0) return {};
+  return PosixStatus(errno, request.path, "unshare blocks that a copy of the file (cp, reflink) has as well");
+#else
+  (void)request;
+  return {};
+#endif
 }
 
 Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request) {

@@ -8,6 +8,7 @@
 // THREADS: none of it is for two threads at once.
 #pragma once
 
+#include "base/zoo.h"
 #include "mergedb/status.h"
 
 namespace mergedb::kv {
@@ -15,7 +16,7 @@ namespace mergedb::kv {
 class SkippedErrors {
  public:
   void Add(const Status& error) {
-    if (first_.ok()) first_ = error;
+    if (first_.ok() && !ZOO(kSkippedErrorForgotten)) first_ = error;
   }
   // OK: nothing was passed over.
   const Status& first() const { return first_; }

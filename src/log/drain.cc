@@ -284,7 +284,9 @@ void Drain::RunHeld() {
   const uint64_t target = staged_end();
   if (sync_wanted_.exchange(false)) {
     if (ring_->is_mapped() && !StepTo(target).ok()) return;
-    (void)SyncHeld();
+    if (!SyncHeld().ok() || !ring_->is_mapped()) return;
+    // If the disk has no room for what a copy shares, a later store would kill the process: the log fails instead, and goes on in a new file.
+    if (Status status = ring_->Unshare(); !status.ok()) (void)Fail(status);
   } else if (ring_->is_mapped() && target - drained() >= wake_bytes_) {
     (void)Step(target);
   }

@@ -31,6 +31,9 @@ class Ring {
   bool is_mapped() const { return mapping_ != nullptr; }
   char* At(uint64_t position) { return data_ + (position & (size_ - 1)); }
 
+  // Of a mapped ring: after it, a store needs no new block of the disk, even if the file was copied by reflink meanwhile.
+  Status Unshare() { return file_->Unshare(); }
+
   // In memory only: bytes that hang over the end belong to the front as well.
   void Mirror(uint64_t position, size_t bytes);
 

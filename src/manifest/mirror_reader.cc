@@ -191,7 +191,7 @@ class MirrorReader {
     doubt_.reset();
   }
   Status JudgeDoubt();
-  bool HasReached(const MirrorEnd& end) const { return !reached_ || has_reached_ || *reached_ == end; }
+  bool HasReached(const MirrorEnd& end) const { return !reached_ || has_reached_ || *reached_ == end || ZOO(kOlderManifestAccepted); }
 
   const std::string& path_;
   std::array<Copy, 2> copies_;
@@ -339,7 +339,7 @@ Status MirrorReader::JudgeEnd() {
                               std::to_string(reached_->bytes) + ", through the checksum " + std::to_string(reached_->chain) +
                               ": an older MANIFEST, or both copies of a record are damaged" + kNextStep);
   }
-  return contents_.dropped_bytes > 0 ? LookBehind() : Status();
+  return contents_.dropped_bytes > 0 && !ZOO(kRecordsBehindABreakIgnored) ? LookBehind() : Status();
 }
 
 // Of the stream: whole pairs of pages.

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/zoo.h"
 #include "db/write_checks.h"
 #include "kv/fold.h"
 
@@ -262,7 +263,7 @@ void TransactionImpl::Forget(CursorImpl* cursor) { std::erase(cursors_, cursor);
 // Before a write to `keyspace`, or, without one, to whatever a cursor may see. An iterator over another keyspace's keys does not meet what is
 // written there, and its views of the batch stay where they are as long as that has room.
 void TransactionImpl::ParkCursors(std::optional<Keyspace> keyspace, size_t bytes_more) {
-  const bool parks_all = !keyspace || writes_.MovesFor(bytes_more);
+  const bool parks_all = !keyspace || (writes_.MovesFor(bytes_more) && !ZOO(kBatchMovesUnderCursor));
   for (CursorImpl* cursor : cursors_) {
     if (parks_all || cursor->keyspace() == *keyspace) cursor->Park();
   }

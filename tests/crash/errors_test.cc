@@ -379,7 +379,7 @@ TEST_P(ErrorsTest, TellsOfEveryFailureOfEachKind) {
   base::Random random(seed);
   const int rounds = IsFullSize() ? 6 : 1;
   for (const Op op : {Op::kCreate, Op::kSync, Op::kRemove, Op::kRename, Op::kSyncDirectory, Op::kClose, Op::kOpen, Op::kRead,
-                      Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory}) {
+                      Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory, Op::kUnshare}) {
     for (int round = 0; round < rounds; ++round) {
       for (uint64_t n = 1;; ++n) {
         const Fault fault{.op = op, .nth = n, .sticky = random.OneIn(2), .status = AnyError(random), .has_happened = random.OneIn(3)};

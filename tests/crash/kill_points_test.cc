@@ -2,7 +2,8 @@
 // Method: a child process lives on real files through a watched file system that kills it at the n-th call of a named point
 // ("sync MANIFEST", "rename CURRENT.tmp"). Its batches are numbered; each is said to be begun and returned on a page shared
 // with the parent. Another process opens what is left: everything that returned is there, and of the one begun all or nothing.
-// Points are found by living once without a kill, in an empty directory and in one that a kill has left.
+// Points are found by living once without a kill, in an empty directory and in one that a kill has left. Three geometries: the least buffers
+// with and without a mapped WAL buffer, and one that the seed draws.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 
 #include "base/random.h"
 #include "mergedb/db.h"
+#include "testing/geometry.h"
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/time_limit.h"
@@ -47,12 +49,13 @@ struct KillPoint {
 std::string KeyOf(uint64_t n) { return "key" + std::to_string(n % kKeys); }
 std::string ValueOf(uint64_t n) { return std::to_string(n) + ":" + std::string(n * 7919 % 3000, 'v'); }
 
-Options SmallOptions(bool use_mapping) {
+Geometry LeastGeometry(bool use_mapping) {
+  return {.use_mapping = use_mapping, .memory_bytes = 512 << 10, .separated_value_bytes_min = 768, .open_tables_max = 1000};
+}
+
+Options OptionsOf(const Geometry& geometry) {
   Options options;
-  options.memory_bytes = 512 << 10;
-  options.write_buffer_bytes = 64 << 10;
-  options.compression = {Compression::kNone, Compression::kNone};
-  options.use_mapped_staging = use_mapping;
+  Choose(geometry, &options);
   return options;
 }
 
@@ -112,10 +115,10 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
   }
 }
 
-[[noreturn]] void RunChild(const std::string& path, bool use_mapping, const KillPoint& at, const std::string& counts_path, Report* report) {
+[[noreturn]] void RunChild(const std::string& path, const Geometry& geometry, const KillPoint& at, const std::string& counts_path, Report* report) {
   Killer killer(at);
   WatchedFileSystem files(DefaultEnv().file_system, killer.watch());
-  Options options = SmallOptions(use_mapping);
+  Options options = OptionsOf(geometry);
   options.env = DefaultEnv();
   options.env.file_system = &files;
   const uint64_t first = report->returned + 1;
@@ -135,8 +138,8 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
 }
 
 // Leaves how many batches there are in `report`.
-[[noreturn]] void RunChecker(const std::string& path, bool use_mapping, Report* report) {
-  auto db = DB::Open(SmallOptions(use_mapping), path);
+[[noreturn]] void RunChecker(const std::string& path, const Geometry& geometry, Report* report) {
+  auto db = DB::Open(OptionsOf(geometry), path);
   if (!db) FailChild("reopen", db.error().ToString());
   std::string text = "0";
   if (Status status = (*db)->Get({}, "count", &text); !status.ok() && !status.IsNotFound()) FailChild("count", status.ToString());
@@ -163,7 +166,7 @@ int OutcomeOf(Run&& run) {
   return outcome;
 }
 
-class KillPoints : public ::testing::TestWithParam<bool> {
+class KillPoints : public ::testing::Test {
  protected:
   void SetUp() override {
     std::string pattern = std::string(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp") + "/mergedb_points_XXXXXX";
@@ -183,13 +186,13 @@ class KillPoints : public ::testing::TestWithParam<bool> {
   }
   // One life. True if it was killed at the point, false if it never came there.
   bool Live(const KillPoint& at) {
-    const int outcome = OutcomeOf([&] { RunChild(path(), GetParam(), at, root_ + "/counts", report_); });
+    const int outcome = OutcomeOf([&] { RunChild(path(), geometry_, at, root_ + "/counts", report_); });
     const bool is_killed = WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL;
     EXPECT_TRUE(outcome == 0 || is_killed) << "exit " << WEXITSTATUS(outcome) << " signal " << WTERMSIG(outcome);
     return is_killed;
   }
   void Check() {
-    EXPECT_EQ(OutcomeOf([&] { RunChecker(path(), GetParam(), report_); }), 0)
+    EXPECT_EQ(OutcomeOf([&] { RunChecker(path(), geometry_, report_); }), 0)
         << "returned " << report_->returned << ", begun " << report_->begun;
   }
   std::map<std::string, uint64_t> CountPoints() {
@@ -208,13 +211,16 @@ class KillPoints : public ::testing::TestWithParam<bool> {
     Check();
   }
 
+  void KillAtEveryPoint(const Geometry& geometry, uint64_t seed);
+
   std::string root_;
+  Geometry geometry_;
   Report* report_ = nullptr;
 };
 
-TEST_P(KillPoints, LoseNothingThatReturned) {
-  const uint64_t seed = SeedOr(5);
-  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
+void KillPoints::KillAtEveryPoint(const Geometry& geometry, uint64_t seed) {
+  geometry_ = geometry;
+  SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " " + ReplayOf(geometry));
   base::Random random(seed);
   const uint64_t hits_wanted = IsFullSize() ? 40 : 8;
   uint64_t kills = 0;
@@ -246,7 +252,16 @@ TEST_P(KillPoints, LoseNothingThatReturned) {
   EXPECT_GE(points_hit.size(), 40u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Staging, KillPoints, ::testing::Bool());
+constexpr uint64_t kSeed = 5;
+
+TEST_F(KillPoints, LoseNothingThatReturnedMapped) { KillAtEveryPoint(LeastGeometry(true), SeedOr(kSeed)); }
+TEST_F(KillPoints, LoseNothingThatReturnedWritten) { KillAtEveryPoint(LeastGeometry(false), SeedOr(kSeed)); }
+
+// A larger buffer holds all that a life writes.
+TEST_F(KillPoints, LoseNothingThatReturnedWithADrawnGeometry) {
+  const uint64_t seed = SeedOr(kSeed);
+  KillAtEveryPoint(GeometryFor(seed, {.write_buffer_bytes_max = 64 << 10}), seed);
+}
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -482,6 +482,23 @@ TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
 }
 
 // The background syncs while a large frame waits for its segments.
+TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
+  auto log = world_.Create();
+  world_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  if (!GetParam()) {
+    ASSERT_OK(Append(*log, PayloadOf(1, 100)));
+    return;
+  }
+  // A store that follows could kill the process. So the log fails, after it made durable what was staged.
+  EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kNoSpace));
+  const Outcome outcome = ReplayAll(*world_.CutPower());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 1u);
+}
+
 TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
   auto log = world_.Create();
   ASSERT_OK(Append(*log, PayloadOf(0, 100)));

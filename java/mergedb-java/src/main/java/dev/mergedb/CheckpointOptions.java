@@ -2,7 +2,10 @@ package dev.mergedb;
 
 /** How a checkpoint is made. Immutable. */
 public final class CheckpointOptions {
-  /** Hears how far a checkpoint is. Called by the thread that called {@link Database#checkpoint}; must not call into mergedb. */
+  /**
+   * Hears how far a checkpoint is. Called by the thread that called {@link Database#checkpoint}; must not call into
+   * mergedb.
+   */
   @FunctionalInterface
   public interface Progress {
     /**
@@ -49,7 +52,8 @@ public final class CheckpointOptions {
   }
 
   /**
-   * What hears how far the checkpoint is. If it throws, the checkpoint is given up and the call throws ABORTED with that cause.
+   * What hears how far the checkpoint is. If it throws, the checkpoint is given up and the call throws ABORTED with
+   * that cause.
    *
    * @param value the listener, or null
    * @return options with this setting

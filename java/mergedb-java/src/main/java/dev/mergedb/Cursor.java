@@ -3,11 +3,12 @@ package dev.mergedb;
 import java.lang.ref.Reference;
 
 /**
- * Walks the keys of a transaction in order, its own writes among them, and changes what it walks over. A new one stands nowhere.
+ * Walks the keys of a transaction in order, its own writes among them, and changes what it walks over. A new one
+ * stands nowhere.
  *
- * <p>For one thread at a time together with its transaction: a call that finds another thread inside throws BUSY. {@link #close} waits
- * for that thread. After close every call throws CLOSED; after the end of the transaction, ABORTED or CLOSED; after the close of the
- * database, SHUTTING_DOWN.
+ * <p>For one thread at a time together with its transaction: a call that finds another thread inside throws BUSY.
+ * {@link #close} waits for that thread. After close every call throws CLOSED; after the end of the transaction,
+ * ABORTED or CLOSED; after the close of the database, SHUTTING_DOWN.
  */
 public final class Cursor implements AutoCloseable {
   private final Transaction transaction;
@@ -78,7 +79,8 @@ public final class Cursor implements AutoCloseable {
    * Moves to this key.
    *
    * @param key the key
-   * @return true: it stands at the key; false: the key is not there, and the cursor stands at the first key after it, if there is one
+   * @return true: it stands at the key; false: the key is not there, and the cursor stands at the first key after it,
+   *     if there is one
    */
   public boolean seek(byte[] key) {
     return move(5, Limits.key(key));
@@ -105,8 +107,8 @@ public final class Cursor implements AutoCloseable {
   }
 
   /**
-   * Moves to where it stands. After a delete that is the key behind the gap. After a write to the transaction it is needed before key
-   * and value.
+   * Moves to where it stands. After a delete that is the key behind the gap. After a write to the transaction it is
+   * needed before key and value.
    *
    * @return true: it stands at a key; false: there is none
    */
@@ -119,8 +121,8 @@ public final class Cursor implements AutoCloseable {
     try {
       byte[] bytes = Native.cursorEntry(handle.number, which);
       if (bytes == null) {
-        throw new MergedbException(
-            MergedbException.Code.NOT_FOUND, "this Cursor stands at no key; move it to one first (after a write: current())");
+        throw new MergedbException(MergedbException.Code.NOT_FOUND,
+            "this Cursor stands at no key; move it to one first (after a write: current())");
       }
       return bytes;
     } finally {

@@ -16,16 +16,17 @@ import java.util.Objects;
 /**
  * An open database: an ordered map from bytes to bytes in one directory, and named keyspaces beside it.
  *
- * <p>Any number of threads may use one at once. {@link #close} waits for calls that other threads are in. After close every call throws
- * CLOSED; iterators, snapshots, transactions and cursors of it throw SHUTTING_DOWN and can still be closed.
+ * <p>Any number of threads may use one at once. {@link #close} waits for calls that other threads are in. After close
+ * every call throws CLOSED; iterators, snapshots, transactions and cursors of it throw SHUTTING_DOWN and can still be
+ * closed.
  *
- * <p>Arrays and buffers that go in are copied before the call returns. Arrays that come out belong to the caller. A null argument is a
- * NullPointerException with its name, a negative size an IllegalArgumentException. Keys have at most 8 MiB, values at most 1 GiB: more is
- * INVALID_ARGUMENT.
+ * <p>Arrays and buffers that go in are copied before the call returns. Arrays that come out belong to the caller. A
+ * null argument is a NullPointerException with its name, a negative size an IllegalArgumentException. Keys have at
+ * most 8 MiB, values at most 1 GiB: more is INVALID_ARGUMENT.
  *
- * <p>Any call may throw {@link MergedbException} with CORRUPTION, IO_ERROR, CLOSED, and OUT_OF_MEMORY; writes also with NO_SPACE, and with
- * NOT_SUPPORTED if the database is read-only. If {@link MergedbException#outcomeUnknown} is true, the write may be there after the next
- * open, whole or not at all.
+ * <p>Any call may throw {@link MergedbException} with CORRUPTION, IO_ERROR, CLOSED, and OUT_OF_MEMORY; writes also
+ * with NO_SPACE, and with NOT_SUPPORTED if the database is read-only. If {@link MergedbException#outcomeUnknown} is
+ * true, the write may be there after the next open, whole or not at all.
  */
 public final class Database implements AutoCloseable {
   private final Handle handle;
@@ -94,9 +95,10 @@ public final class Database implements AutoCloseable {
    * @param directory the directory; its parent must be there
    * @param options how
    * @return the database, to be closed
-   * @throws MergedbException NOT_FOUND: it must be there and is not. BUSY: another process, or this one, has it open. INVALID_ARGUMENT:
-   *     options that contradict each other or the database. NOT_SUPPORTED: a foreign directory, or one of a newer version. CORRUPTION:
-   *     {@link #verify} finds out more and {@link #repair} makes it open again. IO_ERROR, NO_SPACE
+   * @throws MergedbException NOT_FOUND: it must be there and is not. BUSY: another process, or this one, has it open.
+   *     INVALID_ARGUMENT: options that contradict each other or the database. NOT_SUPPORTED: a foreign directory, or
+   *     one of a newer version. CORRUPTION: {@link #verify} finds out more and {@link #repair} makes it open again.
+   *     IO_ERROR, NO_SPACE
    */
   public static Database open(Path directory, Options options) {
     byte[] path = bytes(directory, "directory");
@@ -154,8 +156,8 @@ public final class Database implements AutoCloseable {
    *
    * @param directory the directory
    * @return what was found
-   * @throws MergedbException NOT_FOUND: there is no database. BUSY: it is open. NOT_SUPPORTED: a newer version made it. INVALID_ARGUMENT:
-   *     it has a comparator
+   * @throws MergedbException NOT_FOUND: there is no database. BUSY: it is open. NOT_SUPPORTED: a newer version made
+   *     it. INVALID_ARGUMENT: it has a comparator
    */
   public static Report verify(Path directory) {
     return verify(directory, new Options());
@@ -174,8 +176,8 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Makes a damaged database open again. What is damaged is moved to the folder {@code lost} of the directory. If it is interrupted, call
-   * it again.
+   * Makes a damaged database open again. What is damaged is moved to the folder {@code lost} of the directory. If it
+   * is interrupted, call it again.
    *
    * @param directory the directory
    * @return what was damaged, lost and done
@@ -221,6 +223,18 @@ public final class Database implements AutoCloseable {
     Reference.reachabilityFence(this);
   }
 
+  /**
+   * For range deletes. The engine relies on the order of their ends where it cannot give up, and a comparator of
+   * Java's may throw there.
+   */
+  void requireNoComparator() {
+    if (comparison != null) {
+      throw new MergedbException(
+          MergedbException.Code.NOT_SUPPORTED,
+          "a database with a comparator has no range deletes in Java; delete the keys one by one");
+    }
+  }
+
   private static WriteOptions of(WriteOptions options) {
     return Objects.requireNonNull(options, "options");
   }
@@ -255,7 +269,7 @@ public final class Database implements AutoCloseable {
     return key;
   }
 
-  // ---- writes ----------------------------------------------------------------------------------------------------------------------
+  // ---- writes
 
   /**
    * Sets a key of the default keyspace.
@@ -284,8 +298,8 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Sets a key. The bytes are those between position and limit; positions and limits stay as they are. Direct buffers are read where they
-   * are.
+   * Sets a key. The bytes are those between position and limit; positions and limits stay as they are. Direct buffers
+   * are read where they are.
    *
    * @param options durability and keyspace
    * @param key the key
@@ -339,7 +353,8 @@ public final class Database implements AutoCloseable {
     of(options);
     key(key);
     ready();
-    Native.deleteBuffer(number, options.durability, options.keyspace, direct(key), array(key), offset(key), key.remaining());
+    Native.deleteBuffer(
+        number, options.durability, options.keyspace, direct(key), array(key), offset(key), key.remaining());
     Reference.reachabilityFence(key);
     settle();
   }
@@ -349,7 +364,7 @@ public final class Database implements AutoCloseable {
    *
    * @param begin the first key
    * @param end the first key behind the range
-   * @throws MergedbException INVALID_ARGUMENT: begin is after end
+   * @throws MergedbException as {@link #deleteRange(WriteOptions, byte[], byte[])}
    */
   public void deleteRange(byte[] begin, byte[] end) {
     deleteRange(WriteOptions.DEFAULT, begin, end);
@@ -361,13 +376,14 @@ public final class Database implements AutoCloseable {
    * @param options durability and keyspace
    * @param begin the first key
    * @param end the first key behind the range
-   * @throws MergedbException INVALID_ARGUMENT: begin is after end
+   * @throws MergedbException INVALID_ARGUMENT: begin is after end. NOT_SUPPORTED: the database has a comparator
    */
   public void deleteRange(WriteOptions options, byte[] begin, byte[] end) {
     of(options);
     Limits.key(begin, "begin");
     Limits.key(end, "end");
     ready();
+    requireNoComparator();
     Native.deleteRange(number, options.durability, options.keyspace, begin, end);
     settle();
   }
@@ -464,18 +480,19 @@ public final class Database implements AutoCloseable {
    *
    * @param options the durability
    * @param batch the batch
-   * @throws MergedbException BUSY: another thread is inside the batch. INVALID_ARGUMENT: options with a keyspace, which is for the batch
-   *     to say; a range of the batch that begins after its end
+   * @throws MergedbException BUSY: another thread is inside the batch. INVALID_ARGUMENT: options with a keyspace,
+   *     which is for the batch to say; a range of the batch that begins after its end. NOT_SUPPORTED: the batch has a
+   *     range delete, and the database a comparator
    */
   public void write(WriteOptions options, WriteBatch batch) {
     of(options);
     Objects.requireNonNull(batch, "batch");
     ready();
-    batch.writeTo(number, options);
+    batch.writeTo(this, number, options);
     settle();
   }
 
-  // ---- reads -----------------------------------------------------------------------------------------------------------------------
+  // ---- reads
 
   /**
    * Reads a key of the default keyspace.
@@ -506,8 +523,8 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Reads a key into a buffer. As much of the value as fits goes to the position of the value buffer, which moves on by that much. The
-   * key is what is between position and limit of its buffer, which stay as they are.
+   * Reads a key into a buffer. As much of the value as fits goes to the position of the value buffer, which moves on
+   * by that much. The key is what is between position and limit of its buffer, which stay as they are.
    *
    * @param options keyspace and snapshot
    * @param key the key
@@ -635,7 +652,7 @@ public final class Database implements AutoCloseable {
     return transaction;
   }
 
-  // ---- keyspaces -------------------------------------------------------------------------------------------------------------------
+  // ---- keyspaces
 
   private Keyspace open(String name, boolean create, boolean mayExist) {
     byte[] encoded = Limits.utf8(name, "name");
@@ -756,7 +773,7 @@ public final class Database implements AutoCloseable {
     compact(Objects.requireNonNull(keyspace, "keyspace").id(), lower, upper);
   }
 
-  // ---- maintenance -----------------------------------------------------------------------------------------------------------------
+  // ---- maintenance
 
   private void act(int what) {
     ready();
@@ -856,13 +873,15 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Makes a database of its own in another directory, while this one is read and written: everything that was written before the call,
-   * and whole batches only. After a failure the target is as it was, and another call goes on with what is there.
+   * Makes a database of its own in another directory, while this one is read and written: everything that was written
+   * before the call, and whole batches only. After a failure the target is as it was, and another call goes on with
+   * what is there.
    *
    * @param target a directory that is not there, or is empty; its parent must be there
    * @param options how
    * @return what was copied
-   * @throws MergedbException INVALID_ARGUMENT: something is there. ABORTED: the progress listener gave up. CORRUPTION, IO_ERROR, NO_SPACE
+   * @throws MergedbException INVALID_ARGUMENT: something is there. ABORTED: the progress listener gave up.
+   *     CORRUPTION, IO_ERROR, NO_SPACE
    */
   public CheckpointReport checkpoint(Path target, CheckpointOptions options) {
     byte[] path = bytes(target, "target");
@@ -891,10 +910,11 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * Makes the log durable, stops background work and releases the lock. Waits for calls that other threads are in. Nothing happens the
-   * second time.
+   * Makes the log durable, stops background work and releases the lock. Waits for calls that other threads are in.
+   * Nothing happens the second time.
    *
-   * @throws MergedbException IO_ERROR, NO_SPACE: it is closed nevertheless, and only the promise of {@code kill -9} holds
+   * @throws MergedbException IO_ERROR, NO_SPACE: it is closed nevertheless, and only the promise of {@code kill -9}
+   *     holds
    */
   @Override
   public void close() {

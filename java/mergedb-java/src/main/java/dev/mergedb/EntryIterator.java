@@ -7,14 +7,15 @@ import java.nio.ByteOrder;
 import java.util.Arrays;
 
 /**
- * Walks keys in order. Shows the database as it was when the iterator was made, or its snapshot. A new one stands nowhere.
+ * Walks keys in order. Shows the database as it was when the iterator was made, or its snapshot. A new one stands
+ * nowhere.
  *
- * <p>Reads ahead: one native call fetches one entry after a seek and up to 64 KiB of entries in a long scan, so most calls stay in Java.
- * An error is thrown by the move that comes to it, not before. If the error is of one key alone, {@link #failedKey} names the key, and
- * next and prev go on from it.
+ * <p>Reads ahead: one native call fetches one entry after a seek, and more and more, up to 64 KiB, in a scan, so most
+ * calls stay in Java. An error is thrown by the move that comes to it, not before. If the error is of one key alone,
+ * {@link #failedKey} names the key, and next and prev go on from it.
  *
- * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that thread. After close
- * every call throws CLOSED; after the close of the database, SHUTTING_DOWN.
+ * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that
+ * thread. After close every call throws CLOSED; after the close of the database, SHUTTING_DOWN.
  */
 public final class EntryIterator implements AutoCloseable {
   static final int FIRST = 1;
@@ -29,6 +30,7 @@ public final class EntryIterator implements AutoCloseable {
 
   private static final VarHandle INTS = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.nativeOrder());
   private static final int HEAD = 8; // the two sizes before each entry
+  private static final int BUFFER_MIN = 512;
   private static final int BUDGET_MIN = 256;
   private static final int BUDGET_MAX = 64 << 10;
   private static final byte[] NONE = {};
@@ -44,7 +46,8 @@ public final class EntryIterator implements AutoCloseable {
   private final Handle handle;
   private State state = State.NOWHERE;
   private boolean isBackwards; // the direction of what is in the buffer
-  private byte[] buffer = new byte[1 << 10];
+  private boolean isBehind; // the native iterator stands behind the buffer, and not at its only entry
+  private byte[] buffer = new byte[BUFFER_MIN];
   private int at; // the entry where the iterator stands
   private int end; // of what was read
   private int keySize;
@@ -72,21 +75,18 @@ public final class EntryIterator implements AutoCloseable {
 
   /** A native move, and the first entries from there on. */
   private boolean move(int to, byte[] key, int keyOffset, int keyLength, boolean backwards) {
-    budget = to == STAY || to == NEXT || to == PREV ? Math.min(2 * budget, BUDGET_MAX) : BUDGET_MIN;
-    if (budget < BUDGET_MIN) {
-      budget = BUDGET_MIN;
-    }
-    if (buffer.length < budget && key != buffer) {
-      buffer = new byte[budget];
-    } else if (buffer.length > BUDGET_MAX && key != buffer) {
-      buffer = new byte[BUDGET_MAX]; // a large entry made it larger
+    boolean goesOn = backwards == isBackwards && (to == STAY || to == NEXT || to == PREV);
+    budget = goesOn ? Math.min(Math.max(2 * budget, BUDGET_MIN), BUDGET_MAX) : 0;
+    if (key != buffer && (buffer.length < budget || buffer.length > BUDGET_MAX)) {
+      buffer = new byte[Math.max(budget, BUFFER_MIN)]; // it grows with the scan; a large entry made it too large
     }
     state = State.FAILED; // until the call has succeeded
     isBackwards = backwards;
-    int used = Native.iteratorMove(handle.number, to, key, keyOffset, keyLength, backwards, buffer, Math.min(budget, buffer.length));
+    isBehind = budget > 0;
+    int used = Native.iteratorMove(handle.number, to, key, keyOffset, keyLength, backwards, buffer, budget);
     if (used < -1) {
       buffer = new byte[-2 - used];
-      used = Native.iteratorMove(handle.number, STAY, null, 0, 0, backwards, buffer, buffer.length);
+      used = Native.iteratorMove(handle.number, STAY, null, 0, 0, backwards, buffer, budget);
     }
     database.settle();
     if (used < 0) {
@@ -115,6 +115,9 @@ public final class EntryIterator implements AutoCloseable {
         case FAILED:
           return move(backwards ? PREV : NEXT, null, 0, 0, backwards);
         default:
+          if (!isBehind) {
+            return move(backwards ? PREV : NEXT, null, 0, 0, backwards);
+          }
           if (isBackwards != backwards) {
             return move(backwards ? PREV_OF : NEXT_OF, buffer, at + HEAD, keySize, backwards);
           }

@@ -5,8 +5,9 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
 /**
- * A native handle that is closed once: by close(), or by the Cleaner when its object is unreachable. A handle keeps its parent's handle
- * from being closed by the Cleaner before it: the Cleaner closes children first, whatever order it finds them in.
+ * A native handle that is closed once: by close(), or by the Cleaner when its object is unreachable. A handle keeps
+ * its parent's handle from being closed by the Cleaner before it: the Cleaner closes children first, whatever order
+ * it finds them in.
  */
 final class Handle implements Runnable {
   static final int DATABASE = 0;

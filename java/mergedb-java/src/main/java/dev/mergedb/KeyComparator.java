@@ -1,15 +1,20 @@
 package dev.mergedb;
 
 /**
- * An order of keys, written in Java. Each comparison crosses from native code into Java and copies both keys, so a database with a
- * comparator is several times slower than one in bytewise order. Encode keys so that bytewise order is right where that is possible.
+ * An order of keys, written in Java. Each comparison crosses from native code into Java and copies both keys, so a
+ * database with a comparator is several times slower than one in bytewise order. Encode keys so that bytewise order
+ * is right where that is possible.
  *
- * <p>The order must be total and must never change while a database of this name exists. {@link #compare} is called by any number of
- * threads at once, among them threads of the engine, and must not call into mergedb.
+ * <p>The order must be total and must never change while a database of this name exists. {@link #compare} is called
+ * by any number of threads at once, among them threads of the engine, and must not call into mergedb.
  *
- * <p>If {@code compare} throws, the engine goes on with the bytewise order of the two keys, because it cannot stop inside a comparison.
- * The {@link Database} remembers the first exception and logs it. The call that met it, and every later call but {@code close}, throws
- * {@link MergedbException} with code {@link MergedbException.Code#ABORTED} and that exception as its cause.
+ * <p>If {@code compare} throws, the engine goes on with the bytewise order of the two keys, because it cannot stop
+ * inside a comparison. The {@link Database} remembers the first exception and logs it. The call that met it, and
+ * every later call but {@code close}, throws {@link MergedbException} with code {@link MergedbException.Code#ABORTED}
+ * and that exception as its cause. A flush or a compaction that finds keys out of order writes nothing and fails with
+ * {@link MergedbException.Code#CORRUPTION}; the log still has every write, so the database opens again with a
+ * comparator that is right. Range deletes are not supported: a comparator that throws amid them could not be
+ * survived.
  */
 public interface KeyComparator {
   /**
@@ -24,7 +29,8 @@ public interface KeyComparator {
    *
    * @param a a key
    * @param b another key
-   * @return negative if {@code a} comes before {@code b}, 0 if they are one key, positive if {@code a} comes after {@code b}
+   * @return negative if {@code a} comes before {@code b}, 0 if they are one key, positive if {@code a} comes after
+   *     {@code b}
    */
   int compare(byte[] a, byte[] b);
 }

@@ -1,8 +1,8 @@
 package dev.mergedb;
 
 /**
- * One of the ordered maps of a database (RocksDB: column family, LMDB: named database). A value: it needs no closing and may be kept.
- * Its number is never given to another keyspace in the life of the database. Thread-safe.
+ * One of the ordered maps of a database (RocksDB: column family, LMDB: named database). A value: it needs no closing
+ * and may be kept. Its number is never given to another keyspace in the life of the database. Thread-safe.
  */
 public final class Keyspace {
   /** The keyspace that every database has. */

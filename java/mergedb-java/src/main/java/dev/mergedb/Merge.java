@@ -6,8 +6,8 @@ import java.nio.ByteOrder;
 import java.util.Objects;
 
 /**
- * An operand of {@link Database#merge}: what is done to the value of a key without reading it. Numbers are 8 bytes, little-endian.
- * Immutable; arrays are copied.
+ * An operand of {@link Database#merge}: what is done to the value of a key without reading it. Numbers are 8 bytes,
+ * little-endian. Immutable; arrays are copied.
  */
 public final class Merge {
   /** Which bytes stay when the cap of an append cuts. */

@@ -3,8 +3,8 @@ package dev.mergedb;
 import java.nio.ByteBuffer;
 
 /**
- * The native functions: java/native/. Each checks its arguments again, and throws {@link MergedbException}. A handle is a number that
- * native code checks: one that is closed is refused with CLOSED and never touches memory.
+ * The native functions: java/native/. Each checks its arguments again, and throws {@link MergedbException}. A handle
+ * is a number that native code checks: one that is closed is refused with CLOSED and never touches memory.
  */
 final class Native {
   static {
@@ -22,7 +22,8 @@ final class Native {
   static native void destroy(byte[] path);
 
   /** The four lists of a report, each as UTF-8 lines. */
-  static native byte[][][] care(byte[] path, boolean repair, boolean dryRun, long[] numbers, byte[] comparatorName, Callbacks callbacks);
+  static native byte[][][] care(
+      byte[] path, boolean repair, boolean dryRun, long[] numbers, byte[] comparatorName, Callbacks callbacks);
 
   static native void put(long db, int durability, int keyspace, byte[] key, byte[] value);
 
@@ -83,11 +84,14 @@ final class Native {
       long db, int keyspace, long snapshot, int flags, byte[] prefix, byte[] lower, byte[] upper, boolean keysOnly);
 
   /**
-   * Moves, and reads entries from there on into `buffer`, at most `budget` bytes but at least one entry.
+   * Moves, and reads entries from there on into `buffer`, at most `budget` bytes but at least one entry; the iterator
+   * then stands behind them. Budget 0: one entry, and the iterator stands at it.
    *
-   * @return the bytes used; -1: there is no entry that way; less: the first entry needs -2 - result bytes and `buffer` has fewer
+   * @return the bytes used; -1: there is no entry that way; less: the first entry needs -2 - result bytes and
+   *     `buffer` has fewer
    */
-  static native int iteratorMove(long iterator, int to, byte[] key, int keyOffset, int keySize, boolean backwards, byte[] buffer, int budget);
+  static native int iteratorMove(
+      long iterator, int to, byte[] key, int keyOffset, int keySize, boolean backwards, byte[] buffer, int budget);
 
   static native byte[] iteratorFailedKey(long iterator);
 
@@ -122,14 +126,18 @@ final class Native {
 
   static native void cursorDelete(long cursor);
 
-  /** `owner` is a transaction if `inTransaction`. The keyspace, or -1 if there is none of this name and `create` is false. */
+  /**
+   * `owner` is a transaction if `inTransaction`. The keyspace, or -1 if there is none of this name and `create` is
+   * false.
+   */
   static native long keyspaceOpen(long owner, boolean inTransaction, byte[] name, boolean create, boolean mayExist);
 
   /** Names in the first list, 4-byte big-endian numbers in the second. */
   static native byte[][][] keyspaceList(long owner, boolean inTransaction);
 
   /** `clear`: only what is in it. */
-  static native void keyspaceDrop(long owner, boolean inTransaction, int durability, int optionsKeyspace, int keyspace, boolean clear);
+  static native void keyspaceDrop(
+      long owner, boolean inTransaction, int durability, int optionsKeyspace, int keyspace, boolean clear);
 
   /** 0 flush, 1 sync the log, 2 wait for compactions, 3 check. */
   static native void databaseDo(long db, int what);

@@ -4,8 +4,8 @@ import java.util.Objects;
 import java.util.function.Consumer;
 
 /**
- * How a database is opened. A setting that is not made has its default. Fluent and mutable; for one thread at a time. {@link
- * Database#open} copies what it needs.
+ * How a database is opened. A setting that is not made has its default. Fluent and mutable; for one thread at a time.
+ * {@link Database#open} copies what it needs.
  */
 public final class Options {
   /** What must be there, and what may be done with it. */
@@ -227,8 +227,8 @@ public final class Options {
   }
 
   /**
-   * What hears the messages of the database: failed background work, and what an open had to drop. Any thread may call it, several at
-   * once. It must not call into mergedb. What it throws is dropped.
+   * What hears the messages of the database: failed background work, and what an open had to drop. Any thread may
+   * call it, several at once. It must not call into mergedb. What it throws is dropped.
    *
    * @param value the listener, or null: messages are dropped
    * @return this

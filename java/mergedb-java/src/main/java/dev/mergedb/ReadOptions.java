@@ -45,7 +45,8 @@ public final class ReadOptions {
    * @return options with this setting
    */
   public ReadOptions in(Keyspace value) {
-    return new ReadOptions(snapshot, Objects.requireNonNull(value, "keyspace").id(), !has(TRUST_DISK), !has(LEAVE_CACHE));
+    return new ReadOptions(
+        snapshot, Objects.requireNonNull(value, "keyspace").id(), !has(TRUST_DISK), !has(LEAVE_CACHE));
   }
 
   /**

@@ -3,7 +3,8 @@ package dev.mergedb;
 import java.lang.ref.Reference;
 
 /**
- * A state of a database to read from, until it is closed. What it can see stays on disk meanwhile. Any number of threads may use one.
+ * A state of a database to read from, until it is closed. What it can see stays on disk meanwhile. Any number of
+ * threads may use one.
  */
 public final class Snapshot implements AutoCloseable {
   private final Database database; // keeps it reachable

@@ -5,15 +5,16 @@ import java.util.Map;
 import java.util.Objects;
 
 /**
- * Reads as of one moment, with its own writes among them, and then all of its writes at once or none. {@link #close} rolls back what was
- * not committed.
+ * Reads as of one moment, with its own writes among them, and then all of its writes at once or none. {@link #close}
+ * rolls back what was not committed.
  *
- * <p>A transaction and its cursors are for one thread at a time: a call that finds another thread inside throws BUSY. It may go from one
- * thread to another between calls. {@link #close} waits for a call of another thread. After close every call throws CLOSED, after commit
- * or rollback ABORTED, after the close of the database SHUTTING_DOWN. NO_SPACE: {@link TransactionOptions#bytesMax} would be exceeded.
+ * <p>A transaction and its cursors are for one thread at a time: a call that finds another thread inside throws BUSY.
+ * It may go from one thread to another between calls. {@link #close} waits for a call of another thread. After close
+ * every call throws CLOSED, after commit or rollback ABORTED, after the close of the database SHUTTING_DOWN.
+ * NO_SPACE: {@link TransactionOptions#bytesMax} would be exceeded.
  *
- * <p>Every other write to the database waits for an open single writer, and {@link Database#close} waits for writes that wait. A write
- * outside of the transaction by the thread that began it is BUSY.
+ * <p>Every other write to the database waits for an open single writer, and {@link Database#close} waits for writes
+ * that wait. A write outside of the transaction by the thread that began it is BUSY.
  */
 public final class Transaction implements AutoCloseable {
   final Database database;
@@ -46,6 +47,9 @@ public final class Transaction implements AutoCloseable {
   }
 
   private void change(int keyspace, int kind, byte[] key, byte[] value) {
+    if (kind == 2) {
+      database.requireNoComparator();
+    }
     guard.enter();
     try {
       Native.transactionChange(handle.number, keyspace, kind, key, value);
@@ -203,7 +207,8 @@ public final class Transaction implements AutoCloseable {
   /**
    * Writes everything at once, or nothing. Ends the transaction, whatever happens.
    *
-   * @throws MergedbException CONFLICT: nothing was written; {@link #conflict} names the key. Other codes as of {@link Database#write}
+   * @throws MergedbException CONFLICT: nothing was written; {@link #conflict} names the key. Other codes as of {@link
+   *     Database#write}
    */
   public void commit() {
     act(0);
@@ -240,8 +245,8 @@ public final class Transaction implements AutoCloseable {
   /**
    * Why the commit was refused.
    *
-   * @return the key that was written by others; null: there was no conflict, or the writes since the transaction began are no longer
-   *     remembered
+   * @return the key that was written by others; null: there was no conflict, or the writes since the transaction
+   *     began are no longer remembered
    */
   public Conflict conflict() {
     guard.enter();
@@ -331,8 +336,8 @@ public final class Transaction implements AutoCloseable {
    *
    * @param name 1 to 1,024 bytes in UTF-8
    * @return the keyspace
-   * @throws MergedbException INVALID_ARGUMENT: there is one of this name. NOT_SUPPORTED: the first keyspace of a database in an optimistic
-   *     transaction
+   * @throws MergedbException INVALID_ARGUMENT: there is one of this name. NOT_SUPPORTED: the first keyspace of a
+   *     database in an optimistic transaction
    */
   public Keyspace createKeyspace(String name) {
     return open(name, true, false);

@@ -4,17 +4,19 @@ import java.lang.ref.Reference;
 import java.util.Objects;
 
 /**
- * Changes that {@link Database#write} applies together: all of them become visible and survive a crash, or none. Belongs to no database
- * and may be written to several. At most 2 GiB.
+ * Changes that {@link Database#write} applies together: all of them become visible and survive a crash, or none.
+ * Belongs to no database and may be written to several. At most 2 GiB.
  *
- * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that thread. After close
- * every call throws CLOSED. Null arguments are a NullPointerException; keys over 8 MiB and values over 1 GiB are INVALID_ARGUMENT.
+ * <p>For one thread at a time: a call that finds another thread inside throws BUSY. {@link #close} waits for that
+ * thread. After close every call throws CLOSED. Null arguments are a NullPointerException; keys over 8 MiB and values
+ * over 1 GiB are INVALID_ARGUMENT.
  */
 public final class WriteBatch implements AutoCloseable {
   private final Guard guard = new Guard("WriteBatch");
   private final Handle handle;
   private int keyspace; // that the native batch is set to
   private boolean isKeyspaceKnown = true;
+  private boolean hasRange; // a range delete, since the last clear
 
   /** An empty batch. */
   public WriteBatch() {
@@ -26,6 +28,7 @@ public final class WriteBatch implements AutoCloseable {
     try {
       boolean set = !isKeyspaceKnown || keyspace != id;
       isKeyspaceKnown = false; // until the call has succeeded
+      hasRange |= kind == 2;
       Native.batchChange(handle.number, set, id, kind, key, value);
       keyspace = id;
       isKeyspaceKnown = true;
@@ -80,8 +83,9 @@ public final class WriteBatch implements AutoCloseable {
   }
 
   /**
-   * Removes the keys from begin on and before end, of the default keyspace. It removes what earlier changes of the batch put there as
-   * well, and nothing of later ones. {@link Database#write} refuses a batch in which a range begins after its end.
+   * Removes the keys from begin on and before end, of the default keyspace. It removes what earlier changes of the
+   * batch put there as well, and nothing of later ones. {@link Database#write} refuses a batch in which a range
+   * begins after its end.
    *
    * @param begin the first key
    * @param end the first key behind the range
@@ -174,6 +178,7 @@ public final class WriteBatch implements AutoCloseable {
       source.guard.enter();
       try {
         isKeyspaceKnown = false;
+        hasRange |= source.hasRange;
         Native.batchAppend(handle.number, source.handle.number);
       } finally {
         source.guard.leave();
@@ -192,6 +197,7 @@ public final class WriteBatch implements AutoCloseable {
       Native.batchClear(handle.number);
       keyspace = 0;
       isKeyspaceKnown = true;
+      hasRange = false;
     } finally {
       guard.leave();
       Reference.reachabilityFence(this);
@@ -226,9 +232,12 @@ public final class WriteBatch implements AutoCloseable {
     return size(1);
   }
 
-  void writeTo(long db, WriteOptions options) {
+  void writeTo(Database database, long db, WriteOptions options) {
     guard.enter();
     try {
+      if (hasRange) {
+        database.requireNoComparator();
+      }
       Native.write(db, options.durability, options.keyspace, handle.number);
     } finally {
       guard.leave();

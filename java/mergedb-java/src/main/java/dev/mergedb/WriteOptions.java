@@ -29,7 +29,8 @@ public final class WriteOptions {
   }
 
   /**
-   * Which keyspace the key or range is of. A batch says it itself: {@link Database#write} refuses options with a keyspace.
+   * Which keyspace the key or range is of. A batch says it itself: {@link Database#write} refuses options with a
+   * keyspace.
    *
    * @param value the keyspace
    * @return options with this setting

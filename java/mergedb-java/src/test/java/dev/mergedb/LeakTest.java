@@ -1,0 +1,147 @@
+package dev.mergedb;
+
+import static dev.mergedb.Testing.WAIT_SECONDS;
+import static dev.mergedb.Testing.bytes;
+import static dev.mergedb.Testing.small;
+import static dev.mergedb.Testing.text;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.function.BooleanSupplier;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What is never closed is closed once it is unreachable: children first. */
+class LeakTest {
+  @TempDir Path folder;
+
+  private static void collectUntil(BooleanSupplier done, String what) throws InterruptedException {
+    long end = System.nanoTime() + WAIT_SECONDS * 1_000_000_000;
+    while (!done.getAsBoolean()) {
+      assertTrue(System.nanoTime() < end, what);
+      System.gc();
+      Thread.sleep(20);
+    }
+  }
+
+  private static boolean isFree(Path directory) {
+    try (Database db = Database.open(directory, small())) {
+      return db.get(bytes("k")) != null;
+    } catch (MergedbException e) {
+      assertEquals(MergedbException.Code.BUSY, e.code());
+      return false;
+    }
+  }
+
+  /** Everything that a program can forget, in a frame of its own. */
+  private void leakAll(Path directory) {
+    Database db = Database.open(directory, small());
+    db.put(bytes("k"), bytes("v"));
+    db.snapshot();
+    EntryIterator it = db.iterator();
+    it.seekToFirst();
+    new WriteBatch().put(bytes("a"), bytes("b"));
+    db.begin(TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC)).cursor().first();
+    db.begin().put(bytes("never"), bytes("committed"));
+  }
+
+  @Test
+  void aDatabaseThatIsNeverClosed() throws InterruptedException {
+    Path directory = folder.resolve("db");
+    leakAll(directory);
+    collectUntil(() -> isFree(directory), "the leaked database is closed, with all that was open in it");
+    try (Database db = Database.open(directory, small())) {
+      assertEquals("v", text(db.get(bytes("k"))));
+      assertEquals(null, db.get(bytes("never")));
+    }
+  }
+
+  /** A database is not closed while something of it is in use, though nobody holds the Database itself. */
+  private static EntryIterator iteratorOfALostDatabase(Path directory) {
+    Database db = Database.open(directory, small());
+    for (int i = 0; i < 1000; ++i) {
+      db.put(bytes("key" + (1000 + i)), new byte[200]);
+    }
+    EntryIterator it = db.iterator();
+    it.seekToFirst();
+    return it;
+  }
+
+  @Test
+  void childrenKeepTheirDatabase() throws InterruptedException {
+    EntryIterator it = iteratorOfALostDatabase(folder.resolve("db"));
+    int count = 1;
+    for (; it.next(); ++count) {
+      if (count % 100 == 0) {
+        System.gc();
+        Thread.sleep(5);
+      }
+    }
+    assertEquals(1000, count);
+    it.close();
+  }
+
+  /** Leaked single writers would make every write wait. */
+  @Test
+  void leakedChildrenOfAnOpenDatabase() throws InterruptedException {
+    try (Database db = Database.open(folder.resolve("db"), small())) {
+      for (int i = 0; i < 100; ++i) {
+        db.put(bytes("k"), bytes("v" + i));
+        leakChildren(db);
+        if (i % 10 == 9) {
+          TransactionOptions soon = TransactionOptions.DEFAULT.waitMicrosMax(1000);
+          collectUntil(() -> begins(db, soon), "the leaked single writer is closed");
+        }
+      }
+      assertEquals("v99", text(db.get(bytes("k"))));
+    }
+  }
+
+  private static void leakChildren(Database db) {
+    db.snapshot();
+    db.iterator().seekToFirst();
+    new WriteBatch().clear();
+    if (db.get(bytes("k")).length == 2 && text(db.get(bytes("k"))).endsWith("9")) {
+      db.begin().setSavepoint();
+    }
+  }
+
+  private static boolean begins(Database db, TransactionOptions options) {
+    try (Transaction transaction = db.begin(options)) {
+      transaction.put(bytes("other"), bytes("v"));
+      return true;
+    } catch (MergedbException e) {
+      assertEquals(MergedbException.Code.BUSY, e.code());
+      return false;
+    }
+  }
+
+  /** The Cleaner may find a child after its parent: the parent waits. */
+  @Test
+  void theOrderIsRight() throws Exception {
+    Path directory = folder.resolve("db");
+    Object first = new Object();
+    Object second = new Object();
+    Database db = Database.open(directory, small());
+    var field = Database.class.getDeclaredField("number");
+    field.setAccessible(true);
+    db.put(bytes("k"), bytes("v"));
+    // Two handles as of a database and of its snapshot, released in the wrong order.
+    Path other = folder.resolve("other");
+    long number = Native.open(other.toString().getBytes(), new Options().numbers(), null, null);
+    Handle parent = Handle.create(first, Handle.DATABASE, number, null);
+    Handle child = Handle.create(second, Handle.SNAPSHOT, Native.snapshotCreate(number), parent);
+    parent.run();
+    assertTrue(!parent.isClosed() && !child.isClosed());
+    Native.put(number, 0, 0, bytes("k"), bytes("still open"));
+    child.run();
+    assertTrue(parent.isClosed() && child.isClosed());
+    try (Database again = Database.open(other, small())) {
+      assertEquals("still open", text(again.get(bytes("k"))));
+    }
+    db.close();
+    java.lang.ref.Reference.reachabilityFence(first);
+    java.lang.ref.Reference.reachabilityFence(second);
+  }
+}

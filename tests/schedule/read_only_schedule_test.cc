@@ -1,0 +1,87 @@
+// A read-only open beside a writer, as another process makes it: it shows every write that was acknowledged before it began, in order and
+// whole, and reports no damage; or it fails and says that it was outrun. Method: schedules of testing/explore.h that stop the open at its file
+// calls; the writer meanwhile laps its WAL buffer, commits, and uses segments again.
+#include <gtest/gtest.h>
+
+#include "testing/explore.h"
+#include "testing/scheduled_world.h"
+#include "testing/seed.h"
+
+namespace mergedb::testing {
+namespace {
+
+constexpr int kWrites = 200;
+constexpr int kWritesBefore = 80;
+constexpr int kWritesToFlush = 40;
+constexpr size_t kValueBytes = 15 << 10;  // two writes fill a memtable, 68 a WAL segment
+
+std::string KeyOf(int i) { return "k" + std::to_string(1000 + i); }
+
+// How many of the writes `db` shows: all up to some one, and no later one.
+int CountPrefix(Scheduler& scheduler, DB& db) {
+  int count = 0;
+  const auto it = db.NewIterator();
+  for (it->SeekToFirst(); it->Valid(); it->Next(), ++count) {
+    if (it->key() != KeyOf(count)) scheduler.Fail("expected " + KeyOf(count) + ", found " + std::string(it->key()));
+    if (it->value().size() != kValueBytes) scheduler.Fail(KeyOf(count) + " has another value");
+  }
+  // A table that the writer removed meanwhile: docs/PROMISES.md, "Read-only opens".
+  return it->status().ok() ? count : -1;
+}
+
+void OpenBesideWrites(Scheduler& scheduler, bool is_mapped) {
+  ScheduledWorld world(scheduler);
+  Options options = world.SmallOptions();
+  options.use_mapped_staging = is_mapped;
+  const auto db = world.Open(options);
+  if (db == nullptr) return;
+  int begun = 0, acknowledged = 0;
+  const auto write = [&] {
+    const int i = begun++;
+    world.Expect(db->Put({}, KeyOf(i), std::string(kValueBytes, 'v')), "put");
+    ++acknowledged;
+    if (i % kWritesToFlush == 0) world.Expect(db->Flush(), "flush");
+  };
+  while (begun < kWritesBefore) write();
+  scheduler.Spawn("open", [&] {
+    options.mode = OpenMode::kReadOnly;
+    const int acknowledged_before = acknowledged;
+    const auto reader = DB::Open(options, ScheduledWorld::kPath);
+    const int begun_after = begun;
+    if (!reader) {
+      const std::string message = reader.error().ToString();
+      if (message.find("another process writes faster") == std::string::npos) scheduler.Fail("open: " + message);
+      return;
+    }
+    std::string report;
+    (void)(*reader)->GetProperty("mergedb.recovery", &report);
+    if (!report.empty()) scheduler.Fail("damage reported beside a writer: " + report);
+    const int count = CountPrefix(scheduler, **reader);
+    if (count >= 0 && (count < acknowledged_before || count > begun_after)) {
+      scheduler.Fail("the open shows " + std::to_string(count) + " writes; acknowledged before it " + std::to_string(acknowledged_before) +
+                     ", begun before its end " + std::to_string(begun_after));
+    }
+  });
+  scheduler.Spawn("writer", [&] {
+    while (begun < kWrites) write();
+  });
+  scheduler.JoinAll();
+}
+
+class ReadOnlySchedule : public ::testing::TestWithParam<bool> {};
+INSTANTIATE_TEST_SUITE_P(, ReadOnlySchedule, ::testing::Values(true, false),
+                         [](const auto& test) { return test.param ? "Mapped" : "Written"; });
+
+TEST_P(ReadOnlySchedule, ShowsAllThatWasAcknowledgedBefore) {
+  const Explored explored = Explore({.name = GetParam() ? "ReadOnlyMapped" : "ReadOnlyWritten",
+                                     .deviations_max = 2,
+                                     .systematic_runs_max = Sized(40, 2'000),
+                                     .random_runs = Sized(80, 1'000),
+                                     .only_at = {"open", "read", "list", "size"},
+                                     .seed = SeedOr(1)},
+                                    [](Scheduler& scheduler) { OpenBesideWrites(scheduler, GetParam()); });
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+}  // namespace
+}  // namespace mergedb::testing
