@@ -66,17 +66,18 @@ TEST_F(ForkTest, TheChildOpensADatabaseOfItsOwn) {
 TEST_F(ForkTest, AChildThatLivesOnDoesNotHoldTheParentsLock) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
-  // The middle process has the database open, forks a child that sleeps, and is killed.
+  // The middle process has the database open, forks a child that sleeps, and is killed. The child says when its fork has returned: until
+  // then the handler of the fork may not have run in it, which closes the lock.
   EXPECT_EQ(InChild([&] {
               auto db = Open(home_ + "/db");
               if (!db) return false;
               const pid_t sleeper = fork();
               if (sleeper == 0) {
                 alarm(kSecondsMax);
-                pause();
+                const pid_t self = getpid();
+                if (write(pipes[1], &self, sizeof self) == sizeof self) pause();
                 _exit(0);
               }
-              if (write(pipes[1], &sleeper, sizeof sleeper) != sizeof sleeper) return false;
               kill(getpid(), SIGKILL);
               return false;
             }),
