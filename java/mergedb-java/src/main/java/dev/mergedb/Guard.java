@@ -7,6 +7,8 @@ import java.util.concurrent.locks.LockSupport;
 /** Lets one thread at a time into an object, and none once it is closed. */
 final class Guard {
   private static final Object CLOSED = new Object();
+  private static final long PAUSE_NANOS_MIN = 50_000; // of a close that waits for a call
+  private static final long PAUSE_NANOS_MAX = 5_000_000;
   private static final VarHandle HOLDER;
 
   static {
@@ -63,7 +65,7 @@ final class Guard {
       }
       entered = HOLDER.compareAndSet(this, null, Thread.currentThread());
       if (!entered) {
-        LockSupport.parkNanos(this, 50_000);
+        LockSupport.parkNanos(this, PAUSE_NANOS_MIN);
       }
     }
     try {
@@ -77,6 +79,7 @@ final class Guard {
 
   /** Waits until the thread inside is out, and lets none in from then on. False: it was closed before. */
   boolean close() {
+    long pause = PAUSE_NANOS_MIN;
     while (!HOLDER.compareAndSet(this, null, CLOSED)) {
       Object found = holder;
       if (found == CLOSED) {
@@ -86,7 +89,8 @@ final class Guard {
         throw new MergedbException(
             MergedbException.Code.BUSY, "this " + what + " is in use by this very thread: close it after the call");
       }
-      LockSupport.parkNanos(this, 50_000);
+      LockSupport.parkNanos(this, pause);
+      pause = Math.min(2 * pause, PAUSE_NANOS_MAX);
     }
     return true;
   }

@@ -15,6 +15,9 @@ import java.util.Objects;
  *
  * <p>Every other write to the database waits for an open single writer, and {@link Database#close} waits for writes
  * that wait. A write outside of the transaction by the thread that began it is BUSY.
+ *
+ * <p>{@link #close} of a transaction that another thread is committing waits for that commit, and the commit waits for
+ * an open single writer: the thread of the single writer must end its own transaction first.
  */
 public final class Transaction implements AutoCloseable {
   final Database database;

@@ -289,15 +289,17 @@ final class RandomCalls {
 
   /** One that others wait for: it is ended by the thread that began it. Others may call it meanwhile. */
   private void singleWriter(Database db, Random random) {
+    Transaction before = null;
     try (Transaction transaction = db.begin(TransactionOptions.DEFAULT.waitMicrosMax(50_000))) {
-      Transaction before = transactions.getAndSet(0, transaction);
-      if (before != null) {
-        before.close();
-      }
+      before = transactions.getAndSet(0, transaction);
       for (int i = random.nextInt(5); i >= 0; --i) {
         transaction.put(key(random), value(random));
       }
       transaction.commit();
+    } finally {
+      if (before != null) {
+        before.close(); // not earlier: it waits for a commit of another thread, which waits for the single writer
+      }
     }
   }
 
