@@ -75,8 +75,8 @@ INSTANTIATE_TEST_SUITE_P(, ReadOnlySchedule, ::testing::Values(true, false),
 TEST_P(ReadOnlySchedule, ShowsAllThatWasAcknowledgedBefore) {
   const Explored explored = Explore({.name = GetParam() ? "ReadOnlyMapped" : "ReadOnlyWritten",
                                      .deviations_max = 2,
-                                     .systematic_runs_max = Sized(40, 2'000),
-                                     .random_runs = Sized(80, 1'000),
+                                     .systematic_runs_max = Sized(20, 2'000),
+                                     .random_runs = Sized(40, 1'000),
                                      .only_at = {"open", "read", "list", "size"},
                                      .seed = SeedOr(1)},
                                     [](Scheduler& scheduler) { OpenBesideWrites(scheduler, GetParam()); });
