@@ -369,7 +369,7 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
       }
     }
 
-    /** Null: there is none any more. */
+    /** Null after the last element. */
     MarshallableEntry<K, V> nextEntry(Predicate<? super K> filter, boolean withValue) {
       while (scan.next()) {
         StoredEntry stored = new StoredEntry(scan.value());
@@ -380,7 +380,7 @@ public class MergedbStore<K, V> implements NonBlockingStore<K, V> {
       return null;
     }
 
-    /** Null: there is none any more. */
+    /** Null after the last element. */
     K nextKey(Predicate<? super K> filter) {
       while (scan.next()) {
         if (mayExpire && new StoredEntry(scan.value()).isExpired(time.wallClockTime())) continue;
