@@ -85,7 +85,8 @@ class MERGEDB_EXPORT File {
   // is shorter. From then on the file must not become shorter, and the disk must be able to read it: either kills the process (SIGBUS).
   virtual Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes);
   // Give the file blocks of its own in place of those that it shares with a copy (a copy by reflink, as `cp` makes on XFS). A store to a
-  // Mapping needs no new block afterwards. OK where nothing is shared. NoSpace: the file still shares blocks.
+  // Mapping needs no new block afterwards. OK where nothing is shared, and where the system cannot tell. After an error (NoSpace, if the
+  // disk has no room) the file may still share blocks.
   virtual Status Unshare();
 };
 

@@ -78,7 +78,11 @@ Status CheckWritten(const MappingRequest& request) {
 
 #ifdef FS_IOC_FIEMAP
 
-// Does any extent of the file belong to another file as well? Asks for a few extents by each call, until the last.
+// A kernel, a sandbox or a layer between that has no FIEMAP.
+bool IsNotThere(int error) { return error == EOPNOTSUPP || error == ENOTTY || error == ENOSYS || error == EPERM; }
+
+// Does any extent of the file belong to another file as well? Asks for a few extents by each call, until the last. False where the
+// question cannot be asked: an error would fail the log once a second.
 Result<bool> SharesBlocks(const MappingRequest& request) {
   constexpr uint32_t kExtents = 64;
   std::vector<uint64_t> memory((sizeof(fiemap) + kExtents * sizeof(fiemap_extent)) / sizeof(uint64_t));
@@ -88,7 +92,10 @@ Result<bool> SharesBlocks(const MappingRequest& request) {
     map->fm_start = offset;
     map->fm_length = FIEMAP_MAX_OFFSET - offset;
     map->fm_extent_count = kExtents;
-    if (RetryOnSignal([&] { return ioctl(request.fd, FS_IOC_FIEMAP, map); }) != 0) return PosixStatus(errno, request.path, "fiemap");
+    if (RetryOnSignal([&] { return ioctl(request.fd, FS_IOC_FIEMAP, map); }) != 0) {
+      if (IsNotThere(errno)) return false;
+      return PosixStatus(errno, request.path, "fiemap");
+    }
     if (map->fm_mapped_extents == 0) return false;
     for (uint32_t i = 0; i < map->fm_mapped_extents; ++i) {
       const fiemap_extent& extent = map->fm_extents[i];

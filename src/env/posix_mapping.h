@@ -34,7 +34,7 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request);
 // the file shorter. NotSupported where addresses are too few for a database (32 bits).
 Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request);
 
-// File::Unshare. `bytes` is not looked at. NotSupported if the file system shares blocks but cannot take them apart.
+// File::Unshare. `bytes` is not looked at. An error means that the file still shares blocks, or that nobody can tell.
 Status UnshareBlocks(const MappingRequest& request);
 
 }  // namespace mergedb::env
