@@ -13,6 +13,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/zoo.h"
 #include "db/db_impl.h"
 
 namespace mergedb::db {
@@ -67,6 +68,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
   Status unreadable;
   for (int i = 0; i < kAttemptsMax; ++i) {
     Attempt now = Try(*store_, loaded);
+    if (ZOO(kReadOnlyLooksOnce) && now.is_prefix) return ShowReadOnly(loaded, std::move(now.replayed));
     auto again = manifest::Load(files, store_->directory, store_->order);
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST
