@@ -24,16 +24,17 @@ public final class SeedImport {
   private SeedImport() {}
 
   /**
-   * Whether an import into this keyspace was interrupted. Run it again; until then {@link VersionedStore#open} refuses the keyspace.
+   * Whether {@link #run} takes this keyspace: it is empty, and no store was opened on it, or an import into it was interrupted. An interrupted
+   * import is to be run again; until then {@link VersionedStore#open} refuses the keyspace.
    *
    * @param database the target's database
    * @param keyspace the target
    * @param options of the target
-   * @return true: an import began and did not end
+   * @return false: the keyspace is a store
    */
-  public static boolean isUnfinished(Database database, Keyspace keyspace, StoreOptions options) {
+  public static boolean takesImport(Database database, Keyspace keyspace, StoreOptions options) {
     StoreMark mark = StoreMark.read(database, keyspace, options.name);
-    return mark != null && mark.isImporting();
+    return mark == null || mark.isImporting();
   }
 
   /**

@@ -66,7 +66,7 @@ class SeedImportTest {
   void everyVersionArrives() throws IOException {
     Path seed = levelDb(20_000);
     assertEquals(20_002, SeedImport.run(seed, database, keyspace, TARGET));
-    assertFalse(SeedImport.isUnfinished(database, keyspace, TARGET));
+    assertFalse(SeedImport.takesImport(database, keyspace, TARGET));
     try (VersionedStore store = VersionedStore.open(database, keyspace, TARGET)) {
       for (int i = 0; i < 20_000; i += 97) {
         assertEquals(List.of(version("value" + i, 1, i + 1)), store.get(bytes("key" + i)));
@@ -85,6 +85,14 @@ class SeedImportTest {
       store.put(bytes("several"), version("xy", 1, 1, 2, 1));
       assertEquals("xy z", values(store.get(bytes("several"))));
     }
+  }
+
+  /** A crash between the creation of the keyspace and the first write to it leaves a keyspace that is empty. */
+  @Test
+  void anEmptyKeyspaceTakesAnImportUntilItIsAStore() {
+    assertTrue(SeedImport.takesImport(database, keyspace, TARGET));
+    VersionedStore.open(database, keyspace, TARGET).close();
+    assertFalse(SeedImport.takesImport(database, keyspace, TARGET));
   }
 
   @Test
@@ -106,7 +114,7 @@ class SeedImportTest {
     }
     VersionFormatException e = assertThrows(VersionFormatException.class, () -> SeedImport.run(seed, database, keyspace, TARGET));
     assertTrue(e.getMessage().contains("key 6b657939: "), e.getMessage());
-    assertTrue(SeedImport.isUnfinished(database, keyspace, TARGET));
+    assertTrue(SeedImport.takesImport(database, keyspace, TARGET));
     assertThrows(MergedbException.class, () -> VersionedStore.open(database, keyspace, TARGET));
     database.put(WriteOptions.DEFAULT.in(keyspace), new KeyLayout(key -> 3).headKey(bytes("rest of the first try")), new byte[] {9});
     try (Database source = Database.open(seed)) {
@@ -124,6 +132,6 @@ class SeedImportTest {
     MergedbException e =
         assertThrows(MergedbException.class, () -> SeedImport.run(directory.resolve("none"), database, keyspace, TARGET));
     assertEquals(MergedbException.Code.NOT_FOUND, e.code());
-    assertFalse(SeedImport.isUnfinished(database, keyspace, TARGET));
+    assertTrue(SeedImport.takesImport(database, keyspace, TARGET));
   }
 }

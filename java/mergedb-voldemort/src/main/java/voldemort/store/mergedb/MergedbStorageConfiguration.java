@@ -154,7 +154,7 @@ public class MergedbStorageConfiguration implements StorageConfiguration {
     Path levelDb = levelDbDirectory.resolve(name);
     boolean hasLevelDb = Files.exists(levelDb.resolve("CURRENT"));
     Keyspace keyspace = database.findKeyspace(name);
-    boolean isUnfinished = keyspace != null && SeedImport.isUnfinished(database, keyspace, options);
+    boolean takesImport = keyspace == null || SeedImport.takesImport(database, keyspace, options);
     if (keyspace != null && settings.flag(name, Settings.ERROR_IF_EXISTS)) {
       throw new MergedbException(
           MergedbException.Code.INVALID_ARGUMENT, "it exists, and errorifexists is true: set mergedb.errorifexists = false");
@@ -165,7 +165,7 @@ public class MergedbStorageConfiguration implements StorageConfiguration {
     }
     if (keyspace == null) {
       keyspace = database.keyspace(name);
-    } else if (hasLevelDb && !isUnfinished) {
+    } else if (hasLevelDb && !takesImport) {
       LOGGER.warn("store " + name + " has data, so the LevelDB directory " + levelDb + " is not imported: move it away");
       return keyspace;
     }
