@@ -278,7 +278,11 @@ final class StoreDatabase {
     return removal;
   }
 
-  /** Close the iterators and the database. Does nothing if it is closed. */
+  /**
+   * Close the iterators and the database. Does nothing if it is closed.
+   *
+   * @throws ProcessorStateException if the last writes could not be made durable; the database is closed
+   */
   synchronized void close() {
     Database closing = database;
     if (closing == null) return;
@@ -289,11 +293,15 @@ final class StoreDatabase {
       closing.put(metadataWrites, STATUS, CLOSED);
     } catch (MergedbException e) {
       LOG.warn("store {}: {} could not be marked as closed: {}", name, directory, e.getMessage());
-    } finally {
-      closeQuietly(closing);
+    }
+    try {
+      closing.close();
+    } catch (MergedbException e) {
+      throw translate(e);
     }
   }
 
+  /** After a failed open, whose error is the one that is thrown. */
   private void closeQuietly(Database closing) {
     if (closing == null) return;
     try {
