@@ -124,13 +124,13 @@ jobjectArray Care(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolea
 
 void DatabaseDo(JNIEnv* env, jclass, jlong db, jint what) {
   Run(env, [&](Call& call) {
-    switch (what) {
-      case 0: call.Done(mergedb_flush(Handle(db), call.error())); return;
-      case 1: call.Done(mergedb_sync_log(Handle(db), call.error())); return;
-      case 2: call.Done(mergedb_wait(Handle(db), call.error())); return;
-      case 3: call.Done(mergedb_check(Handle(db), call.error())); return;
-      default: call.ThrowArgument("there is no call %d", what);
+    switch (static_cast<DatabaseCall>(what)) {
+      case DatabaseCall::kFlush: call.Done(mergedb_flush(Handle(db), call.error())); return;
+      case DatabaseCall::kSyncLog: call.Done(mergedb_sync_log(Handle(db), call.error())); return;
+      case DatabaseCall::kWait: call.Done(mergedb_wait(Handle(db), call.error())); return;
+      case DatabaseCall::kCheck: call.Done(mergedb_check(Handle(db), call.error())); return;
     }
+    call.ThrowArgument("there is no call %d", what);
   });
 }
 

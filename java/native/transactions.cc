@@ -42,14 +42,14 @@ jlong Begin(JNIEnv* env, jclass, jlong db, jint kind, jint durability, jlong byt
 void TransactionDo(JNIEnv* env, jclass, jlong transaction, jint what) {
   Run(env, [&](Call& call) {
     const uint64_t handle = Handle(transaction);
-    switch (what) {
-      case 0: call.Done(mergedb_transaction_commit(handle, call.error())); return;
-      case 1: call.Done(mergedb_transaction_rollback(handle, call.error())); return;
-      case 2: call.Done(mergedb_transaction_set_savepoint(handle, call.error())); return;
-      case 3: call.Done(mergedb_transaction_rollback_to_savepoint(handle, call.error())); return;
-      case 4: call.Done(mergedb_transaction_release_savepoint(handle, call.error())); return;
-      default: call.ThrowArgument("there is no call %d", what);
+    switch (static_cast<TransactionCall>(what)) {
+      case TransactionCall::kCommit: call.Done(mergedb_transaction_commit(handle, call.error())); return;
+      case TransactionCall::kRollback: call.Done(mergedb_transaction_rollback(handle, call.error())); return;
+      case TransactionCall::kSetSavepoint: call.Done(mergedb_transaction_set_savepoint(handle, call.error())); return;
+      case TransactionCall::kRollbackToSavepoint: call.Done(mergedb_transaction_rollback_to_savepoint(handle, call.error())); return;
+      case TransactionCall::kReleaseSavepoint: call.Done(mergedb_transaction_release_savepoint(handle, call.error())); return;
     }
+    call.ThrowArgument("there is no call %d", what);
   });
 }
 

@@ -783,17 +783,17 @@ public final class Database implements AutoCloseable {
 
   /** Waits until everything that was written before the call is in tables and durable. */
   public void flush() {
-    act(0);
+    act(Native.FLUSH);
   }
 
   /** Waits until every write that returned before the call survives power loss. */
   public void syncLog() {
-    act(1);
+    act(Native.SYNC_LOG);
   }
 
   /** Waits until no background work is owed. */
   public void waitForCompactions() {
-    act(2);
+    act(Native.WAIT);
   }
 
   /**
@@ -802,7 +802,7 @@ public final class Database implements AutoCloseable {
    * @throws MergedbException CORRUPTION: the first damage found
    */
   public void check() {
-    act(3);
+    act(Native.CHECK);
   }
 
   private void compact(int keyspace, byte[] lower, byte[] upper) {

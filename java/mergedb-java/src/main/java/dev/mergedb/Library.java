@@ -3,6 +3,7 @@ package dev.mergedb;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
@@ -108,7 +109,7 @@ final class Library {
     Files.createDirectories(directory.toAbsolutePath().getParent());
     try {
       Files.createDirectory(directory, PosixFilePermissions.asFileAttribute(OWNER_ONLY));
-    } catch (java.nio.file.FileAlreadyExistsException e) {
+    } catch (FileAlreadyExistsException e) {
       // Checked below, as one that was just made.
     }
     if (!Files.isDirectory(directory, LinkOption.NOFOLLOW_LINKS)) {

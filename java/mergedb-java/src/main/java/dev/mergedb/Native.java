@@ -11,6 +11,24 @@ final class Native {
     Library.load();
   }
 
+  // Kinds of change: Change in java/native/functions.h.
+  static final int PUT = 0;
+  static final int DELETE = 1;
+  static final int DELETE_RANGE = 2;
+
+  // Of databaseDo: DatabaseCall there.
+  static final int FLUSH = 0;
+  static final int SYNC_LOG = 1;
+  static final int WAIT = 2;
+  static final int CHECK = 3;
+
+  // Of transactionDo: TransactionCall there.
+  static final int COMMIT = 0;
+  static final int ROLLBACK = 1;
+  static final int SET_SAVEPOINT = 2;
+  static final int ROLLBACK_TO_SAVEPOINT = 3;
+  static final int RELEASE_SAVEPOINT = 4;
+
   private Native() {}
 
   static native String version();

@@ -50,7 +50,7 @@ public final class Transaction implements AutoCloseable {
   }
 
   private void change(int keyspace, int kind, byte[] key, byte[] value) {
-    if (kind == 2) {
+    if (kind == Native.DELETE_RANGE) {
       database.requireNoComparator();
     }
     guard.enter();
@@ -100,7 +100,7 @@ public final class Transaction implements AutoCloseable {
    * @param value the value
    */
   public void put(byte[] key, byte[] value) {
-    change(0, 0, Limits.key(key), Limits.value(value));
+    change(0, Native.PUT, Limits.key(key), Limits.value(value));
   }
 
   /**
@@ -111,7 +111,7 @@ public final class Transaction implements AutoCloseable {
    * @param value the value
    */
   public void put(Keyspace keyspace, byte[] key, byte[] value) {
-    change(id(keyspace), 0, Limits.key(key), Limits.value(value));
+    change(id(keyspace), Native.PUT, Limits.key(key), Limits.value(value));
   }
 
   /**
@@ -120,7 +120,7 @@ public final class Transaction implements AutoCloseable {
    * @param key the key
    */
   public void delete(byte[] key) {
-    change(0, 1, Limits.key(key), null);
+    change(0, Native.DELETE, Limits.key(key), null);
   }
 
   /**
@@ -130,7 +130,7 @@ public final class Transaction implements AutoCloseable {
    * @param key the key
    */
   public void delete(Keyspace keyspace, byte[] key) {
-    change(id(keyspace), 1, Limits.key(key), null);
+    change(id(keyspace), Native.DELETE, Limits.key(key), null);
   }
 
   /**
@@ -140,7 +140,7 @@ public final class Transaction implements AutoCloseable {
    * @param end the first key behind the range
    */
   public void deleteRange(byte[] begin, byte[] end) {
-    change(0, 2, Limits.key(begin, "begin"), Limits.key(end, "end"));
+    change(0, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
   }
 
   /**
@@ -151,7 +151,7 @@ public final class Transaction implements AutoCloseable {
    * @param end the first key behind the range
    */
   public void deleteRange(Keyspace keyspace, byte[] begin, byte[] end) {
-    change(id(keyspace), 2, Limits.key(begin, "begin"), Limits.key(end, "end"));
+    change(id(keyspace), Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
   }
 
   /**
@@ -214,17 +214,17 @@ public final class Transaction implements AutoCloseable {
    *     Database#write}
    */
   public void commit() {
-    act(0);
+    act(Native.COMMIT);
   }
 
   /** Ends the transaction and writes nothing. */
   public void rollback() {
-    act(1);
+    act(Native.ROLLBACK);
   }
 
   /** Remembers this place, to go back to. Savepoints are a stack. */
   public void setSavepoint() {
-    act(2);
+    act(Native.SET_SAVEPOINT);
   }
 
   /**
@@ -233,7 +233,7 @@ public final class Transaction implements AutoCloseable {
    * @throws MergedbException INVALID_ARGUMENT: there is none
    */
   public void rollbackToSavepoint() {
-    act(3);
+    act(Native.ROLLBACK_TO_SAVEPOINT);
   }
 
   /**
@@ -242,7 +242,7 @@ public final class Transaction implements AutoCloseable {
    * @throws MergedbException INVALID_ARGUMENT: there is none
    */
   public void releaseSavepoint() {
-    act(4);
+    act(Native.RELEASE_SAVEPOINT);
   }
 
   /**

@@ -28,7 +28,7 @@ public final class WriteBatch implements AutoCloseable {
     try {
       boolean set = !isKeyspaceKnown || keyspace != id;
       isKeyspaceKnown = false; // until the call has succeeded
-      hasRange |= kind == 2;
+      hasRange |= kind == Native.DELETE_RANGE;
       Native.batchChange(handle.number, set, id, kind, key, value);
       keyspace = id;
       isKeyspaceKnown = true;
@@ -49,7 +49,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param value the value
    */
   public void put(byte[] key, byte[] value) {
-    change(0, 0, Limits.key(key), Limits.value(value));
+    change(0, Native.PUT, Limits.key(key), Limits.value(value));
   }
 
   /**
@@ -60,7 +60,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param value the value
    */
   public void put(Keyspace keyspace, byte[] key, byte[] value) {
-    change(id(keyspace), 0, Limits.key(key), Limits.value(value));
+    change(id(keyspace), Native.PUT, Limits.key(key), Limits.value(value));
   }
 
   /**
@@ -69,7 +69,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param key the key
    */
   public void delete(byte[] key) {
-    change(0, 1, Limits.key(key), null);
+    change(0, Native.DELETE, Limits.key(key), null);
   }
 
   /**
@@ -79,7 +79,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param key the key
    */
   public void delete(Keyspace keyspace, byte[] key) {
-    change(id(keyspace), 1, Limits.key(key), null);
+    change(id(keyspace), Native.DELETE, Limits.key(key), null);
   }
 
   /**
@@ -91,7 +91,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param end the first key behind the range
    */
   public void deleteRange(byte[] begin, byte[] end) {
-    change(0, 2, Limits.key(begin, "begin"), Limits.key(end, "end"));
+    change(0, Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
   }
 
   /**
@@ -102,7 +102,7 @@ public final class WriteBatch implements AutoCloseable {
    * @param end the first key behind the range
    */
   public void deleteRange(Keyspace keyspace, byte[] begin, byte[] end) {
-    change(id(keyspace), 2, Limits.key(begin, "begin"), Limits.key(end, "end"));
+    change(id(keyspace), Native.DELETE_RANGE, Limits.key(begin, "begin"), Limits.key(end, "end"));
   }
 
   /**

@@ -40,9 +40,7 @@ final class Store implements DB {
 
   /** Runs a call of the database, with its errors in LevelDB's words. */
   private <T> T call(Supplier<T> body) {
-    if (!database.isOpen()) {
-      throw Errors.closed();
-    }
+    requireOpen();
     try {
       return body.get();
     } catch (MergedbException e) {
