@@ -134,7 +134,10 @@ def parse():
     for name, known in [(each, BENCHMARKS) for each in args.only] + [(each, ENGINES) for each in args.engines]:
         if name not in known:
             parser.error(f"there is no {name}; there are: {', '.join(known)}")
-    for path, what in [(args.jni, "./dev build java"), (args.library, "./dev build")]:
+    needed = [(args.jni, "./dev build java"), (args.library, "./dev build")]
+    if args.no_build:
+        needed += [(os.path.join(args.out, "c_interface"), "bench/jvm.py without --no-build")]
+    for path, what in needed:
         if not os.path.exists(path):
             parser.error(f"{path} is not there; {what} makes it")
     return args
