@@ -42,7 +42,11 @@ void ReadEntries(Iterator& iterator, bool is_backwards, char* buffer, size_t cap
     if (!value.empty()) std::memcpy(entry + sizeof sizes + key.size(), value.data(), value.size());
     *used += needed;
     ++*count;
-    is_backwards ? iterator.Prev() : iterator.Next();
+    if (is_backwards) {
+      iterator.Prev();
+    } else {
+      iterator.Next();
+    }
   }
 }
 
