@@ -15,6 +15,7 @@
 
 #include "base/zoo.h"
 #include "db/db_impl.h"
+#include "format/file_name.h"
 
 namespace mergedb::db {
 namespace {
@@ -60,6 +61,19 @@ bool IsSame(const manifest::Loaded& a, const manifest::Loaded& b) {
          a.version->files() == b.version->files();
 }
 
+std::string Place(const manifest::Loaded& loaded) {
+  return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " + std::to_string(loaded.log_start.epoch) +
+         ", log from " + std::to_string(loaded.log_start.position);
+}
+
+// For the log: what a wrong answer would have to be explained from.
+std::string Print(int number, const manifest::Loaded& loaded, const Attempt& attempt, const manifest::Loaded& again) {
+  return "read-only open, attempt " + std::to_string(number) + ": " + Place(loaded) + " (sequence " + std::to_string(loaded.last_sequence) +
+         ", flushed " + std::to_string(loaded.flushed_sequence) + "); log read to " + std::to_string(attempt.end()) + " (sequence " +
+         std::to_string(attempt.replayed.last_sequence) + "); then " + Place(again) + "; " + attempt.problem.ToString() +
+         (attempt.replayed.log.report.empty() ? "" : "; " + attempt.replayed.log.report);
+}
+
 }  // namespace
 
 Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
@@ -72,6 +86,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     auto again = manifest::Load(files, store_->directory, store_->order);
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST
+    if (Logger* const logger = store_->options.env.logger) logger->Log(Print(i, loaded, now, *again));
     const bool is_outrun = again->log_start.epoch != loaded.log_start.epoch ||
                            (now.is_prefix ? again->log_start.position > now.end() : !IsSame(loaded, *again));
     if (is_outrun) {
@@ -80,7 +95,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
       return ShowReadOnly(loaded, std::move(now.replayed));
     } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
       return now.problem;  // of the file system, and no question of when a file was read
-    } else if (before && before->is_prefix && now.is_prefix && now.end() > before->end()) {
+    } else if (before && before->is_prefix && now.is_prefix && now.problem.ok() && now.end() > before->end()) {
       now.replayed.log.report.clear();  // what stands above the end is newer than this open
       return ShowReadOnly(loaded, std::move(now.replayed));
     } else if (before && before->end() == now.end() && before->problem.message() == now.problem.message()) {

@@ -21,6 +21,7 @@
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <string>
 #include <thread>
 
@@ -244,11 +245,31 @@ void CheckCopy(DB& db, const Acknowledged& before, base::Random& random, const s
   }
 }
 
+// The lines that the database logs, for the message of a failure.
+class Lines final : public Logger {
+ public:
+  void Log(std::string_view line) override {
+    const std::scoped_lock lock(mutex_);
+    lines_ += "\n  " + std::string(line);
+  }
+  std::string Text() const {
+    const std::scoped_lock lock(mutex_);
+    return lines_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::string lines_;
+};
+
 // What was acknowledged before the open began is seen, or the open fails and says so.
 void ReadBeside(const std::string& path, const Plan& plan, base::Random& random, Shared* shared) {
   Options options;
   Choose(plan.geometry, &options);
   options.mode = OpenMode::kReadOnly;
+  Lines log;  // outlives the database
+  options.env = DefaultEnv();
+  options.env.logger = &log;
   const Acknowledged before(*shared);
   auto db = DB::Open(options, path);
   if (!db) {
@@ -260,7 +281,7 @@ void ReadBeside(const std::string& path, const Plan& plan, base::Random& random,
     const auto way = static_cast<Way>(random.Uniform(CountedWriter::kWays));
     const auto seen = WriterOf(id, *shared).ReadBetween(**db, way, before.returned[id], shared->progress.begun[id]);
     if (!seen.status.ok()) return (void)++shared->reads_failed;  // a table that goes away under the reader is an error, never a wrong answer
-    if (!seen.problem.empty()) Fail(shared, "read-only open beside the writer: " + seen.problem);
+    if (!seen.problem.empty()) Fail(shared, "read-only open beside the writer: " + seen.problem + log.Text());
   }
   if (!random.OneIn(4)) return;
   const std::string target = path + ".copy";
@@ -282,7 +303,7 @@ void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& 
   if (waitid(P_PID, static_cast<id_t>(writer), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 || info.si_code != CLD_STOPPED) return;
   const Acknowledged before(*shared);
   std::error_code error;
-  std::filesystem::copy(path, target, error);
+  if (std::filesystem::exists(path)) std::filesystem::copy(path, target, error);  // else it stopped before it made the directory
   kill(writer, SIGCONT);
   std::fflush(nullptr);
   const pid_t checker = fork();

@@ -100,7 +100,7 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
 TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
   const size_t length_max = IsFullSize() && !GetParam().separates ? 4 : 3;  // values apart are a matter of merges, not of four steps
-  const uint64_t one_in = SizedOneIn(3, 1);  // of the longest
+  const uint64_t one_in = SizedOneIn(10, 1);  // of the longest
   std::vector<std::string> sequences = {""};
   for (size_t begin = 0, length = 0; length <= length_max; ++length) {
     const size_t end = sequences.size();
@@ -125,7 +125,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
         CutSetup setup = Setup(1, std::string{first, second, 's', 'o', 'f'});
         setup.failing_sync = n;
         bool has_faulted = false;
-        if (!Check(setup, {.point_one_in = SizedOneIn(4, 1), .nest_one_in = 100}, &has_faulted)) return;
+        if (!Check(setup, {.point_one_in = SizedOneIn(12, 1), .nest_one_in = 100}, &has_faulted)) return;
         if (!has_faulted) break;
       }
     }
@@ -135,7 +135,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
 // Memtables fill and are flushed, runs are merged, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
-  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 3, 250, {.point_one_in = SizedOneIn(6, 2)});
+  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 2, 250, {.point_one_in = SizedOneIn(10, 2)});
 }
 
 // The same at other sizes and limits. The style and the staging are the parameter's, so that each of them meets others.
@@ -148,7 +148,7 @@ TEST_P(PowerCutTest, RandomWorkloadsAtDrawnGeometries) {
     const uint64_t seed = first + 16 * round;
     CutSetup setup = Setup(seed, DrawSteps(kMixture, seed, 150));
     setup.geometry = GeometryFor(seed, {.write_buffer_bytes_max = size_t{256} << 10, .may_limit_descriptors = false});
-    if (!Check(setup, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 200})) return;
+    if (!Check(setup, {.point_one_in = SizedOneIn(20, 4), .nest_one_in = 200})) return;
   }
 }
 
@@ -160,7 +160,7 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
     for (uint64_t round = 0; round < rounds; ++round) {
       CutSetup setup = Setup(SeedOr(401) + round, DrawSteps(kMixture, SeedOr(401) + round, 100));
       setup.tenancy = tenancy;
-      if (!Check(setup, {.point_one_in = SizedOneIn(8, 8), .nest_one_in = 200})) return;
+      if (!Check(setup, {.point_one_in = SizedOneIn(16, 8), .nest_one_in = 200})) return;
     }
   }
 }
@@ -168,7 +168,7 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 // Many small runs, merged as they come, and their dead files written again.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
-  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 4, 250, {.point_one_in = SizedOneIn(8, 4), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 2, 250, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 80});
 }
 
 // Between a few writes nothing happens for so long that the tree settles into one run, and takes in what the memtable holds.
@@ -180,7 +180,7 @@ TEST_P(PowerCutTest, WritesBetweenLongRests) {
 // The log goes from segment to segment, and uses released ones again.
 TEST_P(PowerCutTest, LogsThatRollOver) {
   constexpr Mixture kMixture = {.common = "lllllllllosgwwwwt", .rare = "fyqc", .rare_one_in = 30};
-  CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(30, 15), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 101, IsFullSize() ? 2 : 1, 160, {.point_one_in = SizedOneIn(60, 15), .nest_one_in = 80});
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, PowerCutTest,

@@ -1,7 +1,7 @@
 // Goal: no damage to the bytes of any file is silent: flipped bits, bytes that became others, files cut at any length, pages
 // and sectors of zeros. Method: one small database of each ending; copies of it share their bytes, so that each damage
 // gets a fresh one; the judge (judge.h) opens it and reads all.
-// The short form takes all that is written of small files and samples of large ones, tens of thousands of damages; MERGEDB_FULL=1 ten times
+// The short form takes all that is written of small files and samples of large ones, tens of thousands of damages; MERGEDB_FULL=1 many times
 // as many of the large ones, and all of the small ones: every byte, every length.
 #include <cstring>
 
@@ -12,9 +12,9 @@ namespace mergedb::testing {
 namespace {
 
 constexpr size_t kSmallFileBytes = 4096;
-constexpr size_t kFlipsOfAFile = 250;    // of a large one
-constexpr size_t kLengthsOfAFile = 120;
-const size_t kSampleFactor = IsFullSize() ? 10 : 1;
+// Of a large one.
+const size_t kFlipsOfAFile = Sized(100, 2500);
+const size_t kLengthsOfAFile = Sized(60, 1200);
 constexpr int kPatterns = 4;
 
 class BytesTest : public FlipsTest {
@@ -35,7 +35,7 @@ class BytesTest : public FlipsTest {
       if (bytes[i] != 0) written.push_back(i);
     }
     // WHY at random: a stride would meet the same field of record after record.
-    for (size_t i = 0; i < kSampleFactor * kFlipsOfAFile && !written.empty(); ++i) {
+    for (size_t i = 0; i < kFlipsOfAFile && !written.empty(); ++i) {
       offsets.push_back(written[random_.Uniform(written.size())]);
       if (i % 8 == 0) offsets.push_back(random_.Uniform(bytes.size()));
     }
@@ -100,7 +100,7 @@ TEST_P(BytesTest, NoticesACut) {
     } else {
       lengths = {0, 1, 511, 512, 513, bytes.size() - 1, bytes.size() - 512, bytes.size() - 4096, bytes.size() - 65536};
       for (size_t i = 1; i < 16; ++i) lengths.push_back(bytes.size() * i / 16);
-      for (size_t i = 0; i < kSampleFactor * kLengthsOfAFile; ++i) lengths.push_back(random_.Uniform(bytes.size()));
+      for (size_t i = 0; i < kLengthsOfAFile; ++i) lengths.push_back(random_.Uniform(bytes.size()));
     }
     for (const size_t length : lengths) {
       if (length >= bytes.size() || !IsTried(length)) continue;
