@@ -43,6 +43,7 @@
   X(kSnapshotRegisteredLate)         /* a snapshot reads its sequence before a job that asks for the snapshots can see it */ \
   X(kManualTakenOver)                /* a CompactRange that begins takes the place of one that waits */ \
   X(kPickedFromOldView)              /* a compaction is picked from a View that is older than the list of running jobs */ \
+  X(kHeadersBlockLeftOut)            /* the block that a large frame's header crosses into is not prepared before the rest */ \
   X(kReadOnlyLooksOnce)              /* a read-only open beside a writer does not read the MANIFEST again */ \
   X(kOlderManifestAccepted)          /* a MANIFEST that ends before the end that CURRENT says */ \
   X(kRecordsBehindABreakIgnored)     /* damage to both copies of a MANIFEST record passes for a torn end */ \

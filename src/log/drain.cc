@@ -208,8 +208,10 @@ Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string
     status = WriteRange(position, position, end, header, payload, buffer.get());
   } else {
     RETURN_IF_ERROR(segments_.Prepare(block, position));
-    // A header that crosses into the next block makes that one the last as well.
+    // A header that crosses into the next block makes that one the last as well. WHY prepared before the rest is written: it may be the first
+    // of a segment, and a segment holds all from its start on.
     const uint64_t rest = RoundUp(position + header.size(), kBlockBytes);
+    if (!ZOO(kHeadersBlockLeftOut)) RETURN_IF_ERROR(segments_.Prepare(rest - kBlockBytes, position));
     RETURN_IF_ERROR(WriteRange(position, rest, RoundUp(end, kBlockBytes), header, payload, buffer.get()));
     status = WriteRange(position, block, rest, header, payload, buffer.get());
   }

@@ -58,6 +58,7 @@ FINDERS = {
     "kSnapshotRegisteredLate": [("schedule_large_batch_schedule_test", "*ASnapshotKeepsWhatItSees*")],
     "kManualTakenOver": [("schedule_compaction_schedule_test", "*EachOfTwoCompactRanges*")],
     "kPickedFromOldView": [("schedule_compaction_schedule_test", "*ADeletedKeyStaysDeleted*")],
+    "kHeadersBlockLeftOut": [("unit_log_log_test", "*AFrameMayBeginAnywhere*")],
     "kReadOnlyLooksOnce": [("schedule_read_only_schedule_test", "*")],
     "kOlderManifestAccepted": [("unit_manifest_mirror_file_test", "*DoesNotPassAKnownPoint*"), ("flips_metadata_test", "*OlderManifest*")],
     "kRecordsBehindABreakIgnored": [("unit_manifest_mirror_file_test", "*BehindABrokenOne*")],

@@ -113,6 +113,38 @@ TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
   }
 }
 
+// Small frames, the last of which ends at `position`. Returns how many.
+uint64_t FillUpTo(Log& log, uint64_t position) {
+  uint64_t frames = 0;
+  while (log.end().position < position) {
+    const uint64_t left = position - log.end().position;
+    const uint64_t bytes = left < 6000 ? left : 4000;  // so that the last one is no smaller than a header
+    EXPECT_OK(Append(log, PayloadOf(frames++, bytes - kFrameHeaderBytes)));
+  }
+  EXPECT_EQ(log.end().position, position);
+  return frames;
+}
+
+// The header of a frame may cross into the next block, and that block be the first of the next segment.
+TEST_P(LogTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
+  const uint64_t segment_end = world_.LogOptions().segment_bytes;
+  for (const size_t payload_bytes : {10, 9'000, 70'000}) {
+    for (uint64_t position = segment_end - 64; position <= segment_end + 64; position += 8) {
+      SCOPED_TRACE(std::to_string(payload_bytes) + " bytes at " + std::to_string(position));
+      World world({.allow_mapping = GetParam()});
+      const auto log = world.Create();
+      const uint64_t before = FillUpTo(*log, position);
+      ASSERT_OK(Append(*log, PayloadOf(before, payload_bytes)));
+      EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), before + 1);
+      ASSERT_OK(Append(*log, PayloadOf(before + 1, 10)));
+      ASSERT_OK(log->MakeDurable());
+      EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), before + 2);
+      EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), before + 2);
+      if (HasFailure()) return;
+    }
+  }
+}
+
 TEST_P(LogTest, ReplayStartsAtAnyMark) {
   auto log = world_.Create();
   std::vector<Mark> marks;
