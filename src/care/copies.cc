@@ -15,6 +15,7 @@ using OptionalClaims = std::optional<Claims::On>;
 
 // What claims leave of them.
 kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones, const OptionalClaims& claims) {
+  if (!tombstones.is_complete()) return tombstones;
   std::vector<kv::RangeTombstone> all, alive;
   tombstones.AppendTo(order, {}, {}, &all);
   for (const kv::RangeTombstone& each : all) {

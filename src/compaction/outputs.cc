@@ -142,6 +142,10 @@ Status Outputs::FinishTable(const std::string_view* upper) {
                                      upper != nullptr ? kv::OptionalKey(*upper) : std::nullopt, &clipped);
   const auto ranges = kv::RangeTombstones::Fragment(factory_.order, std::move(clipped), options_.stripes,
                                                     kv::RangeTombstones::Keys::kViews);
+  if (!ranges.is_complete() || !options_.range_tombstones.is_complete()) {
+    return Status::Corruption("range tombstones: the comparator \"" + std::string(factory_.order.comparator()->Name()) +
+                              "\" contradicts itself; no table is written from what it says");
+  }
   if (writer_ == nullptr && !ranges.empty()) RETURN_IF_ERROR(BeginTable(0));
   if (writer_ != nullptr) {
     writer_->SetRangeTombstones(ranges);

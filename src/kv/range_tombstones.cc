@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.h"
+#include "base/heap_sort.h"
 
 namespace mergedb::kv {
 namespace {
@@ -40,7 +41,7 @@ std::vector<std::string_view> BordersOf(const Order& order, const std::vector<Ra
     borders.push_back(tombstone.begin);
     borders.push_back(tombstone.end);
   }
-  std::sort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
+  base::HeapSort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
   const auto repeated =
       std::unique(borders.begin(), borders.end(), [&](auto a, auto b) { return order.SameKey(a, b); });
   borders.erase(repeated, borders.end());
@@ -93,7 +94,7 @@ RangeTombstones RangeTombstones::Fragment(const Order& order, std::vector<RangeT
                                           const Stripes& stripes, Keys keys) {
   std::erase_if(tombstones, [&](const RangeTombstone& each) { return order.CompareKeys(each.begin, each.end) >= 0; });
   if (tombstones.empty()) return {};
-  std::sort(tombstones.begin(), tombstones.end(), [&](const RangeTombstone& a, const RangeTombstone& b) {
+  base::HeapSort(tombstones.begin(), tombstones.end(), [&](const RangeTombstone& a, const RangeTombstone& b) {
     return order.CompareKeys(a.begin, b.begin) < 0;
   });
   std::vector<std::string_view> borders = BordersOf(order, tombstones);
@@ -104,6 +105,7 @@ RangeTombstones RangeTombstones::Fragment(const Order& order, std::vector<RangeT
   std::map<size_t, Active, std::greater<>> active;  // by stripe, newest first
   std::vector<Sequence> sequences;
   Builder builder;
+  bool is_complete = true;
   size_t next = 0;
   for (size_t i = 0; i + 1 < borders.size(); ++i) {
     for (; next < tombstones.size() && order.CompareKeys(tombstones[next].begin, borders[i]) <= 0; ++next) {
@@ -114,10 +116,11 @@ RangeTombstones RangeTombstones::Fragment(const Order& order, std::vector<RangeT
       if (const auto* newest = of_stripe.Newest(order, borders[i])) sequences.push_back(newest->sequence);
     }
     if (sequences.empty()) continue;
-    const bool is_added = builder.Add(order, borders[i], borders[i + 1], sequences);
-    ASSERT(is_added, "a sweep meets its borders in order");
+    is_complete &= builder.Add(order, borders[i], borders[i + 1], sequences);
   }
-  return builder.Finish(order, std::move(keep), kept_bytes);
+  RangeTombstones fragmented = builder.Finish(order, std::move(keep), kept_bytes);
+  fragmented.is_complete_ = is_complete;
+  return fragmented;
 }
 
 bool RangeTombstones::Builder::Add(const Order& order, std::string_view begin, std::string_view end,

@@ -67,6 +67,8 @@ class RangeTombstones {
   // Fragments one by one, as a file has them. `keep` keeps the keys alive.
   class Builder;
 
+  // False: the comparator contradicted itself, and some are missing. Nothing may be written from such.
+  bool is_complete() const { return is_complete_; }
   bool empty() const { return fragments_.empty(); }
   size_t size() const { return fragments_.size(); }          // fragments
   size_t tombstones() const { return sequences_.size(); }    // sequences of all fragments
@@ -117,6 +119,7 @@ class RangeTombstones {
   Sequence newest_ = 0;
   std::shared_ptr<const void> keep_;
   size_t kept_bytes_ = 0;
+  bool is_complete_ = true;
 };
 
 class RangeTombstones::Builder {

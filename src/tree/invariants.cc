@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/bytes.h"
+#include "base/heap_sort.h"
 
 namespace mergedb::tree {
 
@@ -79,7 +80,7 @@ Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
   for (const RunPtr& run : version.runs()) {
     for (const Slice& slice : run->slices()) slices.push_back(&slice);
   }
-  std::ranges::sort(slices, [&](const Slice* a, const Slice* b) {
+  base::HeapSort(slices.begin(), slices.end(), [&](const Slice* a, const Slice* b) {
     if (a->file->number != b->file->number) return a->file->number < b->file->number;
     return order.CompareKeys(a->smallest(), b->smallest()) < 0;
   });

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/bytes.h"
+#include "base/heap_sort.h"
 #include "base/zoo.h"
 
 namespace mergedb::tree {
@@ -134,7 +135,7 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
       add(run->slices()[i].largest());
     }
   }
-  std::sort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
+  base::HeapSort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
   borders.erase(std::unique(borders.begin(), borders.end(), [&](auto a, auto b) { return order.SameKey(a, b); }), borders.end());
   if (borders.size() < kPiecesMax) return borders;
   std::vector<std::string_view> some;

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/heap_sort.h"
 #include "base/zoo.h"
 #include "tree/invariants.h"
 
@@ -73,7 +74,7 @@ Status Overlaps(const Slice& slice, kv::Position position) {
 
 // Both lists are in key order; compares only around the additions.
 Status InsertSlices(const kv::Order& order, kv::Position position, Draft* draft) {
-  std::ranges::sort(draft->adds, [&](const Slice& a, const Slice& b) {
+  base::HeapSort(draft->adds.begin(), draft->adds.end(), [&](const Slice& a, const Slice& b) {
     return order.CompareKeys(a.smallest(), b.smallest()) < 0;
   });
   std::vector<Slice>& old_slices = draft->Slices();

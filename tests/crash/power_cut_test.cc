@@ -100,7 +100,7 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
 TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
   const size_t length_max = IsFullSize() && !GetParam().separates ? 4 : 3;  // values apart are a matter of merges, not of four steps
-  const uint64_t one_in = SizedOneIn(10, 1);  // of the longest
+  const uint64_t one_in = SizedOneIn(20, 1);  // of the longest
   std::vector<std::string> sequences = {""};
   for (size_t begin = 0, length = 0; length <= length_max; ++length) {
     const size_t end = sequences.size();
@@ -125,7 +125,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
         CutSetup setup = Setup(1, std::string{first, second, 's', 'o', 'f'});
         setup.failing_sync = n;
         bool has_faulted = false;
-        if (!Check(setup, {.point_one_in = SizedOneIn(12, 1), .nest_one_in = 100}, &has_faulted)) return;
+        if (!Check(setup, {.point_one_in = SizedOneIn(24, 1), .nest_one_in = 100}, &has_faulted)) return;
         if (!has_faulted) break;
       }
     }

@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kSmallFileBytes = 4096;
 // Of a large one.
-const size_t kFlipsOfAFile = Sized(100, 2500);
-const size_t kLengthsOfAFile = Sized(60, 1200);
+const size_t kFlipsOfAFile = Sized(60, 2500);
+const size_t kLengthsOfAFile = Sized(40, 1200);
 constexpr int kPatterns = 4;
 
 class BytesTest : public FlipsTest {

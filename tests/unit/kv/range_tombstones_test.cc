@@ -183,5 +183,34 @@ TEST(RangeTombstones, AnswerAsALoopOverAllOfThemWould) {
   }
 }
 
+// As a comparator of another language that fails in the middle: from some call on all keys are the same, or any answer comes.
+class Contradicting final : public Comparator {
+ public:
+  explicit Contradicting(uint64_t seed) : random_(seed) {}
+  std::string_view Name() const override { return "contradicting"; }
+  int Compare(std::string_view a, std::string_view b) const override {
+    return random_.OneIn(4) ? static_cast<int>(random_.Uniform(3)) - 1 : a.compare(b);
+  }
+
+ private:
+  mutable base::Random random_;
+};
+
+TEST(RangeTombstones, UnderAnOrderThatContradictsItselfSayThatTheyAreNotComplete) {
+  uint64_t incomplete = 0;
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    const Contradicting comparator(seed);
+    const Order order(&comparator);
+    base::Random random(seed);
+    std::vector<std::string> keys;
+    for (int i = 0; i < 100; ++i) keys.push_back("k" + std::to_string(random.Uniform(1000)));
+    std::vector<RangeTombstone> tombstones;
+    for (size_t i = 0; i + 1 < keys.size(); i += 2) tombstones.push_back({keys[i], keys[i + 1], i + 1});
+    incomplete += !RangeTombstones::Fragment(order, std::move(tombstones), {}, Keys::kCopies).is_complete();
+  }
+  EXPECT_GT(incomplete, 150u);
+  EXPECT_TRUE(Fragment({{"a", "m", 5}, {"d", "g", 9}}).is_complete());
+}
+
 }  // namespace
 }  // namespace mergedb::kv
