@@ -7,7 +7,7 @@
 // outlives the process; the next life reads all of the database before it goes on.
 // Beside some lives another process opens the directory read-only, copies it, or stops the writer to copy its files.
 //     MERGEDB_SEED=n        other chains                       MERGEDB_GEOMETRY=...   all lives with this one
-//     MERGEDB_CHAIN=n       this chain alone, again and again  MERGEDB_KILLS=n        how many kills
+//     MERGEDB_CHAIN=n       this chain alone, again and again  MERGEDB_KILLS=n        how many kills (./dev test kill: 1,000)
 //     MERGEDB_FEW_DESCRIPTORS=1   also lives with 128 or 256 file descriptors
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -426,7 +426,7 @@ constexpr int kParts = 2;
 
 TEST_P(KillCalls, LoseNoBatchThatReturned) {
   const uint64_t seed = SeedOr(11);
-  const uint64_t kills_wanted = FromEnvironment("MERGEDB_KILLS", Sized(1000, 20'000, 100)) / kParts;
+  const uint64_t kills_wanted = FromEnvironment("MERGEDB_KILLS", Sized(400, 20'000, 100)) / kParts;
   const uint64_t only = FromEnvironment("MERGEDB_CHAIN", 0);
   for (uint64_t round = 0; killed_ < kills_wanted && !HasFailure(); ++round) {
     RunChain(only != 0 ? only : seed * 1'000'000 + round * kParts + static_cast<uint64_t>(GetParam()));

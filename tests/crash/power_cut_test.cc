@@ -135,7 +135,7 @@ TEST_P(PowerCutTest, SyncsThatFail) {
 // Memtables fill and are flushed, runs are merged, in several lives.
 TEST_P(PowerCutTest, RandomWorkloads) {
   constexpr Mixture kMixture = {.common = "pppppppooooooddddeeebbbbxxsssnnnllawwwwwtvyg", .rare = "fffcr"};
-  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 2, 250, {.point_one_in = SizedOneIn(10, 2)});
+  CheckWorkloads(kMixture, 1, IsFullSize() ? 4 : 1, 250, {.point_one_in = SizedOneIn(10, 2)});
 }
 
 // The same at other sizes and limits. The style and the staging are the parameter's, so that each of them meets others.
@@ -168,7 +168,7 @@ TEST_P(PowerCutTest, RandomWorkloadsInKeyspaces) {
 // Many small runs, merged as they come, and their dead files written again.
 TEST_P(PowerCutTest, MergesOfManyRuns) {
   constexpr Mixture kMixture = {.common = "oooppdbbxsnlllffffffwwwwwtv", .rare = "qqcr", .rare_one_in = 20};
-  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 2, 250, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 80});
+  CheckWorkloads(kMixture, 201, IsFullSize() ? 8 : 1, 250, {.point_one_in = SizedOneIn(12, 4), .nest_one_in = 80});
 }
 
 // Between a few writes nothing happens for so long that the tree settles into one run, and takes in what the memtable holds.

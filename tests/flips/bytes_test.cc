@@ -11,7 +11,7 @@
 namespace mergedb::testing {
 namespace {
 
-constexpr size_t kSmallFileBytes = 4096;
+const size_t kSmallFileBytes = Sized(1024, 4096);
 // Of a large one.
 const size_t kFlipsOfAFile = Sized(60, 2500);
 const size_t kLengthsOfAFile = Sized(40, 1200);
@@ -95,7 +95,7 @@ TEST_P(BytesTest, NoticesACut) {
   for (const std::string& path : whole_.Files()) {
     const std::string bytes = whole_.Bytes(path);
     std::vector<size_t> lengths;
-    if (bytes.size() <= (IsFullSize() ? kSmallFileBytes : 512)) {
+    if (bytes.size() <= Sized(512, kSmallFileBytes)) {
       for (size_t length = 0; length < bytes.size(); ++length) lengths.push_back(length);
     } else {
       lengths = {0, 1, 511, 512, 513, bytes.size() - 1, bytes.size() - 512, bytes.size() - 4096, bytes.size() - 65536};

@@ -4,9 +4,9 @@
 
 #include <gtest/gtest.h>
 
-#include "base/random.h"
 #include "format/file_name.h"
 #include "table/salvage.h"
+#include "testing/contradicting_comparator.h"
 #include "tests/unit/compaction/tables.h"
 
 namespace mergedb::compaction {
@@ -65,27 +65,14 @@ Outputs::Options WithRanges(const testing::Tables& tables, std::vector<kv::Range
               kv::RangeTombstones::Fragment(tables.order, std::move(ranges), {}, kv::RangeTombstones::Keys::kCopies)};
 }
 
-// Answers at random from a call on.
-class FailingComparator final : public Comparator {
- public:
-  std::string_view Name() const override { return "failing"; }
-  int Compare(std::string_view a, std::string_view b) const override {
-    return has_failed ? static_cast<int>(random_.Uniform(3)) - 1 : a.compare(b);
-  }
-  bool has_failed = false;
-
- private:
-  mutable base::Random random_{1};
-};
-
 TEST(Outputs, WritesNothingWhereTheOrderOfRangeTombstonesContradictsItself) {
-  FailingComparator comparator;
+  testing::ContradictingComparator comparator(1);
   testing::Tables tables(&comparator);
   std::vector<kv::RangeTombstone> ranges;
   const std::string keys = "abcdefghijklmnopqrstuvwxyz";
   for (size_t i = 0; i + 4 < keys.size(); ++i) ranges.push_back({{&keys[i], 1}, {&keys[i + 4], 1}, i + 1});
   Outputs outputs(tables.factory, WithRanges(tables, ranges));
-  comparator.has_failed = true;
+  comparator.contradicts = true;
   const Status status = outputs.Finish();
   EXPECT_TRUE(status.IsCorruption()) << status.ToString();
   EXPECT_NE(status.message().find("contradicts itself"), std::string_view::npos) << status.ToString();

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "testing/contradicting_comparator.h"
 #include "testing/reverse_comparator.h"
 
 namespace mergedb::kv {
@@ -183,23 +184,11 @@ TEST(RangeTombstones, AnswerAsALoopOverAllOfThemWould) {
   }
 }
 
-// As a comparator of another language that fails in the middle: from some call on all keys are the same, or any answer comes.
-class Contradicting final : public Comparator {
- public:
-  explicit Contradicting(uint64_t seed) : random_(seed) {}
-  std::string_view Name() const override { return "contradicting"; }
-  int Compare(std::string_view a, std::string_view b) const override {
-    return random_.OneIn(4) ? static_cast<int>(random_.Uniform(3)) - 1 : a.compare(b);
-  }
-
- private:
-  mutable base::Random random_;
-};
-
 TEST(RangeTombstones, UnderAnOrderThatContradictsItselfSayThatTheyAreNotComplete) {
   uint64_t incomplete = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
-    const Contradicting comparator(seed);
+    testing::ContradictingComparator comparator(seed);
+    comparator.contradicts = true;
     const Order order(&comparator);
     base::Random random(seed);
     std::vector<std::string> keys;

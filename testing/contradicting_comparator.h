@@ -1,0 +1,28 @@
+// The order of bytes, until it is told to contradict itself: then every fourth answer is any. As a comparator of another language that
+// fails in the middle of a call.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/random.h"
+#include "mergedb/comparator.h"
+
+namespace mergedb::testing {
+
+// THREADS: one at a time.
+class ContradictingComparator final : public Comparator {
+ public:
+  explicit ContradictingComparator(uint64_t seed) : random_(seed) {}
+  int Compare(std::string_view a, std::string_view b) const override {
+    return contradicts && random_.OneIn(4) ? static_cast<int>(random_.Uniform(3)) - 1 : a.compare(b);
+  }
+  std::string_view Name() const override { return "test.contradicting"; }
+
+  bool contradicts = false;
+
+ private:
+  mutable base::Random random_;
+};
+
+}  // namespace mergedb::testing
