@@ -1,5 +1,5 @@
-// A sort that stays within its range whatever the comparison says. WHY: a program's comparator may contradict itself, and std::sort then reads
-// and writes beyond the ends.
+// A sort that stays within its range whatever the comparison says. WHY: a program's comparator may contradict itself, and std::sort then
+// reads and writes beyond the ends.
 #pragma once
 
 #include <algorithm>

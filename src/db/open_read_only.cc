@@ -66,7 +66,7 @@ std::string Place(const manifest::Loaded& loaded) {
          ", log from " + std::to_string(loaded.log_start.position);
 }
 
-// For the log: what a wrong answer would have to be explained from.
+// One attempt, for Env::logger: enough to explain a wrong answer.
 std::string Print(int number, const manifest::Loaded& loaded, const Attempt& attempt, const manifest::Loaded& again) {
   return "read-only open, attempt " + std::to_string(number) + ": " + Place(loaded) + " (sequence " + std::to_string(loaded.last_sequence) +
          ", flushed " + std::to_string(loaded.flushed_sequence) + "); log read to " + std::to_string(attempt.end()) + " (sequence " +

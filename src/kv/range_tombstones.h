@@ -67,7 +67,8 @@ class RangeTombstones {
   // Fragments one by one, as a file has them. `keep` keeps the keys alive.
   class Builder;
 
-  // False: the comparator contradicted itself, and some are missing. Nothing may be written from such.
+  // False: Fragment met borders out of order, as the comparator contradicts itself, and left some out: write no table from them. True is no
+  // proof: a comparator that changes its order as a whole, or calls different keys the same, is not noticed here.
   bool is_complete() const { return is_complete_; }
   bool empty() const { return fragments_.empty(); }
   size_t size() const { return fragments_.size(); }          // fragments

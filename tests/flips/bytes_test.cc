@@ -1,8 +1,8 @@
 // Goal: no damage to the bytes of any file is silent: flipped bits, bytes that became others, files cut at any length, pages
 // and sectors of zeros. Method: one small database of each ending; copies of it share their bytes, so that each damage
 // gets a fresh one; the judge (judge.h) opens it and reads all.
-// The short form takes all that is written of small files and samples of large ones, tens of thousands of damages; MERGEDB_FULL=1 many times
-// as many of the large ones, and all of the small ones: every byte, every length.
+// The short form takes all that is written of small files and samples of large ones; MERGEDB_FULL=1 many times as
+// many of the large ones, and all of the small ones: every byte, every length.
 #include <cstring>
 
 #include "tests/flips/judge.h"

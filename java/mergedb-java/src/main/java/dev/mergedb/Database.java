@@ -224,8 +224,8 @@ public final class Database implements AutoCloseable {
   }
 
   /**
-   * For range deletes. The engine relies on the order of their ends where it cannot give up, and a comparator of
-   * Java's may throw there.
+   * For range deletes. A comparator of Java's may throw while the engine compacts them, and the engine does not
+   * notice every loss that follows.
    */
   void requireNoComparator() {
     if (comparison != null) {

@@ -13,8 +13,8 @@ package dev.mergedb;
  * every later call but {@code close}, throws {@link MergedbException} with code {@link MergedbException.Code#ABORTED}
  * and that exception as its cause. A flush or a compaction that finds keys out of order writes nothing and fails with
  * {@link MergedbException.Code#CORRUPTION}; the log still has every write, so the database opens again with a
- * comparator that is right. Range deletes are not supported: a comparator that throws amid them could not be
- * survived.
+ * comparator that is right. Range deletes are not supported: if a comparator throws while they are
+ * compacted, some could be lost without an error.
  */
 public interface KeyComparator {
   /**
