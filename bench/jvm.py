@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""./dev bench --only jvm: the JMH benchmarks of java/mergedb-benchmarks, and the same puts and gets through the C interface.
+"""./dev bench --only jvm: mergedb on the JVM beside its peers. Writes build/bench/jvm.json and prints tables.
 
-mergedb-java, rocksdbjni and leveldbjni, each in a JVM of its own, one after the other; then a C program over libmergedb.a, so that the
-difference to mergedb-java is the cost of JNI. Writes build/bench/jvm.json and prints a table. A figure is the median of the measured
-iterations, in nanoseconds an operation; JMH's own output is in build/bench/jvm-jmh.txt.
+1. The JMH benchmarks of java/mergedb-benchmarks on mergedb-java, rocksdbjni and leveldbjni, each in a JVM of its own, one after the other; then a C
+   program over libmergedb.a, so that the difference to mergedb-java is the cost of JNI. A figure is the median of the measured iterations, in
+   nanoseconds an operation; JMH's own output is in build/bench/jvm-jmh.txt.
+2. seed: the scenarios of Voldemort's LevelDB engine (a batch load, then reads; values of 80 B and 1 KB; the cache half of the data and twice the data; the
+   heap capped) on mergedb, BDB JE and RocksDB behind the same version logic, without Voldemort. A figure is the median of the rounds.
+3. wordCount: a word count topology of Kafka Streams on a real broker, the changelog on, in its RocksDB store and in ours.
 
-    bench/jvm.py [--quick] [--only put,getHit] [--engines mergedb,rocksdbjni] [--no-build]
+    bench/jvm.py [--quick] [--only put,getHit,seed,wordCount] [--engines mergedb,rocksdbjni] [--no-build]
 
 It needs build/jni/libmergedb_jni.so (./dev build java) and build/release/lib/libmergedb.a, or other files named by --jni and --library.
 """
@@ -14,6 +17,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shlex
 import shutil
 import statistics
@@ -38,6 +42,11 @@ BENCHMARKS = {
 # What mergedb-java is to reach against rocksdbjni, and above the C interface in nanoseconds.
 TARGETS = {"put": 4.0, "getHit": 1.5, "scan": 3.0, "counter": 5.0}
 JNI_NANOS_MAX = 250
+SEED, WORD_COUNT = "seed", "wordCount"  # besides the benchmarks of JMH
+SEED_ENGINES = ["mergedb", "bdb", "rocksdb"]
+SEED_TARGETS = {"bdb": 2.0, "rocksdb": 1.5}  # with a cache of half of the data
+SEED_ENTRY_BYTES = 60  # key, clock and what an engine adds
+WORD_COUNT_TARGET = 1.3
 
 
 def run(command, **more):
@@ -52,7 +61,7 @@ def run(command, **more):
 
 def build(args):
     run(["mvn", "--batch-mode", "--quiet", "-Dstyle.color=never", "--file", os.path.join(ROOT, "java", "pom.xml"),
-         "-pl", "mergedb-java,mergedb-benchmarks", "package", "-DskipTests"])
+         "-pl", "mergedb-java,mergedb-versions,mergedb-benchmarks", "package", "-DskipTests"])
     run(["cc", "-std=c11", "-O2", f"-I{ROOT}/include", os.path.join(MODULE, "native", "c_interface.c"), args.library,
          "-lsnappy", "-llz4", "-lzstd", "-lpthread", "-lstdc++", "-lm", "-o", os.path.join(args.out, "c_interface")])
 
@@ -87,6 +96,87 @@ def run_native(args):
     return json.loads(done.stdout)
 
 
+def run_seed(args):
+    """A list of scenarios: {value_bytes, cache_mb, is_larger_than_cache, engines: {name: {load_per_second, read_per_second, disk_bytes}}}."""
+    scenarios = []
+    for value_bytes in (80, 1024):
+        data_mb = args.seed_entries * (value_bytes + SEED_ENTRY_BYTES) / (1 << 20)
+        for is_larger, cache_mb in ((True, max(4, round(data_mb / 2))), (False, max(8, round(data_mb * 2)))):
+            rounds = {engine: [] for engine in SEED_ENGINES}
+            for _ in range(1 if args.quick else 3):
+                for engine in SEED_ENGINES:
+                    print(f"seed: {engine}, {args.seed_entries:,} entries of {value_bytes} B, {data_mb:.0f} MB; cache {cache_mb} MB", file=sys.stderr)
+                    rounds[engine].append(run_seed_once(args, engine, value_bytes, cache_mb))
+            medians = {engine: {key: statistics.median(one[key] for one in found) for key in ("load_per_second", "read_per_second", "disk_bytes")}
+                       for engine, found in rounds.items()}
+            scenarios.append({"value_bytes": value_bytes, "cache_mb": cache_mb, "is_larger_than_cache": is_larger, "engines": medians, "rounds": rounds})
+    return scenarios
+
+
+def run_seed_once(args, engine, value_bytes, cache_mb):
+    folder = os.path.join(args.folder, "seed")
+    shutil.rmtree(folder, ignore_errors=True)
+    heap_mb = cache_mb + 192  # the cache of BDB is on the heap
+    done = run(["java", f"-Xmx{heap_mb}m", "-XX:+UseSerialGC", f"-Dmergedb.library.path={args.jni}", "-cp", class_path(),
+                "dev.mergedb.benchmarks.seed.SeedScenario", "--engine", engine, "--folder", folder, "--entries", str(args.seed_entries),
+                "--operations", str(args.seed_entries), "--value", str(value_bytes), "--cache", str(cache_mb)], stdout=subprocess.PIPE, text=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    return json.loads(done.stdout)
+
+
+def seed_table(scenarios, is_quick):
+    lines = [f"{'the scenarios of the seed':38}" + "".join(f"{name:>12}" for name in SEED_ENGINES) + f"{'to bdb':>14}{'to rocksdb':>14}"]
+    for scenario in scenarios:
+        name = f"{scenario['value_bytes']:,} B, cache {scenario['cache_mb']} MB"
+        for figure, unit in (("load_per_second", "load, op/s"), ("read_per_second", "reads, op/s"), ("disk_bytes", "disk, MB")):
+            values = {engine: found[figure] / (1e6 if figure == "disk_bytes" else 1) for engine, found in scenario["engines"].items()}
+            cells = "".join(f"{values[engine]:>12,.0f}" for engine in SEED_ENGINES)
+            ratios = ""
+            for peer, target in SEED_TARGETS.items():
+                ratio = values["mergedb"] / values[peer]
+                is_judged = scenario["is_larger_than_cache"] and figure != "disk_bytes" and not is_quick
+                ratios += f"{ratio:>8.2f} x" + (f"{'yes' if ratio >= target else 'no':>4}" if is_judged else f"{'':4}")
+            lines.append(f"{name + ', ' + unit:38}{cells}{ratios}")
+    if not is_quick:
+        lines.append(f"targets where the data is larger than the cache: {SEED_TARGETS['bdb']:g} x BDB, {SEED_TARGETS['rocksdb']:g} x RocksDB")
+    return lines
+
+
+WORD_COUNT_LINE = re.compile(r"^(\S+)\s+median\s+([\d,]+) words/s.*x ([\d.]+) of rocksdb; stream thread\s+([\d,]+) ns a word, x ([\d.]+)$")
+
+
+def run_word_count(args):
+    """{store: {words_per_second, ratio, stream_thread_nanos, stream_thread_ratio}}"""
+    words = 20_000 if args.quick else 1_000_000
+    print(f"word count: {words:,} words", file=sys.stderr)
+    found = {}
+    done = run(["mvn", "--batch-mode", "-Dstyle.color=never", "--file", os.path.join(ROOT, "java", "pom.xml"), "-Pword-count",
+                "-pl", "mergedb-kafka-streams", "-am", "-DskipTests", "test", f"-Dmergedb.jni={args.jni}",
+                f"-Dword.count=--words {words} --keys {words // 2} --rounds {1 if args.quick else 3} --stores rocksdb,mergedb,merge"],
+               stdout=subprocess.PIPE, text=True)
+    with open(os.path.join(args.out, "jvm-word-count.txt"), "w", encoding="utf-8") as log:
+        log.write(done.stdout)
+    for line in done.stdout.splitlines():
+        if fields := WORD_COUNT_LINE.match(line.strip()):
+            store, rate, ratio, nanos, cpu_ratio = fields.groups()
+            found[store] = {"words_per_second": int(rate.replace(",", "")), "ratio": float(ratio),
+                            "stream_thread_nanos": int(nanos.replace(",", "")), "stream_thread_ratio": float(cpu_ratio)}
+    if set(found) != {"rocksdb", "mergedb", "merge"}:
+        sys.exit(f"jvm.py: the word count printed figures of {sorted(found) or 'no store'}, expected three; its output: {args.out}/jvm-word-count.txt")
+    return found
+
+
+def word_count_table(found, is_quick):
+    lines = [f"{'word count':16}{'words/s':>12}{'to rocksdb':>12}{'stream thread, ns a word':>26}{'to rocksdb':>12}"]
+    for store, row in found.items():
+        lines.append(f"{store:16}{row['words_per_second']:>12,}{row['ratio']:>10.2f} x{row['stream_thread_nanos']:>26,}{row['stream_thread_ratio']:>10.2f} x")
+    if not is_quick:
+        reached = {name: "yes" if found["mergedb"][name] >= WORD_COUNT_TARGET else "no" for name in ("ratio", "stream_thread_ratio")}
+        lines.append(f"target for mergedb: {WORD_COUNT_TARGET:g} x; by words a second: {reached['ratio']}; "
+                     f"by the CPU of the stream thread: {reached['stream_thread_ratio']}")
+    return lines
+
+
 def number(value):
     return "-" if value is None else f"{value:,.0f}"
 
@@ -118,7 +208,10 @@ def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="20,000 entries and 2 iterations: shows that it runs, not how fast")
     parser.add_argument("--entries", type=int, default=None, help="default 1,000,000; 20,000 with --quick")
-    parser.add_argument("--only", default=",".join(BENCHMARKS), help="benchmarks, by comma: " + ", ".join(BENCHMARKS))
+    parser.add_argument("--seed-entries", type=int, default=None,
+                        help="of the seed's scenarios, which had 500,000 to 3,000,000; default 500,000; 5,000 with --quick")
+    every = [*BENCHMARKS, SEED, WORD_COUNT]
+    parser.add_argument("--only", default=",".join(every), help="benchmarks, by comma: " + ", ".join(every))
     parser.add_argument("--engines", default=",".join(ENGINES), help="by comma: " + ", ".join(ENGINES))
     parser.add_argument("--no-build", action="store_true", help="use what an earlier call built")
     parser.add_argument("--jni", default=os.path.join(ROOT, "build", "jni", "libmergedb_jni.so"))
@@ -127,11 +220,13 @@ def parse():
     args = parser.parse_args()
     args.out = os.path.join(ROOT, "build", "bench")
     args.entries = args.entries or (20_000 if args.quick else 1_000_000)
-    if args.entries < 1000:
-        parser.error("--entries must be at least 1,000")
+    args.seed_entries = args.seed_entries or (5_000 if args.quick else 500_000)
+    for name, value in (("--entries", args.entries), ("--seed-entries", args.seed_entries)):
+        if value < 1000:
+            parser.error(f"{name}: expected at least 1,000, found {value}")
     args.only = args.only.split(",")
     args.engines = args.engines.split(",")
-    for name, known in [(each, BENCHMARKS) for each in args.only] + [(each, ENGINES) for each in args.engines]:
+    for name, known in [(each, every) for each in args.only] + [(each, ENGINES) for each in args.engines]:
         if name not in known:
             parser.error(f"there is no {name}; there are: {', '.join(known)}")
     needed = [(args.jni, "./dev build java"), (args.library, "./dev build")]
@@ -150,20 +245,24 @@ def main():
         build(args)
     open(os.path.join(args.out, "jvm-jmh.txt"), "w", encoding="utf-8").close()
     results = {}
-    for benchmark in args.only:
+    for benchmark in [name for name in args.only if name in BENCHMARKS]:
         results[benchmark] = {}
         for engine in args.engines:
             if engine in BENCHMARKS[benchmark][2]:
                 print(f"{benchmark} on {engine}", file=sys.stderr)
                 results[benchmark][engine] = run_jmh(args, benchmark, engine)
-    for benchmark, values in run_native(args).items():
-        if benchmark in results:
-            results[benchmark]["c"] = values
+    if results:
+        for benchmark, values in run_native(args).items():
+            if benchmark in results:
+                results[benchmark]["c"] = values
+    seed = run_seed(args) if SEED in args.only else []
+    word_count = run_word_count(args) if WORD_COUNT in args.only else {}
     machine = {"cpus": os.cpu_count(), "machine": platform.machine(), "kernel": platform.release()}
     with open(os.path.join(args.out, "jvm.json"), "w", encoding="utf-8") as file:
         json.dump({"entries": args.entries, "quick": args.quick, "unit": "nanoseconds an operation", "machine": machine,
-                   "results": results}, file, indent=1)
-    print("\n".join(table(results, args.quick)))
+                   "results": results, "seed_entries": args.seed_entries, "seed": seed, "word_count": word_count}, file, indent=1)
+    tables = [make(found, args.quick) for make, found in ((table, results), (seed_table, seed), (word_count_table, word_count)) if found]
+    print("\n\n".join("\n".join(lines) for lines in tables))
     if args.quick:
         print("A quick run shows that the benchmarks run; its figures say nothing.")
     return 0

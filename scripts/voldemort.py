@@ -210,8 +210,8 @@ def maven(directory, jni, *arguments):
 
 
 def compile_engine(directory, jni):
-    say("The engine")
-    run(maven(directory, jni, "test-compile"), os.path.join(OUT, "compile.log"))
+    say("The engine: java/mergedb-voldemort/target")
+    run(maven(directory, jni, "package", "-DskipTests"), os.path.join(OUT, "compile.log"))
 
 
 def test_engine(directory, jni):

@@ -95,20 +95,28 @@ public final class WordCountBenchmark {
           option(arguments, "--commit-millis", "30000"),
           option(arguments, "--guarantee", "at_least_once"));
       double[][] rates = new double[stores.length][rounds];
+      double[][] threadNanos = new double[stores.length][rounds];
       for (int round = 0; round < rounds; ++round) {
-        for (int i = 0; i < stores.length; ++i)
-          rates[i][round] = measure(cluster, directory, stores[i], round, arguments, words);
+        for (int i = 0; i < stores.length; ++i) {
+          Run run = measure(cluster, directory, stores[i], round, arguments, words);
+          rates[i][round] = run.wordsPerSecond();
+          threadNanos[i][round] = run.streamThreadNanosPerWord();
+        }
       }
       for (int i = 0; i < stores.length; ++i) {
         Arrays.sort(rates[i]);
+        Arrays.sort(threadNanos[i]);
         System.out.printf(
-            "%-16s median %,12.0f words/s   min %,12.0f   max %,12.0f   x %.2f of %s%n",
+            "%-16s median %,12.0f words/s   min %,12.0f   max %,12.0f   x %.2f of %s; stream thread"
+                + " %,.0f ns a word, x %.2f%n",
             stores[i],
             rates[i][rounds / 2],
             rates[i][0],
             rates[i][rounds - 1],
             rates[i][rounds / 2] / rates[0][rounds / 2],
-            stores[0]);
+            stores[0],
+            threadNanos[i][rounds / 2],
+            threadNanos[0][rounds / 2] / threadNanos[i][rounds / 2]);
       }
     } finally {
       delete(directory);
@@ -133,7 +141,9 @@ public final class WordCountBenchmark {
     }
   }
 
-  private static double measure(
+  private record Run(double wordsPerSecond, double streamThreadNanosPerWord) {}
+
+  private static Run measure(
       LocalCluster cluster,
       Path directory,
       String store,
@@ -177,7 +187,7 @@ public final class WordCountBenchmark {
           1e9 * Double.parseDouble(fields[2]) / words,
           Double.parseDouble(fields[3]),
           megabytes(directory.resolve(application)));
-      return rate;
+      return new Run(rate, 1e9 * Double.parseDouble(fields[2]) / words);
     } finally {
       delete(directory.resolve(application));
       try (Admin admin = cluster.admin()) {
