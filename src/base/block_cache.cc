@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <new>
 #include <utility>
 #include <vector>
@@ -47,7 +46,7 @@ void Release(BlockCache::Block* block) {
   // WHY acq_rel: whoever frees must see what other holders did with the bytes before they let go.
   if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     block->~Block();
-    std::free(block);
+    ::operator delete(block);
   }
 }
 
@@ -125,9 +124,7 @@ struct alignas(64) BlockCache::Shard {
 
 BlockCache::Block* BlockCache::Allocate(size_t bytes) {
   ASSERT(bytes <= UINT32_MAX, "a block is shorter than 4 GiB");
-  void* memory = std::malloc(sizeof(Block) + bytes);
-  ASSERT(memory != nullptr, "out of memory");
-  auto* block = new (memory) Block;
+  auto* block = new (::operator new(sizeof(Block) + bytes)) Block;
   block->bytes = static_cast<uint32_t>(bytes);
   return block;
 }

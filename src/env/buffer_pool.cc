@@ -3,7 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -22,6 +22,7 @@ struct Pool {
   static Pool& Get() {
     static Pool* const pool = [] {
       static Pool* made = new Pool;  // never destroyed: threads may outlive main's statics
+      made->free.reserve(kBuffersKept);  // so that giving a buffer back allocates nothing
       pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
       return made;
     }();
@@ -29,11 +30,9 @@ struct Pool {
   }
 };
 
-char* Allocate(size_t bytes) {
-  char* memory = static_cast<char*>(std::aligned_alloc(kDirectIoAlign, bytes));
-  ASSERT(memory != nullptr, "out of memory for an I/O buffer");
-  return memory;
-}
+char* Allocate(size_t bytes) { return static_cast<char*>(::operator new(bytes, std::align_val_t{kDirectIoAlign})); }
+
+void Free(char* memory) { ::operator delete(memory, std::align_val_t{kDirectIoAlign}); }
 
 char* TakePooled() {
   Pool& pool = Pool::Get();
@@ -57,7 +56,7 @@ void GiveBack(char* memory) {
       return;
     }
   }
-  std::free(memory);
+  Free(memory);
 }
 
 size_t RoundUp(size_t bytes) { return (bytes + kDirectIoAlign - 1) / kDirectIoAlign * kDirectIoAlign; }
@@ -84,7 +83,7 @@ AlignedBuffer::~AlignedBuffer() {
   if (size_ == kPooledBytes) {
     GiveBack(data_);
   } else {
-    std::free(data_);
+    Free(data_);
   }
 }
 

@@ -1,7 +1,7 @@
 #include "format/bloom.h"
 
 #include <algorithm>
-#include <cstdlib>
+#include <new>
 
 namespace mergedb::format {
 namespace {
@@ -50,8 +50,7 @@ Status Bloom::Decode(std::string_view bytes) {
     return Status::Corruption("filter with " + std::to_string(probes) + " probes, the most is " +
                               std::to_string(kBloomProbesMax));
   }
-  bits_.reset(static_cast<char*>(std::aligned_alloc(kBloomLineBytes, lines * kBloomLineBytes)));
-  if (bits_ == nullptr) return Status::IOError("no memory for a filter of " + std::to_string(bytes.size()) + " bytes");
+  bits_.reset(static_cast<char*>(::operator new(lines * kBloomLineBytes, std::align_val_t{kBloomLineBytes})));
   std::memcpy(bits_.get(), bytes.data(), lines * kBloomLineBytes);
   lines_ = lines;
   probes_ = probes;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 
 #include "base/assert.h"
 #include "base/coding.h"
@@ -35,9 +36,10 @@ struct FreeContext {
 
 bool DecompressZstd(std::string_view bytes, char* out, size_t raw_bytes) {
   // WHY thread_local: a context costs 150 KB to set up, far more than a block.
-  thread_local const std::unique_ptr<ZSTD_DCtx, FreeContext> context(ZSTD_createDCtx());
-  return context != nullptr &&
-         ZSTD_decompressDCtx(context.get(), out, raw_bytes, bytes.data(), bytes.size()) == raw_bytes;
+  thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context;
+  if (context == nullptr) context.reset(ZSTD_createDCtx());
+  if (context == nullptr) throw std::bad_alloc();  // not a damaged block; the next call tries again
+  return ZSTD_decompressDCtx(context.get(), out, raw_bytes, bytes.data(), bytes.size()) == raw_bytes;
 }
 
 bool DecompressSnappy(std::string_view bytes, char* out, size_t raw_bytes) {

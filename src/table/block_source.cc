@@ -53,18 +53,25 @@ constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectI
 
 }  // namespace
 
+// The cache holds verified blocks alone: a read that verifies checksums believes what it finds there, whichever read put it there.
+bool BlockSource::MayCache(std::string_view stored, uint64_t offset, const ReadControl& control) const {
+  if (cache == nullptr || !control.fill_cache) return false;
+  format::Part part;
+  return control.verify_checksums || format::OpenPart(stored, {.unique_id = unique_id, .offset = offset}, true, &part).ok();
+}
+
 Status BlockSource::InContext(uint32_t block, const Status& status) const {
   return status.WithContext(path + ": block at " + std::to_string(index.offset(block)));
 }
 
 Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
   const uint64_t offset = index.offset(block);
-  auto opened = OpenInPlace({mapping->data() + offset, index.stored_bytes(block)}, {.unique_id = unique_id, .offset = offset},
-                            control.verify_checksums, raw);
+  const std::string_view stored(mapping->data() + offset, index.stored_bytes(block));
+  auto opened = OpenInPlace(stored, {.unique_id = unique_id, .offset = offset}, control.verify_checksums, raw);
   if (!opened) return InContext(block, opened.error());
   *pin = std::move(opened).value();
   if (*pin) {
-    if (cache != nullptr && control.fill_cache) cache->Insert(number, offset, *pin);
+    if (MayCache(stored, offset, control)) cache->Insert(number, offset, *pin);
   } else if (control.verify_checksums) {
     checked.Add(block);
   }
@@ -80,12 +87,13 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   if (Status status = env::ReadExactly(file.get(), offset, bytes, stored.block()->data()); !status.ok()) {
     return InContext(block, status);
   }
+  const bool may_cache = MayCache(stored.bytes(), offset, control);
   auto opened =
       OpenStored(std::move(stored), {.unique_id = unique_id, .offset = offset}, control.verify_checksums);
   if (!opened) return InContext(block, opened.error());
   *pin = std::move(opened).value();
   *raw = pin->bytes();
-  if (cache != nullptr && control.fill_cache) cache->Insert(number, offset, *pin);
+  if (may_cache) cache->Insert(number, offset, *pin);
   return {};
 }
 

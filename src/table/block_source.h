@@ -54,6 +54,7 @@ struct BlockSource {
   [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
   [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
   Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
+  bool MayCache(std::string_view stored, uint64_t offset, const ReadControl& control) const;
   // "path: block at offset: ..."
   Status InContext(uint32_t block, const Status& status) const;
 };

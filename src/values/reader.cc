@@ -41,13 +41,19 @@ Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std:
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache));
   RETURN_IF_ERROR(reader->CheckFooter().WithContext(path));
+  reader->around_ = env::ReadAround(meta.record_bytes);
   return reader;
 }
 
 Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, const std::string& path,
                                                       const format::ValueFileMeta& meta, const kv::Order& order) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
-  return std::shared_ptr<Reader>(new Reader(std::move(file), path, meta, order, nullptr));
+  ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  format::ValueFileMeta known = meta;
+  known.record_bytes = std::min(meta.record_bytes, file_bytes);  // sizes are read from `meta` and allocated
+  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, known, order, nullptr));
+  reader->around_ = env::ReadAround(known.record_bytes);
+  return reader;
 }
 
 Reader::Reader(std::unique_ptr<File> file, std::string path, const format::ValueFileMeta& meta, const kv::Order& order,
@@ -56,8 +62,7 @@ Reader::Reader(std::unique_ptr<File> file, std::string path, const format::Value
       path_(std::move(path)),
       meta_(meta),
       order_(order),
-      cache_(cache),
-      around_(meta.record_bytes) {}
+      cache_(cache) {}
 
 // WHY not byte by byte: under a comparator that takes different bytes for one key the reader may ask with either.
 Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
@@ -137,8 +142,11 @@ Status Reader::Load(const format::ValueReference& reference, std::string_view ke
   BlockCache::Pin stored(BlockCache::Allocate(reference.bytes));
   RETURN_IF_ERROR(ReadAt(reference.offset, reference.bytes, true, stored.block()->data()));
   format::ValueRecord record;
-  Status status = format::OpenRecord(stored.bytes(), {.unique_id = meta_.unique_id, .offset = reference.offset},
-                                     control.verify_checksums, &record);
+  const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
+  // The cache holds verified values alone, also if this read trusts the disk.
+  const bool may_cache = cache_ != nullptr && control.fill_cache &&
+                         (control.verify_checksums || format::OpenRecord(stored.bytes(), place, true, &record).ok());
+  Status status = format::OpenRecord(stored.bytes(), place, control.verify_checksums, &record);
   if (status.ok()) status = CheckKey(key, record.key);
   if (status.ok() && record.codec != Compression::kNone) {
     auto plain = Decompressed(record);
@@ -147,7 +155,7 @@ Status Reader::Load(const format::ValueReference& reference, std::string_view ke
     if (status.ok()) status = format::OpenRecord(stored.bytes(), {}, false, &record);
   }
   if (!status.ok()) return At(reference.offset, status);
-  if (cache_ != nullptr && control.fill_cache) cache_->Insert(kv::ToInt(meta_.number), reference.offset, stored);
+  if (may_cache) cache_->Insert(kv::ToInt(meta_.number), reference.offset, stored);
   found->value = record.stored;
   found->pin = std::move(stored);
   return {};

@@ -80,7 +80,7 @@ class Reader {
   const format::ValueFileMeta meta_;
   const kv::Order order_;
   base::BlockCache* const cache_;
-  const env::ReadAround around_;
+  env::ReadAround around_;  // constant once the reader is open
 };
 
 }  // namespace mergedb::values

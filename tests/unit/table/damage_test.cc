@@ -178,6 +178,28 @@ TEST(Table, SkipsChecksumsOnlyWhenAsked) {
   EXPECT_EQ(found.value, "Value");
 }
 
+// A read that trusts the disk must not show its damage to a read that does not.
+TEST(Table, ABlockThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
+  for (const Compression codec : {Compression::kNone, Compression::kLz4}) {
+    MemoryFiles files;
+    const std::string value(200, 'v');
+    const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, value}}, {.compression = codec});
+    base::BlockCache cache(1 << 20);
+    auto reader = Reader::Open(&files, "7.tbl", meta, Bytewise(), &cache);
+    ASSERT_TRUE(reader.has_value());
+    const char right = files.bytes("7.tbl")[5];
+    Found found;
+    files.bytes("7.tbl")[5] ^= 1;
+    (void)(*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false}, &found);  // whatever it says of damaged bytes
+    EXPECT_TRUE((*reader)->Get("key", kv::kSequenceMax, {}, &found).IsCorruption());
+    files.bytes("7.tbl")[5] = right;
+    ASSERT_TRUE((*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false}, &found).ok());
+    files.bytes("7.tbl")[5] ^= 1;
+    ASSERT_TRUE((*reader)->Get("key", kv::kSequenceMax, {}, &found).ok()) << "a whole block stays in the cache";
+    EXPECT_EQ(found.value, value);
+  }
+}
+
 TEST(Table, NamesTheVersionOfANewerProgram) {
   MemoryFiles files;
   const auto meta = WriteTable(&files, "7.tbl", Bytewise(), {{"key", 1 << 8 | 1, "value"}});

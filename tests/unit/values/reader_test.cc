@@ -46,6 +46,42 @@ TEST(ValueReader, ReadsWhatWasWritten) {
   }
 }
 
+// A read that trusts the disk must not show its damage to a read that does not.
+TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
+  for (const Compression codec : {Compression::kNone, Compression::kLz4}) {
+    MemoryFiles files;
+    base::BlockCache blocks(1 << 20);
+    auto rows = SomeValues(3, 5'000);
+    const auto meta = WriteValues(&files, 7, &rows, {.compression = codec});
+    auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks);
+    ASSERT_TRUE(reader.has_value());
+    char& byte = files.bytes(ValuePath(7))[rows[1].reference.offset + 40];
+    Found found;
+    byte ^= 1;
+    (void)(*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false}, &found);  // whatever it says of damaged bytes
+    EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), "Corruption");
+    byte ^= 1;
+    ASSERT_TRUE((*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false}, &found).ok());
+    byte ^= 1;
+    EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), rows[1].value) << "a whole value stays in the cache";
+  }
+}
+
+// As a forged MANIFEST may say it.
+TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
+  MemoryFiles files;
+  auto rows = SomeValues(3, 5'000);
+  format::ValueFileMeta forged = *WriteValues(&files, 7, &rows);
+  forged.bytes = forged.record_bytes = uint64_t{1} << 60;
+  EXPECT_TRUE(Reader::Open(&files, ValuePath(7), forged, Bytewise(), nullptr).status().IsCorruption());
+  auto reader = Reader::OpenUnchecked(&files, ValuePath(7), forged, Bytewise());
+  ASSERT_TRUE(reader.has_value());
+  EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), rows[1].value);
+  format::ValueReference far = rows[1].reference;
+  far.bytes = 0xffff'ffff;
+  EXPECT_EQ(Get(**reader, far, rows[1].key), "Corruption");
+}
+
 TEST(ValueReader, ReadsAFileThatWasWrittenOverASpareOne) {
   for (const size_t spare_bytes : {size_t{0}, size_t{5'000}, size_t{4 << 20}}) {
     MemoryFiles files;
