@@ -189,6 +189,11 @@ Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {
   return keyspace_ids_.Allocate();
 }
 
+std::optional<DbImpl::TreeRecord> DbImpl::NextIdRecord() const {
+  if (!keyspace_ids_.is_loaded()) return std::nullopt;
+  return TreeRecord{.key = NextIdKey(*store_->key_map()), .value = format::EncodeNextId(keyspace_ids_.reserved_end())};
+}
+
 // ---- Changes -------------------------------------------------------------------------------------------------------------
 
 // WHY logged in any case: what is written to a keyspace may be logged, and then it must be there after a crash.

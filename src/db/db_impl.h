@@ -132,6 +132,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::optional<std::string> NameOfKeyspace(kv::KeyspaceId id) const override { return keyspace_ids_.NameOf(id); }
   Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) override;
   Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) override;
+  std::optional<TreeRecord> NextIdRecord() const override;
 
  private:
   explicit DbImpl(std::shared_ptr<Store> store);

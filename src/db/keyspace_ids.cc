@@ -35,6 +35,11 @@ kv::KeyspaceId KeyspaceIds::Allocate() {
   return id;
 }
 
+kv::KeyspaceId KeyspaceIds::reserved_end() const {
+  base::Lock lock(mutex_);
+  return reserved_end_;
+}
+
 void KeyspaceIds::Reserve(kv::KeyspaceId end) {
   base::Lock lock(mutex_);
   reserved_end_ = std::max(reserved_end_, end);
@@ -59,11 +64,6 @@ void KeyspaceIds::Withdraw(const write::KeyspaceChanges& changes) {
   base::Lock lock(mutex_);
   for (const kv::KeyspaceId id : changes.created) created_.erase(id);
   for (const kv::KeyspaceId id : changes.dropped) dropped_.erase(id);
-}
-
-bool KeyspaceIds::IsDropPending() const {
-  base::Lock lock(mutex_);
-  return !dropped_.empty();
 }
 
 void KeyspaceIds::PublishPending() {

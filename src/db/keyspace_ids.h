@@ -41,6 +41,8 @@ class KeyspaceIds {
   void Load(Names live, kv::KeyspaceId next);
   // An id that nobody had, if `reserved_end` leaves room; 0 if it does not.
   kv::KeyspaceId Allocate();
+  // What the newest Reserve said, or the catalog.
+  kv::KeyspaceId reserved_end() const;
   // Ids below `end` may be allocated: the catalog says that they are used up.
   void Reserve(kv::KeyspaceId end);
 
@@ -50,8 +52,6 @@ class KeyspaceIds {
   Status Check(const write::Change& change);
   // A change that was checked came to nothing, and is not published with its group.
   void Withdraw(const write::KeyspaceChanges& changes);
-  // Of a change that was checked, and neither published nor discarded yet.
-  bool IsDropPending() const;
   void Publish() {
     if (has_pending_) [[unlikely]] PublishPending();
   }

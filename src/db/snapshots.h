@@ -37,8 +37,13 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
     const kv::Sequence before = ZOO(kSnapshotRegisteredLate) ? published() : 0;
     base::Lock lock(mutex_);
     const kv::Sequence sequence = ZOO(kSnapshotRegisteredLate) ? before : published();
-    live_.insert({sequence, now_nanos});
-    return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);
+    const auto place = live_.insert({sequence, now_nanos});
+    try {
+      return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);
+    } catch (...) {
+      live_.erase(place);  // out of memory: nobody would
+      throw;
+    }
   }
 
   // Ascending; the published sequence, which readers without a snapshot use, included.

@@ -61,6 +61,11 @@ class TransactionHost {
   virtual Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) = 0;
   // An id for a keyspace to be created. `owner` holds the writers' lock, or is null; then this may wait for it.
   virtual Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) = 0;
+  // The tree's record that says which ids were given out; none: none was.
+  struct TreeRecord {
+    std::string key, value;
+  };
+  virtual std::optional<TreeRecord> NextIdRecord() const = 0;
 
   // As DB::Get of a tree key, with operands above all that the database holds, newest first.
   // `in_place`: as read::Lookup's.

@@ -53,11 +53,12 @@ void DbImpl::Withdraw(const write::Change& change) {
   if (change.keyspace_changes != nullptr) keyspace_ids_.Withdraw(*change.keyspace_changes);
 }
 
-// WHY in this order: a transaction that sees these writes may begin, and one that does not see them must be checked.
+// WHY in this order: a transaction that sees these writes may begin, and one that does not see them must be checked. A transaction that
+// sees a keyspace's record writes to the keyspace.
 void DbImpl::Publish(kv::Sequence last) {
   if (recent_writes_.is_recording()) [[unlikely]] recent_writes_.Publish(last);
-  store_->snapshots->Publish(last);
   if (store_->key_map() != nullptr) keyspace_ids_.Publish();
+  store_->snapshots->Publish(last);
 }
 
 }  // namespace mergedb::db

@@ -105,9 +105,10 @@ void DbImpl::EndPieces() {
 void DbImpl::LogFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
   if (status.IsNoSpace()) (void)spares_.RemoveAll();  // the log needs their space more
-  // WHY no log goes on by itself with a drop whose outcome is unknown: it stays staged, and replay would put what is written to the
-  // keyspace from here on into one that was dropped. In a new epoch the drop has not happened.
-  if (keyspace_ids_.IsDropPending()) epoch_is_owed_ = true;
+  // WHY no log goes on by itself with a write whose outcome is unknown: the write stays staged. Replay would put it before writes
+  // that did not see it: two transactions would be in no order, and keys would be in a keyspace that was dropped. In a new epoch the
+  // write has not happened.
+  if (status.outcome_unknown()) epoch_is_owed_ = true;
   if (log_->failure().ok() && !epoch_is_owed_) return;
   // Of those who come later the outcome is known: absent.
   log_failure_ = read::OfWrite(Status::Make(status.code(), status.message()), store_->directory);

@@ -26,7 +26,11 @@ Status TransactionImpl::EnsureKeyMap() {
     return own->Valid() && own->entry().key.starts_with(prefix);
   };
   RETURN_IF_ERROR(host_.EnableKeyspaces(this, begins_own_key));
-  key_map_ = host_.key_map();
+  // An earlier call's map, which could not be enabled then, was chosen without a look at this transaction's keys.
+  const kv::KeyMap* const map = host_.key_map();
+  if (begins_own_key(map->marker())) return Status::Conflict(kOtherKeyMap);
+  key_map_ = map;
+  has_whole_ranges_ = writes_.NewCovers() != nullptr;
   return {};
 }
 

@@ -23,8 +23,6 @@ Result<std::unique_ptr<Transaction>> Transaction::Begin(DB& db, const Transactio
 namespace txn {
 namespace {
 
-constexpr std::string_view kOtherKeyMap = "the database's first keyspace was made since the transaction began: begin again";
-
 Status CheckOptions(const TransactionOptions& options) {
   if (options.bytes_max > kBatchBytesMax) {
     return Status::InvalidArgument("bytes_max of " + std::to_string(options.bytes_max) + "; the most is " +
@@ -116,6 +114,10 @@ Status TransactionImpl::CommitWrites() {
     const bool is_owed = options_.durability == Durability::kSynced && options_.kind != TransactionKind::kReadOnly;
     return is_owed ? db_.SyncLog() : Status();
   }
+  // WHY at the end: ids may be given out until here, and the record in the tree is older than the ranges that cover it.
+  if (const auto next_id = has_whole_ranges_ ? host_.NextIdRecord() : std::nullopt) {
+    writes_.Add(kv::Kind::kPut, next_id->key, next_id->value);
+  }
   // WHY: what is checked here need not be checked while everybody waits.
   if (!reads_.empty()) RETURN_IF_ERROR(host_.CheckAhead(&reads_));
   const std::set<kv::KeyspaceId> created(changes_.created.begin(), changes_.created.end());
@@ -144,7 +146,7 @@ Status TransactionImpl::CheckReadable(Keyspace keyspace) {
 Status TransactionImpl::KeepKeyMap() {
   const kv::KeyMap* const now = host_.key_map();
   if (now == key_map_) [[likely]] return {};
-  if (options_.kind == TransactionKind::kOptimistic && (has_writes() || !reads_.empty())) return Status::Conflict(kOtherKeyMap);
+  if (has_writes() || !reads_.empty()) return Status::Conflict(kOtherKeyMap);
   key_map_ = now;
   return {};
 }

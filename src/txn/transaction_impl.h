@@ -21,6 +21,9 @@
 
 namespace mergedb::txn {
 
+inline constexpr std::string_view kOtherKeyMap =
+    "the database's first keyspace was made since the transaction began: begin again";
+
 class TransactionImpl final : public Transaction {
  public:
   static Result<std::unique_ptr<TransactionImpl>> Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options);
@@ -111,6 +114,7 @@ class TransactionImpl final : public Transaction {
   DB& db_;
   db::TransactionHost& host_;
   const kv::KeyMap* key_map_ = nullptr;  // by which the keys of its writes and reads are in the tree
+  bool has_whole_ranges_ = false;        // of its range deletes, some are older than the map and go over the catalog
   const TransactionOptions options_;
   bool is_open_ = false;
   std::shared_ptr<const Snapshot> snapshot_;

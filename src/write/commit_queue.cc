@@ -26,6 +26,12 @@ size_t PayloadBytes(const Change& change) {
                          : format::RecordBytes(change.kind, change.key.size(), change.value.size());
 }
 
+// WHY by bytes: replay knows a frame's bytes before it counts its records, and refuses a frame whose sequences might not suffice.
+Status CheckSequences(kv::Sequence first, const Change& change) {
+  if (first <= kv::kSequenceMax - std::min<uint64_t>(kv::kSequenceMax, PayloadBytes(change))) [[likely]] return {};
+  return Status::NotSupported("sequence numbers are used up");
+}
+
 // WHY no fetch_add: only the holder of the turn counts.
 void Count(std::atomic<uint64_t>* counter, uint64_t more) {
   counter->store(counter->load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -263,6 +269,7 @@ void CommitQueue::Stop() {
   while (aside_front_ != nullptr) {
     Waiter& waiter = *aside_front_;
     aside_front_ = waiter.next;
+    waiter.is_aside = false;
     waiter.is_done = true;
     waiter.status = Status::ShuttingDown("the database is closing");
     waiter.wake->NotifyOne();
@@ -318,18 +325,27 @@ void CommitQueue::Lead(Waiter& leader) {
   if (status.ok()) status = host_.MakeRoom(room);
   if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
 
+  Status failed;  // of a frame that may be in the log or not: nothing that does not know of it may follow it
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
-    Stage(waiter, leader);
-    if (!waiter.status.ok()) host_.Withdraw(*waiter.change);
+    if (failed.ok()) {
+      Stage(waiter, leader);
+    } else {
+      waiter.status = failed;
+    }
+    if (waiter.status.ok()) return;
+    host_.Withdraw(*waiter.change);
+    if (!waiter.status.outcome_unknown()) return;
+    host_.LogFailed(waiter.status);
+    failed = Status::Make(waiter.status.code(), waiter.status.message());
   });
   if (leader.change->durability != Durability::kNoLog) {
     if (ZOO(kAcknowledgedBeforeSync)) is_synced = false;
     status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
     if (is_synced) Count(&counters_.syncs, 1);
     if (!status.ok() && !ZOO(kFailedSyncAcknowledged)) {
-      host_.LogFailed(status);
       const Status unknown = status.WithOutcomeUnknown();
+      host_.LogFailed(unknown);
       return for_each([&](Waiter& waiter) {
         if (waiter.status.ok()) waiter.status = unknown;
       });
@@ -352,10 +368,8 @@ void CommitQueue::Stage(Waiter& waiter, const Waiter& leader) {
   const Change& change = *waiter.change;
   log::Log& log = host_.log();
   waiter.first_sequence = log.next_sequence();
-  if (waiter.first_sequence + change.records > kv::kSequenceMax) {
-    waiter.status = Status::NotSupported("sequence numbers are used up");
-    return;
-  }
+  waiter.status = CheckSequences(waiter.first_sequence, change);
+  if (!waiter.status.ok()) return;
   if (change.durability == Durability::kNoLog) return log.SkipTo(waiter.first_sequence + change.records);
   if (ZOO(kFollowerNotLogged) && &waiter != &leader) return log.SkipTo(waiter.first_sequence + change.records);
 
@@ -400,7 +414,8 @@ void CommitQueue::LeadLarge(Waiter& waiter) {
   log::Log& log = host_.log();
   const log::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
-  waiter.status = log.AppendLarge(change.batch, change.records);
+  waiter.status = CheckSequences(waiter.first_sequence, change);
+  if (waiter.status.ok()) waiter.status = log.AppendLarge(change.batch, change.records);
   if (!waiter.status.ok()) {
     if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
     return;

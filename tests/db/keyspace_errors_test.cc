@@ -11,6 +11,8 @@
 #include "db/catalog.h"
 #include "db/db_impl.h"
 #include "format/keyspace_record.h"
+#include "mergedb/transaction.h"
+#include "mergedb/write_batch.h"
 #include "testing/contents.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
@@ -147,6 +149,80 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
     }
   }
   EXPECT_GT(failures, 8u);
+}
+
+// The same with a transaction that wrote before the map came. Symptom: its key stood in a named keyspace, and was not found.
+TEST_F(KeyspaceErrors, AMapThatComesLateIsAConflictWithKeysThatWereWrittenBefore) {
+  uint64_t conflicts = 0;
+  for (uint64_t nth = 1; nth <= 8; ++nth) {
+    for (const bool comes_by_create : {true, false}) {
+      SCOPED_TRACE(std::to_string(nth) + (comes_by_create ? " create" : " flush"));
+      World world;
+      ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+      world.files->AddFault({.path_contains = "MANIFEST", .nth = nth, .sticky = true});
+      const bool is_created = db->CreateKeyspace("x").has_value();
+      world.files->ClearFaults();
+      world.clock.SleepNanos(10'000'000'000);
+      if (is_created) continue;
+      ASSERT_OK_AND_ASSIGN(auto transaction, Transaction::Begin(*db, {.kind = TransactionKind::kSingleWriter}));
+      ASSERT_OK(transaction->Put("\xff\x05k", "v"));
+      if (comes_by_create) {
+        (void)transaction->CreateKeyspace("y");
+      } else {
+        ASSERT_OK(db->Flush());
+      }
+      const Status status = transaction->Commit();
+      if (!status.ok()) {
+        EXPECT_THAT(status, StatusIs(Code::kConflict));
+        ++conflicts;
+        continue;
+      }
+      std::string value;
+      ASSERT_OK(db->Get({}, "\xff\x05k", &value));
+      EXPECT_EQ(value, "v");
+    }
+  }
+  EXPECT_GT(conflicts, 0u);
+}
+
+// A write that failed with unknown outcome must not be replayed before writes that did not see it. Symptom: after a kill two transactions were in
+// no order: A had the value of the second, B the one of the first, which the second had not read.
+TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
+  uint64_t unknown = 0;
+  for (const bool is_mapped : {true, false}) {
+    for (const size_t value_bytes : {size_t{10}, size_t{100'000}}) {
+      for (uint64_t nth = 1; nth <= 4; ++nth) {
+        SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(value_bytes) + " bytes, write " + std::to_string(nth));
+        World world;
+        Options options = world.SmallOptions();
+        options.use_mapped_staging = is_mapped;
+        ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
+        ASSERT_OK(db->Put({}, "a", "100"));
+        ASSERT_OK(db->Put({}, "b", "0"));
+        world.files->AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
+        WriteBatch first;
+        first.Put("a", "50");
+        first.Put("b", "50");
+        first.Put("large", std::string(value_bytes, 'x'));
+        const Status status = db->Write({.durability = Durability::kSynced}, first);
+        world.files->ClearFaults();
+        if (status.ok()) continue;
+        unknown += status.outcome_unknown() ? 1 : 0;
+        std::string value;
+        ASSERT_OK(db->Get({}, "a", &value));
+        EXPECT_EQ(value, "100");
+        ASSERT_OK(db->Put({}, "a", "90")) << "the database goes on";
+        const auto after = World::After(world, CrashMode::kKill, CrashModel::kStrict, 1);
+        auto db_after = after->Open();
+        ASSERT_OK(db_after.status());
+        ASSERT_OK((*db_after)->Get({}, "a", &value));
+        EXPECT_EQ(value, "90");
+        ASSERT_OK((*db_after)->Get({}, "b", &value));
+        EXPECT_EQ(value, "0") << "the failed write was replayed before one that had not seen it";
+      }
+    }
+  }
+  EXPECT_GT(unknown, 0u);
 }
 
 // An executor whose timers are due at once, when told: a second passes while a call is under way.

@@ -642,6 +642,32 @@ TEST_P(InSingleWriters, TheFirstKeyspaceMayBeMadeUnderOwnWrites) {
   EXPECT_EQ(Keyspaces::Contents(Keyspace()), "a=own \xff\x01=own ");
 }
 
+// The range delete is older than the map, and goes over the catalog. Symptom: after the next open no keyspace could be used, since the
+// range delete was newer than the record of the next id.
+TEST_P(InSingleWriters, TheFirstKeyspaceMayBeMadeUnderADeleteOfEverything) {
+  auto transaction = Begin();
+  ASSERT_OK(transaction->Put("a", "own"));
+  ASSERT_OK(transaction->DeleteRange("", std::string(600, '\xff')));
+  const auto x = transaction->CreateKeyspace("x");
+  ASSERT_OK(x.status());
+  ASSERT_OK(transaction->SetSavepoint());
+  ASSERT_OK(transaction->CreateKeyspace("y").status());
+  ASSERT_OK(transaction->RollbackToSavepoint());
+  ASSERT_OK(transaction->Put(*x, "k", "1"));
+  ASSERT_OK(transaction->Commit());
+  uint32_t newest = x->id();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Keyspaces::Contents(Keyspace()), "");
+    EXPECT_EQ(Keyspaces::Contents(*x), "k=1 ");
+    const auto next = db_->CreateKeyspace("another " + std::to_string(i));
+    ASSERT_OK(next.status());
+    EXPECT_GT(next->id(), newest) << "an id is given out once";
+    newest = next->id();
+    ASSERT_OK(db_->CompactRange(nullptr, nullptr));
+    Reopen();
+  }
+}
+
 using InOptimistic = InTransactions;
 INSTANTIATE_TEST_SUITE_P(Kinds, InOptimistic, ::testing::Values(TransactionKind::kOptimistic));
 

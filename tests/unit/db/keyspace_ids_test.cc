@@ -55,15 +55,12 @@ TEST_F(KeyspaceIdsTest, AWriteNeedsALiveKeyspace) {
 
 TEST_F(KeyspaceIdsTest, ADropIsPendingUntilItsGroupIsPublishedOrCameToNothing) {
   ids_.Load({{1, "one"}, {2, "two"}}, 3);
-  EXPECT_FALSE(ids_.IsDropPending());
   EXPECT_OK(Check({}, {.created = {}, .created_names = {}, .dropped = {1}}));
-  EXPECT_TRUE(ids_.IsDropPending());
+  EXPECT_TRUE(ids_.IsLive(1));
   ids_.Discard();
-  EXPECT_FALSE(ids_.IsDropPending());
   EXPECT_TRUE(ids_.IsLive(1));
   EXPECT_OK(Check({}, {.created = {}, .created_names = {}, .dropped = {1}}));
   ids_.Publish();
-  EXPECT_FALSE(ids_.IsDropPending());
   EXPECT_FALSE(ids_.IsLive(1));
 }
 

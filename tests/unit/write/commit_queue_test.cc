@@ -318,6 +318,41 @@ TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
   queue_.UnlockWriters(&owner);
 }
 
+// Symptom: Close beside a Begin with a time limit read a null pointer, if the limit and the end came together.
+TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
+  for (int i = 0; i < 3'000; ++i) {
+    CommitQueue queue(host_);
+    const int owner = 0, other = 0;
+    ASSERT_OK(queue.LockWriters(&owner, 0));
+    std::atomic<bool> has_begun = false;
+    const uint64_t limit_nanos = 20'000 + 100 * static_cast<uint64_t>(i % 1'000);
+    std::thread locker([&] {
+      has_begun = true;
+      const Status status = queue.LockWriters(&other, limit_nanos);
+      EXPECT_TRUE(status.code() == Code::kShuttingDown || status.code() == Code::kBusy) << status.ToString();
+    });
+    while (!has_begun) std::this_thread::yield();
+    const auto stop_at = std::chrono::steady_clock::now() + std::chrono::microseconds(90);
+    while (std::chrono::steady_clock::now() < stop_at) {}
+    queue.Stop();
+    locker.join();
+    queue.UnlockWriters(&owner);
+  }
+}
+
+// Symptom: a put near the end of the sequence numbers was acknowledged, and the next open refused the log.
+TEST_F(CommitQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
+  WriteBatch small;
+  small.Put("a", "value");
+  for (const WriteBatch& batch : {LargeBatch(), small}) {
+    host_.log().SkipTo(kv::kSequenceMax - batch.rep().size());
+    EXPECT_OK(Write(batch)) << batch.count();
+    EXPECT_THAT(Write(batch), StatusIs(Code::kNotSupported)) << batch.count();
+  }
+  EXPECT_THAT(Put("a"), StatusIs(Code::kNotSupported));
+  EXPECT_LE(host_.published, kv::kSequenceMax);
+}
+
 TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
   ASSERT_OK(Write(LargeBatch()));
   EXPECT_EQ(host_.published, 100u);
