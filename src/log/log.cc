@@ -174,6 +174,7 @@ void LogImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
 
 Status LogImpl::AppendLarge(std::string_view payload, uint64_t records) {
   ASSERT(payload.size() <= kPayloadBytesMax && records > 0, "a frame holds a record and up to 2 GiB");
+  ASSERT(payload.size() > direct_bytes_max(), "smaller frames go through the ring: replay looks for them there");
   RETURN_IF_ERROR(drain_->Check());
   const uint64_t frame_bytes = FrameBytes(payload.size());
   RETURN_IF_ERROR(drain_->segments().Reserve(end_ + frame_bytes));

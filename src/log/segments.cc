@@ -55,6 +55,8 @@ Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
   if (!file) return nullptr;
   const auto bytes = (*file)->Size();
   if (!bytes || *bytes != kBlockBytes + capacity_) return nullptr;
+  // A process that was killed while it made the file may not have synced it, and the MANIFEST will name it.
+  if (!(*file)->Sync().ok()) return nullptr;
   auto segment = std::make_shared<Segment>();
   segment->number = number;
   segment->file = std::move(*file);
@@ -72,11 +74,29 @@ uint64_t Segments::reserved_end() const {
 Status Segments::Reserve(uint64_t position) {
   base::Lock creation(creation_mutex_);
   while (reserved_end() < position) {
-    ASSIGN_OR_RETURN(SegmentPtr segment, Create());
+    auto segment = Create();
+    if (!segment) {
+      GiveBackSurplus();
+      return segment.error();
+    }
     base::Lock lock(mutex_);
-    free_.push_back(std::move(segment));
+    free_.push_back(std::move(*segment));
   }
   return {};
+}
+
+// What was made for a frame that does not fit must not keep the disk, or the descriptors, from everybody else.
+void Segments::GiveBackSurplus() {
+  std::vector<SegmentPtr> surplus;
+  {
+    base::Lock lock(mutex_);
+    for (; free_.size() > free_count_max_; free_.pop_back()) {
+      retired_.push_back(free_.back()->number);
+      surplus.push_back(std::move(free_.back()));
+    }
+  }
+  surplus.clear();
+  RemoveUnlisted();
 }
 
 Result<Segments::SegmentPtr> Segments::Create() {

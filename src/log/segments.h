@@ -86,6 +86,7 @@ class Segments {
   Segment* Find(uint64_t position) const;
   void Remove(kv::FileNumber number);
   void RemoveUnlisted();
+  void GiveBackSurplus();
   bool IsListedLocked(kv::FileNumber number) const REQUIRES_LOCK(mutex_);
   uint64_t ReservedEndLocked() const REQUIRES_LOCK(mutex_);
 

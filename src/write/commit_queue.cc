@@ -32,6 +32,14 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
   return Status::NotSupported("sequence numbers are used up");
 }
 
+// One frame, durable when it returns OK.
+Status AppendDurably(log::Log& log, const Change& change) {
+  if (change.batch.size() > log.direct_bytes_max()) return log.AppendLarge(change.batch, change.records);
+  RETURN_IF_ERROR(log.Append({&change.batch, 1}, change.records));
+  Status status = log.MakeDurable();
+  return status.ok() ? Status() : status.WithOutcomeUnknown();
+}
+
 // WHY no fetch_add: only the holder of the turn counts.
 void Count(std::atomic<uint64_t>* counter, uint64_t more) {
   counter->store(counter->load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
@@ -415,7 +423,7 @@ void CommitQueue::LeadLarge(Waiter& waiter) {
   const log::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
-  if (waiter.status.ok()) waiter.status = log.AppendLarge(change.batch, change.records);
+  if (waiter.status.ok()) waiter.status = AppendDurably(log, change);
   if (!waiter.status.ok()) {
     if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
     return;
