@@ -13,6 +13,9 @@ namespace mergedb::testing {
 namespace {
 
 constexpr uint64_t kNotesMax = 25;
+// More records than the memtable of the smallest write buffer has room for, in less than a block of the log.
+constexpr uint64_t kDeletes = 320;
+constexpr uint64_t kDeletesOneIn = 13;
 
 std::string Short(const std::string& value) { return value.substr(0, 24) + (value.size() > 24 ? "..." : ""); }
 
@@ -30,6 +33,9 @@ WriteBatch CountedWriter::Batch(uint64_t n) const {
     for (uint64_t index = 0; index < shape_.keys; ++index) batch.Put(Key(index), Value(n, index));
   } else {
     batch.Put(Key(n % shape_.keys), Value(n, n % shape_.keys));
+  }
+  if (n % kDeletesOneIn == 0) {
+    for (uint64_t i = 0; i < kDeletes; ++i) batch.Delete(Prefix());
   }
   if (n % kNotesMax == 0) batch.DeleteRange(NotePrefix(), NotePrefix() + "~");
   batch.Put(NoteKey(n), "");

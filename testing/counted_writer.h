@@ -6,7 +6,8 @@
 //     const auto seen = writer.Read(db, Way::kMultiGet);        // seen.count, and seen.problem if it is no such state
 //
 // A batch puts the number and one of a few keys, adds to a sum by a merge, and leaves a note; now and then it also deletes all notes by
-// their range, and now and then it puts all keys: such a batch is larger than the memtable of a small write buffer.
+// their range, and now and then it puts all keys: such a batch is larger than the memtable of a small write buffer. Now and then it deletes a
+// key that is not there so often that the records alone are: such a batch has few bytes.
 // THREADS: any; nothing changes after construction.
 #pragma once
 

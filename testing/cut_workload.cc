@@ -23,6 +23,7 @@ constexpr size_t kShortSteps = 8;       // so few steps meet on one hot key
 constexpr size_t kSmallValueBytes = 200;
 constexpr size_t kMiddleValueBytes = 1'500;
 constexpr size_t kLargeValueBytes = 40'000;
+constexpr size_t kSmallRecords = 320;
 constexpr uint64_t kLargeBatchRecords = 30;
 constexpr size_t kGroupWriters = 6;
 constexpr uint64_t kLongSleepNanos = 6'000'000'000;  // what failed may be tried again
@@ -201,6 +202,11 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
       return {.changes = {put(FreshKey(index, 3), 0, kLargeValueBytes)}};
     case 'a': {
       Draft draft;
+      if (index % 2 == 1) {  // by its records alone: a batch of few bytes
+        draft.changes.assign(kSmallRecords, CrashOracle::Change{.kind = Kind::kDelete, .key = FreshKey(index, 30), .value = {}});
+        draft.changes.push_back(put(FreshKey(index, 30), 30, kSmallValueBytes));
+        return draft;
+      }
       for (uint64_t i = 30; i < 30 + kLargeBatchRecords; ++i) {
         draft.changes.push_back(i % 4 == 0 ? append(FreshKey(index, i), i) : put(FreshKey(index, i), i, 2 * kMiddleValueBytes));
       }

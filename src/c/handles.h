@@ -36,7 +36,10 @@ struct Object {
   virtual ~Object();
 };
 
-constexpr bool IsExclusive(HandleKind kind) { return kind != HandleKind::kDatabase && kind != HandleKind::kSnapshot; }
+// c.h: databases, snapshots and reports may be used by any number of threads at once.
+constexpr bool IsExclusive(HandleKind kind) {
+  return kind != HandleKind::kDatabase && kind != HandleKind::kSnapshot && kind != HandleKind::kReport;
+}
 
 enum class PinOutcome : uint8_t { kPinned, kBadHandle, kInUse };
 

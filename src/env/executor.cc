@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <new>
+#include <system_error>
 #include <utility>
 
 namespace mergedb::env {
@@ -36,18 +38,27 @@ void LowerPriority() {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int patient_threads, int urgent_threads)
-    : patient_threads_(patient_threads), has_urgent_(urgent_threads > 0) {
-  for (int i = 0; i < patient_threads; ++i) {
-    threads_.emplace_back([this] {
-      LowerPriority();
-      Serve(&patient_);
-    });
+// WHY urgent threads first: where the process may have few threads, the pool does with fewer patient ones.
+ThreadPool::ThreadPool(int patient_threads, int urgent_threads) : has_urgent_(urgent_threads > 0) {
+  threads_.reserve(static_cast<size_t>(patient_threads + urgent_threads));
+  try {
+    for (int i = 0; i < urgent_threads; ++i) threads_.emplace_back([this] { Serve(&urgent_); });
+    for (; patient_threads_ < patient_threads; ++patient_threads_) {
+      threads_.emplace_back([this] {
+        LowerPriority();
+        Serve(&patient_);
+      });
+    }
+  } catch (const std::system_error&) {
+    if (patient_threads_ > 0) return;
+    Stop();
+    throw std::bad_alloc();
   }
-  for (int i = 0; i < urgent_threads; ++i) threads_.emplace_back([this] { Serve(&urgent_); });
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { Stop(); }
+
+void ThreadPool::Stop() {
   {
     base::Lock lock(mutex_);
     is_closing_ = true;

@@ -26,7 +26,9 @@ namespace mergedb::env {
 
 class ThreadPool final : public Executor {
  public:
-  explicit ThreadPool(int patient_threads, int urgent_threads = 0);  // without any, urgent work goes to the patient
+  // Without urgent threads, urgent work goes to the patient ones. If the process may not have so many threads, there are fewer patient ones;
+  // std::bad_alloc if it may not have one of them.
+  explicit ThreadPool(int patient_threads, int urgent_threads = 0);
   ~ThreadPool() override;
 
   void Schedule(std::function<void()> work) override;
@@ -43,8 +45,9 @@ class ThreadPool final : public Executor {
   };
   void Serve(Lane* lane);
   void WaitForWork(Lane* lane, base::Lock& lock);
+  void Stop();
 
-  const int patient_threads_;
+  int patient_threads_ = 0;  // constant after construction
   base::Mutex mutex_;
   Lane patient_ GUARDED_BY(mutex_);
   Lane urgent_ GUARDED_BY(mutex_);

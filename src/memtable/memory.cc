@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/assert.h"
 #include "memtable/memtable.h"
@@ -18,7 +19,7 @@ constexpr size_t kMemoryBytesMin = 4096;
 Memory::Memory(size_t bytes) : bytes_(RoundUp(std::max(bytes, kMemoryBytesMin), kPageBytes)) {
   ASSERT(bytes_ <= kMemoryBytesMax, "a memtable's offsets reach 32 GiB");
   void* block = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ASSERT(block != MAP_FAILED, "out of memory for a memtable");
+  if (block == MAP_FAILED) throw std::bad_alloc();
   begin_ = static_cast<char*>(block);
 #ifdef MADV_HUGEPAGE
   // An advice: fewer faults now, fewer misses of the translation buffer on every put and get later.

@@ -45,6 +45,21 @@ TEST_F(HandleTableTest, PinsTheObjectThatWasAdded) {
   EXPECT_EQ(alive_, 0);
 }
 
+// As c.h says. Symptom: a loop over the texts of a report ended early, without an error, where another thread read it too.
+TEST_F(HandleTableTest, DatabasesSnapshotsAndReportsAreForManyThreadsAtOnce) {
+  for (const auto kind : {HandleKind::kDatabase, HandleKind::kIterator, HandleKind::kSnapshot, HandleKind::kBatch, HandleKind::kTransaction,
+                          HandleKind::kCursor, HandleKind::kReport}) {
+    const bool is_shared = kind == HandleKind::kDatabase || kind == HandleKind::kSnapshot || kind == HandleKind::kReport;
+    const uint64_t handle = Add(kind);
+    ASSERT_EQ(table_->Pin(handle, kind, &object_), PinOutcome::kPinned);
+    const PinOutcome second = table_->Pin(handle, kind, &object_);
+    EXPECT_EQ(second, is_shared ? PinOutcome::kPinned : PinOutcome::kInUse) << static_cast<int>(kind);
+    if (second == PinOutcome::kPinned) table_->Unpin(handle);
+    table_->Unpin(handle);
+    EXPECT_EQ(Close(handle, kind), PinOutcome::kPinned);
+  }
+}
+
 TEST_F(HandleTableTest, RefusesAHandleOfAnotherKind) {
   const uint64_t handle = Add(HandleKind::kSnapshot);
   EXPECT_EQ(table_->Pin(handle, HandleKind::kDatabase, &object_), PinOutcome::kBadHandle);

@@ -1,14 +1,17 @@
 // Goal: scheduled work runs once, at low priority, on as many threads as claimed; lines of a log stay lines.
 #include "env/executor.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
 #include <fstream>
 #include <mutex>
+#include <new>
 
 #include "env/clock.h"
 #include "env/logger.h"
@@ -32,6 +35,50 @@ TEST(ThreadPool, RunsEverythingBeforeItDies) {
   }
   EXPECT_GE(runs, 110);
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+size_t MappedBytes() {
+  size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// Symptom: an open in a process that may have no more threads was std::terminate.
+TEST(ThreadPool, DoesWithFewerThreadsOrThrows) {
+  bool has_thrown = false, has_had_fewer = false;
+  for (const size_t more_bytes : {size_t{1} << 20, size_t{200} << 20}) {
+    const pid_t child = fork();
+    if (child == 0) {
+      pthread_attr_t large_stacks;  // larger than those of ended threads that the C library keeps
+      if (pthread_attr_init(&large_stacks) != 0 || pthread_attr_setstacksize(&large_stacks, size_t{32} << 20) != 0 ||
+          pthread_setattr_default_np(&large_stacks) != 0) {
+        _exit(5);
+      }
+      const rlimit limit{.rlim_cur = MappedBytes() + more_bytes, .rlim_max = RLIM_INFINITY};
+      if (setrlimit(RLIMIT_AS, &limit) != 0) _exit(3);
+      try {
+        std::atomic<int> runs = 0;
+        int threads = 0;
+        {
+          ThreadPool pool(20, 1);
+          threads = pool.Parallelism();
+          for (int i = 0; i < 10; ++i) pool.Schedule([&runs] { ++runs; });
+        }
+        _exit(runs == 10 && threads > 0 && threads < 20 ? 1 : 4);
+      } catch (const std::bad_alloc&) {
+        _exit(2);
+      }
+    }
+    int outcome = -1;
+    waitpid(child, &outcome, 0);
+    ASSERT_TRUE(WIFEXITED(outcome)) << "signal " << WTERMSIG(outcome);
+    EXPECT_TRUE(WEXITSTATUS(outcome) == 1 || WEXITSTATUS(outcome) == 2) << WEXITSTATUS(outcome);
+    has_had_fewer |= WEXITSTATUS(outcome) == 1;
+    has_thrown |= WEXITSTATUS(outcome) == 2;
+  }
+  EXPECT_TRUE(has_thrown && has_had_fewer);
+}
+#endif
 
 TEST(ThreadPool, RunsAsManyAtOnceAsItClaims) {
   ThreadPool pool(3);
