@@ -183,7 +183,8 @@ struct MDB_cursor {
   bool is_placed = false;    // not fresh
   bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
   bool is_anchored = false;  // and `cursor` stands at that item already
-  bool is_pending = false;   // it stands at `key`, which it put, or where it stood at a reset; `cursor` goes there when that matters
+  // It stands at `key`, and `cursor` goes there when that matters: after a put, a reset, or a move there that failed.
+  bool is_pending = false;
   std::string key;           // as stored, where it stood last
 };
 
