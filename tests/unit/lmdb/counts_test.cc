@@ -157,5 +157,93 @@ TEST_F(LmdbCounts, AReaderThatBeginsBehindANewNameDoesNotSeeTheCommit) {
   EXPECT_EQ(EntriesNow(lmdb::kMainDbi), 21u);
 }
 
+// ---- handles that are dropped
+
+// The database "dropped" has 2 items and a handle. The database "kept" has 3 items and no handle.
+class LmdbDroppedHandles : public LmdbCounts {
+ protected:
+  void SetUp() override {
+    LmdbCounts::SetUp();
+    Fill("dropped", 2);
+    Fill("kept", 3);
+    MDB_txn* txn = Begin(MDB_RDONLY);
+    dropped_ = OpenDbi(txn, "dropped");
+    mdb_dbi_close(env_, OpenDbi(txn, "kept"));
+    mdb_txn_abort(txn);
+  }
+  // A reader opens "kept" under the number of the handle that was dropped.
+  void OpenKept() {
+    OnAnotherThread([&] {
+      MDB_txn* reader = Begin(MDB_RDONLY);
+      EXPECT_EQ(OpenDbi(reader, "kept"), dropped_);
+      EXPECT_EQ(mdb_txn_commit(reader), 0);
+    });
+  }
+  void ExpectKept() {
+    MDB_txn* txn = Begin(MDB_RDONLY);
+    EXPECT_EQ(Entries(txn, dropped_), 3u);
+    const std::string key = Key(2);
+    MDB_val k = Val(key), v;
+    EXPECT_EQ(mdb_get(txn, dropped_, &k, &v), 0);
+    mdb_txn_abort(txn);
+  }
+
+  MDB_dbi dropped_ = 0;
+};
+
+TEST_F(LmdbDroppedHandles, AnotherDatabaseOfTheHandleKeepsItsCount) {
+  MDB_txn* txn = Begin();
+  EXPECT_EQ(mdb_drop(txn, dropped_, 1), 0);
+  OpenKept();
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  ExpectKept();
+}
+
+TEST_F(LmdbDroppedHandles, AWriterCountsAnotherDatabaseOfTheHandle) {
+  MDB_txn* txn = Begin();
+  EXPECT_EQ(mdb_drop(txn, dropped_, 1), 0);
+  OpenKept();
+  EXPECT_EQ(Put(txn, dropped_, Key(3), "value", MDB_NOOVERWRITE), 0);
+  EXPECT_EQ(Entries(txn, dropped_), 4u);
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  EXPECT_EQ(EntriesNow(dropped_), 4u);
+}
+
+TEST_F(LmdbDroppedHandles, AnotherDatabaseOfTheHandleKeepsItsCountWhereAChildDroppedItAndAborted) {
+  MDB_txn *txn = Begin(), *child = nullptr;
+  EXPECT_EQ(Put(txn, dropped_, Key(2), "value", MDB_NOOVERWRITE), 0);
+  EXPECT_EQ(Put(txn, dropped_, Key(3), "value", MDB_NOOVERWRITE), 0);
+  ASSERT_EQ(mdb_txn_begin(env_, txn, 0, &child), 0);
+  EXPECT_EQ(mdb_drop(child, dropped_, 1), 0);
+  mdb_txn_abort(child);
+  OpenKept();
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  ExpectKept();
+}
+
+// Readers do not count the items that the writer has put and not committed.
+TEST_F(LmdbDroppedHandles, AWriterThatOpensAgainWhatItsChildDroppedCountsForItself) {
+  MDB_txn *txn = Begin(), *child = nullptr;
+  EXPECT_EQ(Put(txn, dropped_, Key(2), "value", MDB_NOOVERWRITE), 0);
+  ASSERT_EQ(mdb_txn_begin(env_, txn, 0, &child), 0);
+  EXPECT_EQ(mdb_drop(child, dropped_, 1), 0);
+  mdb_txn_abort(child);
+  EXPECT_EQ(OpenDbi(txn, "dropped"), dropped_);
+  EXPECT_EQ(Entries(txn, dropped_), 3u);
+  OnAnotherThread([&] { EXPECT_EQ(EntriesNow(dropped_), 2u); });
+  EXPECT_EQ(mdb_txn_commit(txn), 0);
+  EXPECT_EQ(EntriesNow(dropped_), 3u);
+}
+
+TEST_F(LmdbDroppedHandles, TheEndOfATransactionThatOpenedAndDroppedAHandleClosesNoOtherOne) {
+  mdb_dbi_close(env_, dropped_);
+  MDB_txn* txn = Begin();
+  EXPECT_EQ(OpenDbi(txn, "dropped"), dropped_);
+  EXPECT_EQ(mdb_drop(txn, dropped_, 1), 0);
+  OpenKept();
+  mdb_txn_abort(txn);
+  ExpectKept();
+}
+
 }  // namespace
 }  // namespace mergedb
