@@ -51,9 +51,15 @@ int GetOfFreeList(const MDB_cursor* cursor, const MDB_val* key, const MDB_val* d
 
 enum class Gives : uint8_t { kData, kBoth };
 
+// The database could not be read. NotFound is an answer, and so is InvalidArgument, of a cursor that stands nowhere.
+bool HasFailed(const Status& status) { return !status.ok() && !status.IsNotFound() && !status.IsInvalidArgument(); }
+
+// A key behind all items.
+std::string KeyOfEnd() { return std::string(kKeyBytesMax + 1, '\xff'); }
+
 void Arrive(MDB_cursor* cursor) {
   cursor->is_placed = true;
-  cursor->is_in_gap = cursor->is_anchored = false;
+  cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
   if (!cursor->is_read_only) cursor->key.assign(cursor->cursor->key());  // a reader's items do not go away
 }
 
@@ -65,35 +71,42 @@ void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
   if (data != nullptr) *data = root.Give(cursor->cursor->value());
 }
 
-// Nothing at or behind `stored`: the cursor stands behind all items, or nowhere if there are none.
+// Nothing at or behind `stored`: the cursor stands behind all items, or nowhere if there are none. After an error the
+// cursor is pending at the end.
 Status StayAtEnd(MDB_cursor* cursor, std::string_view stored) {
   const std::string key(stored);
-  const Status first = cursor->cursor->First();
-  cursor->is_placed = cursor->is_in_gap = first.ok();
-  cursor->is_anchored = false;
-  if (!first.ok()) return first;
-  return cursor->cursor->SetRange(key);
+  Status status = cursor->cursor->First();
+  if (!HasFailed(status)) {
+    cursor->is_placed = cursor->is_in_gap = status.ok();
+    cursor->is_anchored = false;
+    if (!status.ok()) return status;
+    status = cursor->cursor->SetRange(key);
+  }
+  if (HasFailed(status)) {
+    cursor->is_pending = true;
+    cursor->key = KeyOfEnd();
+  }
+  return status;
 }
 
 Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
   const std::string_view stored = StoredKey(*cursor->slot, View(*key), &cursor->txn->root->key_scratch);
   const Status status = op == MDB_SET_RANGE ? cursor->cursor->SetRange(stored) : cursor->cursor->Set(stored);
-  cursor->is_in_gap = cursor->is_anchored = false;
+  cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
   if (cursor->cursor->Valid()) Arrive(cursor);
   return status.IsNotFound() && !cursor->cursor->Valid() ? StayAtEnd(cursor, stored) : status;
 }
 
-// To the key that it put last. If that is gone already it is in the gap, and holds the item behind.
-void Settle(MDB_cursor* cursor) {
-  if (!cursor->is_pending) return;
+// To the key that it put last. If that is gone already it is in the gap, and holds the item behind. After an error the
+// cursor stays pending.
+Status Settle(MDB_cursor* cursor) {
+  if (!cursor->is_pending) return {};
+  Status status = cursor->cursor->Set(cursor->key);
+  if (HasFailed(status)) return status;
   cursor->is_pending = false;
-  const Status status = cursor->cursor->Set(cursor->key);
-  if (!status.IsNotFound()) return;
-  if (cursor->cursor->Valid()) {
-    cursor->is_in_gap = cursor->is_anchored = true;
-  } else {
-    (void)StayAtEnd(cursor, cursor->key);
-  }
+  cursor->is_in_gap = cursor->is_anchored = !status.ok() && cursor->cursor->Valid();
+  if (!status.ok() && !cursor->is_in_gap) status = StayAtEnd(cursor, cursor->key);
+  return HasFailed(status) ? status : Status();
 }
 
 // As LMDB's: where no item is left at all, a cursor that stood somewhere stands nowhere.
@@ -101,7 +114,7 @@ Status Current(MDB_cursor* cursor) {
   const Status status = cursor->cursor->Current();
   if (status.IsInvalidArgument()) cursor->is_placed = cursor->is_in_gap = false;
   if (!status.IsNotFound() || cursor->is_read_only) return status;
-  (void)StayAtEnd(cursor, std::string(kKeyBytesMax + 1, '\xff'));
+  if (const Status end = StayAtEnd(cursor, KeyOfEnd()); HasFailed(end)) return end;
   return cursor->is_placed ? status : Status::InvalidArgument("the cursor stands nowhere");
 }
 
@@ -112,8 +125,10 @@ Status MoveNext(MDB_cursor* cursor) { return cursor->is_anchored ? cursor->curso
 Status MovePrev(MDB_cursor* cursor) {
   const bool was_in_gap = cursor->is_in_gap;
   const Status status = cursor->cursor->Prev();
-  if (status.IsNotFound() && was_in_gap && cursor->cursor->Current().ok()) Arrive(cursor);
-  return status;
+  if (!status.IsNotFound() || !was_in_gap) return status;
+  const Status behind = cursor->cursor->Current();
+  if (behind.ok()) Arrive(cursor);
+  return HasFailed(behind) ? behind : status;
 }
 
 Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
@@ -130,6 +145,14 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
   }
 }
 
+// The result of the operation depends on where the cursor stands.
+bool NeedsPlace(MDB_cursor_op op) {
+  switch (op) {
+    case MDB_FIRST: case MDB_LAST: case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE: return false;
+    default: return true;
+  }
+}
+
 // The next item of a reader, whose cursors have no gaps, and nothing to settle.
 int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
@@ -142,9 +165,10 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
 [[gnu::noinline]] int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   if (cursor != nullptr && cursor->dbi == kFreeDbi) return GetOfFreeList(cursor, key, data, op);
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
-  Settle(cursor);
+  if (const Status status = Settle(cursor); !status.ok() && NeedsPlace(op)) return CodeOf(status);
   if (IsOfDuplicates(op)) {
-    if (cursor->is_in_gap) (void)Current(cursor);  // where no item is left it stands nowhere
+    const Status left = cursor->is_in_gap ? Current(cursor) : Status();  // where no item is left it stands nowhere
+    if (HasFailed(left)) return CodeOf(left);
     return RefuseDuplicates(cursor, data, op);
   }
   switch (op) {
@@ -166,7 +190,7 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
 
 // MDB_CURRENT: the value of the key where it stands; LMDB wants the key that is passed to be the same; it is not looked at.
 int PutCurrent(MDB_cursor* cursor, MDB_val* data) {
-  Settle(cursor);
+  LMDB_RETURN_IF_ERROR(CodeOf(Settle(cursor)));
   if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
   std::string scratch;
   const std::string key(StoredKey(*cursor->slot, cursor->cursor->key(), &scratch));
@@ -186,13 +210,20 @@ void AnchorGaps(MDB_txn* txn, MDB_dbi dbi) {
   for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
     for (MDB_cursor* cursor : each->cursors) {
       if (cursor->dbi != dbi || !cursor->is_in_gap || cursor->is_anchored) continue;
-      // An error shows in the cursor's next move. At the end there is nothing to hold, and what is put there is put before the cursor;
-      // where nothing is left at all, LMDB's cursors stand nowhere.
+      // After an error the cursor stays pending. Its next call tries again.
+      if (cursor->is_pending) {
+        (void)Settle(cursor);
+        continue;
+      }
+      // At the end there is nothing to hold, and what is put there is put before the cursor; where nothing is left at
+      // all, LMDB's cursors stand nowhere.
       if (const Status status = cursor->cursor->Current(); status.ok()) {
         cursor->key.assign(cursor->cursor->key());
         cursor->is_anchored = true;
       } else if (status.IsNotFound()) {
-        (void)StayAtEnd(cursor, std::string(kKeyBytesMax + 1, '\xff'));
+        (void)StayAtEnd(cursor, KeyOfEnd());
+      } else if (HasFailed(status)) {
+        cursor->is_pending = true;
       }
     }
   }
@@ -203,7 +234,7 @@ void RestCursor(MDB_cursor* cursor) {
   if (cursor->is_placed && !cursor->is_pending) {
     cursor->is_pending = true;
     cursor->is_in_gap = cursor->is_anchored = false;
-    cursor->key = cursor->cursor->Valid() ? std::string(cursor->cursor->key()) : std::string(kKeyBytesMax + 1, '\xff');
+    cursor->key = cursor->cursor->Valid() ? std::string(cursor->cursor->key()) : KeyOfEnd();
   }
   cursor->cursor = nullptr;
 }
@@ -215,7 +246,8 @@ void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
         const bool was_pending = cursor->is_pending;
         cursor->is_in_gap = true;
         cursor->is_anchored = false;
-        if (was_pending) Settle(cursor);  // while the item behind is still the one
+        // While the item behind is still the one. After an error AnchorGaps tries again.
+        if (was_pending) (void)Settle(cursor);
       }
     }
   }
@@ -302,7 +334,7 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
 int mdb_cursor_del(MDB_cursor* cursor, unsigned int) {
   return Guard([&]() -> int {
     LMDB_RETURN_IF_ERROR(CheckCursorWritable(cursor));
-    Settle(cursor);
+    LMDB_RETURN_IF_ERROR(CodeOf(Settle(cursor)));
     if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
     const std::string stored(cursor->cursor->key());
     LMDB_RETURN_IF_ERROR(RefuseName(cursor->txn, cursor->dbi, stored));

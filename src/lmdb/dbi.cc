@@ -144,6 +144,15 @@ Status DropNamed(MDB_txn* txn, MDB_dbi dbi) {
   return {};
 }
 
+// The transaction and its parents know the count of the database that had the handle. The next database under the
+// handle is to be counted, and is not theirs to close.
+void ForgetHandle(MDB_txn* txn, MDB_dbi dbi) {
+  for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
+    if (const auto count = each->changes.counts.find(dbi); count != each->changes.counts.end()) count->second = {};
+    std::erase(each->changes.opened, dbi);
+  }
+}
+
 }  // namespace
 
 void CloseSlot(MDB_env* env, MDB_dbi dbi) {
@@ -173,6 +182,7 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
     unsigned found_flags = 0;
     LMDB_RETURN_IF_ERROR(OpenNamed(txn, key, flags, &keyspace, &found_flags));
     env->has_names = true;
+    ForgetHandle(txn, free);
     txn->changes.opened.push_back(free);
     mergedb::base::Lock lock(env->mutex);
     Slot& slot = env->slots[free];
@@ -184,7 +194,6 @@ int mdb_dbi_open(MDB_txn* txn, const char* name, unsigned int flags, MDB_dbi* db
     slot.count_credit = 0;
     slot.is_open = true;
     env->slots_used = std::max(env->slots_used.load(), free + 1);
-    txn->changes.counts.erase(free);
     *dbi = free;
     return 0;
   });
@@ -227,7 +236,11 @@ int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
     if (!status.ok()) return WriteFailed(txn, status);
     Touch(txn, dbi) = {.is_known = true, .entries = 0};
     txn->root->arena.Clear();
-    if (del && dbi != kMainDbi) CloseSlot(txn->env, dbi);
+    if (del && dbi != kMainDbi) {
+      // WHY before: a reader may open another database under the handle as soon as that is closed.
+      ForgetHandle(txn, dbi);
+      CloseSlot(txn->env, dbi);
+    }
     return 0;
   });
 }

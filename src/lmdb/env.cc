@@ -177,6 +177,11 @@ int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
     auto begun = mergedb::txn::TransactionImpl::Begin(*env->db, *env->db, {.kind = mergedb::TransactionKind::kReadOnly});
     if (!begun) return CodeOf(begun.error());
     reader.root->transaction = std::move(*begun);
+    RetainedList gone;  // destroyed behind the lock
+    {
+      mergedb::base::Lock lock(env->mutex);
+      PublishSeen(env, reader.transaction().sequence(), &gone);
+    }
     return mdb_stat(&reader, kMainDbi, stat);
   });
 }

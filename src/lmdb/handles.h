@@ -114,6 +114,7 @@ struct Retained {
   std::shared_ptr<Root> root;
   unsigned commits_left = 0;  // that it outlasts
 };
+using RetainedList = std::vector<Retained>;
 
 enum class TxnState : uint8_t { kOpen, kReset, kFailed };
 
@@ -147,6 +148,8 @@ struct MDB_env {
   std::vector<MDB_txn*> roots GUARDED_BY(mutex);    // transactions that are open or reset
   unsigned readers_seen GUARDED_BY(mutex) = 0;      // the most readers at once
   uint64_t last_id GUARDED_BY(mutex) = 0;           // of the newest commit
+  MDB_txn* committing GUARDED_BY(mutex) = nullptr;  // announced, not published: see mergedb::lmdb::PublishSeen
+  uint64_t committing_from GUARDED_BY(mutex) = 0;   // snapshots from this sequence on see its data
   uint64_t used_bytes GUARDED_BY(mutex) = 0;        // about; see mergedb::lmdb::CheckMap
   uint64_t measured_bytes GUARDED_BY(mutex) = 0;
   std::vector<mergedb::lmdb::Retained> retained GUARDED_BY(mutex);  // oldest first
@@ -180,7 +183,8 @@ struct MDB_cursor {
   bool is_placed = false;    // not fresh
   bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
   bool is_anchored = false;  // and `cursor` stands at that item already
-  bool is_pending = false;   // it stands at `key`, which it put, or where it stood at a reset; `cursor` goes there when that matters
+  // It stands at `key`, and `cursor` goes there when that matters: after a put, a reset, or a move there that failed.
+  bool is_pending = false;
   std::string key;           // as stored, where it stood last
 };
 
@@ -230,11 +234,15 @@ inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
 }
 int CheckWritable(const MDB_txn* txn, MDB_dbi dbi);  // as CheckDbi; EACCES for a reader
 void EndAll(MDB_env* env);  // for mdb_env_close
+// A commit changes the newest id and the counts beside the data. Readers see the data, and the next writer begins,
+// before the committing thread returns from Transaction::Commit. So the first transaction whose snapshot includes the
+// data publishes the id and the counts when it begins. If no transaction does, the committing thread publishes them.
+// `sequence`: of the snapshot. REQUIRES: env->mutex is held.
+void PublishSeen(MDB_env* env, uint64_t sequence, RetainedList* gone);
 void CloseSlot(MDB_env* env, MDB_dbi dbi);
 
 // ---- retained.cc
 
-using RetainedList = std::vector<Retained>;
 // What LMDB gave out can be read until its page is used again, and programs do so. So what an ended transaction gave out is kept until the
 // next one begins on its thread or its handle, but at most for kCommitsOutlasted commits, since it keeps tables and memory.
 inline constexpr unsigned kCommitsOutlasted = 2;

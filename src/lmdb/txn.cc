@@ -51,6 +51,9 @@ Status BeginRoot(MDB_txn* txn) {
 int NoteBegun(MDB_txn* txn, const Status& status, RetainedList* gone) {
   if (!status.ok()) return CodeOf(status);
   MDB_env* const env = txn->env;
+  PublishSeen(env, txn->transaction().sequence(), gone);
+  // WHY: a writer holds the writers' lock here, so an announced commit that its snapshot does not include has failed.
+  if (!txn->is_read_only()) env->committing = nullptr;
   ForgetOf(env, txn->thread, txn->root.get(), gone);
   txn->id = env->last_id + (txn->is_read_only() ? 0 : 1);
   if (txn->state != TxnState::kReset) env->roots.push_back(txn);
@@ -130,33 +133,46 @@ int CommitChild(MDB_txn* txn) {
   return CodeOf(status);
 }
 
-// WHY sequence + 1: the commit is all that lies between its snapshot and its end, so no reader is as of a sequence in between.
-void Publish(MDB_txn* txn, uint64_t changed_from) {
+// WHY not the transaction's own sequence: making a named database may take a sequence before the commit.
+// WHY + 1: no other transaction commits until this one has ended.
+void AnnounceCommit(MDB_txn* txn) {
   MDB_env* const env = txn->env;
-  RetainedList gone;
+  const uint64_t before = env->db->GetSnapshot()->sequence();
   base::Lock lock(env->mutex);
+  env->committing = txn;
+  env->committing_from = before + 1;
+}
+
+// REQUIRES: env->mutex is held.
+void Publish(MDB_env* env, RetainedList* gone) {
+  const MDB_txn* const txn = std::exchange(env->committing, nullptr);
   env->last_id = txn->id;
   env->used_bytes += txn->changes.bytes;
   TouchPlace(env);
-  ForgetAfterCommit(env, &gone);
+  ForgetAfterCommit(env, gone);
   for (const auto& [dbi, count] : txn->changes.counts) {
     env->slots[dbi].count = count;
-    env->slots[dbi].changed_from = changed_from;
+    env->slots[dbi].changed_from = env->committing_from;
   }
+}
+
+// Publishes the announced commit, or takes it back if it failed. Does nothing if another transaction has done so.
+void EndCommit(MDB_txn* txn, bool is_committed) {
+  MDB_env* const env = txn->env;
+  RetainedList gone;
+  base::Lock lock(env->mutex);
+  if (env->committing != txn) return;
+  if (is_committed) Publish(env, &gone);
+  env->committing = nullptr;
 }
 
 int CommitRoot(MDB_txn* txn) {
   Transaction& transaction = txn->transaction();
-  const bool has_written = transaction.writes() > 0;
-  const uint64_t changed_from = transaction.sequence() + 1;
+  if (transaction.writes() > 0) AnnounceCommit(txn);
   txn->root->kept = txn->transaction().TakeKept();
   const Status status = transaction.Commit();
-  if (!status.ok()) {
-    for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
-  } else {
-    if (has_written) Publish(txn, changed_from);
-    for (const MDB_dbi dbi : txn->changes.dropped) CloseSlot(txn->env, dbi);
-  }
+  EndCommit(txn, status.ok());
+  for (const MDB_dbi dbi : status.ok() ? txn->changes.dropped : txn->changes.opened) CloseSlot(txn->env, dbi);
   Free(txn);
   return CodeOf(status);
 }
@@ -201,6 +217,10 @@ void Arena::Grow(size_t bytes) {
 int CheckWritable(const MDB_txn* txn, MDB_dbi dbi) {
   const int code = CheckDbi(txn, dbi);
   return code != EINVAL && txn->is_read_only() ? EACCES : code;
+}
+
+void PublishSeen(MDB_env* env, uint64_t sequence, RetainedList* gone) {
+  if (env->committing != nullptr && sequence >= env->committing_from) Publish(env, gone);
 }
 
 void EndAll(MDB_env* env) {

@@ -28,8 +28,9 @@ class LmdbFailures : public LmdbEnvironment {
     EXPECT_EQ(mdb_txn_commit(txn), 0);
     EXPECT_TRUE(env_->db->Flush().ok());
   }
-  // Every byte of every table where `what` stands.
-  void Damage(const std::string& what) const {
+  // Writes over the first byte of `what`, wherever that stands in a table.
+  void Damage(const std::string& what) const { Replace(what, '?'); }
+  void Replace(const std::string& what, char first) const {
     int found = 0;
     for (const auto& entry : std::filesystem::directory_iterator(home_)) {
       if (entry.path().extension() != ".tbl") continue;
@@ -38,7 +39,7 @@ class LmdbFailures : public LmdbEnvironment {
       file.clear();
       for (size_t at = bytes.find(what); at != std::string::npos; at = bytes.find(what, at + 1), ++found) {
         file.seekp(static_cast<std::streamoff>(at));
-        file.put('?');
+        file.put(first);
       }
     }
     EXPECT_GT(found, 0);
@@ -75,6 +76,110 @@ TEST_F(LmdbFailures, NamesThatCannotBeReadKeepTheMainDatabase) {
   txn = Begin();
   EXPECT_EQ(mdb_drop(txn, OpenDbi(txn, nullptr), 0), MDB_CORRUPTED);
   EXPECT_EQ(mdb_txn_commit(txn), MDB_BAD_TXN) << "nothing of it";
+}
+
+// ---- cursors at what cannot be read
+
+// 60 items of 1,000 bytes, some to a block. The block of "key130" is damaged until Mend.
+class LmdbCursorFailures : public LmdbFailures {
+ protected:
+  void SetUp() override {
+    LmdbFailures::SetUp();
+    MDB_txn* txn = Begin();
+    for (int i = 100; i < 160; ++i) {
+      std::string value = "value of " + std::to_string(i);
+      value.resize(1000, '.');
+      EXPECT_EQ(Put(txn, lmdb::kMainDbi, "key" + std::to_string(i), value), 0);
+    }
+    EXPECT_EQ(mdb_txn_commit(txn), 0);
+    ASSERT_TRUE(env_->db->Flush().ok());
+    Damage("value of 130");
+    txn_ = Begin();
+    ASSERT_EQ(mdb_cursor_open(txn_, lmdb::kMainDbi, &cursor_), 0);
+  }
+  void TearDown() override {
+    mdb_txn_abort(txn_);
+    LmdbFailures::TearDown();
+  }
+  void Mend() { Replace("?alue of 130", 'v'); }
+  // The key, or the text of the error.
+  std::string Move(MDB_cursor_op op, const std::string& key = "") {
+    MDB_val k = Val(key), v;
+    const int code = mdb_cursor_get(cursor_, &k, &v, op);
+    return code == 0 ? Text(k) : mdb_strerror(code);
+  }
+  int PutByCursor(const std::string& key, unsigned flags = 0) {
+    MDB_val k = Val(key), v = Val(key);
+    return mdb_cursor_put(cursor_, &k, &v, flags);
+  }
+  // The cursor goes to the last item before the damaged block.
+  std::string GoBeforeTheDamage() {
+    std::string last, next = Move(MDB_FIRST);
+    for (; next.starts_with("key"); next = Move(MDB_NEXT)) last = next;
+    EXPECT_EQ(next, corrupted_);
+    EXPECT_EQ(Move(MDB_SET, last), last);
+    return last;
+  }
+  static std::string Behind(const std::string& key) { return "key" + std::to_string(std::stoi(key.substr(3)) + 1); }
+
+  const std::string corrupted_ = mdb_strerror(MDB_CORRUPTED);
+  MDB_txn* txn_ = nullptr;
+  MDB_cursor* cursor_ = nullptr;
+};
+
+TEST_F(LmdbCursorFailures, ACursorThatCannotGoToWhatItPutSaysSoUntilItCan) {
+  ASSERT_EQ(PutByCursor("key129x"), 0);
+  for (const MDB_cursor_op op : {MDB_NEXT, MDB_PREV, MDB_GET_CURRENT, MDB_NEXT, MDB_FIRST_DUP}) {
+    EXPECT_EQ(Move(op), corrupted_) << op;
+  }
+  EXPECT_EQ(mdb_cursor_del(cursor_, 0), MDB_CORRUPTED);
+  EXPECT_EQ(PutByCursor("key129x", MDB_CURRENT), MDB_CORRUPTED);
+  Mend();
+  EXPECT_EQ(Move(MDB_NEXT), "key130");
+}
+
+TEST_F(LmdbCursorFailures, ACursorThatCannotGoToWhatItPutGoesElsewhere) {
+  ASSERT_EQ(PutByCursor("key129x"), 0);
+  EXPECT_EQ(Move(MDB_NEXT), corrupted_);
+  EXPECT_EQ(Move(MDB_FIRST), "key100");
+  EXPECT_EQ(Move(MDB_NEXT), "key101");
+  ASSERT_EQ(PutByCursor("key129x"), 0);
+  EXPECT_EQ(Move(MDB_LAST), "key159");
+  EXPECT_EQ(Move(MDB_PREV), "key158");
+  ASSERT_EQ(PutByCursor("key129x"), 0);
+  EXPECT_EQ(Move(MDB_SET, "key105"), "key105");
+  EXPECT_EQ(Move(MDB_NEXT), "key106");
+}
+
+TEST_F(LmdbCursorFailures, ACursorBehindWhichNothingCanBeReadSaysSoAfterAnotherPut) {
+  const std::string last = GoBeforeTheDamage();
+  ASSERT_EQ(mdb_cursor_del(cursor_, 0), 0);
+  ASSERT_EQ(Put(txn_, lmdb::kMainDbi, "other", ""), 0);
+  EXPECT_EQ(Move(MDB_NEXT), corrupted_);
+  ASSERT_EQ(Put(txn_, lmdb::kMainDbi, "other", "again"), 0);
+  EXPECT_EQ(Move(MDB_NEXT), corrupted_);
+  Mend();
+  EXPECT_EQ(Move(MDB_NEXT), Behind(last));
+}
+
+// The last put is of the key that follows the gap. The cursor has taken hold of the item behind before.
+TEST_F(LmdbCursorFailures, ACursorBehindWhichNothingCouldBeReadTakesHoldOfTheItemBehindLater) {
+  const std::string last = GoBeforeTheDamage();
+  ASSERT_EQ(mdb_cursor_del(cursor_, 0), 0);
+  ASSERT_EQ(Put(txn_, lmdb::kMainDbi, "other", ""), 0);
+  Mend();
+  ASSERT_EQ(Put(txn_, lmdb::kMainDbi, last + "x", ""), 0);
+  EXPECT_EQ(Move(MDB_NEXT), Behind(last));
+}
+
+TEST_F(LmdbCursorFailures, ACursorWhoseItemGoesAndBehindWhichNothingCanBeReadSaysSo) {
+  const std::string last = GoBeforeTheDamage(), put = last + "x";
+  ASSERT_EQ(PutByCursor(put), 0);
+  MDB_val k = Val(put);
+  ASSERT_EQ(mdb_del(txn_, lmdb::kMainDbi, &k, nullptr), 0);
+  EXPECT_EQ(Move(MDB_NEXT), corrupted_);
+  Mend();
+  EXPECT_EQ(Move(MDB_NEXT), Behind(last));
 }
 
 // ---- what is gone
