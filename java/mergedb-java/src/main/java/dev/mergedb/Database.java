@@ -644,11 +644,13 @@ public final class Database implements AutoCloseable {
    *
    * @param options its kind and limits
    * @return the transaction
-   * @throws MergedbException BUSY: another single writer was not done in time, or is of this very thread
+   * @throws MergedbException BUSY: another single writer was not done in time, or is of this very thread.
+   *     NOT_SUPPORTED: a virtual thread begins a single writer
    */
   public Transaction begin(TransactionOptions options) {
     Objects.requireNonNull(options, "options");
     byte[] name = options.name == null ? null : Limits.utf8(options.name, "name");
+    VirtualThreads.refuse(options.kind);
     ready();
     Transaction transaction =
         new Transaction(

@@ -14,7 +14,9 @@ import java.util.Objects;
  * NO_SPACE: {@link TransactionOptions#bytesMax} would be exceeded.
  *
  * <p>Every other write to the database waits for an open single writer, and {@link Database#close} waits for writes
- * that wait. A write outside of the transaction by the thread that began it is BUSY.
+ * that wait. A write outside of the transaction by the thread that began it is BUSY. A virtual thread cannot begin a
+ * single writer (NOT_SUPPORTED), and must not be the one that ends it: virtual threads that wait for a single writer
+ * keep their carrier threads, and no carrier may be left. Transactions of the other kinds are for virtual threads too.
  *
  * <p>{@link #close} of a transaction that another thread is committing waits for that commit, and the commit waits for
  * an open single writer: the thread of the single writer must end its own transaction first.
