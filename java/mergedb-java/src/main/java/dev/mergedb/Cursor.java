@@ -20,7 +20,7 @@ public final class Cursor implements AutoCloseable {
   }
 
   private void enter() {
-    transaction.guard.enter();
+    transaction.enter();
   }
 
   private void leave() {

@@ -243,8 +243,18 @@ public final class Database implements AutoCloseable {
     return Objects.requireNonNull(options, "options");
   }
 
+  /**
+   * The buffer, if native code uses its bytes where they are; else null. Native code sees only an address, so a byte
+   * is read here first: the JDK then refuses memory of an Arena that is closed or belongs to another thread.
+   */
   private static ByteBuffer direct(ByteBuffer buffer) {
-    return buffer.isDirect() ? buffer : null;
+    if (!buffer.isDirect()) {
+      return null;
+    }
+    if (buffer.hasRemaining()) {
+      buffer.get(buffer.position());
+    }
+    return buffer;
   }
 
   private static byte[] array(ByteBuffer buffer) {
@@ -634,11 +644,13 @@ public final class Database implements AutoCloseable {
    *
    * @param options its kind and limits
    * @return the transaction
-   * @throws MergedbException BUSY: another single writer was not done in time, or is of this very thread
+   * @throws MergedbException BUSY: another single writer was not done in time, or is of this very thread.
+   *     NOT_SUPPORTED: a virtual thread begins a single writer
    */
   public Transaction begin(TransactionOptions options) {
     Objects.requireNonNull(options, "options");
     byte[] name = options.name == null ? null : Limits.utf8(options.name, "name");
+    VirtualThreads.refuse(options.kind);
     ready();
     Transaction transaction =
         new Transaction(

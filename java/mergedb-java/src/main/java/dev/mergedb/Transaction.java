@@ -14,7 +14,9 @@ import java.util.Objects;
  * NO_SPACE: {@link TransactionOptions#bytesMax} would be exceeded.
  *
  * <p>Every other write to the database waits for an open single writer, and {@link Database#close} waits for writes
- * that wait. A write outside of the transaction by the thread that began it is BUSY.
+ * that wait. A write outside of the transaction by the thread that began it is BUSY. A virtual thread cannot begin a
+ * single writer (NOT_SUPPORTED), and must not be the one that ends it: virtual threads that wait for a single writer
+ * keep their carrier threads, and no carrier may be left. Transactions of the other kinds are for virtual threads too.
  *
  * <p>{@link #close} of a transaction that another thread is committing waits for that commit, and the commit waits for
  * an open single writer: the thread of the single writer must end its own transaction first.
@@ -29,6 +31,17 @@ public final class Transaction implements AutoCloseable {
     this.handle = Handle.create(this, Handle.TRANSACTION, number, parent);
   }
 
+  /** Each enter() is followed by a leave(). */
+  void enter() {
+    guard.enter();
+    try {
+      handle.closeLost();
+    } catch (Throwable e) {
+      guard.leave();
+      throw e;
+    }
+  }
+
   private void leave() {
     guard.leave();
     Reference.reachabilityFence(this);
@@ -39,7 +52,7 @@ public final class Transaction implements AutoCloseable {
   }
 
   private byte[] read(int keyspace, byte[] key) {
-    guard.enter();
+    enter();
     try {
       byte[] value = Native.transactionGet(handle.number, keyspace, key);
       database.settle();
@@ -53,7 +66,7 @@ public final class Transaction implements AutoCloseable {
     if (kind == Native.DELETE_RANGE) {
       database.requireNoComparator();
     }
-    guard.enter();
+    enter();
     try {
       Native.transactionChange(handle.number, keyspace, kind, key, value);
       database.settle();
@@ -63,7 +76,7 @@ public final class Transaction implements AutoCloseable {
   }
 
   private void act(int what) {
-    guard.enter();
+    enter();
     try {
       Native.transactionDo(handle.number, what);
       database.settle();
@@ -175,7 +188,7 @@ public final class Transaction implements AutoCloseable {
     int id = id(keyspace);
     Limits.key(key);
     Objects.requireNonNull(operand, "operand");
-    guard.enter();
+    enter();
     try {
       Native.transactionMerge(
           handle.number, id, key,
@@ -252,7 +265,7 @@ public final class Transaction implements AutoCloseable {
    *     began are no longer remembered
    */
   public Conflict conflict() {
-    guard.enter();
+    enter();
     try {
       int[] keyspace = new int[1];
       byte[] key = Native.transactionConflict(handle.number, keyspace);
@@ -263,7 +276,7 @@ public final class Transaction implements AutoCloseable {
   }
 
   private long size(int which) {
-    guard.enter();
+    enter();
     try {
       return Native.transactionSize(handle.number, which);
     } finally {
@@ -315,7 +328,7 @@ public final class Transaction implements AutoCloseable {
    */
   public Cursor cursor(Keyspace keyspace) {
     int id = id(keyspace);
-    guard.enter();
+    enter();
     try {
       return new Cursor(this, handle, Native.cursorOpen(handle.number, id));
     } finally {
@@ -325,7 +338,7 @@ public final class Transaction implements AutoCloseable {
 
   private Keyspace open(String name, boolean create, boolean mayExist) {
     byte[] encoded = Limits.utf8(name, "name");
-    guard.enter();
+    enter();
     try {
       long id = Native.keyspaceOpen(handle.number, true, encoded, create, mayExist);
       return id < 0 ? null : new Keyspace((int) id);
@@ -372,7 +385,7 @@ public final class Transaction implements AutoCloseable {
    * @return a map of the caller's
    */
   public Map<String, Keyspace> keyspaces() {
-    guard.enter();
+    enter();
     try {
       return Database.keyspaceMap(Native.keyspaceList(handle.number, true));
     } finally {
@@ -382,7 +395,7 @@ public final class Transaction implements AutoCloseable {
 
   private void remove(Keyspace keyspace, boolean clear) {
     int id = id(keyspace);
-    guard.enter();
+    enter();
     try {
       Native.keyspaceDrop(handle.number, true, 0, 0, id, clear);
     } finally {

@@ -6,7 +6,10 @@ import java.util.Objects;
 public final class TransactionOptions {
   /** The kinds. All of them are serializable. */
   public enum Kind {
-    /** One at a time. Every other write to the database waits until it has ended. Its commit never conflicts. */
+    /**
+     * One at a time. Every other write to the database waits until it has ended. Its commit never conflicts. For
+     * platform threads only.
+     */
     SINGLE_WRITER,
     /** Any number at a time, waiting for nobody. The commit checks what the transaction read. */
     OPTIMISTIC,

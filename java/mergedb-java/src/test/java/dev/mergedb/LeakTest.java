@@ -2,18 +2,24 @@ package dev.mergedb;
 
 import static dev.mergedb.Testing.WAIT_SECONDS;
 import static dev.mergedb.Testing.bytes;
+import static dev.mergedb.Testing.fails;
 import static dev.mergedb.Testing.small;
 import static dev.mergedb.Testing.text;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What is never closed is closed once it is unreachable: children first. */
 class LeakTest {
+  private static final TransactionOptions OPTIMISTIC =
+      TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC);
+
   @TempDir Path folder;
 
   private static void collectUntil(BooleanSupplier done, String what) throws InterruptedException {
@@ -42,7 +48,7 @@ class LeakTest {
     EntryIterator it = db.iterator();
     it.seekToFirst();
     new WriteBatch().put(bytes("a"), bytes("b"));
-    db.begin(TransactionOptions.DEFAULT.kind(TransactionOptions.Kind.OPTIMISTIC)).cursor().first();
+    db.begin(OPTIMISTIC).cursor().first();
     db.begin().put(bytes("never"), bytes("committed"));
   }
 
@@ -115,6 +121,84 @@ class LeakTest {
       assertEquals(MergedbException.Code.BUSY, e.code());
       return false;
     }
+  }
+
+  private static void leakCursors(Transaction transaction, int count) {
+    for (int i = 0; i < count; ++i) {
+      transaction.cursor().first();
+    }
+  }
+
+  /** No call of a transaction meets the Cleaner inside. */
+  @Test
+  void leakedCursorsLeaveTheirTransactionAlone() {
+    try (Database db = Database.open(folder.resolve("db"), small())) {
+      db.put(bytes("k"), bytes("v"));
+      for (int i = 0; i < 30; ++i) {
+        try (Transaction transaction = db.begin(OPTIMISTIC)) {
+          leakCursors(transaction, 3000);
+          System.gc();
+          for (int j = 0; j < 3000; ++j) {
+            transaction.put(bytes("k"), bytes("v" + i));
+          }
+          transaction.commit();
+        }
+        assertEquals("v" + i, text(db.get(bytes("k"))));
+      }
+    }
+  }
+
+  /** A transaction whose commit takes long does not keep the Cleaner from closing other things. */
+  @Test
+  void aLeakedCursorOfACommitThatWaits() throws Exception {
+    Path other = folder.resolve("other");
+    Database db = Database.open(folder.resolve("db"), small());
+    db.put(bytes("k"), bytes("v"));
+    Transaction transaction = db.begin(OPTIMISTIC);
+    leakCursors(transaction, 10);
+    transaction.put(bytes("k"), bytes("w"));
+    Transaction writer = db.begin();
+    CompletableFuture<Void> commit = CompletableFuture.runAsync(transaction::commit, run -> new Thread(run).start());
+    try {
+      Thread.sleep(200); // the commit waits for the single writer
+      System.gc();
+      Thread.sleep(200); // the Cleaner has found the cursors
+      leakAll(other);
+      collectUntil(() -> isFree(other), "the leaked database is closed while the commit waits");
+    } finally {
+      writer.close();
+    }
+    commit.get(WAIT_SECONDS, TimeUnit.SECONDS);
+    transaction.close();
+    assertEquals("w", text(db.get(bytes("k"))));
+    db.close();
+  }
+
+  /** Whoever comes last closes what the Cleaner left to the transaction. */
+  @Test
+  void cursorsOfAClosedTransaction() throws Exception {
+    Path directory = folder.resolve("db");
+    Object owner = new Object();
+    long number = Native.open(directory.toString().getBytes(), new Options().numbers(), null, null);
+    Handle database = Handle.create(owner, Handle.DATABASE, number, null);
+    int optimistic = TransactionOptions.Kind.OPTIMISTIC.ordinal();
+    for (boolean isClosedFirst : new boolean[] {false, true}) {
+      long begun = Native.transactionBegin(number, optimistic, 0, 0, 0, 0, null);
+      Handle transaction = Handle.create(owner, Handle.TRANSACTION, begun, database);
+      Handle cursor = Handle.create(owner, Handle.CURSOR, Native.cursorOpen(transaction.number, 0), transaction);
+      if (isClosedFirst) {
+        transaction.close();
+        cursor.run();
+      } else {
+        cursor.run();
+        assertTrue(!cursor.isClosed(), "the transaction closes it");
+        transaction.close();
+      }
+      assertTrue(transaction.isClosed() && cursor.isClosed());
+      fails(MergedbException.Code.CLOSED, () -> Native.cursorDelete(cursor.number));
+    }
+    database.close();
+    java.lang.ref.Reference.reachabilityFence(owner);
   }
 
   /** The Cleaner may find a child after its parent: the parent waits. */

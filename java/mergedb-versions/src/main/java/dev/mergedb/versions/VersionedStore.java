@@ -331,7 +331,7 @@ public final class VersionedStore implements AutoCloseable {
   }
 
   /**
-   * Deletes every key, by one range delete. Waits for all writers.
+   * Deletes every key, by one write: a range delete. Waits for all writers, and until the range delete is in a table.
    *
    * @throws IllegalStateException if the calling thread has a key locked
    */
@@ -341,12 +341,33 @@ public final class VersionedStore implements AutoCloseable {
     try {
       writes.call(
           () -> {
-            database.clearKeyspace(writeOptions(), keyspace);
-            mark().write(database, writeHere());
+            deleteRecords();
             return null;
           });
     } finally {
       locks.unlockAll();
+    }
+  }
+
+  /** The mark is before the range and stays: a keyspace with records and without a mark does not open. */
+  private void deleteRecords() {
+    byte[] last = lastRecord();
+    if (last == null) {
+      return;
+    }
+    try (WriteBatch batch = new WriteBatch()) {
+      batch.deleteRange(keyspace, KeyLayout.FIRST_RECORD, last);
+      batch.delete(keyspace, last);
+      database.write(writeOptions(), batch);
+    }
+    database.flush(); // a range delete that is not in a table gives no space back
+  }
+
+  /** The key of the last record, or null: there is none. */
+  private byte[] lastRecord() {
+    IteratorOptions range = IteratorOptions.DEFAULT.read(readOptions).keysOnly(true).lower(KeyLayout.FIRST_RECORD);
+    try (EntryIterator records = database.iterator(range)) {
+      return records.seekToLast() ? records.key() : null;
     }
   }
 

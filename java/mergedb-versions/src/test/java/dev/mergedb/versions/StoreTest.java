@@ -19,9 +19,11 @@ import dev.mergedb.Keyspace;
 import dev.mergedb.MergedbException;
 import dev.mergedb.Options;
 import dev.mergedb.ReadOptions;
+import dev.mergedb.Transaction;
 import dev.mergedb.WriteOptions;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.concurrent.CompletableFuture;
@@ -433,6 +435,70 @@ class StoreTest {
     assertNotNull(database.get(ReadOptions.DEFAULT.in(neighbour), bytes("k")));
     reopen(PARTITIONED);
     assertEquals("older", get("1a"));
+  }
+
+  /**
+   * A store without its mark does not open. Two writers wait for the first single writer: truncate, and then the second
+   * single writer. The second one begins after the first write of truncate, and every later write waits for it.
+   */
+  @Test
+  void truncateIsOneWriteThatKeepsTheMark() throws Exception {
+    put("1a", "x", 1, 1);
+    CompletableFuture<Void> truncate;
+    CompletableFuture<byte[]> markThen;
+    try (Transaction first = database.begin()) {
+      first.setSavepoint();
+      truncate = CompletableFuture.runAsync(store::truncate, command -> new Thread(command).start());
+      Thread.sleep(300);
+      markThen = CompletableFuture.supplyAsync(this::markInATransaction, command -> new Thread(command).start());
+      Thread.sleep(300);
+    }
+    assertNotNull(markThen.get());
+    truncate.get();
+    assertEquals(0, records());
+  }
+
+  private byte[] markInATransaction() {
+    try (Transaction second = database.begin()) {
+      return second.get(keyspace, KeyLayout.MARK_KEY);
+    }
+  }
+
+  @Test
+  void truncateTakesTheSmallestAndTheLargestKeys() {
+    Keyspace plain = database.createKeyspace("plain");
+    try (VersionedStore other = VersionedStore.open(database, plain, new StoreOptions())) {
+      byte[] largest = new byte[1000];
+      Arrays.fill(largest, (byte) 0xff);
+      for (byte[] key : List.of(new byte[0], new byte[1], largest, Arrays.copyOf(largest, 10))) {
+        other.multiVersionPut(key, List.of(version("x", 1, 1), version("y", 2, 1)));
+      }
+      assertEquals(4, keys(other.keys()).size());
+      other.truncate();
+      assertEquals(List.of(), keys(other.keys()));
+      other.put(new byte[0], version("alone", 1, 1));
+      other.truncate();
+      assertEquals(List.of(), keys(other.keys()));
+      other.truncate();
+    }
+    VersionedStore.open(database, plain, new StoreOptions()).close();
+  }
+
+  @Test
+  void truncateWorksInTheDefaultKeyspace() {
+    put("1a", "neighbour", 1, 1);
+    try (VersionedStore other = VersionedStore.open(database, Keyspace.DEFAULT, PARTITIONED)) {
+      other.multiVersionPut(bytes("1a"), List.of(version("x", 1, 1), version("y", 2, 1)));
+      other.put(bytes("9z"), version("z", 1, 1));
+      other.truncate();
+      assertEquals(List.of(), keys(other.keys()));
+      other.put(bytes("1a"), version("older", 1, 0));
+    }
+    reopen(PARTITIONED);
+    assertEquals("neighbour", get("1a"));
+    try (VersionedStore other = VersionedStore.open(database, Keyspace.DEFAULT, PARTITIONED)) {
+      assertEquals("older", values(other.get(bytes("1a"))));
+    }
   }
 
   @Test

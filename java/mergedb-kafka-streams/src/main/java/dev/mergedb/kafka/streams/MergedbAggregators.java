@@ -11,7 +11,8 @@ public final class MergedbAggregators {
   private MergedbAggregators() {}
 
   /**
-   * Counts: a merge adds, a missing key is 0. A sum beyond 64 bits wraps around.
+   * Counts: a merge adds, a missing key is 0. A sum beyond 64 bits wraps around, as that of Java's
+   * long does.
    *
    * @return the aggregator
    */
@@ -20,12 +21,15 @@ public final class MergedbAggregators {
   }
 
   /**
-   * The sum of whole numbers. A missing key is 0. A sum beyond 64 bits wraps around.
+   * The sum of whole numbers. A missing key is 0. A sum beyond 64 bits wraps around, as that of
+   * Java's long does.
    *
    * @return the aggregator
    */
   public static MergedbAggregator<Long> sumLong() {
-    return new OfEngine<>(Merge::addI64, Merge::fromI64, Merge::toI64, Serdes.Long());
+    // WHY not addI64: it keeps the exact sum and shows the nearest long. The DSL's count and reduce
+    // wrap around, and a store that is restored from its changelog has only what was shown.
+    return new OfEngine<>(Merge::addU64, Merge::fromI64, Merge::toI64, Serdes.Long());
   }
 
   /**

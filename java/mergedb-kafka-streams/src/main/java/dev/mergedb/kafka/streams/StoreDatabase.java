@@ -1,6 +1,7 @@
 package dev.mergedb.kafka.streams;
 
 import dev.mergedb.Database;
+import dev.mergedb.Durability;
 import dev.mergedb.EntryIterator;
 import dev.mergedb.IteratorOptions;
 import dev.mergedb.Keyspace;
@@ -48,6 +49,9 @@ import org.slf4j.LoggerFactory;
  *
  * A commit is one batch. The log of the database keeps the order of the writes, so after any crash
  * an offset is there only if every record before it is.
+ *
+ * <p>Where the entries are not logged ({@code mergedb.durability=no-log}), the mark in {@code status}
+ * that the store is open is logged nevertheless.
  *
  * <p>Any thread may call any method. A call that meets a closed database throws {@link
  * InvalidStateStoreException}; every other failure of the engine is a {@link
@@ -151,7 +155,7 @@ final class StoreDatabase {
                     + " it is restored from the changelog"));
       }
       load(opened);
-      opened.put(metadataWrites, STATUS, OPEN);
+      opened.put(openMarkWrites(config.durability()), STATUS, OPEN);
       database = opened;
     } catch (MergedbException e) {
       closeQuietly(opened);
@@ -169,6 +173,16 @@ final class StoreDatabase {
       closeQuietly(opened);
       throw e;
     }
+  }
+
+  /**
+   * WHY logged where the entries are not: the engine logs a batch that is larger than a memtable
+   * whatever its durability is. If a crash leaves such a batch, it must leave the mark too.
+   */
+  private WriteOptions openMarkWrites(Durability durability) {
+    return durability == Durability.NO_LOG
+        ? metadataWrites.withDurability(Durability.PROCESS_CRASH)
+        : metadataWrites;
   }
 
   private void checkLayout(Database opened) {

@@ -237,6 +237,22 @@ class KeyValueStoreTest {
     closedBefore.close();
   }
 
+  /** Without a log too: a batch that is larger than a memtable is logged nevertheless. */
+  @Test
+  void anExactlyOnceTaskWithoutALogRefusesWhatACrashLeft() throws Exception {
+    Object[] settings = {
+      StreamsConfig.PROCESSING_GUARANTEE_CONFIG, StreamsConfig.EXACTLY_ONCE_V2,
+      "mergedb.durability", "no-log"
+    };
+    reopen(settings);
+    Path copy = directory.resolve("copy");
+    copyDirectory(directory.resolve("mergedb"), copy.resolve("mergedb"));
+    assertThrows(TaskCorruptedException.class, () -> open(Fixture.context(copy, settings)));
+    put("a");
+    reopen(settings);
+    assertEquals("A", text(store.get(bytes("a"))), "a close leaves nothing to refuse");
+  }
+
   /**
    * What a kill -9 would leave: the log is in files that are mapped, and the lock is not copied.
    */

@@ -185,6 +185,10 @@ class MergeStoreTest {
   @Test
   void aggregatorsAggregate() {
     check(MergedbAggregators.sumLong(), 12L, List.of(5L, 10L, -3L), Serdes.Long().getClass());
+    List<Long> tooMuch = List.of(Long.MAX_VALUE, 2L, -1L);
+    check(MergedbAggregators.sumLong(), Long.MIN_VALUE, tooMuch, Serdes.Long().getClass());
+    List<Long> tooLittle = List.of(Long.MIN_VALUE, -1L);
+    check(MergedbAggregators.count(), Long.MAX_VALUE, tooLittle, Serdes.Long().getClass());
     check(MergedbAggregators.maxLong(), 10L, List.of(5L, 10L, -3L), Serdes.Long().getClass());
     check(MergedbAggregators.minLong(), -3L, List.of(5L, 10L, -3L), Serdes.Long().getClass());
     check(MergedbAggregators.sumDouble(), 1.75, List.of(1.5, 0.25), Serdes.Double().getClass());
