@@ -91,6 +91,7 @@ class Salvager {
   void FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t limit);
   Status TakeRangeTombstones(std::string_view payload);
   Status WalkByIndex();
+  std::string SmallestAfterFence(uint32_t block) const;
   Status WalkBySearch();
   Status ShowBlock(std::string_view stored, uint64_t offset, Status* flaw);
   Status CheckOrder();
@@ -311,10 +312,18 @@ Status Salvager::WalkByIndex() {
     if (flaw.ok()) continue;
     const bool is_last = block + 1 == index_->count();
     Lose(offset, stored.size(), "block: " + std::string(flaw.message()),
-         block == 0 ? Smallest() : std::optional(index_->fence(block - 1)),
+         block == 0 ? Smallest() : std::optional(SmallestAfterFence(block - 1)),
          is_last ? Largest() : std::optional(index_->fence(block)));
   }
   return {};
+}
+
+// The smallest key that the block behind fence `block` may hold.
+// WHY not the fence: if a key goes on in the next block, the bytewise fence is that key and a zero byte (format/index.h).
+std::string Salvager::SmallestAfterFence(uint32_t block) const {
+  std::string key = index_->fence(block);
+  if (input_.order.is_bytewise() && key.ends_with('\0')) key.pop_back();
+  return key;
 }
 
 Status Salvager::WalkBySearch() {
