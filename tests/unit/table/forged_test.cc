@@ -247,6 +247,75 @@ TEST(ForgedTable, SalvageBelievesNoneOfWhatContradictsTheRest) {
   }
 }
 
+// Bytes that end like a stored part at `offset`, and go on.
+std::string WithFit(uint64_t offset, Compression codec) {
+  std::string bytes = "bytes whose checksum follows by accident";
+  char trailer[format::kTrailerBytes];
+  format::StoreTrailer(trailer, bytes, codec, {.unique_id = testing::kUniqueId, .offset = offset});
+  return bytes.append(trailer, sizeof trailer) + "; and more bytes";
+}
+
+// Symptom: without an index a whole block was lost, and all blocks behind it. Cause: its own bytes held four that are the checksum of those
+// before them, and the search took that for the block's end.
+TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
+  for (const Compression codec : {Compression::kNone, Compression::kLz4, Compression::kZstd, static_cast<Compression>(9)}) {
+    SCOPED_TRACE(static_cast<int>(codec));
+    Parts parts;
+    parts.index = "no index";
+    parts.blocks[0].payload = BlockOf({{"a", kv::MakeTag(4, kv::Kind::kPut), WithFit(0, codec)}, RowOf("b", 3)});
+    const uint64_t second = parts.blocks[0].payload.size() + format::kTrailerBytes;
+    parts.blocks[1].payload = BlockOf({{"c", kv::MakeTag(2, kv::Kind::kPut), WithFit(second, codec)}, RowOf("d", 1)});
+    MemoryFiles files = FilesWith(parts.Assemble());
+    std::string shown;
+    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
+    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+    EXPECT_EQ(shown, "abcd");
+    ASSERT_EQ(salvaged->flaws.size(), 1u);
+    EXPECT_FALSE(salvaged->flaws[0].loses_entries) << salvaged->flaws[0].what;
+  }
+}
+
+TEST(ForgedTable, SalvageFindsRangeTombstonesBehindAFilterWhereAChecksumFitsByAccident) {
+  Parts parts;
+  uint64_t filter_at = 0;
+  for (const StoredBlock& block : parts.blocks) filter_at += block.payload.size() + format::kTrailerBytes;
+  parts.filter = WithFit(filter_at, static_cast<Compression>(9));
+  const kv::RangeTombstone range{"b and more bytes", "c and more bytes", 9};
+  parts.ranges = format::EncodeRangeTombstones(
+      kv::RangeTombstones::Fragment(Bytewise(), {range}, {}, kv::RangeTombstones::Keys::kCopies));
+  std::string bytes = parts.Assemble();
+  parts.properties.meta.bytes = bytes.size();
+  bytes.back() ^= 1;  // the footer's
+  MemoryFiles files = FilesWith(bytes);
+  const auto meta = std::make_shared<const format::FileMeta>(parts.properties.meta);
+  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = meta, .order = Bytewise()}, {});
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+  EXPECT_EQ(salvaged->found.entries, 4u);
+  EXPECT_EQ(salvaged->range_tombstones.size(), 1u);
+  ASSERT_EQ(salvaged->flaws.size(), 1u) << salvaged->flaws.back().what;
+  EXPECT_FALSE(salvaged->flaws[0].loses_entries) << salvaged->flaws[0].what;
+}
+
+// Each end that fits is checked as a block: a file made of such ends would cost the square of its size.
+TEST(ForgedTable, SalvageGivesUpWhereAChecksumFitsTooOften) {
+  std::string value;
+  for (int i = 0; i < 100; ++i) {
+    char trailer[format::kTrailerBytes];
+    value.append("more");
+    format::StoreTrailer(trailer, value, Compression::kNone, {.unique_id = testing::kUniqueId, .offset = 0});
+    value.append(trailer, sizeof trailer);
+  }
+  Parts parts;
+  parts.index = "no index";
+  parts.blocks[0].payload = BlockOf({{"a", kv::MakeTag(4, kv::Kind::kPut), value}, RowOf("b", 3)});
+  MemoryFiles files = FilesWith(parts.Assemble());
+  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+  EXPECT_EQ(salvaged->found.entries, 0u);
+  EXPECT_TRUE(salvaged->flaws.back().loses_entries);
+}
+
 // With an index and, where that lies, by search.
 TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
   Parts searched;
