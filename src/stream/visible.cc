@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/zoo.h"
 #include "stream/kept_key.h"
+#include "stream/leaps.h"
 #include "stream/plain_moves.h"
 
 namespace mergedb::stream {
@@ -84,11 +85,12 @@ class VisibleIterator final : public VisibleCursor {
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
     if (is_folded_) {
-      is_forward_ = is_folded_ = false;
+      Turn(false);
+      is_folded_ = false;
       input_->Seek(key_.key(), kv::kTagMax);
       StepBack();
     } else if (is_forward_) {
-      is_forward_ = false;
+      Turn(false);
       key_.Keep(entry_);
       CatchUp();
     }
@@ -103,7 +105,9 @@ class VisibleIterator final : public VisibleCursor {
   void NextFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
     Recover();
-    is_forward_ = true;
+    if (!is_forward_) Turn(true);
+    Status status = failures_.Forward(order_, VersionOfKey(kv::kTagMax), key_.key(), kv::Tag{0});
+    if (!status.ok()) return End(std::move(status));
     input_->Seek(key_.key(), kv::Tag{0});
     FindForward();
   }
@@ -111,7 +115,9 @@ class VisibleIterator final : public VisibleCursor {
   void PrevFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
     Recover();
-    is_forward_ = false;
+    if (is_forward_) Turn(false);
+    Status status = failures_.Backward(order_, VersionOfKey(kv::Tag{0}), key_.key(), kv::kTagMax);
+    if (!status.ok()) return End(std::move(status));
     input_->Seek(key_.key(), kv::kTagMax);
     StepBack();
     FindBackward();
@@ -125,14 +131,21 @@ class VisibleIterator final : public VisibleCursor {
 
   void StartForward() {
     Start();
-    is_forward_ = true;
+    Turn(true);
     FindForward();
   }
 
   void StartBackward() {
     Start();
-    is_forward_ = false;
+    Turn(false);
     FindBackward();
+  }
+
+  // A walk begins.
+  void Turn(bool is_forward) {
+    is_forward_ = is_forward;
+    leaps_.Restart();
+    failures_.Restart();
   }
 
   // The input has sought.
@@ -152,7 +165,7 @@ class VisibleIterator final : public VisibleCursor {
       CatchUp();
       input_->Next();
     } else {
-      is_forward_ = true;
+      Turn(true);
       input_->Seek(key_.key(), kv::Tag{0});
     }
     FindForward();
@@ -218,12 +231,12 @@ class VisibleIterator final : public VisibleCursor {
         key_.Keep(entry);
         wade_.Pass(entry.key);
         input_->Next();
-      } else if (++steps < kStepsMax) {
+      } else if (++steps < kStepsMax || entry.tag == 0) {  // a key has nothing behind tag 0 to leap over
         wade_.Pass(entry.key);
         input_->Next();
       } else {
         steps = 0;
-        Leap(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence));
+        if (!LeapForward(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence))) return;
       }
     }
     wade_.EndForward(std::nullopt);
@@ -245,7 +258,7 @@ class VisibleIterator final : public VisibleCursor {
           input_->Prev();
         } else {
           steps = 0;
-          Leap(entry, kv::kTagMax);
+          if (!LeapBackward(entry, kv::kTagMax)) return;
           StepBack();
         }
         continue;
@@ -293,7 +306,7 @@ class VisibleIterator final : public VisibleCursor {
 
   // The same for a key of many versions: from the newest one visible down.
   bool ShowNewestFromAbove(const kv::Entry& entry) {
-    Leap(entry, kv::SeekTag(options_.sequence));
+    if (!LeapBackward(entry, kv::SeekTag(options_.sequence))) return true;
     if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
     if (!key_.Matches(order_, input_->entry())) return LeaveKeyBackward();
     const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
@@ -435,11 +448,18 @@ class VisibleIterator final : public VisibleCursor {
     status_ = std::move(status);
   }
 
-  // WHY the copy: the key belongs to the input, which must not lose it while it seeks.
-  void Leap(const kv::Entry& entry, kv::Tag tag) {
-    target_.assign(entry.key);
-    input_->Seek(target_, tag);
+  // From the input's entry to a version of its key. False: entries are out of order, and the walk ends.
+  bool LeapForward(const kv::Entry& entry, kv::Tag tag) { return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag); }
+  // What follows goes on before that version.
+  bool LeapBackward(const kv::Entry& entry, kv::Tag tag) { return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag); }
+
+  bool Leap(Status status, kv::Tag tag) {
+    if (!status.ok()) return !Fail(std::move(status));
+    input_->Seek(leaps_.key(), tag);
+    return true;
   }
+
+  kv::Entry VersionOfKey(kv::Tag tag) const { return {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = {}}; }
 
   // After a Seek: to the entry before the one found.
   // WHY not always by a step: beyond the upper bound the input may show what is covered (stream/uncovered.h). A Seek from below has jumped over
@@ -476,6 +496,8 @@ class VisibleIterator final : public VisibleCursor {
   bool is_folded_ = false;  // only going forward
   bool is_failed_ = false;  // `key_` has an error of its own
   KeptKey key_;
+  Leaps leaps_;     // past versions that are not shown
+  Leaps failures_;  // past keys that have errors of their own
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;

@@ -127,6 +127,46 @@ TEST(UncoveredIterator, ReportsTombstonesThatCannotBeRead) {
   EXPECT_EQ(PrintBackward(*uncovered), "IOError: no tombstones to be had");
 }
 
+// Its entries are out of order: each search ends at the first one.
+class Disordered final : public kv::Iterator {
+ public:
+  explicit Disordered(std::vector<OwnedEntry> entries) : entries_(std::move(entries)) {}
+  void SeekToFirst() override { GoTo(0); }
+  void SeekToLast() override { GoTo(entries_.size() - 1); }
+  void Seek(std::string_view, kv::Tag) override { GoTo(0); }
+  void Next() override { GoTo(at_ + 1); }
+  void Prev() override { GoTo(at_ - 1); }
+
+ private:
+  void GoTo(size_t index) {
+    at_ = index;
+    valid_ = index < entries_.size() && ++moves_ < 10'000;
+    status_ = moves_ < 10'000 ? Status() : Status::Aborted("the walk does not end");
+    if (valid_) entry_ = testing::ViewOf(entries_[index], kOrder);
+  }
+  const std::vector<OwnedEntry> entries_;
+  size_t at_ = 0;
+  int moves_ = 0;
+};
+
+// Symptom: a move did not return. Cause: the child was moved past the same covered stretch again and again.
+TEST(UncoveredIterator, AChildOutOfOrderIsCorruption) {
+  for (const bool is_merged : {false, true}) {
+    SCOPED_TRACE(is_merged);
+    UncoveredInput input;
+    input.children.push_back(std::make_unique<Disordered>(std::vector<OwnedEntry>{Put("b", 4), Put("b", 3), Put("b", 2), Put("b", 1)}));
+    if (is_merged) input.children.push_back(Input({Put("a", 1), Put("d", 1)}));
+    input.covers.push_back({.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"b", "c", 9}}, 100, nullptr),
+                            .first_older = 0});
+    const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+    for (int i = 0; i < 2; ++i) {
+      uncovered->SeekToFirst();
+      EXPECT_EQ(PrintRest(*uncovered), std::string(is_merged ? "a#1,PUT= " : "") +
+                                           "Corruption: entries out of order: expected one at or after key \"c\", found b#2,PUT");
+    }
+  }
+}
+
 TEST(UncoveredIterator, WithoutTombstonesIsAMerge) {
   testing::CheckIteratorContract({.build = [](const std::vector<OwnedEntry>& entries) -> testing::OpenIterator {
     std::vector<Source> sources(3);
