@@ -162,6 +162,7 @@ class UncoveredIterator final : public kv::Iterator {
     kv::Cover all;
     for (Known& known : covers_) {
       if (!HoldsFor(known, entry.key)) {
+        known.is_known = false;  // WHY: the source may throw
         Status status = known.covering.source->Find(entry.key, &known.cover);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));
@@ -189,6 +190,7 @@ class UncoveredIterator final : public kv::Iterator {
       if (known.cover.sequence == 0) continue;
       target_.assign(is_forward ? known.cover.until : known.cover.from);
       for (int i = 0; is_forward && i < kStretchesMax; ++i) {
+        known.is_known = false;
         Status status = known.covering.source->Find(target_, &known.cover);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));

@@ -46,55 +46,53 @@ class VisibleIterator final : public VisibleCursor {
 
   void SeekToFirst() override {
     if (options_.lower) return Seek(*options_.lower, kv::kTagMax);
-    input_->SeekToFirst();
-    StartForward();
+    Move([&] {
+      input_->SeekToFirst();
+      StartForward();
+    });
   }
 
   void Seek(std::string_view key, kv::Tag) override {
     if (options_.lower && order_.CompareKeys(key, *options_.lower) < 0) key = *options_.lower;
     if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return EndAtBound();
-    target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
-    input_->Seek(target_, kv::SeekTag(options_.sequence));
-    StartForward();
+    Move([&] {
+      target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
+      input_->Seek(target_, kv::SeekTag(options_.sequence));
+      StartForward();
+    });
   }
 
   void SeekToLast() override {
-    if (options_.upper) {
-      input_->Seek(*options_.upper, kv::kTagMax);
-      StepBack();
-    } else {
-      input_->SeekToLast();
-    }
-    StartBackward();
+    Move([&] {
+      if (options_.upper) {
+        input_->Seek(*options_.upper, kv::kTagMax);
+        StepBack();
+      } else {
+        input_->SeekToLast();
+      }
+      StartBackward();
+    });
   }
 
   void SeekForPrev(std::string_view key) override {
     if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return SeekToLast();
-    target_.assign(key);
-    input_->Seek(target_, kv::Tag{0});
-    StepBack();
-    StartBackward();
+    Move([&] {
+      target_.assign(key);
+      input_->Seek(target_, kv::Tag{0});
+      StepBack();
+      StartBackward();
+    });
   }
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (ahead_at_ == ahead_count_) return StepForward();
+    if (ahead_at_ == ahead_count_) return MoveForward();
     CopyEntry(ahead_[ahead_at_++], &entry_);
   }
 
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
-    if (is_folded_) {
-      Turn(false);
-      is_folded_ = false;
-      input_->Seek(key_.key(), kv::kTagMax);
-      StepBack();
-    } else if (is_forward_) {
-      Turn(false);
-      key_.Keep(entry_);
-      CatchUp();
-    }
-    FindBackward();
+    Move([&] { StepBackward(); });
   }
 
   std::optional<std::string_view> failed_key() const override {
@@ -104,26 +102,54 @@ class VisibleIterator final : public VisibleCursor {
   // `key_` stays: versions of it that are met are passed over.
   void NextFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
-    Recover();
-    if (!is_forward_) Turn(true);
-    Status status = failures_.Forward(order_, VersionOfKey(kv::kTagMax), key_.key(), kv::Tag{0});
-    if (!status.ok()) return End(std::move(status));
-    input_->Seek(key_.key(), kv::Tag{0});
-    FindForward();
+    Move([&] {
+      Recover();
+      if (!is_forward_) Turn(true);
+      Status status = failures_.Forward(order_, VersionOfKey(kv::kTagMax), key_.key(), kv::Tag{0});
+      if (!status.ok()) return End(std::move(status));
+      input_->Seek(key_.key(), kv::Tag{0});
+      FindForward();
+    });
   }
 
   void PrevFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
-    Recover();
-    if (is_forward_) Turn(false);
-    Status status = failures_.Backward(order_, VersionOfKey(kv::Tag{0}), key_.key(), kv::kTagMax);
-    if (!status.ok()) return End(std::move(status));
-    input_->Seek(key_.key(), kv::kTagMax);
-    StepBack();
-    FindBackward();
+    Move([&] {
+      Recover();
+      if (is_forward_) Turn(false);
+      Status status = failures_.Backward(order_, VersionOfKey(kv::Tag{0}), key_.key(), kv::kTagMax);
+      if (!status.ok()) return End(std::move(status));
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+      FindBackward();
+    });
   }
 
  private:
+  // A move that throws, for lack of memory, leaves the input anywhere, and what entry_ views may be gone: it ends the walk. The next seek
+  // begins from scratch.
+  template <class Function>
+  void Move(Function move) {
+    try {
+      move();
+    } catch (...) {
+      Break();
+      throw;
+    }
+  }
+
+  [[gnu::noinline, gnu::cold]] void Break() {
+    Recover();
+    valid_ = false;
+    entry_ = {};
+    ahead_at_ = ahead_count_ = 0;
+    try {
+      status_ = Status::Aborted("the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
+    } catch (...) {
+      // Without memory for the message it looks like an end; its caller has the exception.
+    }
+  }
+
   void Recover() {
     is_failed_ = is_folded_ = false;
     status_ = {};
@@ -157,7 +183,25 @@ class VisibleIterator final : public VisibleCursor {
   }
 
   // WHY not in Next: what this needs of the stack would be paid by each entry that lay ready.
-  [[gnu::noinline]] void StepForward() {
+  [[gnu::noinline]] void MoveForward() {
+    Move([&] { StepForward(); });
+  }
+
+  void StepBackward() {
+    if (is_folded_) {
+      Turn(false);
+      is_folded_ = false;
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+    } else if (is_forward_) {
+      Turn(false);
+      key_.Keep(entry_);
+      CatchUp();
+    }
+    FindBackward();
+  }
+
+  void StepForward() {
     if (is_folded_) [[unlikely]] {
       is_folded_ = false;
     } else if (is_forward_) [[likely]] {

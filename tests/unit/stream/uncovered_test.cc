@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <new>
 
 #include "testing/reverse_comparator.h"
 #include "tests/unit/stream/stream_inputs.h"
@@ -125,6 +126,42 @@ TEST(UncoveredIterator, ReportsTombstonesThatCannotBeRead) {
   const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
   EXPECT_EQ(PrintAll(*uncovered), "IOError: no tombstones to be had");
   EXPECT_EQ(PrintBackward(*uncovered), "IOError: no tombstones to be had");
+}
+
+// Throws once, when its last answer is half overwritten.
+class ThrowingSource final : public CoverSource {
+ public:
+  ThrowingSource(std::vector<kv::RangeTombstone> tombstones, const std::string* throws_at)
+      : source_(kOrder, std::move(tombstones), 100, nullptr), throws_at_(*throws_at) {}
+  Status Find(std::string_view key, kv::Cover* cover) override {
+    *cover = {};
+    if (key == throws_at_) throw std::bad_alloc();
+    return source_.Find(key, cover);
+  }
+
+ private:
+  ListSource source_;
+  const std::string& throws_at_;
+};
+
+// Symptom: after a read that had no memory, a seek of the same cursor showed deleted keys. Cause: the source's answer was overwritten
+// and still counted as known.
+TEST(UncoveredIterator, AsksAgainAfterASourceThatThrew) {
+  std::string throws_at = "d";
+  UncoveredInput input;
+  input.children.push_back(Input({Put("a", 1), Put("b", 2), Put("d", 3), Put("f", 4)}));
+  input.covers.push_back(
+      {.source = std::make_unique<ThrowingSource>(std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
+       .first_older = 1});
+  const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+  EXPECT_THROW(PrintAll(*uncovered), std::bad_alloc);
+  throws_at.clear();
+  uncovered->Seek("b", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*uncovered), "f#4,PUT= ");
+  throws_at = "b";
+  EXPECT_THROW(PrintBackward(*uncovered), std::bad_alloc);
+  throws_at.clear();
+  EXPECT_EQ(PrintAll(*uncovered), "a#1,PUT= f#4,PUT= ");
 }
 
 // Its entries are out of order: each search ends at the first one.
