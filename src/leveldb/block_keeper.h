@@ -1,6 +1,7 @@
 // The leveldb::Cache that a program supplied as the place where the engine's blocks are kept. One of NewLRUCache has a place for them
-// (own_objects.h), where file numbers of several databases are told apart by the database's number above their lower 40 bits: how many
-// came before it in this process. A number that does not fit keeps no blocks there. Any other cache gets:
+// (own_objects.h), where file numbers of several databases are told apart by the database's number above their lower
+// 40 bits: how many came before it in this process. A database whose number does not fit keeps no blocks there. Any other
+// cache gets:
 //
 // FORMAT: keys are 16 bytes: an id that the cache's NewId gave to the file, u64, and the block's offset, u64. Values are blocks, each with a
 // reference of the cache's own; the charge is their size.

@@ -57,8 +57,10 @@ class AsOfIterator final : public kv::Iterator {
         continue;
       }
       const kv::Entry& entry = input_->entry();
-      if (Status status = leaps_.Forward(order_, entry, entry.key, kv::SeekTag(sequence_)); !status.ok()) return Fail(std::move(status));
-      input_->Seek(leaps_.key(), kv::SeekTag(sequence_));
+      const kv::Tag tag = kv::SeekTag(sequence_);
+      Status status = leaps_.Forward(order_, entry, entry.key, tag);
+      if (!status.ok()) return Fail(std::move(status));
+      input_->Seek(leaps_.key(), tag);
     }
     Show();
   }
@@ -87,7 +89,8 @@ class AsOfIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewAsOfIterator(const kv::Order& order, kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) {
+std::unique_ptr<kv::Iterator> NewAsOfIterator(const kv::Order& order, kv::Sequence sequence,
+                                              std::unique_ptr<kv::Iterator> input) {
   return std::make_unique<AsOfIterator>(order, sequence, std::move(input));
 }
 

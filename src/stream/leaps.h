@@ -1,11 +1,12 @@
-// The seeks by which a walk passes over entries that it does not show. They go in one direction, from its begin to its turn or end.
+// The seeks by which a walk passes over entries that it does not show. All leaps of a walk go in its direction.
 //
-//   entries in order   a  b#9 b#8 ... b#1  c     the walk leaps from b#9 to (b, 0), and is at (b, 0) or behind it ever after
+//   entries in order   a  b#9 b#8 ... b#1  c     the walk leaps from b#9 to (b, 0), and stays at or behind it
 //   out of order       d  b#9 b#8 ... b#1  c     the search for (b, 0) finds d: the next step meets b#9 again
 //
-// Only damage that fits its checksums puts entries out of order. A block is not searched for that when it is read, since each get that
-// misses the cache would pay. So a walk compares where it stands with its last leap before the next one: every walk ends, and one that
-// leaps says Corruption. A step costs nothing.
+// Only damage that fits its checksums puts entries out of order. A read does not check a block's order, since each get
+// that misses the cache would pay for it. So before each leap a walk compares where it stands with its last leap. The
+// targets are strictly monotonic: every walk ends, with Corruption if it meets an entry on the wrong side. A step costs
+// nothing.
 #pragma once
 
 #include <string>
@@ -47,8 +48,8 @@ class Leaps {
     has_leapt_ = true;
   }
   Status OutOfOrder(const kv::Entry& at, const char* where) const {
-    return Status::Corruption("entries out of order: expected one " + std::string(where) + " key \"" + base::Escape(key_) + "\", found " +
-                              kv::PrintKey(at.key, at.tag));
+    return Status::Corruption("entries out of order: expected one " + std::string(where) + " key \"" +
+                              base::Escape(key_) + "\", found " + kv::PrintKey(at.key, at.tag));
   }
 
   bool has_leapt_ = false;

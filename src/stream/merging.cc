@@ -102,7 +102,8 @@ class MergingIterator final : public Merging {
     for (size_t c = first; c < children_.size(); ++c) {
       kv::Iterator& child = *children_[c];
       if (!child.Valid() || order_.CompareKeys(child.entry().key, target_) >= 0) continue;
-      if (Status status = skips_[c].Forward(order_, child.entry(), target_, kv::kTagMax); !status.ok()) return Fail(std::move(status));
+      Status status = skips_[c].Forward(order_, child.entry(), target_, kv::kTagMax);
+      if (!status.ok()) return Fail(std::move(status));
       child.Seek(target_, kv::kTagMax);
     }
     Restart();
@@ -115,7 +116,8 @@ class MergingIterator final : public Merging {
     for (size_t c = first; c < children_.size(); ++c) {
       kv::Iterator& child = *children_[c];
       if (!child.Valid() || order_.CompareKeys(child.entry().key, target_) < 0) continue;
-      if (Status status = skips_[c].Backward(order_, child.entry(), target_, kv::kTagMax); !status.ok()) return Fail(std::move(status));
+      Status status = skips_[c].Backward(order_, child.entry(), target_, kv::kTagMax);
+      if (!status.ok()) return Fail(std::move(status));
       child.Seek(target_, kv::kTagMax);
       StepBefore(child, 0);
     }
@@ -264,8 +266,9 @@ class MergingIterator final : public Merging {
     TurnChildren([](kv::Iterator& child) { child.Prev(); }, [this](kv::Iterator& child) { StepBefore(child, 1); });
   }
 
-  // After a Seek to `target_`: to the entry before the one found. `beyond`: no entry may be left whose key compares so with the target's.
-  // WHY: to a memtable keys at the end may be added between the Seek and SeekToLast.
+  // After a Seek to `target_`: to the entry before the one found. The child does not stay at a key whose comparison with
+  // the target's gives `beyond` or more.
+  // WHY: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
   void StepBefore(kv::Iterator& child, int beyond) {
     if (child.Valid()) return child.Prev();
     if (!child.status().ok()) return;

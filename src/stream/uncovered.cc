@@ -222,7 +222,7 @@ class UncoveredIterator final : public kv::Iterator {
   }
 
   // After a Seek to `target_`: to the entry before it.
-  // WHY the loop: to a memtable keys at the end may be added between the Seek and SeekToLast.
+  // WHY the loop: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
   void StepBefore() {
     if (input_->Valid()) return input_->Prev();
     if (!input_->status().ok()) return;

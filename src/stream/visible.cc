@@ -126,8 +126,8 @@ class VisibleIterator final : public VisibleCursor {
   }
 
  private:
-  // A move that throws, for lack of memory, leaves the input anywhere, and what entry_ views may be gone: it ends the walk. The next seek
-  // begins from scratch.
+  // A move that throws, for lack of memory, leaves the input anywhere, and the bytes of entry_ may be gone. The walk ends
+  // then; the next seek begins from scratch.
   template <class Function>
   void Move(Function move) {
     try {
@@ -144,7 +144,8 @@ class VisibleIterator final : public VisibleCursor {
     entry_ = {};
     ahead_at_ = ahead_count_ = 0;
     try {
-      status_ = Status::Aborted("the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
+      status_ = Status::Aborted(
+          "the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
     } catch (...) {
       // Without memory for the message it looks like an end; its caller has the exception.
     }
@@ -493,9 +494,13 @@ class VisibleIterator final : public VisibleCursor {
   }
 
   // From the input's entry to a version of its key. False: entries are out of order, and the walk ends.
-  bool LeapForward(const kv::Entry& entry, kv::Tag tag) { return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag); }
+  bool LeapForward(const kv::Entry& entry, kv::Tag tag) {
+    return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag);
+  }
   // What follows goes on before that version.
-  bool LeapBackward(const kv::Entry& entry, kv::Tag tag) { return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag); }
+  bool LeapBackward(const kv::Entry& entry, kv::Tag tag) {
+    return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag);
+  }
 
   bool Leap(Status status, kv::Tag tag) {
     if (!status.ok()) return !Fail(std::move(status));
@@ -503,7 +508,9 @@ class VisibleIterator final : public VisibleCursor {
     return true;
   }
 
-  kv::Entry VersionOfKey(kv::Tag tag) const { return {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = {}}; }
+  kv::Entry VersionOfKey(kv::Tag tag) const {
+    return {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = {}};
+  }
 
   // After a Seek: to the entry before the one found.
   // WHY not always by a step: beyond the upper bound the input may show what is covered (stream/uncovered.h). A Seek from below has jumped over

@@ -329,7 +329,8 @@ Status Salvager::WalkByIndex() {
 }
 
 // The smallest key that the block behind fence `block` may hold.
-// WHY not the fence: if a key goes on in the next block, the bytewise fence is that key and a zero byte (format/index.h).
+// WHY not the fence: if a key goes on in the next block, the bytewise fence is that key and a zero byte
+// (format/index.h).
 std::string Salvager::SmallestAfterFence(uint32_t block) const {
   std::string key = index_->fence(block);
   if (input_.order.is_bytewise() && key.ends_with('\0')) key.pop_back();

@@ -34,7 +34,8 @@ TEST(BlockKeeper, FindsWhatItsOwnDatabaseInserted) {
   EXPECT_TRUE(second.Find(7, 8192));
 }
 
-// Symptom: one database showed a block of another. Cause: of the cache's id, which counts tables and a program's own uses too, 24 bits were kept.
+// Symptom: one database showed a block of another. Cause: of the cache's id, which counts tables and a program's own
+// uses too, 24 bits were kept.
 TEST(BlockKeeper, TellsDatabasesApartAfterManyIds) {
   const std::unique_ptr<Cache> cache(NewLRUCache(1 << 20));
   BlockKeeper first(cache.get());

@@ -258,8 +258,8 @@ std::string WithFit(uint64_t offset, Compression codec) {
   return bytes.append(trailer, sizeof trailer) + "; and more bytes";
 }
 
-// Symptom: without an index a whole block was lost, and all blocks behind it. Cause: its own bytes held four that are the checksum of those
-// before them, and the search took that for the block's end.
+// Symptom: without an index a whole block was lost, and all blocks behind it. Cause: its own bytes held four that are
+// the checksum of those before them, and the search took that for the block's end.
 TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
   for (const Compression codec : {Compression::kNone, Compression::kLz4, Compression::kZstd, static_cast<Compression>(9)}) {
     SCOPED_TRACE(static_cast<int>(codec));
@@ -271,7 +271,8 @@ TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
     MemoryFiles files = FilesWith(parts.Assemble());
     std::string shown;
     const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
-    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    const auto salvaged = Salvage(
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
     ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
     EXPECT_EQ(shown, "abcd");
     ASSERT_EQ(salvaged->flaws.size(), 1u);
@@ -444,13 +445,13 @@ Row RowOfKind(const std::string& key, kv::Sequence sequence, kv::Kind kind, cons
   return {key, kv::MakeTag(sequence, kind), value};
 }
 
-// `count` versions of `key`, the newest first; or with none in between that is newer.
+// `count` versions of `key`, the newest first.
 void AddVersions(std::vector<Row>* rows, const std::string& key, kv::Sequence newest, int count, kv::Kind kind = kv::Kind::kPut) {
   for (int i = 0; i < count; ++i) rows->push_back(RowOfKind(key, newest - static_cast<kv::Sequence>(i), kind));
 }
 
-// Symptom: a scan did not return, or its loop of Next showed the same keys again and again. Cause: a seek past versions that are not shown
-// found an entry before them.
+// Symptom: a scan did not return, or its loop of Next showed the same keys again and again. Cause: a seek past versions
+// that are not shown found an entry before them.
 TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
   struct Case {
     const char* name;
@@ -491,7 +492,9 @@ TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
   }
 
   // Keys that fail: their operands are none. From d the search goes on to c, and from b back to d.
-  rows = {RowOfKind("d", 9, kv::Kind::kMerge), RowOf("e", 1), RowOf("e", 1), RowOf("e", 1), RowOfKind("b", 9, kv::Kind::kMerge), RowOf("e", 1)};
+  const Row filler = RowOf("e", 1);
+  const kv::Kind merge = kv::Kind::kMerge;
+  rows = {RowOfKind("d", 9, merge), filler, filler, filler, RowOfKind("b", 9, merge), filler};
   add("keys that fail", true, rows);
 
   for (const Case& c : cases) {
