@@ -9,7 +9,12 @@ namespace {
 using mergedb::base::BlockCache;
 
 constexpr int kFileBits = 40;
-bool Fits(uint64_t file) { return file >> kFileBits == 0; }  // no database has made so many files
+
+// WHY not the cache's NewId: each opened table and the program take ids of it too, and a database has room for 24 bits.
+uint64_t NextDatabase() {
+  static std::atomic<uint64_t> databases{0};
+  return databases.fetch_add(1, std::memory_order_relaxed);
+}
 
 struct Key {
   Key(uint64_t id, uint64_t offset) {
@@ -24,7 +29,10 @@ void LetGo(const Slice&, void* value) { BlockCache::LetGo(static_cast<BlockCache
 }  // namespace
 
 BlockKeeper::BlockKeeper(Cache* cache)
-    : cache_(*cache), own_(BlocksOf(cache)), database_(own_ == nullptr ? 0 : cache->NewId() << kFileBits) {}
+    : cache_(*cache), own_(BlocksOf(cache)), database_(own_ == nullptr ? 0 : NextDatabase()) {}
+
+bool BlockKeeper::Fits(uint64_t file) const { return file >> kFileBits == 0 && database_ >> (64 - kFileBits) == 0; }
+uint64_t BlockKeeper::OwnId(uint64_t file) const { return database_ << kFileBits | file; }
 
 uint64_t BlockKeeper::IdOf(uint64_t file) {
   const mergedb::base::Lock lock(mutex_);
@@ -34,7 +42,7 @@ uint64_t BlockKeeper::IdOf(uint64_t file) {
 }
 
 BlockKeeper::Pin BlockKeeper::Find(uint64_t file, uint64_t offset) {
-  if (own_ != nullptr) return Fits(file) ? own_->Find(database_ | file, offset) : Pin();
+  if (own_ != nullptr) return Fits(file) ? own_->Find(OwnId(file), offset) : Pin();
   const Key key(IdOf(file), offset);
   Cache::Handle* const handle = cache_.Lookup({key.bytes, sizeof key.bytes});
   (handle == nullptr ? misses_ : hits_).fetch_add(1, std::memory_order_relaxed);
@@ -47,7 +55,7 @@ BlockKeeper::Pin BlockKeeper::Find(uint64_t file, uint64_t offset) {
 
 void BlockKeeper::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
   if (own_ != nullptr) {
-    if (Fits(file)) own_->Insert(database_ | file, offset, pin);
+    if (Fits(file)) own_->Insert(OwnId(file), offset, pin);
     return;
   }
   const Key key(IdOf(file), offset);
@@ -57,7 +65,7 @@ void BlockKeeper::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
 
 void BlockKeeper::EvictFile(uint64_t file) {
   if (own_ != nullptr) {
-    if (Fits(file)) own_->EvictFile(database_ | file);
+    if (Fits(file)) own_->EvictFile(OwnId(file));
     return;
   }
   const mergedb::base::Lock lock(mutex_);

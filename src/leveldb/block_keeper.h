@@ -1,5 +1,7 @@
 // The leveldb::Cache that a program supplied as the place where the engine's blocks are kept. One of NewLRUCache has a place for them
-// (own_objects.h), where file numbers of several databases are told apart by an id above their lower 40 bits. Any other gets:
+// (own_objects.h), where file numbers of several databases are told apart by the database's number above their lower
+// 40 bits: how many came before it in this process. A database whose number does not fit keeps no blocks there. Any other
+// cache gets:
 //
 // FORMAT: keys are 16 bytes: an id that the cache's NewId gave to the file, u64, and the block's offset, u64. Values are blocks, each with a
 // reference of the cache's own; the charge is their size.
@@ -30,11 +32,13 @@ class BlockKeeper final : public mergedb::base::BlockCache::Keeper {
   uint64_t misses() const override { return own_ != nullptr ? own_->misses() : misses_.load(std::memory_order_relaxed); }
 
  private:
+  bool Fits(uint64_t file) const;
+  uint64_t OwnId(uint64_t file) const;  // in own_. REQUIRES: Fits
   uint64_t IdOf(uint64_t file);
 
   Cache& cache_;
   mergedb::base::BlockCache* const own_;  // null: a program's own cache
-  const uint64_t database_;               // of own_: the id, shifted
+  const uint64_t database_;               // for own_
   std::atomic<uint64_t> hits_{0}, misses_{0};
   mergedb::base::Mutex mutex_;
   std::unordered_map<uint64_t, uint64_t> ids_ GUARDED_BY(mutex_);  // by file

@@ -25,7 +25,8 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   children.reserve(2 + view.sealed.size() + view.version->runs().size());
   const bool is_shared = overlay.is_shared && overlay.versions != nullptr;
   const auto add_child = [&](std::unique_ptr<kv::Iterator> child) {
-    children.push_back(is_shared ? stream::NewAsOfIterator(sequence, std::move(child)) : std::move(child));
+    if (is_shared) child = stream::NewAsOfIterator(context.order, sequence, std::move(child));
+    children.push_back(std::move(child));
   };
   if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
   if (overlay.covers != nullptr) input.covers.push_back({.source = std::move(overlay.covers), .first_older = children.size()});

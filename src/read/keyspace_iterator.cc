@@ -43,22 +43,27 @@ class DefaultWalk final : public kv::Iterator {
   DefaultWalk(const kv::KeyMap& map, WalkableIterator& cursor) : map_(map), cursor_(cursor), tree_(cursor.walk()) {}
 
   void SeekToFirst() override {
+    valid_ = false;  // should it throw
     tree_.SeekToFirst();
     PassForward();
   }
   void SeekToLast() override {
+    valid_ = false;  // should it throw
     tree_.SeekToLast();
     PassBackward();
   }
   void Seek(std::string_view key, kv::Tag tag) override {
+    valid_ = false;  // should it throw
     tree_.Seek(map_.ToTree(kv::kDefaultKeyspace, key, &target_), tag);
     PassForward();
   }
   void Next() override {
+    valid_ = false;  // should it throw
     tree_.Next();
     PassForward();
   }
   void Prev() override {
+    valid_ = false;  // should it throw
     tree_.Prev();
     PassBackward();
   }

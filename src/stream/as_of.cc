@@ -1,10 +1,10 @@
 #include "stream/as_of.h"
 
 #include <algorithm>
-#include <string>
 #include <utility>
 
 #include "base/assert.h"
+#include "stream/leaps.h"
 #include "stream/plain_moves.h"
 
 namespace mergedb::stream {
@@ -15,19 +15,23 @@ constexpr int kStepsMax = 8;
 
 class AsOfIterator final : public kv::Iterator {
  public:
-  AsOfIterator(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) : sequence_(sequence), input_(std::move(input)) {
+  AsOfIterator(const kv::Order& order, kv::Sequence sequence, std::unique_ptr<kv::Iterator> input)
+      : order_(order), sequence_(sequence), input_(std::move(input)) {
     status_ = input_->status();
   }
 
   void SeekToFirst() override {
+    leaps_.Restart();
     input_->SeekToFirst();
     FindForward();
   }
   void SeekToLast() override {
+    leaps_.Restart();
     input_->SeekToLast();
     FindBackward();
   }
   void Seek(std::string_view key, kv::Tag tag) override {
+    leaps_.Restart();
     input_->Seek(key, std::min(tag, kv::SeekTag(sequence_)));
     FindForward();
   }
@@ -38,6 +42,7 @@ class AsOfIterator final : public kv::Iterator {
   }
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
+    leaps_.Restart();
     input_->Prev();
     FindBackward();
   }
@@ -51,8 +56,11 @@ class AsOfIterator final : public kv::Iterator {
         input_->Next();
         continue;
       }
-      target_.assign(input_->entry().key);
-      input_->Seek(target_, kv::SeekTag(sequence_));
+      const kv::Entry& entry = input_->entry();
+      const kv::Tag tag = kv::SeekTag(sequence_);
+      Status status = leaps_.Forward(order_, entry, entry.key, tag);
+      if (!status.ok()) return Fail(std::move(status));
+      input_->Seek(leaps_.key(), tag);
     }
     Show();
   }
@@ -68,15 +76,22 @@ class AsOfIterator final : public kv::Iterator {
     if (valid_) CopyEntry(input_->entry(), &entry_);
   }
 
+  void Fail(Status status) {
+    valid_ = false;
+    status_ = std::move(status);
+  }
+
+  const kv::Order order_;
   const kv::Sequence sequence_;
   const std::unique_ptr<kv::Iterator> input_;
-  std::string target_;
+  Leaps leaps_;  // forward: a walk backward makes none
 };
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewAsOfIterator(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) {
-  return std::make_unique<AsOfIterator>(sequence, std::move(input));
+std::unique_ptr<kv::Iterator> NewAsOfIterator(const kv::Order& order, kv::Sequence sequence,
+                                              std::unique_ptr<kv::Iterator> input) {
+  return std::make_unique<AsOfIterator>(order, sequence, std::move(input));
 }
 
 }  // namespace mergedb::stream

@@ -12,6 +12,7 @@
 
 namespace mergedb::stream {
 
-std::unique_ptr<kv::Iterator> NewAsOfIterator(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input);
+std::unique_ptr<kv::Iterator> NewAsOfIterator(const kv::Order& order, kv::Sequence sequence,
+                                              std::unique_ptr<kv::Iterator> input);
 
 }  // namespace mergedb::stream

@@ -8,6 +8,7 @@
 
 #include "base/assert.h"
 #include "stream/kept_key.h"
+#include "stream/leaps.h"
 #include "stream/plain_moves.h"
 
 namespace mergedb::stream {
@@ -42,19 +43,19 @@ class MergingIterator final : public Merging {
   }
 
   void SeekToFirst() override {
-    is_forward_ = true;
+    Go(true);
     for (const auto& child : children_) child->SeekToFirst();
     Restart();
   }
 
   void SeekToLast() override {
-    is_forward_ = false;
+    Go(false);
     for (const auto& child : children_) child->SeekToLast();
     Restart();
   }
 
   void Seek(std::string_view key, kv::Tag tag) override {
-    is_forward_ = true;
+    Go(true);
     target_.assign(key);  // WHY: it may be a view of the entry shown, which dies with its child's move
     for (const auto& child : children_) child->Seek(target_, tag);
     Restart();
@@ -96,22 +97,29 @@ class MergingIterator final : public Merging {
 
   void SkipForward(size_t first, std::string_view key) override {
     DCHECK(is_forward_ || !valid_, "a merge skips in the direction of travel");
+    skips_.resize(children_.size());
     target_.assign(key);
     for (size_t c = first; c < children_.size(); ++c) {
       kv::Iterator& child = *children_[c];
-      if (child.Valid() && order_.CompareKeys(child.entry().key, target_) < 0) child.Seek(target_, kv::kTagMax);
+      if (!child.Valid() || order_.CompareKeys(child.entry().key, target_) >= 0) continue;
+      Status status = skips_[c].Forward(order_, child.entry(), target_, kv::kTagMax);
+      if (!status.ok()) return Fail(std::move(status));
+      child.Seek(target_, kv::kTagMax);
     }
     Restart();
   }
 
   void SkipBackward(size_t first, std::string_view key) override {
     DCHECK(!is_forward_ || !valid_, "a merge skips in the direction of travel");
+    skips_.resize(children_.size());
     target_.assign(key);
     for (size_t c = first; c < children_.size(); ++c) {
       kv::Iterator& child = *children_[c];
       if (!child.Valid() || order_.CompareKeys(child.entry().key, target_) < 0) continue;
+      Status status = skips_[c].Backward(order_, child.entry(), target_, kv::kTagMax);
+      if (!status.ok()) return Fail(std::move(status));
       child.Seek(target_, kv::kTagMax);
-      StepBefore(child);
+      StepBefore(child, 0);
     }
     Restart();
   }
@@ -121,6 +129,17 @@ class MergingIterator final : public Merging {
     uint64_t rank;
     uint64_t child;
   };
+
+  // A walk begins.
+  void Go(bool is_forward) {
+    is_forward_ = is_forward;
+    for (Leaps& skips : skips_) skips.Restart();
+  }
+
+  void Fail(Status status) {
+    valid_ = false;
+    status_ = std::move(status);
+  }
 
   // The child that was shown has moved by one.
   void Advance(const kv::Iterator& child) {
@@ -238,22 +257,23 @@ class MergingIterator final : public Merging {
   // Turning round: the current child steps over its entry, the others stand on the far side of it. Of entries equal to
   // it, those of newer children come before, those of older ones after.
   void TurnForward() {
-    is_forward_ = true;
+    Go(true);
     TurnChildren([](kv::Iterator& child) { child.Next(); }, [](kv::Iterator&) {});
   }
 
   void TurnBackward() {
-    is_forward_ = false;
-    TurnChildren([](kv::Iterator& child) { child.Prev(); }, StepBefore);
+    Go(false);
+    TurnChildren([](kv::Iterator& child) { child.Prev(); }, [this](kv::Iterator& child) { StepBefore(child, 1); });
   }
 
-  // After a Seek: to the entry before the one found.
-  static void StepBefore(kv::Iterator& child) {
-    if (child.Valid()) {
-      child.Prev();
-    } else if (child.status().ok()) {
-      child.SeekToLast();
-    }
+  // After a Seek to `target_`: to the entry before the one found. The child does not stay at a key whose comparison with
+  // the target's gives `beyond` or more.
+  // WHY: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
+  void StepBefore(kv::Iterator& child, int beyond) {
+    if (child.Valid()) return child.Prev();
+    if (!child.status().ok()) return;
+    child.SeekToLast();
+    while (child.Valid() && order_.CompareKeys(child.entry().key, target_) >= beyond) child.Prev();
   }
 
   template <class Step, class Settle>
@@ -285,6 +305,7 @@ class MergingIterator final : public Merging {
   size_t skip_ = 0;
   std::string shared_;  // the skip_ bytes
   std::string target_;  // of the last seek
+  std::vector<Leaps> skips_;  // of each child, where any skips
   size_t ties_ = 0;     // matches since the last centring that ranks could not decide
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
+#include "stream/leaps.h"
 #include "stream/merging.h"
 #include "stream/plain_moves.h"
 
@@ -50,11 +51,13 @@ class UncoveredIterator final : public kv::Iterator {
   }
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
+    backward_skips_.Restart();
     input_->Next();
     FindForward();
   }
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
+    forward_skips_.Restart();
     input_->Prev();
     FindBackward();
   }
@@ -74,6 +77,7 @@ class UncoveredIterator final : public kv::Iterator {
     return static_cast<size_t>(covered - ahead.begin());
   }
   void Skip(size_t n) override {
+    backward_skips_.Restart();
     input_->Skip(n);
     Show(input_->entry());
   }
@@ -88,6 +92,8 @@ class UncoveredIterator final : public kv::Iterator {
   void Restart() {
     has_span_ = false;
     status_ = {};
+    forward_skips_.Restart();
+    backward_skips_.Restart();
   }
 
   void FindForward() {
@@ -156,6 +162,7 @@ class UncoveredIterator final : public kv::Iterator {
     kv::Cover all;
     for (Known& known : covers_) {
       if (!HoldsFor(known, entry.key)) {
+        known.is_known = false;  // WHY: the source may throw
         Status status = known.covering.source->Find(entry.key, &known.cover);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));
@@ -183,30 +190,44 @@ class UncoveredIterator final : public kv::Iterator {
       if (known.cover.sequence == 0) continue;
       target_.assign(is_forward ? known.cover.until : known.cover.from);
       for (int i = 0; is_forward && i < kStretchesMax; ++i) {
+        known.is_known = false;
         Status status = known.covering.source->Find(target_, &known.cover);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));
         if (known.cover.sequence == 0) break;
         target_.assign(known.cover.until);
       }
-      SkipTo(is_forward, known.covering.first_older);
+      if (!SkipTo(is_forward, known.covering.first_older)) return false;
+      if (!input_->Valid()) break;  // its end, or an error that another skip would clear
     }
     return true;
   }
 
-  void SkipTo(bool is_forward, size_t first_older) {
-    if (merging_ != nullptr) return is_forward ? merging_->SkipForward(first_older, target_)
-                                               : merging_->SkipBackward(first_older, target_);
-    if (first_older > 0 || !input_->Valid()) return;
-    const int order = order_.CompareKeys(input_->entry().key, target_);
-    if (is_forward ? order >= 0 : order < 0) return;
-    input_->Seek(target_, kv::kTagMax);
-    if (is_forward) return;
-    if (input_->Valid()) {
-      input_->Prev();
-    } else if (input_->status().ok()) {
-      input_->SeekToLast();
+  // False: it failed.
+  bool SkipTo(bool is_forward, size_t first_older) {
+    if (merging_ != nullptr) {
+      is_forward ? merging_->SkipForward(first_older, target_) : merging_->SkipBackward(first_older, target_);
+      return true;
     }
+    const kv::Entry& entry = input_->entry();
+    if (first_older > 0) return true;
+    const int order = order_.CompareKeys(entry.key, target_);
+    if (is_forward ? order >= 0 : order < 0) return true;
+    Status status = is_forward ? forward_skips_.Forward(order_, entry, target_, kv::kTagMax)
+                               : backward_skips_.Backward(order_, entry, target_, kv::kTagMax);
+    if (!status.ok()) return Fail(std::move(status));
+    input_->Seek(target_, kv::kTagMax);
+    if (!is_forward) StepBefore();
+    return true;
+  }
+
+  // After a Seek to `target_`: to the entry before it.
+  // WHY the loop: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
+  void StepBefore() {
+    if (input_->Valid()) return input_->Prev();
+    if (!input_->status().ok()) return;
+    input_->SeekToLast();
+    while (input_->Valid() && order_.CompareKeys(input_->entry().key, target_) >= 0) input_->Prev();
   }
 
   const kv::Order order_;
@@ -215,6 +236,8 @@ class UncoveredIterator final : public kv::Iterator {
   std::vector<Known> covers_;
   std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   Merging* merging_ = nullptr;           // the input, if it has several children
+  Leaps forward_skips_;                  // of an only child; a merge has its own
+  Leaps backward_skips_;
 
   // Where the answer holds: from the last entry looked at to the upper limit, and down to the lower one.
   bool has_span_ = false;

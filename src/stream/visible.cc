@@ -9,6 +9,7 @@
 #include "base/bytes.h"
 #include "base/zoo.h"
 #include "stream/kept_key.h"
+#include "stream/leaps.h"
 #include "stream/plain_moves.h"
 
 namespace mergedb::stream {
@@ -45,54 +46,53 @@ class VisibleIterator final : public VisibleCursor {
 
   void SeekToFirst() override {
     if (options_.lower) return Seek(*options_.lower, kv::kTagMax);
-    input_->SeekToFirst();
-    StartForward();
+    Move([&] {
+      input_->SeekToFirst();
+      StartForward();
+    });
   }
 
   void Seek(std::string_view key, kv::Tag) override {
     if (options_.lower && order_.CompareKeys(key, *options_.lower) < 0) key = *options_.lower;
     if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return EndAtBound();
-    target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
-    input_->Seek(target_, kv::SeekTag(options_.sequence));
-    StartForward();
+    Move([&] {
+      target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
+      input_->Seek(target_, kv::SeekTag(options_.sequence));
+      StartForward();
+    });
   }
 
   void SeekToLast() override {
-    if (options_.upper) {
-      input_->Seek(*options_.upper, kv::kTagMax);
-      StepBack();
-    } else {
-      input_->SeekToLast();
-    }
-    StartBackward();
+    Move([&] {
+      if (options_.upper) {
+        input_->Seek(*options_.upper, kv::kTagMax);
+        StepBack();
+      } else {
+        input_->SeekToLast();
+      }
+      StartBackward();
+    });
   }
 
   void SeekForPrev(std::string_view key) override {
     if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return SeekToLast();
-    target_.assign(key);
-    input_->Seek(target_, kv::Tag{0});
-    StepBack();
-    StartBackward();
+    Move([&] {
+      target_.assign(key);
+      input_->Seek(target_, kv::Tag{0});
+      StepBack();
+      StartBackward();
+    });
   }
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (ahead_at_ == ahead_count_) return StepForward();
+    if (ahead_at_ == ahead_count_) return MoveForward();
     CopyEntry(ahead_[ahead_at_++], &entry_);
   }
 
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
-    if (is_folded_) {
-      is_forward_ = is_folded_ = false;
-      input_->Seek(key_.key(), kv::kTagMax);
-      StepBack();
-    } else if (is_forward_) {
-      is_forward_ = false;
-      key_.Keep(entry_);
-      CatchUp();
-    }
-    FindBackward();
+    Move([&] { StepBackward(); });
   }
 
   std::optional<std::string_view> failed_key() const override {
@@ -102,22 +102,55 @@ class VisibleIterator final : public VisibleCursor {
   // `key_` stays: versions of it that are met are passed over.
   void NextFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
-    Recover();
-    is_forward_ = true;
-    input_->Seek(key_.key(), kv::Tag{0});
-    FindForward();
+    Move([&] {
+      Recover();
+      if (!is_forward_) Turn(true);
+      Status status = failures_.Forward(order_, VersionOfKey(kv::kTagMax), key_.key(), kv::Tag{0});
+      if (!status.ok()) return End(std::move(status));
+      input_->Seek(key_.key(), kv::Tag{0});
+      FindForward();
+    });
   }
 
   void PrevFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
-    Recover();
-    is_forward_ = false;
-    input_->Seek(key_.key(), kv::kTagMax);
-    StepBack();
-    FindBackward();
+    Move([&] {
+      Recover();
+      if (is_forward_) Turn(false);
+      Status status = failures_.Backward(order_, VersionOfKey(kv::Tag{0}), key_.key(), kv::kTagMax);
+      if (!status.ok()) return End(std::move(status));
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+      FindBackward();
+    });
   }
 
  private:
+  // A move that throws, for lack of memory, leaves the input anywhere, and the bytes of entry_ may be gone. The walk ends
+  // then; the next seek begins from scratch.
+  template <class Function>
+  void Move(Function move) {
+    try {
+      move();
+    } catch (...) {
+      Break();
+      throw;
+    }
+  }
+
+  [[gnu::noinline, gnu::cold]] void Break() {
+    Recover();
+    valid_ = false;
+    entry_ = {};
+    ahead_at_ = ahead_count_ = 0;
+    try {
+      status_ = Status::Aborted(
+          "the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
+    } catch (...) {
+      // Without memory for the message it looks like an end; its caller has the exception.
+    }
+  }
+
   void Recover() {
     is_failed_ = is_folded_ = false;
     status_ = {};
@@ -125,14 +158,21 @@ class VisibleIterator final : public VisibleCursor {
 
   void StartForward() {
     Start();
-    is_forward_ = true;
+    Turn(true);
     FindForward();
   }
 
   void StartBackward() {
     Start();
-    is_forward_ = false;
+    Turn(false);
     FindBackward();
+  }
+
+  // A walk begins.
+  void Turn(bool is_forward) {
+    is_forward_ = is_forward;
+    leaps_.Restart();
+    failures_.Restart();
   }
 
   // The input has sought.
@@ -144,7 +184,25 @@ class VisibleIterator final : public VisibleCursor {
   }
 
   // WHY not in Next: what this needs of the stack would be paid by each entry that lay ready.
-  [[gnu::noinline]] void StepForward() {
+  [[gnu::noinline]] void MoveForward() {
+    Move([&] { StepForward(); });
+  }
+
+  void StepBackward() {
+    if (is_folded_) {
+      Turn(false);
+      is_folded_ = false;
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+    } else if (is_forward_) {
+      Turn(false);
+      key_.Keep(entry_);
+      CatchUp();
+    }
+    FindBackward();
+  }
+
+  void StepForward() {
     if (is_folded_) [[unlikely]] {
       is_folded_ = false;
     } else if (is_forward_) [[likely]] {
@@ -152,7 +210,7 @@ class VisibleIterator final : public VisibleCursor {
       CatchUp();
       input_->Next();
     } else {
-      is_forward_ = true;
+      Turn(true);
       input_->Seek(key_.key(), kv::Tag{0});
     }
     FindForward();
@@ -218,12 +276,12 @@ class VisibleIterator final : public VisibleCursor {
         key_.Keep(entry);
         wade_.Pass(entry.key);
         input_->Next();
-      } else if (++steps < kStepsMax) {
+      } else if (++steps < kStepsMax || entry.tag == 0) {  // a key has nothing behind tag 0 to leap over
         wade_.Pass(entry.key);
         input_->Next();
       } else {
         steps = 0;
-        Leap(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence));
+        if (!LeapForward(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence))) return;
       }
     }
     wade_.EndForward(std::nullopt);
@@ -245,7 +303,7 @@ class VisibleIterator final : public VisibleCursor {
           input_->Prev();
         } else {
           steps = 0;
-          Leap(entry, kv::kTagMax);
+          if (!LeapBackward(entry, kv::kTagMax)) return;
           StepBack();
         }
         continue;
@@ -293,7 +351,7 @@ class VisibleIterator final : public VisibleCursor {
 
   // The same for a key of many versions: from the newest one visible down.
   bool ShowNewestFromAbove(const kv::Entry& entry) {
-    Leap(entry, kv::SeekTag(options_.sequence));
+    if (!LeapBackward(entry, kv::SeekTag(options_.sequence))) return true;
     if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
     if (!key_.Matches(order_, input_->entry())) return LeaveKeyBackward();
     const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
@@ -435,10 +493,23 @@ class VisibleIterator final : public VisibleCursor {
     status_ = std::move(status);
   }
 
-  // WHY the copy: the key belongs to the input, which must not lose it while it seeks.
-  void Leap(const kv::Entry& entry, kv::Tag tag) {
-    target_.assign(entry.key);
-    input_->Seek(target_, tag);
+  // From the input's entry to a version of its key. False: entries are out of order, and the walk ends.
+  bool LeapForward(const kv::Entry& entry, kv::Tag tag) {
+    return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag);
+  }
+  // What follows goes on before that version.
+  bool LeapBackward(const kv::Entry& entry, kv::Tag tag) {
+    return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag);
+  }
+
+  bool Leap(Status status, kv::Tag tag) {
+    if (!status.ok()) return !Fail(std::move(status));
+    input_->Seek(leaps_.key(), tag);
+    return true;
+  }
+
+  kv::Entry VersionOfKey(kv::Tag tag) const {
+    return {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = {}};
   }
 
   // After a Seek: to the entry before the one found.
@@ -476,6 +547,8 @@ class VisibleIterator final : public VisibleCursor {
   bool is_folded_ = false;  // only going forward
   bool is_failed_ = false;  // `key_` has an error of its own
   KeptKey key_;
+  Leaps leaps_;     // past versions that are not shown
+  Leaps failures_;  // past keys that have errors of their own
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;

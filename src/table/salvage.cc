@@ -21,6 +21,8 @@ namespace {
 
 constexpr uint64_t kSearchBytesMax = uint64_t{16} << 20;  // of a block whose end is looked for
 constexpr uint64_t kSearchBytesFirst = uint64_t{64} << 10;
+// So many ends of one part may fit and be refused. More than one is no accident, and each costs the checks of a block.
+constexpr int kFitsMax = 16;
 constexpr size_t kLeastCovered = format::kBlockTailBytes + 1;  // of a checksum: a block's tail and its codec
 
 // Finds where the part at `offset` ends.
@@ -28,20 +30,26 @@ class PartSearch {
  public:
   PartSearch(File* file, uint64_t unique_id, uint64_t limit) : file_(file), unique_id_(unique_id), limit_(limit) {}
 
-  // The stored part, or an empty view if no length fits. It lives until the next call.
-  Result<std::string_view> Find(uint64_t offset) {
+  // The first stored part that `accept` takes, or an empty view. It lives until the next call.
+  // WHY not the first that fits: of all lengths that are tried, one in 2^32 fits by accident.
+  Result<std::string_view> Find(uint64_t offset, const std::function<bool(std::string_view)>& accept) {
     char salt[16];
     base::StoreFixed64(salt, unique_id_);
     base::StoreFixed64(salt + 8, offset);
     uint32_t crc = 0;
     size_t covered = 0;
+    int refused = 0;
     bytes_.clear();
-    while (Grow(offset)) {
+    while (refused < kFitsMax && Grow(offset)) {
       RETURN_IF_ERROR(status_);
-      for (; covered + 4 <= bytes_.size(); ++covered) {
+      for (; refused < kFitsMax && covered + 4 <= bytes_.size(); ++covered) {
         const bool fits = covered >= kLeastCovered &&
                           base::Crc32cExtend(crc, salt, sizeof salt) == base::LoadFixed32(bytes_.data() + covered);
-        if (fits) return std::string_view(bytes_).substr(0, covered + 4);
+        if (fits) [[unlikely]] {
+          const std::string_view stored = std::string_view(bytes_).substr(0, covered + 4);
+          if (accept(stored)) return stored;
+          ++refused;
+        }
         crc = base::Crc32cExtend(crc, bytes_.data() + covered, 1);
       }
     }
@@ -91,6 +99,7 @@ class Salvager {
   void FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t limit);
   Status TakeRangeTombstones(std::string_view payload);
   Status WalkByIndex();
+  std::string SmallestAfterFence(uint32_t block) const;
   Status WalkBySearch();
   Status ShowBlock(std::string_view stored, uint64_t offset, Status* flaw);
   Status CheckOrder();
@@ -272,11 +281,13 @@ void Salvager::ReadRangeTombstones() {
 void Salvager::FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t limit) {
   const uint64_t begin = offset;
   for (int sections = 0; sections < 2 && offset < limit; ++sections) {
-    const auto stored = search->Find(offset);
-    if (!stored || stored->empty()) break;
     format::Part part;
-    const Status status = format::OpenPart(*stored, {.unique_id = unique_id_, .offset = offset}, true, &part);
-    if (status.ok() && TakeRangeTombstones(part.payload).ok()) return;
+    const auto stored = search->Find(offset, [&](std::string_view bytes) {
+      return format::OpenPart(bytes, {.unique_id = unique_id_, .offset = offset}, true, &part).ok() &&
+             part.codec == Compression::kNone;
+    });
+    if (!stored || stored->empty()) break;
+    if (TakeRangeTombstones(part.payload).ok()) return;
     offset += stored->size();
   }
   LoseRangeTombstones(begin, limit - begin, "not found without a footer");
@@ -311,10 +322,19 @@ Status Salvager::WalkByIndex() {
     if (flaw.ok()) continue;
     const bool is_last = block + 1 == index_->count();
     Lose(offset, stored.size(), "block: " + std::string(flaw.message()),
-         block == 0 ? Smallest() : std::optional(index_->fence(block - 1)),
+         block == 0 ? Smallest() : std::optional(SmallestAfterFence(block - 1)),
          is_last ? Largest() : std::optional(index_->fence(block)));
   }
   return {};
+}
+
+// The smallest key that the block behind fence `block` may hold.
+// WHY not the fence: if a key goes on in the next block, the bytewise fence is that key and a zero byte
+// (format/index.h).
+std::string Salvager::SmallestAfterFence(uint32_t block) const {
+  std::string key = index_->fence(block);
+  if (input_.order.is_bytewise() && key.ends_with('\0')) key.pop_back();
+  return key;
 }
 
 Status Salvager::WalkBySearch() {
@@ -324,15 +344,18 @@ Status Salvager::WalkBySearch() {
   uint64_t offset = 0;
   Status flaw = Status::Corruption("no checksum fits the bytes from here on");
   while (offset < limit && !has_all()) {
-    auto stored = search.Find(offset);
+    Status shown;
+    const auto stored = search.Find(offset, [&](std::string_view bytes) {
+      Status block_flaw;
+      shown = ShowBlock(bytes, offset, &block_flaw);
+      return !shown.ok() || block_flaw.ok();
+    });
+    RETURN_IF_ERROR(shown);
     if (!stored) {
       flaw = stored.error();
       break;
     }
     if (stored->empty()) break;
-    Status block_flaw;
-    RETURN_IF_ERROR(ShowBlock(*stored, offset, &block_flaw));
-    if (!block_flaw.ok()) break;  // a section, most likely
     offset += stored->size();
   }
   if (!footer_ && meta_ && meta_->range_tombstones > 0) FindRangeTombstones(&search, offset, limit);

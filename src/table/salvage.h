@@ -10,8 +10,9 @@
 // Filter, index, properties and padding hold nothing that cannot be made anew: their damage loses no entry. Range tombstones are
 // all there or all lost. Without an index the
 // blocks are found by their checksums: from where one ends, every length is tried until the four bytes there are the
-// checksum of what lies before them, at this place in this file. That costs some 15 ns a byte, and ends at the first block that
-// is damaged too, since nothing says then where the next one begins. Without a footer the range tombstones are found likewise.
+// checksum of what lies before them, at this place in this file, and those bytes are a whole block. That costs some 15 ns
+// a byte, and ends at the first block that is damaged too, since nothing says then where the next one begins. Without a
+// footer the range tombstones are found likewise.
 //
 // A block counts as whole if its checksum, salted with the table's identity and its place, fits, if it decodes, and if its
 // entries follow those before it. So nothing is shown that was not written to this table.

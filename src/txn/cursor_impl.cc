@@ -17,7 +17,7 @@ CursorImpl::~CursorImpl() {
 }
 
 void CursorImpl::Park() {
-  if (state_ != State::kAt) return;
+  if (!Valid()) return;
   key_.assign(iterator_->key());
   state_ = State::kParked;
 }
@@ -33,6 +33,7 @@ void CursorImpl::Detach() {
 // An iterator that sees all own writes once it has sought.
 Status CursorImpl::Prepare() {
   if (transaction_ == nullptr) return Status::Aborted("the transaction of this cursor has ended");
+  if (state_ == State::kAt && !Valid()) state_ = State::kFresh;
   RETURN_IF_ERROR(transaction_->CheckReadable(keyspace_));
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
   const bool has_same_map = key_map_ == transaction_->key_map();

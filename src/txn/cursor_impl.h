@@ -39,7 +39,10 @@ class CursorImpl final : public Cursor {
   Status SetRange(std::string_view key) override;
   Status SetForPrev(std::string_view key) override;
   Status Current() override;
-  bool Valid() const override { return state_ == State::kAt; }
+  // False, too, after a move that threw: the iterator then stands nowhere.
+  bool Valid() const override {
+    return state_ == State::kAt && (walk_ != nullptr ? walk_->Valid() : iterator_->Valid());
+  }
   std::string_view key() const override { return walk_ != nullptr ? walk_->entry().key : iterator_->key(); }
   std::string_view value() const override { return walk_ != nullptr ? walk_->entry().value : iterator_->value(); }
   Status Put(std::string_view value) override;

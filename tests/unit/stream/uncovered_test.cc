@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <new>
 
 #include "testing/reverse_comparator.h"
 #include "tests/unit/stream/stream_inputs.h"
@@ -125,6 +126,82 @@ TEST(UncoveredIterator, ReportsTombstonesThatCannotBeRead) {
   const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
   EXPECT_EQ(PrintAll(*uncovered), "IOError: no tombstones to be had");
   EXPECT_EQ(PrintBackward(*uncovered), "IOError: no tombstones to be had");
+}
+
+// Throws once, when its last answer is half overwritten.
+class ThrowingSource final : public CoverSource {
+ public:
+  ThrowingSource(std::vector<kv::RangeTombstone> tombstones, const std::string* throws_at)
+      : source_(kOrder, std::move(tombstones), 100, nullptr), throws_at_(*throws_at) {}
+  Status Find(std::string_view key, kv::Cover* cover) override {
+    *cover = {};
+    if (key == throws_at_) throw std::bad_alloc();
+    return source_.Find(key, cover);
+  }
+
+ private:
+  ListSource source_;
+  const std::string& throws_at_;
+};
+
+// Symptom: after a read that had no memory, a seek of the same cursor showed deleted keys. Cause: the source's answer was overwritten
+// and still counted as known.
+TEST(UncoveredIterator, AsksAgainAfterASourceThatThrew) {
+  std::string throws_at = "d";
+  UncoveredInput input;
+  input.children.push_back(Input({Put("a", 1), Put("b", 2), Put("d", 3), Put("f", 4)}));
+  input.covers.push_back(
+      {.source = std::make_unique<ThrowingSource>(std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
+       .first_older = 1});
+  const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+  EXPECT_THROW(PrintAll(*uncovered), std::bad_alloc);
+  throws_at.clear();
+  uncovered->Seek("b", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*uncovered), "f#4,PUT= ");
+  throws_at = "b";
+  EXPECT_THROW(PrintBackward(*uncovered), std::bad_alloc);
+  throws_at.clear();
+  EXPECT_EQ(PrintAll(*uncovered), "a#1,PUT= f#4,PUT= ");
+}
+
+// Its entries are out of order: each search ends at the first one.
+class Disordered final : public kv::Iterator {
+ public:
+  explicit Disordered(std::vector<OwnedEntry> entries) : entries_(std::move(entries)) {}
+  void SeekToFirst() override { GoTo(0); }
+  void SeekToLast() override { GoTo(entries_.size() - 1); }
+  void Seek(std::string_view, kv::Tag) override { GoTo(0); }
+  void Next() override { GoTo(at_ + 1); }
+  void Prev() override { GoTo(at_ - 1); }
+
+ private:
+  void GoTo(size_t index) {
+    at_ = index;
+    valid_ = index < entries_.size() && ++moves_ < 10'000;
+    status_ = moves_ < 10'000 ? Status() : Status::Aborted("the walk does not end");
+    if (valid_) entry_ = testing::ViewOf(entries_[index], kOrder);
+  }
+  const std::vector<OwnedEntry> entries_;
+  size_t at_ = 0;
+  int moves_ = 0;
+};
+
+// Symptom: a move did not return. Cause: the child was moved past the same covered stretch again and again.
+TEST(UncoveredIterator, AChildOutOfOrderIsCorruption) {
+  for (const bool is_merged : {false, true}) {
+    SCOPED_TRACE(is_merged);
+    UncoveredInput input;
+    input.children.push_back(std::make_unique<Disordered>(std::vector<OwnedEntry>{Put("b", 4), Put("b", 3), Put("b", 2), Put("b", 1)}));
+    if (is_merged) input.children.push_back(Input({Put("a", 1), Put("d", 1)}));
+    input.covers.push_back({.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"b", "c", 9}}, 100, nullptr),
+                            .first_older = 0});
+    const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+    for (int i = 0; i < 2; ++i) {
+      uncovered->SeekToFirst();
+      EXPECT_EQ(PrintRest(*uncovered), std::string(is_merged ? "a#1,PUT= " : "") +
+                                           "Corruption: entries out of order: expected one at or after key \"c\", found b#2,PUT");
+    }
+  }
 }
 
 TEST(UncoveredIterator, WithoutTombstonesIsAMerge) {

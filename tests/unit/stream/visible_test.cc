@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <new>
 
 #include "tests/unit/stream/stream_inputs.h"
 
@@ -100,6 +101,86 @@ TEST(VisibleIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
   entries.push_back(Put("c", 2));
   const auto visible = NewVisibleIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
   EXPECT_EQ(PrintBackward(*visible), "c#2,PUT= a#1,PUT= ");
+}
+
+// The n-th move throws, after the entry shown was freed.
+class Throwing final : public kv::Iterator {
+ public:
+  Throwing(std::vector<OwnedEntry> entries, const int* left) : input_(Input(std::move(entries))), left_(*left) { looks_ahead_ = true; }
+  void SeekToFirst() override { Move([&] { input_->SeekToFirst(); }); }
+  void SeekToLast() override { Move([&] { input_->SeekToLast(); }); }
+  void Seek(std::string_view key, kv::Tag tag) override { Move([&] { input_->Seek(key, tag); }); }
+  void Next() override { Move([&] { input_->Next(); }); }
+  void Prev() override { Move([&] { input_->Prev(); }); }
+  size_t LookAhead(std::span<kv::Entry> ahead) override { return input_->LookAhead(ahead); }
+  void Skip(size_t n) override { Move([&] { input_->Skip(n); }); }
+
+ private:
+  template <class Function>
+  void Move(Function move) {
+    if (--const_cast<int&>(left_) == 0) {
+      input_->SeekToFirst();
+      throw std::bad_alloc();  // valid_ and entry_ stay
+    }
+    move();
+    valid_ = input_->Valid();
+    status_ = input_->status();
+    if (valid_) entry_ = input_->entry();
+  }
+  const std::unique_ptr<kv::Iterator> input_;
+  const int& left_;
+};
+
+// Symptom: after a move that threw the cursor was valid and showed memory that was freed, or went on with entries left out.
+TEST(VisibleIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
+  std::vector<OwnedEntry> entries;
+  for (char key = 'a'; key < 'f'; ++key) {
+    const std::string name(1, key);
+    for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put(name, sequence));
+    entries.push_back(Merge(name + "m", 40, "no operand"));
+    entries.push_back(Merge(name + "n", 40, merge::Append("x")));
+    entries.push_back(Put(name + "p", 3));
+  }
+  int left = 0;
+  const auto expected = PrintAll(*VisibleOf(entries, {.sequence = 40, .upper = "am"}));
+  const auto expected_back = PrintBackward(*VisibleOf(entries, {.sequence = 40, .lower = "dn"}));
+  enum class Way { kForward, kBackward, kZigzag };
+  for (const Way way : {Way::kForward, Way::kBackward, Way::kZigzag}) {
+    int thrown = 0;
+    for (int n = 1;; ++n) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ": " + std::to_string(n));
+      const auto visible = NewVisibleIterator(kOrder, {.sequence = 40}, std::make_unique<Throwing>(entries, &left));
+      left = n;
+      try {
+        way == Way::kBackward ? visible->SeekForPrev("eq") : visible->Seek("a", kv::kTagMax);
+        for (uint64_t step = 1; visible->Valid() || visible->failed_key(); ++step) {
+          const bool is_forward = way == Way::kForward || (way == Way::kZigzag && step % 3 != 0);
+          if (visible->Valid()) {
+            is_forward ? visible->Next() : visible->Prev();
+          } else {
+            is_forward ? visible->NextFromFailed() : visible->PrevFromFailed();
+          }
+        }
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+        EXPECT_FALSE(visible->Valid());
+        EXPECT_FALSE(visible->failed_key());
+        EXPECT_EQ(visible->status().code(), Code::kAborted);
+      }
+      if (left > 0) break;
+      if (n % 2 == 0) {
+        visible->Seek("a", kv::kTagMax);
+        EXPECT_EQ(Print(visible->entry()) + " ", expected);
+      } else {
+        std::string shown;
+        for (visible->SeekToLast(); visible->Valid(); visible->Prev()) shown += Print(visible->entry()) + " ";
+        EXPECT_EQ(shown, expected_back.substr(0, shown.size()));
+        EXPECT_FALSE(shown.empty());
+      }
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_GT(thrown, 90);
+  }
 }
 
 // An order that takes two spellings for one key.

@@ -11,6 +11,9 @@
 #include "format/index.h"
 #include "format/range_tombstones.h"
 #include "format/table_layout.h"
+#include "stream/as_of.h"
+#include "stream/uncovered.h"
+#include "stream/visible.h"
 #include "table/salvage.h"
 #include "tests/unit/table/table_rows.h"
 
@@ -247,6 +250,76 @@ TEST(ForgedTable, SalvageBelievesNoneOfWhatContradictsTheRest) {
   }
 }
 
+// Bytes that end like a stored part at `offset`, and go on.
+std::string WithFit(uint64_t offset, Compression codec) {
+  std::string bytes = "bytes whose checksum follows by accident";
+  char trailer[format::kTrailerBytes];
+  format::StoreTrailer(trailer, bytes, codec, {.unique_id = testing::kUniqueId, .offset = offset});
+  return bytes.append(trailer, sizeof trailer) + "; and more bytes";
+}
+
+// Symptom: without an index a whole block was lost, and all blocks behind it. Cause: its own bytes held four that are
+// the checksum of those before them, and the search took that for the block's end.
+TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
+  for (const Compression codec : {Compression::kNone, Compression::kLz4, Compression::kZstd, static_cast<Compression>(9)}) {
+    SCOPED_TRACE(static_cast<int>(codec));
+    Parts parts;
+    parts.index = "no index";
+    parts.blocks[0].payload = BlockOf({{"a", kv::MakeTag(4, kv::Kind::kPut), WithFit(0, codec)}, RowOf("b", 3)});
+    const uint64_t second = parts.blocks[0].payload.size() + format::kTrailerBytes;
+    parts.blocks[1].payload = BlockOf({{"c", kv::MakeTag(2, kv::Kind::kPut), WithFit(second, codec)}, RowOf("d", 1)});
+    MemoryFiles files = FilesWith(parts.Assemble());
+    std::string shown;
+    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
+    const auto salvaged = Salvage(
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+    EXPECT_EQ(shown, "abcd");
+    ASSERT_EQ(salvaged->flaws.size(), 1u);
+    EXPECT_FALSE(salvaged->flaws[0].loses_entries) << salvaged->flaws[0].what;
+  }
+}
+
+TEST(ForgedTable, SalvageFindsRangeTombstonesBehindAFilterWhereAChecksumFitsByAccident) {
+  Parts parts;
+  uint64_t filter_at = 0;
+  for (const StoredBlock& block : parts.blocks) filter_at += block.payload.size() + format::kTrailerBytes;
+  parts.filter = WithFit(filter_at, static_cast<Compression>(9));
+  const kv::RangeTombstone range{"b and more bytes", "c and more bytes", 9};
+  parts.ranges = format::EncodeRangeTombstones(
+      kv::RangeTombstones::Fragment(Bytewise(), {range}, {}, kv::RangeTombstones::Keys::kCopies));
+  std::string bytes = parts.Assemble();
+  parts.properties.meta.bytes = bytes.size();
+  bytes.back() ^= 1;  // the footer's
+  MemoryFiles files = FilesWith(bytes);
+  const auto meta = std::make_shared<const format::FileMeta>(parts.properties.meta);
+  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = meta, .order = Bytewise()}, {});
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+  EXPECT_EQ(salvaged->found.entries, 4u);
+  EXPECT_EQ(salvaged->range_tombstones.size(), 1u);
+  ASSERT_EQ(salvaged->flaws.size(), 1u) << salvaged->flaws.back().what;
+  EXPECT_FALSE(salvaged->flaws[0].loses_entries) << salvaged->flaws[0].what;
+}
+
+// Each end that fits is checked as a block: a file made of such ends would cost the square of its size.
+TEST(ForgedTable, SalvageGivesUpWhereAChecksumFitsTooOften) {
+  std::string value;
+  for (int i = 0; i < 100; ++i) {
+    char trailer[format::kTrailerBytes];
+    value.append("more");
+    format::StoreTrailer(trailer, value, Compression::kNone, {.unique_id = testing::kUniqueId, .offset = 0});
+    value.append(trailer, sizeof trailer);
+  }
+  Parts parts;
+  parts.index = "no index";
+  parts.blocks[0].payload = BlockOf({{"a", kv::MakeTag(4, kv::Kind::kPut), value}, RowOf("b", 3)});
+  MemoryFiles files = FilesWith(parts.Assemble());
+  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+  ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
+  EXPECT_EQ(salvaged->found.entries, 0u);
+  EXPECT_TRUE(salvaged->flaws.back().loses_entries);
+}
+
 // With an index and, where that lies, by search.
 TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
   Parts searched;
@@ -257,6 +330,212 @@ TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
     const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
     ExpectSays(salvaged.status(), Code::kAborted, "enough");
   }
+}
+
+// ---- entries out of order --------------------------------------------------------------------------------------------------
+
+// Ends the walk of whoever makes more than `kMovesMax` moves: no walk over tables of this size needs as many.
+class Limited final : public kv::Iterator {
+ public:
+  Limited(std::unique_ptr<kv::Iterator> input, std::shared_ptr<uint64_t> moves) : input_(std::move(input)), moves_(std::move(moves)) {
+    looks_ahead_ = input_->looks_ahead();
+  }
+  void SeekToFirst() override { Move([&] { input_->SeekToFirst(); }); }
+  void SeekToLast() override { Move([&] { input_->SeekToLast(); }); }
+  void Seek(std::string_view key, kv::Tag tag) override { Move([&] { input_->Seek(key, tag); }); }
+  void Next() override { Move([&] { input_->Next(); }); }
+  void Prev() override { Move([&] { input_->Prev(); }); }
+  size_t LookAhead(std::span<kv::Entry> ahead) override { return input_->LookAhead(ahead); }
+  void Skip(size_t n) override {
+    input_->Skip(n);
+    entry_ = input_->entry();
+  }
+
+  static constexpr uint64_t kMovesMax = 100'000;
+
+ private:
+  template <class Function>
+  void Move(Function move) {
+    if (++*moves_ < kMovesMax) move();
+    valid_ = input_->Valid() && *moves_ < kMovesMax;
+    status_ = *moves_ < kMovesMax ? input_->status() : Status::Aborted("the walk does not end");
+    if (valid_) entry_ = input_->entry();
+  }
+  const std::unique_ptr<kv::Iterator> input_;
+  const std::shared_ptr<uint64_t> moves_;
+};
+
+class ListCovers final : public stream::CoverSource {
+ public:
+  explicit ListCovers(const std::vector<kv::RangeTombstone>& tombstones)
+      : list_(kv::RangeTombstones::Fragment(Bytewise(), tombstones, {}, kv::RangeTombstones::Keys::kCopies)) {}
+  Status Find(std::string_view key, kv::Cover* cover) override {
+    *cover = list_.Find(Bytewise(), key, kv::kSequenceMax);
+    return {};
+  }
+
+ private:
+  const kv::RangeTombstones list_;
+};
+
+// What reads a table whose one block holds `rows` as they stand.
+struct WalkShape {
+  kv::Sequence sequence = 100;
+  std::vector<kv::RangeTombstone> tombstones = {};
+  bool is_merged = false;  // with the same table once more
+  bool is_as_of = false;
+};
+
+class OutOfOrder {
+ public:
+  OutOfOrder(const std::vector<Row>& rows, const WalkShape& shape) {
+    Parts parts;
+    format::IndexBuilder index(true);
+    parts.blocks = {{BlockOf(rows)}};
+    index.AddBlock(static_cast<uint32_t>(parts.blocks[0].payload.size() + format::kTrailerBytes));
+    index.AddFence("d", nullptr);
+    parts.index = index.Finish("a", "d");
+    parts.ranges = "";
+    parts.properties.meta.entries = rows.size();
+    parts.properties.meta.range_tombstones = 0;
+    files_ = FilesWith(parts.Assemble());
+    const auto reader = Reader::Open(&files_, kPath, nullptr, Bytewise(), nullptr);
+    EXPECT_TRUE(reader.has_value()) << reader.status().ToString();
+    if (!reader) return;
+    stream::UncoveredInput input;
+    for (int i = 0; i <= (shape.is_merged ? 1 : 0); ++i) {
+      std::unique_ptr<kv::Iterator> child = std::make_unique<Limited>((*reader)->NewIterator({}, *reader), moves_);
+      if (shape.is_as_of) child = stream::NewAsOfIterator(Bytewise(), shape.sequence, std::move(child));
+      input.children.push_back(std::move(child));
+    }
+    if (!shape.tombstones.empty()) {
+      input.covers.push_back({.source = std::make_unique<ListCovers>(shape.tombstones), .first_older = 0});
+    }
+    cursor_ = stream::NewVisibleIterator(Bytewise(), {.sequence = shape.is_as_of ? kv::kSequenceMax : shape.sequence},
+                                         stream::NewUncoveredIterator(Bytewise(), std::move(input)));
+  }
+
+  // From one end to the other, past each key that fails. Without an end in sight: Aborted.
+  Status Walk(bool is_forward) {
+    *moves_ = 0;
+    is_forward ? cursor_->SeekToFirst() : cursor_->SeekToLast();
+    return WalkOn(is_forward);
+  }
+  Status WalkOn(bool is_forward) {
+    for (; *moves_ < Limited::kMovesMax; ++*moves_) {
+      if (cursor_->Valid()) {
+        is_forward ? cursor_->Next() : cursor_->Prev();
+      } else if (cursor_->failed_key()) {
+        is_forward ? cursor_->NextFromFailed() : cursor_->PrevFromFailed();
+      } else {
+        return cursor_->status();
+      }
+    }
+    return Status::Aborted("the walk does not end");
+  }
+  stream::VisibleCursor& cursor() { return *cursor_; }
+
+ private:
+  MemoryFiles files_;
+  const std::shared_ptr<uint64_t> moves_ = std::make_shared<uint64_t>(0);
+  std::unique_ptr<stream::VisibleCursor> cursor_;
+};
+
+Row RowOfKind(const std::string& key, kv::Sequence sequence, kv::Kind kind, const std::string& value = "") {
+  return {key, kv::MakeTag(sequence, kind), value};
+}
+
+// `count` versions of `key`, the newest first.
+void AddVersions(std::vector<Row>* rows, const std::string& key, kv::Sequence newest, int count, kv::Kind kind = kv::Kind::kPut) {
+  for (int i = 0; i < count; ++i) rows->push_back(RowOfKind(key, newest - static_cast<kv::Sequence>(i), kind));
+}
+
+// Symptom: a scan did not return, or its loop of Next showed the same keys again and again. Cause: a seek past versions
+// that are not shown found an entry before them.
+TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
+  struct Case {
+    const char* name;
+    bool is_forward;
+    std::vector<Row> rows;
+    WalkShape shape;
+  };
+  std::vector<Case> cases;
+  const auto add = [&](const char* name, bool is_forward, std::vector<Row> rows, WalkShape shape = {}) {
+    for (const bool is_merged : {false, true}) {
+      cases.push_back({name, is_forward, rows, shape});
+      cases.back().shape.is_merged = is_merged;
+    }
+  };
+  const auto gone = RowOfKind("d", 1, kv::Kind::kDelete);
+
+  std::vector<Row> rows = {gone};
+  AddVersions(&rows, "b", 200, 10);
+  add("versions that are too new", true, rows);
+  rows = {gone, RowOfKind("b", 60, kv::Kind::kDelete)};
+  AddVersions(&rows, "b", 50, 10);
+  add("versions of a deleted key", true, rows);
+  rows = {RowOf("d", 1), RowOf("b", 201), RowOf("b", 200), RowOf("a", 1)};
+  AddVersions(&rows, "b", 200, 9);
+  add("entries shown in between", true, rows);
+  add("entries shown in between, as of", true, rows, {.is_as_of = true});
+
+  // Backward: d at the end, and so many keys before b that the search for b ends at d.
+  for (const kv::Kind kind : {kv::Kind::kDelete, kv::Kind::kPut}) {
+    for (const kv::Sequence newest : {50, 200}) {
+      rows.clear();
+      AddVersions(&rows, "b", newest, 10);
+      for (char c = 'a'; c < 'u'; ++c) rows.push_back(RowOfKind(std::string("a") + c, 1, kind));
+      rows.push_back(RowOf("d", 1));
+      add("many versions", false, rows);
+      if (newest == 50) add("a covered stretch", false, rows, {.tombstones = {{"b", "c", 90}}});
+    }
+  }
+
+  // Keys that fail: their operands are none. From d the search goes on to c, and from b back to d.
+  const Row filler = RowOf("e", 1);
+  const kv::Kind merge = kv::Kind::kMerge;
+  rows = {RowOfKind("d", 9, merge), filler, filler, filler, RowOfKind("b", 9, merge), filler};
+  add("keys that fail", true, rows);
+
+  for (const Case& c : cases) {
+    SCOPED_TRACE(std::string(c.name) + (c.is_forward ? ", forward" : ", backward") + (c.shape.is_merged ? ", merged" : ""));
+    OutOfOrder table(c.rows, c.shape);
+    ExpectSays(table.Walk(c.is_forward), Code::kCorruption, "entries out of order");
+    EXPECT_FALSE(table.cursor().Valid());
+    EXPECT_FALSE(table.cursor().failed_key());
+    ExpectSays(table.Walk(c.is_forward), Code::kCorruption, "entries out of order");  // a seek begins anew
+  }
+}
+
+// Any order, any kinds: whatever is shown, each walk ends, also one that turns round.
+TEST(ForgedTable, WithEntriesInAnyOrderHasAnEnd) {
+  base::Random random(11);
+  uint64_t told = 0;
+  for (int round = 0; round < 20'000; ++round) {
+    SCOPED_TRACE(round);
+    std::vector<Row> rows;
+    const uint64_t keys = 2 + random.Uniform(8);
+    while (rows.size() < 2 || random.Uniform(6) > 0) {
+      const std::string key(1, static_cast<char>('a' + random.Uniform(keys)));
+      const kv::Kind kind = random.OneIn(8) ? kv::Kind::kMerge : random.OneIn(2) ? kv::Kind::kDelete : kv::Kind::kPut;
+      const kv::Sequence sequence = random.OneIn(3) ? 200 : 20 + random.Uniform(20);
+      AddVersions(&rows, key, sequence, 1 + static_cast<int>(random.Uniform(random.OneIn(2) ? 2 : 16)), kind);
+    }
+    rows.front().key = "a";  // the block's shared prefix is that of its first and last key
+    rows.back().key = "d";
+    WalkShape shape{.is_merged = random.OneIn(2), .is_as_of = random.OneIn(3)};
+    if (random.OneIn(2)) shape.tombstones = {{"b", "c", 90}, {"d", "f", 30}};
+    OutOfOrder table(rows, shape);
+    for (const bool is_forward : {true, false}) {
+      const Status status = table.Walk(is_forward);
+      ASSERT_FALSE(status.code() == Code::kAborted) << status.ToString();
+      told += status.IsCorruption();
+      table.cursor().Seek("c", kv::kTagMax);
+      if (table.cursor().Valid() && !is_forward) table.cursor().Prev();
+      ASSERT_FALSE(table.WalkOn(is_forward).code() == Code::kAborted);
+    }
+  }
+  EXPECT_GT(told, 100u);
 }
 
 // ---- whole tables, reads that fail -------------------------------------------------------------------------------------------
