@@ -6,6 +6,7 @@
 #include "base/zoo.h"
 #include "format/file_name.h"
 #include "log/aligned.h"
+#include "log/frame.h"
 
 namespace mergedb::log {
 
@@ -49,14 +50,19 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   return {};
 }
 
-// Null if the file cannot be written again: it has another size, or a second name (a copy by hard links).
+// Null if the file cannot be written again: it has another size, or a second name (a copy by hard links), or it was never in use.
+// WHY not those: a process that was killed while it made the file may not have synced it, and the MANIFEST would name it. A file in use was
+// synced before.
 Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
   auto file = options_.file_system->Open(PathOf(number), {.access = Access::kReuse, .direct = is_direct_});
   if (!file) return nullptr;
   const auto bytes = (*file)->Size();
   if (!bytes || *bytes != kBlockBytes + capacity_) return nullptr;
-  // A process that was killed while it made the file may not have synced it, and the MANIFEST will name it.
-  if (!(*file)->Sync().ok()) return nullptr;
+  const AlignedBytes block = AllocateAligned(kBlockBytes);
+  size_t got = 0;
+  if (!(*file)->ReadAt(0, kBlockBytes, block.get(), &got).ok()) return nullptr;
+  const auto head = LoadSegmentHead({block.get(), got});
+  if (!head || head->generation == 0) return nullptr;
   auto segment = std::make_shared<Segment>();
   segment->number = number;
   segment->file = std::move(*file);

@@ -432,6 +432,15 @@ TEST_P(ErrorsTest, TellsOfTablesThatCanNeitherBeOpenedNorRemoved) {
   }
 }
 
+// After a write of unknown outcome the log begins a new epoch, and removes the old segments; that may fail too.
+TEST_P(ErrorsTest, BeginsANewEpochWhereTheOldSegmentsCannotBeRemoved) {
+  for (uint64_t n = 1; n < 60; n += 4) {
+    Life life = LifeWith({.op = Op::kWrite, .path_contains = ".seg", .nth = n});
+    life.second = Fault{.op = Op::kRemove, .path_contains = ".seg", .sticky = true};
+    if (!Live(life) || HasFailure()) break;
+  }
+}
+
 // What a killed process left to be written over is removed if its size cannot be told; that may fail too.
 TEST_P(ErrorsTest, OpensWhereASpareCanNeitherBeMeasuredNorRemoved) {
   Errors errors(std::get<0>(GetParam()));
