@@ -123,8 +123,10 @@ bool Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
 
 Status Examiner::ChooseManifest() {
   const std::string current = format::PrintFileName(FileKind::kCurrent);
-  const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
-  if (!named) Report(current, named.error().IsNotFound() ? "missing" : named.error().message());
+  auto read = manifest::ReadCurrent(input_.file_system, input_.directory);
+  if (!read) Report(current, read.error().IsNotFound() ? "missing" : read.error().message());
+  if (read) result_.current = std::move(*read);
+  const std::optional<manifest::Current>& named = result_.current;
 
   std::optional<manifest::Loaded> of_current;
   if (named) RETURN_IF_ERROR(TryManifest(*named, &of_current));
@@ -154,7 +156,7 @@ Status Examiner::ChooseManifest() {
 }
 
 void Examiner::ReportManifest() {
-  const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
+  const std::optional<manifest::Current>& named = result_.current;
   if (named && !result_.is_current_right) {
     const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
     const std::string name = format::PrintFileName(FileKind::kManifest, named->manifest);
