@@ -51,7 +51,8 @@ struct VerifyReport {
 
 // Read every byte that the database in `path` needs. An error only if that cannot be tried: NotFound (there is none), Busy (it is
 // open: close it, or ask DB::CheckIntegrity), InvalidArgument (made with another comparator than options.comparator), NotSupported
-// (a newer version made it), Aborted. Of the options only comparator, memory_bytes and env matter.
+// (a newer version made it), Aborted. Busy, too: the process has too many open files. Of the options only comparator,
+// memory_bytes and env matter.
 MERGEDB_EXPORT Result<VerifyReport> Verify(const Options& options, const std::string& path, const Progress& progress = {});
 
 struct RepairOptions {
@@ -69,7 +70,7 @@ struct RepairReport {
 
 // Make the database in `path` open again. What is damaged is moved to `path`/lost, with a report; a second call finds nothing to do.
 // Interrupted at any point, it can be called again; until then nobody can open the database. Errors as Verify; Busy if the lock
-// is held; IOError, NoSpace: nothing was lost, call it again.
+// is held or the process has too many open files; IOError, NoSpace, Busy: nothing was lost, call it again.
 MERGEDB_EXPORT Result<RepairReport> Repair(const Options& options, const std::string& path, const RepairOptions& repair = {});
 
 }  // namespace mergedb

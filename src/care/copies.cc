@@ -41,6 +41,7 @@ Status AddReference(const CopyContext& context, const LooseTable& damaged, const
   format::ValueReference reference;
   std::string_view value;
   if (Status status = value_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
+    if (status.IsBusy()) return status;
     if (IsToldLost(context.factory.order, damaged, entry.key)) return {};
     return Status::IOError(std::string(status.message()) + ": a value that was whole could not be read the second time; run the repair again");
   }

@@ -24,8 +24,11 @@ kv::Sequence LargestSequence(const tree::Version& version) {
   return largest;
 }
 
-// The caller's mistake or a newer program's work: not damage, and nothing to be done about it here.
-bool IsRefusal(const Status& status) { return status.IsInvalidArgument() || status.IsNotSupported(); }
+// The caller's mistake, a newer program's work, or no file descriptor left: not damage, and nothing to be done about it
+// here.
+bool IsRefusal(const Status& status) {
+  return status.IsInvalidArgument() || status.IsNotSupported() || status.IsBusy();
+}
 
 class Examiner {
  public:
@@ -38,11 +41,12 @@ class Examiner {
   Status TakeNames();
   Status ChooseManifest();
   Status TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded);
-  bool LeadsToTheNewest(const manifest::Loaded& loaded);
+  Result<bool> LeadsToTheNewest(const manifest::Loaded& loaded);
   void ReportManifest();
   Status ReadTables();
   Status ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta);
-  void LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost, std::map<kv::FileNumber, uint64_t>* shares);
+  Status LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
+                std::map<kv::FileNumber, uint64_t>* shares);
   void NoteOperator(const kv::Entry& entry);
   Status ReadValueFiles();
   Status ReadValueFile(kv::FileNumber number, const format::ValueFilePtr& meta);
@@ -111,26 +115,34 @@ Status Examiner::TryManifest(const manifest::Current& current, std::optional<man
   return IsRefusal(read.error()) ? read.error() : Status();
 }
 
-bool Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
+// Fails only for want of a file descriptor.
+Result<bool> Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
   if (!db::CheckFiles(input_.file_system, input_.directory, *loaded.version).ok()) return false;
   const auto newest = log::FindOrigin(input_.file_system, input_.directory);
+  if (!newest && newest.error().IsBusy()) return newest.error();
   const bool is_of_ours = newest && *newest && (*newest)->database_id == loaded.database_id;
   if (is_of_ours && (*newest)->epoch > loaded.log_start.epoch) return false;
   kv::Sequence last = 0;
   const auto log = ReadLogOf(log::OriginOf(loaded.database_id, loaded.log_start), &loaded, &last);
+  if (!log && log.error().IsBusy()) return log.error();
   return log && log->verdict.ok() && log->flaws.empty() && LargestSequence(*loaded.version) <= last;
 }
 
 Status Examiner::ChooseManifest() {
   const std::string current = format::PrintFileName(FileKind::kCurrent);
-  const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
-  if (!named) Report(current, named.error().IsNotFound() ? "missing" : named.error().message());
+  auto read = manifest::ReadCurrent(input_.file_system, input_.directory);
+  if (!read && read.error().IsBusy()) return read.error();
+  if (!read) Report(current, read.error().IsNotFound() ? "missing" : read.error().message());
+  if (read) result_.current = std::move(*read);
+  const std::optional<manifest::Current>& named = result_.current;
 
   std::optional<manifest::Loaded> of_current;
   if (named) RETURN_IF_ERROR(TryManifest(*named, &of_current));
-  if (of_current && LeadsToTheNewest(*of_current)) {
+  if (of_current) {
+    ASSIGN_OR_RETURN(result_.is_current_right, LeadsToTheNewest(*of_current));
+  }
+  if (result_.is_current_right) {
     result_.loaded = std::move(of_current);
-    result_.is_current_right = true;
     return {};
   }
   std::vector<kv::FileNumber> others = result_.inventory.manifests;
@@ -141,7 +153,8 @@ Status Examiner::ChooseManifest() {
     if (!named || number != named->manifest) RETURN_IF_ERROR(TryManifest({number}, &loaded));
     if (!loaded) continue;
     const bool is_newest = number == others.front();
-    if (LeadsToTheNewest(*loaded)) {
+    ASSIGN_OR_RETURN(const bool leads_to_the_newest, LeadsToTheNewest(*loaded));
+    if (leads_to_the_newest) {
       result_.loaded = std::move(loaded);
       return {};
     }
@@ -154,7 +167,7 @@ Status Examiner::ChooseManifest() {
 }
 
 void Examiner::ReportManifest() {
-  const auto named = manifest::ReadCurrent(input_.file_system, input_.directory);
+  const std::optional<manifest::Current>& named = result_.current;
   if (named && !result_.is_current_right) {
     const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
     const std::string name = format::PrintFileName(FileKind::kManifest, named->manifest);
@@ -217,10 +230,7 @@ Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& met
   } else {
     LostValues lost;
     std::map<kv::FileNumber, uint64_t> shares;
-    const auto visit = [&](const kv::Entry& entry) {
-      LookAt(entry, &finding, &lost, &shares);
-      return Status();
-    };
+    const auto visit = [&](const kv::Entry& entry) { return LookAt(entry, &finding, &lost, &shares); };
     ASSIGN_OR_RETURN(auto salvaged, table::Salvage({.file_system = input_.file_system, .path = PathOf(name), .number = number,
                                                     .meta = meta, .order = input_.order}, visit));
     finding.lost_values = lost.Take();
@@ -245,14 +255,18 @@ Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& met
   return Advance(bytes ? *bytes : 0);
 }
 
-void Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost, std::map<kv::FileNumber, uint64_t>* shares) {
+// Fails only for want of a file descriptor.
+Status Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
+                        std::map<kv::FileNumber, uint64_t>* shares) {
   if (kv::KindOf(entry.tag) != kv::Kind::kPutRef) {
     if (finding->meta == nullptr) NoteOperator(entry);
-    return lost->Pass();
+    lost->Pass();
+    return {};
   }
   format::ValueReference reference;
   std::string_view value;
   const Status status = result_.value_files.Read(entry.key, entry.value, &reference, &value);
+  if (status.IsBusy()) return status;
   (*shares)[reference.file] += reference.bytes;
   finding->refers_to_damaged |= !result_.value_files.IsWhole(reference.file);
   if (status.ok()) {
@@ -260,6 +274,7 @@ void Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues*
   } else {
     lost->Add(entry.key, reference, status);
   }
+  return {};
 }
 
 void Examiner::NoteOperator(const kv::Entry& entry) {

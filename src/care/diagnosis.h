@@ -57,6 +57,7 @@ struct Diagnosis {
   db::Inventory inventory;
   bool has_marker = false;           // REPAIR is there
 
+  std::optional<manifest::Current> current;  // what CURRENT says; none: it is missing or damaged
   std::optional<manifest::Loaded> loaded;  // what to believe; none: no MANIFEST can be
   bool is_current_right = false;           // CURRENT names it
   std::map<kv::FileNumber, TableFinding> tables;  // those that it names; without it all that are there

@@ -60,6 +60,7 @@ class Repairer {
   Status MakeTreeOfManifest();
   Status MakeTreeOfTables();
   Status Commit();
+  Status KeepOldCurrent();
   Status FindKeyMarker();
   Status SyncNewFiles();
   Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
@@ -305,20 +306,29 @@ Status Repairer::Commit() {
   if (is_dry()) return {};
   RETURN_IF_ERROR(SyncNewFiles());
   if (!key_marker_) RETURN_IF_ERROR(FindKeyMarker());
-  for (const FileKind kind : {FileKind::kCurrent, FileKind::kCurrentTemporary}) {
-    // A CURRENT that is right is replaced in one act; another one is evidence.
-    if (kind == FileKind::kCurrent && found_.is_current_right) continue;
-    if (std::find(found_.names.begin(), found_.names.end(), NameOf(kind)) != found_.names.end()) {
-      RETURN_IF_ERROR(aside_.Move(NameOf(kind)));
-      RETURN_IF_ERROR(aside_.Sync());  // before the new name makes its going durable
-    }
-  }
+  RETURN_IF_ERROR(KeepOldCurrent());
   const format::Edit edit = Describe();
   manifest::Manifest manifest({.file_system = files_, .directory = store_->directory, .database_id = *edit.database_id,
                                .allocate_number = factory_.allocate_number});
   RETURN_IF_ERROR(manifest.Commit(edit));
   manifest_ = manifest.number();
   return {};
+}
+
+// A CURRENT that is not right is evidence.
+// WHY a copy of one that names a MANIFEST: CURRENT stays until the rename of Commit replaces it. If this repair fails
+// before that, the next repair needs CURRENT to reject the same MANIFEST again.
+Status Repairer::KeepOldCurrent() {
+  const std::vector<std::string>& names = found_.names;
+  const auto is_there = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const std::string current = NameOf(FileKind::kCurrent), temporary = NameOf(FileKind::kCurrentTemporary);
+  if (found_.current && !found_.is_current_right) {
+    RETURN_IF_ERROR(aside_.WriteText(current, manifest::EncodeCurrent(*found_.current)));
+  } else if (!found_.current && is_there(current)) {
+    RETURN_IF_ERROR(aside_.Move(current));
+  }
+  if (is_there(temporary)) RETURN_IF_ERROR(aside_.Move(temporary));
+  return aside_.Sync();  // before the new name makes its going durable
 }
 
 // Nobody says whether there are keyspaces: the catalog's first record does, where it is left (docs/formats/keyspaces.md). Of several

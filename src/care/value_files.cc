@@ -32,6 +32,7 @@ Status ValueFiles::Look(kv::FileNumber number, format::ValueFilePtr meta) {
   finding.meta = std::move(meta);
   if (finding.meta == nullptr) {
     auto footer = ReadFooter(file_system_, PathOf(number));
+    if (footer.status().IsBusy()) return footer.status();
     finding.verdict = footer.status();
     if (footer && (*footer)->number != number) {
       finding.verdict = Status::Corruption("the file says that it is value file " + std::to_string(kv::ToInt((*footer)->number)));
@@ -39,12 +40,19 @@ Status ValueFiles::Look(kv::FileNumber number, format::ValueFilePtr meta) {
     if (finding.verdict.ok()) finding.meta = std::move(*footer);
   }
   if (finding.meta != nullptr) {
-    auto checked = values::Reader::Open(file_system_, PathOf(number), *finding.meta, order_, nullptr);
-    finding.verdict = checked ? (*checked)->CheckIntegrity() : checked.error();
-    auto reader = values::Reader::OpenUnchecked(file_system_, PathOf(number), *finding.meta, order_);
-    if (reader) finding.reader = std::move(*reader);
+    const auto reader = OpenFile(*finding.meta);
+    if (reader.status().IsBusy()) return reader.status();
+    finding.can_be_opened = reader.has_value();
+    finding.verdict = reader ? (*reader)->CheckIntegrity() : reader.error();
   }
   return finding.verdict.IsNotSupported() ? finding.verdict : Status();
+}
+
+Result<std::shared_ptr<values::Reader>> ValueFiles::OpenFile(const format::ValueFileMeta& meta) const {
+  const uint64_t number = kv::ToInt(meta.number);
+  if (auto found = open_->files.Find(number)) return found;
+  ASSIGN_OR_RETURN(auto reader, values::Reader::OpenUnchecked(file_system_, PathOf(meta.number), meta, order_));
+  return open_->files.Insert(number, std::move(reader));
 }
 
 bool ValueFiles::IsWhole(kv::FileNumber number) const {
@@ -58,11 +66,12 @@ Status ValueFiles::Read(std::string_view key, std::string_view value_of_entry, f
   const auto found = found_.find(reference->file);
   if (found == found_.end()) return Status::Corruption("missing");
   const ValueFileFinding& finding = found->second;
-  if (finding.reader == nullptr) return finding.verdict;
-  RETURN_IF_ERROR(finding.reader->CheckReference(*reference));
+  if (!finding.can_be_opened) return finding.verdict;
+  ASSIGN_OR_RETURN(const auto reader, OpenFile(*finding.meta));
+  RETURN_IF_ERROR(reader->CheckReference(*reference));
   record_.resize(reference->bytes);
-  RETURN_IF_ERROR(finding.reader->ReadAt(reference->offset, record_.size(), false, record_.data()));
-  return finding.reader->OpenValue(record_, *reference, key, true, &room_, value);
+  RETURN_IF_ERROR(reader->ReadAt(reference->offset, record_.size(), false, record_.data()));
+  return reader->OpenValue(record_, *reference, key, true, &room_, value);
 }
 
 void LostValues::Add(std::string_view key, const format::ValueReference& reference, const Status& why) {

@@ -1,5 +1,6 @@
 #include "format/version_edit.h"
 
+#include <map>
 #include <utility>
 
 #include "base/assert.h"
@@ -338,18 +339,49 @@ TableShares TakeValueShares(PayloadReader& in) {
   return shares;
 }
 
-// The tables that this edit adds learn what they refer to. False if it adds no such table.
-bool GiveShares(const TableShares& shares, Edit* edit) {
-  bool is_found = false;
-  for (Edit::Add& add : edit->adds) {
-    if (add.file->number != shares.table) continue;
-    FileMeta file = *add.file;
-    file.values = shares.values;
-    add.file = std::make_shared<const FileMeta>(std::move(file));
-    is_found = true;
+// What the tables that an edit adds refer to. WHY the adds get it at the end: one table may have many adds and many
+// fields of shares, and the work must not be the product of the two.
+class SharesOfTables {
+ public:
+  // What is expected instead, or null.
+  const char* Take(const Edit& edit, TableShares shares) {
+    for (; adds_met_ < edit.adds.size(); ++adds_met_) tables_[edit.adds[adds_met_].file->number];
+    const auto found = tables_.find(shares.table);
+    if (found == tables_.end()) return "a table that this edit adds before";
+    std::optional<std::vector<ValueShare>>& said = found->second.values;
+    if (said && *said != shares.values) return "the same value shares as before of this table";
+    said = std::move(shares.values);
+    return nullptr;
   }
-  return is_found;
-}
+
+  // All adds of a table share one description.
+  Status Give(Edit* edit) {
+    for (Edit::Add& add : edit->adds) {
+      const auto found = tables_.find(add.file->number);
+      if (found == tables_.end() || !found->second.values) continue;
+      Table& table = found->second;
+      if (table.given == nullptr) {
+        FileMeta file = *add.file;
+        file.values = std::move(*table.values);
+        table.added = add.file;
+        table.given = std::make_shared<const FileMeta>(std::move(file));
+      } else if (*add.file != *table.added) {
+        return Status::Corruption("edit describes table " + std::to_string(ToInt(add.file->number)) + " in two ways");
+      }
+      add.file = table.given;
+    }
+    return {};
+  }
+
+ private:
+  struct Table {
+    std::optional<std::vector<ValueShare>> values = {};
+    FileMetaPtr added = nullptr;  // its first add's, without the shares
+    FileMetaPtr given = nullptr;  // the same, with them
+  };
+  std::map<kv::FileNumber, Table> tables_;  // that have an add before the last field of shares
+  size_t adds_met_ = 0;
+};
 
 Edit::SetLevel TakeSetLevel(PayloadReader& in) { return {.position = in.Position(), .level = in.Varint32()}; }
 
@@ -387,7 +419,7 @@ std::string TakeKeyMarker(PayloadReader& in) {
 }
 
 // False for a field that this version does not know.
-bool TakeField(Field field, PayloadReader& in, Edit* edit) {
+bool TakeField(Field field, PayloadReader& in, Edit* edit, SharesOfTables* shares) {
   switch (field) {
     case Field::kCut: edit->cuts.push_back(TakeCut(in)); return true;
     case Field::kAdd: edit->adds.push_back(TakeAdd(in, false)); return true;
@@ -407,12 +439,10 @@ bool TakeField(Field field, PayloadReader& in, Edit* edit) {
     case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
     case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
     case Field::kAddValueFile: edit->value_files.push_back(TakeAddValueFile(in)); return true;
-    case Field::kValueShares: {
+    case Field::kValueShares:
       // Stands behind the adds that it speaks of: the order of fields is the encoder's.
-      const TableShares shares = TakeValueShares(in);
-      if (!GiveShares(shares, edit)) in.Expect("a table that this edit adds before");
+      if (const char* expected = shares->Take(*edit, TakeValueShares(in))) in.Expect(expected);
       return true;
-    }
   }
   return false;
 }
@@ -505,6 +535,7 @@ std::string EncodeEdit(const Edit& edit) {
 
 Result<Edit> DecodeEdit(std::string_view bytes) {
   Edit edit;
+  SharesOfTables shares;
   std::string_view rest = bytes;
   while (!rest.empty()) {
     const size_t offset = bytes.size() - rest.size();
@@ -516,12 +547,13 @@ Result<Edit> DecodeEdit(std::string_view bytes) {
                                 base::ToHex(bytes.substr(offset, 16)));
     }
     PayloadReader in(payload);
-    if (TakeField(static_cast<Field>(tag), in, &edit)) {
+    if (TakeField(static_cast<Field>(tag), in, &edit, &shares)) {
       if (Status status = in.Finish(); !status.ok()) return status.WithContext(Where(tag, offset));
     } else if (tag < kOptionalFieldMin) {
       return Status::NotSupported(Where(tag, offset) + ": written by a newer version of mergedb");
     }
   }
+  RETURN_IF_ERROR(shares.Give(&edit));
   return edit;
 }
 

@@ -93,8 +93,9 @@ class Replayer {
   uint64_t unstaged_end_ = 0;       // of what did not go through the ring, or of which nothing is known
 };
 
+// Busy is no flaw: no file descriptor is left, and the file may be whole.
 Status Note(Status status, std::vector<Status>* flaws) {
-  if (flaws == nullptr || status.ok()) return status;
+  if (flaws == nullptr || status.ok() || status.IsBusy()) return status;
   flaws->push_back(std::move(status));
   return {};
 }

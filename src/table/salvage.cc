@@ -153,6 +153,7 @@ Result<Salvaged> Salvager::Run() {
   if (input_.meta) meta_ = *input_.meta;
   result_.found.number = input_.number;
   if (Status status = OpenFile(); !status.ok()) {
+    if (status.IsBusy()) return status;
     Lose(0, 0, status.message(), Smallest(), Largest());
     return std::move(result_);
   }

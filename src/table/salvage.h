@@ -61,8 +61,8 @@ struct Salvaged {
 };
 
 // Calls `visit`, unless it is null, for every entry of every whole block, in order. The views live until it returns; its error ends the call.
-// InvalidArgument: the table is of another comparator. NotSupported: a newer version wrote it. Damage and errors of reading are
-// flaws.
+// InvalidArgument: the table is of another comparator. NotSupported: a newer version wrote it. Busy: no file descriptor
+// is left. Damage and errors of reading are flaws.
 Result<Salvaged> Salvage(const SalvageInput& input, const std::function<Status(const kv::Entry&)>& visit);
 
 }  // namespace mergedb::table

@@ -321,6 +321,77 @@ TEST_P(CareErrors, RepairGivesUpOnRequestAndIsDoneAgain) {
   });
 }
 
+// ---- too few descriptors ----------------------------------------------------------------------------------------
+
+const uint64_t kNoLimit = UINT64_MAX;
+
+size_t LossesOf(const FaultFileSystem& before) {
+  const auto report = Repair(CopyOf(before)->SmallOptions(), kPath);
+  EXPECT_OK(report.status());
+  return report ? report->losses.size() : 0;
+}
+
+// Symptom: a whole table went to lost/ because the process had too many open files. Cause: a file that could not be
+// opened passed for a damaged one.
+TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
+  const auto clean = Verify(CopyOf(*before_)->SmallOptions(), kPath);
+  const Shown expected = RepairCleanly(*before_);
+  const size_t losses = LossesOf(*before_);
+  bool is_enough = false;
+  uint64_t refused = 0;
+  for (uint64_t count = 0; !is_enough && !HasFailure(); ++count) {
+    SCOPED_TRACE(std::to_string(count) + " descriptors");
+    ASSERT_LT(count, 40u);
+    const auto world = CopyOf(*before_);
+    world->files->SetDescriptorsMax(count);
+    const auto found = Verify(world->SmallOptions(), kPath);
+    const bool is_verified = found.has_value() == clean.has_value();
+    if (is_verified) { EXPECT_TRUE(!found || FindsTheSame(*found, *clean)); }
+    if (!is_verified) { EXPECT_THAT(found, StatusIs(Code::kBusy, HasSubstr("Too many open files"))); }
+    auto repaired = Repair(world->SmallOptions(), kPath);
+    is_enough = is_verified && repaired.has_value();
+    world->files->SetDescriptorsMax(kNoLimit);
+    if (!repaired) {
+      ++refused;
+      EXPECT_THAT(repaired, StatusIs(Code::kBusy, HasSubstr("Too many open files")));
+      repaired = Repair(world->SmallOptions(), kPath);
+      ASSERT_OK(repaired.status());
+    }
+    EXPECT_EQ(repaired->losses.size(), losses);
+    EXPECT_EQ(OpenAndRead(*world), expected);
+  }
+  EXPECT_GT(refused, 1u);
+}
+
+// Symptom: verify called a whole database damaged, and repair locked it, where the process may have about as many files
+// open as there are value files. Cause: the diagnosis held all value files open.
+TEST(CareDescriptors, ManyValueFilesNeedFew) {
+  World world;
+  Shown expected;
+  {
+    auto db = world.Open();
+    ASSERT_OK(db);
+    for (int i = 0; i < 100; ++i) {
+      const std::string key = "key" + std::to_string(i);
+      expected[key] = std::string(20'000, 'v');
+      ASSERT_OK((*db)->Put({}, key, expected[key]));
+      ASSERT_OK((*db)->Flush());
+    }
+    ASSERT_OK((*db)->Close());
+  }
+  uint64_t value_files = 0;
+  for (const std::string& path : world.files->Files()) value_files += EndsWith(path, ".val");
+  ASSERT_GT(value_files, 50u);
+  world.files->SetDescriptorsMax(30);
+  const auto found = Verify(world.SmallOptions(), kPath);
+  ASSERT_OK(found);
+  EXPECT_TRUE(found->damages.empty()) << ToText(found->damages.front());
+  RemoveAll(*world.files, "MANIFEST");
+  ASSERT_OK(Repair(world.SmallOptions(), kPath).status());
+  world.files->SetDescriptorsMax(kNoLimit);
+  EXPECT_EQ(OpenAndRead(world), expected);
+}
+
 TEST(CareProgress, IsAskedWithinTheMergeOfLargeTables) {
   const Image before = WithManyEntries();
   RemoveAll(*before, "MANIFEST");

@@ -370,6 +370,45 @@ TEST(Repair, GivesUpNoValueWithoutAWord) {
   EXPECT_GT(refused, 50u);
 }
 
+// Symptom: a repair rejected a MANIFEST that was put back to an older state, and failed. Run again, it believed that
+// MANIFEST and gave up all newer tables. Cause: CURRENT, which says how far the MANIFEST had reached, went to lost/
+// before the new one took its place.
+TEST(Repair, RejectsAManifestAgainThatItHadRejected) {
+  World world;
+  std::string path, older;
+  {
+    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    for (const char* value : {"old", "new"}) {  // the log holds none of it
+      for (const char* key : {"a", "b", "c"}) ASSERT_OK(db->Put({.durability = Durability::kNoLog}, key, value));
+      ASSERT_OK(db->Flush());
+      ASSERT_OK(db->CompactRange(nullptr, nullptr));
+      if (older.empty()) {
+        path = FirstFile(world, "MANIFEST");
+        ASSERT_OK_AND_ASSIGN(older, world.files->ReadWhole(path));
+      }
+    }
+    ASSERT_OK(db->Close());
+  }
+  ASSERT_OK(world.files->WriteWhole(path, older));
+  const std::string current = *world.files->ReadWhole(World::kPath + "/CURRENT");
+  const Status no_space = Status::NoSpace("injected");
+  world.files->AddFault({.op = Op::kCreate, .path_contains = "MANIFEST", .status = no_space});
+  EXPECT_THAT(Repair(world.SmallOptions(), World::kPath), StatusIs(Code::kNoSpace));
+  EXPECT_EQ(world.files->faults_hit(), 1u);
+  world.files->ClearFaults();
+  for (const char* name : {"/CURRENT", "/lost/CURRENT"}) {
+    const auto bytes = world.files->ReadWhole(World::kPath + name);
+    EXPECT_TRUE(bytes && *bytes == current) << name;
+  }
+  ASSERT_OK(Repair(world.SmallOptions(), World::kPath).status());
+  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  for (const char* key : {"a", "b", "c"}) {
+    std::string value;
+    EXPECT_OK(db->Get({}, key, &value)) << key;
+    EXPECT_EQ(value, "new") << key;
+  }
+}
+
 class Joining final : public MergeOperator {
  public:
   std::string_view Name() const override { return "test.joining"; }
@@ -463,6 +502,14 @@ const Case kCases[] = {
     {"a table's block", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.FlipBit(First(whole, ".tbl"), 30, 2)); }},
     {"no MANIFEST", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "MANIFEST"))); }},
     {"no CURRENT", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "CURRENT"))); }},
+    {"a MANIFEST put back to an older state", [](const WholeDatabase& whole, FaultFileSystem& files) {
+       const std::string path = First(whole, "MANIFEST");
+       const std::vector<std::string> older = whole.EarlierContents(path);
+       if (whole.shape().is_closed) {  // only a clean close notes how far the MANIFEST reached
+         ASSERT_GT(older.size(), 1u);
+         ASSERT_OK(files.WriteWhole(path, older[1]));
+       }
+     }},
     {"a log segment", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.WriteWhole(First(whole, ".seg"), "gone")); }},
     {"a value", [](const WholeDatabase& whole, FaultFileSystem& files) {
        if (whole.shape().separates) {
