@@ -279,10 +279,14 @@ void Background::PickJob() {
   const bool manual_has_plan = plan.has_value();
   if (!plan && sweep) plan = policy::PickSweep(input, *sweep);
   if (!plan) plan = policy::Pick(input);
-  // A job starts from the View that it was claimed on.
-  const bool is_claimed = plan && ledger_.Claim(*plan, ZOO(kPickedFromOldView) ? *view->version : *parts_.shape.Current()->version);
+  // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
+  // WHY the sequence first: it must not be of a flush that this version lacks.
+  const kv::Sequence flushed_sequence = parts_.shape.flushed_sequence();
+  const tree::VersionPtr version = ZOO(kPickedFromOldView) ? view->version : parts_.shape.Current()->version;
+  const bool is_claimed = plan && ledger_.Claim(*plan, *version);
   std::shared_ptr<Running> running;
   if (is_claimed) {
+    SCHEDULE_POINT("start a claimed job");
     const compaction::JobContext context{
         .factory = parts_.factory,
         .tables = parts_.tables,
@@ -303,9 +307,9 @@ void Background::PickJob() {
         .find_value_file = [this](kv::FileNumber number) { return parts_.shape.Current()->version->FindValueFile(number); },
         .release_bytes = release_bytes_,
         .warm_bytes_max = kWarmShare * parts_.options.memory_bytes,
-        .flushed_sequence = parts_.shape.flushed_sequence()};  // before the version that the job is given
+        .flushed_sequence = flushed_sequence};
     running = std::make_shared<Running>();
-    running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
+    running->job = std::make_unique<compaction::Job>(context, std::move(*plan), version);
   }
 
   lock.Relock();
