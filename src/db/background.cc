@@ -274,9 +274,9 @@ void Background::PickJob() {
   SCHEDULE_POINT("pick between two looks");
   const read::ViewPtr view = ZOO(kPickedFromOldView) ? old_view : parts_.shape.Current();
   const policy::PickInput input = PickInputFor(*view, busy, pressure);
-  std::optional<policy::Plan> plan;
-  if (manual) plan = policy::PickManual(input, manual->bounds, manual->newest);
-  const bool manual_has_plan = plan.has_value();
+  policy::ManualPick manual_pick;
+  if (manual) manual_pick = policy::PickManual(input, manual->bounds, manual->newest);
+  std::optional<policy::Plan> plan = std::move(manual_pick.plan);
   if (!plan && sweep) plan = policy::PickSweep(input, *sweep);
   if (!plan) plan = policy::Pick(input);
   // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
@@ -331,7 +331,7 @@ void Background::PickJob() {
   const uint64_t runs = view->version->runs().size();
   if (runs > counters_.runs_max.load()) counters_.runs_max.store(runs);
   const bool is_for_manual = manual && manual_ && manual->id == manual_->id;
-  if (is_for_manual && !manual_has_plan && busy.empty() && generation == tree_generation_.load()) manual_is_done_ = true;
+  if (is_for_manual && manual_pick.is_done) manual_is_done_ = true;
 }
 
 void Background::StepJob(const std::shared_ptr<Running>& running) {

@@ -127,7 +127,9 @@ void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
   options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
   const auto db = world.Open(options);
   if (db == nullptr) return;
-  for (const char prefix : {'a', 'm', 'z'}) world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+  for (const char prefix : {'a', 'm', 'z'}) {
+    world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+  }
   world.Expect(db->CompactRange(nullptr, nullptr), "compact");
   world.Expect(db->Put({}, Key('m', 0), "new"), "put");
   for (const auto& [begin, end] : {std::pair(0, kFirst), std::pair(kFirst, kDeletes)}) {
@@ -160,6 +162,54 @@ TEST(CompactionSchedule, ACompactionStartsFromTheVersionThatItWasClaimedOn) {
                                      .only_at = {"install a version", "start a claimed job"},
                                      .seed = SeedOr(1)},
                                     CompactBesideTheEndOfASweep);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+// CompactRange waits for compactions of its own keys, and of no others: it returns while a sweep of other keys goes on.
+void CompactBesideALongSweep(Scheduler& scheduler) {
+  constexpr int kDeletes = 2'200;  // more than stream/wade.h asks for
+  ScheduledWorld world(scheduler);
+  Options options = world.SmallOptions();
+  options.memory_bytes = 2 << 20;
+  options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
+  const auto db = world.Open(options);
+  if (db == nullptr) return;
+  for (const char prefix : {'a', 'm', 'z'}) {
+    world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+  }
+  world.Expect(db->CompactRange(nullptr, nullptr), "compact");
+  WriteBatch deletes;
+  for (int i = 0; i < kDeletes; ++i) deletes.Delete(Key('a', i));
+  deletes.Put(Key('m', 0), "new");
+  world.Expect(db->Write({}, deletes), "write");
+  world.Expect(db->Flush(), "flush");
+  auto reader = db->NewIterator();  // passes over the deletes; does not see the next key, of which the sweep makes a table
+  world.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
+  world.Expect(db->Flush(), "flush");
+
+  bool is_sweeping = false, is_compacted = false;
+  world.files->SetOpHook([&](uint64_t, const char*, const std::string& path) {
+    if (!path.ends_with(".tbl") || is_sweeping) return;
+    is_sweeping = true;
+    for (int i = 0; i < 1'000 && !is_compacted; ++i) scheduler.clock()->SleepNanos(10'000'000);
+    if (!is_compacted) scheduler.Fail("CompactRange waits for a compaction of other keys");
+    is_compacted = true;
+  });
+  scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
+  scheduler.Spawn("compact m", [&] {
+    while (!is_sweeping) scheduler.clock()->SleepNanos(1'000'000);
+    const std::string lower = Key('m', 0);  // where the sweep ends
+    const std::string_view bounds[] = {lower, "n"};
+    world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
+    is_compacted = true;
+  });
+  scheduler.JoinAll();
+  world.files->SetOpHook(nullptr);
+}
+
+TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
+  const Explored explored = Explore({.name = "CompactBesideALongSweep", .deviations_max = 0, .seed = SeedOr(1)},
+                                    CompactBesideALongSweep);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
