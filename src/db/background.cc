@@ -133,11 +133,11 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
-  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_)) {
+  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(burial_retry_)) {
     is_removing_ = true;
     return Task::kBury;
   }
-  if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(job_retry_) &&
+  if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(removal_retry_) &&
       (clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != policy::Pressure::kWriting)) {
     is_removing_ = true;
     return Task::kRemoveSpares;
@@ -387,7 +387,7 @@ void Background::BuryObsolete() {
   }
   base::Lock lock(mutex_);
   is_removing_ = false;
-  if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
+  NoteOutcomeLocked(&burial_retry_, failure);
 }
 
 // Until one took long: then a rest, for the sake of those who write.
@@ -400,10 +400,8 @@ void Background::RemoveSpares() {
     const Status status = parts_.spares.RemoveOldest();
     const uint64_t took_nanos = clock_->NowNanos() - start;
     lock.Relock();
-    if (!status.ok()) {
-      NoteOutcomeLocked(&job_retry_, status);
-      break;
-    }
+    NoteOutcomeLocked(&removal_retry_, status);
+    if (!status.ok()) break;
     if (PressureLocked() != policy::Pressure::kWriting) continue;
     rest_nanos = policy::RemovalRestNanos(took_nanos, ExcessSpareBytesLocked(), debt_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
   }
@@ -423,7 +421,7 @@ uint64_t Background::ExcessSpareBytesLocked() const {
 // As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
 // next release. None when the disk has no room for anything else, nor when nothing will be written soon.
 uint64_t Background::SpareBytesMaxLocked(policy::Pressure pressure) const {
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+  for (const Retry* retry : RetriesLocked()) {
     if (retry->status.IsNoSpace()) return 0;
   }
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
@@ -555,7 +553,7 @@ void Background::ArmTimerLocked() {
   if (timer_is_armed_ || is_stopping_) return;
   timer_is_armed_ = true;
   uint64_t nanos = kSecond;
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+  for (const Retry* retry : RetriesLocked()) {
     if (!retry->status.ok()) nanos = std::min(nanos, retry->pause_nanos);
   }
   executor_->ScheduleAfter(nanos, [weak = weak_from_this()] {
@@ -608,12 +606,15 @@ void Background::Stop(bool finish_jobs) {
 Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
   base::Lock lock(mutex_);
   // What failed before is tried again now, on behalf of who waits.
-  flush_retry_ = commit_retry_ = job_retry_ = {};
+  flush_retry_ = commit_retry_ = job_retry_ = burial_retry_ = removal_retry_ = {};
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
     if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
     if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return read::OfWrite(commit_retry_.status, parts_.directory);
     if (needs >= Needs::kMerges && !job_retry_.status.ok()) return read::OfWrite(job_retry_.status, parts_.directory);
+    for (const Retry* retry : {&burial_retry_, &removal_retry_}) {
+      if (needs >= Needs::kRemovals && !retry->status.ok()) return read::OfWrite(retry->status, parts_.directory);
+    }
     ScheduleLocked();
     lock.Unlock();
     const bool ran = executor_->RunOne();
@@ -639,7 +640,7 @@ Status Background::WaitForSettled(policy::Pressure pressure) {
     base::Lock lock(mutex_);
     wanted_.push_back(pressure);
   }
-  Status status = WaitUntil(Needs::kMerges, [&] {
+  Status status = WaitUntil(Needs::kRemovals, [&] {
     if (IsSettledLocked(pressure)) return true;
     commit_is_wanted_ = true;
     return false;
@@ -678,7 +679,7 @@ Status Background::CompactRange(const format::Bounds& bounds) {
 
 Status Background::error() const {
   base::Lock lock(mutex_);
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+  for (const Retry* retry : RetriesLocked()) {
     if (!retry->status.ok()) return retry->status;
   }
   return {};
