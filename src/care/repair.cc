@@ -423,7 +423,8 @@ bool Repairer::Stays(const std::string& name) const {
     case FileKind::kSpare: return !IsNoFile(name);  // dead before anything was damaged
     case FileKind::kLock:
     case FileKind::kRepair:
-    case FileKind::kImport: return true;
+    case FileKind::kImport:
+    case FileKind::kKeep: return true;
     case FileKind::kCurrent:
     case FileKind::kCurrentTemporary: return true;  // Commit has seen to them
   }

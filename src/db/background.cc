@@ -133,11 +133,11 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
-  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(job_retry_)) {
+  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(burial_retry_)) {
     is_removing_ = true;
     return Task::kBury;
   }
-  if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(job_retry_) &&
+  if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(removal_retry_) &&
       (clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != policy::Pressure::kWriting)) {
     is_removing_ = true;
     return Task::kRemoveSpares;
@@ -274,15 +274,19 @@ void Background::PickJob() {
   SCHEDULE_POINT("pick between two looks");
   const read::ViewPtr view = ZOO(kPickedFromOldView) ? old_view : parts_.shape.Current();
   const policy::PickInput input = PickInputFor(*view, busy, pressure);
-  std::optional<policy::Plan> plan;
-  if (manual) plan = policy::PickManual(input, manual->bounds, manual->newest);
-  const bool manual_has_plan = plan.has_value();
+  policy::ManualPick manual_pick;
+  if (manual) manual_pick = policy::PickManual(input, manual->bounds, manual->newest);
+  std::optional<policy::Plan> plan = std::move(manual_pick.plan);
   if (!plan && sweep) plan = policy::PickSweep(input, *sweep);
   if (!plan) plan = policy::Pick(input);
-  // A job starts from the View that it was claimed on.
-  const bool is_claimed = plan && ledger_.Claim(*plan, ZOO(kPickedFromOldView) ? *view->version : *parts_.shape.Current()->version);
+  // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
+  // WHY the sequence first: it must not be of a flush that this version lacks.
+  const kv::Sequence flushed_sequence = parts_.shape.flushed_sequence();
+  const tree::VersionPtr version = ZOO(kPickedFromOldView) ? view->version : parts_.shape.Current()->version;
+  const bool is_claimed = plan && ledger_.Claim(*plan, *version);
   std::shared_ptr<Running> running;
   if (is_claimed) {
+    SCHEDULE_POINT("start a claimed job");
     const compaction::JobContext context{
         .factory = parts_.factory,
         .tables = parts_.tables,
@@ -303,9 +307,9 @@ void Background::PickJob() {
         .find_value_file = [this](kv::FileNumber number) { return parts_.shape.Current()->version->FindValueFile(number); },
         .release_bytes = release_bytes_,
         .warm_bytes_max = kWarmShare * parts_.options.memory_bytes,
-        .flushed_sequence = parts_.shape.flushed_sequence()};  // before the version that the job is given
+        .flushed_sequence = flushed_sequence};
     running = std::make_shared<Running>();
-    running->job = std::make_unique<compaction::Job>(context, std::move(*plan), parts_.shape.Current()->version);
+    running->job = std::make_unique<compaction::Job>(context, std::move(*plan), version);
   }
 
   lock.Relock();
@@ -327,7 +331,7 @@ void Background::PickJob() {
   const uint64_t runs = view->version->runs().size();
   if (runs > counters_.runs_max.load()) counters_.runs_max.store(runs);
   const bool is_for_manual = manual && manual_ && manual->id == manual_->id;
-  if (is_for_manual && !manual_has_plan && busy.empty() && generation == tree_generation_.load()) manual_is_done_ = true;
+  if (is_for_manual && manual_pick.is_done) manual_is_done_ = true;
 }
 
 void Background::StepJob(const std::shared_ptr<Running>& running) {
@@ -383,7 +387,7 @@ void Background::BuryObsolete() {
   }
   base::Lock lock(mutex_);
   is_removing_ = false;
-  if (!failure.ok()) NoteOutcomeLocked(&job_retry_, failure);
+  NoteOutcomeLocked(&burial_retry_, failure);
 }
 
 // Until one took long: then a rest, for the sake of those who write.
@@ -396,10 +400,8 @@ void Background::RemoveSpares() {
     const Status status = parts_.spares.RemoveOldest();
     const uint64_t took_nanos = clock_->NowNanos() - start;
     lock.Relock();
-    if (!status.ok()) {
-      NoteOutcomeLocked(&job_retry_, status);
-      break;
-    }
+    NoteOutcomeLocked(&removal_retry_, status);
+    if (!status.ok()) break;
     if (PressureLocked() != policy::Pressure::kWriting) continue;
     rest_nanos = policy::RemovalRestNanos(took_nanos, ExcessSpareBytesLocked(), debt_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
   }
@@ -419,7 +421,7 @@ uint64_t Background::ExcessSpareBytesLocked() const {
 // As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
 // next release. None when the disk has no room for anything else, nor when nothing will be written soon.
 uint64_t Background::SpareBytesMaxLocked(policy::Pressure pressure) const {
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+  for (const Retry* retry : RetriesLocked()) {
     if (retry->status.IsNoSpace()) return 0;
   }
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
@@ -551,7 +553,7 @@ void Background::ArmTimerLocked() {
   if (timer_is_armed_ || is_stopping_) return;
   timer_is_armed_ = true;
   uint64_t nanos = kSecond;
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+  for (const Retry* retry : RetriesLocked()) {
     if (!retry->status.ok()) nanos = std::min(nanos, retry->pause_nanos);
   }
   executor_->ScheduleAfter(nanos, [weak = weak_from_this()] {
@@ -604,12 +606,15 @@ void Background::Stop(bool finish_jobs) {
 Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
   base::Lock lock(mutex_);
   // What failed before is tried again now, on behalf of who waits.
-  flush_retry_ = commit_retry_ = job_retry_ = {};
+  flush_retry_ = commit_retry_ = job_retry_ = burial_retry_ = removal_retry_ = {};
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
     if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
     if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return read::OfWrite(commit_retry_.status, parts_.directory);
     if (needs >= Needs::kMerges && !job_retry_.status.ok()) return read::OfWrite(job_retry_.status, parts_.directory);
+    for (const Retry* retry : {&burial_retry_, &removal_retry_}) {
+      if (needs >= Needs::kRemovals && !retry->status.ok()) return read::OfWrite(retry->status, parts_.directory);
+    }
     ScheduleLocked();
     lock.Unlock();
     const bool ran = executor_->RunOne();
@@ -635,7 +640,7 @@ Status Background::WaitForSettled(policy::Pressure pressure) {
     base::Lock lock(mutex_);
     wanted_.push_back(pressure);
   }
-  Status status = WaitUntil(Needs::kMerges, [&] {
+  Status status = WaitUntil(Needs::kRemovals, [&] {
     if (IsSettledLocked(pressure)) return true;
     commit_is_wanted_ = true;
     return false;
@@ -674,7 +679,7 @@ Status Background::CompactRange(const format::Bounds& bounds) {
 
 Status Background::error() const {
   base::Lock lock(mutex_);
-  for (const Retry* retry : {&flush_retry_, &commit_retry_, &job_retry_}) {
+  for (const Retry* retry : RetriesLocked()) {
     if (!retry->status.ok()) return retry->status;
   }
   return {};

@@ -14,9 +14,11 @@
 // thread inner and outer merges still go on at once.
 //
 // A failed step is tried again after a pause that doubles from 0.1 s to 5 s; writers that run out of memory meanwhile hear why.
+// Each kind of work pauses by itself: a file that cannot be removed holds up no compaction.
 // THREADS: any. Lock order: mutex_ is taken before Shape's.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -86,7 +88,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
   // Block until `is_done` holds. Failed background work is tried again at once; if what the wait `needs` fails again, the wait
   // ends with its status.
-  enum class Needs : uint8_t { kFlushes, kCommits, kMerges };  // each includes the ones before
+  enum class Needs : uint8_t { kFlushes, kCommits, kMerges, kRemovals };  // each includes the ones before
   Status WaitUntil(Needs needs, const std::function<bool()>& is_done);
   // Everything sealed is flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
@@ -148,6 +150,9 @@ class Background : public std::enable_shared_from_this<Background> {
   bool CommitIsOverdueLocked() const;
   bool MayTryLocked(const Retry& retry) const;
   void NoteOutcomeLocked(Retry* retry, const Status& status);
+  std::array<const Retry*, 5> RetriesLocked() const {
+    return {&flush_retry_, &commit_retry_, &job_retry_, &burial_retry_, &removal_retry_};
+  }
   policy::Pressure PressureLocked() const;
   policy::PickInput PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
                                  policy::Pressure pressure) const;
@@ -210,6 +215,8 @@ class Background : public std::enable_shared_from_this<Background> {
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);
   Retry job_retry_ GUARDED_BY(mutex_);
+  Retry burial_retry_ GUARDED_BY(mutex_);   // of dead files that can be neither renamed nor removed
+  Retry removal_retry_ GUARDED_BY(mutex_);  // of spares
 };
 
 }  // namespace mergedb::db

@@ -262,7 +262,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const uint64_t salt = env.entropy();
   const log::Mark first = log::FirstMark(salt, next);
   const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
-  if (!loaded.has_dropped()) {
+  if (!loaded.has_dropped() && !inventory.has_keep_marker) {
     RETURN_IF_ERROR(StartWriting(start, std::move(replay->log.segments)));
     RemoveOrphans(inventory, replay->log.dropped_bytes > 0);
   } else {

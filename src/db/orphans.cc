@@ -2,6 +2,10 @@
 //
 //     MANIFEST  [..][edit][edit]              all of it was read: what it does not name is of no use
 //     MANIFEST  [..][edit]xxxxxx              something was dropped: a torn edit, or one that named these files. They go to lost/
+//
+// The new epoch's commit replaces that MANIFEST by a complete one, so the next open would take the files for orphans.
+// The marker KEEP is durable before that commit, and stays until all files are durably in lost/. An open that finds
+// KEEP moves files as this one does.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -60,12 +64,29 @@ std::vector<std::string> DbImpl::UnnamedFiles(const Inventory& inventory, bool w
   return names;
 }
 
+namespace {
+
+// Durable when this returns OK.
+Status MakeKeepMarker(FileSystem* files, const std::string& directory) {
+  const std::string path = format::JoinPath(directory, format::PrintFileName(FileKind::kKeep));
+  ASSIGN_OR_RETURN(auto file, files->Open(path, {.access = Access::kCreate}));
+  RETURN_IF_ERROR(file->WriteAt(
+      0, "A part of the MANIFEST was dropped. The next open moves the files that the rest does not name to lost/.\n"));
+  RETURN_IF_ERROR(file->Sync());
+  return file->Close();
+}
+
+}  // namespace
+
 // WHY after the new epoch's commit, and no failure of the open: until then the files may be needed once more. A file that cannot be moved
-// stays where it is.
+// stays where it is, and KEEP with it.
+// WHY the log goes, too, where KEEP is found: the open that made KEEP may have dropped something of the log.
 Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, log::Replayed replayed) {
-  const bool with_log = replayed.dropped_bytes > 0;
-  ASSIGN_OR_RETURN(Aside aside, Aside::Look(store_->options.env.file_system, store_->directory));
-  RETURN_IF_ERROR(aside.Create());
+  FileSystem* const files = store_->options.env.file_system;
+  const bool with_log = replayed.dropped_bytes > 0 || inventory.has_keep_marker;
+  ASSIGN_OR_RETURN(Aside aside, Aside::Look(files, store_->directory));
+  if (!inventory.has_keep_marker) RETURN_IF_ERROR(MakeKeepMarker(files, store_->directory));
+  RETURN_IF_ERROR(aside.Create());  // syncs the directory
   uint64_t moved = 0;
   Status status;
   const auto move = [&] {
@@ -76,6 +97,8 @@ Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& invent
     }
     Status synced = aside.Sync();
     if (status.ok()) status = std::move(synced);
+    // A marker that stays lets the next open move files that it could remove.
+    if (status.ok()) (void)files->Remove(format::JoinPath(store_->directory, format::PrintFileName(FileKind::kKeep)));
   };
   RETURN_IF_ERROR(StartWriting(start, with_log ? std::vector<kv::FileNumber>() : std::move(replayed.segments), move));
   for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);

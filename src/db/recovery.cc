@@ -93,6 +93,9 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kImport:
         inventory.has_import_marker = true;
         break;
+      case format::FileKind::kKeep:
+        inventory.has_keep_marker = true;
+        break;
       default:
         break;
     }

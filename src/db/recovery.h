@@ -28,6 +28,7 @@ struct Inventory {
   bool has_staging = false;
   bool has_repair_marker = false;
   bool has_import_marker = false;
+  bool has_keep_marker = false;
   kv::FileNumber largest{};
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);

@@ -26,7 +26,7 @@ bool SpareFiles::Keep(const ObsoleteFiles::Buried& file) {
     bytes_ += file.bytes;
     if (IsSmall(file)) small_count = static_cast<size_t>(std::count_if(spares_.begin(), spares_.end(), IsSmall));
   }
-  if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // should it fail, the next one tries again
+  if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // after a failure the next Keep removes another one
   return true;
 }
 
@@ -99,7 +99,7 @@ Status SpareFiles::RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::Buried&)) {
     ++removed_;
     return {};
   }
-  spares_.push_front(*spare);
+  spares_.push_back(*spare);  // so that the next call removes another one
   bytes_ += spare->bytes;
   return status;
 }

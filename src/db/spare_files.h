@@ -40,7 +40,7 @@ class SpareFiles {
   // Renames a spare of about `bytes_expected` to the name of file `number`. False: there is none. After an error the number is not
   // to be used.
   Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
-  // Removes the one that was kept first. OK when there is none. An error leaves it for the next call.
+  // Removes the one that was kept first. OK when there is none. After an error the spare is the last one.
   Status RemoveOldest();
   // Removes all of them. An error leaves those that are left for the next call.
   Status RemoveAll();

@@ -20,7 +20,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
     {FileKind::kTable, "", ".tbl", true},       {FileKind::kSpare, "", ".spare", true},
     {FileKind::kValueFile, "", ".val", true},   {FileKind::kRepair, "REPAIR", "", false},
-    {FileKind::kImport, "IMPORT", "", false},
+    {FileKind::kImport, "IMPORT", "", false},   {FileKind::kKeep, "KEEP", "", false},
 };
 constexpr size_t kDigitsMin = 6;
 

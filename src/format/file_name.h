@@ -12,6 +12,7 @@
 //   000013.val          a value file
 //   REPAIR              a repair is under way, or was interrupted: nobody opens the database before it is done
 //   IMPORT              a conversion from LevelDB is under way, or was interrupted (src/legacy/convert.h)
+//   KEEP                an open dropped a part of the MANIFEST, and has not yet moved all files to lost/ (src/db/orphans.cc)
 //   lost/               what repairs and opens moved aside; not ours to read or delete
 #pragma once
 
@@ -25,6 +26,7 @@ namespace mergedb::format {
 
 enum class FileKind : uint8_t {
   kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kValueFile, kRepair, kImport,
+  kKeep,
 };
 
 // Larger numbers are foreign, so that the next one can always be counted up to.

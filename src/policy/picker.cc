@@ -117,30 +117,33 @@ uint64_t BytesOverBoundMax(const PickInput& input) {
   return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2 + CleaningBytesMax(input.version);
 }
 
-std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {
+ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {
+  ManualPick pick{.plan = std::nullopt, .is_done = true};
   const auto& runs = input.version.runs();
   const auto first = std::ranges::find_if(runs, [&](const tree::RunPtr& run) { return run->position() <= newest; });
-  if (first == runs.end()) return std::nullopt;
-  Span span{.newest = static_cast<size_t>(first - runs.begin()), .oldest = runs.size() - 1};
-  span.newest = std::max(span.newest, span.oldest + 1 - std::min(span.oldest + 1, kSourcesMax));
-  const tree::Run& oldest = *runs[span.oldest];
+  if (first == runs.end()) return pick;
+  const tree::Run& oldest = *runs.back();
   const uint64_t partition_bytes = PartitionBytes(oldest.bytes());
   for (const Partition& partition : MakePartitions(oldest, partition_bytes)) {
     if (!tree::Intersect(input.order, partition.bounds, bounds)) continue;
     format::Bounds part = tree::Intersection(input.order, partition.bounds, bounds);
-    const bool is_owed = std::any_of(runs.begin() + static_cast<ptrdiff_t>(span.newest), runs.end() - 1,
-                                     [&](const tree::RunPtr& run) {
-                                       const auto [begin, end] = run->Overlap(input.order, part);
-                                       return begin < end;
-                                     });
-    if (!is_owed && !HasOldTombstones(input, oldest, part)) continue;
-    if (!is_owed) span.newest = span.oldest;
+    const auto newest_owing = std::find_if(first, runs.end() - 1, [&](const tree::RunPtr& run) {
+      const auto [begin, end] = run->Overlap(input.order, part);
+      return begin < end;
+    });
+    if (newest_owing == runs.end() - 1 && !HasOldTombstones(input, oldest, part)) continue;
+    pick.is_done = false;
+    Span span{.newest = static_cast<size_t>(newest_owing - runs.begin()), .oldest = runs.size() - 1};
+    span.oldest = std::min(span.oldest, span.newest + kSourcesMax - 1);
     if (IsBlocked(input, span, part)) continue;
-    Plan plan = MakePlan(input, span, std::move(part), format::kBottomLevel, Reason::kManual);
-    plan.output_file_bytes = OutputBytes(input, partition_bytes);
-    return plan;
+    // The oldest run's level is the bottom level when the plan is done. A run above it keeps its level.
+    const bool is_at_bottom = span.oldest == runs.size() - 1;
+    const format::Level level = is_at_bottom ? format::kBottomLevel : runs[span.oldest]->level();
+    pick.plan = MakePlan(input, span, std::move(part), level, Reason::kManual);
+    pick.plan->output_file_bytes = OutputBytes(input, partition_bytes);
+    return pick;
   }
-  return std::nullopt;
+  return pick;
 }
 
 }  // namespace mergedb::policy

@@ -53,10 +53,15 @@ struct PickInput {
 // The most urgent plan that can start now, or nothing.
 std::optional<Plan> Pick(const PickInput& input);
 
-// Merge `bounds` of all runs into the oldest (CompactRange), by partitions: the next step of it that is not blocked; nothing
-// when the keys lie in the oldest run alone, or when all that is left is blocked. Runs newer than `newest` (written since the
-// call began) are left alone.
-std::optional<Plan> PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest);
+struct ManualPick {
+  std::optional<Plan> plan;  // none: nothing is left, or all that is left is blocked
+  bool is_done = false;      // nothing is left: the keys lie in the oldest run alone
+};
+// Merge `bounds` of all runs into the oldest (CompactRange), by partitions: the next step of it that is not blocked.
+// Runs newer than `newest` (written since the call began) are left alone.
+// A step takes at most 64 runs, from the newest one with keys of the partition on. Where the oldest run is not among
+// them, the keys come into the last run of the step, from which the next step goes on.
+ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest);
 
 // Merge `bounds`, where a reader found nothing but deleted keys, of all runs into the oldest. Nothing while other plans work on
 // these keys, or where no merge takes all runs.

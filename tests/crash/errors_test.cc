@@ -557,6 +557,42 @@ TEST(DiskFull, RefusesWritesUntilThereIsSpaceAgain) {
   }
 }
 
+// A dead table that can neither be renamed nor removed is tried again and again. One worker does all else beside that.
+TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
+  World world({.seed = 1, .parallelism = 1});
+  ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+  ASSERT_OK(db->Put({}, "key", std::string(1000, 'v')));
+  ASSERT_OK(db->Flush());
+  std::string stuck;
+  for (const std::string& path : world.files->Files()) {
+    if (path.ends_with(".tbl")) stuck = path;
+  }
+  ASSERT_NE(stuck, "");
+  world.files->AddFault({.op = Op::kRename, .path_contains = stuck, .sticky = true});
+  world.files->AddFault({.op = Op::kRemove, .path_contains = stuck, .sticky = true});
+  ASSERT_OK(db->Put({}, "key", "new"));
+  ASSERT_OK(db->CompactRange(nullptr, nullptr));
+
+  const auto count = [&](std::string_view ending) {
+    return std::ranges::count_if(world.files->Files(), [&](const std::string& path) { return path.ends_with(ending); });
+  };
+  for (int i = 0; i < 600; ++i) {
+    for (int j = 0; j < 40; ++j) ASSERT_OK(db->Put({}, "key" + std::to_string((i * 40 + j) % 500), std::string(1000, 'v')));
+    world.clock.SleepNanos(200'000'000);  // longer than the first pause
+    world.executor.RunTimers();
+    world.executor.RunAll(1'000'000);
+    ASSERT_LT(count(".tbl"), 150) << "no compaction in round " << i;
+  }
+  EXPECT_OK(world.files->SizeOf(stuck).status());
+  EXPECT_THAT(db->WaitForCompaction(), StatusIs(Code::kIOError)) << "the space is not given back";
+  world.PassTime(60);
+  EXPECT_EQ(count(".spare"), 0) << "at rest all the others are removed";
+  world.files->ClearFaults();
+  world.PassTime(10);
+  EXPECT_OK(db->WaitForCompaction());
+  EXPECT_TRUE(world.files->SizeOf(stuck).status().IsNotFound());
+}
+
 // A size that cannot be had is an error of the open. Found here: a log segment whose fstat failed counted as empty; the open
 // went on without its commits, acknowledged and synced ones among them, and removed it.
 TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {

@@ -112,5 +112,106 @@ TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 
+// A claimed compaction starts while another compaction of the same runs, for other keys, ends. A reader passed over very many
+// deletes; the sweep for it has taken all runs, in a*. The sweep's last step takes the newest run away, which has no other keys.
+//
+//   newest    deletes of a*                        the sweep takes a* of these three, CompactRange takes m* of these three
+//   middle    deletes of the first a*, and m*      the sweep leaves the first 64 out
+//   oldest    holds a*, m* and z*
+void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
+  constexpr int kFirst = 100;
+  constexpr int kDeletes = 2'200;  // more than stream/wade.h asks for
+  ScheduledWorld world(scheduler);
+  Options options = world.SmallOptions();
+  options.memory_bytes = 2 << 20;
+  options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
+  const auto db = world.Open(options);
+  if (db == nullptr) return;
+  for (const char prefix : {'a', 'm', 'z'}) {
+    world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+  }
+  world.Expect(db->CompactRange(nullptr, nullptr), "compact");
+  world.Expect(db->Put({}, Key('m', 0), "new"), "put");
+  for (const auto& [begin, end] : {std::pair(0, kFirst), std::pair(kFirst, kDeletes)}) {
+    WriteBatch deletes;
+    for (int i = begin; i < end; ++i) deletes.Delete(Key('a', i));
+    world.Expect(db->Write({}, deletes), "write");
+    world.Expect(db->Flush(), "flush");
+  }
+  auto reader = db->NewIterator();
+
+  scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
+  scheduler.Spawn("compact m", [&] {
+    const std::string lower = Key('m', 0);  // where the sweep ends
+    const std::string_view bounds[] = {lower, "n"};
+    world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
+  });
+  scheduler.JoinAll();
+  reader = nullptr;
+  world.Expect(db->WaitForCompaction(), "wait");
+  std::string value;
+  if (!db->Get({}, Key('a', 0), &value).IsNotFound()) scheduler.Fail("a deleted key is there again");
+  if (!db->Get({}, Key('m', 0), &value).ok() || value != "new") scheduler.Fail("the newest value is gone");
+}
+
+TEST(CompactionSchedule, ACompactionStartsFromTheVersionThatItWasClaimedOn) {
+  const Explored explored = Explore({.name = "CompactBesideTheEndOfASweep",
+                                     .deviations_max = 2,
+                                     .systematic_runs_max = Sized(300, 10'000),
+                                     .random_runs = Sized(50, 1'000),
+                                     .only_at = {"install a version", "start a claimed job"},
+                                     .seed = SeedOr(1)},
+                                    CompactBesideTheEndOfASweep);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
+// CompactRange waits for compactions of its own keys, and of no others: it returns while a sweep of other keys goes on.
+void CompactBesideALongSweep(Scheduler& scheduler) {
+  constexpr int kDeletes = 2'200;  // more than stream/wade.h asks for
+  ScheduledWorld world(scheduler);
+  Options options = world.SmallOptions();
+  options.memory_bytes = 2 << 20;
+  options.write_buffer_bytes = 512 << 10;  // a memtable holds all the deletes
+  const auto db = world.Open(options);
+  if (db == nullptr) return;
+  for (const char prefix : {'a', 'm', 'z'}) {
+    world.Expect(db->Put({}, Key(prefix, 0), std::string(70'000, prefix)), "put");
+  }
+  world.Expect(db->CompactRange(nullptr, nullptr), "compact");
+  WriteBatch deletes;
+  for (int i = 0; i < kDeletes; ++i) deletes.Delete(Key('a', i));
+  deletes.Put(Key('m', 0), "new");
+  world.Expect(db->Write({}, deletes), "write");
+  world.Expect(db->Flush(), "flush");
+  auto reader = db->NewIterator();  // passes over the deletes; does not see the next key, of which the sweep makes a table
+  world.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
+  world.Expect(db->Flush(), "flush");
+
+  bool is_sweeping = false, is_compacted = false;
+  world.files->SetOpHook([&](uint64_t, const char*, const std::string& path) {
+    if (!path.ends_with(".tbl") || is_sweeping) return;
+    is_sweeping = true;
+    for (int i = 0; i < 1'000 && !is_compacted; ++i) scheduler.clock()->SleepNanos(10'000'000);
+    if (!is_compacted) scheduler.Fail("CompactRange waits for a compaction of other keys");
+    is_compacted = true;
+  });
+  scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
+  scheduler.Spawn("compact m", [&] {
+    while (!is_sweeping) scheduler.clock()->SleepNanos(1'000'000);
+    const std::string lower = Key('m', 0);  // where the sweep ends
+    const std::string_view bounds[] = {lower, "n"};
+    world.Expect(db->CompactRange(&bounds[0], &bounds[1]), "compact");
+    is_compacted = true;
+  });
+  scheduler.JoinAll();
+  world.files->SetOpHook(nullptr);
+}
+
+TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
+  const Explored explored = Explore({.name = "CompactBesideALongSweep", .deviations_max = 0, .seed = SeedOr(1)},
+                                    CompactBesideALongSweep);
+  EXPECT_TRUE(explored.finding.empty()) << explored.finding;
+}
+
 }  // namespace
 }  // namespace mergedb::testing

@@ -125,6 +125,17 @@ TEST_F(SpareFilesTest, KeepsWhatCouldNotBeRemoved) {
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
+TEST_F(SpareFilesTest, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
+  for (uint64_t number = 11; number < 14; ++number) ASSERT_TRUE(spares_.Keep(Bury(number, kMiB)));
+  files_.AddFault({.op = testing::Op::kRemove, .path_contains = "000011", .sticky = true});
+  EXPECT_FALSE(spares_.RemoveOldest().ok());
+  EXPECT_OK(spares_.RemoveOldest());
+  EXPECT_OK(spares_.RemoveOldest());
+  EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare"}));
+  EXPECT_FALSE(spares_.RemoveOldest().ok()) << "it is tried again";
+  EXPECT_EQ(spares_.bytes(), kMiB);
+}
+
 TEST_F(SpareFilesTest, RemovesAllOfThem) {
   ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB)));
   ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB)));

@@ -27,6 +27,7 @@ const Golden kGoldens[] = {
     {FileKind::kManifest, kFileNumberMax, "MANIFEST-4611686018427387904"},
     {FileKind::kRepair, 0, "REPAIR"},
     {FileKind::kImport, 0, "IMPORT"},
+    {FileKind::kKeep, 0, "KEEP"},
 };
 
 TEST(FileName, GoesBothWays) {

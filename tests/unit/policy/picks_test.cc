@@ -8,15 +8,18 @@
 //   ----
 //   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists cut keys, if any
 //
-// `manual` instead of `pick` takes bounds=[a..f) and newest=9. MERGEDB_REWRITE=1 writes the answers into the scripts.
+// `manual` instead of `pick` takes bounds=[a..f) and newest=9; its answer may also be "blocked".
+// MERGEDB_REWRITE=1 writes the answers into the scripts.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "policy/picker.h"
+#include "testing/status_matchers.h"
 #include "testing/tree_text.h"
 
 namespace mergedb::policy {
@@ -85,10 +88,10 @@ std::string Answer(const std::string& tree, const std::string& line) {
   const PickInput input{.version = **version, .busy = command.busy, .style = command.style,
                         .pressure = command.pressure, .flush_bytes = command.flush_bytes, .order = order,
                         .oldest_snapshot = command.oldest_snapshot};
-  const auto plan = command.is_manual  ? PickManual(input, command.bounds, command.newest)
-                    : command.is_sweep ? PickSweep(input, command.bounds)
-                                       : Pick(input);
-  if (!plan) return "nothing\n";
+  ManualPick manual;
+  if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
+  const auto plan = command.is_manual ? manual.plan : command.is_sweep ? PickSweep(input, command.bounds) : Pick(input);
+  if (!plan) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
   std::string text = PrintPlan(*plan) + "\n";
   if (!plan->cut_keys.empty()) {
     text += "cut at";
@@ -141,6 +144,42 @@ TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
   const tree::Version version({std::make_shared<tree::Run>(kv::Position{1}, 0, std::vector<tree::Slice>{{file, {}}})});
   const kv::Order order(BytewiseComparator());
   EXPECT_EQ(LiveBytesAtLeast({.version = version, .busy = {}, .order = order}), 0u);
+}
+
+// The runs of a tree, newest first: which of them show a key in [b..c). Each shows x as well.
+std::string TreeOf(const std::vector<bool>& shows_b) {
+  std::string text;
+  for (size_t i = 0; i < shows_b.size(); ++i) {
+    const size_t position = shows_b.size() - i;
+    const bool is_oldest = position == 1;
+    text += "position " + std::to_string(position) + " level " + (is_oldest ? "bottom" : i < 10 ? "0" : "1") + ":";
+    if (shows_b[i]) text += " " + std::to_string(100'000 + position) + "[b..b]1MB";
+    text += " " + std::to_string(200'000 + position) + "[x..x]1MB\n";
+  }
+  return text;
+}
+
+TEST(Picks, CompactRangeBringsDownWhatLiesAboveTheRunsThatOnePlanTakes) {
+  const kv::Order order(BytewiseComparator());
+  std::vector<bool> shows_b(200);
+  for (const size_t newest : {0, 1, 2, 70, 199}) shows_b[newest] = true;
+  int plans = 0;
+  for (;; ++plans) {
+    ASSERT_LT(plans, 5);
+    ASSERT_OK_AND_ASSIGN(const auto version, mergedb::testing::ParseTree(order, TreeOf(shows_b)));
+    const PickInput input{.version = *version, .busy = {}, .order = order};
+    const auto [plan, is_done] = PickManual(input, {.lower = "b", .upper = "c"}, kv::Position{200});
+    EXPECT_EQ(is_done, !plan);
+    if (!plan) break;
+    ASSERT_LE(plan->sources.size(), 64u);
+    const auto target = version->FindRun(plan->sources.back());
+    EXPECT_EQ(plan->target_level, target->level());
+    for (const kv::Position source : plan->sources) shows_b[200 - kv::ToInt(source)] = false;
+    shows_b[200 - kv::ToInt(plan->sources.back())] = true;
+  }
+  EXPECT_EQ(plans, 4);
+  EXPECT_EQ(std::count(shows_b.begin(), shows_b.end(), true), 1) << "the range lies in one run";
+  EXPECT_TRUE(shows_b.back()) << "the oldest";
 }
 
 TEST(Picks, AreThoseOfTheGoldenScripts) {

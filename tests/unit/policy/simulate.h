@@ -444,9 +444,9 @@ inline void Database::CompactRange(const format::Bounds& bounds) {
   const kv::Position newest{next_position_};
   std::vector<policy::Busy> busy;
   for (int i = 0; i < 100'000; ++i) {
-    auto plan = policy::PickManual(Input(policy::Pressure::kQuiet, &busy), bounds, newest);
-    if (!plan) return;
-    Start(*std::move(plan));
+    auto pick = policy::PickManual(Input(policy::Pressure::kQuiet, &busy), bounds, newest);
+    if (pick.is_done) return;
+    Start(*std::move(pick.plan));
     while (!jobs_.empty()) {
       Step(jobs_.front().get(), UINT64_MAX);
       Commit(jobs_.front().get(), jobs_.front()->plan.bounds.upper, true);

@@ -1,0 +1,151 @@
+// Goal: files that the rest of a MANIFEST does not name are never deleted (docs/decisions/0036-manifest-end.md, rule 3), however
+// often the opens that move them to lost/ are interrupted. Method: the last edit is torn; every operation of the open that drops it is
+// the last one of its process, or fails.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/coding.h"
+#include "manifest/mirror_file.h"
+#include "testing/status_matchers.h"
+#include "testing/world.h"
+
+namespace mergedb::testing {
+namespace {
+
+using ::testing::HasSubstr;
+using Bytes = std::map<std::string, std::string>;
+
+const std::string kLost = World::kPath + "/lost/";
+
+std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
+
+// Without the log, which every open writes over, and what is replaced: all that an open may only move.
+bool MayOnlyMove(const std::string& name) {
+  return name.ends_with(".tbl") || name.ends_with(".val") || name.starts_with("MANIFEST");
+}
+
+class LostFiles : public ::testing::Test {
+ protected:
+  // A process was killed behind a flush, and of the edit that names the last tables neither copy is whole.
+  void SetUp() override {
+    World world;
+    ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+    for (int i = 0; i < 3; ++i) {
+      for (int j = 0; j < 10; ++j) ASSERT_OK(db->Put({}, "k" + std::to_string(10 * i + j), std::string(2000, static_cast<char>('a' + i))));
+      ASSERT_OK(db->Flush());
+    }
+    ASSERT_OK(db->Put({}, "in the log", "v"));
+    torn_ = world.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1);
+    for (const std::string& path : torn_->Files()) {
+      if (NameOf(path).starts_with("MANIFEST")) TearLastRecord(path);
+    }
+    for (const std::string& path : torn_->Files()) {
+      if (MayOnlyMove(NameOf(path))) before_[NameOf(path)] = *torn_->ReadWhole(path);
+    }
+  }
+
+  void TearLastRecord(const std::string& path) {
+    const std::string bytes = *torn_->ReadWhole(path);
+    size_t last = 0;
+    for (size_t at = 40; at + 8 < manifest::kPageBytes;) {
+      const size_t length = base::LoadFixed32(bytes.data() + at + 4);
+      if (length == 0) break;
+      last = at;
+      at += 8 + length;
+    }
+    for (const size_t copy : {size_t{0}, manifest::kPageBytes}) ASSERT_OK(torn_->FlipBit(path, copy + last, 0));
+  }
+  std::unique_ptr<World> Torn() const {
+    return std::make_unique<World>(World::Options{.seed = 2}, torn_->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+  }
+
+  // Each file's bytes are there, in place or in lost/ under some name.
+  void ExpectAllThere(const World& world) const {
+    Bytes now;
+    for (const std::string& path : world.files->Files()) now[path] = *world.files->ReadWhole(path);
+    for (const auto& [name, bytes] : before_) {
+      const bool is_there = std::ranges::any_of(now, [&](const auto& file) {
+        return file.second == bytes && (file.first == World::kPath + "/" + name || file.first.starts_with(kLost + name));
+      });
+      EXPECT_TRUE(is_there) << name << " was deleted";
+    }
+  }
+  // Opens what is left of an open until there is nothing more to do.
+  void ExpectAllThereAfterOpens(World& world) const {
+    for (int i = 0; i < 3; ++i) {
+      SCOPED_TRACE("open " + std::to_string(i));
+      ASSERT_OK_AND_ASSIGN(auto db, world.Open());
+      std::string value;
+      EXPECT_OK(db->Get({}, "k0", &value));
+      EXPECT_OK(db->Close());
+      ExpectAllThere(world);
+    }
+    for (const std::string& path : world.files->Files()) EXPECT_NE(NameOf(path), "KEEP") << "the last open had nothing to move";
+  }
+
+  std::unique_ptr<FaultFileSystem> torn_;
+  Bytes before_;
+};
+
+TEST_F(LostFiles, AreInTheirPlaceOrInLost) {
+  ASSERT_EQ(before_.size(), 7u);  // three tables, three value files and a MANIFEST
+  const auto world = Torn();
+  ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+  std::string report;
+  ASSERT_TRUE(db->GetProperty("mergedb.recovery", &report));
+  EXPECT_THAT(report, HasSubstr("moved to lost/"));
+  ASSERT_OK(db->Close());
+  ExpectAllThereAfterOpens(*world);
+}
+
+TEST_F(LostFiles, StayWhenTheProcessOrThePowerFailsDuringTheOpen) {
+  for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kPrefixTorn, CrashMode::kBlockMix}) {
+    const auto first = Torn();
+    uint64_t images = 0;
+    first->files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+      if (HasFailure()) return;
+      SCOPED_TRACE(std::string(CrashModeName(mode)) + " before operation " + std::to_string(op) + ", " + what + " " + path);
+      const auto left = World::After(*first, mode, CrashModel::kStrict, op);
+      ExpectAllThereAfterOpens(*left);
+      ++images;
+    });
+    ASSERT_OK_AND_ASSIGN(auto db, first->Open());
+    first->files->SetOpHook(nullptr);
+    EXPECT_GT(images, 10u);
+  }
+}
+
+TEST_F(LostFiles, StayWhenTheyCannotBeMoved) {
+  for (const Op op : {Op::kRename, Op::kSyncDirectory}) {
+    for (uint64_t nth = 1; nth < 5; ++nth) {
+      SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
+      const auto world = Torn();
+      world->files->AddFault({.op = op, .path_contains = "lost", .nth = nth, .sticky = true, .status = Status::NoSpace("full")});
+      ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+      std::string report;
+      ASSERT_TRUE(db->GetProperty("mergedb.recovery", &report));
+      EXPECT_EQ(report.find("not moved: ") != std::string::npos, world->files->faults_hit() > 0) << report;
+      ASSERT_OK(db->Put({}, "after", "v"));
+      ASSERT_OK(db->Close());
+      world->files->ClearFaults();
+      ExpectAllThereAfterOpens(*world);
+    }
+  }
+}
+
+// Once all is in lost/, what a later crash leaves is removed as ever.
+TEST_F(LostFiles, LaterOrphansAreRemoved) {
+  const auto world = Torn();
+  for (int i = 0; i < 2; ++i) {
+    ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+    ASSERT_OK(db->Close());
+    ASSERT_OK(world->files->WriteWhole(World::kPath + "/000900.tbl", "an orphan"));
+  }
+  ASSERT_OK_AND_ASSIGN(auto db, world->Open());
+  EXPECT_TRUE(world->files->SizeOf(World::kPath + "/000900.tbl").status().IsNotFound());
+  EXPECT_TRUE(world->files->SizeOf(kLost + "000900.tbl").status().IsNotFound());
+}
+
+}  // namespace
+}  // namespace mergedb::testing
