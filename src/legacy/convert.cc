@@ -166,17 +166,27 @@ Status Converter::Prepare() {
 }
 
 // The marker is durable before the first table, so that what an interruption leaves is known for what it is. What an earlier one left goes
-// before its own marker does.
+// before its own marker does; to lost/ unless CURRENT is LevelDB's, which says that the earlier one was not committed.
 Status Converter::Begin() {
   const std::string marker = PathOf(FileKind::kImport);
   const auto earlier = files_->SizeOf(marker);
   if (!earlier && !earlier.error().IsNotFound()) return earlier.error();
   if (earlier) {
+    ASSIGN_OR_RETURN(const Owner owner, OwnerOf(files_, conversion_.directory));
+    const bool is_leveldbs = owner == Owner::kLevelDb;
+    const std::string lost = format::JoinPath(conversion_.directory, format::kLostDirectory);
+    if (!is_leveldbs) RETURN_IF_ERROR(files_->CreateDirectory(lost));
     ASSIGN_OR_RETURN(const auto names, files_->List(conversion_.directory));
     for (const std::string& name : names) {
       const auto parsed = format::ParseFileName(name);
-      if (parsed && parsed->kind == FileKind::kTable) RETURN_IF_ERROR(files_->Remove(format::JoinPath(conversion_.directory, name)));
+      if (!parsed || parsed->kind != FileKind::kTable) continue;
+      if (is_leveldbs) {
+        RETURN_IF_ERROR(files_->Remove(format::JoinPath(conversion_.directory, name)));
+      } else {
+        RETURN_IF_ERROR(MoveToLost(files_, conversion_.directory, name));
+      }
     }
+    if (!is_leveldbs) RETURN_IF_ERROR(files_->SyncDirectory(lost));
     RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
     RETURN_IF_ERROR(files_->Remove(marker));
   }

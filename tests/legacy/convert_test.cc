@@ -577,6 +577,61 @@ TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
   EXPECT_EQ(ReadFiles(*world.files, kPath), (Files{{"LOG", "text for people\n"}}));
 }
 
+// The commit is durable, and LevelDB's files or IMPORT could not be removed.
+void ConvertWithout(World& world, const std::string& removal, const Shown& shown) {
+  world.files->AddFault({.op = Op::kRemove, .path_contains = removal, .sticky = true});
+  {
+    auto db = world.Open();
+    ASSERT_OK(db);
+    EXPECT_EQ(Scan(**db), shown);
+  }
+  ASSERT_TRUE(HasName(*world.files, "IMPORT"));
+  world.files->ClearFaults();
+}
+
+TEST(ConvertInterrupted, ASalvageOfAConvertedDatabaseIsRefused) {
+  for (const char* removal : {".l", "IMPORT"}) {
+    SCOPED_TRACE(removal);
+    LevelDbDirectory directory = SmallDirectory();
+    World world;
+    WriteFiles(world.files.get(), kPath, directory.Finish());
+    ConvertWithout(world, removal, directory.shown());
+    const Files before = ReadFiles(*world.files, kPath);
+    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("converted already")));
+    EXPECT_EQ(ReadFiles(*world.files, kPath), before);
+    // The MANIFEST alone says so, too.
+    ASSERT_OK(world.files->Remove(kPath + "/CURRENT"));
+    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("converted already")));
+    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
+    ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", before.at("CURRENT")));
+    EXPECT_EQ(Scan(**world.Open()), directory.shown());
+    EXPECT_FALSE(HasName(*world.files, "IMPORT"));
+  }
+}
+
+// Nobody can say any more whether the earlier conversion was committed: its tables go to lost/.
+TEST(ConvertInterrupted, ASalvageWithoutCurrentKeepsTheTablesOfAnEarlierConversion) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  ConvertWithout(world, ".l", directory.shown());
+  const Files before = ReadFiles(*world.files, kPath);
+  for (const auto& [name, bytes] : before) {
+    const bool stays = name == "IMPORT" || name.ends_with(".tbl") || name.ends_with(".ldb") || name.ends_with(".log");
+    if (!stays) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
+  }
+  ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
+  size_t tables = 0;
+  for (const auto& [name, bytes] : before) {
+    if (!name.ends_with(".tbl")) continue;
+    ++tables;
+    ASSERT_OK_AND_ASSIGN(const std::string kept, world.files->ReadWhole(kPath + "/lost/" + name));
+    EXPECT_EQ(kept, bytes);
+  }
+  EXPECT_GT(tables, 0u);
+  EXPECT_EQ(Scan(**world.Open()), directory.shown());
+}
+
 // LevelDB goes on with a directory whose conversion was interrupted; the next conversion starts from there.
 TEST(ConvertInterrupted, LevelDbMayGoOnMeanwhile) {
   LevelDbDirectory directory = SmallDirectory();
