@@ -56,7 +56,9 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
 }
 
 // All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
+// WHY a sync first: a kill may have come between the rename of CURRENT and its sync, and a power cut could then keep the removals alone.
 Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
+  RETURN_IF_ERROR(file_system->SyncDirectory(directory));
   ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
@@ -340,7 +342,11 @@ Result<Converted> Convert(const Conversion& conversion) { return Converter(conve
 
 Status RemoveSource(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
-  return RemoveSourceFiles(file_system, directory, is_kept);
+  // A repair since the conversion may have given up entries that LevelDB's files still hold.
+  const std::string lost = format::JoinPath(directory, format::kLostDirectory);
+  const auto report = file_system->SizeOf(format::JoinPath(lost, "report.txt"));
+  if (!report && !report.error().IsNotFound()) return report.error();
+  return RemoveSourceFiles(file_system, directory, is_kept || report);
 }
 
 Status RemoveLevelDb(FileSystem* file_system, const std::string& directory) {

@@ -632,6 +632,64 @@ TEST(ConvertInterrupted, ASalvageWithoutCurrentKeepsTheTablesOfAnEarlierConversi
   EXPECT_EQ(Scan(**world.Open()), directory.shown());
 }
 
+// A process that is killed between the rename of CURRENT and the sync of the directory leaves a commit that is not durable.
+TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
+  LevelDbDirectory directory = SmallDirectory();
+  const Files before = directory.Finish();
+  uint64_t images = 0;
+  for (uint64_t nth = 1; images == 0; ++nth) {
+    World world;
+    WriteFiles(world.files.get(), kPath, before);
+    world.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
+    ASSERT_FALSE(world.Open().has_value());
+    world.files->ClearFaults();
+    if (legacy::OwnerOf(world.files.get(), kPath).value() == legacy::Owner::kLevelDb) continue;  // not the sync after the rename
+    bool is_opening = true;
+    world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+      if (!is_opening) return;
+      for (const CrashMode mode : kPowerCutModes) {
+        for (uint64_t seed = 0; seed < Sized(3, 50); ++seed) {
+          SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
+          ++images;
+          ExpectWholeOrUntouched(*World::After(world, mode, CrashModel::kStrict, op * 100 + seed), before, directory.shown());
+        }
+      }
+    });
+    { ASSERT_OK(world.Open()); }
+    is_opening = false;
+  }
+  EXPECT_GT(images, 20u);
+}
+
+// LevelDB's files are the only whole copy then.
+TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  ConvertWithout(world, ".l", directory.shown());
+  Files before = ReadFiles(*world.files, kPath);
+  std::erase_if(before, [](const auto& each) { return !each.first.ends_with(".ldb") && !each.first.ends_with(".log"); });
+  ASSERT_EQ(before.size(), 2u);
+  for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) {
+    if (name.ends_with(".tbl")) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
+  }
+  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files are still there")));
+  for (const auto& [name, bytes] : before) EXPECT_TRUE(world.files->ReadWhole(kPath + "/" + name).has_value()) << name;
+  // A repair saves what is whole of the converted files, and the next open keeps LevelDB's.
+  ASSERT_OK(Repair(world.SmallOptions(), kPath));
+  EXPECT_EQ(Scan(**world.Open()), Shown());
+  EXPECT_FALSE(HasName(*world.files, "IMPORT"));
+  Files kept;
+  for (const auto& [name, bytes] : before) {
+    ASSERT_OK_AND_ASSIGN(kept[name], world.files->ReadWhole(kPath + "/lost/" + name));
+  }
+  EXPECT_EQ(kept, before);
+  World again;
+  WriteFiles(again.files.get(), kPath, kept);
+  ASSERT_OK(RepairLevelDb(again.SmallOptions(), kPath));
+  EXPECT_EQ(Scan(**again.Open()), directory.shown());
+}
+
 // LevelDB goes on with a directory whose conversion was interrupted; the next conversion starts from there.
 TEST(ConvertInterrupted, LevelDbMayGoOnMeanwhile) {
   LevelDbDirectory directory = SmallDirectory();
