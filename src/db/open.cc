@@ -45,7 +45,12 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   FileSystem* const files = store.options.env.file_system;
   std::string found;
   ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory, &found));
-  if (owner == legacy::Owner::kOther) return false;
+  if (owner == legacy::Owner::kOther) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(files, store.directory));
+    const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
+    if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;  // Load has told of a CURRENT that is missing
+    return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " + store.directory + "` takes what is whole");
+  }
   if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
   if (owner == legacy::Owner::kOverwritten) {
     return Status::Corruption(store.directory + ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");

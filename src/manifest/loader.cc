@@ -1,5 +1,6 @@
 #include "manifest/loader.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -47,7 +48,12 @@ Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directo
 
 // No CURRENT: a new directory, or a database that lost it? A database is born with CURRENT before it has anything but a MANIFEST.
 Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
-  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  ASSIGN_OR_RETURN(auto names, file_system->List(directory));
+  // LevelDB's tables count before those that an interrupted conversion left beside them.
+  const std::string marker = format::PrintFileName(format::FileKind::kImport);
+  if (std::find(names.begin(), names.end(), marker) != names.end()) {
+    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return !format::ParseFileName(name); });
+  }
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     const auto leveldbs = format::leveldb::ParseName(name);

@@ -7,6 +7,7 @@
 
 #include "format/file_name.h"
 #include "legacy/directory.h"
+#include "mergedb/care.h"
 #include "mergedb/leveldb.h"
 #include "testing/seed.h"
 #include "testing/world.h"
@@ -380,6 +381,29 @@ TEST_F(ConvertTest, SavesWithoutCurrentAndWithoutManifest) {
   Write(files);
   ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
   EXPECT_EQ(OpenTwice().size(), 5u);
+}
+
+// mergedb's own repair would make an empty database of them.
+TEST_F(ConvertTest, LevelDbsFilesWithoutAWholeCurrentAreNotForRepair) {
+  const Files golden = GoldenFiles("raw");
+  for (const bool was_converting : {false, true}) {
+    for (const char* current : {"", "MANIFEST-000", "gone"}) {
+      SCOPED_TRACE(std::string(current) + (was_converting ? ", a conversion was interrupted" : ""));
+      Files files = golden;
+      files["CURRENT"] = current;
+      if (files["CURRENT"] == "gone") files.erase("CURRENT");
+      if (was_converting) files["IMPORT"] = "A conversion from LevelDB";
+      if (was_converting) files["000040.tbl"] = "half a table";
+      World world;
+      WriteFiles(world.files.get(), kPath, files);
+      EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb convert --salvage /db`")));
+      EXPECT_THAT(Repair(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("`mergedb convert --salvage /db`")));
+      EXPECT_THAT(Verify(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("`mergedb convert --salvage /db`")));
+      EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+      ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
+      EXPECT_EQ(Scan(**world.Open()).size(), 5u);
+    }
+  }
 }
 
 TEST_F(ConvertTest, NothingOfLevelDbIsNotFound) {
