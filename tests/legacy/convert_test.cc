@@ -298,6 +298,26 @@ TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
   ExpectRefusal(files, Code::kCorruption, "000002.log: offset");
 }
 
+// A page of the log that was never written.
+TEST_F(ConvertTest, AHoleInALogIsAnErrorAndALossOfASalvage) {
+  for (const size_t batches : {100, 20}) {  // of 512 bytes each: whole ones behind the block, or behind the page alone
+    LevelDbDirectory directory;
+    std::vector<std::vector<KeyChange>> log;
+    for (size_t i = 0; i < batches; ++i) log.push_back({{"k" + std::to_string(1000 + i), i + 1, kv::Kind::kPut, std::string(484, 'v')}});
+    directory.AddLog(log);
+    Files files = directory.Finish();
+    files.at("000002.log").replace(4096, 4096, 4096, '\0');
+    World world;
+    WriteFiles(world.files.get(), kPath, files);
+    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("zeros")));
+    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    EXPECT_FALSE(report.losses.empty());
+    EXPECT_LT(Scan(**world.Open()).size(), batches);
+    EXPECT_EQ(*world.files->ReadWhole(kPath + "/lost/000002.log"), files.at("000002.log"));
+  }
+}
+
 // One flipped bit anywhere: the open fails and changes nothing, or shows what was there, but for a tail.
 TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
   for (const char* golden : {"raw", "snappy"}) {
