@@ -423,6 +423,13 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   const auto owner = legacy::OwnerOf(file_system, directory, &found);
   if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
   if (owner && *owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
+  if (!owner || *owner == legacy::Owner::kOther) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
+    if (is_leveldbs) {
+      return Status::InvalidArgument(directory + ": CURRENT is damaged or missing, and the files are LevelDB's; `mergedb convert --salvage " + directory +
+                                     "` takes what is whole");
+    }
+  }
   return {};
 }
 

@@ -1,6 +1,7 @@
 // Waking up, and its opposite. Reads top to bottom:
 //
-//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables -> tables -> new epoch, committed -> new log
+//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables -> (LevelDB's files go) -> tables
+//     -> new epoch, committed -> new log
 //
 // Nothing that the database needs is changed before the new epoch is durable: a failing or interrupted open leaves what it found,
 // and at most tables of its own that the next open removes as orphans.
@@ -44,7 +45,12 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   FileSystem* const files = store.options.env.file_system;
   std::string found;
   ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, store.directory, &found));
-  if (owner == legacy::Owner::kOther) return false;
+  if (owner == legacy::Owner::kOther) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(files, store.directory));
+    const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
+    if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;  // Load has told of a CURRENT that is missing
+    return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " + store.directory + "` takes what is whole");
+  }
   if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
   if (owner == legacy::Owner::kOverwritten) {
     return Status::Corruption(store.directory + ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
@@ -61,6 +67,11 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   if (!converted) return converted.error();
   *report = converted->report;
   return true;
+}
+
+Status ConvertedIsDamaged(const Status& status, const std::string& path) {
+  return Status::Corruption(std::string(status.message()) + "; the database was converted from LevelDB, and LevelDB's files are still there: run `mergedb repair " +
+                            path + "`, after which the next open moves them to " + path + "/" + std::string(format::kLostDirectory));
 }
 
 }  // namespace
@@ -145,8 +156,9 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
       ASSIGN_OR_RETURN(inventory, TakeInventory(files, path));
     }
     if (inventory.has_repair_marker) return InterruptedRepair(path);
-    if (inventory.has_import_marker) (void)legacy::RemoveSource(files, path);  // else again at the next open
-    RETURN_IF_ERROR(CheckFiles(files, path, *loaded->version));
+    Status checked_files = CheckFiles(files, path, *loaded->version);
+    if (inventory.has_import_marker && checked_files.IsCorruption()) return ConvertedIsDamaged(checked_files, path);
+    RETURN_IF_ERROR(checked_files);
     RETURN_IF_ERROR(read::OfWrite(database->Recover(*loaded, inventory), path));
   } else {
     RETURN_IF_ERROR(read::OfWrite(database->Create(), path));
@@ -257,6 +269,8 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
   }
+  // WHY here: tables and log are there, so LevelDB's files are needed no more, and what comes next may need their space.
+  if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);  // else again at the next open
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
   const uint64_t salt = env.entropy();

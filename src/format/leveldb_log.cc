@@ -95,8 +95,15 @@ bool LogReader::NextFragment(Fragment* fragment) {
     const size_t bytes = base::LoadFixed16(header + 4);
     const auto type = static_cast<uint8_t>(header[6]);
     const size_t left = block_.size() - at_ - kFragmentHeaderBytes;
-    if (type == kPreallocated && bytes == 0) {  // space that a writer took beforehand
+    const bool is_zero = type == kPreallocated && bytes == 0;
+    if (is_zero && block_.find_first_not_of('\0', at_) == std::string::npos) {
+      if (!hole_begin_) hole_begin_ = block_begin_ + at_;
       at_ = block_.size();
+      continue;
+    }
+    TellHole();
+    if (is_zero) {
+      SkipBlock("zeros before other bytes");
       continue;
     }
     if (bytes > left) {
@@ -154,6 +161,16 @@ void LogReader::SkipBlock(std::string_view why) {
   on_damage_(block_begin_ + at_, block_.size() - at_, why);
   passed_over_whole_ = false;
   at_ = block_.size();
+  DropPartial("the rest of the record is damaged");
+}
+
+// Zeros at the end of the file are space that a writer took beforehand; zeros before other bytes are a write that was lost.
+void LogReader::TellHole() {
+  if (!hole_begin_) return;
+  passed_over_whole_ = IsWholeFragment(at_) || HasWholeFragmentBehind();
+  on_damage_(*hole_begin_, block_begin_ + at_ - *hole_begin_, "zeros before other bytes");
+  passed_over_whole_ = false;
+  hole_begin_.reset();
   DropPartial("the rest of the record is damaged");
 }
 

@@ -8,12 +8,16 @@
 // A tail that was cut short is a clean end: the writer died. (Unless a whole fragment lies in it: then it is a length that is damaged.) Bytes that are whole but wrong are damage: the rest of their block is passed
 // over, since nothing says where the next fragment begins, and the reader says so to whoever asks.
 //
+// Zeros from where a fragment should begin to the end of the file are space that a writer took beforehand: a clean end. Zeros before other
+// bytes are damage.
+//
 // The writer makes bytes and the reader asks for bytes; neither knows a file.
 // Tests: tests/unit/format/leveldb_log_test.cc, on logs that LevelDB wrote.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -53,7 +57,7 @@ class LogReader {
   bool Next(std::string_view* record);
   const Status& status() const { return status_; }
   uint64_t record_offset() const { return record_offset_; }  // of the last record's first fragment
-  // In OnDamage: there is a whole fragment among the bytes passed over. A crash leaves no such thing behind it.
+  // In OnDamage: there is a whole fragment among the bytes passed over, or, of zeros, behind them. A crash leaves no such thing behind it.
   bool passed_over_whole() const { return passed_over_whole_; }
   bool is_cut_short() const { return is_cut_short_; }        // REQUIRES: at the end. It lies within a record
 
@@ -66,6 +70,7 @@ class LogReader {
   bool NextFragment(Fragment* fragment);
   bool ReadBlock();
   void SkipBlock(std::string_view why);
+  void TellHole();                        // if zeros lie before the place where it is being read
   bool IsWholeFragment(size_t at) const;  // of the block in memory
   bool HasWholeFragmentBehind();          // the place where it is being read
   void DropPartial(std::string_view why);
@@ -79,6 +84,7 @@ class LogReader {
   bool is_last_ = false;      // nothing comes after it
   std::string partial_;       // fragments of a record so far
   bool in_partial_ = false;
+  std::optional<uint64_t> hole_begin_;  // zeros reach from here to the end of the block in memory
   uint64_t partial_offset_ = 0;
   uint64_t record_offset_ = 0;
   bool is_cut_short_ = false;

@@ -56,7 +56,9 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
 }
 
 // All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
+// WHY a sync first: a kill may have come between the rename of CURRENT and its sync, and a power cut could then keep the removals alone.
 Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
+  RETURN_IF_ERROR(file_system->SyncDirectory(directory));
   ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
@@ -166,17 +168,27 @@ Status Converter::Prepare() {
 }
 
 // The marker is durable before the first table, so that what an interruption leaves is known for what it is. What an earlier one left goes
-// before its own marker does.
+// before its own marker does; to lost/ unless CURRENT is LevelDB's, which says that the earlier one was not committed.
 Status Converter::Begin() {
   const std::string marker = PathOf(FileKind::kImport);
   const auto earlier = files_->SizeOf(marker);
   if (!earlier && !earlier.error().IsNotFound()) return earlier.error();
   if (earlier) {
+    ASSIGN_OR_RETURN(const Owner owner, OwnerOf(files_, conversion_.directory));
+    const bool is_leveldbs = owner == Owner::kLevelDb;
+    const std::string lost = format::JoinPath(conversion_.directory, format::kLostDirectory);
+    if (!is_leveldbs) RETURN_IF_ERROR(files_->CreateDirectory(lost));
     ASSIGN_OR_RETURN(const auto names, files_->List(conversion_.directory));
     for (const std::string& name : names) {
       const auto parsed = format::ParseFileName(name);
-      if (parsed && parsed->kind == FileKind::kTable) RETURN_IF_ERROR(files_->Remove(format::JoinPath(conversion_.directory, name)));
+      if (!parsed || parsed->kind != FileKind::kTable) continue;
+      if (is_leveldbs) {
+        RETURN_IF_ERROR(files_->Remove(format::JoinPath(conversion_.directory, name)));
+      } else {
+        RETURN_IF_ERROR(MoveToLost(files_, conversion_.directory, name));
+      }
     }
+    if (!is_leveldbs) RETURN_IF_ERROR(files_->SyncDirectory(lost));
     RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
     RETURN_IF_ERROR(files_->Remove(marker));
   }
@@ -330,7 +342,11 @@ Result<Converted> Convert(const Conversion& conversion) { return Converter(conve
 
 Status RemoveSource(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
-  return RemoveSourceFiles(file_system, directory, is_kept);
+  // A repair since the conversion may have given up entries that LevelDB's files still hold.
+  const std::string lost = format::JoinPath(directory, format::kLostDirectory);
+  const auto report = file_system->SizeOf(format::JoinPath(lost, "report.txt"));
+  if (!report && !report.error().IsNotFound()) return report.error();
+  return RemoveSourceFiles(file_system, directory, is_kept || report);
 }
 
 Status RemoveLevelDb(FileSystem* file_system, const std::string& directory) {

@@ -12,6 +12,7 @@
 #include "format/table_layout.h"
 #include "legacy/rocksdb.h"
 #include "log/frame.h"
+#include "manifest/loader.h"
 
 namespace mergedb::legacy {
 namespace {
@@ -156,22 +157,68 @@ Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, s
   return head && head->database_id == database_id.value_or(head->database_id);
 }
 
-Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory) {
+namespace {
+
+// Whose the files of a directory are, whatever CURRENT says.
+struct Evidence {
+  bool of_leveldb = false;    // a table, a log or a MANIFEST
+  bool of_mergedb = false;    // a file that no unfinished conversion leaves
+  bool has_manifest = false;  // of mergedb's: a conversion was committed, or was about to be
+  bool is_converting = false;
+};
+
+Result<Evidence> FindEvidence(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
-  bool is_leveldbs = false, is_ours = false, is_converting = false;
+  Evidence evidence;
   for (const std::string& name : names) {
     const auto ours = format::ParseFileName(name);
-    const auto parsed = leveldb::ParseName(name);
-    is_converting |= ours && ours->kind == format::FileKind::kImport;
-    is_ours |= ours && IsMergedbsOwn(ours->kind);
-    if (parsed && !is_ours && (parsed->kind == NameKind::kTable || parsed->kind == NameKind::kLog)) {
-      const std::string path = format::JoinPath(directory, name);
-      ASSIGN_OR_RETURN(is_ours, parsed->kind == NameKind::kTable ? HoldsOurTable(file_system, path) : HoldsOurSegment(file_system, path));
-    }
-    is_leveldbs |= parsed && (parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable || parsed->kind == NameKind::kLog ||
-                              parsed->kind == NameKind::kManifest);
+    evidence.is_converting |= ours && ours->kind == format::FileKind::kImport;
   }
-  return is_leveldbs && (!is_ours || is_converting);
+  for (const std::string& name : names) {
+    const auto ours = format::ParseFileName(name);
+    const bool may_be_half = evidence.is_converting && ours && ours->kind == format::FileKind::kTable;
+    evidence.of_mergedb |= ours && IsMergedbsOwn(ours->kind) && !may_be_half;
+  }
+  for (const std::string& name : names) {
+    const auto parsed = leveldb::ParseName(name);
+    // WHY no look at files beside one of mergedb's own: a file that cannot be read is for that database's repair.
+    if (evidence.of_mergedb) break;
+    if (!parsed) continue;
+    const std::string path = format::JoinPath(directory, name);
+    bool is_ours = false;
+    if (parsed->kind == NameKind::kTable) { ASSIGN_OR_RETURN(is_ours, HoldsOurTable(file_system, path)); }
+    if (parsed->kind == NameKind::kLog) { ASSIGN_OR_RETURN(is_ours, HoldsOurSegment(file_system, path)); }
+    evidence.of_mergedb |= is_ours;
+    if (parsed->kind == NameKind::kManifest) { ASSIGN_OR_RETURN(is_ours, manifest::HoldsManifest(file_system, path)); }
+    evidence.has_manifest |= is_ours && parsed->kind == NameKind::kManifest;
+    evidence.of_leveldb |= !is_ours && (parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable ||
+                                        parsed->kind == NameKind::kLog || parsed->kind == NameKind::kManifest);
+  }
+  return evidence;
+}
+
+}  // namespace
+
+Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const Evidence evidence, FindEvidence(file_system, directory));
+  if (!evidence.of_leveldb || evidence.of_mergedb) return false;
+  const auto current = manifest::ReadCurrent(file_system, directory);
+  if (current) return false;
+  const Status& error = current.error();
+  if (!error.IsNotFound() && !error.IsCorruption() && !error.IsInvalidArgument()) return error;
+  if (!evidence.has_manifest) return true;
+  // A conversion that was killed right before the commit: a whole CURRENT of LevelDB's says that there was none.
+  ASSIGN_OR_RETURN(const auto named, ReadCurrent(file_system, directory));
+  return evidence.is_converting && named.has_value();
+}
+
+Result<bool> IsConverted(FileSystem* file_system, const std::string& directory) {
+  const auto marker = file_system->SizeOf(format::JoinPath(directory, format::PrintFileName(format::FileKind::kImport)));
+  if (!marker) return marker.error().IsNotFound() ? Result<bool>(false) : marker.error();
+  ASSIGN_OR_RETURN(const Owner owner, OwnerOf(file_system, directory));
+  if (owner != Owner::kOther) return false;
+  ASSIGN_OR_RETURN(const Evidence evidence, FindEvidence(file_system, directory));
+  return evidence.of_mergedb || evidence.has_manifest || manifest::ReadCurrent(file_system, directory).has_value();
 }
 
 namespace {

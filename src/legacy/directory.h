@@ -36,8 +36,10 @@ Status RefuseRocksDb(FileSystem* file_system, const std::string& directory);
 // (docs/decisions/0020-leveldb-face.md). Of any database, unless one is named. What is no regular file is neither.
 Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path);
 Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, std::optional<uint64_t> database_id = {});
-// For repair: LevelDB's tables, logs or MANIFEST are there, and nothing of mergedb's, whatever CURRENT says.
+// For repair: LevelDB's tables, logs or MANIFEST are there, CURRENT is not mergedb's, and no file is but what an unfinished conversion leaves.
 Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory);
+// The marker IMPORT is there, and CURRENT or the files say that the conversion was committed: the database is mergedb's.
+Result<bool> IsConverted(FileSystem* file_system, const std::string& directory);
 
 struct SourceTable {
   std::string name;                 // "000005.ldb"

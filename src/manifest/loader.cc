@@ -1,5 +1,6 @@
 #include "manifest/loader.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -9,6 +10,7 @@
 #include "format/file_name.h"
 #include "format/leveldb_name.h"
 #include "manifest/mirror_file.h"
+#include "manifest/mirror_layout.h"
 #include "tree/invariants.h"
 #include "tree/version_builder.h"
 
@@ -33,13 +35,33 @@ Result<std::string> ReadText(FileSystem* file_system, const std::string& path) {
   return bytes;
 }
 
+// Is a MANIFEST of mergedb's among the files?
+Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directory, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed || parsed->kind != format::FileKind::kManifest) continue;
+    ASSIGN_OR_RETURN(const bool is_ours, HoldsManifest(file_system, format::JoinPath(directory, name)));
+    if (is_ours) return true;
+  }
+  return false;
+}
+
 // No CURRENT: a new directory, or a database that lost it? A database is born with CURRENT before it has anything but a MANIFEST.
 Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
-  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  ASSIGN_OR_RETURN(auto names, file_system->List(directory));
+  // LevelDB's tables count before those that an interrupted conversion left beside them.
+  const std::string marker = format::PrintFileName(format::FileKind::kImport);
+  if (std::find(names.begin(), names.end(), marker) != names.end()) {
+    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return !format::ParseFileName(name); });
+  }
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     const auto leveldbs = format::leveldb::ParseName(name);
     if (leveldbs && (leveldbs->kind == format::leveldb::NameKind::kTable || leveldbs->kind == format::leveldb::NameKind::kOldTable)) {
+      ASSIGN_OR_RETURN(const bool is_converted, HoldAnyManifest(file_system, directory, names));
+      if (is_converted) {
+        return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but a MANIFEST of mergedb's is there; run `mergedb repair`");
+      }
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name + " is there; `mergedb convert --salvage " +
                                 std::string(directory) + "` takes what is whole");
     }
@@ -119,6 +141,19 @@ Result<Current> ReadCurrent(FileSystem* file_system, const std::string& director
   const std::string current = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
   ASSIGN_OR_RETURN(const std::string bytes, ReadText(file_system, current));
   return DecodeCurrent(bytes, current);
+}
+
+Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path) {
+  const auto file = file_system->Open(path, {.access = Access::kRead});
+  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return false;  // no regular file
+  if (!file) return file.error();
+  for (const int copy : {0, 1}) {
+    std::string begin(kMirrorMagic.size(), '\0');
+    size_t got = 0;
+    RETURN_IF_ERROR((*file)->ReadAt(MirrorOffset(0, copy), begin.size(), begin.data(), &got));
+    if (got == begin.size() && begin == kMirrorMagic) return true;
+  }
+  return false;
 }
 
 // WHY CURRENT is read again where the MANIFEST is missing: a writer beside a read-only open may just have replaced both.

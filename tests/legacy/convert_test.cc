@@ -7,6 +7,7 @@
 
 #include "format/file_name.h"
 #include "legacy/directory.h"
+#include "mergedb/care.h"
 #include "mergedb/leveldb.h"
 #include "testing/seed.h"
 #include "testing/world.h"
@@ -297,6 +298,26 @@ TEST_F(ConvertTest, DamageThatWholeRecordsFollowIsAnError) {
   ExpectRefusal(files, Code::kCorruption, "000002.log: offset");
 }
 
+// A page of the log that was never written.
+TEST_F(ConvertTest, AHoleInALogIsAnErrorAndALossOfASalvage) {
+  for (const size_t batches : {100, 20}) {  // of 512 bytes each: whole ones behind the block, or behind the page alone
+    LevelDbDirectory directory;
+    std::vector<std::vector<KeyChange>> log;
+    for (size_t i = 0; i < batches; ++i) log.push_back({{"k" + std::to_string(1000 + i), i + 1, kv::Kind::kPut, std::string(484, 'v')}});
+    directory.AddLog(log);
+    Files files = directory.Finish();
+    files.at("000002.log").replace(4096, 4096, 4096, '\0');
+    World world;
+    WriteFiles(world.files.get(), kPath, files);
+    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("zeros")));
+    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    EXPECT_FALSE(report.losses.empty());
+    EXPECT_LT(Scan(**world.Open()).size(), batches);
+    EXPECT_EQ(*world.files->ReadWhole(kPath + "/lost/000002.log"), files.at("000002.log"));
+  }
+}
+
 // One flipped bit anywhere: the open fails and changes nothing, or shows what was there, but for a tail.
 TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
   for (const char* golden : {"raw", "snappy"}) {
@@ -380,6 +401,29 @@ TEST_F(ConvertTest, SavesWithoutCurrentAndWithoutManifest) {
   Write(files);
   ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
   EXPECT_EQ(OpenTwice().size(), 5u);
+}
+
+// mergedb's own repair would make an empty database of them.
+TEST_F(ConvertTest, LevelDbsFilesWithoutAWholeCurrentAreNotForRepair) {
+  const Files golden = GoldenFiles("raw");
+  for (const bool was_converting : {false, true}) {
+    for (const char* current : {"", "MANIFEST-000", "gone"}) {
+      SCOPED_TRACE(std::string(current) + (was_converting ? ", a conversion was interrupted" : ""));
+      Files files = golden;
+      files["CURRENT"] = current;
+      if (files["CURRENT"] == "gone") files.erase("CURRENT");
+      if (was_converting) files["IMPORT"] = "A conversion from LevelDB";
+      if (was_converting) files["000040.tbl"] = "half a table";
+      World world;
+      WriteFiles(world.files.get(), kPath, files);
+      EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb convert --salvage /db`")));
+      EXPECT_THAT(Repair(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("`mergedb convert --salvage /db`")));
+      EXPECT_THAT(Verify(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("`mergedb convert --salvage /db`")));
+      EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+      ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
+      EXPECT_EQ(Scan(**world.Open()).size(), 5u);
+    }
+  }
 }
 
 TEST_F(ConvertTest, NothingOfLevelDbIsNotFound) {
@@ -575,6 +619,119 @@ TEST(ConvertInterrupted, DestroyTakesWhatAConversionLeft) {
   world.files->ClearFaults();
   ASSERT_OK(DB::Destroy(world.SmallOptions(), kPath));
   EXPECT_EQ(ReadFiles(*world.files, kPath), (Files{{"LOG", "text for people\n"}}));
+}
+
+// The commit is durable, and LevelDB's files or IMPORT could not be removed.
+void ConvertWithout(World& world, const std::string& removal, const Shown& shown) {
+  world.files->AddFault({.op = Op::kRemove, .path_contains = removal, .sticky = true});
+  {
+    auto db = world.Open();
+    ASSERT_OK(db);
+    EXPECT_EQ(Scan(**db), shown);
+  }
+  ASSERT_TRUE(HasName(*world.files, "IMPORT"));
+  world.files->ClearFaults();
+}
+
+TEST(ConvertInterrupted, ASalvageOfAConvertedDatabaseIsRefused) {
+  for (const char* removal : {".l", "IMPORT"}) {
+    SCOPED_TRACE(removal);
+    LevelDbDirectory directory = SmallDirectory();
+    World world;
+    WriteFiles(world.files.get(), kPath, directory.Finish());
+    ConvertWithout(world, removal, directory.shown());
+    const Files before = ReadFiles(*world.files, kPath);
+    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("converted already")));
+    EXPECT_EQ(ReadFiles(*world.files, kPath), before);
+    // The MANIFEST alone says so, too.
+    ASSERT_OK(world.files->Remove(kPath + "/CURRENT"));
+    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("converted already")));
+    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
+    ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", before.at("CURRENT")));
+    EXPECT_EQ(Scan(**world.Open()), directory.shown());
+    EXPECT_FALSE(HasName(*world.files, "IMPORT"));
+  }
+}
+
+// Nobody can say any more whether the earlier conversion was committed: its tables go to lost/.
+TEST(ConvertInterrupted, ASalvageWithoutCurrentKeepsTheTablesOfAnEarlierConversion) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  ConvertWithout(world, ".l", directory.shown());
+  const Files before = ReadFiles(*world.files, kPath);
+  for (const auto& [name, bytes] : before) {
+    const bool stays = name == "IMPORT" || name.ends_with(".tbl") || name.ends_with(".ldb") || name.ends_with(".log");
+    if (!stays) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
+  }
+  ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
+  size_t tables = 0;
+  for (const auto& [name, bytes] : before) {
+    if (!name.ends_with(".tbl")) continue;
+    ++tables;
+    ASSERT_OK_AND_ASSIGN(const std::string kept, world.files->ReadWhole(kPath + "/lost/" + name));
+    EXPECT_EQ(kept, bytes);
+  }
+  EXPECT_GT(tables, 0u);
+  EXPECT_EQ(Scan(**world.Open()), directory.shown());
+}
+
+// A process that is killed between the rename of CURRENT and the sync of the directory leaves a commit that is not durable.
+TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
+  LevelDbDirectory directory = SmallDirectory();
+  const Files before = directory.Finish();
+  uint64_t images = 0;
+  for (uint64_t nth = 1; images == 0; ++nth) {
+    World world;
+    WriteFiles(world.files.get(), kPath, before);
+    world.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
+    ASSERT_FALSE(world.Open().has_value());
+    world.files->ClearFaults();
+    if (legacy::OwnerOf(world.files.get(), kPath).value() == legacy::Owner::kLevelDb) continue;  // not the sync after the rename
+    bool is_opening = true;
+    world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
+      if (!is_opening) return;
+      for (const CrashMode mode : kPowerCutModes) {
+        for (uint64_t seed = 0; seed < Sized(3, 50); ++seed) {
+          SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
+          ++images;
+          ExpectWholeOrUntouched(*World::After(world, mode, CrashModel::kStrict, op * 100 + seed), before, directory.shown());
+        }
+      }
+    });
+    { ASSERT_OK(world.Open()); }
+    is_opening = false;
+  }
+  EXPECT_GT(images, 20u);
+}
+
+// LevelDB's files are the only whole copy then.
+TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
+  LevelDbDirectory directory = SmallDirectory();
+  World world;
+  WriteFiles(world.files.get(), kPath, directory.Finish());
+  ConvertWithout(world, ".l", directory.shown());
+  Files before = ReadFiles(*world.files, kPath);
+  std::erase_if(before, [](const auto& each) { return !each.first.ends_with(".ldb") && !each.first.ends_with(".log"); });
+  ASSERT_EQ(before.size(), 2u);
+  for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) {
+    if (name.ends_with(".tbl")) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }
+  }
+  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("LevelDB's files are still there")));
+  for (const auto& [name, bytes] : before) EXPECT_TRUE(world.files->ReadWhole(kPath + "/" + name).has_value()) << name;
+  // A repair saves what is whole of the converted files, and the next open keeps LevelDB's.
+  ASSERT_OK(Repair(world.SmallOptions(), kPath));
+  EXPECT_EQ(Scan(**world.Open()), Shown());
+  EXPECT_FALSE(HasName(*world.files, "IMPORT"));
+  Files kept;
+  for (const auto& [name, bytes] : before) {
+    ASSERT_OK_AND_ASSIGN(kept[name], world.files->ReadWhole(kPath + "/lost/" + name));
+  }
+  EXPECT_EQ(kept, before);
+  World again;
+  WriteFiles(again.files.get(), kPath, kept);
+  ASSERT_OK(RepairLevelDb(again.SmallOptions(), kPath));
+  EXPECT_EQ(Scan(**again.Open()), directory.shown());
 }
 
 // LevelDB goes on with a directory whose conversion was interrupted; the next conversion starts from there.

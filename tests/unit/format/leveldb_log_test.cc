@@ -122,6 +122,48 @@ TEST(LevelDbLog, DamageCostsTheRestOfItsBlockAndIsTold) {
   }
 }
 
+// A write that was lost reads as zeros.
+TEST(LevelDbLog, ZerosBeforeOtherBytesAreDamage) {
+  constexpr size_t kPage = 4096;
+  std::vector<std::string> records;
+  for (int i = 0; i < 200; ++i) records.push_back(std::to_string(1000 + i) + std::string(501, 'r'));  // 8 fragments a page
+  const std::string whole = Write(records);
+  for (size_t page = 0; (page + 1) * kPage < whole.size(); ++page) {
+    std::string bytes = whole;
+    bytes.replace(page * kPage, kPage, kPage, '\0');
+    const ReadBack found = Read(bytes);
+    const size_t block_end = std::min(whole.size(), (page * kPage / kLogBlockBytes + 1) * kLogBlockBytes);
+    EXPECT_EQ(found.damaged_bytes, block_end - page * kPage) << page << " " << found.why;
+    EXPECT_EQ(found.records.size(), records.size() - (block_end - page * kPage) / 512) << page;
+  }
+  // Whole blocks.
+  std::string bytes = whole;
+  bytes.replace(10 * 512, 2 * kLogBlockBytes, 2 * kLogBlockBytes, '\0');
+  EXPECT_EQ(Read(bytes).damaged_bytes, 3 * kLogBlockBytes - 10 * 512);
+}
+
+TEST(LevelDbLog, NoRecordGoesOnBehindZeros) {
+  const std::vector<std::string> records = {std::string(20'000, 'a'), std::string(100'000, 'b'), "last"};
+  const std::string whole = Write(records);
+  for (const size_t begin : {kLogBlockBytes, 2 * kLogBlockBytes}) {
+    std::string bytes = whole;
+    bytes.replace(begin, kLogBlockBytes, kLogBlockBytes, '\0');
+    const ReadBack found = Read(bytes);
+    EXPECT_EQ(found.records, (std::vector<std::string>{records[0], records[2]}));
+    EXPECT_GE(found.damaged_bytes, records[1].size()) << found.why;
+  }
+}
+
+// Space that a writer took beforehand.
+TEST(LevelDbLog, ZerosAtTheEndAreNoDamage) {
+  const std::vector<std::string> records = {"one", std::string(40'000, '2'), "three"};
+  for (const size_t zeros : {1, 6, 7, 4096, 100'000}) {
+    const ReadBack found = Read(Write(records) + std::string(zeros, '\0'));
+    EXPECT_EQ(found.records, records) << zeros;
+    EXPECT_EQ(found.damaged_bytes, 0u) << zeros << " " << found.why;
+  }
+}
+
 TEST(LevelDbLog, ReadErrorsAreToldApart) {
   LogReader reader([](uint64_t, size_t, char*, size_t*) { return Status::IOError("no"); }, [](uint64_t, uint64_t, std::string_view) {});
   std::string_view record;
