@@ -29,6 +29,7 @@ Result<std::vector<Found>> FindSegments(FileSystem* file_system, const std::stri
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind != format::FileKind::kSegment) continue;
     auto file = file_system->Open(format::JoinPath(directory, name), {.access = Access::kRead});
+    if (!file && file.error().IsBusy()) return std::move(file).error();  // too few descriptors: it may be there
     if (!file) continue;
     char block[kBlockBytes];
     size_t got = 0;
