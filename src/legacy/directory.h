@@ -55,6 +55,7 @@ struct SourceLog {
 
 struct Source {
   std::vector<SourceTable> tables;  // by level, in each the largest number first
+  std::vector<SourceTable> unnamed; // where is_cut_short: those that are there and that the MANIFEST does not name; without bounds
   std::vector<SourceLog> logs;      // oldest first
   std::vector<std::string> missing; // tables that the MANIFEST names and nobody has
   kv::Sequence last_sequence = 0;   // as the MANIFEST says
