@@ -56,7 +56,8 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
 }
 
 // All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
-// WHY a sync first: a kill may have come between the rename of CURRENT and its sync, and a power cut could then keep the removals alone.
+// WHY a sync first: if a kill came between the rename of CURRENT and its sync, a power cut could keep the removals and
+// drop the rename.
 Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));
   ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
@@ -240,15 +241,17 @@ Status Converter::Merge() {
   return FinishTable();
 }
 
-// An edit that was never finished names nothing that the logs do not hold. If changes are missing between the MANIFEST and the logs, more than
-// that edit was lost: a salvage then takes the tables that the MANIFEST does not name, too.
+// An edit that was never finished names nothing that the logs do not hold. If changes are missing between the MANIFEST
+// and the logs, more than that edit was lost. A salvage then takes the tables that the MANIFEST does not name, too.
 Status Converter::JudgeCutManifest() {
   std::string gap;
   if (logs_.first_sequence > source_.last_sequence + 1) {
     gap = "the logs begin at " + std::to_string(logs_.first_sequence);
   } else if (logs_.first_sequence == 0) {
     ASSIGN_OR_RETURN(const kv::Sequence newest, NewestUnnamed());
-    if (newest > source_.last_sequence) gap = "a table that it does not name holds " + std::to_string(newest) + ", and no log does";
+    if (newest > source_.last_sequence) {
+      gap = "a table that it does not name holds " + std::to_string(newest) + ", and no log does";
+    }
   }
   if (gap.empty()) return {};
   gap = "the MANIFEST is cut short: it knows of sequence " + std::to_string(source_.last_sequence) + ", but " + gap;
@@ -264,7 +267,7 @@ Status Converter::JudgeCutManifest() {
   return {};
 }
 
-// The largest sequence in the tables that the MANIFEST does not name. A salvage passes over what it cannot read of them.
+// The largest sequence in the tables that the MANIFEST does not name. A salvage passes over damage in them.
 Result<kv::Sequence> Converter::NewestUnnamed() {
   Walking quiet = walking_;
   if (quiet.on_loss) quiet.on_loss = [](const std::string&, uint64_t, uint64_t, std::string_view) {};

@@ -213,7 +213,8 @@ Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& direct
 }
 
 Result<bool> IsConverted(FileSystem* file_system, const std::string& directory) {
-  const auto marker = file_system->SizeOf(format::JoinPath(directory, format::PrintFileName(format::FileKind::kImport)));
+  const std::string name = format::PrintFileName(format::FileKind::kImport);
+  const auto marker = file_system->SizeOf(format::JoinPath(directory, name));
   if (!marker) return marker.error().IsNotFound() ? Result<bool>(false) : marker.error();
   ASSIGN_OR_RETURN(const Owner owner, OwnerOf(file_system, directory));
   if (owner != Owner::kOther) return false;
@@ -224,9 +225,12 @@ Result<bool> IsConverted(FileSystem* file_system, const std::string& directory) 
 namespace {
 
 // A table of which no MANIFEST tells.
-Result<SourceTable> Unbounded(FileSystem* file_system, const std::string& directory, kv::FileNumber number, const std::string& name) {
+Result<SourceTable> Unbounded(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
+                              const std::string& name) {
   ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
-  return SourceTable{.name = name, .file = {.number = number, .bytes = bytes, .smallest = "", .largest = ""}, .has_bounds = false};
+  return SourceTable{.name = name,
+                     .file = {.number = number, .bytes = bytes, .smallest = "", .largest = ""},
+                     .has_bounds = false};
 }
 
 Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& directory, const kv::Order& order, kv::FileNumber manifest) {
@@ -256,7 +260,8 @@ Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& director
     }
   }
   const auto is_named = [&](kv::FileNumber number) {
-    return std::any_of(state.levels.begin(), state.levels.end(), [&](const auto& files) { return files.contains(number); });
+    return std::any_of(state.levels.begin(), state.levels.end(),
+                       [&](const auto& files) { return files.contains(number); });
   };
   for (const auto& [number, name] : listing.tables) {
     if (!source.is_cut_short || is_named(number)) continue;

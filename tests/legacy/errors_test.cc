@@ -145,12 +145,13 @@ class RepairErrors : public ::testing::Test {
       if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
     }
   }
-  // Until the MANIFEST is mergedb's the repair is run again. If mergedb's CURRENT is missing then, mergedb's own repair makes it.
+  // Until the MANIFEST is mergedb's the repair is run again. Then mergedb's own repair makes a CURRENT that is missing.
   static Shown Finish(World& world) {
     const auto is_leveldbs = legacy::LooksLikeLevelDb(world.files.get(), kPath);
     EXPECT_OK(is_leveldbs);
     if (!DB::Open(MustExist(world), kPath)) {
-      const auto again = *is_leveldbs ? RepairLevelDb(world.SmallOptions(), kPath) : Repair(world.SmallOptions(), kPath);
+      const Options options = world.SmallOptions();
+      const auto again = *is_leveldbs ? RepairLevelDb(options, kPath) : Repair(options, kPath);
       EXPECT_OK(again.status());
     }
     return OpenAndScan(world);
@@ -352,7 +353,9 @@ Files CutBeforeATable(bool log_is_empty) {
   directory.AddTable(0, {{"first", 1, kv::Kind::kPut, "1"}});
   const leveldb_format::Edit first = directory.edit();
   directory.AddTable(0, {{"middle", 2, kv::Kind::kPut, "2"}, {"middle2", 200, kv::Kind::kPut, "200"}});
-  directory.AddLog({log_is_empty ? std::vector<KeyChange>() : std::vector<KeyChange>{{"last", 201, kv::Kind::kPut, "201"}}});
+  std::vector<KeyChange> batch;
+  if (!log_is_empty) batch.push_back({"last", 201, kv::Kind::kPut, "201"});
+  directory.AddLog({batch});
   Files files = directory.Finish();
   if (log_is_empty) files.at("000004.log").clear();
   for (auto& [name, bytes] : files) {
