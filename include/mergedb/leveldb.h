@@ -58,8 +58,8 @@ MERGEDB_EXPORT Result<bool> IsLevelDb(const Options& options, const std::string&
 // Make a database of mergedb out of all that is whole in a LevelDB directory that does not open: tables that its MANIFEST names,
 // block by block, and logs, record by record; without a MANIFEST, all tables that are there, so that what was deleted or overwritten may show
 // again. Of each key the largest sequence wins. If anything is lost LevelDB's files go to `path`/lost; nothing is deleted then. What is
-// lost stands in the report, by file and offset. Options and errors as DB::Open's; Busy: somebody has it open; InvalidArgument: the database is
-// converted already.
+// lost stands in the report, by file and offset. Options and errors as DB::Open's; Busy: somebody has it open;
+// InvalidArgument: the database is converted already.
 MERGEDB_EXPORT Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path, const Progress& progress = {});
 
 }  // namespace mergedb

@@ -426,8 +426,8 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   if (!owner || *owner == legacy::Owner::kOther) {
     ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
     if (is_leveldbs) {
-      return Status::InvalidArgument(directory + ": CURRENT is damaged or missing, and the files are LevelDB's; `mergedb convert --salvage " + directory +
-                                     "` takes what is whole");
+      return Status::InvalidArgument(directory + ": CURRENT is damaged or missing, and the files are LevelDB's; "
+                                     "`mergedb convert --salvage " + directory + "` takes what is whole");
     }
   }
   return {};

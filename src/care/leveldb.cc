@@ -28,8 +28,8 @@ Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
   }
   ASSIGN_OR_RETURN(const bool is_converted, legacy::IsConverted(files, path));
   if (is_converted) {
-    return Status::InvalidArgument(path + ": converted already, and LevelDB's files were not removed yet: an open with mergedb removes them; "
-                                   "if that fails, run `mergedb repair " + path + "`");
+    return Status::InvalidArgument(path + ": converted already, and LevelDB's files were not removed yet: "
+                                   "an open with mergedb removes them; if that fails, run `mergedb repair " + path + "`");
   }
   ASSIGN_OR_RETURN(const bool looks_like_leveldb, legacy::LooksLikeLevelDb(files, path));
   if (owner == legacy::Owner::kOther && !looks_like_leveldb) return Status::NotFound(path + ": no LevelDB database");

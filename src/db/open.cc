@@ -1,7 +1,7 @@
 // Waking up, and its opposite. Reads top to bottom:
 //
-//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables -> (LevelDB's files go) -> tables
-//     -> new epoch, committed -> new log
+//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables
+//     -> (LevelDB's files go) -> tables -> new epoch, committed -> new log
 //
 // Nothing that the database needs is changed before the new epoch is durable: a failing or interrupted open leaves what it found,
 // and at most tables of its own that the next open removes as orphans.
@@ -48,8 +48,10 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   if (owner == legacy::Owner::kOther) {
     ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(files, store.directory));
     const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
-    if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;  // Load has told of a CURRENT that is missing
-    return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " + store.directory + "` takes what is whole");
+    // The error of Load tells of a CURRENT that is missing.
+    if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;
+    return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " +
+                              store.directory + "` takes what is whole");
   }
   if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
   if (owner == legacy::Owner::kOverwritten) {
@@ -70,7 +72,8 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
 }
 
 Status ConvertedIsDamaged(const Status& status, const std::string& path) {
-  return Status::Corruption(std::string(status.message()) + "; the database was converted from LevelDB, and LevelDB's files are still there: run `mergedb repair " +
+  return Status::Corruption(std::string(status.message()) +
+                            "; the database was converted from LevelDB, and LevelDB's files are still there: run `mergedb repair " +
                             path + "`, after which the next open moves them to " + path + "/" + std::string(format::kLostDirectory));
 }
 
@@ -269,8 +272,9 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
   }
-  // WHY here: tables and log are there, so LevelDB's files are needed no more, and what comes next may need their space.
-  if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);  // else again at the next open
+  // WHY here: the tables and the log are there, so LevelDB's files are not needed. The new epoch may need their space.
+  // After a failure the next open removes them.
+  if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
   const uint64_t salt = env.entropy();

@@ -164,7 +164,7 @@ void LogReader::SkipBlock(std::string_view why) {
   DropPartial("the rest of the record is damaged");
 }
 
-// Zeros at the end of the file are space that a writer took beforehand; zeros before other bytes are a write that was lost.
+// Zeros at the end of the file are space that a writer took beforehand. Zeros before other bytes are a lost write.
 void LogReader::TellHole() {
   if (!hole_begin_) return;
   passed_over_whole_ = IsWholeFragment(at_) || HasWholeFragmentBehind();

@@ -8,8 +8,8 @@
 // A tail that was cut short is a clean end: the writer died. (Unless a whole fragment lies in it: then it is a length that is damaged.) Bytes that are whole but wrong are damage: the rest of their block is passed
 // over, since nothing says where the next fragment begins, and the reader says so to whoever asks.
 //
-// Zeros from where a fragment should begin to the end of the file are space that a writer took beforehand: a clean end. Zeros before other
-// bytes are damage.
+// Zeros from where a fragment should begin to the end of the file are space that a writer took beforehand: a clean
+// end. Zeros before other bytes are damage.
 //
 // The writer makes bytes and the reader asks for bytes; neither knows a file.
 // Tests: tests/unit/format/leveldb_log_test.cc, on logs that LevelDB wrote.
@@ -57,7 +57,8 @@ class LogReader {
   bool Next(std::string_view* record);
   const Status& status() const { return status_; }
   uint64_t record_offset() const { return record_offset_; }  // of the last record's first fragment
-  // In OnDamage: there is a whole fragment among the bytes passed over, or, of zeros, behind them. A crash leaves no such thing behind it.
+  // In OnDamage: there is a whole fragment among the bytes passed over, or behind them if they are zeros. A crash
+  // leaves no such thing behind it.
   bool passed_over_whole() const { return passed_over_whole_; }
   bool is_cut_short() const { return is_cut_short_; }        // REQUIRES: at the end. It lies within a record
 

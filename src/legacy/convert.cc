@@ -56,7 +56,8 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
 }
 
 // All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
-// WHY a sync first: a kill may have come between the rename of CURRENT and its sync, and a power cut could then keep the removals alone.
+// WHY a sync first: if a kill came between the rename of CURRENT and its sync, a power cut could keep the removals and
+// drop the rename.
 Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));
   ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
@@ -112,6 +113,8 @@ class Converter {
   Status Prepare();
   Status Begin();
   Status Merge();
+  Status JudgeCutManifest();
+  Result<kv::Sequence> NewestUnnamed();
   Status AddNewest(const kv::Entry& entry);
   Status FinishTable();
   Status Commit();
@@ -217,10 +220,7 @@ Status Converter::Merge() {
                                    .allocate_number = [this] { return AllocateNumber(); },
                                    .entropy = conversion_.options.env.entropy};
   RETURN_IF_ERROR(WalkLogs(walking_, source_.logs, log_options, &logs_));
-  if (source_.is_cut_short && logs_.first_sequence > source_.last_sequence + 1 && !conversion_.saves_what_is_whole) {
-    return Status::Corruption("the MANIFEST is cut short: it knows of sequence " + std::to_string(source_.last_sequence) + ", but the logs begin at " +
-                              std::to_string(logs_.first_sequence));
-  }
+  if (source_.is_cut_short) RETURN_IF_ERROR(JudgeCutManifest());
   last_sequence_ = std::max(last_sequence_, logs_.last_sequence);
   converted_.report += logs_.report;
   ASSIGN_OR_RETURN(auto lanes, MakeLanes(walking_, source_.tables));
@@ -239,6 +239,45 @@ Status Converter::Merge() {
   }
   RETURN_IF_ERROR(merged->status());
   return FinishTable();
+}
+
+// An edit that was never finished names nothing that the logs do not hold. If changes are missing between the MANIFEST
+// and the logs, more than that edit was lost. A salvage then takes the tables that the MANIFEST does not name, too.
+Status Converter::JudgeCutManifest() {
+  std::string gap;
+  if (logs_.first_sequence > source_.last_sequence + 1) {
+    gap = "the logs begin at " + std::to_string(logs_.first_sequence);
+  } else if (logs_.first_sequence == 0) {
+    ASSIGN_OR_RETURN(const kv::Sequence newest, NewestUnnamed());
+    if (newest > source_.last_sequence) {
+      gap = "a table that it does not name holds " + std::to_string(newest) + ", and no log does";
+    }
+  }
+  if (gap.empty()) return {};
+  gap = "the MANIFEST is cut short: it knows of sequence " + std::to_string(source_.last_sequence) + ", but " + gap;
+  if (!conversion_.saves_what_is_whole) return Status::Corruption(gap);
+  converted_.losses.push_back({.name = "MANIFEST", .offset = 0, .bytes = 0, .what = gap});
+  converted_.report += "all tables count, and what was deleted or overwritten may show again\n";
+  converted_.tables += source_.unnamed.size();
+  for (SourceTable& table : source_.unnamed) {
+    source_.bytes += table.file.bytes;
+    source_.tables.push_back(std::move(table));
+  }
+  source_.unnamed.clear();
+  return {};
+}
+
+// The largest sequence in the tables that the MANIFEST does not name. A salvage passes over damage in them.
+Result<kv::Sequence> Converter::NewestUnnamed() {
+  Walking quiet = walking_;
+  if (quiet.on_loss) quiet.on_loss = [](const std::string&, uint64_t, uint64_t, std::string_view) {};
+  ASSIGN_OR_RETURN(const auto lanes, MakeLanes(quiet, source_.unnamed));
+  kv::Sequence newest = 0;
+  for (const auto& lane : lanes) {
+    for (lane->SeekToFirst(); lane->Valid(); lane->Next()) newest = std::max(newest, kv::SequenceOf(lane->entry().tag));
+    RETURN_IF_ERROR(lane->status());
+  }
+  return newest;
 }
 
 // At the bottom, below every snapshot, versions need no sequence.

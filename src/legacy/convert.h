@@ -52,8 +52,9 @@ struct Converted {
 // An error leaves the directory LevelDB's, and none of our files in it unless the disk refuses even that.
 Result<Converted> Convert(const Conversion& conversion);
 
-// Remove what a committed conversion left behind when it was interrupted: LevelDB's files, and IMPORT. REQUIRES: the converted database's files
-// are there. LevelDB's files go to lost/ if the conversion was a repair, or if mergedb's own repair has been run since.
+// Remove what a committed conversion left behind when it was interrupted: LevelDB's files, and IMPORT. LevelDB's files
+// go to lost/ if the conversion was a repair, or if mergedb's own repair has been run since.
+// REQUIRES: the files of the converted database are there.
 Status RemoveSource(FileSystem* file_system, const std::string& directory);
 
 // Remove all of LevelDB's files but LOCK, and then CURRENT: what is left of an interrupted call is still a database, if a damaged one.

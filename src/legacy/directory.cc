@@ -213,7 +213,8 @@ Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& direct
 }
 
 Result<bool> IsConverted(FileSystem* file_system, const std::string& directory) {
-  const auto marker = file_system->SizeOf(format::JoinPath(directory, format::PrintFileName(format::FileKind::kImport)));
+  const std::string name = format::PrintFileName(format::FileKind::kImport);
+  const auto marker = file_system->SizeOf(format::JoinPath(directory, name));
   if (!marker) return marker.error().IsNotFound() ? Result<bool>(false) : marker.error();
   ASSIGN_OR_RETURN(const Owner owner, OwnerOf(file_system, directory));
   if (owner != Owner::kOther) return false;
@@ -222,6 +223,15 @@ Result<bool> IsConverted(FileSystem* file_system, const std::string& directory) 
 }
 
 namespace {
+
+// A table of which no MANIFEST tells.
+Result<SourceTable> Unbounded(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
+                              const std::string& name) {
+  ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
+  return SourceTable{.name = name,
+                     .file = {.number = number, .bytes = bytes, .smallest = "", .largest = ""},
+                     .has_bounds = false};
+}
 
 Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& directory, const kv::Order& order, kv::FileNumber manifest) {
   const std::string path = format::JoinPath(directory, leveldb::PrintName(NameKind::kManifest, manifest));
@@ -248,6 +258,15 @@ Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& director
       source.tables.push_back({.name = found->second, .file = each->second, .level = level});
       source.bytes += each->second.bytes;
     }
+  }
+  const auto is_named = [&](kv::FileNumber number) {
+    return std::any_of(state.levels.begin(), state.levels.end(),
+                       [&](const auto& files) { return files.contains(number); });
+  };
+  for (const auto& [number, name] : listing.tables) {
+    if (!source.is_cut_short || is_named(number)) continue;
+    ASSIGN_OR_RETURN(SourceTable table, Unbounded(file_system, directory, number, name));
+    source.unnamed.push_back(std::move(table));
   }
   for (const auto& [number, name] : listing.logs) {
     const bool counts = number >= *state.log || (state.previous_log && number == *state.previous_log);
@@ -277,9 +296,9 @@ Result<Source> GuessSource(FileSystem* file_system, const std::string& directory
   Source source;
   source.largest_number = listing.largest_number;
   for (auto each = listing.tables.rbegin(); each != listing.tables.rend(); ++each) {
-    ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, each->second)));
-    source.tables.push_back({.name = each->second, .file = {.number = each->first, .bytes = bytes, .smallest = "", .largest = ""}, .has_bounds = false});
-    source.bytes += bytes;
+    ASSIGN_OR_RETURN(SourceTable table, Unbounded(file_system, directory, each->first, each->second));
+    source.bytes += table.file.bytes;
+    source.tables.push_back(std::move(table));
   }
   for (const auto& [number, name] : listing.logs) RETURN_IF_ERROR(AddLog(file_system, directory, number, name, &source));
   return source;

@@ -36,9 +36,11 @@ Status RefuseRocksDb(FileSystem* file_system, const std::string& directory);
 // (docs/decisions/0020-leveldb-face.md). Of any database, unless one is named. What is no regular file is neither.
 Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path);
 Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, std::optional<uint64_t> database_id = {});
-// For repair: LevelDB's tables, logs or MANIFEST are there, CURRENT is not mergedb's, and no file is but what an unfinished conversion leaves.
+// For repair: LevelDB's tables, logs or MANIFEST are there, CURRENT is not mergedb's, and mergedb has no other files
+// there than an unfinished conversion leaves.
 Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory);
-// The marker IMPORT is there, and CURRENT or the files say that the conversion was committed: the database is mergedb's.
+// The marker IMPORT is there, and CURRENT or the files say that the conversion was committed, or about to be: all of
+// the database is in mergedb's files.
 Result<bool> IsConverted(FileSystem* file_system, const std::string& directory);
 
 struct SourceTable {
@@ -55,6 +57,7 @@ struct SourceLog {
 
 struct Source {
   std::vector<SourceTable> tables;  // by level, in each the largest number first
+  std::vector<SourceTable> unnamed; // if is_cut_short: those that the MANIFEST does not name; without bounds
   std::vector<SourceLog> logs;      // oldest first
   std::vector<std::string> missing; // tables that the MANIFEST names and nobody has
   kv::Sequence last_sequence = 0;   // as the MANIFEST says

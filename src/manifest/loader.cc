@@ -36,7 +36,8 @@ Result<std::string> ReadText(FileSystem* file_system, const std::string& path) {
 }
 
 // Is a MANIFEST of mergedb's among the files?
-Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directory, const std::vector<std::string>& names) {
+Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directory,
+                             const std::vector<std::string>& names) {
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind != format::FileKind::kManifest) continue;
@@ -52,7 +53,8 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   // LevelDB's tables count before those that an interrupted conversion left beside them.
   const std::string marker = format::PrintFileName(format::FileKind::kImport);
   if (std::find(names.begin(), names.end(), marker) != names.end()) {
-    std::stable_partition(names.begin(), names.end(), [](const std::string& name) { return !format::ParseFileName(name); });
+    std::stable_partition(names.begin(), names.end(),
+                          [](const std::string& name) { return !format::ParseFileName(name); });
   }
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
@@ -60,7 +62,8 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
     if (leveldbs && (leveldbs->kind == format::leveldb::NameKind::kTable || leveldbs->kind == format::leveldb::NameKind::kOldTable)) {
       ASSIGN_OR_RETURN(const bool is_converted, HoldAnyManifest(file_system, directory, names));
       if (is_converted) {
-        return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but a MANIFEST of mergedb's is there; run `mergedb repair`");
+        return Status::Corruption(format::JoinPath(directory, "CURRENT") +
+                                  ": missing, but a MANIFEST of mergedb's is there; run `mergedb repair`");
       }
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name + " is there; `mergedb convert --salvage " +
                                 std::string(directory) + "` takes what is whole");

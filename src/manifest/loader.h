@@ -48,7 +48,7 @@ struct Current {
 };
 Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory);
 
-// Does the file begin as a MANIFEST of mergedb's does, in either copy of its header? A MANIFEST of LevelDB's has the same name.
+// Does the file begin as a MANIFEST of mergedb's does, in either copy of its header? LevelDB's has the same name.
 Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path);
 
 // Load, from this MANIFEST, whatever CURRENT says.

@@ -303,7 +303,9 @@ TEST_F(ConvertTest, AHoleInALogIsAnErrorAndALossOfASalvage) {
   for (const size_t batches : {100, 20}) {  // of 512 bytes each: whole ones behind the block, or behind the page alone
     LevelDbDirectory directory;
     std::vector<std::vector<KeyChange>> log;
-    for (size_t i = 0; i < batches; ++i) log.push_back({{"k" + std::to_string(1000 + i), i + 1, kv::Kind::kPut, std::string(484, 'v')}});
+    for (size_t i = 0; i < batches; ++i) {
+      log.push_back({{"k" + std::to_string(1000 + i), i + 1, kv::Kind::kPut, std::string(484, 'v')}});
+    }
     directory.AddLog(log);
     Files files = directory.Finish();
     files.at("000002.log").replace(4096, 4096, 4096, '\0');
@@ -416,9 +418,10 @@ TEST_F(ConvertTest, LevelDbsFilesWithoutAWholeCurrentAreNotForRepair) {
       if (was_converting) files["000040.tbl"] = "half a table";
       World world;
       WriteFiles(world.files.get(), kPath, files);
-      EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb convert --salvage /db`")));
-      EXPECT_THAT(Repair(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("`mergedb convert --salvage /db`")));
-      EXPECT_THAT(Verify(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("`mergedb convert --salvage /db`")));
+      const auto names_it = HasSubstr("`mergedb convert --salvage /db`");
+      EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, names_it));
+      EXPECT_THAT(Repair(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, names_it));
+      EXPECT_THAT(Verify(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, names_it));
       EXPECT_EQ(ReadFiles(*world.files, kPath), files);
       ASSERT_OK(RepairLevelDb(world.SmallOptions(), kPath));
       EXPECT_EQ(Scan(**world.Open()).size(), 5u);
@@ -640,12 +643,13 @@ TEST(ConvertInterrupted, ASalvageOfAConvertedDatabaseIsRefused) {
     World world;
     WriteFiles(world.files.get(), kPath, directory.Finish());
     ConvertWithout(world, removal, directory.shown());
+    const auto is_refusal = StatusIs(Code::kInvalidArgument, HasSubstr("converted already"));
     const Files before = ReadFiles(*world.files, kPath);
-    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("converted already")));
+    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), is_refusal);
     EXPECT_EQ(ReadFiles(*world.files, kPath), before);
     // The MANIFEST alone says so, too.
     ASSERT_OK(world.files->Remove(kPath + "/CURRENT"));
-    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), StatusIs(Code::kInvalidArgument, HasSubstr("converted already")));
+    EXPECT_THAT(RepairLevelDb(world.SmallOptions(), kPath), is_refusal);
     EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("`mergedb repair")));
     ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", before.at("CURRENT")));
     EXPECT_EQ(Scan(**world.Open()), directory.shown());
@@ -676,7 +680,7 @@ TEST(ConvertInterrupted, ASalvageWithoutCurrentKeepsTheTablesOfAnEarlierConversi
   EXPECT_EQ(Scan(**world.Open()), directory.shown());
 }
 
-// A process that is killed between the rename of CURRENT and the sync of the directory leaves a commit that is not durable.
+// After a kill between the rename of CURRENT and the sync of the directory the commit is not durable.
 TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
   LevelDbDirectory directory = SmallDirectory();
   const Files before = directory.Finish();
@@ -687,7 +691,9 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
     world.files->AddFault({.op = Op::kSyncDirectory, .nth = nth});
     ASSERT_FALSE(world.Open().has_value());
     world.files->ClearFaults();
-    if (legacy::OwnerOf(world.files.get(), kPath).value() == legacy::Owner::kLevelDb) continue;  // not the sync after the rename
+    const auto owner = legacy::OwnerOf(world.files.get(), kPath);
+    ASSERT_OK(owner);
+    if (*owner == legacy::Owner::kLevelDb) continue;  // not the sync after the rename
     bool is_opening = true;
     world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
       if (!is_opening) return;
@@ -695,7 +701,8 @@ TEST(ConvertInterrupted, ThePowerMayFailWhileTheNextOpenRemovesLevelDbsFiles) {
         for (uint64_t seed = 0; seed < Sized(3, 50); ++seed) {
           SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
           ++images;
-          ExpectWholeOrUntouched(*World::After(world, mode, CrashModel::kStrict, op * 100 + seed), before, directory.shown());
+          const auto image = World::After(world, mode, CrashModel::kStrict, op * 100 + seed);
+          ExpectWholeOrUntouched(*image, before, directory.shown());
         }
       }
     });
@@ -712,7 +719,9 @@ TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   WriteFiles(world.files.get(), kPath, directory.Finish());
   ConvertWithout(world, ".l", directory.shown());
   Files before = ReadFiles(*world.files, kPath);
-  std::erase_if(before, [](const auto& each) { return !each.first.ends_with(".ldb") && !each.first.ends_with(".log"); });
+  std::erase_if(before, [](const auto& each) {
+    return !each.first.ends_with(".ldb") && !each.first.ends_with(".log");
+  });
   ASSERT_EQ(before.size(), 2u);
   for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) {
     if (name.ends_with(".tbl")) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }

@@ -145,12 +145,13 @@ class RepairErrors : public ::testing::Test {
       if (name.find(".l") != std::string::npos) { EXPECT_TRUE(bytes.contains(content)) << name; }
     }
   }
-  // Until the MANIFEST is mergedb's the repair is run again. If mergedb's CURRENT is missing then, mergedb's own repair makes it.
+  // Until the MANIFEST is mergedb's the repair is run again. Then mergedb's own repair makes a CURRENT that is missing.
   static Shown Finish(World& world) {
     const auto is_leveldbs = legacy::LooksLikeLevelDb(world.files.get(), kPath);
     EXPECT_OK(is_leveldbs);
     if (!DB::Open(MustExist(world), kPath)) {
-      const auto again = *is_leveldbs ? RepairLevelDb(world.SmallOptions(), kPath) : Repair(world.SmallOptions(), kPath);
+      const Options options = world.SmallOptions();
+      const auto again = *is_leveldbs ? RepairLevelDb(options, kPath) : Repair(options, kPath);
       EXPECT_OK(again.status());
     }
     return OpenAndScan(world);
@@ -344,6 +345,71 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
   WriteFiles(world.files.get(), kPath, files);
   EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 7, but the logs begin at 44")));
   EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+}
+
+// A MANIFEST that ends within the edit that adds the table of all but the first and the last changes; log 0 is named.
+Files CutBeforeATable(bool log_is_empty) {
+  LevelDbDirectory directory;
+  directory.AddTable(0, {{"first", 1, kv::Kind::kPut, "1"}});
+  const leveldb_format::Edit first = directory.edit();
+  directory.AddTable(0, {{"middle", 2, kv::Kind::kPut, "2"}, {"middle2", 200, kv::Kind::kPut, "200"}});
+  std::vector<KeyChange> batch;
+  if (!log_is_empty) batch.push_back({"last", 201, kv::Kind::kPut, "201"});
+  directory.AddLog({batch});
+  Files files = directory.Finish();
+  if (log_is_empty) files.at("000004.log").clear();
+  for (auto& [name, bytes] : files) {
+    if (!name.starts_with("MANIFEST")) continue;
+    bytes.clear();
+    leveldb_format::LogWriter writer;
+    leveldb_format::Edit edit = first;
+    edit.comparator = std::string(leveldb_format::kBytewiseName);
+    edit.log = edit.previous_log = kv::FileNumber{0};
+    edit.next_file = kv::FileNumber{3};
+    edit.last_sequence = 1;
+    writer.Append(leveldb_format::EncodeEdit(edit), &bytes);
+    const size_t whole = bytes.size();
+    writer.Append(leveldb_format::EncodeEdit(directory.edit()), &bytes);
+    bytes.resize(whole + 20);
+  }
+  return files;
+}
+
+TEST(ForgedLevelDb, TablesThatAManifestCutShortDoesNotNameAreNotGivenUp) {
+  for (const bool log_is_empty : {false, true}) {
+    SCOPED_TRACE(log_is_empty ? "an empty log" : "a log");
+    const Files files = CutBeforeATable(log_is_empty);
+    World world;
+    WriteFiles(world.files.get(), kPath, files);
+    EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 1, but")));
+    EXPECT_EQ(ReadFiles(*world.files, kPath), files);
+    ASSERT_OK_AND_ASSIGN(const RepairReport report, RepairLevelDb(world.SmallOptions(), kPath));
+    ASSERT_EQ(report.losses.size(), 1u);
+    EXPECT_EQ(report.losses[0].file, "MANIFEST");
+    Shown shown = {{"first", "1"}, {"middle", "2"}, {"middle2", "200"}};
+    if (!log_is_empty) shown["last"] = "201";
+    EXPECT_EQ(OpenAndScan(world), shown);
+    EXPECT_EQ(*world.files->ReadWhole(kPath + "/lost/000003.ldb"), files.at("000003.ldb"));
+  }
+}
+
+// What a crash leaves of a compaction: its table, and an edit that was never finished. The table holds nothing new.
+TEST(ForgedLevelDb, TablesOfAnEditThatWasNeverFinishedGo) {
+  LevelDbDirectory directory;
+  directory.AddTable(0, {{"a", 1, kv::Kind::kPut, "1"}});
+  directory.AddTable(0, {{"a", 2, kv::Kind::kDelete, ""}, {"b", 3, kv::Kind::kPut, "3"}});
+  directory.AddLog({});
+  Files files = directory.Finish();
+  LevelDbDirectory compacted;
+  compacted.AddTable(1, {{"b", 3, kv::Kind::kPut, "3"}}, 9);
+  files["000009.ldb"] = compacted.Finish().at("000009.ldb");
+  for (auto& [name, bytes] : files) {
+    if (name.starts_with("MANIFEST")) bytes += "cut";
+  }
+  World world;
+  WriteFiles(world.files.get(), kPath, files);
+  EXPECT_EQ(OpenAndScan(world), directory.shown());
+  EXPECT_FALSE(ReadFiles(*world.files, kPath).contains("000009.ldb"));
 }
 
 // Found here: a failure that came before the half table was removed took IMPORT away, without which that table made the directory nobody's:

@@ -126,7 +126,8 @@ TEST(LevelDbLog, DamageCostsTheRestOfItsBlockAndIsTold) {
 TEST(LevelDbLog, ZerosBeforeOtherBytesAreDamage) {
   constexpr size_t kPage = 4096;
   std::vector<std::string> records;
-  for (int i = 0; i < 200; ++i) records.push_back(std::to_string(1000 + i) + std::string(501, 'r'));  // 8 fragments a page
+  // 8 fragments a page.
+  for (int i = 0; i < 200; ++i) records.push_back(std::to_string(1000 + i) + std::string(501, 'r'));
   const std::string whole = Write(records);
   for (size_t page = 0; (page + 1) * kPage < whole.size(); ++page) {
     std::string bytes = whole;
