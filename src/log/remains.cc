@@ -128,8 +128,9 @@ Status RingRemains::Load() {
   ring_.resize(size);
   size_t got = 0;
   RETURN_IF_ERROR((*file)->ReadAt(0, size, ring_.data(), &got));
-  if (got < size) ring_.clear();
-  return {};
+  if (got == size) return {};
+  ring_.clear();
+  return expected_bytes_ ? lost("a read found " + std::to_string(got) + " bytes") : Status();
 }
 
 std::string_view RingRemains::Read(uint64_t position, size_t bytes) {

@@ -486,6 +486,27 @@ TEST_P(ErrorsTest, NoticesReadsThatFindTooLittle) {
   }
 }
 
+// An open that finds too little in CURRENT looks whose the files are; that may fail too.
+TEST_P(ErrorsTest, TellsOfATornCurrentAmongFilesThatCannotBeListed) {
+  Errors errors(std::get<0>(GetParam()));
+  ASSERT_OK(errors.Open());
+  errors.Work(kCommits / 2);
+  errors.Kill();
+  FaultFileSystem* const files = errors.world().files.get();
+  for (uint64_t nth_list = 1; nth_list <= 4; ++nth_list) {
+    for (uint64_t nth_read = 1; nth_read <= 4; ++nth_read) {
+      errors.ShortenReads(nth_read, 8, false);
+      files->AddFault({.op = Op::kList, .nth = nth_list});
+      EXPECT_FALSE(errors.Open().ok() && errors.reads_shortened() == 0 && files->faults_hit() == 0);
+      TheTally().injected["short read"] += errors.reads_shortened();
+      errors.ShortenReads(0, 0, false);
+      files->ClearFaults();
+    }
+  }
+  ASSERT_OK(errors.Open());
+  errors.CheckComesBack();
+}
+
 INSTANTIATE_TEST_SUITE_P(Lives, ErrorsTest,
                          ::testing::Combine(::testing::Bool(), ::testing::Values(When::kFirstLife, When::kRecovery)));
 
