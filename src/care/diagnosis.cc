@@ -60,6 +60,12 @@ class Examiner {
     return result_.report.damages.back();
   }
   void Note(std::string text) { result_.report.notes.push_back(std::move(text)); }
+  // Of a file that the believed MANIFEST or CURRENT does not name.
+  void NoteUnnamed(const std::string& name, std::string_view by) {
+    const std::string marker = format::PrintFileName(FileKind::kKeep);
+    const bool is_kept = std::binary_search(result_.names.begin(), result_.names.end(), marker);
+    Note(name + ": " + std::string(by) + " does not name it; the next open " + (is_kept ? "moves it to lost/" : "removes it"));
+  }
   std::string PathOf(std::string_view name) const { return format::JoinPath(input_.directory, name); }
   Result<log::Salvaged> ReadLogOf(const log::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence);
 
@@ -206,7 +212,7 @@ Status Examiner::ReadTables() {
     for (const auto& meta : result_.loaded->version->file_metas()) RETURN_IF_ERROR(ReadTable(meta->number, meta));
     for (const kv::FileNumber number : result_.inventory.tables) {
       if (result_.tables.contains(number)) continue;
-      Note(format::PrintFileName(FileKind::kTable, number) + ": no MANIFEST names it; the next open removes it");
+      NoteUnnamed(format::PrintFileName(FileKind::kTable, number), "the MANIFEST");
     }
     return {};
   }
@@ -294,7 +300,7 @@ Status Examiner::ReadValueFiles() {
     }
     for (const kv::FileNumber number : result_.inventory.value_files) {
       if (result_.value_files.found().contains(number)) continue;
-      Note(format::PrintFileName(FileKind::kValueFile, number) + ": no MANIFEST names it; the next open removes it");
+      NoteUnnamed(format::PrintFileName(FileKind::kValueFile, number), "the MANIFEST");
     }
     return {};
   }
@@ -391,7 +397,7 @@ void Examiner::NoteTheRest() {
       continue;
     }
     if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
-      Note(name + ": CURRENT does not name it; the next open removes it");
+      NoteUnnamed(name, "CURRENT");
     }
     const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kValueFile || parsed->kind == FileKind::kCurrent ||
                          parsed->kind == FileKind::kStaging || parsed->kind == FileKind::kSegment;

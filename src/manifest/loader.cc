@@ -47,6 +47,16 @@ Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directo
   return false;
 }
 
+// A file of LevelDB's with entries: a table, or a log that is not empty. LevelDB makes neither before CURRENT.
+Result<bool> HoldsLevelDbEntries(FileSystem* file_system, const std::string& directory, const std::string& name) {
+  using format::leveldb::NameKind;
+  const auto parsed = format::leveldb::ParseName(name);
+  if (!parsed) return false;
+  if (parsed->kind != NameKind::kLog) return parsed->kind == NameKind::kTable || parsed->kind == NameKind::kOldTable;
+  ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
+  return bytes > 0;
+}
+
 // No CURRENT: a new directory, or a database that lost it? A database is born with CURRENT before it has anything but a MANIFEST.
 Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(auto names, file_system->List(directory));
@@ -58,8 +68,8 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   }
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
-    const auto leveldbs = format::leveldb::ParseName(name);
-    if (leveldbs && (leveldbs->kind == format::leveldb::NameKind::kTable || leveldbs->kind == format::leveldb::NameKind::kOldTable)) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, HoldsLevelDbEntries(file_system, directory, name));
+    if (is_leveldbs) {
       ASSIGN_OR_RETURN(const bool is_converted, HoldAnyManifest(file_system, directory, names));
       if (is_converted) {
         return Status::Corruption(format::JoinPath(directory, "CURRENT") +

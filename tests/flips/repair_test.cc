@@ -459,6 +459,24 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
   }
 }
 
+// KEEP: an open dropped a part of the MANIFEST and did not come to move all files.
+TEST(Repair, VerifySaysWhatTheNextOpenDoesWithAFileThatNothingNames) {
+  World world;
+  { ASSERT_OK(world.Open()); }
+  const auto create = [&](const std::string& name) {
+    ASSERT_OK(world.files->Open(World::kPath + "/" + name, {.access = Access::kCreate}).status());
+  };
+  create("000099.tbl");
+  const auto notes = [&] {
+    auto report = Verify(world.SmallOptions(), World::kPath);
+    EXPECT_OK(report.status());
+    return report ? report->notes : std::vector<std::string>();
+  };
+  EXPECT_THAT(notes(), ::testing::Contains("000099.tbl: the MANIFEST does not name it; the next open removes it"));
+  create("KEEP");
+  EXPECT_THAT(notes(), ::testing::Contains("000099.tbl: the MANIFEST does not name it; the next open moves it to lost/"));
+}
+
 // Symptom: after a repair without a MANIFEST a power cut took tables that the new one names. Cause: only tables that the repair had made were
 // synced; those that it found may never have been, as the MANIFEST lags. Consequence: the repaired database did not open any more.
 TEST(Repair, MakesDurableWhatNobodyHadSynced) {

@@ -221,7 +221,30 @@ TEST_F(ConvertTest, MissingTablesAreNamed) {
 TEST_F(ConvertTest, AMissingCurrentIsNoNewDatabase) {
   Files files = GoldenFiles("raw");
   files.erase("CURRENT");
-  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000005.ldb is there");
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's 000004.log is there");
+}
+
+// A LevelDB database is this young until its first memtable is full.
+TEST_F(ConvertTest, AMissingCurrentBesideALogAloneIsNoNewDatabase) {
+  LevelDbDirectory directory;
+  directory.AddLog({{{"key", 1, kv::Kind::kPut, "value"}}});
+  Files files = directory.Finish();
+  files.erase("CURRENT");
+  const auto log = std::find_if(files.begin(), files.end(), [](const auto& file) { return file.first.ends_with(".log"); });
+  ASSERT_NE(log, files.end());
+  ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's " + log->first + " is there");
+  ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
+  EXPECT_EQ(OpenTwice(), (Shown{{"key", "value"}}));
+}
+
+// LevelDB was killed before its first open was done: an empty log holds nothing.
+TEST_F(ConvertTest, AMissingCurrentBesideAnEmptyLogIsANewDatabase) {
+  LevelDbDirectory directory;
+  Files files = directory.Finish();
+  files.erase("CURRENT");
+  files["000003.log"] = "";
+  Write(files);
+  EXPECT_TRUE(OpenTwice().empty());
 }
 
 TEST_F(ConvertTest, VerifyAndRepairAreForDatabasesOfMergedb) {
