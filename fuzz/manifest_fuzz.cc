@@ -5,7 +5,7 @@
 #include "manifest/loader.h"
 #include "manifest/manifest.h"
 #include "testing/fault_file_system.h"
-#include "tree/invariants.h"
+#include "version/invariants.h"
 
 namespace mergedb::fuzz {
 
@@ -80,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const uint64_t before = files.Fingerprint();
   const kv::Order order(BytewiseComparator());
   const auto loaded = manifest::Load(&files, "/db", order);
-  if (loaded) FUZZ_CHECK(tree::CheckInvariants(order, *loaded->version).ok());
+  if (loaded) FUZZ_CHECK(version::CheckInvariants(order, *loaded->version).ok());
   FUZZ_CHECK(files.Fingerprint() == before);
   return 0;
 }

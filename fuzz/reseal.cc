@@ -7,7 +7,7 @@
 #include "base/crc32c.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
-#include "log/frame.h"
+#include "wal/frame.h"
 #include "manifest/mirror_file.h"
 
 namespace mergedb::fuzz {
@@ -95,17 +95,17 @@ void ResealSegmentHead(std::string* bytes) {
 }
 
 void ResealFrames(uint64_t salt, std::string* stream) {
-  const uint32_t salt_crc = log::SaltCrc(salt);
+  const uint32_t salt_crc = wal::SaltCrc(salt);
   uint32_t chain = salt_crc;
-  for (uint64_t at = 0; at + log::kFrameHeaderBytes <= stream->size();) {
+  for (uint64_t at = 0; at + wal::kFrameHeaderBytes <= stream->size();) {
     char* const frame = stream->data() + at;
-    const log::FrameHeader header = log::LoadFrameHeader(frame);
-    if (header.length > stream->size() - at - log::kFrameHeaderBytes) return;
+    const wal::FrameHeader header = wal::LoadFrameHeader(frame);
+    if (header.length > stream->size() - at - wal::kFrameHeaderBytes) return;
     const uint64_t durable = header.undurable > at ? 0 : at - header.undurable;
-    log::StoreFrameHead(frame, 0, log::MakeFrameHead(salt_crc, at, header.length, durable, header.sequence));
-    chain = log::FrameCrc(chain, frame, log::kFrameHeaderBytes + header.length);
+    wal::StoreFrameHead(frame, 0, wal::MakeFrameHead(salt_crc, at, header.length, durable, header.sequence));
+    chain = wal::FrameCrc(chain, frame, wal::kFrameHeaderBytes + header.length);
     base::StoreFixed32(frame, chain);
-    at += log::FrameBytes(header.length);
+    at += wal::FrameBytes(header.length);
   }
 }
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "log/log.h"
+#include "wal/wal.h"
 
 namespace mergedb::fuzz {
 

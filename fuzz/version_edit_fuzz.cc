@@ -2,8 +2,8 @@
 // told and made again.
 #include "format/version_edit.h"
 #include "fuzz/target.h"
-#include "tree/invariants.h"
-#include "tree/version_builder.h"
+#include "version/invariants.h"
+#include "version/version_builder.h"
 
 namespace mergedb::fuzz {
 
@@ -52,19 +52,19 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   using namespace mergedb;
   const kv::Order order(BytewiseComparator());
   fuzz::Input input(data, bytes);
-  tree::VersionPtr version = std::make_shared<const tree::Version>();
+  version::VersionPtr version = std::make_shared<const version::Version>();
   while (!input.empty()) {
     const auto edit = format::DecodeEdit(std::string(input.TakeBytes(input.TakeNumber(2))));
     if (!edit) continue;
     (void)format::PrintEdit(*edit);
     const auto again = format::DecodeEdit(format::EncodeEdit(*edit));
     FUZZ_CHECK(again && *again == *edit);
-    auto next = tree::ApplyEdit(order, *version, *edit);
+    auto next = version::ApplyEdit(order, *version, *edit);
     if (!next) continue;
     version = std::move(*next);
     (void)version->ToString();
-    if (!tree::CheckInvariants(order, *version).ok()) return 0;  // the loader stops here
-    const auto copy = tree::ApplyEdit(order, tree::Version(), tree::EditFromEmpty(*version));
+    if (!version::CheckInvariants(order, *version).ok()) return 0;  // the loader stops here
+    const auto copy = version::ApplyEdit(order, version::Version(), version::EditFromEmpty(*version));
     FUZZ_CHECK(copy && (*copy)->ToString() == version->ToString());
   }
   return 0;

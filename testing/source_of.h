@@ -6,7 +6,7 @@
 
 namespace mergedb::testing {
 
-// "src/log/segments.cc:220". Of code that was inlined from src/base/ the place of the call. "?" where that is not
+// "src/wal/segments.cc:220". Of code that was inlined from src/base/ the place of the call. "?" where that is not
 // known.
 std::string SourceOf(uintptr_t site);
 

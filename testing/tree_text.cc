@@ -6,7 +6,7 @@
 #include <sstream>
 #include <string>
 
-#include "tree/version_builder.h"
+#include "version/version_builder.h"
 
 namespace mergedb::testing {
 
@@ -127,7 +127,7 @@ format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
 
 }  // namespace
 
-Result<tree::VersionPtr> ParseTree(const kv::Order& order, std::string_view text) {
+Result<version::VersionPtr> ParseTree(const kv::Order& order, std::string_view text) {
   std::vector<Mention> mentions;
   std::map<uint64_t, Table> tables;
   format::Edit edit;
@@ -153,7 +153,7 @@ Result<tree::VersionPtr> ParseTree(const kv::Order& order, std::string_view text
     add.file = files[mention.number];
     add.bounds = std::move(bounds);
   }
-  return tree::ApplyEdit(order, tree::Version(), edit);
+  return version::ApplyEdit(order, version::Version(), edit);
 }
 
 }  // namespace mergedb::testing

@@ -17,10 +17,10 @@
 
 #include "kv/order.h"
 #include "mergedb/result.h"
-#include "tree/version.h"
+#include "version/version.h"
 
 namespace mergedb::testing {
 
-Result<tree::VersionPtr> ParseTree(const kv::Order& order, std::string_view text);
+Result<version::VersionPtr> ParseTree(const kv::Order& order, std::string_view text);
 
 }  // namespace mergedb::testing

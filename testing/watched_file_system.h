@@ -6,7 +6,7 @@
 //     }});
 //
 // A call is known by what it does, to which kind of file, and by the place in the program that makes it: `site` is the return
-// address in the caller; SourceLines() turns addresses into "src/log/segments.cc:220". Stores into a mapping are not calls.
+// address in the caller; SourceLines() turns addresses into "src/wal/segments.cc:220". Stores into a mapping are not calls.
 // THREADS: the watch runs on the calling thread, without a lock, from as many threads as call.
 #pragma once
 
@@ -67,9 +67,9 @@ class WatchedFileSystem final : public FileSystem {
   const Watch watch_;
 };
 
-// "src/log/segments.cc:220" for each site of this program, by addr2line; the address itself where that does not know.
+// "src/wal/segments.cc:220" for each site of this program, by addr2line; the address itself where that does not know.
 std::vector<std::string> SourceLines(const std::vector<uintptr_t>& sites);
-// Every place in src/ (but src/env) that calls a file system, as "src/log/segments.cc:220", read from the sources at `root`.
+// Every place in src/ (but src/env) that calls a file system, as "src/wal/segments.cc:220", read from the sources at `root`.
 std::vector<std::string> CallSitesInSources(const std::string& root);
 
 }  // namespace mergedb::testing

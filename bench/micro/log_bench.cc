@@ -14,10 +14,10 @@
 #include <cstdlib>
 #include <string>
 
-#include "log/log.h"
+#include "wal/wal.h"
 #include "mergedb/env.h"
 
-namespace mergedb::log {
+namespace mergedb::wal {
 namespace {
 
 double CpuNanos() {
@@ -147,6 +147,6 @@ void Run(int argc, char** argv) {
 }
 
 }  // namespace
-}  // namespace mergedb::log
+}  // namespace mergedb::wal
 
-int main(int argc, char** argv) { mergedb::log::Run(argc, argv); }
+int main(int argc, char** argv) { mergedb::wal::Run(argc, argv); }

@@ -15,9 +15,9 @@
 
 #include "base/random.h"
 #include "memtable/memtable.h"
-#include "stream/collapsing.h"
-#include "stream/merging.h"
-#include "stream/visible.h"
+#include "iterator/compaction_iterator.h"
+#include "iterator/merging_iterator.h"
+#include "iterator/user_iterator.h"
 
 namespace {
 
@@ -189,7 +189,7 @@ void MeasureStreams(const char* name, std::vector<std::string> keys) {
     const auto merged = [&] {
       std::vector<std::unique_ptr<kv::Iterator>> children;
       for (const auto& list : lists) children.push_back(std::make_unique<ArrayIterator>(&list));
-      return stream::NewMergingIterator(kOrder, std::move(children));
+      return iterator::NewMergingIterator(kOrder, std::move(children));
     };
     Report(("merging, K=" + std::to_string(width)).c_str(), LeastNanos([&] { return Walk(*merged(), keys.size()); }));
     Report("  backward", LeastNanos([&] {
@@ -200,11 +200,11 @@ void MeasureStreams(const char* name, std::vector<std::string> keys) {
            }));
     if (width > 1) continue;
     Report("  visible over it", LeastNanos([&] {
-             return Walk(*stream::NewVisibleIterator(kOrder, {}, merged()), keys.size());
+             return Walk(*iterator::NewVisibleIterator(kOrder, {}, merged()), keys.size());
            }));
     Report("  collapsing over it", LeastNanos([&] {
-             stream::CollapseCounts counts;
-             const auto collapsing = stream::NewCollapsingIterator(kOrder, {.is_bottom = true}, merged(), &counts);
+             iterator::CollapseCounts counts;
+             const auto collapsing = iterator::NewCollapsingIterator(kOrder, {.is_bottom = true}, merged(), &counts);
              return Walk(*collapsing, keys.size());
            }));
   }

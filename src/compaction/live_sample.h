@@ -5,7 +5,7 @@
 // The hash chooses the same keys at every flush, so a key that is overwritten counts once, however many runs hold it (distinct
 // sampling: Gibbons, VLDB 2001). When the sample holds too many keys, n grows and half of them go.
 //
-// WHY: what the largest run holds is live too (policy::LiveBytesAtLeast), but while a load fills an empty database there is no
+// WHY: what the largest run holds is live too (picker::LiveBytesAtLeast), but while a load fills an empty database there is no
 // large run, so the space bound seemed broken where nothing could be gained, and bottom merges ran for nothing.
 // MEASURED: docs/decisions/0030-live-sample.md.
 //

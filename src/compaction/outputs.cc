@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "base/zoo.h"
-#include "format/value_file.h"
-#include "tree/run.h"
+#include "format/blob_file.h"
+#include "version/run.h"
 
 namespace mergedb::compaction {
 namespace {
@@ -99,10 +99,10 @@ Status Outputs::BeginTable(uint64_t bytes_expected) {
 Status Outputs::BeginValues() {
   values_number_ = factory_.allocate_number();
   const auto create = [&](const std::string& path, bool is_reuse) {
-    const values::WriterOptions options{.compression = options_.compression,
+    const blob::WriterOptions options{.compression = options_.compression,
                                         .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
                                         .is_reuse = is_reuse};
-    return values::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
+    return blob::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
   };
   ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kValueFile, values_number_, options_.value_bytes_expected, create));
   return {};
@@ -178,9 +178,9 @@ std::vector<format::Settled> Outputs::TakeShare(const std::string_view* upper) {
   if (upper != nullptr) share_begin_ = bounds.upper = std::string(*upper);
   std::vector<format::Settled> share;
   for (const format::Settled& settled : options_.settled) {
-    if (!tree::Intersect(factory_.order, settled.bounds, bounds)) continue;
+    if (!version::Intersect(factory_.order, settled.bounds, bounds)) continue;
     share.push_back(settled);
-    share.back().bounds = tree::Intersection(factory_.order, settled.bounds, bounds);
+    share.back().bounds = version::Intersection(factory_.order, settled.bounds, bounds);
   }
   return share;
 }

@@ -31,7 +31,7 @@
 #include "kv/program_operators.h"
 #include "mergedb/env.h"
 #include "table/writer.h"
-#include "values/writer.h"
+#include "blob/writer.h"
 
 namespace mergedb::compaction {
 
@@ -126,7 +126,7 @@ class Outputs {
   uint64_t bytes_ = 0;
   uint64_t released_bytes_ = 0;
 
-  std::unique_ptr<values::Writer> values_;
+  std::unique_ptr<blob::Writer> values_;
   kv::FileNumber values_number_{};
   std::vector<format::ValueFilePtr> finished_values_;
   std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the table being written: bytes by value file

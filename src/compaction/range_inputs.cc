@@ -8,19 +8,19 @@
 namespace mergedb::compaction {
 
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
-                                                  const std::vector<tree::RunPtr>& sources, const format::Bounds& bounds,
+                                                  const std::vector<version::RunPtr>& sources, const format::Bounds& bounds,
                                                   const kv::Stripes& stripes) {
   // What the views of `all` are of, until they are copied. WHY a deque: its elements stay where they are.
   std::vector<std::shared_ptr<table::Reader>> readers;
   std::deque<format::Bounds> limits;
   std::vector<kv::RangeTombstone> all;
-  for (const tree::RunPtr& run : sources) {
+  for (const version::RunPtr& run : sources) {
     const auto [first, last] = run->Overlap(order, bounds);
     for (const uint32_t index : run->slices_with_ranges()) {
       if (index < first || index >= last) continue;
-      const tree::Slice& slice = run->slices()[index];
+      const version::Slice& slice = run->slices()[index];
       ASSIGN_OR_RETURN(auto reader, tables.Open(slice.file));
-      const format::Bounds& shown = limits.emplace_back(tree::Intersection(order, slice.bounds, bounds));
+      const format::Bounds& shown = limits.emplace_back(version::Intersection(order, slice.bounds, bounds));
       reader->range_tombstones().AppendTo(order, shown.lower, shown.upper, &all);
       readers.push_back(std::move(reader));
     }
@@ -38,7 +38,7 @@ kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& 
 }
 
 bool IsHidden(const kv::Order& order, const kv::RangeTombstones& tombstones, const kv::Stripes& stripes,
-              const tree::Slice& slice) {
+              const version::Slice& slice) {
   const size_t stripe = stripes.Of(slice.file->smallest_sequence);
   size_t i = tombstones.FindIndex(order, slice.smallest());
   if (i == tombstones.size() || order.CompareKeys(tombstones.begin(i), slice.smallest()) > 0) return false;

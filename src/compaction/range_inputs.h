@@ -6,13 +6,13 @@
 
 #include "kv/range_tombstones.h"
 #include "table/cache.h"
-#include "tree/run.h"
+#include "version/run.h"
 
 namespace mergedb::compaction {
 
 // All of the sources' within `bounds`, as far as their slices show.
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
-                                                  const std::vector<tree::RunPtr>& sources, const format::Bounds& bounds,
+                                                  const std::vector<version::RunPtr>& sources, const format::Bounds& bounds,
                                                   const kv::Stripes& stripes);
 
 // Those that a merge passes on: at the bottom the ones that every reader sees have nothing left to hide.
@@ -22,6 +22,6 @@ kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& 
 // Everything that the slice shows, if it is within `bounds`, lies under tombstones that whoever sees it sees, too: nobody
 // needs any of it.
 bool IsHidden(const kv::Order& order, const kv::RangeTombstones& tombstones, const kv::Stripes& stripes,
-              const tree::Slice& slice);
+              const version::Slice& slice);
 
 }  // namespace mergedb::compaction

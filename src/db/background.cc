@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "base/schedule_point.h"
 #include "base/zoo.h"
-#include "compaction/covered_bytes.h"
+#include "compaction/masked_bytes.h"
 #include "format/file_name.h"
 #include "read/next_step.h"
 
@@ -138,7 +138,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     return Task::kBury;
   }
   if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(removal_retry_) &&
-      (clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != policy::Pressure::kWriting)) {
+      (clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != picker::Pressure::kWriting)) {
     is_removing_ = true;
     return Task::kRemoveSpares;
   }
@@ -166,7 +166,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     may_seal_at_rest_ = false;
     return Task::kSeal;
   }
-  if (jobs_.empty() && !is_picking_ && PressureLocked() != policy::Pressure::kWriting &&
+  if (jobs_.empty() && !is_picking_ && PressureLocked() != picker::Pressure::kWriting &&
       warmed_generation_ != picked_generation_) {
     warmed_generation_ = picked_generation_;
     return Task::kWarm;
@@ -207,8 +207,8 @@ Status Background::Flush() {
   const auto sealed = parts_.shape.OldestSealed();
   if (sealed == nullptr) return {};
   const uint64_t start = clock_->NowNanos();
-  stream::CollapseCounts counts;
-  const tree::VersionPtr older = parts_.shape.Current()->version;
+  iterator::CollapseCounts counts;
+  const version::VersionPtr older = parts_.shape.Current()->version;
   const auto covered_bytes = [&](const kv::RangeTombstones& ranges) {
     return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
@@ -245,8 +245,8 @@ kv::Sequence Background::OldestSnapshot() const {
   return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
 }
 
-policy::PickInput Background::PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
-                                           policy::Pressure pressure) const {
+picker::PickInput Background::PickInputFor(const read::View& view, const std::vector<picker::Busy>& busy,
+                                           picker::Pressure pressure) const {
   return {.version = *view.version,
           .busy = busy,
           .style = parts_.options.style,
@@ -260,7 +260,7 @@ policy::PickInput Background::PickInputFor(const read::View& view, const std::ve
 
 void Background::PickJob() {
   base::Lock lock(mutex_);
-  const policy::Pressure pressure = PressureLocked();
+  const picker::Pressure pressure = PressureLocked();
   const std::optional<Manual> manual = manual_;
   const std::optional<format::Bounds> sweep = sweep_;
   lock.Unlock();
@@ -270,19 +270,19 @@ void Background::PickJob() {
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
   const read::ViewPtr old_view = ZOO(kPickedFromOldView) ? parts_.shape.Current() : nullptr;
   if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
-  const std::vector<policy::Busy> busy = ledger_.busy();
+  const std::vector<picker::Busy> busy = ledger_.busy();
   SCHEDULE_POINT("pick between two looks");
   const read::ViewPtr view = ZOO(kPickedFromOldView) ? old_view : parts_.shape.Current();
-  const policy::PickInput input = PickInputFor(*view, busy, pressure);
-  policy::ManualPick manual_pick;
-  if (manual) manual_pick = policy::PickManual(input, manual->bounds, manual->newest);
-  std::optional<policy::Plan> plan = std::move(manual_pick.plan);
-  if (!plan && sweep) plan = policy::PickSweep(input, *sweep);
-  if (!plan) plan = policy::Pick(input);
+  const picker::PickInput input = PickInputFor(*view, busy, pressure);
+  picker::ManualPick manual_pick;
+  if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
+  std::optional<picker::Plan> plan = std::move(manual_pick.plan);
+  if (!plan && sweep) plan = picker::PickSweep(input, *sweep);
+  if (!plan) plan = picker::Pick(input);
   // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
   // WHY the sequence first: it must not be of a flush that this version lacks.
   const kv::Sequence flushed_sequence = parts_.shape.flushed_sequence();
-  const tree::VersionPtr version = ZOO(kPickedFromOldView) ? view->version : parts_.shape.Current()->version;
+  const version::VersionPtr version = ZOO(kPickedFromOldView) ? view->version : parts_.shape.Current()->version;
   const bool is_claimed = plan && ledger_.Claim(*plan, *version);
   std::shared_ptr<Running> running;
   if (is_claimed) {
@@ -317,7 +317,7 @@ void Background::PickJob() {
   // A sweep that is blocked now is given up: the next move that wades asks again.
   if (sweep) {
     sweep_ = std::nullopt;
-    if (is_claimed && running->job->plan().reason == policy::Reason::kSwept) counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
+    if (is_claimed && running->job->plan().reason == picker::Reason::kSwept) counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
   }
   if (running != nullptr) {
     jobs_.push_back(std::move(running));
@@ -402,8 +402,8 @@ void Background::RemoveSpares() {
     lock.Relock();
     NoteOutcomeLocked(&removal_retry_, status);
     if (!status.ok()) break;
-    if (PressureLocked() != policy::Pressure::kWriting) continue;
-    rest_nanos = policy::RemovalRestNanos(took_nanos, ExcessSpareBytesLocked(), debt_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
+    if (PressureLocked() != picker::Pressure::kWriting) continue;
+    rest_nanos = picker::RemovalRestNanos(took_nanos, ExcessSpareBytesLocked(), debt_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
   }
   is_removing_ = false;
   if (rest_nanos == 0) return;
@@ -415,12 +415,12 @@ void Background::RemoveSpares() {
 
 uint64_t Background::ExcessSpareBytesLocked() const {
   const uint64_t bytes = parts_.spares.bytes();
-  return bytes - std::min(bytes, SpareBytesMaxLocked(IsAtRestLocked() ? PressureLocked() : policy::Pressure::kWriting));
+  return bytes - std::min(bytes, SpareBytesMaxLocked(IsAtRestLocked() ? PressureLocked() : picker::Pressure::kWriting));
 }
 
 // As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
 // next release. None when the disk has no room for anything else, nor when nothing will be written soon.
-uint64_t Background::SpareBytesMaxLocked(policy::Pressure pressure) const {
+uint64_t Background::SpareBytesMaxLocked(picker::Pressure pressure) const {
   for (const Retry* retry : RetriesLocked()) {
     if (retry->status.IsNoSpace()) return 0;
   }
@@ -431,15 +431,15 @@ uint64_t Background::SpareBytesMaxLocked(policy::Pressure pressure) const {
     return allowed - std::min(allowed, others);
   };
   switch (pressure) {
-    case policy::Pressure::kWriting: return std::max(release_bytes_, room(allowed_bytes_));
-    case policy::Pressure::kQuiet: return room(allowed_quiet_bytes_);
-    case policy::Pressure::kIdle: return 0;
+    case picker::Pressure::kWriting: return std::max(release_bytes_, room(allowed_bytes_));
+    case picker::Pressure::kQuiet: return room(allowed_quiet_bytes_);
+    case picker::Pressure::kIdle: return 0;
   }
   return 0;
 }
 
 bool Background::IsAtRestLocked() const {
-  return PressureLocked() != policy::Pressure::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
+  return PressureLocked() != picker::Pressure::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
          picked_generation_ == tree_generation_.load(std::memory_order_relaxed) && picked_pressure_ == PressureLocked() &&
          !parts_.shape.HasUncommitted();
 }
@@ -448,7 +448,7 @@ bool Background::IsAtRestLocked() const {
 // that done once for each 64th of the tree at most.
 bool Background::IsWorthSealingLocked() const {
   constexpr uint64_t kShare = 64;
-  if (!IsAtRestLocked() || PressureLocked() != policy::Pressure::kIdle) return false;
+  if (!IsAtRestLocked() || PressureLocked() != picker::Pressure::kIdle) return false;
   const read::ViewPtr view = parts_.shape.Current();
   return !view->active->empty() && view->active->bytes_used() * kShare >= view->version->bytes_on_disk();
 }
@@ -505,40 +505,40 @@ void Background::NoteOutcomeLocked(Retry* retry, const Status& status) {
   ArmTimerLocked();
 }
 
-policy::Pressure Background::PressureLocked() const {
+picker::Pressure Background::PressureLocked() const {
   if (!wanted_.empty()) return *std::max_element(wanted_.begin(), wanted_.end());
   const uint64_t since = clock_->NowNanos() - last_write_nanos_;
-  return since < kQuietAfterNanos  ? policy::Pressure::kWriting
-         : since < kIdleAfterNanos ? policy::Pressure::kQuiet
-                                   : policy::Pressure::kIdle;
+  return since < kQuietAfterNanos  ? picker::Pressure::kWriting
+         : since < kIdleAfterNanos ? picker::Pressure::kQuiet
+                                   : picker::Pressure::kIdle;
 }
 
-bool Background::IsSettledLocked(policy::Pressure pressure) const {
+bool Background::IsSettledLocked(picker::Pressure pressure) const {
   if (parts_.shape.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
   if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || is_removing_ ||
       parts_.spares.bytes() > SpareBytesMaxLocked(pressure)) return false;
   const read::ViewPtr view = parts_.shape.Current();
-  const std::vector<policy::Busy> none;
-  return policy::IsSettled(PickInputFor(*view, none, pressure));
+  const std::vector<picker::Busy> none;
+  return picker::IsSettled(PickInputFor(*view, none, pressure));
 }
 
 void Background::UpdateTreeDebt() {
   const read::ViewPtr view = parts_.shape.Current();
-  const std::vector<policy::Busy> none;
-  policy::PickInput input = PickInputFor(*view, none, policy::Pressure::kQuiet);
-  allowed_quiet_bytes_.store(policy::BytesAllowed(input), std::memory_order_relaxed);
-  input.pressure = policy::Pressure::kWriting;
+  const std::vector<picker::Busy> none;
+  picker::PickInput input = PickInputFor(*view, none, picker::Pressure::kQuiet);
+  allowed_quiet_bytes_.store(picker::BytesAllowed(input), std::memory_order_relaxed);
+  input.pressure = picker::Pressure::kWriting;
   debt_runs_.store(view->version->runs().size(), std::memory_order_relaxed);
-  allowed_bytes_.store(policy::BytesAllowed(input), std::memory_order_relaxed);
-  debt_upper_bytes_.store(policy::BytesOverBound(input), std::memory_order_relaxed);
-  debt_upper_bytes_max_.store(policy::BytesOverBoundMax(input), std::memory_order_relaxed);
+  allowed_bytes_.store(picker::BytesAllowed(input), std::memory_order_relaxed);
+  debt_upper_bytes_.store(picker::BytesOverBound(input), std::memory_order_relaxed);
+  debt_upper_bytes_max_.store(picker::BytesOverBoundMax(input), std::memory_order_relaxed);
   UpdatePace();
 }
 
 void Background::UpdatePace() {
   const read::ViewPtr view = parts_.shape.Current();
   const uint64_t unflushed = view->sealed.size() * parts_.memory.memtable_bytes + view->active->bytes_used();
-  const policy::Debt debt{.staged_bytes = parts_.log_debt(),
+  const picker::Debt debt{.staged_bytes = parts_.log_debt(),
                           .staging_bytes_max = parts_.memory.undrained_bytes_max,
                           .unflushed_bytes = unflushed,
                           .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
@@ -546,7 +546,7 @@ void Background::UpdatePace() {
                           .runs_max = kRunsMax,
                           .upper_bytes = debt_upper_bytes_.load(std::memory_order_relaxed),
                           .upper_bytes_max = debt_upper_bytes_max_.load(std::memory_order_relaxed)};
-  parts_.gate.SetRate(policy::DelayNanos(debt, 1024, parts_.options.pause_us_max));
+  parts_.gate.SetRate(picker::DelayNanos(debt, 1024, parts_.options.pause_us_max));
 }
 
 void Background::ArmTimerLocked() {
@@ -572,7 +572,7 @@ void Background::OnTimer() {
   const bool is_over = now - last_write_nanos_ > kIdleAfterNanos + kSecond && jobs_.empty() &&
                        parts_.snapshots.oldest().count == 0 &&
                        parts_.obsolete.bytes_on_disk() <= parts_.shape.Current()->version->bytes_on_disk() &&
-                       IsSettledLocked(policy::Pressure::kIdle);
+                       IsSettledLocked(picker::Pressure::kIdle);
   if (!is_over) ArmTimerLocked();
   may_seal_at_rest_ = true;  // once a look: somebody who writes just then keeps it from being done
   ScheduleLocked();
@@ -635,7 +635,7 @@ Status Background::WaitForFlush() {
   });
 }
 
-Status Background::WaitForSettled(policy::Pressure pressure) {
+Status Background::WaitForSettled(picker::Pressure pressure) {
   {
     base::Lock lock(mutex_);
     wanted_.push_back(pressure);
@@ -689,8 +689,8 @@ std::string Background::DescribeJobs() const {
   base::Lock lock(mutex_);
   std::string text;
   for (const auto& running : jobs_) {
-    const policy::Plan& plan = running->job->plan();
-    text += std::string(policy::ReasonName(plan.reason)) + ": " + std::to_string(plan.sources.size()) + " runs, " +
+    const picker::Plan& plan = running->job->plan();
+    text += std::string(picker::ReasonName(plan.reason)) + ": " + std::to_string(plan.sources.size()) + " runs, " +
             std::to_string(plan.input_bytes) + " bytes, to level " + std::to_string(plan.target_level) + "\n";
   }
   return text;

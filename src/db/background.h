@@ -5,7 +5,7 @@
 //   1        commit      the MANIFEST lags by more than it may, or nothing else is to do
 //   2        burials     tables and value files that nobody names become spares, which next files are written over
 //            removals    of the spares beyond what the space bound has room for, one by one
-//   3        new jobs    policy::Pick
+//   3        new jobs    picker::Pick
 //   4        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
 //   5        sealing     the active memtable, when nobody has written for a while: else the tree never is the one run that scans go through
 //   6        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
@@ -27,19 +27,19 @@
 #include <vector>
 
 #include "base/sync.h"
-#include "compaction/flush.h"
-#include "compaction/job.h"
-#include "compaction/ledger.h"
+#include "compaction/flush_job.h"
+#include "compaction/compaction_job.h"
+#include "compaction/running_compactions.h"
 #include "db/obsolete_files.h"
-#include "db/spare_files.h"
+#include "db/recycled_files.h"
 #include "db/options_check.h"
-#include "db/shape.h"
+#include "db/version_set.h"
 #include "db/snapshots.h"
-#include "policy/pace.h"
-#include "policy/picker.h"
+#include "picker/write_delay.h"
+#include "picker/picker.h"
 #include "table/cache.h"
-#include "values/cache.h"
-#include "write/gate.h"
+#include "blob/cache.h"
+#include "write/write_delay.h"
 
 namespace mergedb::db {
 
@@ -53,14 +53,14 @@ class Background : public std::enable_shared_from_this<Background> {
     Shape& shape;
     Snapshots& snapshots;
     table::Cache& tables;
-    values::Cache& values;
+    blob::Cache& values;
     ObsoleteFiles& obsolete;
     SpareFiles& spares;
     write::Gate& gate;
     const compaction::TableFactory& factory;
     std::function<Shape::LogFacts(const Shape::LogStart&)> log_facts;
     std::function<void(const Shape::LogStart&)> log_released;
-    std::function<uint64_t()> log_debt;                 // log::Log::staging_debt()
+    std::function<uint64_t()> log_debt;                 // wal::Log::staging_debt()
     std::function<void()> make_standby;                 // a memory for the next memtable
     std::function<void()> seal_at_rest;                 // the active memtable, if nobody writes just now
   };
@@ -93,7 +93,7 @@ class Background : public std::enable_shared_from_this<Background> {
   // Everything sealed is flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
   // Nothing is owed at this pressure.
-  Status WaitForSettled(policy::Pressure pressure);
+  Status WaitForSettled(picker::Pressure pressure);
   // Merge `bounds` of all runs that are there now into the oldest.
   Status CompactRange(const format::Bounds& bounds);
 
@@ -143,7 +143,7 @@ class Background : public std::enable_shared_from_this<Background> {
   void BuryObsolete();
   void RemoveSpares();
   uint64_t ExcessSpareBytesLocked() const;
-  uint64_t SpareBytesMaxLocked(policy::Pressure pressure) const;
+  uint64_t SpareBytesMaxLocked(picker::Pressure pressure) const;
   bool IsAtRestLocked() const;
   bool IsWorthSealingLocked() const;
   void WarmTables();
@@ -153,11 +153,11 @@ class Background : public std::enable_shared_from_this<Background> {
   std::array<const Retry*, 5> RetriesLocked() const {
     return {&flush_retry_, &commit_retry_, &job_retry_, &burial_retry_, &removal_retry_};
   }
-  policy::Pressure PressureLocked() const;
-  policy::PickInput PickInputFor(const read::View& view, const std::vector<policy::Busy>& busy,
-                                 policy::Pressure pressure) const;
+  picker::Pressure PressureLocked() const;
+  picker::PickInput PickInputFor(const read::View& view, const std::vector<picker::Busy>& busy,
+                                 picker::Pressure pressure) const;
   kv::Sequence OldestSnapshot() const;  // kSequenceMax if there is none
-  bool IsSettledLocked(policy::Pressure pressure) const;
+  bool IsSettledLocked(picker::Pressure pressure) const;
   void UpdateTreeDebt();
   void TreeChanged() { tree_generation_.fetch_add(1, std::memory_order_relaxed); }
   void ArmTimerLocked();
@@ -204,8 +204,8 @@ class Background : public std::enable_shared_from_this<Background> {
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick
   kv::Sequence picked_snapshot_ GUARDED_BY(mutex_) = 0;
-  policy::Pressure picked_pressure_ GUARDED_BY(mutex_) = policy::Pressure::kWriting;
-  std::vector<policy::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
+  picker::Pressure picked_pressure_ GUARDED_BY(mutex_) = picker::Pressure::kWriting;
+  std::vector<picker::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
   uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // calls of CompactRange that began
   bool manual_is_done_ GUARDED_BY(mutex_) = false;

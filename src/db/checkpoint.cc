@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "base/zoo.h"
-#include "compaction/flush.h"
+#include "compaction/flush_job.h"
 #include "db/db_impl.h"
 #include "env/copy_file.h"
 #include "format/file_name.h"
-#include "log/log.h"
+#include "wal/wal.h"
 #include "manifest/manifest.h"
 #include "table/reader.h"
-#include "tree/version_builder.h"
-#include "values/reader.h"
+#include "version/version_builder.h"
+#include "blob/reader.h"
 
 namespace mergedb::db {
 namespace {
@@ -32,7 +32,7 @@ struct Piece {
   }
 };
 
-std::vector<Piece> PiecesOf(const tree::Version& version) {
+std::vector<Piece> PiecesOf(const version::Version& version) {
   std::vector<Piece> pieces;
   for (const auto& meta : version.file_metas()) pieces.push_back({.table = meta});
   for (const auto& each : version.value_files()) pieces.push_back({.values = each.file});
@@ -152,7 +152,7 @@ Status Checkpointer::Check(const Piece& piece) {
     ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files_, path, piece.table, store_.order, nullptr));
     return reader->CheckIntegrity();
   }
-  ASSIGN_OR_RETURN(const auto reader, values::Reader::Open(files_, path, *piece.values, store_.order, nullptr));
+  ASSIGN_OR_RETURN(const auto reader, blob::Reader::Open(files_, path, *piece.values, store_.order, nullptr));
   return reader->CheckIntegrity();
 }
 
@@ -186,7 +186,7 @@ Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
 Status Checkpointer::FlushMemtables() {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.view->sealed.rbegin(), source_.view->sealed.rend());
   for (const auto& memtable : memtables) {
-    stream::CollapseCounts counts;
+    iterator::CollapseCounts counts;
     ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
     if (flushed.table == nullptr) continue;
     flushed_tables_.push_back(flushed.table);
@@ -228,10 +228,10 @@ Status Checkpointer::VerifyAll() {
 
 // The runs as they are, the memtables on top, and a log that ends where it begins.
 Status Checkpointer::Describe() {
-  const tree::Version& version = *source_.view->version;
+  const version::Version& version = *source_.view->version;
   uint64_t next_position = 1;
   for (const auto& run : version.runs()) next_position = std::max(next_position, kv::ToInt(run->position()) + 1);
-  format::Edit edit = tree::EditFromEmpty(version);
+  format::Edit edit = version::EditFromEmpty(version);
   for (const auto& values : flushed_values_) edit.value_files.push_back({.file = values});
   for (const auto& meta : flushed_tables_) {
     edit.adds.push_back({.position = kv::Position{next_position++}, .level = 0, .file = meta, .bounds = {}});
@@ -240,7 +240,7 @@ Status Checkpointer::Describe() {
   uint64_t database_id = 0;
   while (database_id == 0) database_id = env.entropy();
   const uint64_t salt = env.entropy();
-  const log::Mark first = log::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
+  const wal::Mark first = wal::FirstMark(salt, std::min(source_.sequence + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
   if (source_.key_map != nullptr) edit.key_marker = source_.key_map->marker();

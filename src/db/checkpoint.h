@@ -16,7 +16,7 @@
 
 #include "db/store.h"
 #include "mergedb/checkpoint.h"
-#include "read/view.h"
+#include "read/super_version.h"
 
 namespace mergedb::db {
 

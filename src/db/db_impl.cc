@@ -10,10 +10,10 @@
 #include "base/zoo.h"
 #include "db/write_checks.h"
 #include "format/file_name.h"
-#include "format/value_file.h"
+#include "format/blob_file.h"
 #include "read/db_iterator.h"
 #include "read/keyspace_iterator.h"
-#include "read/view_values.h"
+#include "read/blob_values.h"
 
 namespace mergedb {
 
@@ -29,8 +29,8 @@ Status DB::Destroy(const Options& options, const std::string& path) { return db:
 namespace db {
 namespace {
 
-// Space bound that WaitForCompaction waits for: see policy::Pressure.
-constexpr policy::Pressure kDrained = policy::Pressure::kQuiet;
+// Space bound that WaitForCompaction waits for: see picker::Pressure.
+constexpr picker::Pressure kDrained = picker::Pressure::kQuiet;
 
 }  // namespace
 
@@ -214,7 +214,7 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
                                   .skipped = skipped,
                                   .kept = kept};
   if (background_ != nullptr) {
-    context.on_wade = [background = std::weak_ptr(background_)](stream::Wade wade) {
+    context.on_wade = [background = std::weak_ptr(background_)](iterator::Wade wade) {
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
     };
   }
@@ -225,15 +225,15 @@ std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
   return store_->snapshots->Get(store_->options.env.clock->NowNanos());
 }
 
-uint64_t DbImpl::SizeOfRange(const tree::Version& version, const format::Bounds& bounds) {
+uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Bounds& bounds) {
   uint64_t bytes = 0, referred_bytes = 0;
   for (const auto& run : version.runs()) {
     const auto [first, last] = run->Overlap(store_->order, bounds);
     for (size_t i = first; i < last; ++i) {
-      const tree::Slice& slice = run->slices()[i];
-      const format::Bounds shown = tree::Intersection(store_->order, slice.bounds, bounds);
+      const version::Slice& slice = run->slices()[i];
+      const format::Bounds shown = version::Intersection(store_->order, slice.bounds, bounds);
       const uint64_t value_bytes = slice.file->value_bytes();
-      if (tree::Slice{slice.file, shown}.is_whole()) {
+      if (version::Slice{slice.file, shown}.is_whole()) {
         bytes += slice.file->bytes;
         referred_bytes += value_bytes;
         continue;
@@ -282,7 +282,7 @@ Status DbImpl::CheckLiveFiles() {
     ASSIGN_OR_RETURN(auto reader, store_->tables->Open(meta));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
-  for (const tree::ValueFile& each : view->version->value_files()) {
+  for (const version::ValueFile& each : view->version->value_files()) {
     ASSIGN_OR_RETURN(auto reader, store_->values.Open(*each.file));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
@@ -291,9 +291,9 @@ Status DbImpl::CheckLiveFiles() {
 }
 
 // Every reference of a table leads to a value of its key, and they add up to what the table's description says.
-Status DbImpl::CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta) {
+Status DbImpl::CheckReferences(const version::Version& version, const format::FileMetaPtr& meta) {
   ASSIGN_OR_RETURN(auto table, store_->tables->Open(meta));
-  values::Scanner values(store_->values, true);
+  blob::Scanner values(store_->values, true);
   std::map<kv::FileNumber, uint64_t> found;
   const auto entries = table->NewScanIterator();
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
@@ -377,7 +377,7 @@ Status DbImpl::Close() noexcept {
   if (status.ok()) status = log_->MakeDurable();
   if (status.ok()) {
     // From here on the log's end is known: damage to it will be noticed whatever it looks like.
-    const log::Mark end = log_->end();
+    const wal::Mark end = log_->end();
     status = shape_->Commit([&](const Shape::LogStart& from) { return Shape::LogFacts{end.position, log_->segments_from(from.position)}; }, end.position, nullptr);
   }
   (void)spares_.RemoveAll();  // else at the next open

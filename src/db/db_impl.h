@@ -17,17 +17,17 @@
 #include "db/background.h"
 #include "db/keyspace_ids.h"
 #include "db/recovery.h"
-#include "db/shape.h"
+#include "db/version_set.h"
 #include "db/store.h"
 #include "db/transaction_host.h"
-#include "log/log.h"
+#include "wal/wal.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "read/db_iterator.h"
 #include "read/lookup.h"
 #include "read/next_step.h"
-#include "write/commit_queue.h"
-#include "write/gate.h"
+#include "write/writer_queue.h"
+#include "write/write_delay.h"
 #include "write/recent_writes.h"
 
 namespace mergedb::db {
@@ -94,7 +94,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper) noexcept override;
   std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) override;
 
-  // catalog.cc
+  // keyspace_records.cc
   Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options) override;
   Result<Keyspace> OpenKeyspace(std::string_view name, const ReadOptions& options) override;
   Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options) override;
@@ -156,7 +156,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
                       const std::function<void()>& before_log = nullptr);
   void StartBackground() noexcept;
   void RemoveOrphans(const Inventory& inventory, bool log_was_torn);
-  Status KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, log::Replayed replayed);
+  Status KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, wal::Replayed replayed);
   std::vector<std::string> UnnamedFiles(const Inventory& inventory, bool with_log) const;
 
   // write::Host: write_host.cc
@@ -166,11 +166,11 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status MakeRoom(const write::Room& room) override;
   void MakeRoomAnyway(const write::Room& room) override;
   bool FitsOneMemtable(const write::Room& room) const override;
-  log::Log& log() override { return *log_; }
+  wal::Log& log() override { return *log_; }
   memtable::Memtable& active() override { return *active_; }
   void Publish(kv::Sequence last) override;  // transactions.cc
   void LogFailed(const Status& status) override;
-  void BeginPieces(const log::Mark& replay_from) override;
+  void BeginPieces(const wal::Mark& replay_from) override;
   void EndPieces() override;
   bool IsWorthSealing();
   Status WaitForSealedSlot();
@@ -183,7 +183,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status FlushAll();
   Status StartNewEpoch();
   Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
-  Shape::LogStart At(const log::Mark& mark) const;
+  Shape::LogStart At(const wal::Mark& mark) const;
   Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
 
   Status CommitToQueue(const write::Change& change) {
@@ -206,7 +206,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CommitMapped(Keyspace keyspace, write::Change change);
   Status CommitBatch(const WriteOptions& options, std::string_view rep);
 
-  // catalog.cc
+  // keyspace_records.cc
   class WritersLock;
   Status CheckMadeSlowly(Keyspace keyspace);
   Status LoadKeyspaces();
@@ -227,14 +227,14 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CheckSnapshot(const ReadOptions& options) const;
   template <class Take>
   auto TakeView(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
-  std::shared_ptr<log::Log> CurrentLog() const;
+  std::shared_ptr<wal::Log> CurrentLog() const;
   // Null if the log in use is of another epoch: it knows nothing about that one's positions.
-  std::shared_ptr<log::Log> LogOf(uint64_t epoch) const;
+  std::shared_ptr<wal::Log> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
   Status CheckLiveFiles();
-  Status CheckReferences(const tree::Version& version, const format::FileMetaPtr& meta);
-  uint64_t SizeOfRange(const tree::Version& version, const format::Bounds& bounds);
+  Status CheckReferences(const version::Version& version, const format::FileMetaPtr& meta);
+  uint64_t SizeOfRange(const version::Version& version, const format::Bounds& bounds);
   std::string StatsText();
   std::string CountersText();
 
@@ -257,7 +257,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
   // (turn)
   std::shared_ptr<memtable::Memtable> active_;
-  std::optional<log::Mark> pieces_from_;  // a batch is being applied piece by piece
+  std::optional<wal::Mark> pieces_from_;  // a batch is being applied piece by piece
   size_t paced_bytes_ = 0;                // since the pace was last set
   const size_t pace_look_bytes_ = std::min(store_->memory.memtable_bytes, store_->memory.undrained_bytes_max) / 16;
   uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
@@ -271,7 +271,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   base::Mutex allocate_mutex_;  // the same; a commit is made under it
 
   mutable base::Mutex mutex_;
-  std::shared_ptr<log::Log> log_;  // replaced under the turn and the mutex
+  std::shared_ptr<wal::Log> log_;  // replaced under the turn and the mutex
   std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);
   bool is_stopped_ GUARDED_BY(mutex_) = false;
   std::atomic<bool> has_unlogged_{false};  // a write without a log was made, ever

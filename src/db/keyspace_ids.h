@@ -20,7 +20,7 @@
 #include "base/sync.h"
 #include "kv/key_map.h"
 #include "mergedb/status.h"
-#include "write/commit_queue.h"
+#include "write/writer_queue.h"
 
 namespace mergedb::db {
 

@@ -16,7 +16,7 @@
 #include "legacy/convert.h"
 #include "legacy/directory.h"
 #include "legacy/rocksdb.h"
-#include "tree/version_builder.h"
+#include "version/version_builder.h"
 
 namespace mergedb::db {
 
@@ -30,14 +30,14 @@ std::string ParentOf(const std::string& path) {
 namespace {
 
 // The same tree, of files that are removed when nobody names them any more.
-Result<tree::VersionPtr> TrackFiles(const Store& store, const tree::Version& version) {
+Result<version::VersionPtr> TrackFiles(const Store& store, const version::Version& version) {
   std::map<kv::FileNumber, format::FileMetaPtr> tracked;
   for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
-  format::Edit edit = tree::EditFromEmpty(version);
+  format::Edit edit = version::EditFromEmpty(version);
   for (auto& add : edit.adds) add.file = tracked[add.file->number];
   if (ZOO(kRecencyByFileNumber)) for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
   for (auto& add : edit.value_files) add.file = store.obsolete->Track(add.file);
-  return tree::ApplyEdit(store.order, tree::Version(), edit);
+  return version::ApplyEdit(store.order, version::Version(), edit);
 }
 
 // A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now; *report is what was dropped.
@@ -182,7 +182,7 @@ Shape::Options DbImpl::ShapeOptions() {
               },
           .check_value_file =
               [this, files](const std::string& path, const format::ValueFileMeta& meta) -> Status {
-                ASSIGN_OR_RETURN(auto reader, values::Reader::Open(files, path, meta, store_->order, nullptr));
+                ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
                 return reader->CheckIntegrity();
               },
           .file_replaced =
@@ -201,10 +201,10 @@ Status DbImpl::Create() {
     database_id_ = env.entropy();
   } while (database_id_ == 0);
   const uint64_t salt = env.entropy();
-  const log::Mark first = log::FirstMark(salt, 1);
+  const wal::Mark first = wal::FirstMark(salt, 1);
   const Shape::LogStart start{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
   shape_ = std::make_unique<Shape>(ShapeOptions(),
-                                   std::make_shared<const tree::Version>(),
+                                   std::make_shared<const version::Version>(),
                                    kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
   const std::string parent = ZOO(kSkippedDirectorySyncOfParent) ? store_->directory : ParentOf(store_->directory);
   RETURN_IF_ERROR(env.file_system->SyncDirectory(parent));  // rule W5
@@ -217,7 +217,7 @@ namespace {
 
 // No table holds a change newer than all that MANIFEST and log know of. One that does is forged, or its log is not the one that was
 // there: changes to come would be older than it, and merges would keep its deletes for ever.
-Status CheckNoneNewer(const Store& store, const tree::Version& version, kv::Sequence last) {
+Status CheckNoneNewer(const Store& store, const version::Version& version, kv::Sequence last) {
   for (const auto& file : version.file_metas()) {
     if (file->largest_sequence <= last) continue;
     return Status::Corruption(format::TablePath(store.directory, file->number) + ": holds sequence " + std::to_string(file->largest_sequence) +
@@ -233,7 +233,7 @@ Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file
   database_id_ = loaded.database_id;
   if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
   for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
-  ASSIGN_OR_RETURN(tree::VersionPtr version, TrackFiles(*store_, *loaded.version));
+  ASSIGN_OR_RETURN(version::VersionPtr version, TrackFiles(*store_, *loaded.version));
   shape_ = std::make_unique<Shape>(ShapeOptions(), std::move(version), next_file, loaded.next_position, loaded.log_start);
   return {};
 }
@@ -257,7 +257,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   RETURN_IF_ERROR(TakeTree(loaded, kv::FileNumber{next_file}));
 
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
-    stream::CollapseCounts counts;
+    iterator::CollapseCounts counts;
     shape_->Seal(*full, loaded.log_start);
     shape_->Seal(nullptr, loaded.log_start);
     ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
@@ -278,7 +278,7 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
   const uint64_t salt = env.entropy();
-  const log::Mark first = log::FirstMark(salt, next);
+  const wal::Mark first = wal::FirstMark(salt, next);
   const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
   if (!loaded.has_dropped() && !inventory.has_keep_marker) {
     RETURN_IF_ERROR(StartWriting(start, std::move(replay->log.segments)));

@@ -42,7 +42,7 @@ Attempt Try(Store& store, const manifest::Loaded& loaded) {
   Attempt attempt;
   attempt.problem = CheckTree(store, loaded);
   if (!attempt.problem.ok()) return attempt;
-  auto salvaged = SalvageLog(store, log::OriginOf(loaded.database_id, loaded.log_start), &loaded, {});
+  auto salvaged = SalvageLog(store, wal::OriginOf(loaded.database_id, loaded.log_start), &loaded, {});
   if (!salvaged) {
     attempt.problem = salvaged.error();
     return attempt;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/zoo.h"
-#include "db/aside.h"
+#include "db/lost_directory.h"
 #include "db/db_impl.h"
 #include "format/file_name.h"
 
@@ -81,7 +81,7 @@ Status MakeKeepMarker(FileSystem* files, const std::string& directory) {
 // WHY after the new epoch's commit, and no failure of the open: until then the files may be needed once more. A file that cannot be moved
 // stays where it is, and KEEP with it.
 // WHY the log goes, too, where KEEP is found: the open that made KEEP may have dropped something of the log.
-Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, log::Replayed replayed) {
+Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, wal::Replayed replayed) {
   FileSystem* const files = store_->options.env.file_system;
   const bool with_log = replayed.dropped_bytes > 0 || inventory.has_keep_marker;
   ASSIGN_OR_RETURN(Aside aside, Aside::Look(files, store_->directory));

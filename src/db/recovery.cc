@@ -119,7 +119,7 @@ Status CheckSize(FileSystem* file_system, const std::string& path, uint64_t expe
 
 }  // namespace
 
-Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version) {
+Status CheckFiles(FileSystem* file_system, const std::string& directory, const version::Version& version) {
   std::string damage;
   for (const auto& meta : version.file_metas()) {
     RETURN_IF_ERROR(CheckSize(file_system, format::TablePath(directory, meta->number), meta->bytes, &damage));
@@ -200,7 +200,7 @@ class Replayer {
 
 }  // namespace
 
-log::Expected ExpectedOf(const manifest::Loaded& loaded) {
+wal::Expected ExpectedOf(const manifest::Loaded& loaded) {
   return {.clean_end = loaded.clean_log_end,
           .durable_position = loaded.log_durable,
           .segments = loaded.log_segments,
@@ -212,7 +212,7 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
   Replayed replayed;
   Replayer replayer(store, loaded.flushed_sequence, on_full);
   ASSIGN_OR_RETURN(replayed.log,
-                   log::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
+                   wal::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
                                ExpectedOf(loaded),
                                [&](kv::Sequence first, std::string_view payload) { return replayer.Apply(first, payload); }));
   replayed.last_sequence = replayer.last_sequence();
@@ -221,7 +221,7 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
 }
 
 // WHY each batch is read to its end first: of one that turns out to be no batch, nothing may be applied.
-Result<SalvagedLog> SalvageLog(Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
+Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
@@ -230,9 +230,9 @@ Result<SalvagedLog> SalvageLog(Store& store, const log::Origin& origin, const ma
     RETURN_IF_ERROR(reader.status());
     return replayer.Apply(first, payload);
   };
-  const log::Expected expected = loaded != nullptr ? ExpectedOf(*loaded) : log::Expected();
+  const wal::Expected expected = loaded != nullptr ? ExpectedOf(*loaded) : wal::Expected();
   SalvagedLog salvaged;
-  ASSIGN_OR_RETURN(salvaged.log, log::Salvage(store.options.env.file_system, store.directory, origin, expected, apply));
+  ASSIGN_OR_RETURN(salvaged.log, wal::Salvage(store.options.env.file_system, store.directory, origin, expected, apply));
   salvaged.replayed.last_sequence = replayer.last_sequence();
   salvaged.replayed.memtables = replayer.Take();
   return salvaged;

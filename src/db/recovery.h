@@ -10,7 +10,7 @@
 #include "db/store.h"
 #include "format/batch.h"
 #include "format/version_edit.h"
-#include "log/log.h"
+#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "memtable/memtable.h"
 
@@ -39,13 +39,13 @@ Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, c
                         const manifest::Loaded* loaded, bool may_rename);
 
 // Every table and value file that the tree names is there, with the size it had. Corruption lists all that are not.
-Status CheckFiles(FileSystem* file_system, const std::string& directory, const tree::Version& version);
+Status CheckFiles(FileSystem* file_system, const std::string& directory, const version::Version& version);
 
 // Corruption, for a directory with the marker of a repair that did not end.
 Status InterruptedRepair(const std::string& directory);
 
 // What the MANIFEST says of the log.
-log::Expected ExpectedOf(const manifest::Loaded& loaded);
+wal::Expected ExpectedOf(const manifest::Loaded& loaded);
 
 // Corruption if the record at `sequence` is a range delete that begins after its end.
 Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence);
@@ -53,7 +53,7 @@ Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv:
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first
   kv::Sequence last_sequence = 0;  // of the last record replayed; 0 if none
-  log::Replayed log;
+  wal::Replayed log;
 };
 // Replay the log into memtables; `on_full` may take a full one away (flush it) by resetting the pointer.
 Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
@@ -62,9 +62,9 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
 // The same from a log that may be damaged: all that its chain proves.
 struct SalvagedLog {
   Replayed replayed;
-  log::Salvaged log;
+  wal::Salvaged log;
 };
-Result<SalvagedLog> SalvageLog(Store& store, const log::Origin& origin, const manifest::Loaded* loaded,
+Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
 }  // namespace mergedb::db

@@ -22,7 +22,7 @@
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
 #include "table/cache.h"
-#include "values/cache.h"
+#include "blob/cache.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::db {
@@ -94,7 +94,7 @@ struct Store {
   const kv::ProgramOperators operators;
   base::BlockCache blocks;
   const std::unique_ptr<table::Cache> tables;
-  values::Cache values;
+  blob::Cache values;
   const std::shared_ptr<ObsoleteFiles> obsolete;
   const std::shared_ptr<Snapshots> snapshots;
   const std::shared_ptr<OpenTransactions> transactions;

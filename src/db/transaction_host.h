@@ -20,7 +20,7 @@
 #include "mergedb/status.h"
 #include "read/db_iterator.h"
 #include "read/lookup.h"
-#include "write/commit_queue.h"
+#include "write/writer_queue.h"
 
 namespace mergedb::db {
 
@@ -35,7 +35,7 @@ class TransactionHost {
   // Open, and if asked for, writable.
   virtual Status CheckUsable(bool to_write) const = 0;
 
-  // A single writer's begin and end: write/commit_queue.h.
+  // A single writer's begin and end: write/writer_queue.h.
   virtual Status LockWriters(const void* owner, uint64_t wait_nanos) = 0;
   virtual void UnlockWriters(const void* owner) = 0;
   // An optimistic one's. What is committed after a snapshot taken in between is remembered (write/recent_writes.h).

@@ -70,7 +70,7 @@ Status DbImpl::WaitForSealedSlot() {
   return status;
 }
 
-Shape::LogStart DbImpl::At(const log::Mark& mark) const {
+Shape::LogStart DbImpl::At(const wal::Mark& mark) const {
   return {.epoch = epoch_, .salt = salt_, .position = mark.position, .chain = mark.chain, .sequence = mark.sequence};
 }
 
@@ -95,7 +95,7 @@ void DbImpl::SealAtRest() {
   Seal(TakeStandby());
 }
 
-void DbImpl::BeginPieces(const log::Mark& replay_from) { pieces_from_ = replay_from; }
+void DbImpl::BeginPieces(const wal::Mark& replay_from) { pieces_from_ = replay_from; }
 
 void DbImpl::EndPieces() {
   pieces_from_ = std::nullopt;
@@ -151,7 +151,7 @@ Status DbImpl::StartNewEpoch() {
   const kv::Sequence sequence = log_->next_sequence();
   epoch_is_owed_ = true;
   const uint64_t salt = store_->options.env.entropy();
-  const log::Mark first = log::FirstMark(salt, sequence);
+  const wal::Mark first = wal::FirstMark(salt, sequence);
   shape_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
   RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, nullptr));
 
@@ -169,7 +169,7 @@ Status DbImpl::StartNewEpoch() {
 Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                         std::vector<kv::FileNumber> reusable_segments) {
   const Env& env = store_->options.env;
-  const log::Options options{.file_system = env.file_system,
+  const wal::Options options{.file_system = env.file_system,
                        .clock = env.clock,
                        .executor = env.executor,
                        .directory = store_->directory,
@@ -184,7 +184,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                        .use_mapping = store_->options.use_mapped_staging,
                        .allocate_number = [this] { return shape_->AllocateNumber(); },
                        .reusable_segments = std::move(reusable_segments)};
-  ASSIGN_OR_RETURN(std::shared_ptr<log::Log> log, log::Log::Create(options));
+  ASSIGN_OR_RETURN(std::shared_ptr<wal::Log> log, wal::Log::Create(options));
   (void)log->Prepare();  // a full disk is the first writer's error, not the open's
   salt_ = salt;
   {
@@ -206,12 +206,12 @@ Shape::LogFacts DbImpl::FactsOf(const Shape::LogStart& from) const {
           .staging_bytes = log->staging_file_bytes()};
 }
 
-std::shared_ptr<log::Log> DbImpl::CurrentLog() const {
+std::shared_ptr<wal::Log> DbImpl::CurrentLog() const {
   base::Lock lock(mutex_);
   return log_;
 }
 
-std::shared_ptr<log::Log> DbImpl::LogOf(uint64_t epoch) const {
+std::shared_ptr<wal::Log> DbImpl::LogOf(uint64_t epoch) const {
   base::Lock lock(mutex_);
   return epoch == epoch_ ? log_ : nullptr;
 }

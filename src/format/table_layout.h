@@ -3,7 +3,7 @@
 // FORMAT: docs/formats/table.md
 //
 //   table   := block* | filter? | range tombstones? | index? | properties | zeros | footer    a multiple of 4096 bytes in all;
-//              the zeros are longer than the multiple asks for where a table was written into a spare file (db/spare_files.h)
+//              the zeros are longer than the multiple asks for where a table was written into a spare file (db/recycled_files.h)
 //   block, filter, range tombstones, index, properties := payload | trailer
 //   trailer := codec u8 | crc u32                          5 bytes; codec is a mergedb::Compression
 //   footer  := unique id u64 | file bytes u64 | data bytes u64 | filter bytes u32x2 ... (see StoreFooter)   96 bytes

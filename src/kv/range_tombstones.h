@@ -11,7 +11,7 @@
 // hand: a scan asks once a border, not once a key. Fragments without a gap between them form a group, over which a scan
 // jumps at once.
 //
-// Of a fragment's sequences only the newest of each stripe is kept (stripes.h), so that tombstones that lie on top of each
+// Of a fragment's sequences only the newest of each stripe is kept (snapshot_stripes.h), so that tombstones that lie on top of each
 // other do not multiply: without snapshots, n tombstones make at most 2n - 1 fragments of one sequence each.
 //
 // Tests: tests/unit/kv/range_tombstones_test.cc. THREADS: any, once built.
@@ -27,7 +27,7 @@
 
 #include "kv/key.h"
 #include "kv/order.h"
-#include "kv/stripes.h"
+#include "kv/snapshot_stripes.h"
 
 namespace mergedb::kv {
 

@@ -9,13 +9,13 @@
 #include "legacy/directory.h"
 #include "legacy/log_walk.h"
 #include "legacy/table_walk.h"
-#include "log/log.h"
+#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "manifest/manifest.h"
 #include "mergedb/db.h"
-#include "stream/merging.h"
+#include "iterator/merging_iterator.h"
 #include "table/writer.h"
-#include "tree/version_builder.h"
+#include "version/version_builder.h"
 
 namespace mergedb::legacy {
 namespace {
@@ -226,7 +226,7 @@ Status Converter::Merge() {
   ASSIGN_OR_RETURN(auto lanes, MakeLanes(walking_, source_.tables));
   std::vector<std::unique_ptr<kv::Iterator>> children = std::move(logs_.pieces);
   std::move(lanes.begin(), lanes.end(), std::back_inserter(children));
-  const auto merged = stream::NewMergingIterator(conversion_.order, std::move(children));
+  const auto merged = iterator::NewMergingIterator(conversion_.order, std::move(children));
   std::string key;
   bool has_key = false;
   for (merged->SeekToFirst(); merged->Valid(); merged->Next()) {
@@ -324,7 +324,7 @@ format::Edit Converter::Describe() const {
   uint64_t database_id = 0;
   while (database_id == 0) database_id = entropy();
   const uint64_t salt = entropy();
-  const log::Mark first = log::FirstMark(salt, std::min(last_sequence_ + 1, kv::kSequenceMax));
+  const wal::Mark first = wal::FirstMark(salt, std::min(last_sequence_ + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(conversion_.order.comparator()->Name());
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
@@ -340,7 +340,7 @@ format::Edit Converter::Describe() const {
 Status Converter::Commit() {
   const format::Edit edit = Describe();
   // WHY before anything is named: what the next open would refuse must not replace a whole database.
-  RETURN_IF_ERROR(tree::ApplyEdit(conversion_.order, tree::Version(), edit).status());
+  RETURN_IF_ERROR(version::ApplyEdit(conversion_.order, version::Version(), edit).status());
   for (const kv::FileNumber number : logs_.tables) RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));
   logs_.tables.clear();
   RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));

@@ -11,7 +11,7 @@
 #include "format/leveldb_name.h"
 #include "format/table_layout.h"
 #include "legacy/rocksdb.h"
-#include "log/frame.h"
+#include "wal/frame.h"
 #include "manifest/loader.h"
 
 namespace mergedb::legacy {
@@ -152,8 +152,8 @@ Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path) {
 }
 
 Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, std::optional<uint64_t> database_id) {
-  ASSIGN_OR_RETURN(const std::string block, ReadPiece(file_system, path, log::kBlockBytes, false));
-  const auto head = log::LoadSegmentHead(block);
+  ASSIGN_OR_RETURN(const std::string block, ReadPiece(file_system, path, wal::kBlockBytes, false));
+  const auto head = wal::LoadSegmentHead(block);
   return head && head->database_id == database_id.value_or(head->database_id);
 }
 

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "care/diagnosis.h"
+#include "repair/inspection.h"
 #include "format/file_name.h"
 #include "format/leveldb_name.h"
 #include "legacy/directory.h"
@@ -106,7 +106,7 @@ Status RepairDB(const std::string& dbname, const Options& options) {
     const mergedb::Options core = ToCore(options, &borrowed);
     const auto is_leveldbs = mergedb::legacy::LooksLikeLevelDb(core.env.file_system, dbname);
     const bool is_ours = !is_leveldbs || !*is_leveldbs;
-    if (is_ours && mergedb::care::CheckIsDatabase(core.env.file_system, dbname).IsNotFound()) {
+    if (is_ours && mergedb::repair::CheckIsDatabase(core.env.file_system, dbname).IsNotFound()) {
       return CreateEmpty(options, core, dbname, &borrowed);
     }
     const auto repaired = is_ours ? mergedb::Repair(core, dbname) : mergedb::RepairLevelDb(core, dbname);

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "leveldb/escape.h"
-#include "tree/version.h"
+#include "version/version.h"
 
 namespace leveldb {
 namespace {
 
 constexpr size_t kLevels = 7;
 using mergedb::db::DbImpl;
-using Levels = std::array<std::vector<mergedb::tree::Slice>, kLevels>;
+using Levels = std::array<std::vector<mergedb::version::Slice>, kLevels>;
 
 Levels LevelsOf(const DbImpl& database) {
   Levels levels;

@@ -11,8 +11,8 @@
 #include "format/leveldb_name.h"
 #include "manifest/mirror_file.h"
 #include "manifest/mirror_layout.h"
-#include "tree/invariants.h"
-#include "tree/version_builder.h"
+#include "version/invariants.h"
+#include "version/version_builder.h"
 
 namespace mergedb::manifest {
 namespace {
@@ -187,7 +187,7 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
 Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current, const kv::Order& order) {
   Loaded loaded;
   loaded.manifest = current.manifest;
-  loaded.version = std::make_shared<const tree::Version>();
+  loaded.version = std::make_shared<const version::Version>();
   std::optional<std::string> comparator;
   const std::string path = format::ManifestPath(directory, loaded.manifest);
   auto contents = ReadMirror(file_system, path, [&](std::string_view record) -> Status {
@@ -198,7 +198,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
                                      "\", the options by \"" + std::string(order.comparator()->Name()) + "\"");
     }
     TakeFacts(edit, &loaded, &comparator);
-    ASSIGN_OR_RETURN(loaded.version, tree::ApplyEdit(order, *loaded.version, edit));
+    ASSIGN_OR_RETURN(loaded.version, version::ApplyEdit(order, *loaded.version, edit));
     return {};
   }, current.reached);
   if (!contents) return contents.error();
@@ -209,7 +209,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
   if (!comparator || loaded.database_id == 0 || loaded.database_id != contents->identity.database_id) {
     return Status::Corruption(path + ": does not say which database it describes");
   }
-  RETURN_IF_ERROR(tree::CheckInvariants(order, *loaded.version).WithContext(path));
+  RETURN_IF_ERROR(version::CheckInvariants(order, *loaded.version).WithContext(path));
   RETURN_IF_ERROR(CheckFacts(loaded).WithContext(path));
   loaded.flaws = std::move(contents->flaws);
   loaded.tail = std::move(contents->tail);

@@ -11,12 +11,12 @@
 #include "kv/order.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/env.h"
-#include "tree/version.h"
+#include "version/version.h"
 
 namespace mergedb::manifest {
 
 struct Loaded {
-  tree::VersionPtr version;
+  version::VersionPtr version;
   kv::FileNumber manifest{};
   uint64_t database_id = 0;
   kv::FileNumber next_file{};

@@ -15,7 +15,7 @@
 #include "memtable/ordered_index.h"
 #include "memtable/record.h"
 #include "memtable/sorted_pieces.h"
-#include "stream/merging.h"
+#include "iterator/merging_iterator.h"
 
 namespace mergedb::memtable {
 namespace {
@@ -118,7 +118,7 @@ class Memtable::Impl {
     if (ordered_index_) return NewOrderedIterator(&*ordered_index_);
     std::vector<std::unique_ptr<kv::Iterator>> children;
     for (PiecePtr& piece : pieces_.Cut(end_unit())) children.push_back(NewPieceIterator(arena_, std::move(piece)));
-    return stream::NewMergingIterator(order_, std::move(children));
+    return iterator::NewMergingIterator(order_, std::move(children));
   }
 
   std::unique_ptr<kv::Iterator> NewFlushIterator() {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "mergedb/result.h"
-#include "read/view.h"
+#include "read/super_version.h"
 #include "table/cache.h"
 
 namespace mergedb::read {

@@ -5,13 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "read/covers.h"
+#include "read/range_tombstones.h"
 #include "read/next_step.h"
 #include "read/run_iterator.h"
-#include "read/view_values.h"
-#include "stream/as_of.h"
-#include "stream/uncovered.h"
-#include "stream/visible.h"
+#include "read/blob_values.h"
+#include "iterator/snapshot_filter.h"
+#include "iterator/masking_iterator.h"
+#include "iterator/user_iterator.h"
 
 namespace mergedb::read {
 namespace {
@@ -20,12 +20,12 @@ namespace {
 std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const View& view, kv::Sequence sequence,
                                               const format::Bounds& bounds, const table::ReadControl& control,
                                               Overlay overlay) {
-  stream::UncoveredInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
+  iterator::UncoveredInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
   auto& children = input.children;
   children.reserve(2 + view.sealed.size() + view.version->runs().size());
   const bool is_shared = overlay.is_shared && overlay.versions != nullptr;
   const auto add_child = [&](std::unique_ptr<kv::Iterator> child) {
-    if (is_shared) child = stream::NewAsOfIterator(context.order, sequence, std::move(child));
+    if (is_shared) child = iterator::NewAsOfIterator(context.order, sequence, std::move(child));
     children.push_back(std::move(child));
   };
   if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
@@ -37,10 +37,10 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   };
   add_memtable(*view.active);
   for (const auto& table : view.sealed) add_memtable(*table);
-  for (const tree::RunPtr& run : view.version->runs()) {
+  for (const version::RunPtr& run : view.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const tree::Slice& slice) {
+    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const version::Slice& slice) {
       auto reader = tables.Open(slice.file);
       if (!reader) return kv::NewEmptyIterator(reader.error());
       if (kept != nullptr) kept->Keep(slice.file, *reader);
@@ -52,7 +52,7 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
     input.covers.push_back({.source = NewRunCovers(context.order, context.tables, run, sequence, control.skipped),
                             .first_older = children.size()});
   }
-  return stream::NewUncoveredIterator(context.order, std::move(input));
+  return iterator::NewUncoveredIterator(context.order, std::move(input));
 }
 
 class DbIterator final : public WalkableIterator {
@@ -70,7 +70,7 @@ class DbIterator final : public WalkableIterator {
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
     auto tree = NewTreeIterator(context, *view_, sequence, bounds,
                                 {options.read.verify_checksums, options.read.fill_cache, context.skipped}, std::move(overlay));
-    input_ = stream::NewVisibleIterator(
+    input_ = iterator::NewVisibleIterator(
         order_,
         {.sequence = visible,
          .lower = std::move(bounds.lower),
@@ -128,7 +128,7 @@ class DbIterator final : public WalkableIterator {
   mutable Status damage_;  // that the input met, as it is told
   ViewPtr view_;
   ViewValues values_;
-  std::unique_ptr<stream::VisibleCursor> input_;
+  std::unique_ptr<iterator::VisibleCursor> input_;
 };
 
 class ErrorIterator final : public WalkableIterator {

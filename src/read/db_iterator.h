@@ -13,26 +13,26 @@
 #include "kv/program_operators.h"
 #include "kv/skipped_errors.h"
 #include "mergedb/iterator.h"
-#include "read/kept_tables.h"
-#include "read/view.h"
-#include "stream/uncovered.h"
-#include "stream/wade.h"
+#include "read/pinned_tables.h"
+#include "read/super_version.h"
+#include "iterator/masking_iterator.h"
+#include "iterator/tombstone_scan.h"
 #include "table/cache.h"
-#include "values/cache.h"
+#include "blob/cache.h"
 
 namespace mergedb::read {
 
 struct DbIteratorContext {
   const kv::Order& order;
   table::Cache& tables;
-  values::Cache& values;
+  blob::Cache& values;
   // True once the database is closed; shared because the cursor may outlive the database.
   std::shared_ptr<const std::atomic<bool>> is_closed;
   // Keeps everything that the cursor uses alive (order, tables, and what they use); may be null in tests.
   std::shared_ptr<const void> keep;
   std::string_view directory = {};  // of the database, which `keep` keeps; for the next step that a Corruption names
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
-  std::function<void(stream::Wade)> on_wade = {};  // a move passed over very much that is deleted
+  std::function<void(iterator::Wade)> on_wade = {};  // a move passed over very much that is deleted
   const kv::ProgramOperators* operators = nullptr;
   // Blocks and tables that cannot be read are passed over and the errors added here; it outlives the cursor. Null: the
   // cursor ends there.
@@ -43,7 +43,7 @@ struct DbIteratorContext {
 // What a transaction has written and not committed, over what the tree holds. Its sequences are larger than any of the tree's.
 struct Overlay {
   std::unique_ptr<kv::Iterator> versions = nullptr;       // null: there is no overlay
-  std::unique_ptr<stream::CoverSource> covers = nullptr;  // null: no range deletes
+  std::unique_ptr<iterator::CoverSource> covers = nullptr;  // null: no range deletes
   // Others may commit meanwhile: what the tree has that is newer than `sequence` is to be left out.
   bool is_shared = false;
 };

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "base/hash.h"
-#include "read/view_values.h"
+#include "read/blob_values.h"
 
 namespace mergedb::read {
 namespace {
@@ -86,7 +86,7 @@ class Answer {
     format::ValueReference reference;
     ASSIGN_OR_RETURN(const auto file, ValueFileOf(*view_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*file));
-    values::Found found;
+    blob::Found found;
     RETURN_IF_ERROR(reader->Get(reference, key_, {control_.verify_checksums, control_.fill_cache}, &found));
     if (chain_) return kv::FoldAndShow(key_, {kv::Kind::kPut, found.value}, *chain_, value_);
     value_->assign(found.value);
@@ -151,7 +151,7 @@ Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span
 constexpr size_t kBatch = 16;
 struct Candidates {
   std::array<std::shared_ptr<table::Reader>, kBatch> readers;
-  std::array<const tree::Slice*, kBatch> slices;
+  std::array<const version::Slice*, kBatch> slices;
   size_t count = 0;
 };
 
@@ -170,7 +170,7 @@ Status Lookup(const LookupContext& context, const View& view, std::string_view k
   for (size_t next = 0; next < runs.size();) {
     Candidates batch;
     for (; next < runs.size() && batch.count < kBatch; ++next) {
-      const tree::Slice* slice = runs[next]->Find(context.order, key);
+      const version::Slice* slice = runs[next]->Find(context.order, key);
       if (slice == nullptr) continue;
       ASSIGN_OR_RETURN(batch.readers[batch.count], context.tables.Open(slice->file));
       batch.slices[batch.count] = slice;

@@ -16,17 +16,17 @@
 
 #include "kv/fold.h"
 #include "kv/order.h"
-#include "read/kept_tables.h"
-#include "read/view.h"
+#include "read/pinned_tables.h"
+#include "read/super_version.h"
 #include "table/cache.h"
-#include "values/cache.h"
+#include "blob/cache.h"
 
 namespace mergedb::read {
 
 struct LookupContext {
   const kv::Order& order;
   table::Cache& tables;
-  values::Cache& values;
+  blob::Cache& values;
   const kv::ProgramOperators* operators = nullptr;
 };
 

@@ -6,14 +6,14 @@
 #include <utility>
 
 #include "base/zoo.h"
-#include "stream/plain_moves.h"
+#include "iterator/plain_moves.h"
 
 namespace mergedb::read {
 namespace {
 
 class RunIterator final : public kv::Iterator {
  public:
-  RunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds, OpenSlice open,
+  RunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds, OpenSlice open,
               kv::SkippedErrors* skipped)
       : order_(order), run_(std::move(run)), bounds_(std::move(bounds)), open_(std::move(open)), skipped_(skipped) {
     std::tie(first_, last_) = run_->Overlap(order_, bounds_);
@@ -52,7 +52,7 @@ class RunIterator final : public kv::Iterator {
   void Next() override {
     child_->Next();
     if (child_->Valid() && !upper_) {  // the common case: a whole file
-      stream::CopyEntry(child_->entry(), &entry_);
+      iterator::CopyEntry(child_->entry(), &entry_);
       return;
     }
     SettleForward();
@@ -71,7 +71,7 @@ class RunIterator final : public kv::Iterator {
 
   void Skip(size_t n) override {
     child_->Skip(n);
-    stream::CopyEntry(child_->entry(), &entry_);
+    iterator::CopyEntry(child_->entry(), &entry_);
   }
 
  private:
@@ -83,7 +83,7 @@ class RunIterator final : public kv::Iterator {
   // WHY asked first: who skips what is deleted seeks from place to place in one table.
   bool IsInOpenSlice(std::string_view key) const {
     if (child_ == nullptr) return false;
-    const tree::Slice& slice = run_->slices()[index_];
+    const version::Slice& slice = run_->slices()[index_];
     return order_.CompareKeys(slice.smallest(), key) <= 0 && !slice.IsBefore(order_, key);
   }
 
@@ -91,7 +91,7 @@ class RunIterator final : public kv::Iterator {
   // be passed over.
   bool Open(size_t index) {
     if (child_ != nullptr && index == index_ && child_->status().ok()) return true;
-    const tree::Slice& slice = run_->slices()[index];
+    const version::Slice& slice = run_->slices()[index];
     child_ = open_(slice);  // anew after an error: it may have passed
     index_ = index;
     lower_ = Later(slice.bounds.lower, bounds_.lower);
@@ -160,7 +160,7 @@ class RunIterator final : public kv::Iterator {
       return false;
     }
     if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
-    stream::CopyEntry(child_->entry(), &entry_);
+    iterator::CopyEntry(child_->entry(), &entry_);
     return true;
   }
   bool ShowBackward() {
@@ -170,7 +170,7 @@ class RunIterator final : public kv::Iterator {
       return false;
     }
     if (lower_ && order_.CompareKeys(child_->entry().key, *lower_) < 0) return valid_ = false;
-    stream::CopyEntry(child_->entry(), &entry_);
+    iterator::CopyEntry(child_->entry(), &entry_);
     return true;
   }
 
@@ -186,7 +186,7 @@ class RunIterator final : public kv::Iterator {
   }
 
   const kv::Order order_;
-  const tree::RunPtr run_;
+  const version::RunPtr run_;
   const format::Bounds bounds_;
   const OpenSlice open_;
   kv::SkippedErrors* const skipped_;
@@ -201,7 +201,7 @@ class RunIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, tree::RunPtr run, format::Bounds bounds,
+std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds,
                                              OpenSlice open, kv::SkippedErrors* skipped) {
   return std::make_unique<RunIterator>(order, std::move(run), std::move(bounds), std::move(open), skipped);
 }

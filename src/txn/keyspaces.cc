@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "db/catalog.h"
+#include "db/keyspace_records.h"
 #include "db/write_checks.h"
 #include "format/keyspace_record.h"
 #include "txn/transaction_impl.h"

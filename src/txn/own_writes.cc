@@ -14,7 +14,7 @@ namespace {
 
 constexpr kv::Tag kTagFirst = kv::MakeTag(OwnWrites::kSequenceFirst, kv::Kind{0});
 
-class OwnCovers final : public stream::CoverSource {
+class OwnCovers final : public iterator::CoverSource {
  public:
   explicit OwnCovers(const memtable::RangeDeletes& deletes) : deletes_(deletes) {}
   Status Find(std::string_view key, kv::Cover* cover) override {
@@ -238,7 +238,7 @@ class OwnWrites::VersionIterator final : public kv::Iterator {
 
 std::unique_ptr<kv::Iterator> OwnWrites::NewIterator() { return std::make_unique<VersionIterator>(*this); }
 
-std::unique_ptr<stream::CoverSource> OwnWrites::NewCovers() {
+std::unique_ptr<iterator::CoverSource> OwnWrites::NewCovers() {
   CatchUp();
   if (range_deletes_->empty()) return nullptr;
   return std::make_unique<OwnCovers>(*range_deletes_);

@@ -9,7 +9,7 @@
 // transaction that only writes costs no more than a batch. A rollback to a savepoint cuts the batch short and takes the index
 // back record by record.
 //
-// To readers it is one more source of versions, newer than all others: an iterator and what covers a key (stream/uncovered.h).
+// To readers it is one more source of versions, newer than all others: an iterator and what covers a key (iterator/masking_iterator.h).
 // Of a key they are shown the versions down to the newest that is no operand; what is older decides nothing.
 //
 // Tests: tests/unit/txn/own_writes_test.cc. THREADS: none of it is for two threads at once.
@@ -27,7 +27,7 @@
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "memtable/range_deletes.h"
-#include "stream/uncovered.h"
+#include "iterator/masking_iterator.h"
 
 namespace mergedb::txn {
 
@@ -81,7 +81,7 @@ class OwnWrites {
   // bounds in which nothing was written, if the batch has not moved.
   uint64_t generation() const { return generation_; }
   std::unique_ptr<kv::Iterator> NewIterator();
-  std::unique_ptr<stream::CoverSource> NewCovers();  // null: there are no range deletes
+  std::unique_ptr<iterator::CoverSource> NewCovers();  // null: there are no range deletes
 
  private:
   class VersionIterator;

@@ -3,7 +3,7 @@
 //   Get, cursor ─► OwnWrites ─► db::TransactionHost, as of the snapshot        Put, Delete, ... ─► OwnWrites
 //   Commit      ─► db::TransactionHost: the records as one change of the commit queue
 //
-// What keeps it serializable is not here: the writers' lock in write/commit_queue.h, or write/recent_writes.h and ReadSet.
+// What keeps it serializable is not here: the writers' lock in write/writer_queue.h, or write/recent_writes.h and ReadSet.
 #pragma once
 
 #include <memory>

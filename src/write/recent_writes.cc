@@ -5,7 +5,7 @@
 
 #include "base/zoo.h"
 #include "format/batch.h"
-#include "write/commit_queue.h"
+#include "write/writer_queue.h"
 
 namespace mergedb::write {
 namespace {

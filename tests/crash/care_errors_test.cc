@@ -10,17 +10,17 @@
 #include "format/batch.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
-#include "log/frame.h"
-#include "log/log.h"
+#include "wal/frame.h"
+#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/leveldb.h"
 #include "table/writer.h"
-#include "tree/version_builder.h"
+#include "version/version_builder.h"
 #include "testing/whole_database.h"
 #include "tests/crash/each_call.h"
-#include "values/writer.h"
+#include "blob/writer.h"
 
 namespace mergedb::testing {
 namespace {
@@ -660,18 +660,18 @@ TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
 void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
   const auto loaded = manifest::Load(&files, kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
-  const log::Origin origin = log::OriginOf(loaded->database_id, loaded->log_start);
+  const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->log_start);
   const std::string segment = First(files, ".seg");
   const std::string bytes = *files.ReadWhole(segment);
-  const auto head = log::LoadSegmentHead(bytes);
+  const auto head = wal::LoadSegmentHead(bytes);
   ASSERT_OK(head.status());
-  const auto offset_of = [&](uint64_t position) { return log::kBlockBytes + (position - head->base()); };
-  const log::FrameHeader first = log::LoadFrameHeader(bytes.data() + offset_of(origin.start.position));
-  const uint64_t position = origin.start.position + log::FrameBytes(first.length);
-  std::string frame(log::kFrameHeaderBytes, '\0');
-  log::StoreFrameHead(frame.data(), 0, log::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, first.sequence + 10));
+  const auto offset_of = [&](uint64_t position) { return wal::kBlockBytes + (position - head->base()); };
+  const wal::FrameHeader first = wal::LoadFrameHeader(bytes.data() + offset_of(origin.start.position));
+  const uint64_t position = origin.start.position + wal::FrameBytes(first.length);
+  std::string frame(wal::kFrameHeaderBytes, '\0');
+  wal::StoreFrameHead(frame.data(), 0, wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, first.sequence + 10));
   frame += payload;
-  base::StoreFixed32(frame.data(), log::FrameCrc(first.crc, frame.data(), frame.size()));
+  base::StoreFixed32(frame.data(), wal::FrameCrc(first.crc, frame.data(), frame.size()));
   ASSERT_OK(files.PatchBytes(segment, offset_of(position), frame));
 }
 
@@ -729,12 +729,12 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
   { ASSERT_OK(world.Open()); }  // the log begins anew
   const auto loaded = manifest::Load(world.files.get(), kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
-  format::Edit edit = tree::EditFromEmpty(*loaded->version);
+  format::Edit edit = version::EditFromEmpty(*loaded->version);
   edit.database_id = loaded->database_id;
   edit.comparator = std::string(BytewiseComparator()->Name());
   edit.next_file = loaded->next_file;
   edit.next_position = loaded->next_position;
-  edit.log_start = format::Edit::LogStart{.epoch = loaded->log_start.epoch + 7, .salt = 5, .position = 0, .chain = log::FirstMark(5, 1).chain, .sequence = 1};
+  edit.log_start = format::Edit::LogStart{.epoch = loaded->log_start.epoch + 7, .salt = 5, .position = 0, .chain = wal::FirstMark(5, 1).chain, .sequence = 1};
   edit.last_sequence = 1;
   const std::string path = format::ManifestPath(kPath, loaded->manifest);
   ASSERT_OK(world.files->Remove(path));
@@ -752,7 +752,7 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
   const kv::Order order(BytewiseComparator());
   format::ValueReference whole;
   {
-    ASSERT_OK_AND_ASSIGN(auto values, values::Writer::Create(&files, format::ValueFilePath(kPath, kv::FileNumber{5}), kv::FileNumber{5}, 55, {}));
+    ASSERT_OK_AND_ASSIGN(auto values, blob::Writer::Create(&files, format::ValueFilePath(kPath, kv::FileNumber{5}), kv::FileNumber{5}, 55, {}));
     ASSERT_OK(values->Add("whole", std::string(100, 'v'), &whole));
     ASSERT_OK(values->Finish().status());
   }

@@ -13,7 +13,7 @@
 
 #include "base/random.h"
 #include "format/file_name.h"
-#include "log/log.h"
+#include "wal/wal.h"
 #include "manifest/manifest.h"
 #include "mergedb/db.h"
 #include "table/writer.h"
@@ -186,7 +186,7 @@ void MakeTables(const std::string& path, uint64_t count) {
   edit.next_file = kv::FileNumber{next_file + 1};
   edit.next_position = kv::Position{2};
   edit.last_sequence = count;
-  const log::Mark first = log::FirstMark(7, count + 1);
+  const wal::Mark first = wal::FirstMark(7, count + 1);
   edit.log_start = {.epoch = 1, .salt = 7, .position = first.position, .chain = first.chain, .sequence = first.sequence};
   manifest::Manifest manifest({.file_system = files, .directory = path, .database_id = 77,
                                .allocate_number = [&] { return kv::FileNumber{next_file++}; }});

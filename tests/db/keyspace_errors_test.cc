@@ -8,7 +8,7 @@
 #include <string>
 #include <utility>
 
-#include "db/catalog.h"
+#include "db/keyspace_records.h"
 #include "db/db_impl.h"
 #include "format/keyspace_record.h"
 #include "mergedb/transaction.h"

@@ -85,8 +85,8 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   const uint64_t live = FileBytes();
   EXPECT_GE(live, keys * value_.size());
 
-  // The style's bound x live, the log's quota, two partitions, and what is being written. lazy: src/policy/picker.h;
-  // cascade: src/policy/cascade.cc.
+  // The style's bound x live, the log's quota, two partitions, and what is being written. lazy: src/picker/picker.h;
+  // cascade: src/picker/cascade.cc.
   const double factor = GetParam().style == Style::kLazy ? 2.0 : 1.5;
   const uint64_t log_quota = 16 * kMiB, partitions = 2 * 8 * kMiB, scratch = 4 * kMiB;
   const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live)) + log_quota + partitions + scratch;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "format/file_name.h"
-#include "format/value_file.h"
+#include "format/blob_file.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/merge.h"
@@ -90,7 +90,7 @@ class ValueReferencesTest : public ::testing::Test {
 
   World world_;
   Options options_ = world_.SmallOptions();
-  tree::RunPtr run_;
+  version::RunPtr run_;
   format::FileMetaPtr table_;
   kv::FileNumber manifest_{};
 };

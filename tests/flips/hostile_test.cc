@@ -13,7 +13,7 @@
 #include "base/crc32c.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
-#include "log/frame.h"
+#include "wal/frame.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "testing/time_limit.h"
@@ -201,29 +201,29 @@ TEST_P(HostileTest, Logs) {
   auto world = whole_.Copy();
   const auto loaded = manifest::Load(world->files.get(), World::kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
-  const log::Origin origin = log::OriginOf(loaded->database_id, loaded->log_start);
+  const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->log_start);
   const auto with_head = [&](uint64_t start, uint64_t capacity) {
     return [&, start, capacity](FaultFileSystem& files) {
       std::string bytes = whole_.Bytes(Segment());
-      log::StoreSegmentHead(bytes.data(), {.database_id = origin.database_id, .epoch = origin.epoch, .salt_crc = origin.salt_crc,
+      wal::StoreSegmentHead(bytes.data(), {.database_id = origin.database_id, .epoch = origin.epoch, .salt_crc = origin.salt_crc,
                                            .generation = 9, .start = start, .capacity = capacity});
       ASSERT_OK(files.WriteWhole(World::kPath + "/000900.seg", bytes));
     };
   };
-  const uint64_t real = whole_.Bytes(Segment()).size() - log::kBlockBytes;
+  const uint64_t real = whole_.Bytes(Segment()).size() - wal::kBlockBytes;
   ExpectAnswers("a segment far away", with_head(uint64_t{1} << 61, real));
-  ExpectAnswers("a segment at the end", with_head(log::kPositionMax, real));
+  ExpectAnswers("a segment at the end", with_head(wal::kPositionMax, real));
   ExpectAnswers("a segment of 2^48 bytes", with_head(0, uint64_t{1} << 48));
   for (const uint32_t length : {uint32_t{1} << 31, uint32_t{1} << 30, UINT32_MAX}) {
     ExpectAnswers("a frame of 2 GiB", [&](FaultFileSystem& files) {
       const uint64_t position = origin.start.position;
-      char frame[log::kFrameHeaderBytes] = {};
-      log::StoreFrameHead(frame, 0, log::MakeFrameHead(origin.salt_crc, position, length, position, origin.start.sequence));
+      char frame[wal::kFrameHeaderBytes] = {};
+      wal::StoreFrameHead(frame, 0, wal::MakeFrameHead(origin.salt_crc, position, length, position, origin.start.sequence));
       for (const std::string& path : whole_.Files()) {
         const bool is_ring = BaseName(path) == "STAGING";
         if (!is_ring && !EndsWith(path, ".seg")) continue;
         const uint64_t size = whole_.Bytes(path).size();
-        const uint64_t at = is_ring ? position % size : std::min(log::kBlockBytes + position, size - sizeof frame);
+        const uint64_t at = is_ring ? position % size : std::min(wal::kBlockBytes + position, size - sizeof frame);
         ASSERT_OK(files.PatchBytes(path, at, {frame, std::min<size_t>(sizeof frame, size - at)}));
       }
     });
@@ -233,11 +233,11 @@ TEST_P(HostileTest, Logs) {
     for (const kv::Sequence sequence : {origin.start.sequence, kv::kSequenceMax}) {
       ExpectAnswers("a record of 4 GiB", [&](FaultFileSystem& files) {
         const uint64_t position = origin.start.position;
-        std::string frame(log::kFrameHeaderBytes, '\0');
-        log::StoreFrameHead(frame.data(), 0, log::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
+        std::string frame(wal::kFrameHeaderBytes, '\0');
+        wal::StoreFrameHead(frame.data(), 0, wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
         frame += payload;
-        base::StoreFixed32(frame.data(), log::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain, frame.data(), frame.size()));
-        for (const std::string& path : whole_.Files(".seg")) ASSERT_OK(files.PatchBytes(path, log::kBlockBytes + position, frame));
+        base::StoreFixed32(frame.data(), wal::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain, frame.data(), frame.size()));
+        for (const std::string& path : whole_.Files(".seg")) ASSERT_OK(files.PatchBytes(path, wal::kBlockBytes + position, frame));
       });
     }
   }

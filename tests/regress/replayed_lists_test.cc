@@ -26,7 +26,7 @@ TEST(ReplayedLists, CompactingAnEmptyRangeInsideATableEnds) {
 }
 
 // Symptom: under an order that takes two spellings for one key, a scan backward shows another spelling than one forward. Cause:
-// stream/visible.cc kept the key of the oldest version. Consequence: the key shown was one that is not there any more.
+// iterator/user_iterator.cc kept the key of the oldest version. Consequence: the key shown was one that is not there any more.
 TEST(ReplayedLists, AScanBackwardShowsTheNewestSpelling) { Replay("CaseFolding", "batch/0,48 put:598"); }
 
 }  // namespace

@@ -66,7 +66,7 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
 //
 // A pick that looks at the View before that job installs, and at the running jobs after it ended, sees nothing below.
 void PickBesideSweep(Scheduler& scheduler) {
-  constexpr int kDeletes = 2'200;  // more than stream/wade.h asks for
+  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
   constexpr int kSwept = 2'000;    // of them: the first ones may be left out
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
@@ -120,7 +120,7 @@ TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {
 //   oldest    holds a*, m* and z*
 void CompactBesideTheEndOfASweep(Scheduler& scheduler) {
   constexpr int kFirst = 100;
-  constexpr int kDeletes = 2'200;  // more than stream/wade.h asks for
+  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
   options.memory_bytes = 2 << 20;
@@ -167,7 +167,7 @@ TEST(CompactionSchedule, ACompactionStartsFromTheVersionThatItWasClaimedOn) {
 
 // CompactRange waits for compactions of its own keys, and of no others: it returns while a sweep of other keys goes on.
 void CompactBesideALongSweep(Scheduler& scheduler) {
-  constexpr int kDeletes = 2'200;  // more than stream/wade.h asks for
+  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
   options.memory_bytes = 2 << 20;

@@ -156,7 +156,7 @@ TEST(Outputs, PutsLargeValuesInAValueFile) {
   format::ValueReference reference;
   ASSERT_OK(format::ParseReference(entries[0].value, &reference));
   ASSERT_OK_AND_ASSIGN(const auto reader, tables.values->Open(*values[0]));
-  values::Found found;
+  blob::Found found;
   ASSERT_OK(reader->Get(reference, "a", {}, &found));
   EXPECT_EQ(found.value, std::string(100, 'a'));
 }

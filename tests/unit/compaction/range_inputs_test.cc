@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "compaction/covered_bytes.h"
+#include "compaction/masked_bytes.h"
 #include "tests/unit/compaction/tables.h"
 
 namespace mergedb::compaction {
@@ -31,8 +31,8 @@ class RangeInputs : public ::testing::Test {
     }
     return text;
   }
-  tree::RunPtr Run(uint64_t position, std::vector<tree::Slice> slices) {
-    return std::make_shared<const tree::Run>(kv::Position{position}, 0, std::move(slices));
+  version::RunPtr Run(uint64_t position, std::vector<version::Slice> slices) {
+    return std::make_shared<const version::Run>(kv::Position{position}, 0, std::move(slices));
   }
 
   testing::Tables tables_;
@@ -41,7 +41,7 @@ class RangeInputs : public ::testing::Test {
 TEST_F(RangeInputs, AreGatheredAsFarAsSlicesAndBoundsShow) {
   const auto newer = WriteRanges({{"a", "m", 9}, {"q", "z", 8}});
   const auto older = WriteRanges({{"b", "t", 5}});
-  const std::vector<tree::RunPtr> sources = {
+  const std::vector<version::RunPtr> sources = {
       Run(2, {{newer, {.lower = "d", .upper = "f"}}, {newer, {.lower = "r", .upper = {}}}}), Run(1, {{older, {}}})};
   const auto gather = [&](const format::Bounds& bounds) {
     auto gathered = GatherRangeTombstones(tables_.order, *tables_.cache, sources, bounds, {});
@@ -86,7 +86,7 @@ TEST_F(RangeInputs, CoverAboutTheBytesThatLieUnderThem) {
   std::vector<testing::OwnedEntry> entries;
   for (int i = 0; i < 1000; ++i) entries.push_back(PutEntry(std::to_string(1000 + i), 1, std::string(100, 'v')));
   const auto file = tables_.Write(entries);
-  const tree::Version version({Run(5, {{tables_.Write({PutEntry("1500", 3, "v")}), {}}}), Run(2, {{file, {}}})});
+  const version::Version version({Run(5, {{tables_.Write({PutEntry("1500", 3, "v")}), {}}}), Run(2, {{file, {}}})});
   const auto covered = [&](std::vector<kv::RangeTombstone> ranges, uint64_t older_than) {
     return EstimateCoveredBytes(tables_.order, *tables_.cache, version, kv::Position{older_than}, Fragment(std::move(ranges), {}));
   };

@@ -13,8 +13,8 @@
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 #include "tests/unit/kv/iterator_contract.h"
-#include "tree/run.h"
-#include "values/cache.h"
+#include "version/run.h"
+#include "blob/cache.h"
 
 namespace mergedb::testing {
 
@@ -23,7 +23,7 @@ class Tables {
   explicit Tables(const Comparator* comparator = BytewiseComparator()) : order(comparator) {
     EXPECT_OK(files.CreateDirectory("dir"));
     cache = table::Cache::New(&files, "dir", order, &blocks, 100);
-    values = std::make_unique<values::Cache>(&files, "dir", order, &blocks, 100);
+    values = std::make_unique<blob::Cache>(&files, "dir", order, &blocks, 100);
   }
 
   // From now on a file goes when the last one lets go of its description, as in a database.
@@ -65,7 +65,7 @@ class Tables {
                                    .track = [](const format::FileMetaPtr& meta) { return meta; },
                                    .track_values = [](const format::ValueFilePtr& meta) { return meta; }};
   std::unique_ptr<table::Cache> cache;
-  std::unique_ptr<values::Cache> values;
+  std::unique_ptr<blob::Cache> values;
 
  private:
   template <class Meta>

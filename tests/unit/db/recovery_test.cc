@@ -1,11 +1,11 @@
-// What a directory holds, and whether the tree's tables are there. The log's replay is tests/unit/log's and tests/crash's.
+// What a directory holds, and whether the tree's tables are there. The log's replay is tests/unit/wal's and tests/crash's.
 #include "db/recovery.h"
 
 #include <gtest/gtest.h>
 
 #include "format/batch.h"
 #include "format/table_layout.h"
-#include "log/frame.h"
+#include "wal/frame.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
@@ -37,7 +37,7 @@ TEST_F(RecoveryTest, SortsFilesByKindAndPassesOverOthers) {
 }
 
 TEST_F(RecoveryTest, ListsAllTablesThatAreNotAsTheyWere) {
-  ASSERT_OK_AND_ASSIGN(const tree::VersionPtr version,
+  ASSERT_OK_AND_ASSIGN(const version::VersionPtr version,
                        testing::ParseTree(kv::Order(BytewiseComparator()),
                                           "position 9 level 0: 000012[a..f]1KB 000013[g..m]1KB 000014[n..z]1KB\n"));
   const size_t bytes = version->file_metas().front()->bytes;
@@ -59,10 +59,10 @@ TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
   loaded.database_id = 7;
   ASSERT_OK_AND_ASSIGN(loaded.version, testing::ParseTree(kv::Order(BytewiseComparator()), "position 9 level 0: 000012[a..f]1KB 000013[g..m]1KB\n"));
   for (const char* name : {"000012.ldb", "000013.tbl", "000013.ldb", "000014.ldb", "000016.log"}) Write(name);
-  std::string segment(log::kBlockBytes, 0);
-  log::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
+  std::string segment(wal::kBlockBytes, 0);
+  wal::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
   ASSERT_OK(files_.WriteWhole("/d/000015.log", segment));
-  log::StoreSegmentHead(segment.data(), {.database_id = 8, .generation = 1, .capacity = 8192, .is_appended = true});
+  wal::StoreSegmentHead(segment.data(), {.database_id = 8, .generation = 1, .capacity = 8192, .is_appended = true});
   ASSERT_OK(files_.WriteWhole("/d/000017.log", segment));
 
   ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(&files_, "/d"));
@@ -79,8 +79,8 @@ TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
 TEST_F(RecoveryTest, WithoutAManifestFilesSayWhoseTheyAre) {
   for (const char* name : {"000012.ldb", "000013.ldb", "000016.log"}) Write(name);
   ASSERT_OK(files_.WriteWhole("/d/000014.ldb", "blocks" + std::string(format::kTableMagic)));
-  std::string segment(log::kBlockBytes, 0);
-  log::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
+  std::string segment(wal::kBlockBytes, 0);
+  wal::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
   ASSERT_OK(files_.WriteWhole("/d/000015.log", segment));
   ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(&files_, "/d"));
   EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, nullptr, false).status(), StatusIs(Code::kNotSupported, HasSubstr("000014.ldb")));
@@ -101,7 +101,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
     for (const char* key : {"a", "b", "a"}) format::AppendRecord(&batch, kv::Kind::kPut, key, "value");
     uint64_t next_file = 10;
     {
-      auto log = log::Log::Create({.file_system = world.files.get(), .executor = &world.executor, .directory = "/d", .database_id = 7, .salt = 42,
+      auto log = wal::Log::Create({.file_system = world.files.get(), .executor = &world.executor, .directory = "/d", .database_id = 7, .salt = 42,
                                    .first_sequence = first, .staging_bytes = 32 << 10, .segment_bytes = 64 << 10,
                                    .allocate_number = [&] { return kv::FileNumber{next_file++}; }, .reusable_segments = {}});
       ASSERT_OK(log.status());

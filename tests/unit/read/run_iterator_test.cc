@@ -13,7 +13,7 @@ using testing::OwnedEntry;
 using testing::Tables;
 
 OpenSlice Opener(Tables& tables) {
-  return [&tables](const tree::Slice& slice) {
+  return [&tables](const version::Slice& slice) {
     auto reader = tables.cache->Open(slice.file);
     if (!reader) return kv::NewEmptyIterator(reader.error());
     return (*reader)->NewIterator({}, *reader);
@@ -21,8 +21,8 @@ OpenSlice Opener(Tables& tables) {
 }
 
 // The entries in tables of about 40, cut where the key changes.
-tree::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) {
-  std::vector<tree::Slice> slices;
+version::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) {
+  std::vector<version::Slice> slices;
   std::vector<OwnedEntry> part;
   const auto finish = [&] {
     if (!part.empty()) slices.push_back({.file = tables.Write(part), .bounds = {}});
@@ -33,7 +33,7 @@ tree::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) {
     part.push_back(entry);
   }
   finish();
-  return std::make_shared<const tree::Run>(kv::Position{1}, 0, std::move(slices));
+  return std::make_shared<const version::Run>(kv::Position{1}, 0, std::move(slices));
 }
 
 TEST(RunIterator, KeepsTheContract) {
@@ -54,7 +54,7 @@ TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
     padded.insert(padded.begin(), testing::PutEntry("", kv::kSequenceMax - 1, "hidden"));
     std::erase_if(padded, [&](const OwnedEntry& entry) { return entry.key.empty() && entry.value == "hidden" && !entries.empty() && entries[0].key.empty(); });
     const bool has_padding = padded.size() > entries.size();
-    std::vector<tree::Slice> slices;
+    std::vector<version::Slice> slices;
     if (!entries.empty()) {
       const auto file = tables->Write(padded);
       const std::string middle = entries[entries.size() / 2].key;
@@ -63,7 +63,7 @@ TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
       if (entries[0].key != middle) slices.push_back({file, low});
       slices.push_back({file, high});
     }
-    return [tables, run = std::make_shared<const tree::Run>(kv::Position{1}, 0, slices)] {
+    return [tables, run = std::make_shared<const version::Run>(kv::Position{1}, 0, slices)] {
       return NewRunIterator(tables->order, run, {}, Opener(*tables));
     };
   }});
@@ -76,7 +76,7 @@ TEST(RunIterator, ShowsOnlyKeysWithinItsBoundsAndOpensNoOtherTable) {
   const auto run = MakeRun(tables, entries);
   ASSERT_EQ(run->slices().size(), 5u);
   int opened = 0;
-  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"}, [&](const tree::Slice& slice) {
+  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"}, [&](const version::Slice& slice) {
     ++opened;
     return Opener(tables)(slice);
   });

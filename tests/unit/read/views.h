@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "read/view.h"
+#include "read/super_version.h"
 #include "tests/unit/compaction/tables.h"
 
 namespace mergedb::testing {
@@ -22,13 +22,13 @@ inline read::View ViewOf(Tables& tables, const std::vector<OwnedEntry>& active, 
   read::View view;
   view.active = MemtableOf(tables.order, active);
   if (!sealed.empty()) view.sealed.push_back(MemtableOf(tables.order, sealed));
-  std::vector<tree::RunPtr> made;
+  std::vector<version::RunPtr> made;
   uint64_t position = runs.size();
   for (const auto& entries : runs) {
-    std::vector<tree::Slice> slices{{.file = tables.Write(entries), .bounds = {}}};
-    made.push_back(std::make_shared<const tree::Run>(kv::Position{position--}, 0, std::move(slices)));
+    std::vector<version::Slice> slices{{.file = tables.Write(entries), .bounds = {}}};
+    made.push_back(std::make_shared<const version::Run>(kv::Position{position--}, 0, std::move(slices)));
   }
-  view.version = std::make_shared<const tree::Version>(std::move(made));
+  view.version = std::make_shared<const version::Version>(std::move(made));
   return view;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "db/catalog.h"
+#include "db/keyspace_records.h"
 #include "db/transaction_host.h"
 #include "format/batch.h"
 #include "mergedb/comparator.h"

@@ -7,7 +7,7 @@
 
 #include "format/batch.h"
 #include "testing/status_matchers.h"
-#include "write/commit_queue.h"
+#include "write/writer_queue.h"
 
 namespace mergedb::write {
 namespace {

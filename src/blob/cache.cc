@@ -1,0 +1,34 @@
+#include "blob/cache.h"
+
+#include <utility>
+
+#include "base/zoo.h"
+#include "format/file_name.h"
+
+namespace mergedb::blob {
+
+Result<std::shared_ptr<Reader>> Cache::Open(const format::ValueFileMeta& meta) {
+  const uint64_t number = kv::ToInt(meta.number);
+  if (auto found = files_.Find(number)) [[likely]] return found;
+  // No lock is held while the file is read; if two open it at once, one of the two is dropped.
+  auto opened = Reader::Open(file_system_, format::ValueFilePath(directory_, meta.number), meta, order_, blocks_);
+  // WHY: a file that is not found must never pass for a key that is not found.
+  if (!opened && opened.error().IsNotFound() && !ZOO(kMissingFileTakenForMissingKey)) {
+    return Status::IOError(std::string(opened.error().message()) + ": a value file of the tree is gone");
+  }
+  ASSIGN_OR_RETURN(auto fresh, std::move(opened));
+  return files_.Insert(number, std::move(fresh));
+}
+
+void Cache::Evict(kv::FileNumber number) {
+  files_.Evict(kv::ToInt(number));
+  if (blocks_ != nullptr) blocks_->EvictFile(kv::ToInt(number));
+}
+
+size_t Cache::open_files() const {
+  size_t files = 0;
+  files_.ForEach([&](const Reader&) { ++files; });
+  return files;
+}
+
+}  // namespace mergedb::blob

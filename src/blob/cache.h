@@ -1,0 +1,40 @@
+// The value files that are open; as table::Cache, for value files.
+// THREADS: all methods, any thread.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+
+#include "base/block_cache.h"
+#include "base/open_files.h"
+#include "env/descriptors.h"
+#include "format/version_edit.h"
+#include "mergedb/env.h"
+#include "blob/reader.h"
+
+namespace mergedb::blob {
+
+class Cache {
+ public:
+  // `blocks` may be null (values are not cached). At most `files_max` files are held open.
+  Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks, size_t files_max)
+      : file_system_(file_system), directory_(std::move(directory)), order_(order), blocks_(blocks), files_(files_max) {}
+
+  Result<std::shared_ptr<Reader>> Open(const format::ValueFileMeta& meta);
+  // Forget a file that is about to be deleted, and its values.
+  void Evict(kv::FileNumber number);
+  size_t open_files() const;
+
+ private:
+  // Constant after construction.
+  FileSystem* const file_system_;
+  const std::string directory_;
+  const kv::Order order_;
+  base::BlockCache* const blocks_;
+
+  base::OpenFiles<Reader> files_;                            // guards itself
+  const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member: it goes first
+};
+
+}  // namespace mergedb::blob

@@ -1,0 +1,215 @@
+#include "blob/reader.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/zoo.h"
+#include "env/file_reads.h"
+#include "format/compression.h"
+
+namespace mergedb::blob {
+namespace {
+
+using base::BlockCache;
+
+constexpr size_t kCheckReadBytes = size_t{1} << 20;
+
+Status Differs(const char* what, uint64_t expected, uint64_t found) {
+  return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
+                            std::to_string(found));
+}
+
+// A record without a codec, in a block of its own: what the cache keeps of a value that was compressed.
+Result<BlockCache::Pin> Decompressed(const format::ValueRecord& record) {
+  size_t raw_bytes = 0;
+  RETURN_IF_ERROR(format::ReadRawBytes(record.stored, &raw_bytes));
+  char head[format::kRecordHeadBytesMax];
+  const size_t head_bytes = format::StoreUncheckedHead(head, record.key.size(), raw_bytes);
+  BlockCache::Pin plain(BlockCache::Allocate(head_bytes + record.key.size() + raw_bytes));
+  char* out = std::copy_n(head, head_bytes, plain.block()->data());
+  out = std::copy(record.key.begin(), record.key.end(), out);
+  RETURN_IF_ERROR(format::Decompress(record.codec, record.stored, out, raw_bytes));
+  return plain;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
+                                             const format::ValueFileMeta& meta, const kv::Order& order,
+                                             base::BlockCache* cache) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache));
+  RETURN_IF_ERROR(reader->CheckFooter().WithContext(path));
+  reader->around_ = env::ReadAround(meta.record_bytes);
+  return reader;
+}
+
+Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, const std::string& path,
+                                                      const format::ValueFileMeta& meta, const kv::Order& order) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
+  format::ValueFileMeta known = meta;
+  known.record_bytes = std::min(meta.record_bytes, file_bytes);  // sizes are read from `meta` and allocated
+  std::shared_ptr<Reader> reader(new Reader(std::move(file), path, known, order, nullptr));
+  reader->around_ = env::ReadAround(known.record_bytes);
+  return reader;
+}
+
+Reader::Reader(std::unique_ptr<File> file, std::string path, const format::ValueFileMeta& meta, const kv::Order& order,
+               BlockCache* cache)
+    : file_(std::move(file)),
+      path_(std::move(path)),
+      meta_(meta),
+      order_(order),
+      cache_(cache) {}
+
+// WHY not byte by byte: under a comparator that takes different bytes for one key the reader may ask with either.
+Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
+  if (order_.SameKey(expected, found) || ZOO(kRecordKeyNotCompared)) [[likely]] return {};
+  return Status::Corruption("a reference of key \"" + base::Escape(expected) + "\" leads to a value of key \"" +
+                            base::Escape(found) + "\"");
+}
+
+// Do the MANIFEST and the file speak of the same values?
+Status Reader::CheckFooter() const {
+  ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
+  if (file_bytes != meta_.bytes) return Differs("file's size", meta_.bytes, file_bytes);
+  if (file_bytes < format::kValueFooterBytes) return Differs("file's least size", format::kValueFooterBytes, file_bytes);
+  char footer[format::kValueFooterBytes];
+  RETURN_IF_ERROR(env::ReadExactly(file_.get(), file_bytes - sizeof footer, sizeof footer, footer));
+  format::ValueFileMeta found;
+  RETURN_IF_ERROR(format::DecodeValueFooter({footer, sizeof footer}, file_bytes, &found));
+  if (found.unique_id != meta_.unique_id) return Differs("unique id", meta_.unique_id, found.unique_id);
+  if (found.number != meta_.number) return Differs("number", kv::ToInt(meta_.number), kv::ToInt(found.number));
+  if (found.records != meta_.records) return Differs("records", meta_.records, found.records);
+  if (found.record_bytes != meta_.record_bytes) return Differs("bytes of records", meta_.record_bytes, found.record_bytes);
+  return {};
+}
+
+// WHY the look first: the text costs more than what most callers did.
+Status Reader::At(uint64_t offset, Status status) const {
+  if (status.ok()) [[likely]] return status;
+  return status.WithContext(path_ + ": value at " + std::to_string(offset));
+}
+
+Status Reader::CheckReference(const format::ValueReference& reference) const {
+  if (reference.bytes <= meta_.record_bytes && reference.offset <= meta_.record_bytes - reference.bytes) [[likely]] return {};
+  return At(reference.offset, Status::Corruption("a reference to " + std::to_string(reference.bytes) + " bytes, the file has " +
+                                                 std::to_string(meta_.record_bytes) + " of values"));
+}
+
+Status Reader::ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* out) const {
+  if (reads_around) around_.Before(file_.get(), offset);
+  return At(offset, env::ReadExactly(file_.get(), offset, bytes, out));
+}
+
+Status Reader::OpenValue(std::string_view record, const format::ValueReference& reference, std::string_view key, bool verify,
+                         std::string* room, std::string_view* value) const {
+  format::ValueRecord opened;
+  Status status =
+      format::OpenRecord(record, {.unique_id = meta_.unique_id, .offset = reference.offset}, verify, &opened);
+  if (status.ok()) status = CheckKey(key, opened.key);
+  if (status.ok() && opened.codec != Compression::kNone) {
+    size_t raw_bytes = 0;
+    status = format::ReadRawBytes(opened.stored, &raw_bytes);
+    if (status.ok()) {
+      room->resize(raw_bytes);
+      status = format::Decompress(opened.codec, opened.stored, room->data(), raw_bytes);
+      opened.stored = *room;
+    }
+  }
+  if (!status.ok()) [[unlikely]] return At(reference.offset, status);
+  *value = opened.stored;
+  return {};
+}
+
+// What the cache has was verified when it entered; the key is compared again, for another reference may have led here.
+Status Reader::Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
+                   Found* found) const {
+  RETURN_IF_ERROR(CheckReference(reference));
+  if (cache_ != nullptr) found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset);
+  if (!found->pin) return Load(reference, key, control, found);
+  format::ValueRecord record;
+  Status status = format::OpenRecord(found->pin.bytes(), {}, false, &record);
+  if (status.ok()) status = CheckKey(key, record.key);
+  found->value = record.stored;
+  return At(reference.offset, status);
+}
+
+Status Reader::Load(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
+                    Found* found) const {
+  BlockCache::Pin stored(BlockCache::Allocate(reference.bytes));
+  RETURN_IF_ERROR(ReadAt(reference.offset, reference.bytes, true, stored.block()->data()));
+  format::ValueRecord record;
+  const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
+  // The cache holds verified values alone, also if this read trusts the disk.
+  const bool may_cache = cache_ != nullptr && control.fill_cache &&
+                         (control.verify_checksums || format::OpenRecord(stored.bytes(), place, true, &record).ok());
+  Status status = format::OpenRecord(stored.bytes(), place, control.verify_checksums, &record);
+  if (status.ok()) status = CheckKey(key, record.key);
+  if (status.ok() && record.codec != Compression::kNone) {
+    auto plain = Decompressed(record);
+    status = plain.status();
+    if (plain) stored = std::move(*plain);
+    if (status.ok()) status = format::OpenRecord(stored.bytes(), {}, false, &record);
+  }
+  if (!status.ok()) return At(reference.offset, status);
+  if (may_cache) cache_->Insert(kv::ToInt(meta_.number), reference.offset, stored);
+  found->value = record.stored;
+  found->pin = std::move(stored);
+  return {};
+}
+
+Status Reader::CheckIntegrity() const {
+  RETURN_IF_ERROR(CheckFooter().WithContext(path_));
+  RETURN_IF_ERROR(CheckRecords());
+  return CheckZeros().WithContext(path_);
+}
+
+// All records, one after the other, fill just the bytes that the footer says.
+Status Reader::CheckRecords() const {
+  std::string window, room;
+  uint64_t begin = 0, end = 0, records = 0;  // bytes [begin, end) are in `window`
+  const auto have = [&](uint64_t offset, uint64_t bytes) -> Status {
+    if (offset + bytes <= end) return {};
+    window.resize(static_cast<size_t>(std::min(std::max<uint64_t>(bytes, kCheckReadBytes), meta_.record_bytes - offset)));
+    begin = offset;
+    end = offset + window.size();
+    return ReadAt(begin, window.size(), false, window.data());
+  };
+  for (uint64_t offset = 0; offset < meta_.record_bytes; ++records) {
+    const uint64_t left = meta_.record_bytes - offset;
+    RETURN_IF_ERROR(have(offset, std::min<uint64_t>(left, format::kRecordHeadBytesMax)));
+    uint64_t bytes = 0;
+    const auto head = std::string_view(window).substr(offset - begin, format::kRecordHeadBytesMax);
+    if (Status status = format::ReadRecordBytes(head, &bytes); !status.ok()) return At(offset, status);
+    if (bytes > left) return At(offset, Differs("most bytes of the record", left, bytes));
+    RETURN_IF_ERROR(have(offset, bytes));
+    const std::string_view record(window.data() + (offset - begin), static_cast<size_t>(bytes));
+    format::ValueRecord opened;
+    Status status = format::OpenRecord(record, {.unique_id = meta_.unique_id, .offset = offset}, true, &opened);
+    std::string_view value;
+    const format::ValueReference itself{.file = meta_.number, .offset = offset, .bytes = static_cast<uint32_t>(bytes)};
+    if (!status.ok()) return At(offset, status);
+    RETURN_IF_ERROR(OpenValue(record, itself, opened.key, false, &room, &value));
+    offset += bytes;
+  }
+  if (records != meta_.records) return Differs("records", meta_.records, records).WithContext(path_);
+  return {};
+}
+
+Status Reader::CheckZeros() const {
+  char bytes[format::kTableAlign];
+  const uint64_t end = meta_.bytes - format::kValueFooterBytes;
+  const auto count = static_cast<size_t>(end - meta_.record_bytes);  // less than a page: DecodeValueFooter saw to it
+  RETURN_IF_ERROR(env::ReadExactly(file_.get(), meta_.record_bytes, count, bytes));
+  for (size_t i = 0; i < count; ++i) {
+    if (bytes[i] != 0) {
+      return Differs("padding", 0, static_cast<uint8_t>(bytes[i])).WithContext(std::to_string(meta_.record_bytes + i));
+    }
+  }
+  return {};
+}
+
+}  // namespace mergedb::blob

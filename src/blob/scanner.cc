@@ -1,0 +1,86 @@
+#include "blob/scanner.h"
+
+#include <algorithm>
+
+#include "base/zoo.h"
+
+namespace mergedb::blob {
+namespace {
+
+constexpr size_t kWindowBytesFirst = 32 << 10;
+constexpr size_t kWindowBytesMax = 128 << 10;
+constexpr int kNeighboursOfScan = 2;  // in a row, before values come from the window
+// Records that were dropped leave gaps; over small ones a scan reads on.
+constexpr uint64_t kGapBytesMax = 8 << 10;
+
+}  // namespace
+
+Status Scanner::Read(const format::ValueFileMeta& meta, const format::ValueReference& reference, std::string_view key,
+                     std::string_view* value) {
+  ASSIGN_OR_RETURN(Course* const course, CourseOf(meta));
+  RETURN_IF_ERROR(course->reader->CheckReference(reference));
+  std::string_view record;
+  RETURN_IF_ERROR(ReadRecord(course, reference, &record));
+  return course->reader->OpenValue(record, reference, key, verifies_, &room_, value);
+}
+
+Result<Scanner::Course*> Scanner::CourseOf(const format::ValueFileMeta& meta) {
+  // WHY mixed (Fibonacci hashing): numbers that follow each other go to a table and a value file in turn.
+  Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
+  if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;
+  ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
+  if (!ZOO(kWindowOfAnotherFile)) course.begin = course.end = 0;
+  course.reader = std::move(reader);
+  course.last = {};  // so what comes is beside nothing
+  return &course;
+}
+
+// Is this record beside the last one, for the second time in a row or more?
+bool Scanner::Course::IsInSequence(const format::ValueReference& reference) {
+  const uint64_t reference_end = reference.offset + reference.bytes;
+  const uint64_t last_end = last.offset + last.bytes;
+  const bool is_after = reference.offset >= last_end && reference.offset - last_end <= kGapBytesMax;
+  const bool is_before = reference_end <= last.offset && last.offset - reference_end <= kGapBytesMax;
+  const bool is_neighbour = last.bytes > 0 && (is_after || is_before);
+  last = reference;
+  if (!is_neighbour) {
+    neighbours = 0;
+    window_bytes = kWindowBytesFirst;
+    return false;
+  }
+  if (is_after != is_forward) neighbours = 0;
+  is_forward = is_after;
+  return ++neighbours >= kNeighboursOfScan;
+}
+
+Status Scanner::ReadRecord(Course* course, const format::ValueReference& reference, std::string_view* record) {
+  const bool is_in_sequence = course->IsInSequence(reference);
+  // A large record is a large read by itself.
+  if (!course->Has(reference) && (!is_in_sequence || reference.bytes >= kWindowBytesMax / 4)) {
+    if (single_.size() < reference.bytes) single_.resize(reference.bytes);
+    RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));
+    *record = std::string_view(single_).substr(0, reference.bytes);
+    return {};
+  }
+  if (!course->Has(reference)) RETURN_IF_ERROR(course->Refill(reference));
+  *record = {course->window.data() + (reference.offset - course->begin), reference.bytes};
+  return {};
+}
+
+// The record and what follows it in the direction of the scan.
+Status Scanner::Course::Refill(const format::ValueReference& reference) {
+  if (window.data() == nullptr) window = env::AlignedBuffer(kWindowBytesMax);
+  const uint64_t bytes_all = reader->meta().record_bytes;
+  const uint64_t bytes = std::max<uint64_t>(window_bytes, reference.bytes);
+  const uint64_t reference_end = reference.offset + reference.bytes;
+  const uint64_t first = is_forward ? reference.offset : reference_end - std::min(reference_end, bytes);
+  const uint64_t last_byte = is_forward ? std::min(bytes_all, first + bytes) : reference_end;
+  begin = end = 0;  // an error leaves nothing
+  RETURN_IF_ERROR(reader->ReadAt(first, static_cast<size_t>(last_byte - first), false, window.data()));
+  begin = first;
+  end = last_byte;
+  window_bytes = std::min(2 * window_bytes, kWindowBytesMax);
+  return {};
+}
+
+}  // namespace mergedb::blob

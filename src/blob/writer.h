@@ -1,0 +1,53 @@
+// Values in the order in which they come -> a value file (docs/formats/values.md), in large aligned writes past the page
+// cache.
+//
+//     ValueReference reference;
+//     RETURN_IF_ERROR(writer->Add(key, value, &reference));      the table gets the reference
+//     ASSIGN_OR_RETURN(auto file, writer->Finish());             before an Edit names a table that has it
+//
+// A writer that dies before Finish is given up: the file is for its owner to remove. Nothing is synced here: what a commit
+// names it syncs first (src/db/version_set.h).
+// THREADS: one at a time.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "env/file_sink.h"
+#include "format/compression.h"
+#include "format/blob_file.h"
+#include "mergedb/env.h"
+#include "mergedb/options.h"
+#include "mergedb/result.h"
+
+namespace mergedb::blob {
+
+struct WriterOptions {
+  Compression compression = Compression::kNone;
+  bool is_direct = true;
+  bool is_reuse = false;  // the file is there already, with no meaning left: write over it, and cut off what it has too much
+};
+
+class Writer {
+ public:
+  // Creates `path`, or writes over it (is_reuse). `unique_id` is random.
+  static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
+                                                uint64_t unique_id, const WriterOptions& options);
+
+  // Writes a record; `reference` is where it is. After an error the file is not to be had.
+  Status Add(std::string_view key, std::string_view value, format::ValueReference* reference);
+  uint64_t record_bytes() const { return meta_.record_bytes; }
+  // REQUIRES: at least one Add.
+  Result<format::ValueFilePtr> Finish();
+
+ private:
+  Writer(env::SinkFile file, kv::FileNumber number, uint64_t unique_id, Compression compression);
+
+  env::FileSink sink_;
+  format::Compressor compressor_;
+  format::ValueFileMeta meta_;
+};
+
+}  // namespace mergedb::blob

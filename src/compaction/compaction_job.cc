@@ -1,0 +1,306 @@
+#include "compaction/compaction_job.h"
+
+#include <algorithm>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/zoo.h"
+#include "compaction/range_inputs.h"
+#include "format/blob_file.h"
+#include "iterator/merging_iterator.h"
+#include "iterator/plain_moves.h"
+#include "iterator/range_tombstone_filter.h"
+
+namespace mergedb::compaction {
+namespace {
+
+// Entries between two looks at the clock.
+constexpr int kEntriesPerLook = 256;
+
+// The slices of one source within the plan's bounds, one table after the other, read in large pieces. A table that was read
+// is let go of: once its release is installed it may be removed, while the job goes on.
+class SourceIterator final : public kv::Iterator {
+ public:
+  SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::Slice> slices, const format::Bounds& bounds)
+      : order_(order), tables_(tables), bounds_(bounds), slices_(std::move(slices)) {}
+
+  void SeekToFirst() override { Enter(); }
+  void Next() override {
+    child_->Next();
+    Settle();
+  }
+  void SeekToLast() override { ASSERT(false, "a compaction's input is read forward, once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction's input is read forward, once"); }
+  void Prev() override { ASSERT(false, "a compaction's input is read forward, once"); }
+
+ private:
+  void Enter() {
+    for (; !slices_.empty(); slices_.pop_front()) {
+      const version::Slice& slice = slices_.front();
+      auto reader = tables_.Open(slice.file);
+      if (!reader) return Fail(reader.error());
+      child_ = nullptr;
+      reader_ = std::move(*reader);
+      child_ = reader_->NewScanIterator();
+      lower_ = Tighter(slice.bounds.lower, bounds_.lower, 1);
+      upper_ = Tighter(slice.bounds.upper, bounds_.upper, -1);
+      if (lower_) {
+        child_->Seek(*lower_, kv::kTagMax);
+      } else {
+        child_->SeekToFirst();
+      }
+      if (Show()) return;
+      if (!status_.ok()) return;
+    }
+    valid_ = false;
+    child_ = nullptr;
+    reader_ = nullptr;
+  }
+  void Settle() {
+    if (Show() || !status_.ok()) return;
+    slices_.pop_front();
+    Enter();
+  }
+  bool Show() {
+    if (!child_->Valid()) {
+      if (!child_->status().ok()) Fail(child_->status());
+      return valid_ = false;
+    }
+    if (upper_ && order_.CompareKeys(child_->entry().key, *upper_) >= 0) return valid_ = false;
+    iterator::CopyEntry(child_->entry(), &entry_);
+    return valid_ = true;
+  }
+  void Fail(Status status) {
+    status_ = std::move(status);
+    valid_ = false;
+  }
+  using Bound = std::optional<std::string>;
+  const Bound& Tighter(const Bound& a, const Bound& b, int sign) const {
+    if (!a || !b) return a ? a : b;
+    return order_.CompareKeys(*a, *b) * sign >= 0 ? a : b;
+  }
+
+  const kv::Order order_;
+  table::Cache& tables_;
+  const format::Bounds bounds_;
+  std::deque<version::Slice> slices_;  // not yet read; the first one is being read
+  std::shared_ptr<table::Reader> reader_;
+  std::unique_ptr<kv::Iterator> child_;
+  Bound lower_;
+  Bound upper_;
+};
+
+// The values that operands are folded onto. A reference that is met lies in an input that is not yet released, so its file
+// is part of the newest Version.
+class BaseValues final : public kv::ValueSource {
+ public:
+  BaseValues(const JobContext& context, uint64_t* bytes_read) : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
+
+  Status Resolve(const kv::Entry& entry, std::string_view* value) override {
+    format::ValueReference reference;
+    RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+    const auto file = context_.find_value_file(reference.file);
+    if (file == nullptr) return Status::Corruption("a reference to a value file that is not part of the database");
+    *bytes_read_ += reference.bytes;
+    return scanner_.Read(*file, reference, entry.key, value);
+  }
+
+ private:
+  const JobContext& context_;
+  uint64_t* const bytes_read_;
+  blob::Scanner scanner_;
+};
+
+}  // namespace
+
+Job::Job(const JobContext& context, picker::Plan plan, const version::VersionPtr& version)
+    : context_(context), plan_(std::move(plan)), rest_(plan_.bounds) {
+  for (const kv::Position position : plan_.sources) {
+    sources_.push_back(version->FindRun(position));
+    ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
+  }
+  for (const kv::FileNumber number : plan_.cleaned) {
+    // One that is gone since the plan was made needs no cleaning.
+    if (auto file = version->FindValueFile(number)) cleaned_.push_back(std::move(file));
+  }
+  settled_ = version::SettledBy(context_.factory.order, *version, plan_.sources.front(), plan_.sources.back(), plan_.bounds,
+                             context_.flushed_sequence);
+}
+
+Job::~Job() = default;
+
+Result<bool> Job::Step(uint64_t nanos) {
+  if (plan_.is_move) {
+    RETURN_IF_ERROR(Move());
+    return true;
+  }
+  const uint64_t deadline = context_.clock->NowNanos() + nanos;
+  if (input_ == nullptr) RETURN_IF_ERROR(Start());
+  do {
+    for (int i = 0; i < kEntriesPerLook && input_->Valid(); ++i) {
+      RETURN_IF_ERROR(Add(input_->entry()));
+      if (outputs_->is_at_release()) {
+        const std::string cursor = outputs_->cut_key();
+        RETURN_IF_ERROR(Release(&cursor));
+      }
+      input_->Next();
+    }
+    if (!input_->Valid()) {
+      RETURN_IF_ERROR(input_->status());
+      RETURN_IF_ERROR(outputs_->Finish());
+      RETURN_IF_ERROR(Release(nullptr));
+      return true;
+    }
+  } while (context_.clock->NowNanos() < deadline);
+  return false;
+}
+
+Status Job::Add(const kv::Entry& entry) {
+  if (!cleaned_.empty() && kv::KindOf(entry.tag) == kv::Kind::kPutRef) return AddReference(entry);
+  return outputs_->Add(entry);
+}
+
+Status Job::AddReference(const kv::Entry& entry) {
+  format::ValueReference reference;
+  RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+  const auto file = std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
+  if (file == cleaned_.end() || (*file)->number != reference.file || ZOO(kCleaningMovesNothing)) return outputs_->Add(entry);
+  kv::Entry whole = entry;
+  whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+  RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
+  counts_.value_bytes_moved += reference.bytes;
+  counts_.bytes_read += reference.bytes;
+  return outputs_->AddMoved(whole);
+}
+
+// The values will be wanted in the order of keys, in which they do not lie: all of a file is read while that is one large read.
+Status Job::StartCleaning() {
+  if (cleaned_.empty()) return {};
+  ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
+  scanner_ = std::make_unique<blob::Scanner>(*context_.values, true);
+  uint64_t bytes = 0;
+  for (const auto& file : cleaned_) bytes += file->bytes;
+  if (bytes > context_.warm_bytes_max) return {};
+  for (const auto& file : cleaned_) {
+    ASSIGN_OR_RETURN(const auto reader, context_.values->Open(*file));
+    reader->Warm();
+  }
+  return {};
+}
+
+Status Job::Start() {
+  RETURN_IF_ERROR(StartCleaning());
+  if (context_.values != nullptr && context_.find_value_file) {
+    base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
+  }
+  const kv::Order& order = context_.factory.order;
+  // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
+  iterator::CollapseOptions options{.snapshots = context_.snapshots(),
+                                   .is_bottom = plan_.is_bottom,
+                                   .operators = context_.factory.operators,
+                                   .values = base_values_.get()};
+  if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
+  const kv::Stripes stripes(options.snapshots);
+  ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, plan_.bounds, stripes));
+  std::vector<std::unique_ptr<kv::Iterator>> children;
+  uint64_t entries = 0, raw_bytes = 0;
+  for (const version::RunPtr& run : sources_) {
+    std::deque<version::Slice> slices = TakeSlices(stripes, *run);
+    for (const version::Slice& slice : slices) {
+      entries += slice.file->entries;
+      raw_bytes += slice.file->raw_bytes;
+    }
+    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(slices), plan_.bounds));
+  }
+  sources_.clear();
+  auto survivors = iterator::NewSurvivingIterator(order, ranges_, stripes,
+                                                iterator::NewMergingIterator(order, std::move(children)),
+                                                &counts_.collapse.covered);
+  input_ = iterator::NewCollapsingIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
+  std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes;
+  if (context_.covered_bytes) {
+    covered_bytes = [this](const kv::RangeTombstones& ranges) {
+      return context_.covered_bytes(plan_.sources.back(), ranges);
+    };
+  }
+  outputs_ = std::make_unique<Outputs>(
+      context_.factory,
+      Outputs::Options{.compression = plan_.is_bottom ? context_.compression.bottom : context_.compression.upper,
+                       .table_bytes_max = plan_.output_file_bytes,
+                       .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
+                                                                      : plan_.input_bytes,
+                       .value_bytes_expected = context_.release_bytes,
+                       .cut_keys = plan_.cut_keys,
+                       .range_tombstones = PassedOn(order, ranges_, stripes, plan_.is_bottom),
+                       .stripes = stripes,
+                       .covered_bytes = std::move(covered_bytes),
+                       .settled = settled_,
+                       .separates_values = AreWorthAValueFile(context_.factory, entries, raw_bytes),
+                       .release_bytes = context_.release_bytes});
+  input_->SeekToFirst();
+  return {};
+}
+
+// What of a source has to be read.
+std::deque<version::Slice> Job::TakeSlices(const kv::Stripes& stripes, const version::Run& run) {
+  const kv::Order& order = context_.factory.order;
+  const auto [first, last] = run.Overlap(order, plan_.bounds);
+  std::deque<version::Slice> slices;
+  for (size_t i = first; i < last; ++i) {
+    const version::Slice& slice = run.slices()[i];
+    const auto shown = version::Clip(order, slice.file, version::Intersection(order, slice.bounds, plan_.bounds));
+    if (!shown) continue;
+    const bool is_hidden = IsHidden(order, ranges_, stripes, *shown);
+    (is_hidden ? counts_.bytes_unread : counts_.bytes_read) += slice.file->bytes;
+    largest_sequence_ = std::max(largest_sequence_, slice.file->largest_sequence);
+    if (!is_hidden) slices.push_back(slice);
+  }
+  return slices;
+}
+
+Status Job::Release(const std::string* cursor) {
+  format::Edit edit;
+  format::Bounds done = rest_;
+  if (cursor != nullptr) done.upper = *cursor;
+  if (ZOO(kPartialRelease)) done = plan_.bounds;
+  kv::Position target = plan_.sources.back();
+  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty())) target = kv::Position{kv::ToInt(plan_.sources.front()) + 1000};
+  for (const kv::Position position : plan_.sources) edit.cuts.push_back({.position = position, .bounds = done});
+  // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
+  for (auto& file : outputs_->Take()) {
+    // WHY it is looked at: a forged input whose deletes are newer than any reader would be merged again for ever.
+    if (file->largest_sequence > largest_sequence_) {
+      return Status::Corruption("an input of a merge holds sequence " + std::to_string(file->largest_sequence) +
+                                ", beyond the largest that the MANIFEST knows of, " + std::to_string(largest_sequence_));
+    }
+    counts_.bytes_written += file->bytes;
+    edit.adds.push_back({.position = target, .level = plan_.target_level, .file = std::move(file), .bounds = {}});
+  }
+  for (auto& file : outputs_->TakeValueFiles()) {
+    counts_.bytes_written += file->bytes;
+    edit.value_files.push_back({std::move(file)});
+  }
+  if (cursor == nullptr) edit.levels.push_back({.position = target, .level = plan_.target_level});
+  if (cursor != nullptr) rest_.lower = *cursor;
+  return context_.install(edit);
+}
+
+Status Job::Move() {
+  format::Edit edit;
+  const kv::Position target = plan_.sources.back();
+  for (const version::RunPtr& run : sources_) {
+    if (run->position() == target) continue;
+    edit.cuts.push_back({.position = run->position(), .bounds = plan_.bounds});
+    const auto [first, last] = run->Overlap(context_.factory.order, plan_.bounds);
+    for (size_t i = first; i < last; ++i) {
+      const version::Slice& slice = run->slices()[i];
+      edit.adds.push_back({.position = target, .level = plan_.target_level, .file = slice.file, .bounds = slice.bounds});
+    }
+  }
+  edit.levels.push_back({.position = target, .level = plan_.target_level});
+  return context_.install(edit);
+}
+
+}  // namespace mergedb::compaction

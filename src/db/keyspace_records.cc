@@ -1,0 +1,277 @@
+// The catalog of keyspaces: records of the tree like others (format/keyspace_record.h), under keys that no caller can name.
+//
+//   create    next id raised, if need be ─► PUT name = id
+//   drop      DELETE name, RANGE_DELETE of all that begins with the id's prefix: one batch ─► the memtable is sealed
+//
+// Who changes the catalog through DB holds the writers' lock meanwhile; transactions bring the changes in their batch.
+// Lock order: the writers' lock, then load_mutex_ or allocate_mutex_, then the turn.
+#include "db/keyspace_records.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/bytes.h"
+#include "base/random.h"
+#include "base/zoo.h"
+#include "db/db_impl.h"
+#include "db/write_checks.h"
+#include "format/batch.h"
+#include "format/keyspace_record.h"
+#include "read/begins_any.h"
+
+namespace mergedb::db {
+namespace {
+
+// Ids given out for one raise of the next id. A crash skips as many.
+constexpr kv::KeyspaceId kIdsAtATime = 64;
+constexpr int kMarkersOfOneLength = 64;
+constexpr size_t kMarkerBytesTried = 8;
+
+std::string NextIdKey(const kv::KeyMap& map) { return map.Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey); }
+
+void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
+  const std::string prefix = map.Prefix(id);
+  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix, ZOO(kDropKeepsKeys) ? prefix + '\0' : *base::PrefixEnd(prefix));
+}
+
+}  // namespace
+
+std::string CatalogKey(const kv::KeyMap& map, std::string_view name) {
+  return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
+}
+
+Result<std::vector<KeyspaceEntry>> ReadCatalog(const kv::KeyMap& map, Iterator& records) {
+  const size_t prefix_bytes = map.Prefix(kv::kDefaultKeyspace).size();
+  std::vector<KeyspaceEntry> entries;
+  for (records.SeekToFirst(); records.Valid(); records.Next()) {
+    const auto name = format::ParseKeyspaceRecordKey(records.key().substr(prefix_bytes));
+    if (!name) continue;
+    ASSIGN_OR_RETURN(const kv::KeyspaceId id, format::DecodeKeyspaceRecord(records.value()));
+    entries.push_back({.name = std::string(*name), .keyspace = Keyspace(id)});
+  }
+  RETURN_IF_ERROR(records.status());
+  return entries;
+}
+
+class DbImpl::WritersLock {
+ public:
+  explicit WritersLock(DbImpl& database) : queue_(database.queue_), status_(queue_.LockWriters(this, UINT64_MAX)) {}
+  ~WritersLock() {
+    if (status_.ok()) queue_.UnlockWriters(this);
+  }
+  WritersLock(const WritersLock&) = delete;
+  WritersLock& operator=(const WritersLock&) = delete;
+  const Status& status() const { return status_; }
+
+ private:
+  write::CommitQueue& queue_;
+  const Status status_;
+};
+
+// ---- What there is -------------------------------------------------------------------------------------------------------
+
+Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOptions& options) {
+  const kv::KeyMap* const map = store_->key_map();
+  std::string value;
+  const bool has_none = map == nullptr;
+  const Status status = has_none ? Status::NotFound("") : GetUnder(options, CatalogKey(*map, name), {}, &value);
+  if (status.IsNotFound()) return Status::NotFound("no keyspace is called \"" + base::Escape(name, 64) + "\"");
+  RETURN_IF_ERROR(status);
+  return format::DecodeKeyspaceRecord(value);
+}
+
+Result<Keyspace> DbImpl::OpenKeyspace(std::string_view name, const ReadOptions& options) {
+  RETURN_IF_ERROR(CheckOpen());
+  ASSIGN_OR_RETURN(const kv::KeyspaceId id, FindKeyspace(name, options));
+  RETURN_IF_ERROR(CheckMade(Keyspace(id)));
+  return Keyspace(id);
+}
+
+Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& options) {
+  RETURN_IF_ERROR(CheckOpen());
+  const kv::KeyMap* const map = store_->key_map();
+  if (map == nullptr) return std::vector<KeyspaceEntry>();
+  return ReadCatalog(*map, *NewTreeIterator({.prefix = CatalogKey(*map, ""), .read = options}, {}));
+}
+
+Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckOpen());
+  RETURN_IF_ERROR(LoadKeyspaces());
+  if (keyspace_ids_.WasMade(keyspace.id())) return {};
+  return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was never made in this database");
+}
+
+// Not at open: a damaged catalog is an error of those who use keyspaces.
+Status DbImpl::LoadKeyspaces() {
+  const kv::KeyMap* const map = store_->key_map();
+  if (map == nullptr || keyspace_ids_.is_loaded()) return {};
+  base::Lock lock(load_mutex_);
+  if (keyspace_ids_.is_loaded()) return {};
+  ASSIGN_OR_RETURN(const auto entries, ListKeyspaces({}));
+  std::string value;
+  const Status status = GetUnder({}, NextIdKey(*map), {}, &value);
+  kv::KeyspaceId next = 1;
+  if (status.ok()) {
+    ASSIGN_OR_RETURN(next, format::DecodeNextId(value));
+  } else if (!status.IsNotFound()) {
+    return status;
+  }
+  KeyspaceIds::Names live;
+  for (const KeyspaceEntry& entry : entries) {
+    // A crash right after the marker was chosen leaves no next id, and nothing else either.
+    if (entry.keyspace.id() >= next || !live.emplace(entry.keyspace.id(), entry.name).second) {
+      return Status::Corruption(store_->directory + ": catalog of keyspaces: \"" + base::Escape(entry.name, 64) + "\" has id " +
+                                std::to_string(entry.keyspace.id()) + ", which is another one's, or was never given out (next: " +
+                                std::to_string(next) + ")");
+    }
+  }
+  if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : live.rbegin()->first + 1;
+  keyspace_ids_.Load(std::move(live), next);
+  return {};
+}
+
+// ---- The first one -------------------------------------------------------------------------------------------------------
+
+// WHY random from the second byte on: keys can be made to begin with every string that is known beforehand.
+Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
+  const read::ViewPtr view = shape_->Current();
+  base::Random random(store_->options.env.entropy());
+  for (size_t bytes = 1; bytes <= kMarkerBytesTried; ++bytes) {
+    for (int i = 0; i < (bytes == 1 ? 1 : kMarkersOfOneLength); ++i) {
+      std::string marker(bytes, '\xff');
+      for (size_t k = 0; bytes > 1 && k < bytes; ++k) marker[k] = static_cast<char>(random.Next());
+      ASSIGN_OR_RETURN(const bool is_taken, read::BeginsAnyKey(store_->order, *store_->tables, *view, marker));
+      if (!is_taken && !(begins_own_key && begins_own_key(marker))) return marker;
+    }
+  }
+  return Status::NotSupported("no marker for keyspaces was found: keys begin with all strings that were tried");
+}
+
+// In the turn, so that no key that begins with the marker comes in between: writes that are on their way are made again by the
+// new map, since DbImpl::CheckConflicts refuses them.
+// WHY with a new epoch of the log: its frames are replayed by a MANIFEST that names it, which names the marker, too. One that lost that
+// edit, to a disk that lies, would else take the keys of named keyspaces for the default one's.
+Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) {
+  if (!store_->order.is_bytewise()) return Status::NotSupported("keyspaces need a database with the bytewise comparator");
+  if (store_->key_map() != nullptr) return {};
+  write::CommitQueue::Turn turn(queue_);
+  RETURN_IF_ERROR(ReviveLog());
+  if (store_->key_map() != nullptr) return {};  // an earlier call's, that could not be ended then
+  ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
+  RETURN_IF_ERROR(FlushAll());
+  shape_->SetKeyMarker(marker);
+  if (ZOO(kKeyspacesWithoutEpoch)) {
+    store_->SetKeyMap(std::make_unique<kv::KeyMap>(marker));
+    return {};
+  }
+  marker_to_come_ = std::move(marker);
+  Status status = read::OfWrite(StartNewEpoch(), store_->directory);
+  if (!status.ok()) log_failure_ = status;
+  return status;
+}
+
+Result<kv::KeyspaceId> DbImpl::AllocateKeyspaceId(const void* owner) {
+  RETURN_IF_ERROR(LoadKeyspaces());
+  if (const kv::KeyspaceId id = keyspace_ids_.Allocate(); id != 0) return id;
+  if (owner == nullptr) {
+    WritersLock lock(*this);
+    RETURN_IF_ERROR(lock.status());
+    return AllocateKeyspaceId(&lock);
+  }
+  base::Lock lock(allocate_mutex_);
+  if (const kv::KeyspaceId id = keyspace_ids_.Allocate(); id != 0) return id;
+  const kv::KeyMap* const map = store_->key_map();
+  if (keyspace_ids_.next() > UINT32_MAX - kIdsAtATime) return Status::NotSupported("ids of keyspaces are used up");
+  const kv::KeyspaceId end = keyspace_ids_.next() + kIdsAtATime;
+  const std::string key = NextIdKey(*map), value = format::EncodeNextId(end);
+  RETURN_IF_ERROR(CommitToQueue({.kind = kv::Kind::kPut, .key = key, .value = value, .owner = owner, .key_map = map}));
+  keyspace_ids_.Reserve(end);
+  return keyspace_ids_.Allocate();
+}
+
+std::optional<DbImpl::TreeRecord> DbImpl::NextIdRecord() const {
+  if (!keyspace_ids_.is_loaded()) return std::nullopt;
+  return TreeRecord{.key = NextIdKey(*store_->key_map()), .value = format::EncodeNextId(keyspace_ids_.reserved_end())};
+}
+
+// ---- Changes -------------------------------------------------------------------------------------------------------------
+
+// WHY logged in any case: what is written to a keyspace may be logged, and then it must be there after a crash.
+Status DbImpl::CommitCatalog(const write::Change& change) {
+  write::Change logged = change;
+  if (logged.durability == Durability::kNoLog) logged.durability = Durability::kProcessCrash;
+  RETURN_IF_ERROR(CommitToQueue(logged));
+  for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);  // else when it is full
+  return {};
+}
+
+// A range delete weighs nothing before it is in a table: without further writes, nothing would come back.
+Status DbImpl::SealWhatCovers(kv::KeyspaceId id) {
+  const std::string prefix = store_->key_map()->Prefix(id);
+  const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
+  const read::ViewPtr view = shape_->Current();
+  const bool is_in_tables = std::ranges::any_of(view->version->runs(), [&](const version::RunPtr& run) {
+    const auto [first, last] = run->Overlap(store_->order, bounds);
+    return first != last;
+  });
+  if (!is_in_tables && view->sealed.empty()) return {};
+  write::CommitQueue::Turn turn(queue_);
+  RETURN_IF_ERROR(ReviveLog());
+  return SealIfUsed();
+}
+
+Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOptions& options) {
+  RETURN_IF_ERROR(CheckWritable());
+  RETURN_IF_ERROR(CheckKeyspace(name, options));
+  WritersLock lock(*this);
+  RETURN_IF_ERROR(lock.status());
+  RETURN_IF_ERROR(EnableKeyspaces(&lock, nullptr));
+  const auto found = FindKeyspace(name, {});
+  if (found) {
+    if (!options.may_exist) return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
+    RETURN_IF_ERROR(CheckMade(Keyspace(*found)));
+    return Keyspace(*found);
+  }
+  if (!found.error().IsNotFound()) return found.error();
+  ASSIGN_OR_RETURN(const kv::KeyspaceId id, AllocateKeyspaceId(&lock));
+  const kv::KeyMap* const map = store_->key_map();
+  const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
+  const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
+  RETURN_IF_ERROR(CommitCatalog({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.write.durability,
+                                 .owner = &lock, .key_map = map, .keyspace_changes = &changes}));
+  return Keyspace(id);
+}
+
+Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckWritable());
+  if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be dropped");
+  RETURN_IF_ERROR(CheckMade(keyspace));
+  WritersLock lock(*this);
+  RETURN_IF_ERROR(lock.status());
+  const auto name = keyspace_ids_.NameOf(keyspace.id());
+  if (!name) return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped before");
+  const kv::KeyMap* const map = store_->key_map();
+  std::string rep;
+  format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, *name), {});
+  AppendClear(*map, keyspace.id(), &rep);
+  const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
+  return CommitCatalog({.batch = rep, .is_batch = true, .records = 2, .durability = options.durability, .owner = &lock,
+                        .key_map = map, .keyspace_changes = &changes});
+}
+
+Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
+  RETURN_IF_ERROR(CheckWritable(options));
+  if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
+  RETURN_IF_ERROR(CheckMade(keyspace));
+  const kv::KeyMap* const map = store_->key_map();
+  std::string rep;
+  AppendClear(*map, keyspace.id(), &rep);
+  const kv::KeyspaceId ids[] = {keyspace.id()};
+  RETURN_IF_ERROR(CommitToQueue({.batch = rep, .is_batch = true, .records = 1, .durability = options.durability, .key_map = map,
+                                 .keyspaces = ids}));
+  // WHY no error: one would say that the clear did not happen. A log in trouble is told to the next write.
+  (void)SealWhatCovers(keyspace.id());  // else when it is full
+  return {};
+}
+
+}  // namespace mergedb::db

@@ -1,0 +1,174 @@
+#include "format/blob_file.h"
+
+#include "base/bytes.h"
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "base/zoo.h"
+#include "format/compression.h"
+
+namespace mergedb::format {
+namespace {
+
+static_assert(kValueFileMagic.size() == 16);
+
+constexpr size_t kCrcBytes = 4;
+
+// Offsets within the footer. Checksum, version and magic stay where they are in later versions.
+constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32, kChecksumAt = 40,
+                 kVersionAt = 44, kMagicAt = 48;
+static_assert(kMagicAt + kValueFileMagic.size() == kValueFooterBytes);
+
+Status Damaged(const char* what, uint64_t expected, uint64_t found) {
+  return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
+                            std::to_string(found));
+}
+
+uint32_t Salted(uint32_t crc, const Place& place) {
+  char salt[16];
+  base::StoreFixed64(salt, ZOO(kRecordSaltWithoutFile) ? 0 : place.unique_id);
+  base::StoreFixed64(salt + 8, ZOO(kRecordSaltWithoutOffset) ? 0 : place.offset);
+  return base::Crc32cExtend(crc, salt, sizeof salt);
+}
+
+uint32_t FooterChecksum(std::string_view footer) {
+  const uint32_t fields = base::Crc32c(footer.substr(0, kChecksumAt));
+  return base::Crc32cExtend(fields, footer.data() + kVersionAt, kValueFooterBytes - kVersionAt);
+}
+
+struct RecordHead {
+  uint8_t codec = 0;
+  uint32_t key_bytes = 0;
+  uint32_t stored_bytes = 0;
+  size_t bytes = 0;  // of the head
+
+  uint64_t record_bytes() const { return bytes + uint64_t{key_bytes} + stored_bytes; }
+};
+
+bool ParseHead(std::string_view bytes, RecordHead* head) {
+  std::string_view rest = bytes;
+  if (rest.size() < kRecordBytesMin) return false;
+  head->codec = static_cast<uint8_t>(rest[kCrcBytes]);
+  rest.remove_prefix(kCrcBytes + 1);
+  if (!base::TakeVarint32(&rest, &head->key_bytes) || !base::TakeVarint32(&rest, &head->stored_bytes)) return false;
+  head->bytes = bytes.size() - rest.size();
+  return true;
+}
+
+// The head but for its checksum. Returns its size.
+size_t StoreSizes(char* out, Compression codec, size_t key_bytes, size_t stored_bytes) {
+  out[kCrcBytes] = static_cast<char>(codec);
+  char* end = base::StoreVarint32(out + kCrcBytes + 1, static_cast<uint32_t>(key_bytes));
+  end = base::StoreVarint32(end, static_cast<uint32_t>(stored_bytes));
+  return static_cast<size_t>(end - out);
+}
+
+Status NoHead(std::string_view bytes) {
+  return Status::Corruption("expected the head of a value's record, found " + base::ToHex(bytes.substr(0, kRecordHeadBytesMax)));
+}
+
+}  // namespace
+
+size_t StoreReference(char* out, const ValueReference& reference) {
+  char* end = base::StoreVarint64(out, ToInt(reference.file));
+  end = base::StoreVarint64(end, reference.offset);
+  end = base::StoreVarint32(end, reference.bytes);
+  return static_cast<size_t>(end - out);
+}
+
+Status ParseReference(std::string_view bytes, ValueReference* reference) {
+  std::string_view rest = bytes;
+  uint64_t number = 0;
+  if (base::TakeVarint64(&rest, &number) && base::TakeVarint64(&rest, &reference->offset) &&
+      base::TakeVarint32(&rest, &reference->bytes) && rest.empty() && reference->bytes >= kRecordBytesMin) [[likely]] {
+    reference->file = kv::FileNumber{number};
+    return {};
+  }
+  return Status::Corruption("expected a reference to a value, found " + base::ToHex(bytes.substr(0, kReferenceBytesMax)));
+}
+
+size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec, const Place& place) {
+  const size_t bytes = StoreSizes(out, codec, key.size(), stored.size());
+  uint32_t crc = base::Crc32cExtend(0, out + kCrcBytes, bytes - kCrcBytes);
+  crc = base::Crc32cExtend(crc, key.data(), key.size());
+  crc = base::Crc32cExtend(crc, stored.data(), stored.size());
+  base::StoreFixed32(out, Salted(crc, place));
+  return bytes;
+}
+
+size_t StoreUncheckedHead(char* out, size_t key_bytes, size_t value_bytes) {
+  base::StoreFixed32(out, 0);
+  return StoreSizes(out, Compression::kNone, key_bytes, value_bytes);
+}
+
+Status OpenRecord(std::string_view bytes, const Place& place, bool verify, ValueRecord* record) {
+  RecordHead head;
+  if (!ParseHead(bytes, &head)) return NoHead(bytes);
+  if (head.record_bytes() != bytes.size()) return Damaged("record's size", bytes.size(), head.record_bytes());
+  if (verify && !ZOO(kRecordNotChecked)) {
+    const uint32_t expected = base::LoadFixed32(bytes.data());
+    const uint32_t found = Salted(base::Crc32c(bytes.substr(kCrcBytes)), place);
+    if (expected != found) [[unlikely]] return Damaged("checksum", expected, found);
+  }
+  if (!IsKnownCompression(head.codec)) {
+    return Status::NotSupported("codec " + std::to_string(head.codec) + ": a newer version wrote it");
+  }
+  record->codec = static_cast<Compression>(head.codec);
+  record->key = bytes.substr(head.bytes, head.key_bytes);
+  record->stored = bytes.substr(head.bytes + head.key_bytes);
+  return {};
+}
+
+Status ReadRecordBytes(std::string_view bytes, uint64_t* record_bytes) {
+  RecordHead head;
+  if (!ParseHead(bytes, &head)) return NoHead(bytes);
+  *record_bytes = head.record_bytes();
+  return {};
+}
+
+std::string EncodeValueFooter(const ValueFileMeta& file) {
+  std::string out(kValueFooterBytes, '\0');
+  base::StoreFixed64(out.data() + kUniqueIdAt, file.unique_id);
+  base::StoreFixed64(out.data() + kFileBytesAt, file.bytes);
+  base::StoreFixed64(out.data() + kNumberAt, ToInt(file.number));
+  base::StoreFixed64(out.data() + kRecordsAt, file.records);
+  base::StoreFixed64(out.data() + kRecordBytesAt, file.record_bytes);
+  base::StoreFixed32(out.data() + kVersionAt, kValueFileVersion);
+  kValueFileMagic.copy(out.data() + kMagicAt, kValueFileMagic.size());
+  base::StoreFixed32(out.data() + kChecksumAt, FooterChecksum(out));
+  return out;
+}
+
+Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, ValueFileMeta* file) {
+  if (bytes.size() != kValueFooterBytes) return Damaged("footer's size", kValueFooterBytes, bytes.size());
+  const char* in = bytes.data();
+  const std::string_view magic = bytes.substr(kMagicAt);
+  if (magic != kValueFileMagic) {
+    return Status::Corruption("footer's magic: expected \"" + base::Escape(kValueFileMagic) + "\", found \"" +
+                              base::Escape(magic) + "\"");
+  }
+  const uint32_t version = base::LoadFixed32(in + kVersionAt);
+  const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
+  const uint32_t found = FooterChecksum(bytes);
+  if (version > kValueFileVersion && expected == found) {  // else the version is what was damaged
+    return Status::NotSupported("value file format " + std::to_string(version) + " is newer than this program's " +
+                                std::to_string(kValueFileVersion));
+  }
+  if (version != kValueFileVersion) return Damaged("value file format", kValueFileVersion, version);
+  if (expected != found) return Damaged("footer's checksum", expected, found);
+  *file = {.number = kv::FileNumber{base::LoadFixed64(in + kNumberAt)},
+           .bytes = base::LoadFixed64(in + kFileBytesAt),
+           .unique_id = base::LoadFixed64(in + kUniqueIdAt),
+           .records = base::LoadFixed64(in + kRecordsAt),
+           .record_bytes = base::LoadFixed64(in + kRecordBytesAt)};
+  if (file->bytes != file_bytes) return Damaged("file's size", file->bytes, file_bytes);
+  if (file->record_bytes > file_bytes || ValueFileBytes(file->record_bytes) != file_bytes) {
+    return Damaged("most bytes of records", file_bytes - kValueFooterBytes, file->record_bytes);
+  }
+  return {};
+}
+
+uint64_t ValueFileBytes(uint64_t record_bytes) {
+  return (record_bytes + kValueFooterBytes + kTableAlign - 1) / kTableAlign * kTableAlign;
+}
+
+}  // namespace mergedb::format

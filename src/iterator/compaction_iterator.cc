@@ -1,0 +1,261 @@
+#include "iterator/compaction_iterator.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/zoo.h"
+#include "iterator/saved_key.h"
+#include "iterator/plain_moves.h"
+
+namespace mergedb::iterator {
+namespace {
+
+class CollapsingIterator final : public kv::Iterator {
+ public:
+  CollapsingIterator(const kv::Order& order, CollapseOptions options, std::unique_ptr<kv::Iterator> input,
+                     CollapseCounts* counts)
+      : order_(order),
+        options_(std::move(options)),
+        input_(std::move(input)),
+        counts_(counts),
+        chain_(options_.operators) {
+    DCHECK(std::is_sorted(options_.snapshots.begin(), options_.snapshots.end()), "snapshots ascend");
+    status_ = input_->status();
+  }
+
+  void SeekToFirst() override {
+    Restart();
+    input_->SeekToFirst();
+    FindKept();
+  }
+
+  // WHY from the newest version of the key on: whether a version is kept depends on the newer ones.
+  void Seek(std::string_view key, kv::Tag tag) override {
+    Restart();
+    const std::string target(key);  // WHY: it may be a view of the entry shown
+    input_->Seek(target, kv::kTagMax);
+    FindKept();
+    while (valid_ && entry_.tag > tag && order_.SameKey(entry_.key, target)) Next();
+  }
+
+  void Next() override {
+    DCHECK(Valid(), "Next of an invalid iterator");
+    if (next_made_ < made_.size()) [[unlikely]] return ShowMade();
+    if (!is_ahead_) input_->Next();
+    is_ahead_ = false;
+    FindKept();
+  }
+
+  void SeekToLast() override { ASSERT(false, "a collapsing iterator moves forward only"); }
+  void Prev() override { ASSERT(false, "a collapsing iterator moves forward only"); }
+
+ private:
+  void Restart() {
+    key_.Clear();
+    made_.clear();
+    next_made_ = 0;
+    is_ahead_ = false;
+    passes_ = false;
+    status_ = {};
+  }
+
+  // From the input's entry on, the first one to keep.
+  void FindKept() {
+    for (; input_->Valid(); input_->Next()) {
+      const kv::Entry& entry = input_->entry();
+      ++counts_->entries_in;
+      if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] return Fail(ReservedKind(entry));
+      if (IsKept(entry)) {
+        if (kv::KindOf(entry.tag) == kv::Kind::kMerge && !passes_) return FoldStripe();
+        ++counts_->entries_out;
+        CopyEntry(entry, &entry_);
+        const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
+        if ((is_settled() || ZOO(kSequenceZeroedEarly)) && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
+        valid_ = true;
+        return;
+      }
+    }
+    Fail(input_->status());
+  }
+
+  bool IsKept(const kv::Entry& entry) {
+    const size_t stripe = StripeOf(kv::SequenceOf(entry.tag));
+    const bool is_same_key = key_.Matches(order_, entry);
+    if (!is_same_key) {
+      key_.Keep(entry);
+    } else if (stripe == stripe_ && (!passes_ || entry.tag == last_tag_)) {
+      ++counts_->hidden;
+      return false;
+    }
+    passes_ = passes_ && is_same_key && stripe == stripe_ && !kv::IsBase(kv::KindOf(entry.tag));
+    stripe_ = stripe;
+    last_tag_ = entry.tag;
+    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && (is_settled() || ZOO(kTombstoneDroppedEarly))) {
+      ++counts_->tombstones;
+      return false;
+    }
+    return true;
+  }
+
+  // The input stands at the newest operand of its stripe. Takes all of its operands, and the base if it is in the stripe.
+  void FoldStripe() {
+    // WHY: a comparator may take two spellings for one key; each stripe's newest version shows its own.
+    if (!order_.is_bytewise()) [[unlikely]] key_.Keep(input_->entry());
+    is_ahead_ = true;
+    made_.clear();
+    next_made_ = 0;
+    chain_.Clear();
+    uint64_t taken = 0;
+    const kv::Entry* entry = &input_->entry();
+    if (counter_.Take(entry->value)) {
+      const kv::Tag newest_tag = last_tag_;
+      entry = AddCounters(&taken);
+      if (!status_.ok()) return Fail();
+      if (entry == nullptr) return ShowCounter(newest_tag, taken);
+      chain_.AddOlder(key_.key(), newest_tag, counter_.view());
+    }
+    std::optional<kv::Folded> base;
+    while (entry != nullptr && !base) {
+      ++taken;
+      if (kv::IsBase(kv::KindOf(entry->tag))) {
+        base = kv::Folded{kv::KindOf(entry->tag), std::string(entry->value)};
+      } else {
+        chain_.AddOlder(key_.key(), entry->tag, entry->value);
+      }
+      input_->Next();
+      entry = base || chain_.is_full() ? nullptr : NextInStripe();
+    }
+    if (!status_.ok()) return Fail();
+    Make(base);
+    counts_->hidden += taken - made_.size();
+    ShowMade();
+  }
+
+  // From the input's entry on, the next older version in the stripe. Null: there is none, or it cannot be had (status_).
+  const kv::Entry* NextInStripe() {
+    for (; input_->Valid(); input_->Next()) {
+      const kv::Entry& entry = input_->entry();
+      if (!key_.Matches(order_, entry) || StripeOf(kv::SequenceOf(entry.tag)) != stripe_) return nullptr;
+      if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] {
+        status_ = ReservedKind(entry);
+        return nullptr;
+      }
+      ++counts_->entries_in;
+      if (entry.tag != last_tag_) {
+        last_tag_ = entry.tag;
+        return &entry;
+      }
+      ++counts_->hidden;
+    }
+    status_ = input_->status();
+    return nullptr;
+  }
+
+  // The commonest stripe: counters, and perhaps a number below them. Adds them up, without a chain. Returns what is none, if that ends them,
+  // to go on with; null at the end of the stripe.
+  const kv::Entry* AddCounters(uint64_t* taken) {
+    bool is_at_base = false;
+    for (;;) {
+      ++*taken;
+      input_->Next();
+      const kv::Entry* entry = is_at_base ? nullptr : NextInStripe();
+      if (entry == nullptr) return nullptr;
+      const kv::Base below{kv::KindOf(entry->tag), entry->value};
+      if (!AddToCounter(below, counter_.view(), &counter_)) return entry;
+      is_at_base = kv::IsBase(below.kind);
+    }
+  }
+
+  void ShowCounter(kv::Tag newest_tag, uint64_t taken) {
+    if (counter_.kind == kv::Kind::kMerge && is_settled()) AddToCounter({}, counter_.view(), &counter_);
+    const bool is_operand = counter_.kind == kv::Kind::kMerge;
+    const kv::Tag tag = is_operand ? newest_tag : kv::MakeTag(is_settled() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = counter_.view()};
+    counts_->hidden += taken - 1;
+    ++counts_->entries_out;
+    valid_ = true;
+  }
+
+  // What the stripe amounts to, into made_.
+  void Make(const std::optional<kv::Folded>& base) {
+    if (!chain_.is_full() && (base || is_settled())) {
+      kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
+      const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(chain_.newest_tag());
+      kv::Folded folded;
+      // WHY the Status goes: it is the readers' business. The operands stay, and say the same to them.
+      if (ResolveBase(&below) && chain_.Fold(key_.key(), below, &folded).ok()) {
+        made_.push_back({.tag = kv::MakeTag(sequence, folded.kind), .bytes = std::move(folded.bytes)});
+        return;
+      }
+    }
+    passes_ = chain_.is_full() && !base;  // the rest of the stripe follows as it is
+    chain_.Combine(key_.key());
+    chain_.Take(&made_);
+    if (!base) return;
+    const bool is_needless = base->kind == kv::Kind::kDelete && is_settled();
+    const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(last_tag_);
+    if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
+  }
+
+  // A reference becomes the PUT that it stands for. False: its value cannot be had, and the reference's own bytes are none.
+  bool ResolveBase(kv::Base* base) {
+    if (base->kind != kv::Kind::kPutRef) return true;
+    if (options_.values == nullptr) return false;
+    const kv::Entry reference{.prefix = key_.prefix(), .key = key_.key(), .tag = last_tag_, .value = base->bytes};
+    base->kind = kv::Kind::kPut;
+    return ZOO(kReferenceTakenForValue) || options_.values->Resolve(reference, &base->bytes).ok();
+  }
+
+  void ShowMade() {
+    const kv::Chain::Operand& made = made_[next_made_++];
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = made.tag, .value = made.bytes};
+    ++counts_->entries_out;
+    valid_ = true;
+  }
+
+  // Of the last version: at the bottom and below every snapshot, so every reader sees it and nothing is left to hide.
+  bool is_settled() const { return options_.is_bottom && stripe_ == 0; }
+
+  // Versions of one stripe look the same to every snapshot, which sees the newest of them. Stripe 0 is the oldest.
+  size_t StripeOf(kv::Sequence sequence) const {
+    const auto& snapshots = options_.snapshots;
+    if (snapshots.empty() || sequence <= snapshots.front()) return 0;
+    return static_cast<size_t>(std::lower_bound(snapshots.begin(), snapshots.end(), sequence) - snapshots.begin());
+  }
+
+  void Fail(Status status) {
+    status_ = std::move(status);
+    Fail();
+  }
+  void Fail() { valid_ = false; }
+
+  const kv::Order order_;
+  const CollapseOptions options_;
+  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, but for is_ahead_
+  CollapseCounts* const counts_;
+  KeptKey key_;           // the last key met,
+  size_t stripe_ = 0;     // the stripe of its last version,
+  kv::Tag last_tag_ = 0;  // and its tag
+  bool passes_ = false;   // the versions of this stripe are too many to fold
+
+  bool is_ahead_ = false;  // the input is behind all that the entry shown was made of
+
+  // What operands became, newest first. entry_ is a view of it, or of the counter.
+  kv::Counter counter_;
+  std::vector<kv::Chain::Operand> made_;
+  size_t next_made_ = 0;
+  kv::Chain chain_;
+};
+
+}  // namespace
+
+std::unique_ptr<kv::Iterator> NewCollapsingIterator(const kv::Order& order, CollapseOptions options,
+                                                    std::unique_ptr<kv::Iterator> input, CollapseCounts* counts) {
+  return std::make_unique<CollapsingIterator>(order, std::move(options), std::move(input), counts);
+}
+
+}  // namespace mergedb::iterator

@@ -1,0 +1,262 @@
+#include "iterator/masking_iterator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/zoo.h"
+#include "iterator/reseek_check.h"
+#include "iterator/merging_iterator.h"
+#include "iterator/plain_moves.h"
+
+namespace mergedb::iterator {
+namespace {
+
+// After this many covered versions in a row the older children are moved past what is covered.
+constexpr int kStepsMax = 3;
+// How many covered stretches that follow each other without a gap one jump may take.
+constexpr int kStretchesMax = 8;
+
+class UncoveredIterator final : public kv::Iterator {
+ public:
+  UncoveredIterator(const kv::Order& order, UncoveredInput input)
+      : order_(order), lower_(std::move(input.lower)), upper_(std::move(input.upper)) {
+    ASSERT(!input.children.empty(), "a merge has children");
+    for (Covering& covering : input.covers) covers_.push_back({.covering = std::move(covering)});
+    if (input.children.size() == 1) {
+      input_ = std::move(input.children.front());
+    } else {
+      auto merging = NewSkippingMerge(order, std::move(input.children));
+      merging_ = merging.get();
+      input_ = std::move(merging);
+    }
+    status_ = input_->status();
+    looks_ahead_ = input_->looks_ahead();
+  }
+
+  void SeekToFirst() override {
+    Restart();
+    input_->SeekToFirst();
+    FindForward();
+  }
+  void SeekToLast() override {
+    Restart();
+    input_->SeekToLast();
+    FindBackward();
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    Restart();
+    input_->Seek(key, tag);
+    FindForward();
+  }
+  void Next() override {
+    DCHECK(Valid(), "Next of an invalid iterator");
+    backward_skips_.Restart();
+    input_->Next();
+    FindForward();
+  }
+  void Prev() override {
+    DCHECK(Valid(), "Prev of an invalid iterator");
+    forward_skips_.Restart();
+    input_->Prev();
+    FindBackward();
+  }
+
+  // What lies ready, up to the span's upper limit or the first version that is covered.
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    size_t ready = input_->LookAhead(ahead);
+    if (ready == 0) return 0;
+    if (has_span_upper_ && !ZOO(kAheadBeyondSpan) && !IsBelowUpper(ahead[ready - 1])) {
+      const auto passed = std::partition_point(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready) - 1,
+                                               [&](const kv::Entry& entry) { return IsBelowUpper(entry); });
+      ready = static_cast<size_t>(passed - ahead.begin());
+    }
+    if (newest_ == 0 || ZOO(kAheadShowsCovered)) return ready;
+    const auto covered = std::find_if(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready),
+                                      [&](const kv::Entry& entry) { return kv::SequenceOf(entry.tag) < newest_; });
+    return static_cast<size_t>(covered - ahead.begin());
+  }
+  void Skip(size_t n) override {
+    backward_skips_.Restart();
+    input_->Skip(n);
+    Show(input_->entry());
+  }
+
+ private:
+  struct Known {
+    Covering covering;
+    kv::Cover cover = {};  // the last answer of the source
+    bool is_known = false;
+  };
+
+  void Restart() {
+    has_span_ = false;
+    status_ = {};
+    forward_skips_.Restart();
+    backward_skips_.Restart();
+  }
+
+  void FindForward() {
+    for (int steps = 0; input_->Valid();) {
+      const kv::Entry& entry = input_->entry();
+      if (!(has_span_ && (!has_span_upper_ || IsBelowUpper(entry))) && !MoveSpan(entry)) return;
+      if (kv::SequenceOf(entry.tag) >= newest_ || IsOutside(entry)) return Show(entry);
+      if (++steps < kStepsMax) {
+        input_->Next();
+        continue;
+      }
+      steps = 0;
+      if (!SkipCovered(true)) return;
+    }
+    End();
+  }
+
+  void FindBackward() {
+    for (int steps = 0; input_->Valid();) {
+      const kv::Entry& entry = input_->entry();
+      const bool is_in_span =
+          has_span_ && (!has_span_lower_ || entry.prefix > span_lower_prefix_ ||
+                        (entry.prefix == span_lower_prefix_ && order_.CompareKeys(entry.key, span_lower_) >= 0));
+      if (!is_in_span && !MoveSpan(entry)) return;
+      if (kv::SequenceOf(entry.tag) >= newest_ || IsOutside(entry)) return Show(entry);
+      if (++steps < kStepsMax) {
+        input_->Prev();
+        continue;
+      }
+      steps = 0;
+      if (!SkipCovered(false)) return;
+    }
+    End();
+  }
+
+  void Show(const kv::Entry& entry) {
+    CopyEntry(entry, &entry_);
+    valid_ = true;
+  }
+  void End() {
+    valid_ = false;
+    status_ = input_->status();
+  }
+  bool Fail(Status status) {
+    valid_ = false;
+    status_ = std::move(status);
+    return false;
+  }
+
+  bool IsBelowUpper(const kv::Entry& entry) const {
+    return entry.prefix < span_upper_prefix_ || (entry.prefix == span_upper_prefix_ && order_.CompareKeys(entry.key, span_upper_) < 0);
+  }
+
+  bool IsOutside(const kv::Entry& entry) const {
+    return (lower_ && order_.CompareKeys(entry.key, *lower_) < 0) || (upper_ && order_.CompareKeys(entry.key, *upper_) >= 0);
+  }
+
+  bool HoldsFor(const Known& known, std::string_view key) const {
+    const kv::Cover& cover = known.cover;
+    return known.is_known && (!cover.lower || order_.CompareKeys(key, *cover.lower) >= 0) &&
+           (!cover.upper || order_.CompareKeys(key, *cover.upper) < 0);
+  }
+
+  // What covers the entry, and from where to where.
+  bool MoveSpan(const kv::Entry& entry) {
+    kv::Cover all;
+    for (Known& known : covers_) {
+      if (!HoldsFor(known, entry.key)) {
+        known.is_known = false;  // WHY: the source may throw
+        Status status = known.covering.source->Find(entry.key, &known.cover);
+        known.is_known = status.ok();
+        if (!status.ok()) return Fail(std::move(status));
+      }
+      all.sequence = std::max(all.sequence, known.cover.sequence);
+      all.lower = kv::LaterOf(order_, all.lower, known.cover.lower);
+      all.upper = kv::EarlierOf(order_, all.upper, known.cover.upper);
+    }
+    newest_ = all.sequence;
+    has_span_ = true;
+    has_span_lower_ = all.lower.has_value();
+    has_span_upper_ = all.upper.has_value();
+    span_lower_ = all.lower.value_or("");
+    span_upper_ = all.upper.value_or("");
+    span_lower_prefix_ = order_.Prefix(span_lower_);
+    span_upper_prefix_ = order_.Prefix(span_upper_);
+    return true;
+  }
+
+  // Every source's answer is about the entry at hand. Children older than one that covers it go to the end of what that one
+  // covers; the entry is left behind, or it is of a newer child and stays.
+  bool SkipCovered(bool is_forward) {
+    has_span_ = false;
+    for (Known& known : covers_) {
+      if (known.cover.sequence == 0) continue;
+      target_.assign(is_forward ? known.cover.until : known.cover.from);
+      for (int i = 0; is_forward && i < kStretchesMax; ++i) {
+        known.is_known = false;
+        Status status = known.covering.source->Find(target_, &known.cover);
+        known.is_known = status.ok();
+        if (!status.ok()) return Fail(std::move(status));
+        if (known.cover.sequence == 0) break;
+        target_.assign(known.cover.until);
+      }
+      if (!SkipTo(is_forward, known.covering.first_older)) return false;
+      if (!input_->Valid()) break;  // its end, or an error that another skip would clear
+    }
+    return true;
+  }
+
+  // False: it failed.
+  bool SkipTo(bool is_forward, size_t first_older) {
+    if (merging_ != nullptr) {
+      is_forward ? merging_->SkipForward(first_older, target_) : merging_->SkipBackward(first_older, target_);
+      return true;
+    }
+    const kv::Entry& entry = input_->entry();
+    if (first_older > 0) return true;
+    const int order = order_.CompareKeys(entry.key, target_);
+    if (is_forward ? order >= 0 : order < 0) return true;
+    Status status = is_forward ? forward_skips_.Forward(order_, entry, target_, kv::kTagMax)
+                               : backward_skips_.Backward(order_, entry, target_, kv::kTagMax);
+    if (!status.ok()) return Fail(std::move(status));
+    input_->Seek(target_, kv::kTagMax);
+    if (!is_forward) StepBefore();
+    return true;
+  }
+
+  // After a Seek to `target_`: to the entry before it.
+  // WHY the loop: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
+  void StepBefore() {
+    if (input_->Valid()) return input_->Prev();
+    if (!input_->status().ok()) return;
+    input_->SeekToLast();
+    while (input_->Valid() && order_.CompareKeys(input_->entry().key, target_) >= 0) input_->Prev();
+  }
+
+  const kv::Order order_;
+  const std::optional<std::string> lower_;
+  const std::optional<std::string> upper_;
+  std::vector<Known> covers_;
+  std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
+  Merging* merging_ = nullptr;           // the input, if it has several children
+  Leaps forward_skips_;                  // of an only child; a merge has its own
+  Leaps backward_skips_;
+
+  // Where the answer holds: from the last entry looked at to the upper limit, and down to the lower one.
+  bool has_span_ = false;
+  bool has_span_lower_ = false;
+  bool has_span_upper_ = false;
+  kv::Sequence newest_ = 0;  // over the span
+  std::string_view span_lower_;
+  std::string_view span_upper_;
+  uint64_t span_lower_prefix_ = 0;
+  uint64_t span_upper_prefix_ = 0;
+  std::string target_;
+};
+
+}  // namespace
+
+std::unique_ptr<kv::Iterator> NewUncoveredIterator(const kv::Order& order, UncoveredInput input) {
+  if (input.children.empty()) return kv::NewEmptyIterator();
+  if (input.covers.empty()) return NewMergingIterator(order, std::move(input.children));
+  return std::make_unique<UncoveredIterator>(order, std::move(input));
+}
+
+}  // namespace mergedb::iterator

@@ -1,0 +1,82 @@
+// A copy of the last key that a stage let pass or hid, to know its older versions by: the input's own views die when it
+// moves (kv::Iterator, R5).
+//
+// WHY not a std::string compared with ==: both stages ask once an entry, mostly about short keys of one length. Two
+// overlapping word loads answer without a call.
+#pragma once
+
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/coding.h"
+#include "kv/iterator.h"
+#include "kv/order.h"
+
+namespace mergedb::iterator {
+
+inline bool SameBytes(const char* a, const char* b, size_t count) {
+  if (count >= 8 && count <= 16) {
+    return ((base::LoadFixed64(a) ^ base::LoadFixed64(b)) |
+            (base::LoadFixed64(a + count - 8) ^ base::LoadFixed64(b + count - 8))) == 0;
+  }
+  return count == 0 || std::memcmp(a, b, count) == 0;
+}
+
+// Are these versions of one key?
+inline bool IsSameKey(const kv::Order& order, const kv::Entry& a, const kv::Entry& b) {
+  if (a.prefix != b.prefix) return false;
+  if (!order.is_bytewise()) return order.SameKey(a.key, b.key);
+  return a.key.size() == b.key.size() && SameBytes(a.key.data(), b.key.data(), a.key.size());
+}
+
+class KeptKey {
+ public:
+  void Clear() { is_kept_ = false; }
+  bool is_kept() const { return is_kept_; }
+  std::string_view key() const { return {bytes_.data(), count_}; }
+  uint64_t prefix() const { return prefix_; }
+
+  void Keep(const kv::Entry& entry) {
+    if (entry.key.size() > bytes_.size()) [[unlikely]] bytes_.resize(entry.key.size() + 64);
+    count_ = entry.key.size();
+    prefix_ = entry.prefix;
+    is_kept_ = true;
+    CopyShort(bytes_.data(), entry.key.data(), count_);
+  }
+
+  bool Matches(const kv::Order& order, const kv::Entry& entry) const {
+    return is_kept_ && IsSameKey(order, {.prefix = prefix_, .key = key(), .tag = 0, .value = {}}, entry);
+  }
+
+ private:
+  static void CopyShort(char* to, const char* from, size_t count) {
+    if (count >= 8 && count <= 16) {
+      const uint64_t head = base::LoadFixed64(from);
+      const uint64_t last = base::LoadFixed64(from + count - 8);
+      base::StoreFixed64(to, head);
+      base::StoreFixed64(to + count - 8, last);
+    } else if (count > 0) {
+      std::memcpy(to, from, count);
+    }
+  }
+
+  std::string bytes_;  // its size is room; count_ bytes of it are the key
+  size_t count_ = 0;
+  uint64_t prefix_ = 0;
+  bool is_kept_ = false;
+};
+
+// The status for an entry of a kind that this build can neither show nor drop.
+inline Status ReservedKind(const kv::Entry& entry) {
+  const std::string name = kv::PrintKey(entry.key, entry.tag);
+  if (kv::KindOf(entry.tag) > kv::kKindMax) return Status::Corruption("entry " + name + ": no such kind");
+  return Status::NotSupported("entry " + name + ": a kind that this build cannot read");
+}
+
+constexpr bool IsKnownKind(kv::Kind kind) {
+  return kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kMerge || kind == kv::Kind::kPutRef ||
+         kind == kv::Kind::kMerged;
+}
+
+}  // namespace mergedb::iterator

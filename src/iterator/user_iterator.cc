@@ -1,0 +1,573 @@
+#include "iterator/user_iterator.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/bytes.h"
+#include "base/zoo.h"
+#include "iterator/saved_key.h"
+#include "iterator/reseek_check.h"
+#include "iterator/plain_moves.h"
+
+namespace mergedb::iterator {
+namespace {
+
+// After this many versions passed over one by one, a seek is cheaper.
+constexpr int kStepsMax = 8;
+// How far a scan looks ahead: little at first, since a short one would not use it, and 1.5 KiB of entries at most.
+constexpr size_t kAheadFirst = 4;
+constexpr size_t kAheadMax = 32;
+// Where nothing of use lay ready, so many steps go by before it looks again, at most: runs whose keys alternate and values that stand apart have
+// nothing to show.
+constexpr size_t kRestMax = 64;
+
+// Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key whose fate is known,
+// older versions of which are passed over. After folding (`is_folded_`) entry_ is a view of `key_` and `value_`, and the
+// input stands behind all that was folded.
+// A scan takes at once what lies ready in its input: `ahead_` holds the entries behind the one shown that are shown as they are. The
+// input stays before the first of them until all were shown, or until the scan turns round.
+// Reverse: a key's newest visible version is known only when all older ones have gone by, so entry_ is a view of the
+// copies in `key_` and `value_`, and the input stands before them: at a key before, or a newer version, or its end.
+class VisibleIterator final : public VisibleCursor {
+ public:
+  VisibleIterator(const kv::Order& order, VisibleOptions options, std::unique_ptr<kv::Iterator> input)
+      : order_(order),
+        options_(std::move(options)),
+        upper_prefix_(options_.upper ? order.Prefix(*options_.upper) : 0),
+        lower_prefix_(options_.lower ? order.Prefix(*options_.lower) : 0),
+        input_(std::move(input)),
+        chain_(options_.operators),
+        wade_(options_.on_wade) {
+    status_ = input_->status();
+  }
+
+  void SeekToFirst() override {
+    if (options_.lower) return Seek(*options_.lower, kv::kTagMax);
+    Move([&] {
+      input_->SeekToFirst();
+      StartForward();
+    });
+  }
+
+  void Seek(std::string_view key, kv::Tag) override {
+    if (options_.lower && order_.CompareKeys(key, *options_.lower) < 0) key = *options_.lower;
+    if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return EndAtBound();
+    Move([&] {
+      target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
+      input_->Seek(target_, kv::SeekTag(options_.sequence));
+      StartForward();
+    });
+  }
+
+  void SeekToLast() override {
+    Move([&] {
+      if (options_.upper) {
+        input_->Seek(*options_.upper, kv::kTagMax);
+        StepBack();
+      } else {
+        input_->SeekToLast();
+      }
+      StartBackward();
+    });
+  }
+
+  void SeekForPrev(std::string_view key) override {
+    if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return SeekToLast();
+    Move([&] {
+      target_.assign(key);
+      input_->Seek(target_, kv::Tag{0});
+      StepBack();
+      StartBackward();
+    });
+  }
+
+  void Next() override {
+    DCHECK(Valid(), "Next of an invalid iterator");
+    if (ahead_at_ == ahead_count_) return MoveForward();
+    CopyEntry(ahead_[ahead_at_++], &entry_);
+  }
+
+  void Prev() override {
+    DCHECK(Valid(), "Prev of an invalid iterator");
+    Move([&] { StepBackward(); });
+  }
+
+  std::optional<std::string_view> failed_key() const override {
+    return is_failed_ ? std::optional(key_.key()) : std::nullopt;
+  }
+
+  // `key_` stays: versions of it that are met are passed over.
+  void NextFromFailed() override {
+    DCHECK(is_failed_, "a failed key to go on from");
+    Move([&] {
+      Recover();
+      if (!is_forward_) Turn(true);
+      Status status = failures_.Forward(order_, VersionOfKey(kv::kTagMax), key_.key(), kv::Tag{0});
+      if (!status.ok()) return End(std::move(status));
+      input_->Seek(key_.key(), kv::Tag{0});
+      FindForward();
+    });
+  }
+
+  void PrevFromFailed() override {
+    DCHECK(is_failed_, "a failed key to go on from");
+    Move([&] {
+      Recover();
+      if (is_forward_) Turn(false);
+      Status status = failures_.Backward(order_, VersionOfKey(kv::Tag{0}), key_.key(), kv::kTagMax);
+      if (!status.ok()) return End(std::move(status));
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+      FindBackward();
+    });
+  }
+
+ private:
+  // A move that throws, for lack of memory, leaves the input anywhere, and the bytes of entry_ may be gone. The walk ends
+  // then; the next seek begins from scratch.
+  template <class Function>
+  void Move(Function move) {
+    try {
+      move();
+    } catch (...) {
+      Break();
+      throw;
+    }
+  }
+
+  [[gnu::noinline, gnu::cold]] void Break() {
+    Recover();
+    valid_ = false;
+    entry_ = {};
+    ahead_at_ = ahead_count_ = 0;
+    try {
+      status_ = Status::Aborted(
+          "the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
+    } catch (...) {
+      // Without memory for the message it looks like an end; its caller has the exception.
+    }
+  }
+
+  void Recover() {
+    is_failed_ = is_folded_ = false;
+    status_ = {};
+  }
+
+  void StartForward() {
+    Start();
+    Turn(true);
+    FindForward();
+  }
+
+  void StartBackward() {
+    Start();
+    Turn(false);
+    FindBackward();
+  }
+
+  // A walk begins.
+  void Turn(bool is_forward) {
+    is_forward_ = is_forward;
+    leaps_.Restart();
+    failures_.Restart();
+  }
+
+  // The input has sought.
+  void Start() {
+    Recover();
+    key_.Clear();
+    ahead_at_ = ahead_count_ = reach_ = 0;
+    rest_ = next_rest_ = 0;
+  }
+
+  // WHY not in Next: what this needs of the stack would be paid by each entry that lay ready.
+  [[gnu::noinline]] void MoveForward() {
+    Move([&] { StepForward(); });
+  }
+
+  void StepBackward() {
+    if (is_folded_) {
+      Turn(false);
+      is_folded_ = false;
+      input_->Seek(key_.key(), kv::kTagMax);
+      StepBack();
+    } else if (is_forward_) {
+      Turn(false);
+      key_.Keep(entry_);
+      CatchUp();
+    }
+    FindBackward();
+  }
+
+  void StepForward() {
+    if (is_folded_) [[unlikely]] {
+      is_folded_ = false;
+    } else if (is_forward_) [[likely]] {
+      key_.Keep(entry_);
+      CatchUp();
+      input_->Next();
+    } else {
+      Turn(true);
+      input_->Seek(key_.key(), kv::Tag{0});
+    }
+    FindForward();
+    if (!valid_ || is_folded_ || !input_->looks_ahead()) return;
+    if (rest_ == 0) return AskInput();
+    --rest_;
+  }
+
+  void EndAtBound() {
+    Start();
+    valid_ = false;
+  }
+
+  // The input stands at the entry shown. Which ones behind it are shown as they are?
+  void AskInput() {
+    const size_t wanted = std::clamp(2 * reach_, kAheadFirst, kAheadMax);
+    if (ahead_.size() < wanted) ahead_.resize(wanted);
+    ahead_at_ = 0;
+    ahead_count_ = TakePlain(input_->LookAhead(std::span(ahead_).first(wanted)));
+    reach_ = std::max(reach_ / 2, ahead_count_);
+    rest_ = ahead_count_ > 0 ? 0 : next_rest_;
+    next_rest_ = ahead_count_ > 0 ? 0 : std::min(2 * next_rest_ + 1, kRestMax);
+  }
+
+  // How many of the first `ready` entries of ahead_ are shown as they are, one after the other.
+  size_t TakePlain(size_t ready) {
+    const kv::Entry* before = &entry_;
+    for (size_t i = 0; i < ready; before = &ahead_[i++]) {
+      kv::Entry& entry = ahead_[i];
+      if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return i;
+      if (!ZOO(kAheadShowsOlder) && IsSameKey(order_, *before, entry)) return i;
+      if (options_.keys_only) entry.value = {};
+    }
+    return ready;
+  }
+
+  // The input goes to the entry shown, whose views die by that.
+  void CatchUp() {
+    if (ahead_at_ > 0) input_->Skip(ahead_at_);
+    ahead_at_ = ahead_count_ = 0;
+  }
+
+  // From the input's entry on, the first one to show.
+  void FindForward() {
+    wade_.Begin();
+    for (int steps = 0; input_->Valid();) {
+      const kv::Entry& entry = input_->entry();
+      if (IsAtUpper(entry)) {
+        wade_.EndForward(options_.upper);
+        return End({});
+      }
+      const bool is_hidden = key_.Matches(order_, entry);
+      if (!is_hidden && kv::SequenceOf(entry.tag) <= options_.sequence) {
+        steps = 0;
+        if (kv::KindOf(entry.tag) == kv::Kind::kPut) [[likely]] {
+          Show(entry);
+          return wade_.EndForward(entry.key);
+        }
+        if (!IsDelete(entry)) {
+          wade_.EndForward(entry.key);
+          return ShowOther(entry);
+        }
+        key_.Keep(entry);
+        wade_.Pass(entry.key);
+        input_->Next();
+      } else if (++steps < kStepsMax || entry.tag == 0) {  // a key has nothing behind tag 0 to leap over
+        wade_.Pass(entry.key);
+        input_->Next();
+      } else {
+        steps = 0;
+        if (!LeapForward(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence))) return;
+      }
+    }
+    wade_.EndForward(std::nullopt);
+    End(input_->status());
+  }
+
+  // Before the input's entry, or at it, the last key to show; `key_` and what is after it are behind us.
+  void FindBackward() {
+    wade_.Begin();
+    for (int steps = 0; input_->Valid();) {
+      const kv::Entry& entry = input_->entry();
+      if (IsBelowLower(entry)) {
+        wade_.EndBackward(options_.lower);
+        return End({});
+      }
+      if (key_.Matches(order_, entry)) {
+        wade_.Pass(entry.key);
+        if (++steps < kStepsMax) {
+          input_->Prev();
+        } else {
+          steps = 0;
+          if (!LeapBackward(entry, kv::kTagMax)) return;
+          StepBack();
+        }
+        continue;
+      }
+      steps = 0;
+      key_.Keep(entry);
+      wade_.Pass(entry.key);
+      if (!ShowNewestOfKey()) continue;
+      if (valid_) wade_.EndBackward(entry_.key);
+      return;
+    }
+    wade_.EndBackward(std::nullopt);
+    End(input_->status());
+  }
+
+  // The input stands at the oldest version of `key_`. Moves it before the newest one visible. False: there is nothing to
+  // show, go on; true: shown, or ended with an error.
+  bool ShowNewestOfKey() {
+    base_.kind = kv::Kind::kDelete;
+    chain_.Clear();
+    kv::Tag newest = 0;
+    for (int steps = 1; input_->Valid(); ++steps) {
+      const kv::Entry& entry = input_->entry();
+      if (!key_.Matches(order_, entry) || kv::SequenceOf(entry.tag) > options_.sequence) break;
+      if (ZOO(kReverseMissesNewest) && steps > 1) break;
+      if (steps == kStepsMax) return ShowNewestFromAbove(entry);
+      if (!IsKnownKind(kv::KindOf(entry.tag))) return FailKey(ReservedKind(entry));
+      if (IsWhole(entry)) {
+        chain_.Clear();
+        TakeBase(entry);
+      } else if (chain_.is_full()) {
+        return FailKey(chain_.CheckBounds());
+      } else if (entry.tag != newest) {  // else replayed twice
+        chain_.AddNewer(key_.key(), entry.tag, entry.value);
+      }
+      // WHY: a comparator may take two spellings for one key; the newest version's is shown, as when moving forward.
+      if (!order_.is_bytewise()) [[unlikely]] key_.Keep(entry);
+      newest = entry.tag;
+      input_->Prev();
+    }
+    if (!input_->Valid() && !input_->status().ok()) return false;
+    if (base_.kind == kv::Kind::kDelete && chain_.empty()) return false;
+    return ShowFolded(kv::SequenceOf(newest));
+  }
+
+  // The same for a key of many versions: from the newest one visible down.
+  bool ShowNewestFromAbove(const kv::Entry& entry) {
+    if (!LeapBackward(entry, kv::SeekTag(options_.sequence))) return true;
+    if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
+    if (!key_.Matches(order_, input_->entry())) return LeaveKeyBackward();
+    const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
+    key_.Keep(input_->entry());
+    Status status = Collect();
+    if (!status.ok()) return FailCollected(std::move(status));
+    input_->Seek(key_.key(), kv::SeekTag(options_.sequence));
+    StepBack();
+    if (!input_->Valid() && !input_->status().ok()) return Fail(input_->status());
+    if (base_.kind == kv::Kind::kDelete && chain_.empty()) return false;
+    return ShowFolded(sequence);
+  }
+
+  // The input passes over what cannot be read (kv/skipped_errors.h), and that is now all of `key_`. Goes on before it.
+  bool LeaveKeyBackward() {
+    input_->Seek(key_.key(), kv::kTagMax);
+    StepBack();
+    return !input_->Valid() && !input_->status().ok() ? Fail(input_->status()) : false;
+  }
+
+  // The input stands at a version of `key_`: its operands into chain_, newest first, and what they are for into base_.
+  // The input is then at or behind the last of them.
+  Status Collect() {
+    base_.kind = kv::Kind::kDelete;
+    chain_.Clear();
+    kv::Tag last = 0;
+    for (; input_->Valid(); input_->Next()) {
+      const kv::Entry& entry = input_->entry();
+      if (!key_.Matches(order_, entry)) return {};
+      if (!IsKnownKind(kv::KindOf(entry.tag))) return ReservedKind(entry);
+      if (IsWhole(entry)) {
+        TakeBase(entry);
+        return {};
+      }
+      if (chain_.is_full()) return chain_.CheckBounds();
+      if (entry.tag != last) chain_.AddOlder(key_.key(), entry.tag, entry.value);  // else replayed twice
+      last = entry.tag;
+    }
+    return input_->status();
+  }
+
+  // Need nothing older be known? For who wants keys alone an operand says enough: the key is there.
+  bool IsWhole(const kv::Entry& entry) const { return options_.keys_only || kv::IsBase(kv::KindOf(entry.tag)); }
+
+  void TakeBase(const kv::Entry& entry) {
+    base_.kind = kv::KindOf(entry.tag);
+    base_tag_ = entry.tag;
+    base_.bytes.assign(options_.keys_only ? std::string_view() : entry.value);
+  }
+
+  void Show(const kv::Entry& entry) {
+    CopyEntry(entry, &entry_);
+    valid_ = true;
+    if (options_.keys_only) entry_.value = {};
+  }
+
+  // The input stands at `entry`, the newest version of its key that is visible, and not a plain one. Shows it as a PUT, or
+  // ends with the reason why it cannot be shown.
+  void ShowOther(const kv::Entry& entry) {
+    if (!IsKnownKind(kv::KindOf(entry.tag))) return FailEntry(entry, ReservedKind(entry));
+    if (options_.keys_only || kv::KindOf(entry.tag) != kv::Kind::kMerge) return ShowBase(entry);
+    key_.Keep(entry);
+    const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+    Status status = Collect();
+    if (!status.ok()) {
+      (void)FailCollected(std::move(status));
+      return;
+    }
+    is_folded_ = ShowFolded(sequence) && valid_;
+  }
+
+  void ShowBase(const kv::Entry& entry) {
+    std::string_view shown;
+    if (!options_.keys_only) {
+      const bool is_reference = kv::KindOf(entry.tag) == kv::Kind::kPutRef;
+      Status status = is_reference ? Resolve(entry, &shown) : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
+      if (!status.ok() && !is_reference) status = status.WithContext("key \"" + base::Escape(entry.key) + "\"");
+      if (!status.ok()) return FailEntry(entry, std::move(status));
+    }
+    CopyEntry(entry, &entry_);
+    entry_.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+    entry_.value = shown;
+    valid_ = true;
+  }
+
+  Status Resolve(const kv::Entry& entry, std::string_view* value) {
+    return options_.values == nullptr ? ReservedKind(entry) : options_.values->Resolve(entry, value);
+  }
+
+  // base_ and chain_ as the value of `key_`. Always true.
+  bool ShowFolded(kv::Sequence sequence) {
+    std::string_view shown;
+    if (!options_.keys_only) {
+      Status status = Fold(&shown);
+      if (!status.ok()) return FailKey(std::move(status));
+    }
+    entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = kv::MakeTag(sequence, kv::Kind::kPut), .value = shown};
+    return valid_ = true;
+  }
+
+  Status Fold(std::string_view* shown) {
+    kv::Base below{base_.kind, base_.bytes};
+    if (below.kind == kv::Kind::kPutRef) {
+      below.kind = kv::Kind::kPut;
+      RETURN_IF_ERROR(Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_.bytes}, &below.bytes));
+    }
+    *shown = below.bytes;
+    if (chain_.empty() && below.kind == kv::Kind::kPut) return {};
+    RETURN_IF_ERROR(kv::FoldAndShow(key_.key(), below, chain_, &value_));
+    *shown = value_;
+    return {};
+  }
+
+  // The input failed: of which keys, it cannot tell. Always true, as the two that follow.
+  bool Fail(Status status) {
+    End(std::move(status));
+    return true;
+  }
+
+  // `key_` has an error of its own.
+  bool FailKey(Status status) {
+    is_failed_ = true;
+    return Fail(std::move(status));
+  }
+
+  // What Collect returned: an error of `key_`, or one of the input.
+  bool FailCollected(Status status) {
+    return input_->status().ok() ? FailKey(std::move(status)) : Fail(std::move(status));
+  }
+
+  // The input stands at `entry`.
+  void FailEntry(const kv::Entry& entry, Status status) {
+    key_.Keep(entry);
+    (void)FailKey(std::move(status));
+  }
+
+  void End(Status status) {
+    valid_ = false;
+    status_ = std::move(status);
+  }
+
+  // From the input's entry to a version of its key. False: entries are out of order, and the walk ends.
+  bool LeapForward(const kv::Entry& entry, kv::Tag tag) {
+    return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag);
+  }
+  // What follows goes on before that version.
+  bool LeapBackward(const kv::Entry& entry, kv::Tag tag) {
+    return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag);
+  }
+
+  bool Leap(Status status, kv::Tag tag) {
+    if (!status.ok()) return !Fail(std::move(status));
+    input_->Seek(leaps_.key(), tag);
+    return true;
+  }
+
+  kv::Entry VersionOfKey(kv::Tag tag) const {
+    return {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = {}};
+  }
+
+  // After a Seek: to the entry before the one found.
+  // WHY not always by a step: beyond the upper bound the input may show what is covered (iterator/masking_iterator.h). A Seek from below has jumped over
+  // that, but a step back, or SeekToLast, would stand there.
+  void StepBack() {
+    if (!input_->Valid() && !input_->status().ok()) return;
+    if (!ZOO(kLastBeyondUpper) && options_.upper && (!input_->Valid() || IsAtUpper(input_->entry()))) {
+      input_->Seek(*options_.upper, kv::kTagMax);
+    }
+    if (input_->Valid()) {
+      input_->Prev();
+    } else if (input_->status().ok()) {
+      input_->SeekToLast();
+    }
+  }
+
+  static bool IsDelete(const kv::Entry& entry) { return kv::KindOf(entry.tag) == kv::Kind::kDelete; }
+
+  bool IsAtUpper(const kv::Entry& entry) const {
+    if (!options_.upper || entry.prefix < upper_prefix_) return false;
+    return entry.prefix > upper_prefix_ || order_.CompareKeys(entry.key, *options_.upper) >= ZOO(kUpperBoundIncluded);
+  }
+  bool IsBelowLower(const kv::Entry& entry) const {
+    if (!options_.lower || entry.prefix > lower_prefix_) return false;
+    return entry.prefix < lower_prefix_ || order_.CompareKeys(entry.key, *options_.lower) < 0;
+  }
+
+  const kv::Order order_;
+  const VisibleOptions options_;
+  const uint64_t upper_prefix_;
+  const uint64_t lower_prefix_;
+  const std::unique_ptr<kv::Iterator> input_;
+  bool is_forward_ = true;
+  bool is_folded_ = false;  // only going forward
+  bool is_failed_ = false;  // `key_` has an error of its own
+  KeptKey key_;
+  Leaps leaps_;     // past versions that are not shown
+  Leaps failures_;  // past keys that have errors of their own
+  std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
+  size_t ahead_at_ = 0;
+  size_t ahead_count_ = 0;
+  size_t reach_ = 0;      // how many are likely to be of use
+  size_t rest_ = 0;       // steps until it looks ahead again
+  size_t next_rest_ = 0;  // should there be nothing then
+  std::string value_;
+  kv::Folded base_;  // its bytes as they stand in the table: of a PUT_REF, the reference
+  kv::Tag base_tag_ = 0;
+  kv::Chain chain_;
+  std::string target_;
+  WadeMeter wade_;
+};
+
+}  // namespace
+
+std::unique_ptr<VisibleCursor> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
+                                                  std::unique_ptr<kv::Iterator> input) {
+  return std::make_unique<VisibleIterator>(order, std::move(options), std::move(input));
+}
+
+}  // namespace mergedb::iterator

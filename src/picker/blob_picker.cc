@@ -1,0 +1,189 @@
+// Cleaning value files: what is live in those with most garbage moves to a new one, in a merge of just the runs and keys that refer
+// to them.
+//
+//   value files   [7: ####......] [9: ########..] [11: ##........]        # live, . garbage
+//   clean 7, 11:  the runs from the newest to the oldest that refer to one of them, the keys from the first to the last table
+//                 that does; references to 9 stay as they are
+//
+// When: over the space bound. Garbage is what tables no longer refer to, so it must be found by merging first; merges of
+// tables are cheap where values are large. Which comes first is decided by what is known (CleaningComesFirst).
+//
+// Which files: by the share of garbage. A file is worth it when its share is at least what the bound tolerates on the average,
+// (factor - 1) / factor. WHY there is always one when merging is done and the bound is broken: if no file had that share,
+// garbage <= (factor - 1) x what is referred to, and the bound would hold.
+//
+// That it ends: each plan takes all references to its files out of the tree, so the files go, and their garbage with them.
+// A file that a running plan may refer to is therefore left alone. A load that only inserts makes no garbage and cleans nothing.
+#include <algorithm>
+#include <set>
+
+#include "picker/partitions.h"
+#include "picker/styles.h"
+#include "picker/survey.h"
+
+namespace mergedb::picker {
+
+namespace {
+
+SpaceBound CleaningBound(const PickInput& input) {
+  switch (input.pressure) {
+    case Pressure::kWriting: return {.factor = input.style == Style::kLazy ? 2.0 : 1.5};
+    case Pressure::kQuiet: return {.factor = 1.25};
+    case Pressure::kIdle: return {.factor = 1.1};
+  }
+  return {};
+}
+
+// Bytes that cleaning should take off the disk. While writes go on it begins before the bound is reached: until a plan is done
+// the files that it cleans and those that it writes are both there.
+uint64_t BytesToClean(const PickInput& input) {
+  const SpaceBound bound = CleaningBound(input);
+  const uint64_t early = input.pressure == Pressure::kWriting ? CleaningBytesMax(input.version) : 0;
+  return BytesOver(input, bound, early);
+}
+
+bool IsWorthCleaning(const version::ValueFile& file, const SpaceBound& bound) {
+  const auto garbage = static_cast<double>(file.garbage_bytes());
+  return garbage > 0 && garbage * bound.factor >= (bound.factor - 1) * static_cast<double>(file.file->record_bytes);
+}
+
+bool IsCleaning(const PickInput& input) {
+  return std::ranges::any_of(input.busy, [](const Busy& busy) { return busy.is_cleaning; });
+}
+
+// Value files that runs of running plans refer to.
+std::set<kv::FileNumber> FilesInUse(const PickInput& input) {
+  std::set<kv::FileNumber> files;
+  const auto& runs = input.version.runs();
+  for (size_t i = 0; i < runs.size(); ++i) {
+    if (IsFree(input, i)) continue;
+    for (const version::Slice& slice : runs[i]->slices()) {
+      for (const format::ValueShare& share : slice.file->values) files.insert(share.file);
+    }
+  }
+  return files;
+}
+
+// Numbers, ascending.
+using Victims = std::vector<kv::FileNumber>;
+
+struct Choice {
+  Victims files;
+  uint64_t live_bytes = 0;
+};
+
+// Those with the largest share of garbage, until what is over the bound would be gone or as much is moved as one plan may. While
+// writes go on, more will be over the bound by the time the plan is done.
+Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t over) {
+  std::vector<const version::ValueFile*> candidates;
+  const auto in_use = FilesInUse(input);
+  for (const version::ValueFile& each : input.version.value_files()) {
+    if (IsWorthCleaning(each, bound) && !in_use.contains(each.file->number)) candidates.push_back(&each);
+  }
+  const auto share = [](const version::ValueFile* each) {
+    return static_cast<double>(each->garbage_bytes()) / static_cast<double>(each->file->record_bytes);
+  };
+  std::ranges::stable_sort(candidates, std::greater<>(), share);
+  const uint64_t live_bytes_max = CleaningBytesMax(input.version);
+  Choice choice;
+  uint64_t garbage = 0;
+  for (const version::ValueFile* each : candidates) {
+    const bool is_enough = input.pressure != Pressure::kWriting && garbage >= over;
+    if (!choice.files.empty() && (is_enough || choice.live_bytes + each->live_bytes > live_bytes_max)) break;
+    choice.files.push_back(each->file->number);
+    choice.live_bytes += each->live_bytes;
+    garbage += each->garbage_bytes();
+  }
+  std::ranges::sort(choice.files);
+  return choice;
+}
+
+bool RefersTo(const format::FileMeta& table, const Victims& victims) {
+  auto victim = victims.begin();
+  for (const format::ValueShare& share : table.values) {
+    while (victim != victims.end() && *victim < share.file) ++victim;
+    if (victim == victims.end()) return false;
+    if (*victim == share.file) return true;
+  }
+  return false;
+}
+
+// Where the tables are that refer to victims.
+struct Ground {
+  bool is_empty = true;
+  Span span;
+  std::string_view lower;
+  std::vector<const version::Slice*> lasts;  // the last one of each run
+
+  void Add(const PickInput& input, size_t index, const Victims& victims) {
+    const version::Slice* last = nullptr;
+    for (const version::Slice& slice : input.version.runs()[index]->slices()) {
+      if (!RefersTo(*slice.file, victims)) continue;
+      if (is_empty) {
+        span = {.newest = index, .oldest = index};
+        lower = slice.smallest();
+        is_empty = false;
+      }
+      if (last == nullptr && input.order.CompareKeys(slice.smallest(), lower) < 0) lower = slice.smallest();
+      last = &slice;
+    }
+    if (last == nullptr) return;
+    span.oldest = index;
+    lasts.push_back(last);
+  }
+
+  // The first key of the span's slices that is behind all of them.
+  std::optional<std::string> Upper(const PickInput& input) const {
+    std::optional<std::string_view> upper;
+    for (size_t i = span.newest; i <= span.oldest; ++i) {
+      for (const version::Slice& slice : input.version.runs()[i]->slices()) {
+        const std::string_view key = slice.smallest();
+        if (upper && input.order.CompareKeys(key, *upper) >= 0) continue;
+        if (std::ranges::all_of(lasts, [&](const version::Slice* last) { return last->IsBefore(input.order, key); })) upper = key;
+      }
+    }
+    return upper ? std::optional<std::string>(*upper) : std::nullopt;
+  }
+};
+
+}  // namespace
+
+// MEASURED: the simulator, overwrites of 1 KB values: a pass over the tables costs as much as moving their bytes, so it should
+// move at least that many.
+uint64_t CleaningBytesMax(const version::Version& version) {
+  if (version.record_bytes() == 0) return 0;
+  return std::max(2 * PartitionBytes(version.record_bytes()), version.bytes());
+}
+
+bool CleaningComesFirst(const PickInput& input) {
+  const SpaceBound bound = CleaningBound(input);
+  if (input.version.garbage_bytes() == 0 || IsCleaning(input) || BytesToClean(input) == 0) return false;
+  uint64_t upper = 0;
+  for (size_t i = 0; i + 1 < input.version.runs().size(); ++i) upper += input.version.runs()[i]->bytes_with_values();
+  uint64_t garbage = 0;
+  for (const version::ValueFile& each : input.version.value_files()) {
+    if (IsWorthCleaning(each, bound)) garbage += each.garbage_bytes();
+  }
+  return garbage > 0 && garbage >= upper;
+}
+
+std::optional<Plan> PickCleaning(const PickInput& input) {
+  const SpaceBound bound = CleaningBound(input);
+  const uint64_t over = BytesToClean(input);
+  if (over == 0 || input.version.garbage_bytes() == 0 || IsCleaning(input)) return std::nullopt;
+  const Choice choice = ChooseFiles(input, bound, over);
+  if (choice.files.empty()) return std::nullopt;
+  Ground ground;
+  for (size_t i = 0; i < input.version.runs().size(); ++i) ground.Add(input, i, choice.files);
+  if (ground.is_empty) return std::nullopt;
+  format::Bounds bounds{.lower = std::string(ground.lower), .upper = ground.Upper(input)};
+  if (IsBlocked(input, ground.span, bounds)) return std::nullopt;
+  const version::Run& oldest = *input.version.runs()[ground.span.oldest];
+  Plan plan = MakePlan(input, ground.span, std::move(bounds), oldest.level(), Reason::kValueGarbage);
+  plan.cleaned = choice.files;
+  plan.input_bytes += choice.live_bytes;
+  plan.output_file_bytes = PartitionBytes(oldest.bytes());
+  return plan;
+}
+
+}  // namespace mergedb::picker

@@ -1,0 +1,253 @@
+// Merges into the oldest run: for space, to settle, and to get rid of tombstones.
+//
+// A part of the keys is merged, of all runs at once, and then what is above that part is gone from the disk. The part is a
+// few adjacent partitions, those with the most to gain for a byte of input. WHY this is cheaper than merging everything when
+// the bound is reached: each partition is merged when twice the bound's share of bytes lies above it, while the average
+// over the partitions keeps the bound.
+#include <algorithm>
+
+#include "picker/partitions.h"
+#include "picker/styles.h"
+#include "picker/survey.h"
+
+namespace mergedb::picker {
+
+SpaceBound BoundOf(const PickInput& input) {
+  switch (input.pressure) {
+    case Pressure::kWriting: return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
+    case Pressure::kQuiet: return {.factor = 1.25};
+    case Pressure::kIdle: return {.factor = 1.0};
+  }
+  return {};
+}
+
+namespace {
+
+// A plan of this many bytes of input is worth its overhead; one that includes flushed runs, which are not cut at borders,
+// frees them only when all partitions are done, and goes on longer.
+constexpr uint64_t kStepBytesMin = 32 * kMebibyte;
+constexpr uint64_t kFlushedStepBytes = 512 * kMebibyte;
+
+// When writes have stopped every core is there to merge, and somebody may wait for the end: the work is cut in so many parts, if each is
+// worth a plan.
+// MEASURED: db_bench mergerandom of 5 M into 1 M counters, six runs in turn, the drain by update: 0.102 us as one plan, 0.088 cut in four.
+constexpr uint64_t kPartsAtRest = 4;
+constexpr uint64_t kRestStepBytesMin = 4 * kMebibyte;
+constexpr uint64_t kPiecesOfPart = 4;
+
+// The runs that a merge into the oldest can take now: those below all running plans that leave the oldest run alone.
+std::optional<Span> FreeSuffix(const PickInput& input) {
+  const auto& runs = input.version.runs();
+  if (runs.size() < 2) return std::nullopt;
+  Span span{.newest = 0, .oldest = runs.size() - 1};
+  for (const Busy& busy : input.busy) {
+    if (ReachesOldest(input, busy)) continue;
+    while (span.newest < span.oldest && runs[span.newest]->position() >= busy.sources.back()) ++span.newest;
+  }
+  if (span.oldest - span.newest >= kSourcesMax) span.newest = span.oldest + 1 - kSourcesMax;
+  if (span.newest == span.oldest) return std::nullopt;
+  return span;
+}
+
+uint64_t BytesOf(const PickInput& input, size_t begin, size_t end) {
+  uint64_t bytes = 0;
+  for (size_t i = begin; i < end; ++i) bytes += input.version.runs()[i]->bytes_with_values();
+  return bytes;
+}
+
+// Newer than the span, and being merged now.
+uint64_t BytesInWorkAbove(const PickInput& input, Span span) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < span.newest; ++i) {
+    if (!IsFree(input, i)) bytes += input.version.runs()[i]->bytes_with_values();
+  }
+  return bytes;
+}
+
+// Flushed runs are left to their tier while they weigh little: merged in part, they would stay on disk until the last
+// partition is done, and the tier could not merge them meanwhile.
+Span WithoutLightFlushedRuns(const PickInput& input, Span span, double allowed_upper) {
+  const auto& runs = input.version.runs();
+  Span rest = span;
+  while (rest.newest < rest.oldest && runs[rest.newest]->level() == 0) ++rest.newest;
+  const uint64_t flushed = BytesOf(input, span.newest, rest.newest);
+  const uint64_t others = BytesOf(input, rest.newest, rest.oldest);
+  return others >= flushed && static_cast<double>(flushed) <= allowed_upper / 2 ? rest : span;
+}
+
+// Flushed runs that would have a merge of their own at rest go down with the others: once.
+bool HasTierAtRest(const PickInput& input, Span span) {
+  const auto& runs = input.version.runs();
+  return span.newest + kFlushedAtRest <= span.oldest && runs[span.newest + kFlushedAtRest - 1]->level() == 0;
+}
+
+bool IsBusyAtOldest(const PickInput& input, const format::Bounds& bounds) {
+  return std::ranges::any_of(input.busy, [&](const Busy& busy) {
+    return ReachesOldest(input, busy) && version::Intersect(input.order, busy.bounds, bounds);
+  });
+}
+
+// Partitions and which of them are taken.
+struct Ground {
+  std::vector<Partition> partitions;
+  std::vector<bool> is_taken;
+
+  bool CanJoin(size_t i) const { return !is_taken[i] && partitions[i].upper_bytes > 0; }
+  double Score(size_t i) const { return partitions[i].GainBytes() / (partitions[i].input_bytes() + 1); }
+};
+
+Ground Survey(const PickInput& input, Span span, uint64_t partition_bytes) {
+  const auto& runs = input.version.runs();
+  Ground ground{.partitions = MakePartitions(*runs[span.oldest], partition_bytes), .is_taken = {}};
+  for (size_t i = span.newest; i < span.oldest; ++i) AddUpper(input.order, *runs[i], &ground.partitions);
+  for (const Partition& partition : ground.partitions) {
+    ground.is_taken.push_back(IsBusyAtOldest(input, partition.bounds));
+  }
+  return ground;
+}
+
+struct Part {
+  size_t first;
+  size_t last;  // included
+};
+
+// What a plan takes at most, and the pieces that it is put together from.
+struct Step {
+  uint64_t bytes;
+  uint64_t piece_bytes;
+};
+
+// REQUIRES: the span is not empty.
+Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
+  const bool has_flushed = input.version.runs()[span.newest]->level() == 0;
+  const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin), .piece_bytes = partition_bytes};
+  const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest, kRestStepBytesMin);
+  if (input.pressure != Pressure::kQuiet || share >= step.bytes) return step;
+  return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPiecesOfPart)};
+}
+
+// The partition with the best score, and neighbours that score half as much or better, up to `step_bytes`.
+std::optional<Part> BestPart(const Ground& ground, uint64_t step_bytes) {
+  std::optional<size_t> best;
+  for (size_t i = 0; i < ground.partitions.size(); ++i) {
+    if (ground.CanJoin(i) && (!best || ground.Score(i) > ground.Score(*best))) best = i;
+  }
+  if (!best) return std::nullopt;
+  const double score_min = ground.Score(*best) / 2;
+  double bytes = ground.partitions[*best].input_bytes();
+  const auto joins = [&](size_t i) {
+    if (!ground.CanJoin(i) || ground.Score(i) < score_min) return false;
+    if (bytes + ground.partitions[i].input_bytes() > static_cast<double>(step_bytes)) return false;
+    bytes += ground.partitions[i].input_bytes();
+    return true;
+  };
+  Part part{.first = *best, .last = *best};
+  while (part.last + 1 < ground.partitions.size() && joins(part.last + 1)) ++part.last;
+  while (part.first > 0 && joins(part.first - 1)) --part.first;
+  return part;
+}
+
+Plan PlanFor(const PickInput& input, Span span, const Ground& ground, Part part, uint64_t partition_bytes) {
+  format::Bounds bounds{.lower = ground.partitions[part.first].bounds.lower,
+                        .upper = ground.partitions[part.last].bounds.upper};
+  const Reason reason = input.pressure == Pressure::kIdle ? Reason::kIdle : Reason::kSpace;
+  Plan plan = MakePlan(input, span, std::move(bounds), format::kBottomLevel, reason);
+  plan.output_file_bytes = OutputBytes(input, partition_bytes);
+  for (size_t i = part.first + 1; i <= part.last; ++i) {
+    plan.cut_keys.push_back(*ground.partitions[i].bounds.lower);
+  }
+  return plan;
+}
+
+// What running plans will gain.
+double GainOnTheWay(const Ground& ground) {
+  double gain = 0;
+  for (size_t i = 0; i < ground.partitions.size(); ++i) {
+    if (ground.is_taken[i]) gain += ground.partitions[i].GainBytes();
+  }
+  return gain;
+}
+
+}  // namespace
+
+std::optional<Plan> PickSettling(const PickInput& input) {
+  const bool is_idle = input.pressure == Pressure::kIdle;
+  const auto over = static_cast<double>(BytesOverBound(input));
+  if (!is_idle && over == 0) return std::nullopt;
+  const auto free = FreeSuffix(input);
+  if (!free) return std::nullopt;
+  const uint64_t live = LiveBytesAtLeast(input);
+  const double allowed_upper = (BoundOf(input).factor - 1) * static_cast<double>(live);
+  const bool is_quiet = input.pressure == Pressure::kQuiet;
+  // WHY wait for what is merged above: this would have to be done once more when that comes down.
+  if (is_quiet && static_cast<double>(BytesInWorkAbove(input, *free)) > allowed_upper) return std::nullopt;
+  const bool takes_all = is_idle || (is_quiet && HasTierAtRest(input, *free));
+  const Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
+  const uint64_t partition_bytes =
+      PartitionBytes(std::max(LiveTableBytesAtLeast(input.version), input.version.runs().back()->bytes()));
+  const Step step = StepFor(input, span, partition_bytes);
+  const Ground ground = Survey(input, span, step.piece_bytes);
+  if (!is_idle && over <= GainOnTheWay(ground)) return std::nullopt;
+  const auto part = BestPart(ground, step.bytes);
+  if (!part) return std::nullopt;
+  return PlanFor(input, span, ground, *part, partition_bytes);
+}
+
+namespace {
+
+// What the oldest run does not need, once no snapshot does.
+bool HasDroppable(const PickInput& input, const format::FileMeta& file) {
+  return (file.tombstones > 0 || file.range_tombstones > 0) && file.largest_sequence <= input.oldest_snapshot;
+}
+
+// Of a slice's tombstones the oldest run needs none; a quarter is tolerated while there is other work. Range tombstones are
+// there because of a snapshot that is gone now, as is the need for what they cover.
+bool HasTooManyTombstones(const PickInput& input, const format::FileMeta& file) {
+  if (!HasDroppable(input, file)) return false;
+  return input.pressure == Pressure::kIdle || file.range_tombstones > 0 || file.tombstones > file.entries / 4;
+}
+
+}  // namespace
+
+bool HasOldTombstones(const PickInput& input, const version::Run& run, const format::Bounds& bounds) {
+  if (run.tombstones() == 0 && run.range_tombstones() == 0) return false;
+  const auto [first, last] = run.Overlap(input.order, bounds);
+  for (size_t i = first; i < last; ++i) {
+    if (HasDroppable(input, *run.slices()[i].file)) return true;
+  }
+  return false;
+}
+
+std::optional<Plan> PickTombstones(const PickInput& input) {
+  const auto& runs = input.version.runs();
+  if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
+  const Span span{.newest = runs.size() - 1, .oldest = runs.size() - 1};
+  const auto& slices = runs.back()->slices();
+  for (size_t i = 0; i < slices.size(); ++i) {
+    if (!HasTooManyTombstones(input, *slices[i].file)) continue;
+    format::Bounds bounds{.lower = std::string(slices[i].smallest())};
+    uint64_t bytes = 0;
+    for (; i < slices.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *slices[i].file); ++i) {
+      bytes += slices[i].file->bytes;
+    }
+    if (i < slices.size()) bounds.upper = slices[i].smallest();
+    if (IsBlocked(input, span, bounds)) continue;
+    Plan plan = MakePlan(input, span, std::move(bounds), runs.back()->level(), Reason::kTombstones);
+    plan.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
+    return plan;
+  }
+  return std::nullopt;
+}
+
+std::optional<Plan> PickSweep(const PickInput& input, const format::Bounds& bounds) {
+  const auto& runs = input.version.runs();
+  if (runs.empty() || runs.size() > kSourcesMax) return std::nullopt;
+  const Span span{.newest = 0, .oldest = runs.size() - 1};
+  if (IsBlocked(input, span, bounds)) return std::nullopt;
+  Plan plan = MakePlan(input, span, bounds, runs.back()->level(), Reason::kSwept);
+  if (plan.input_bytes == 0) return std::nullopt;
+  plan.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
+  return plan;
+}
+
+}  // namespace mergedb::picker

@@ -1,0 +1,149 @@
+#include "picker/picker.h"
+
+#include <algorithm>
+
+#include "picker/partitions.h"
+#include "picker/styles.h"
+#include "picker/survey.h"
+
+namespace mergedb::picker {
+
+namespace {
+
+// WHY a ratio: a move copies the description of the run that it enters. With it, a long sequential load of small tables
+// gathers in a chain of 64, then of 4,096, and describes each table a few times, not once a flush.
+constexpr size_t kMoveRatioMax = 64;
+
+bool IsWorthMoving(const PickInput& input, const version::Run& source, const version::Run& target) {
+  return input.pressure != Pressure::kWriting || target.slices().size() <= kMoveRatioMax * source.slices().size();
+}
+
+format::Level LevelAfterMove(const PickInput& input, const version::Run& source, const version::Run& target) {
+  const uint64_t bytes = source.bytes_with_values() + target.bytes_with_values();
+  const format::Level fitting =
+      input.style == Style::kLazy ? LazyLevel(input, bytes) : CascadeLevel(input, bytes);
+  return std::max({source.level() == format::kBottomLevel ? 0 : source.level(), target.level(), fitting});
+}
+
+}  // namespace
+
+std::optional<Plan> PickMove(const PickInput& input) {
+  const auto& runs = input.version.runs();
+  for (size_t i = 0; i + 1 < runs.size(); ++i) {
+    const Span pair{.newest = i, .oldest = i + 1};
+    if (!IsWorthMoving(input, *runs[i], *runs[i + 1]) || !CanMove(input, pair)) continue;
+    if (IsBlocked(input, pair, {})) continue;
+    Plan plan = MakePlan(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), Reason::kDisjoint);
+    plan.is_move = true;
+    return plan;
+  }
+  return std::nullopt;
+}
+
+std::optional<Plan> Pick(const PickInput& input) {
+  if (auto plan = PickMove(input)) return plan;
+  if (auto plan = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return plan;
+  if (CleaningComesFirst(input)) return PickCleaning(input);
+  if (auto plan = PickSettling(input)) return plan;
+  // While writes go on cleaning begins early, but not before merging had its chance: it would move what is dead already.
+  const bool may_clean = input.pressure != Pressure::kWriting || BytesOverBound(input) > 0;
+  if (may_clean) {
+    if (auto plan = PickCleaning(input)) return plan;
+  }
+  if (auto plan = PickTombstones(input)) return plan;
+  return input.style == Style::kLazy ? PickTierAtRest(input) : std::nullopt;
+}
+
+bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(input); }
+
+namespace {
+
+uint64_t BytesOf(const version::Version& version) { return version.bytes() + version.record_bytes(); }
+
+using BytesOfRun = uint64_t (version::Run::*)() const;
+
+uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
+  uint64_t live = 0;
+  uint64_t newer_tombstones = 0;
+  uint64_t newer_covered_bytes = 0;
+  for (const version::RunPtr& run : version.runs()) {
+    const uint64_t puts = run->entries() - std::min(run->entries(), run->tombstones());
+    const uint64_t left = puts - std::min(puts, newer_tombstones);
+    if (run->entries() > 0 && run->bytes() > 0) {
+      const double share = static_cast<double>(left) / static_cast<double>(run->entries());
+      // Covered bytes are of tables and values together: as a share they hold for tables alone, too.
+      const auto all = static_cast<double>(run->bytes_with_values());
+      const double bytes = std::max(0.0, all * share - static_cast<double>(newer_covered_bytes));
+      live = std::max(live, static_cast<uint64_t>(bytes * (static_cast<double>((*run.*bytes_of)()) / all)));
+    }
+    newer_tombstones += run->tombstones();
+    newer_covered_bytes += run->covered_bytes();
+  }
+  return live;
+}
+
+}  // namespace
+
+uint64_t LiveBytesAtLeast(const PickInput& input) {
+  const version::Version& version = input.version;
+  return std::max(LiveAtLeast(version, &version::Run::bytes_with_values), std::min(input.live_bytes_known, BytesOf(version)));
+}
+
+uint64_t LiveTableBytesAtLeast(const version::Version& version) { return LiveAtLeast(version, &version::Run::bytes); }
+
+namespace {
+
+uint64_t AllowedBy(const SpaceBound& bound, const PickInput& input) {
+  return static_cast<uint64_t>(bound.factor * static_cast<double>(LiveBytesAtLeast(input)) +
+                               static_cast<double>(bound.slack_bytes));
+}
+
+}  // namespace
+
+uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t more) {
+  const uint64_t bytes = BytesOf(input.version) + more;
+  return bytes - std::min(bytes, AllowedBy(bound, input));
+}
+
+uint64_t BytesAllowed(const PickInput& input) {
+  const bool is_ladder = input.style == Style::kCascade && input.pressure == Pressure::kWriting;
+  return AllowedBy(is_ladder ? CascadeBound(input) : BoundOf(input), input);
+}
+
+uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input, BoundOf(input)); }
+
+uint64_t BytesOverBoundMax(const PickInput& input) {
+  const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input.version));
+  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2 + CleaningBytesMax(input.version);
+}
+
+ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {
+  ManualPick pick{.plan = std::nullopt, .is_done = true};
+  const auto& runs = input.version.runs();
+  const auto first = std::ranges::find_if(runs, [&](const version::RunPtr& run) { return run->position() <= newest; });
+  if (first == runs.end()) return pick;
+  const version::Run& oldest = *runs.back();
+  const uint64_t partition_bytes = PartitionBytes(oldest.bytes());
+  for (const Partition& partition : MakePartitions(oldest, partition_bytes)) {
+    if (!version::Intersect(input.order, partition.bounds, bounds)) continue;
+    format::Bounds part = version::Intersection(input.order, partition.bounds, bounds);
+    const auto newest_owing = std::find_if(first, runs.end() - 1, [&](const version::RunPtr& run) {
+      const auto [begin, end] = run->Overlap(input.order, part);
+      return begin < end;
+    });
+    if (newest_owing == runs.end() - 1 && !HasOldTombstones(input, oldest, part)) continue;
+    pick.is_done = false;
+    Span span{.newest = static_cast<size_t>(newest_owing - runs.begin()), .oldest = runs.size() - 1};
+    span.oldest = std::min(span.oldest, span.newest + kSourcesMax - 1);
+    if (IsBlocked(input, span, part)) continue;
+    // The oldest run's level is the bottom level when the plan is done. A run above it keeps its level.
+    const bool is_at_bottom = span.oldest == runs.size() - 1;
+    const format::Level level = is_at_bottom ? format::kBottomLevel : runs[span.oldest]->level();
+    pick.plan = MakePlan(input, span, std::move(part), level, Reason::kManual);
+    pick.plan->output_file_bytes = OutputBytes(input, partition_bytes);
+    return pick;
+  }
+  return pick;
+}
+
+}  // namespace mergedb::picker

@@ -1,0 +1,96 @@
+#include "read/range_tombstones.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace mergedb::read {
+namespace {
+
+class MemtableCovers final : public iterator::CoverSource {
+ public:
+  MemtableCovers(const memtable::Memtable& memtable, kv::Sequence sequence)
+      : deletes_(memtable.range_deletes()), sequence_(sequence) {}
+  Status Find(std::string_view key, kv::Cover* cover) override {
+    *cover = deletes_.Find(key, sequence_);
+    return {};
+  }
+
+ private:
+  const memtable::RangeDeletes& deletes_;
+  const kv::Sequence sequence_;
+};
+
+class RunCovers final : public iterator::CoverSource {
+ public:
+  RunCovers(const kv::Order& order, table::Cache& tables, version::RunPtr run, kv::Sequence sequence,
+            kv::SkippedErrors* skipped)
+      : order_(order), tables_(tables), run_(std::move(run)), sequence_(sequence), skipped_(skipped) {}
+
+  Status Find(std::string_view key, kv::Cover* cover) override {
+    const auto& slices = run_->slices();
+    const auto& with_ranges = run_->slices_with_ranges();
+    const size_t index = IsInOpenSlice(key) ? open_index_ : run_->FindIndex(order_, key);
+    const auto next = std::lower_bound(with_ranges.begin(), with_ranges.end(), index);
+    *cover = {};
+    auto after = next;  // the first slice with tombstones after the key
+    if (next != with_ranges.end() && *next == index && order_.CompareKeys(slices[index].smallest(), key) <= 0) {
+      if (Status status = FindInSlice(index, key, cover); !status.ok()) {
+        if (skipped_ == nullptr) return status;
+        skipped_->Add(status);
+      }
+      ++after;
+    }
+    if (after != with_ranges.end()) cover->upper = kv::EarlierOf(order_, cover->upper, slices[*after].smallest());
+    // WHY even where the largest key is included: no tombstone of its table covers it.
+    if (next != with_ranges.begin()) cover->lower = kv::LaterOf(order_, cover->lower, slices[*std::prev(next)].largest());
+    return {};
+  }
+
+ private:
+  bool IsInOpenSlice(std::string_view key) const {
+    if (reader_ == nullptr) return false;
+    const version::Slice& slice = run_->slices()[open_index_];
+    return order_.CompareKeys(slice.smallest(), key) <= 0 && !slice.IsBefore(order_, key);
+  }
+  Status FindInSlice(size_t index, std::string_view key, kv::Cover* cover) {
+    const version::Slice& slice = run_->slices()[index];
+    if (reader_ == nullptr || index != open_index_) {
+      reader_ = nullptr;
+      ASSIGN_OR_RETURN(reader_, tables_.Open(slice.file));
+      open_index_ = index;
+      hint_ = 0;
+    }
+    *cover = reader_->range_tombstones().FindNear(order_, key, sequence_, &hint_);
+    if (slice.bounds.lower) {
+      cover->lower = kv::LaterOf(order_, cover->lower, *slice.bounds.lower);
+      if (cover->sequence > 0) cover->from = *kv::LaterOf(order_, cover->from, *slice.bounds.lower);
+    }
+    if (slice.bounds.upper) {
+      cover->upper = kv::EarlierOf(order_, cover->upper, *slice.bounds.upper);
+      if (cover->sequence > 0) cover->until = *kv::EarlierOf(order_, cover->until, *slice.bounds.upper);
+    }
+    return {};
+  }
+
+  const kv::Order order_;
+  table::Cache& tables_;
+  const version::RunPtr run_;
+  const kv::Sequence sequence_;
+  kv::SkippedErrors* const skipped_;
+  std::shared_ptr<table::Reader> reader_;  // of slice open_index_
+  size_t open_index_ = 0;
+  size_t hint_ = 0;  // where in the reader's list the last key was
+};
+
+}  // namespace
+
+std::unique_ptr<iterator::CoverSource> NewMemtableCovers(const memtable::Memtable& memtable, kv::Sequence sequence) {
+  return std::make_unique<MemtableCovers>(memtable, sequence);
+}
+
+std::unique_ptr<iterator::CoverSource> NewRunCovers(const kv::Order& order, table::Cache& tables, version::RunPtr run,
+                                                  kv::Sequence sequence, kv::SkippedErrors* skipped) {
+  return std::make_unique<RunCovers>(order, tables, std::move(run), sequence, skipped);
+}
+
+}  // namespace mergedb::read

@@ -1,0 +1,97 @@
+#include "repair/blob_files.h"
+
+#include <utility>
+
+#include "base/zoo.h"
+#include "env/file_reads.h"
+#include "format/file_name.h"
+
+namespace mergedb::repair {
+namespace {
+
+constexpr size_t kDamagesMax = 1000;  // of one table; what comes after joins the last one
+
+// What a file says of itself.
+Result<format::ValueFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
+  ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
+  ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
+  if (bytes < format::kValueFooterBytes) return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are no value file");
+  char footer[format::kValueFooterBytes];
+  RETURN_IF_ERROR(env::ReadExactly(file.get(), bytes - sizeof footer, sizeof footer, footer));
+  format::ValueFileMeta meta;
+  RETURN_IF_ERROR(format::DecodeValueFooter({footer, sizeof footer}, bytes, &meta));
+  return std::make_shared<const format::ValueFileMeta>(meta);
+}
+
+}  // namespace
+
+std::string ValueFiles::PathOf(kv::FileNumber number) const { return format::ValueFilePath(directory_, number); }
+
+Status ValueFiles::Look(kv::FileNumber number, format::ValueFilePtr meta) {
+  ValueFileFinding& finding = found_[number];
+  finding.meta = std::move(meta);
+  if (finding.meta == nullptr) {
+    auto footer = ReadFooter(file_system_, PathOf(number));
+    if (footer.status().IsBusy()) return footer.status();
+    finding.verdict = footer.status();
+    if (footer && (*footer)->number != number) {
+      finding.verdict = Status::Corruption("the file says that it is value file " + std::to_string(kv::ToInt((*footer)->number)));
+    }
+    if (finding.verdict.ok()) finding.meta = std::move(*footer);
+  }
+  if (finding.meta != nullptr) {
+    const auto reader = OpenFile(*finding.meta);
+    if (reader.status().IsBusy()) return reader.status();
+    finding.can_be_opened = reader.has_value();
+    finding.verdict = reader ? (*reader)->CheckIntegrity() : reader.error();
+  }
+  return finding.verdict.IsNotSupported() ? finding.verdict : Status();
+}
+
+Result<std::shared_ptr<blob::Reader>> ValueFiles::OpenFile(const format::ValueFileMeta& meta) const {
+  const uint64_t number = kv::ToInt(meta.number);
+  if (auto found = open_->files.Find(number)) return found;
+  ASSIGN_OR_RETURN(auto reader, blob::Reader::OpenUnchecked(file_system_, PathOf(meta.number), meta, order_));
+  return open_->files.Insert(number, std::move(reader));
+}
+
+bool ValueFiles::IsWhole(kv::FileNumber number) const {
+  const auto found = found_.find(number);
+  return found != found_.end() && found->second.meta != nullptr && found->second.verdict.ok();
+}
+
+Status ValueFiles::Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
+                        std::string_view* value) const {
+  RETURN_IF_ERROR(format::ParseReference(value_of_entry, reference));
+  const auto found = found_.find(reference->file);
+  if (found == found_.end()) return Status::Corruption("missing");
+  const ValueFileFinding& finding = found->second;
+  if (!finding.can_be_opened) return finding.verdict;
+  ASSIGN_OR_RETURN(const auto reader, OpenFile(*finding.meta));
+  RETURN_IF_ERROR(reader->CheckReference(*reference));
+  record_.resize(reference->bytes);
+  RETURN_IF_ERROR(reader->ReadAt(reference->offset, record_.size(), false, record_.data()));
+  return reader->OpenValue(record_, *reference, key, true, &room_, value);
+}
+
+void LostValues::Add(std::string_view key, const format::ValueReference& reference, const Status& why) {
+  if (ZOO(kLostValueNotTold)) return;
+  const bool goes_on = !damages_.empty() && ((is_open_ && file_ == reference.file) || damages_.size() >= kDamagesMax);
+  is_open_ = true;
+  file_ = reference.file;
+  if (goes_on) {
+    damages_.back().bytes = 0;
+    damages_.back().largest_key = std::string(key);
+    return;
+  }
+  const std::string message(why.message());
+  damages_.push_back({.file = format::PrintFileName(format::FileKind::kValueFile, reference.file),
+                      .offset = reference.offset,
+                      .bytes = reference.bytes,
+                      .what = why.IsNotFound() ? "missing" : message,
+                      .loses_entries = true,
+                      .smallest_key = std::string(key),
+                      .largest_key = std::string(key)});
+}
+
+}  // namespace mergedb::repair

@@ -1,0 +1,115 @@
+#include "repair/compacted_inputs.h"
+
+#include <algorithm>
+
+#include "base/zoo.h"
+
+namespace mergedb::repair {
+namespace {
+
+bool IsIn(const kv::Order& order, const format::Bounds& bounds, std::string_view key) {
+  return (!bounds.lower || order.CompareKeys(*bounds.lower, key) <= 0) &&
+         (!bounds.upper || order.CompareKeys(key, *bounds.upper) < 0);
+}
+
+bool IsIn(const kv::Order& order, const KeyRange& range, std::string_view key) {
+  return (!range.smallest || order.CompareKeys(*range.smallest, key) <= 0) &&
+         (!range.largest || order.CompareKeys(key, *range.largest) <= 0);
+}
+
+kv::OptionalKey View(const std::optional<std::string>& key) { return key ? kv::OptionalKey(*key) : std::nullopt; }
+
+// The parts of the piece that lie below `lower` (null: none) and from `upper` on (null: none).
+void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::OptionalKey lower, kv::OptionalKey upper,
+                   std::vector<kv::RangeTombstone>* out) {
+  const auto append = [&](std::string_view begin, std::string_view end) {
+    if (order.CompareKeys(begin, end) < 0) out->push_back({.begin = begin, .end = end, .sequence = piece.sequence});
+  };
+  if (lower) append(piece.begin, order.CompareKeys(*lower, piece.end) < 0 ? *lower : piece.end);
+  if (upper) append(order.CompareKeys(*upper, piece.begin) > 0 ? *upper : piece.begin, piece.end);
+}
+
+}  // namespace
+
+Claims::Claims(const kv::Order& order, const std::vector<LooseTable>& tables) : order_(order) {
+  for (const LooseTable& table : tables) {
+    for (const format::Settled& settled : table.settled) claims_.push_back({&table, &settled});
+  }
+}
+
+Claims::On Claims::Against(const LooseTable& home) const {
+  On on(order_, home);
+  for (const format::Settled& settled : home.settled) on.is_of_bottom_ |= settled.from == 0;
+  for (const Claim& later : claims_) {
+    if (on.MayConcern(later)) on.later_.push_back(later);
+  }
+  return on;
+}
+
+// By what is known without reading the table. WHY only younger claimants: a table made since may have its entries from them.
+bool Claims::On::MayConcern(const Claim& later) const {
+  const format::FileMeta& meta = *home_.meta;
+  const format::Settled& claim = *later.settled;
+  if (home_.age() >= later.table->age()) return false;
+  if (!is_of_bottom_ && meta.smallest_sequence > claim.sequence) return false;
+  if (meta.largest_sequence < claim.from) return false;
+  if (meta.smallest.empty() && meta.largest.empty()) return true;
+  return (!claim.bounds.lower || order_.CompareKeys(*claim.bounds.lower, meta.largest) <= 0) &&
+         (!claim.bounds.upper || order_.CompareKeys(meta.smallest, *claim.bounds.upper) < 0);
+}
+
+bool Claims::On::IsDead(std::string_view key, kv::Sequence sequence) const {
+  if (ZOO(kTakenInCountsAgain)) return false;
+  const kv::Sequence most = sequence == 0 && !later_.empty() ? SequenceLostAt(key) : sequence;
+  return std::any_of(later_.begin(), later_.end(), [&](const Claim& later) {
+    const format::Settled& claim = *later.settled;
+    // WHY never 0 above the oldest run: what hides it there, whoever took it in still has.
+    // Both out of the oldest run: the earlier one went into the later one, whole.
+    const bool has_it = claim.from > 0 ? claim.from <= sequence && sequence <= claim.sequence
+                                       : is_of_bottom_ || most <= claim.sequence;
+    return has_it && IsIn(order_, claim.bounds, key) &&
+           std::none_of(later.table->unclaimed.begin(), later.table->unclaimed.end(),
+                        [&](const KeyRange& range) { return IsIn(order_, range, key); });
+  });
+}
+
+kv::Sequence Claims::On::SequenceLostAt(std::string_view key) const {
+  for (const format::Settled& own : home_.settled) {
+    if (IsIn(order_, own.bounds, key)) return own.sequence;
+  }
+  return 0;
+}
+
+// Leaves of the pieces what lies outside of the claim's bounds, or in what it does not claim there.
+// WHY a range's last key counts as claimed: no key need exist between it and all that follow.
+void Claims::On::Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const {
+  std::vector<kv::RangeTombstone> left;
+  for (const kv::RangeTombstone& piece : *pieces) {
+    const format::Bounds& bounds = later.settled->bounds;
+    AppendOutside(order_, piece, View(bounds.lower), View(bounds.upper), &left);
+    for (const KeyRange& range : later.table->unclaimed) {
+      kv::RangeTombstone inner = piece;
+      for (const kv::OptionalKey lower : {View(bounds.lower), View(range.smallest)}) {
+        if (lower && order_.CompareKeys(*lower, inner.begin) > 0) inner.begin = *lower;
+      }
+      for (const kv::OptionalKey upper : {View(bounds.upper), View(range.largest)}) {
+        if (upper && order_.CompareKeys(*upper, inner.end) < 0) inner.end = *upper;
+      }
+      if (order_.CompareKeys(inner.begin, inner.end) < 0) left.push_back(inner);
+    }
+  }
+  *pieces = std::move(left);
+}
+
+void Claims::On::AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const {
+  std::vector<kv::RangeTombstone> pieces = {tombstone};
+  for (const Claim& later : later_) {
+    if (pieces.empty()) return;
+    const format::Settled& claim = *later.settled;
+    const bool has_it = (claim.from == 0 && is_of_bottom_) || (claim.from <= tombstone.sequence && tombstone.sequence <= claim.sequence);
+    if (has_it) Cut(later, &pieces);
+  }
+  alive->insert(alive->end(), pieces.begin(), pieces.end());
+}
+
+}  // namespace mergedb::repair

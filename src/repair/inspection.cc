@@ -1,0 +1,450 @@
+#include "repair/inspection.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "base/bytes.h"
+#include "format/batch.h"
+#include "kv/operand.h"
+#include "legacy/directory.h"
+#include "legacy/rocksdb.h"
+#include "table/reader.h"
+
+namespace mergedb::repair {
+namespace {
+
+using format::FileKind;
+
+std::string_view LastName(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+kv::Sequence LargestSequence(const version::Version& version) {
+  kv::Sequence largest = 0;
+  for (const auto& meta : version.file_metas()) largest = std::max(largest, meta->largest_sequence);
+  return largest;
+}
+
+// The caller's mistake, a newer program's work, or no file descriptor left: not damage, and nothing to be done about it
+// here.
+bool IsRefusal(const Status& status) {
+  return status.IsInvalidArgument() || status.IsNotSupported() || status.IsBusy();
+}
+
+class Examiner {
+ public:
+  explicit Examiner(const DiagnosisInput& input)
+      : input_(input), result_(ValueFiles(input.file_system, input.directory, input.order)) {}
+
+  Result<Diagnosis> Run();
+
+ private:
+  Status TakeNames();
+  Status ChooseManifest();
+  Status TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded);
+  Result<bool> LeadsToTheNewest(const manifest::Loaded& loaded);
+  void ReportManifest();
+  Status ReadTables();
+  Status ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta);
+  Status LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
+                std::map<kv::FileNumber, uint64_t>* shares);
+  void NoteOperator(const kv::Entry& entry);
+  Status ReadValueFiles();
+  Status ReadValueFile(kv::FileNumber number, const format::ValueFilePtr& meta);
+  Status ReadLog();
+  void ReportLog();
+  void NoteTheRest();
+  Status Advance(uint64_t bytes);
+
+  Damage& Report(std::string file, std::string_view what) {
+    result_.report.damages.push_back({.file = std::move(file), .what = std::string(what)});
+    return result_.report.damages.back();
+  }
+  void Note(std::string text) { result_.report.notes.push_back(std::move(text)); }
+  // Of a file that the believed MANIFEST or CURRENT does not name.
+  void NoteUnnamed(const std::string& name, std::string_view by) {
+    const std::string marker = format::PrintFileName(FileKind::kKeep);
+    const bool is_kept = std::binary_search(result_.names.begin(), result_.names.end(), marker);
+    Note(name + ": " + std::string(by) + " does not name it; the next open " + (is_kept ? "moves it to lost/" : "removes it"));
+  }
+  std::string PathOf(std::string_view name) const { return format::JoinPath(input_.directory, name); }
+  Result<wal::Salvaged> ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence);
+
+  const DiagnosisInput& input_;
+  Diagnosis result_;
+  uint64_t bytes_all_ = 0;
+  uint64_t log_bytes_ = 0;
+  kv::Sequence last_sequence_ = 0;  // that MANIFEST and log know of
+};
+
+Result<Diagnosis> Examiner::Run() {
+  RETURN_IF_ERROR(TakeNames());
+  RETURN_IF_ERROR(ChooseManifest());
+  ReportManifest();
+  RETURN_IF_ERROR(ReadValueFiles());
+  RETURN_IF_ERROR(ReadTables());
+  RETURN_IF_ERROR(ReadLog());
+  ReportLog();
+  NoteTheRest();
+  return std::move(result_);
+}
+
+Status Examiner::TakeNames() {
+  ASSIGN_OR_RETURN(result_.names, input_.file_system->List(input_.directory));
+  std::sort(result_.names.begin(), result_.names.end());
+  ASSIGN_OR_RETURN(result_.inventory, db::TakeInventory(input_.file_system, input_.directory));
+  for (const std::string& name : result_.names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed) continue;
+    result_.has_marker |= parsed->kind == FileKind::kRepair;
+    const auto bytes = input_.file_system->SizeOf(PathOf(name));
+    if (bytes && parsed->kind != FileKind::kRepair) bytes_all_ += *bytes;
+    if (bytes && (parsed->kind == FileKind::kSegment || parsed->kind == FileKind::kStaging)) log_bytes_ += *bytes;
+  }
+  return {};
+}
+
+Status Examiner::Advance(uint64_t bytes) {
+  result_.report.bytes += bytes;
+  if (!input_.progress || input_.progress(std::min(result_.report.bytes, bytes_all_), bytes_all_)) return {};
+  return Status::Aborted(input_.directory + ": given up on request");
+}
+
+// ---- which MANIFEST ----------------------------------------------------------------------------------------------------
+
+// Errors that concern the caller; damage leaves *loaded empty.
+Status Examiner::TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded) {
+  auto read = manifest::LoadManifest(input_.file_system, input_.directory, current, input_.order);
+  if (read) {
+    *loaded = std::move(*read);
+    return {};
+  }
+  return IsRefusal(read.error()) ? read.error() : Status();
+}
+
+// Fails only for want of a file descriptor.
+Result<bool> Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
+  if (!db::CheckFiles(input_.file_system, input_.directory, *loaded.version).ok()) return false;
+  const auto newest = wal::FindOrigin(input_.file_system, input_.directory);
+  if (!newest && newest.error().IsBusy()) return newest.error();
+  const bool is_of_ours = newest && *newest && (*newest)->database_id == loaded.database_id;
+  if (is_of_ours && (*newest)->epoch > loaded.log_start.epoch) return false;
+  kv::Sequence last = 0;
+  const auto log = ReadLogOf(wal::OriginOf(loaded.database_id, loaded.log_start), &loaded, &last);
+  if (!log && log.error().IsBusy()) return log.error();
+  return log && log->verdict.ok() && log->flaws.empty() && LargestSequence(*loaded.version) <= last;
+}
+
+Status Examiner::ChooseManifest() {
+  const std::string current = format::PrintFileName(FileKind::kCurrent);
+  auto read = manifest::ReadCurrent(input_.file_system, input_.directory);
+  if (!read && read.error().IsBusy()) return read.error();
+  if (!read) Report(current, read.error().IsNotFound() ? "missing" : read.error().message());
+  if (read) result_.current = std::move(*read);
+  const std::optional<manifest::Current>& named = result_.current;
+
+  std::optional<manifest::Loaded> of_current;
+  if (named) RETURN_IF_ERROR(TryManifest(*named, &of_current));
+  if (of_current) {
+    ASSIGN_OR_RETURN(result_.is_current_right, LeadsToTheNewest(*of_current));
+  }
+  if (result_.is_current_right) {
+    result_.loaded = std::move(of_current);
+    return {};
+  }
+  std::vector<kv::FileNumber> others = result_.inventory.manifests;
+  std::sort(others.rbegin(), others.rend());
+  std::optional<manifest::Loaded> newest;
+  for (const kv::FileNumber number : others) {
+    std::optional<manifest::Loaded> loaded;
+    if (!named || number != named->manifest) RETURN_IF_ERROR(TryManifest({number}, &loaded));
+    if (!loaded) continue;
+    const bool is_newest = number == others.front();
+    ASSIGN_OR_RETURN(const bool leads_to_the_newest, LeadsToTheNewest(*loaded));
+    if (leads_to_the_newest) {
+      result_.loaded = std::move(loaded);
+      return {};
+    }
+    if (is_newest && !named) newest = std::move(loaded);
+  }
+  // None is perfect. The one that CURRENT names is the newest; without CURRENT, the one with the largest number.
+  result_.is_current_right = of_current.has_value();
+  result_.loaded = of_current ? std::move(of_current) : std::move(newest);
+  return {};
+}
+
+void Examiner::ReportManifest() {
+  const std::optional<manifest::Current>& named = result_.current;
+  if (named && !result_.is_current_right) {
+    const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
+    const std::string name = format::PrintFileName(FileKind::kManifest, named->manifest);
+    const std::string what = read ? "its tables or its log are not there as it says"
+                             : read.error().IsNotFound() ? "missing, but CURRENT names it"
+                                                         : std::string(read.error().message());
+    Report(name, what);
+  }
+  if (!result_.loaded) {
+    // WHY a loss although all tables may be there: nobody can know.
+    Report("MANIFEST", "none can be believed: nothing says which tables there were, nor which is newer").loses_entries = true;
+    return;
+  }
+  const manifest::Loaded& loaded = *result_.loaded;
+  const std::string name = format::PrintFileName(FileKind::kManifest, loaded.manifest);
+  if (!result_.is_current_right) Note(name + ": taken instead");
+  const auto report = [&](const manifest::MirrorFlaw& flaw) {
+    Damage& damage = Report(name, flaw.what);
+    damage.offset = flaw.offset;
+    damage.bytes = flaw.bytes;
+  };
+  for (const auto& flaw : loaded.flaws) report(flaw);
+  for (const auto& flaw : loaded.tail) {
+    if (loaded.clean_log_end) {  // nothing was written after the close
+      report(flaw);
+    } else {
+      Note(name + ": offset " + std::to_string(flaw.offset) + ": an unfinished record, to be dropped");
+    }
+  }
+}
+
+// ---- tables ------------------------------------------------------------------------------------------------------------
+
+Status Examiner::ReadTables() {
+  if (result_.loaded) {
+    for (const auto& meta : result_.loaded->version->file_metas()) RETURN_IF_ERROR(ReadTable(meta->number, meta));
+    for (const kv::FileNumber number : result_.inventory.tables) {
+      if (result_.tables.contains(number)) continue;
+      NoteUnnamed(format::PrintFileName(FileKind::kTable, number), "the MANIFEST");
+    }
+    return {};
+  }
+  for (const kv::FileNumber number : result_.inventory.tables) RETURN_IF_ERROR(ReadTable(number, nullptr));
+  return {};
+}
+
+Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta) {
+  const std::string name = format::PrintFileName(FileKind::kTable, number);
+  TableFinding& finding = result_.tables[number];
+  finding.meta = meta;
+  const auto bytes = input_.file_system->SizeOf(PathOf(name));
+  if (!bytes && (bytes.error().IsNotFound() || bytes.error().IsInvalidArgument())) {
+    finding.is_there = false;
+    table::Flaw flaw{.what = bytes.error().IsNotFound() ? "missing" : "not a regular file", .loses_entries = meta != nullptr};
+    if (meta) {
+      flaw.smallest = meta->smallest;
+      flaw.largest = meta->largest;
+    }
+    finding.flaws.push_back(std::move(flaw));
+  } else {
+    LostValues lost;
+    std::map<kv::FileNumber, uint64_t> shares;
+    const auto visit = [&](const kv::Entry& entry) { return LookAt(entry, &finding, &lost, &shares); };
+    ASSIGN_OR_RETURN(auto salvaged, table::Salvage({.file_system = input_.file_system, .path = PathOf(name), .number = number,
+                                                    .meta = meta, .order = input_.order}, visit));
+    finding.lost_values = lost.Take();
+    finding.flaws = std::move(salvaged.flaws);
+    finding.settled = std::move(salvaged.settled);
+    finding.entries = salvaged.found.entries;
+    if (meta == nullptr && (finding.entries > 0 || salvaged.found.range_tombstones > 0)) {
+      for (const auto& [file, share] : shares) salvaged.found.values.push_back({.file = file, .bytes = share});
+      finding.meta = std::make_shared<const format::FileMeta>(std::move(salvaged.found));
+    }
+    if (!finding.is_whole()) finding.range_tombstones = std::move(salvaged.range_tombstones);
+    ++result_.report.tables;
+    result_.report.entries += finding.entries;
+  }
+  for (const table::Flaw& flaw : finding.flaws) {
+    result_.report.damages.push_back({.file = name, .offset = flaw.offset, .bytes = flaw.bytes, .what = flaw.what,
+                                      .loses_entries = flaw.loses_entries, .smallest_key = flaw.smallest,
+                                      .largest_key = flaw.largest});
+  }
+  auto& damages = result_.report.damages;
+  damages.insert(damages.end(), finding.lost_values.begin(), finding.lost_values.end());
+  return Advance(bytes ? *bytes : 0);
+}
+
+// Fails only for want of a file descriptor.
+Status Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
+                        std::map<kv::FileNumber, uint64_t>* shares) {
+  if (kv::KindOf(entry.tag) != kv::Kind::kPutRef) {
+    if (finding->meta == nullptr) NoteOperator(entry);
+    lost->Pass();
+    return {};
+  }
+  format::ValueReference reference;
+  std::string_view value;
+  const Status status = result_.value_files.Read(entry.key, entry.value, &reference, &value);
+  if (status.IsBusy()) return status;
+  (*shares)[reference.file] += reference.bytes;
+  finding->refers_to_damaged |= !result_.value_files.IsWhole(reference.file);
+  if (status.ok()) {
+    lost->Pass();
+  } else {
+    lost->Add(entry.key, reference, status);
+  }
+  return {};
+}
+
+void Examiner::NoteOperator(const kv::Entry& entry) {
+  kv::ProgramParts parts;
+  const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge && !entry.value.empty();
+  if (is_operand && kv::TypeOf(entry.value) == kv::OperandType::kProgram && kv::ParseProgram(entry.value, &parts)) {
+    result_.merge_operators.emplace(parts.name);
+  }
+}
+
+// ---- value files -------------------------------------------------------------------------------------------------------
+
+Status Examiner::ReadValueFiles() {
+  if (result_.loaded) {
+    for (const version::ValueFile& each : result_.loaded->version->value_files()) {
+      RETURN_IF_ERROR(ReadValueFile(each.file->number, each.file));
+    }
+    for (const kv::FileNumber number : result_.inventory.value_files) {
+      if (result_.value_files.found().contains(number)) continue;
+      NoteUnnamed(format::PrintFileName(FileKind::kValueFile, number), "the MANIFEST");
+    }
+    return {};
+  }
+  for (const kv::FileNumber number : result_.inventory.value_files) RETURN_IF_ERROR(ReadValueFile(number, nullptr));
+  return {};
+}
+
+// The first damage of the file. WHY it loses nothing by itself: what the tables refer to is told with their keys.
+Status Examiner::ReadValueFile(kv::FileNumber number, const format::ValueFilePtr& meta) {
+  const std::string name = format::PrintFileName(FileKind::kValueFile, number);
+  RETURN_IF_ERROR(result_.value_files.Look(number, meta));
+  const ValueFileFinding& finding = result_.value_files.found().at(number);
+  if (!finding.verdict.ok()) Report(name, finding.verdict.IsNotFound() ? "missing" : finding.verdict.message());
+  return Advance(finding.meta ? finding.meta->bytes : 0);
+}
+
+// ---- the log -----------------------------------------------------------------------------------------------------------
+
+// `last_sequence`: of the newest change that MANIFEST and log know of.
+Result<wal::Salvaged> Examiner::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence) {
+  *last_sequence = loaded != nullptr ? loaded->last_sequence : 0;
+  const auto check = [&](kv::Sequence first, std::string_view payload) {
+    format::BatchReader reader(payload);
+    for (kv::Sequence sequence = first; reader.Next(); ++sequence) {
+      RETURN_IF_ERROR(db::CheckRange(input_.order, reader, sequence));
+      *last_sequence = std::max(*last_sequence, sequence);
+    }
+    return reader.status();
+  };
+  const wal::Expected expected = loaded != nullptr ? db::ExpectedOf(*loaded) : wal::Expected();
+  return wal::Salvage(input_.file_system, input_.directory, origin, expected, check);
+}
+
+Status Examiner::ReadLog() {
+  if (result_.loaded) {
+    result_.origin = wal::OriginOf(result_.loaded->database_id, result_.loaded->log_start);
+  } else {
+    ASSIGN_OR_RETURN(result_.origin, wal::FindOrigin(input_.file_system, input_.directory));
+  }
+  if (result_.origin) {
+    ASSIGN_OR_RETURN(result_.log, ReadLogOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
+    result_.report.log_frames = result_.log.replayed.frames;
+  }
+  return Advance(log_bytes_);
+}
+
+void Examiner::ReportLog() {
+  const wal::Salvaged& log = result_.log;
+  if (!result_.origin) {
+    const bool is_there = !result_.inventory.segments.empty() || result_.inventory.has_staging;
+    if (is_there) Report("STAGING", "the log cannot be read: neither a MANIFEST nor a segment says where it begins").loses_entries = true;
+    return;
+  }
+  if (result_.origin->unproved_bytes > 0) {
+    Damage& damage = Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
+                                                " bytes at the log's beginning: nothing proves them without a MANIFEST");
+    damage.bytes = result_.origin->unproved_bytes;
+    damage.loses_entries = true;
+  }
+  // Closed, and to the end: whatever else is wrong, all frames were had.
+  const bool has_all = log.verdict.ok() && result_.loaded && result_.loaded->clean_log_end;
+  for (const Status& flaw : log.flaws) {
+    const std::string_view path = flaw.message().substr(0, flaw.message().find(": "));
+    const std::string_view what = flaw.message().substr(std::min(flaw.message().size(), path.size() + 2));
+    Report(std::string(LastName(path)), what).loses_entries = !has_all;
+  }
+  if (!log.verdict.ok()) {
+    Damage& damage = Report(log.break_file, std::string(log.verdict.message()) + "; " + std::to_string(log.frames_beyond) +
+                                                " log frames beyond cannot be proved; commits from sequence " +
+                                                std::to_string(log.replayed.end.sequence) + " on are lost");
+    damage.offset = log.break_offset;
+    const uint64_t end = log.replayed.end.position;
+    damage.bytes = log.beyond_end > end ? log.beyond_end - end : 0;
+    damage.loses_entries = true;
+  } else if (!log.replayed.report.empty()) {
+    Note(log.replayed.report);
+  }
+  // Tables are flushed from what the log had: one that knows of a later change tells that the log lost its end.
+  const kv::Sequence largest = result_.loaded ? LargestSequence(*result_.loaded->version) : 0;
+  if (log.verdict.ok() && largest > last_sequence_) {
+    Report(log.break_file, "a table holds sequence " + std::to_string(largest) + ", but the newest that MANIFEST and log know of is " +
+                               std::to_string(last_sequence_) + ": the log's end is gone").loses_entries = true;
+  }
+}
+
+// ---- the rest ----------------------------------------------------------------------------------------------------------
+
+void Examiner::NoteTheRest() {
+  if (result_.has_marker) Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted: run it again");
+  for (const std::string& name : result_.names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed) {
+      if (name != format::kLostDirectory) Note(base::Escape(name, 256) + ": not a file of ours");
+      continue;
+    }
+    if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
+      NoteUnnamed(name, "CURRENT");
+    }
+    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kValueFile || parsed->kind == FileKind::kCurrent ||
+                         parsed->kind == FileKind::kStaging || parsed->kind == FileKind::kSegment;
+    if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument()) Report(name, "not a regular file");
+  }
+}
+
+}  // namespace
+
+Result<Diagnosis> Diagnose(const DiagnosisInput& input) { return Examiner(input).Run(); }
+
+Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));
+  if (!is_directory) return Status::NotFound(directory + ": no such directory");
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  bool is_database = std::any_of(names.begin(), names.end(), [](const std::string& name) {
+    const auto parsed = format::ParseFileName(name);
+    return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
+  });
+  if (!is_database) {  // all of it may have LevelDB's names
+    ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(file_system, directory));
+    const Status adopted = db::AdoptFiles(file_system, directory, inventory, nullptr, false).status();
+    if (adopted.IsIOError() || adopted.IsBusy()) return adopted;
+    is_database = adopted.IsNotSupported();
+  }
+  if (!is_database) return Status::NotFound(directory + ": no database");
+  // Its CURRENT would pass for a damaged one of ours. One that cannot be read is damage for the diagnosis to find.
+  std::string found;
+  const auto owner = legacy::OwnerOf(file_system, directory, &found);
+  if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
+  if (owner && *owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
+  if (!owner || *owner == legacy::Owner::kOther) {
+    ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
+    if (is_leveldbs) {
+      return Status::InvalidArgument(directory + ": CURRENT is damaged or missing, and the files are LevelDB's; "
+                                     "`mergedb convert --salvage " + directory + "` takes what is whole");
+    }
+  }
+  return {};
+}
+
+Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create) {
+  const std::string path = format::JoinPath(directory, format::PrintFileName(FileKind::kLock));
+  if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
+  auto lock = file_system->Lock(path);
+  if (lock || may_create || lock.error().IsBusy()) return lock;
+  return std::unique_ptr<FileLock>();  // a file system that cannot be written to: nobody else writes either
+}
+
+}  // namespace mergedb::repair

@@ -1,0 +1,299 @@
+#include "repair/rebuild.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include "base/assert.h"
+#include "format/file_name.h"
+#include "iterator/compaction_iterator.h"
+#include "iterator/merging_iterator.h"
+#include "table/reader.h"
+
+namespace mergedb::repair {
+namespace {
+
+constexpr uint64_t kTableBytes = uint64_t{64} << 20;
+constexpr uint64_t kEntriesPerLook = 4096;
+
+// Every key of the table lies before `key`.
+bool IsBefore(const kv::Order& order, const format::FileMeta& meta, std::string_view key) {
+  const int compared = order.CompareKeys(meta.largest, key);
+  return compared < 0 || (compared == 0 && meta.largest_is_open);
+}
+
+void SortByKey(const kv::Order& order, std::vector<LooseTable>* tables) {
+  std::stable_sort(tables->begin(), tables->end(), [&](const LooseTable& a, const LooseTable& b) {
+    const int by_key = order.CompareKeys(a.meta->smallest, b.meta->smallest);
+    return by_key != 0 ? by_key < 0 : a.meta->number < b.meta->number;
+  });
+}
+
+// Groups of tables that hang together by common keys, in key order.
+std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<LooseTable> tables) {
+  SortByKey(order, &tables);
+  std::vector<std::vector<LooseTable>> groups;
+  format::FileMetaPtr last;  // the table of the last group that reaches farthest
+  for (LooseTable& table : tables) {
+    if (groups.empty() || IsBefore(order, *last, table.meta->smallest)) {
+      groups.emplace_back();
+      last = table.meta;
+    }
+    if (IsBefore(order, *last, table.meta->largest)) last = table.meta;
+    groups.back().push_back(std::move(table));
+  }
+  return groups;
+}
+
+// ---- the range tombstones of a group -----------------------------------------------------------------------------------
+
+// Those that live, of all tables together.
+Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory, const Claims& claims,
+                                        const std::vector<LooseTable>& group) {
+  std::deque<kv::RangeTombstones> all_tables;  // what the views are of, beside the claims
+  std::vector<kv::RangeTombstone> alive;
+  for (const LooseTable& table : group) {
+    if (table.meta->range_tombstones == 0) continue;
+    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number),
+                                                      table.meta, factory.order, nullptr));
+    std::vector<kv::RangeTombstone> all;
+    all_tables.emplace_back(reader->range_tombstones()).AppendTo(factory.order, {}, {}, &all);
+    const Claims::On on = claims.Against(table);
+    for (const kv::RangeTombstone& each : all) on.AppendAlive(each, &alive);
+  }
+  return kv::RangeTombstones::Fragment(factory.order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
+}
+
+// ---- the entries of a group --------------------------------------------------------------------------------------------
+
+// What the lanes of a group share.
+struct Merger {
+  const compaction::TableFactory& factory;
+  const Claims& claims;
+  const std::vector<LooseTable>& tables;  // in key order
+  kv::RangeTombstones tombstones = {};
+  uint64_t entries_dead = 0;
+
+  // Sequences are shown so that all differ that must be told apart: 0 of the i-th table by age is i, s is s + shift.
+  uint64_t shift() const { return tables.size() + 1; }
+};
+
+// Tables without a common key, one after the other: what lives of their entries.
+class Lane final : public kv::Iterator {
+ public:
+  explicit Lane(Merger* merger) : merger_(*merger) {}
+
+  bool Takes(const LooseTable& table) const {
+    return waiting_.empty() || IsBefore(merger_.factory.order, *waiting_.back().table->meta, table.meta->smallest);
+  }
+  void Add(const LooseTable& table, uint64_t rank) { waiting_.push_back({&table, rank}); }
+
+  void SeekToFirst() override { Enter(); }
+  void Next() override {
+    child_->Next();
+    Settle();
+  }
+  void SeekToLast() override { ASSERT(false, "a lane is read forward, once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a lane is read forward, once"); }
+  void Prev() override { ASSERT(false, "a lane is read forward, once"); }
+
+ private:
+  struct Place {
+    const LooseTable* table;
+    uint64_t rank;
+  };
+
+  void Enter() {
+    const compaction::TableFactory& factory = merger_.factory;
+    for (valid_ = false; !waiting_.empty(); waiting_.pop_front()) {
+      const LooseTable& table = *waiting_.front().table;
+      child_ = nullptr;
+      auto reader = table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number), table.meta,
+                                        factory.order, nullptr);
+      if (!reader) return Fail(reader.error());
+      reader_ = std::move(*reader);
+      claims_.emplace(merger_.claims.Against(table));
+      child_ = reader_->NewScanIterator();
+      child_->SeekToFirst();
+      if (Show() || !status_.ok()) return;
+    }
+    child_ = nullptr;
+    reader_ = nullptr;
+  }
+  void Settle() {
+    if (Show() || !status_.ok()) return;
+    waiting_.pop_front();
+    Enter();
+  }
+  // The next entry of the child that lives; false at its end.
+  bool Show() {
+    for (; child_->Valid(); child_->Next()) {
+      const kv::Entry& entry = child_->entry();
+      const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+      if (claims_->IsDead(entry.key, sequence) || IsHidden(entry.key, sequence)) {
+        ++merger_.entries_dead;
+        continue;
+      }
+      if (sequence > kv::kSequenceMax - merger_.shift()) {
+        Fail(Status::NotSupported("sequence numbers are used up"));
+        return false;
+      }
+      entry_ = entry;
+      entry_.tag = kv::MakeTag(sequence == 0 ? waiting_.front().rank : sequence + merger_.shift(), kv::KindOf(entry.tag));
+      return valid_ = true;
+    }
+    if (!child_->status().ok()) Fail(child_->status());
+    return valid_ = false;
+  }
+  // WHY 0 is older than every tombstone that lives: the merge that took its sequence took in all that was older, too.
+  bool IsHidden(std::string_view key, kv::Sequence sequence) const {
+    const kv::RangeTombstones& tombstones = merger_.tombstones;
+    return !tombstones.empty() && tombstones.Covering(merger_.factory.order, key, kv::kSequenceMax) > sequence;
+  }
+  void Fail(Status status) {
+    valid_ = false;
+    status_ = std::move(status);
+  }
+
+  Merger& merger_;
+  std::deque<Place> waiting_;  // the first is being read
+  std::shared_ptr<table::Reader> reader_;
+  std::optional<Claims::On> claims_;
+  std::unique_ptr<kv::Iterator> child_;
+};
+
+std::unique_ptr<kv::Iterator> MergeLanes(Merger* merger) {
+  const std::vector<LooseTable>& tables = merger->tables;
+  std::vector<kv::FileNumber> ages;
+  for (const LooseTable& table : tables) ages.push_back(table.age());
+  std::sort(ages.begin(), ages.end());
+  std::vector<std::unique_ptr<Lane>> lanes;
+  for (const LooseTable& table : tables) {
+    const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const auto& lane) { return lane->Takes(table); });
+    Lane& lane = free != lanes.end() ? **free : *lanes.emplace_back(std::make_unique<Lane>(merger));
+    const auto rank = std::lower_bound(ages.begin(), ages.end(), table.age()) - ages.begin() + 1;
+    lane.Add(table, static_cast<uint64_t>(rank));
+  }
+  std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(lanes.begin()), std::make_move_iterator(lanes.end()));
+  return iterator::NewMergingIterator(merger->factory.order, std::move(children));
+}
+
+// The merged lanes with their sequences as they were, and each change once: a table and its copy, or the log, may both have it.
+// Where one of them has the base that an operand was folded into, under the operand's sequence, the base counts.
+class Distinct final : public kv::Iterator {
+ public:
+  Distinct(const kv::Order& order, uint64_t shift, std::unique_ptr<kv::Iterator> input)
+      : order_(order), shift_(shift), input_(std::move(input)) {}
+
+  void SeekToFirst() override {
+    is_begun_ = false;
+    input_->SeekToFirst();
+    Show();
+  }
+  void Next() override { Show(); }
+  void SeekToLast() override { ASSERT(false, "read forward, once"); }
+  void Seek(std::string_view, kv::Tag) override { ASSERT(false, "read forward, once"); }
+  void Prev() override { ASSERT(false, "read forward, once"); }
+
+ private:
+  // The input is behind the change shown, but perhaps not behind all of its copies.
+  void Show() {
+    valid_ = false;
+    while (is_begun_ && input_->Valid() && IsSameChange(input_->entry())) input_->Next();
+    if (!input_->Valid()) {
+      status_ = input_->status();
+      return;
+    }
+    Take();
+    while (kv::KindOf(entry_.tag) == kv::Kind::kMerge && input_->Valid() && IsSameChange(input_->entry())) {
+      if (kv::KindOf(input_->entry().tag) != kv::Kind::kMerge) {
+        Take();
+      } else {
+        input_->Next();
+      }
+    }
+    entry_.tag = kv::MakeTag(sequence_ < shift_ ? 0 : sequence_ - shift_, kv::KindOf(entry_.tag));
+    valid_ = true;
+  }
+  void Take() {
+    const kv::Entry& entry = input_->entry();
+    is_begun_ = true;
+    key_ = entry.key;
+    value_ = entry.value;
+    sequence_ = kv::SequenceOf(entry.tag);
+    entry_ = {.prefix = entry.prefix, .key = key_, .tag = entry.tag, .value = value_};
+    input_->Next();
+  }
+  bool IsSameChange(const kv::Entry& entry) const {
+    const kv::Sequence sequence = kv::SequenceOf(entry.tag);
+    return (sequence == sequence_ || (sequence < shift_ && sequence_ < shift_)) && order_.SameKey(key_, entry.key);
+  }
+
+  const kv::Order order_;
+  const uint64_t shift_;
+  const std::unique_ptr<kv::Iterator> input_;
+  bool is_begun_ = false;
+  std::string key_;  // of entry_
+  std::string value_;
+  kv::Sequence sequence_ = 0;  // as the input has it
+};
+
+// `next`: the first key of what comes after the group.
+Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compression compression,
+                  const std::function<Status()>& advance, Rebuilt* rebuilt) {
+  const compaction::TableFactory& factory = merger.factory;
+  ASSIGN_OR_RETURN(merger.tombstones, GatherAlive(factory, merger.claims, merger.tables));
+  kv::Sequence largest = 0;
+  for (const LooseTable& table : merger.tables) largest = std::max(largest, table.meta->largest_sequence);
+  compaction::Outputs outputs(
+      factory, {.compression = compression,
+                .table_bytes_max = kTableBytes,
+                .bytes_expected = kTableBytes,
+                .settled = {{.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
+  iterator::CollapseCounts counts;
+  const auto merged = iterator::NewCollapsingIterator(
+      factory.order, {.is_bottom = true, .operators = factory.operators},
+      std::make_unique<Distinct>(factory.order, merger.shift(), MergeLanes(&merger)), &counts);
+  uint64_t entries = 0;
+  for (merged->SeekToFirst(); merged->Valid(); merged->Next()) {
+    if (++entries % kEntriesPerLook == 0) RETURN_IF_ERROR(advance());
+    RETURN_IF_ERROR(outputs.Add(merged->entry()));
+  }
+  RETURN_IF_ERROR(merged->status());
+  RETURN_IF_ERROR(outputs.Finish());
+  for (auto& meta : outputs.Take()) rebuilt->made.push_back(std::move(meta));
+  rebuilt->entries_dead += merger.entries_dead;
+  return {};
+}
+
+bool StaysAsItIs(const Claims& claims, const std::vector<LooseTable>& group) {
+  return group.size() == 1 && claims.Against(group.front()).empty();
+}
+
+}  // namespace
+
+Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& tables) {
+  Rebuilt rebuilt;
+  const Claims claims(order, tables);
+  for (const auto& group : Group(order, tables)) {
+    auto& metas = StaysAsItIs(claims, group) ? rebuilt.kept : rebuilt.merged;
+    for (const LooseTable& table : group) metas.push_back(table.meta);
+  }
+  return rebuilt;
+}
+
+Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables, Compression compression,
+                        const std::function<Status()>& advance) {
+  Rebuilt rebuilt = PlanRebuild(factory.order, tables);
+  const Claims claims(factory.order, tables);
+  const auto groups = Group(factory.order, tables);
+  for (size_t i = 0; i < groups.size(); ++i) {
+    if (StaysAsItIs(claims, groups[i])) continue;
+    std::optional<std::string> next;
+    if (i + 1 < groups.size()) next = groups[i + 1].front().meta->smallest;
+    RETURN_IF_ERROR(MergeGroup({.factory = factory, .claims = claims, .tables = groups[i]}, next, compression, advance, &rebuilt));
+  }
+  return rebuilt;
+}
+
+}  // namespace mergedb::repair

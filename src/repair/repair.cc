@@ -1,0 +1,504 @@
+// Repair, from top to bottom. The directory is never without either what was found or what was made of it:
+//
+//   lock -> diagnosis -> REPAIR -> new tables -> new MANIFEST, CURRENT -> what does not count any more to lost/ -> report -> no REPAIR
+//            |           |         written beside what is there             |
+//            |           nobody opens it from here on                       from here on the new state is complete
+//            changes nothing
+//
+// A repair that was interrupted is done again from its beginning: before the new CURRENT it finds what the first one found, and
+// tables of it that nobody names; afterwards it finds a whole database and has only to tidy up.
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <utility>
+
+#include "base/bytes.h"
+#include "repair/table_copies.h"
+#include "repair/inspection.h"
+#include "repair/rebuild.h"
+#include "compaction/flush_job.h"
+#include "db/lost_directory.h"
+#include "db/store.h"
+#include "env/copy_file.h"
+#include "format/keyspace_record.h"
+#include "manifest/manifest.h"
+#include "table/reader.h"
+#include "version/version_builder.h"
+#include "blob/reader.h"
+
+namespace mergedb::repair {
+namespace {
+
+using format::FileKind;
+
+constexpr size_t kMarkerBytesMax = size_t{1} << 20;
+
+LooseTable LooseTableOf(const TableFinding& finding) {
+  LooseTable table{.meta = finding.meta, .settled = finding.settled};
+  for (const table::Flaw& flaw : finding.flaws) {
+    if (flaw.loses_entries) table.unclaimed.push_back({.smallest = flaw.smallest, .largest = flaw.largest});
+  }
+  for (const Damage& lost : finding.lost_values) {
+    table.unclaimed.push_back({.smallest = lost.smallest_key, .largest = lost.largest_key});
+  }
+  return table;
+}
+
+class Repairer {
+ public:
+  Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, db::Aside aside, const RepairOptions& repair);
+
+  Status Run();
+  RepairReport TakeReport() { return std::move(report_); }
+
+ private:
+  Status Begin();
+  Status SaveTables();
+  std::vector<format::Edit::AddValueFile> WholeValueFiles() const;
+  Status SaveLog();
+  Status MakeTree();
+  Status MakeTreeOfManifest();
+  Status MakeTreeOfTables();
+  Status Commit();
+  Status KeepOldCurrent();
+  Status FindKeyMarker();
+  Status SyncNewFiles();
+  Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
+  format::Edit Describe() const;
+  Status MoveAside();
+  bool Stays(const std::string& name) const;
+  // A directory or the like. WHY not what has no size: that may be told the next time, and the new MANIFEST names it.
+  bool IsNoFile(const std::string& name) const { return files_->SizeOf(PathOf(name)).status().IsInvalidArgument(); }
+  Status End();
+  std::string Text() const;
+
+  bool is_dry() const { return repair_.dry_run; }
+  bool has_manifest() const { return found_.loaded.has_value(); }
+  void Act(std::string action) { report_.actions.push_back(std::move(action)); }
+  std::string PathOf(std::string_view name) const { return format::JoinPath(store_->directory, name); }
+  static std::string NameOf(FileKind kind, kv::FileNumber number = {}) { return format::PrintFileName(kind, number); }
+  CopyContext CopyFrom() const {
+    return {.factory = factory_, .compression = store_->options.compression, .value_files = found_.value_files,
+            .claims = claims_ ? &*claims_ : nullptr};
+  }
+  Status Advance() const {
+    if (!repair_.progress || repair_.progress(found_.report.bytes, found_.report.bytes)) return {};
+    return Status::Aborted(store_->directory + ": given up on request");
+  }
+
+  const std::shared_ptr<db::Store> store_;
+  FileSystem* const files_;
+  const Diagnosis found_;
+  db::Aside aside_;
+  const RepairOptions& repair_;
+  RepairReport report_;
+
+  uint64_t next_file_ = 0;
+  kv::FileNumber first_new_{};
+  compaction::TableFactory factory_;
+  std::map<kv::FileNumber, LooseTable> tables_;      // by the number that they had; what can be used of them
+  std::vector<LooseTable> found_tables_;             // the same, as they were
+  std::optional<Claims> claims_;                     // of those; only without a MANIFEST
+  std::vector<format::FileMetaPtr> log_tables_;      // oldest first
+  kv::Sequence last_sequence_ = 0;
+  version::VersionPtr version_ = std::make_shared<const version::Version>();
+  kv::Position next_position_{1};
+  std::optional<std::string> key_marker_;
+  std::optional<kv::FileNumber> manifest_;
+};
+
+Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, db::Aside aside, const RepairOptions& repair)
+    : store_(std::make_shared<db::Store>(checked, path)),
+      files_(checked.env.file_system),
+      found_(std::move(diagnosis)),
+      aside_(std::move(aside)),
+      repair_(repair),
+      factory_{.file_system = files_,
+               .directory = store_->directory,
+               .order = store_->order,
+               .bloom_bits_per_key = store_->order.is_bytewise() ? checked.bloom_bits_per_key : 0,
+               .block_bytes = checked.block_bytes,
+               .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
+               .entropy = checked.env.entropy,
+               .track = [](const format::FileMetaPtr& meta) { return meta; },
+               .operators = &store_->operators} {
+  next_file_ = std::max(kv::ToInt(found_.inventory.largest), kv::ToInt(aside_.largest())) + 1;
+  if (has_manifest()) {
+    next_file_ = std::max(next_file_, kv::ToInt(found_.loaded->next_file));
+    next_position_ = found_.loaded->next_position;
+    last_sequence_ = found_.loaded->last_sequence;
+    for (const std::string& name : found_.loaded->merge_operators) store_->operator_names.Add(name);
+    key_marker_ = found_.loaded->key_marker;
+  }
+  for (const std::string& name : found_.merge_operators) store_->operator_names.Add(name);
+  first_new_ = kv::FileNumber{next_file_};
+  report_.damages = found_.report.damages;
+  report_.notes = found_.report.notes;
+  for (const Damage& damage : report_.damages) {
+    if (damage.loses_entries) report_.losses.push_back(damage);
+  }
+}
+
+Status Repairer::Run() {
+  if (report_.damages.empty()) return {};
+  RETURN_IF_ERROR(Begin());
+  RETURN_IF_ERROR(SaveTables());
+  RETURN_IF_ERROR(SaveLog());
+  RETURN_IF_ERROR(MakeTree());
+  RETURN_IF_ERROR(Commit());
+  RETURN_IF_ERROR(MoveAside());
+  return End();
+}
+
+// From here on nobody opens the directory until it is whole again. The marker holds what was found, should the first report
+// never be written.
+Status Repairer::Begin() {
+  const std::string marker = NameOf(FileKind::kRepair);
+  const auto bytes = files_->SizeOf(PathOf(marker));
+  if (bytes) {
+    ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kRead}));
+    std::string text(std::min<uint64_t>(*bytes, kMarkerBytesMax), '\0');
+    size_t got = 0;
+    RETURN_IF_ERROR(file->ReadAt(0, text.size(), text.data(), &got));
+    report_.notes.push_back("an interrupted repair had found:\n" + text.substr(0, got));
+    return {};
+  }
+  const bool is_no_file = bytes.error().IsInvalidArgument();
+  if (!is_no_file && !bytes.error().IsNotFound()) return bytes.error();
+  if (is_dry()) return {};
+  RETURN_IF_ERROR(aside_.Create());
+  if (is_no_file) RETURN_IF_ERROR(aside_.Move(marker));
+  ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kCreate}));
+  RETURN_IF_ERROR(file->WriteAt(0, Text()));
+  RETURN_IF_ERROR(file->Sync());
+  RETURN_IF_ERROR(file->Close());
+  return files_->SyncDirectory(store_->directory);
+}
+
+// ---- what can be used --------------------------------------------------------------------------------------------------
+
+Status Repairer::SaveTables() {
+  for (const auto& [number, finding] : found_.tables) {
+    if (finding.meta != nullptr && (finding.is_whole() || finding.is_of_use())) found_tables_.push_back(LooseTableOf(finding));
+  }
+  if (!has_manifest()) claims_.emplace(store_->order, found_tables_);
+  for (const LooseTable& found : found_tables_) {
+    const kv::FileNumber number = found.meta->number;
+    const TableFinding& finding = found_.tables.at(number);
+    LooseTable taken = found;
+    if (!finding.is_whole()) {
+      Act(NameOf(FileKind::kTable, number) + ": its " + std::to_string(finding.entries) + " whole entries go into a new table");
+      report_.entries_saved += finding.entries;
+      taken.made_as = number;
+      if (is_dry()) {
+        auto planned = std::make_shared<format::FileMeta>(*found.meta);
+        std::erase_if(planned->values, [&](const auto& share) { return !found_.value_files.IsWhole(share.file); });
+        taken.meta = std::move(planned);
+      } else {
+        ASSIGN_OR_RETURN(taken.meta, CopyTable(CopyFrom(), found, finding.range_tombstones, finding.entries));
+        RETURN_IF_ERROR(Advance());
+      }
+    }
+    if (taken.meta != nullptr) tables_[number] = std::move(taken);
+  }
+  return {};
+}
+
+// Those that are whole; of them, the tree takes what it refers to.
+std::vector<format::Edit::AddValueFile> Repairer::WholeValueFiles() const {
+  std::vector<format::Edit::AddValueFile> whole;
+  for (const auto& [number, finding] : found_.value_files.found()) {
+    if (found_.value_files.IsWhole(number)) whole.push_back({finding.meta});
+  }
+  return whole;
+}
+
+Status Repairer::SaveLog() {
+  if (!found_.origin) return {};
+  const uint64_t frames = found_.log.replayed.frames;
+  if (frames > 0) Act("the log's " + std::to_string(frames) + " whole frames go into new tables");
+  if (is_dry() || frames == 0) return {};
+  const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
+    iterator::CollapseCounts counts;
+    format::FileMetaPtr table;
+    if (has_manifest()) {  // the factory separates no values
+      ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+      table = std::move(flushed.table);
+    } else {
+      ASSIGN_OR_RETURN(table, CopyLogged(CopyFrom(), **full));
+    }
+    *full = nullptr;
+    if (table == nullptr) return {};
+    report_.entries_saved += table->entries;
+    log_tables_.push_back(std::move(table));
+    return Advance();
+  };
+  ASSIGN_OR_RETURN(auto salvaged, db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
+  if (salvaged.log.replayed.frames != frames) {
+    return Status::IOError(store_->directory + ": of the log's " + std::to_string(frames) + " whole frames " + std::to_string(salvaged.log.replayed.frames) +
+                           " could be read the second time; run the repair again");
+  }
+  for (auto& memtable : salvaged.replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
+  last_sequence_ = std::max(last_sequence_, salvaged.replayed.last_sequence);
+  return {};
+}
+
+// ---- the tree ----------------------------------------------------------------------------------------------------------
+
+Status Repairer::MakeTree() {
+  RETURN_IF_ERROR(has_manifest() ? MakeTreeOfManifest() : MakeTreeOfTables());
+  const bool loses_tables = std::any_of(found_.tables.begin(), found_.tables.end(), [](const auto& each) { return each.second.loses_entries(); });
+  if (loses_tables) {
+    report_.notes.push_back("where entries of tables are lost, older versions of their keys may show, deleted ones among them");
+  }
+  return {};
+}
+
+// The runs as they were, of what is left of their tables, and the log on top.
+Status Repairer::MakeTreeOfManifest() {
+  const kv::Order& order = store_->order;
+  format::Edit edit;
+  for (const auto& run : found_.loaded->version->runs()) {
+    for (const version::Slice& slice : run->slices()) {
+      const auto taken = tables_.find(slice.file->number);
+      if (taken == tables_.end()) continue;
+      auto shown = version::Clip(order, taken->second.meta, slice.bounds);
+      if (!shown) continue;
+      edit.adds.push_back({.position = run->position(), .level = run->level(), .file = shown->file, .bounds = shown->bounds});
+    }
+  }
+  for (const auto& table : log_tables_) {
+    edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
+    next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
+  }
+  edit.value_files = WholeValueFiles();
+  ASSIGN_OR_RETURN(version_, version::ApplyEdit(order, version::Version(), edit));
+  return {};
+}
+
+Status Repairer::MakeTreeOfTables() {
+  report_.notes.push_back(
+      "without a MANIFEST the tables speak for themselves: the largest sequence of a key wins; commits may be there in part, and "
+      "what merges had dropped may show again where their inputs were still on disk");
+  std::vector<LooseTable> loose;
+  for (const auto& [number, taken] : tables_) loose.push_back(taken);
+  for (const auto& table : log_tables_) loose.push_back({.meta = table, .made_as = kv::FileNumber{0}});
+  Rebuilt rebuilt = PlanRebuild(store_->order, loose);
+  Act(std::to_string(rebuilt.kept.size()) + " tables stay as they are, " + std::to_string(rebuilt.merged.size()) + " are merged anew");
+  if (is_dry()) return {};
+  ASSIGN_OR_RETURN(rebuilt, Rebuild(factory_, loose, store_->options.compression.bottom, [this] { return Advance(); }));
+  format::Edit edit;
+  for (auto* metas : {&rebuilt.kept, &rebuilt.made}) {
+    for (const auto& meta : *metas) {
+      edit.adds.push_back({.position = next_position_, .level = format::kBottomLevel, .file = meta, .bounds = {}});
+    }
+  }
+  next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
+  edit.value_files = WholeValueFiles();
+  ASSIGN_OR_RETURN(version_, version::ApplyEdit(store_->order, version::Version(), edit));
+  return {};
+}
+
+// ---- the new state -----------------------------------------------------------------------------------------------------
+
+Status Repairer::Commit() {
+  Act("a new MANIFEST and CURRENT");
+  if (is_dry()) return {};
+  RETURN_IF_ERROR(SyncNewFiles());
+  if (!key_marker_) RETURN_IF_ERROR(FindKeyMarker());
+  RETURN_IF_ERROR(KeepOldCurrent());
+  const format::Edit edit = Describe();
+  manifest::Manifest manifest({.file_system = files_, .directory = store_->directory, .database_id = *edit.database_id,
+                               .allocate_number = factory_.allocate_number});
+  RETURN_IF_ERROR(manifest.Commit(edit));
+  manifest_ = manifest.number();
+  return {};
+}
+
+// A CURRENT that is not right is evidence.
+// WHY a copy of one that names a MANIFEST: CURRENT stays until the rename of Commit replaces it. If this repair fails
+// before that, the next repair needs CURRENT to reject the same MANIFEST again.
+Status Repairer::KeepOldCurrent() {
+  const std::vector<std::string>& names = found_.names;
+  const auto is_there = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
+  const std::string current = NameOf(FileKind::kCurrent), temporary = NameOf(FileKind::kCurrentTemporary);
+  if (found_.current && !found_.is_current_right) {
+    RETURN_IF_ERROR(aside_.WriteText(current, manifest::EncodeCurrent(*found_.current)));
+  } else if (!found_.current && is_there(current)) {
+    RETURN_IF_ERROR(aside_.Move(current));
+  }
+  if (is_there(temporary)) RETURN_IF_ERROR(aside_.Move(temporary));
+  return aside_.Sync();  // before the new name makes its going durable
+}
+
+// Nobody says whether there are keyspaces: the catalog's first record does, where it is left (docs/formats/keyspaces.md). Of several
+// keys that look like it the one of the shortest marker is taken: others may be keys of the program's own.
+Status Repairer::FindKeyMarker() {
+  for (const auto& meta : version_->file_metas()) {
+    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files_, format::TablePath(store_->directory, meta->number), meta, store_->order, nullptr));
+    const auto entries = reader->NewScanIterator();
+    for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
+      auto marker = format::MarkerOfNextIdKey(entries->entry().key);
+      if (marker && (!key_marker_ || marker->size() < key_marker_->size())) key_marker_ = std::move(marker);
+    }
+    RETURN_IF_ERROR(entries->status());
+    RETURN_IF_ERROR(Advance());
+  }
+  if (key_marker_) report_.notes.push_back("keyspaces: their keys were told by the marker 0x" + base::ToHex(*key_marker_) + ", which a record of theirs names");
+  return {};
+}
+
+// What the new MANIFEST names and no old one that was believed: nobody else may have synced it.
+Status Repairer::SyncNewFiles() {
+  if (files_->is_append_only()) return files_->SyncDirectory(store_->directory);  // synced when they were written
+  for (const auto& meta : version_->file_metas()) {
+    if (has_manifest() && meta->number < first_new_) continue;
+    RETURN_IF_ERROR(SyncFile(FileKind::kTable, meta->number, [&](const std::string& path) -> Status {
+      ASSIGN_OR_RETURN(const auto reader, table::Reader::Open(files_, path, meta, store_->order, nullptr));
+      return reader->CheckIntegrity();
+    }));
+  }
+  for (const auto& each : version_->value_files()) {
+    if (has_manifest()) continue;
+    RETURN_IF_ERROR(SyncFile(FileKind::kValueFile, each.file->number, [&](const std::string& path) -> Status {
+      ASSIGN_OR_RETURN(const auto reader, blob::Reader::Open(files_, path, *each.file, store_->order, nullptr));
+      return reader->CheckIntegrity();
+    }));
+  }
+  return files_->SyncDirectory(store_->directory);
+}
+
+// After a failed sync a copy takes the file's place: nobody knows which of its pages reach the disk, and a second sync, of the next repair
+// too, would say OK.
+Status Repairer::SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check) {
+  const std::string path = PathOf(NameOf(kind, number));
+  ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
+  Status status = file->Sync();
+  if (status.ok()) return file->Close();
+  Act(NameOf(kind, number) + ": a sync failed; replaced by a copy of it");
+  const std::string copy = PathOf(NameOf(FileKind::kSpare, factory_.allocate_number()));
+  status = env::CopyFile(files_, path, copy);
+  if (status.ok()) status = check(copy);
+  if (status.ok()) status = files_->Rename(copy, path);
+  if (!status.ok()) (void)files_->Remove(copy);
+  return status;
+}
+
+// A new epoch, which ends where it begins: all that the log had is in tables.
+format::Edit Repairer::Describe() const {
+  format::Edit edit = version::EditFromEmpty(*version_);
+  uint64_t database_id = has_manifest() ? found_.loaded->database_id : found_.origin ? found_.origin->database_id : 0;
+  while (database_id == 0) database_id = store_->options.env.entropy();
+  const uint64_t epoch = std::max(has_manifest() ? found_.loaded->log_start.epoch : 0, found_.origin ? found_.origin->epoch : 0) + 1;
+  const uint64_t salt = store_->options.env.entropy();
+  kv::Sequence last = last_sequence_;
+  for (const auto& meta : version_->file_metas()) last = std::max(last, meta->largest_sequence);
+  const wal::Mark first = wal::FirstMark(salt, std::min(last + 1, kv::kSequenceMax));
+  edit.database_id = database_id;
+  edit.comparator = std::string(store_->order.comparator()->Name());
+  edit.key_marker = key_marker_;
+  edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
+  edit.next_position = next_position_;
+  edit.last_sequence = first.sequence - 1;
+  edit.log_start = format::Edit::LogStart{.epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain,
+                                          .sequence = first.sequence};
+  edit.log_durable = 0;
+  edit.log_segments.emplace();
+  edit.clean_log_end = 0;
+  if (auto names = store_->operator_names.List(); !names.empty()) edit.merge_operators = std::move(names);
+  return edit;
+}
+
+bool Repairer::Stays(const std::string& name) const {
+  const auto parsed = format::ParseFileName(name);
+  if (!parsed) return true;
+  switch (parsed->kind) {
+    case FileKind::kTable: return version_->files().contains(parsed->number) && !IsNoFile(name);
+    case FileKind::kValueFile: return version_->FindValueFile(parsed->number) != nullptr;
+    case FileKind::kManifest: return manifest_ && parsed->number == *manifest_;
+    case FileKind::kSegment:
+    case FileKind::kStaging:
+      // Used up: the next open writes over them. After an interruption nobody knows whose they are.
+      return has_manifest() && found_.is_log_whole() && !found_.has_marker;
+    case FileKind::kSpare: return !IsNoFile(name);  // dead before anything was damaged
+    case FileKind::kLock:
+    case FileKind::kRepair:
+    case FileKind::kImport:
+    case FileKind::kKeep: return true;
+    case FileKind::kCurrent:
+    case FileKind::kCurrentTemporary: return true;  // Commit has seen to them
+  }
+  return true;
+}
+
+Status Repairer::MoveAside() {
+  if (is_dry()) {
+    for (const auto& [number, finding] : found_.tables) {
+      if (finding.is_there && !finding.is_whole()) Act(NameOf(FileKind::kTable, number) + " -> " + aside_.TargetOf(NameOf(FileKind::kTable, number)));
+    }
+    for (const auto& [number, finding] : found_.value_files.found()) {
+      if (finding.verdict.ok() || finding.verdict.IsNotFound()) continue;
+      Act(NameOf(FileKind::kValueFile, number) + " -> " + aside_.TargetOf(NameOf(FileKind::kValueFile, number)));
+    }
+    return {};
+  }
+  ASSIGN_OR_RETURN(auto names, files_->List(store_->directory));
+  std::sort(names.begin(), names.end());
+  for (const std::string& name : names) {
+    if (Stays(name)) continue;
+    const auto parsed = format::ParseFileName(name);
+    if (parsed->kind == FileKind::kTable && parsed->number >= first_new_) {  // made on the way, merged since
+      RETURN_IF_ERROR(files_->Remove(PathOf(name)));
+      continue;
+    }
+    Act(name + " -> " + aside_.TargetOf(name));
+    RETURN_IF_ERROR(aside_.Move(name));
+  }
+  return {};
+}
+
+Status Repairer::End() {
+  if (is_dry()) return {};
+  RETURN_IF_ERROR(aside_.Sync());
+  RETURN_IF_ERROR(aside_.WriteText("report.txt", Text()));
+  RETURN_IF_ERROR(aside_.Sync());
+  RETURN_IF_ERROR(files_->Remove(PathOf(NameOf(FileKind::kRepair))));
+  return files_->SyncDirectory(store_->directory);
+}
+
+std::string Repairer::Text() const {
+  std::string text = "found:\n";
+  for (const Damage& damage : report_.damages) text += "  " + ToText(damage) + "\n";
+  text += "given up:\n";
+  for (const Damage& loss : report_.losses) text += "  " + ToText(loss) + "\n";
+  text += "done:\n";
+  for (const std::string& action : report_.actions) text += "  " + action + "\n";
+  text += "notes:\n";
+  for (const std::string& note : report_.notes) text += "  " + note + "\n";
+  return text;
+}
+
+}  // namespace
+}  // namespace mergedb::repair
+
+namespace mergedb {
+
+Result<RepairReport> Repair(const Options& options, const std::string& path, const RepairOptions& repair) {
+  Options checked = options;
+  RETURN_IF_ERROR(db::CheckOptions(&checked));
+  FileSystem* const files = checked.env.file_system;
+  RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));  // a foreign directory gets no LOCK
+  ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, !repair.dry_run));
+  ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
+  ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
+  ASSIGN_OR_RETURN(db::Aside aside, db::Aside::Look(files, path));
+  ASSIGN_OR_RETURN(auto diagnosis, repair::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator),
+                                                   .progress = repair.progress}));
+  repair::Repairer repairer(checked, path, std::move(diagnosis), std::move(aside), repair);
+  RETURN_IF_ERROR(repairer.Run());
+  RepairReport report = repairer.TakeReport();
+  if (is_adopted) report.actions.insert(report.actions.begin(), "tables and log with LevelDB's names got mergedb's");
+  return report;
+}
+
+}  // namespace mergedb

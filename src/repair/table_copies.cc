@@ -1,0 +1,114 @@
+#include "repair/table_copies.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "base/zoo.h"
+#include "format/file_name.h"
+#include "table/salvage.h"
+
+namespace mergedb::repair {
+namespace {
+
+using OptionalClaims = std::optional<Claims::On>;
+
+// What claims leave of them.
+kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones, const OptionalClaims& claims) {
+  if (!tombstones.is_complete()) return tombstones;
+  std::vector<kv::RangeTombstone> all, alive;
+  tombstones.AppendTo(order, {}, {}, &all);
+  for (const kv::RangeTombstone& each : all) {
+    if (claims) {
+      claims->AppendAlive(each, &alive);
+    } else {
+      alive.push_back(each);
+    }
+  }
+  return kv::RangeTombstones::Fragment(order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
+}
+
+// Does what was reported cover the key?
+bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
+  return std::ranges::any_of(damaged.unclaimed, [&](const KeyRange& lost) {
+    return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) && (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
+  });
+}
+
+// What cannot be read is given up, if that was told. What a damaged file still has comes into the table: the next merges take it out again.
+Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry, compaction::Outputs* outputs) {
+  const ValueFiles& value_files = context.value_files;
+  format::ValueReference reference;
+  std::string_view value;
+  if (Status status = value_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
+    if (status.IsBusy()) return status;
+    if (IsToldLost(context.factory.order, damaged, entry.key)) return {};
+    return Status::IOError(std::string(status.message()) + ": a value that was whole could not be read the second time; run the repair again");
+  }
+  if (value_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
+  kv::Entry put = entry;
+  put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
+  put.value = value;
+  return outputs->Add(put);
+}
+
+format::FileMetaPtr TakeOne(compaction::Outputs* outputs) {
+  auto made = outputs->Take();
+  return made.empty() ? nullptr : made.front();
+}
+
+}  // namespace
+
+Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges,
+                                      uint64_t entries) {
+  const compaction::TableFactory& factory = context.factory;
+  const format::FileMeta& meta = *damaged.meta;
+  OptionalClaims claims;
+  if (context.claims != nullptr) claims.emplace(context.claims->Against(damaged));
+  compaction::Outputs outputs(
+      factory, {.compression = context.compression.bottom,
+                .range_tombstones = AliveOf(factory.order, ranges, claims),
+                .covered_bytes = [&](const kv::RangeTombstones&) { return meta.covered_bytes; },
+                .settled = damaged.unclaimed.empty() ? damaged.settled : std::vector<format::Settled>()});
+  uint64_t shown = 0;
+  const auto add = [&](const kv::Entry& entry) {
+    ++shown;
+    if (claims && claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
+    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context, damaged, entry, &outputs) : outputs.Add(entry);
+  };
+  const std::string path = format::TablePath(factory.directory, meta.number);
+  RETURN_IF_ERROR(table::Salvage({.file_system = factory.file_system,
+                                  .path = path,
+                                  .number = meta.number,
+                                  .meta = context.claims == nullptr ? damaged.meta : nullptr,
+                                  .order = factory.order},
+                                 add)
+                      .status());
+  if (shown != entries) {
+    return Status::IOError(path + ": of " + std::to_string(entries) + " whole entries " + std::to_string(shown) +
+                           " could be read the second time; run the repair again");
+  }
+  RETURN_IF_ERROR(outputs.Finish());
+  return TakeOne(&outputs);
+}
+
+Result<format::FileMetaPtr> CopyLogged(const CopyContext& context, memtable::Memtable& logged) {
+  const compaction::TableFactory& factory = context.factory;
+  format::FileMeta meta;  // of any keys
+  meta.smallest_sequence = logged.oldest_sequence();
+  meta.largest_sequence = logged.newest_sequence();
+  const LooseTable home{.meta = std::make_shared<const format::FileMeta>(meta), .made_as = kv::FileNumber{0}};
+  const OptionalClaims claims = context.claims->Against(home);
+  const auto deletes = kv::RangeTombstones::Fragment(factory.order, logged.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
+  compaction::Outputs outputs(factory, {.compression = context.compression.upper, .range_tombstones = AliveOf(factory.order, deletes, claims)});
+  const auto input = logged.NewFlushIterator();
+  for (input->SeekToFirst(); input->Valid(); input->Next()) {
+    const kv::Entry& entry = input->entry();
+    if (!claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
+  }
+  RETURN_IF_ERROR(input->status());
+  RETURN_IF_ERROR(outputs.Finish());
+  return TakeOne(&outputs);
+}
+
+}  // namespace mergedb::repair

@@ -1,0 +1,43 @@
+// Verify: the diagnosis, as it is. Also what a Damage looks like to people.
+#include "mergedb/care.h"
+
+#include "base/bytes.h"
+#include "repair/inspection.h"
+#include "db/options_check.h"
+#include "db/recovery.h"
+
+namespace mergedb {
+namespace {
+
+std::string QuoteKey(const std::optional<std::string>& key, const char* open_end) {
+  return key ? "\"" + base::Escape(*key) + "\"" : open_end;
+}
+
+}  // namespace
+
+std::string ToText(const Damage& damage) {
+  std::string text = damage.file + ": ";
+  if (damage.offset != 0 || damage.bytes != 0) text += "offset " + std::to_string(damage.offset);
+  if (damage.bytes != 0) text += ", " + std::to_string(damage.bytes) + " bytes";
+  if (damage.offset != 0 || damage.bytes != 0) text += ": ";
+  text += damage.what;
+  if (!damage.loses_entries) return text + "; no entry is lost by it";
+  if (!damage.smallest_key && !damage.largest_key) return text + "; entries of any key may be lost";
+  return text + "; entries of keys from " + QuoteKey(damage.smallest_key, "the first") + " to " +
+         QuoteKey(damage.largest_key, "the last") + " may be lost";
+}
+
+Result<VerifyReport> Verify(const Options& options, const std::string& path, const Progress& progress) {
+  Options checked = options;
+  RETURN_IF_ERROR(db::CheckOptions(&checked));
+  FileSystem* const files = checked.env.file_system;
+  RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
+  ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, false));
+  // Under LevelDB's names its tables would pass for missing.
+  ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
+  RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());
+  ASSIGN_OR_RETURN(auto diagnosis, repair::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator), .progress = progress}));
+  return std::move(diagnosis.report);
+}
+
+}  // namespace mergedb

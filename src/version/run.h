@@ -1,0 +1,126 @@
+// A sorted run: slices that do not overlap, in key order, at an explicit position. Larger position is newer.
+//
+//   position 9   [a . . . f)[f . . . . . m]      [q . . z]
+//                 000012.tbl  000015.tbl          000012.tbl      a file may be shown in several slices
+//
+// A slice shows the keys of its file that lie in its bounds. Immutable.
+//
+// Disk space belongs to files, not to slices: a file counts whole, and once, until nothing shows it. A run therefore keeps
+// the sum over its whole slices and, apart, the few files that it shows in part; a Version adds the runs up without
+// looking at slices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "format/version_edit.h"
+#include "kv/order.h"
+
+namespace mergedb::version {
+
+struct Slice {
+  format::FileMetaPtr file;
+  format::Bounds bounds;  // a bound is set only where it hides something of the file: Clip() sees to it
+
+  // The smallest and largest user keys that may show. The largest is not included if `largest_is_open`.
+  std::string_view smallest() const { return bounds.lower ? *bounds.lower : file->smallest; }
+  std::string_view largest() const { return bounds.upper ? *bounds.upper : file->largest; }
+  bool largest_is_open() const { return bounds.upper.has_value() || file->largest_is_open; }
+  bool is_whole() const { return !bounds.lower && !bounds.upper; }
+
+  // Everything that shows lies before `key`.
+  bool IsBefore(const kv::Order& order, std::string_view key) const {
+    const int compared = order.CompareKeys(largest(), key);
+    return largest_is_open() ? compared <= 0 : compared < 0;
+  }
+};
+
+// The keys of `file` in `bounds`, or nothing if none may show.
+std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds);
+
+bool Intersect(const kv::Order& order, const format::Bounds& a, const format::Bounds& b);
+format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, const format::Bounds& b);
+
+// What files weigh.
+struct Weight {
+  uint64_t files = 0;
+  uint64_t bytes = 0;
+  uint64_t value_bytes = 0;  // of the records that they refer to
+  uint64_t entries = 0;
+  uint64_t tombstones = 0;
+  uint64_t range_tombstones = 0;
+  uint64_t covered_bytes = 0;  // of older runs, by the range tombstones
+
+  void Add(const format::FileMeta& file) {
+    ++files;
+    bytes += file.bytes;
+    value_bytes += file.value_bytes();
+    entries += file.entries;
+    tombstones += file.tombstones;
+    range_tombstones += file.range_tombstones;
+    covered_bytes += file.covered_bytes;
+  }
+  void Add(const Weight& other) {
+    files += other.files;
+    bytes += other.bytes;
+    value_bytes += other.value_bytes;
+    entries += other.entries;
+    tombstones += other.tombstones;
+    range_tombstones += other.range_tombstones;
+    covered_bytes += other.covered_bytes;
+  }
+};
+
+// Adds `more` to `sums`, both by number.
+void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::ValueShare>* sums);
+
+class Run {
+ public:
+  // REQUIRES: slices clipped, in key order, disjoint.
+  Run(kv::Position position, format::Level level, std::vector<Slice> slices);
+  // The same slices at another level.
+  Run(const Run& other, format::Level level) : Run(other) { level_ = level; }
+
+  kv::Position position() const { return position_; }
+  format::Level level() const { return level_; }
+  const std::vector<Slice>& slices() const { return slices_; }
+  uint64_t bytes() const { return weight_.bytes; }  // of the files shown, each once
+  uint64_t value_bytes() const { return weight_.value_bytes; }
+  uint64_t bytes_with_values() const { return weight_.bytes + weight_.value_bytes; }
+  uint64_t entries() const { return weight_.entries; }
+  uint64_t tombstones() const { return weight_.tombstones; }
+  uint64_t range_tombstones() const { return weight_.range_tombstones; }
+  uint64_t covered_bytes() const { return weight_.covered_bytes; }
+
+  const Weight& whole_weight() const { return whole_weight_; }  // of the files shown whole
+  const std::vector<format::ValueShare>& whole_values() const { return whole_values_; }  // the same files' references
+  // The files shown in part, by number, each once.
+  const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }
+
+  // Indexes of the slices whose files have range tombstones, ascending.
+  const std::vector<uint32_t>& slices_with_ranges() const { return slices_with_ranges_; }
+
+  // The slice that may show `key`, or null.
+  const Slice* Find(const kv::Order& order, std::string_view key) const;
+  // Index of the first slice whose largest key is at or after `key`; slices().size() if none.
+  size_t FindIndex(const kv::Order& order, std::string_view key) const;
+  // Slices that intersect [lower, upper), as an index range [first, last).
+  std::pair<size_t, size_t> Overlap(const kv::Order& order, const format::Bounds& bounds) const;
+
+ private:
+  kv::Position position_;
+  format::Level level_;
+  std::vector<Slice> slices_;
+  std::vector<format::FileMetaPtr> partial_files_;
+  std::vector<uint32_t> slices_with_ranges_;
+  std::vector<format::ValueShare> whole_values_;
+  Weight whole_weight_;
+  Weight weight_;
+};
+using RunPtr = std::shared_ptr<const Run>;
+
+}  // namespace mergedb::version

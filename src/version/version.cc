@@ -1,0 +1,200 @@
+#include "version/version.h"
+
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/heap_sort.h"
+#include "base/zoo.h"
+
+namespace mergedb::version {
+
+namespace {
+
+void KeepEachOnce(std::vector<format::FileMetaPtr>* files) {
+  const auto number = [](const format::FileMetaPtr& file) { return file->number; };
+  std::ranges::sort(*files, {}, number);
+  const auto is_same = [&](const auto& a, const auto& b) { return number(a) == number(b); };
+  // WHY not ranges::unique: clang 14 cannot compile it.
+  files->erase(std::unique(files->begin(), files->end(), is_same), files->end());
+}
+
+std::string PrintNumber(kv::FileNumber number) {
+  const std::string digits = std::to_string(kv::ToInt(number));
+  return digits.size() < 6 ? std::string(6 - digits.size(), '0') + digits : digits;
+}
+
+}  // namespace
+
+Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePtr>& value_files) : runs_(std::move(runs)) {
+  std::vector<format::FileMetaPtr> partial;
+  std::vector<format::ValueShare> shares;
+  for (const RunPtr& run : runs_) {
+    weight_.Add(run->whole_weight());
+    AddShares(run->whole_values(), &shares);
+    partial.insert(partial.end(), run->partial_files().begin(), run->partial_files().end());
+  }
+  KeepEachOnce(&partial);
+  for (const auto& file : partial) {
+    weight_.Add(*file);
+    if (!ZOO(kReferencesOfPartsForgotten)) AddShares(file->values, &shares);
+  }
+  TakeValueFiles(shares, value_files);
+}
+
+void Version::TakeValueFiles(const std::vector<format::ValueShare>& shares,
+                             const std::vector<format::ValueFilePtr>& value_files) {
+  value_files_.reserve(shares.size());
+  auto next = value_files.begin();
+  for (const format::ValueShare& share : shares) {
+    while (next != value_files.end() && (*next)->number < share.file) ++next;
+    if (next == value_files.end() || (*next)->number != share.file) {
+      missing_ = share.file;
+      continue;
+    }
+    const ValueFile value_file{.file = *next, .live_bytes = std::min(share.bytes, (*next)->record_bytes)};
+    value_file_bytes_ += value_file.file->bytes;
+    record_bytes_ += value_file.file->record_bytes;
+    live_bytes_ += value_file.live_bytes;
+    value_files_.push_back(value_file);
+    value_numbers_.push_back(share.file);
+  }
+}
+
+const format::ValueFilePtr& Version::FindValueFile(kv::FileNumber number) const {
+  static const format::ValueFilePtr kNone;
+  const auto found = std::ranges::lower_bound(value_numbers_, number);
+  if (found == value_numbers_.end() || *found != number) return kNone;
+  return value_files_[static_cast<size_t>(found - value_numbers_.begin())].file;
+}
+
+RunPtr Version::FindRun(kv::Position position) const {
+  const auto it = std::partition_point(runs_.begin(), runs_.end(),
+                                       [&](const RunPtr& run) { return run->position() > position; });
+  return it != runs_.end() && (*it)->position() == position ? *it : nullptr;
+}
+
+std::vector<format::FileMetaPtr> Version::file_metas() const {
+  std::vector<format::FileMetaPtr> files;
+  for (const RunPtr& run : runs_) {
+    for (const Slice& slice : run->slices()) files.push_back(slice.file);
+  }
+  KeepEachOnce(&files);
+  return files;
+}
+
+std::set<kv::FileNumber> Version::files() const {
+  std::set<kv::FileNumber> numbers;
+  for (const auto& file : file_metas()) numbers.insert(numbers.end(), file->number);
+  return numbers;
+}
+
+std::string Version::ToString() const {
+  std::string text;
+  for (const RunPtr& run : runs_) {
+    text += "position " + std::to_string(kv::ToInt(run->position())) + " level " + std::to_string(run->level()) + ":";
+    for (const Slice& slice : run->slices()) {
+      text += " " + PrintNumber(slice.file->number) + "[" + base::Escape(slice.smallest()) + ".." +
+              base::Escape(slice.largest()) + (slice.largest_is_open() ? ")" : "]");
+    }
+    text += "\n";
+  }
+  return text;
+}
+
+namespace {
+
+// What all pieces take in a table's properties is bounded: a key may have megabytes.
+constexpr size_t kPiecesMax = 64;
+constexpr size_t kBorderBytesMax = 1024;
+
+// What SettledBy asks of a Version, for one piece after the other.
+struct Settling {
+  const kv::Order& order;
+  const Version& version;
+  kv::Position newest;
+  kv::Position oldest;
+
+  bool IsSource(const Run& run) const { return run.position() <= newest && run.position() >= oldest; }
+};
+
+// Where tables of other runs begin and end, strictly within the bounds; not too many.
+std::vector<std::string_view> Borders(const Settling& settling, const format::Bounds& bounds) {
+  const kv::Order& order = settling.order;
+  std::vector<std::string_view> borders;
+  const auto add = [&](std::string_view key) {
+    if (key.size() > kBorderBytesMax) return;
+    if (bounds.lower && order.CompareKeys(key, *bounds.lower) <= 0) return;
+    if (bounds.upper && order.CompareKeys(key, *bounds.upper) >= 0) return;
+    borders.push_back(key);
+  };
+  for (const RunPtr& run : settling.version.runs()) {
+    if (settling.IsSource(*run)) continue;
+    const auto [first, last] = run->Overlap(order, bounds);
+    for (size_t i = first; i < last; ++i) {
+      add(run->slices()[i].smallest());
+      add(run->slices()[i].largest());
+    }
+  }
+  base::HeapSort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
+  borders.erase(std::unique(borders.begin(), borders.end(), [&](auto a, auto b) { return order.SameKey(a, b); }), borders.end());
+  if (borders.size() < kPiecesMax) return borders;
+  std::vector<std::string_view> some;
+  for (size_t i = 1; i < kPiecesMax; ++i) some.push_back(borders[borders.size() * i / kPiecesMax]);
+  return some;
+}
+
+// WHY not the sequences that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went down
+// before; the older ones may hold larger ones likewise.
+std::optional<format::Settled> SettlePiece(const Settling& settling, kv::Sequence largest, format::Bounds bounds) {
+  const auto& runs = settling.version.runs();
+  // WHY not 0 above any other run, though it had no keys there: it may be merged later without what this merge makes.
+  kv::Sequence begin = runs.empty() || runs.back()->position() == settling.oldest ? 0 : 1;
+  kv::Sequence end = kv::kSequenceMax;
+  for (const RunPtr& run : runs) {
+    if (settling.IsSource(*run)) continue;
+    const auto [first, last] = run->Overlap(settling.order, bounds);
+    for (size_t i = first; i < last; ++i) {
+      const format::FileMeta& file = *run->slices()[i].file;
+      if (run->position() < settling.oldest) {
+        begin = std::max(begin, file.largest_sequence + 1);
+      } else {
+        end = std::min(end, file.smallest_sequence);
+      }
+    }
+  }
+  const kv::Sequence sequence = std::min(largest, end == 0 ? 0 : end - 1);
+  if (begin > sequence) return std::nullopt;
+  return format::Settled{.from = begin, .sequence = sequence, .bounds = std::move(bounds)};
+}
+
+}  // namespace
+
+std::vector<format::Settled> SettledBy(const kv::Order& order, const Version& version, kv::Position newest, kv::Position oldest,
+                                       const format::Bounds& bounds, kv::Sequence flushed) {
+  const Settling settling{.order = order, .version = version, .newest = newest, .oldest = oldest};
+  kv::Sequence largest = flushed;  // WHY not 0: tables may have lost their sequences
+  for (const RunPtr& run : version.runs()) {
+    for (const Slice& slice : run->slices()) largest = std::max(largest, slice.file->largest_sequence);
+  }
+  std::vector<format::Settled> all;
+  const auto add = [&](format::Bounds piece) {
+    auto settled = SettlePiece(settling, largest, std::move(piece));
+    if (!settled) return;
+    const bool goes_on = !all.empty() && all.back().bounds.upper == settled->bounds.lower && all.back().from == settled->from &&
+                         all.back().sequence == settled->sequence;
+    if (goes_on) {
+      all.back().bounds.upper = std::move(settled->bounds.upper);
+    } else {
+      all.push_back(std::move(*settled));
+    }
+  };
+  std::optional<std::string> lower = bounds.lower;
+  for (const std::string_view border : Borders(settling, bounds)) {
+    add({.lower = lower, .upper = std::string(border)});
+    lower = std::string(border);
+  }
+  add({.lower = lower, .upper = bounds.upper});
+  return all;
+}
+
+}  // namespace mergedb::version

@@ -1,0 +1,98 @@
+#include "wal/displaced_frames.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+
+#include "base/zoo.h"
+#include "wal/frame.h"
+
+namespace mergedb::wal {
+namespace {
+
+constexpr uint64_t kSequencesAheadMax = uint64_t{1} << 32;  // of what a ring can hold; bytes that are no frame fail it
+constexpr size_t kPutInBytesMax = 256;
+
+// CRC-32C taken back, a byte at a time. `kForward[b]` is what byte b adds; its highest byte is unlike any other's, so it tells b.
+struct Tables {
+  std::array<uint32_t, 256> forward{};
+  std::array<uint8_t, 256> by_high_byte{};
+};
+
+constexpr Tables MakeTables() {
+  Tables tables;
+  for (uint32_t byte = 0; byte < 256; ++byte) {
+    uint32_t crc = byte;
+    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0x82f63b78u : 0);
+    tables.forward[byte] = crc;
+    tables.by_high_byte[crc >> 24] = static_cast<uint8_t>(byte);
+  }
+  return tables;
+}
+constexpr Tables kTables = MakeTables();
+
+// The register before `byte`, from the one behind it.
+uint32_t Back(uint32_t crc, uint8_t byte) {
+  const uint8_t index = kTables.by_high_byte[crc >> 24];
+  return ((crc ^ kTables.forward[index]) << 8) | static_cast<uint8_t>(index ^ byte);
+}
+
+// The low half of the position for which the header's check is right, given the high half.
+uint32_t LowPositionOf(const char* header, uint32_t high, uint32_t salt_crc) {
+  uint32_t crc = ~base::LoadFixed32(header + 4);
+  for (int i = 23; i >= 8; --i) crc = Back(crc, static_cast<uint8_t>(header[i]));
+  for (int i = 3; i >= 0; --i) crc = Back(crc, static_cast<uint8_t>(high >> (8 * i)));
+  for (int i = 0; i < 4; ++i) crc = Back(crc, 0);
+  return crc ^ ~salt_crc;  // four bytes go through the register as one number does
+}
+
+bool IsPlausible(const char* header, const Mark& end) {
+  const kv::Sequence sequence = base::LoadFixed64(header + 16);
+  if (sequence < end.sequence || sequence - end.sequence > kSequencesAheadMax) return false;
+  return base::LoadFixed32(header + 8) <= kPayloadBytesMax;
+}
+
+// Does something else say that the header at bytes[i] is one that was staged at `found`: its successor behind it, moved as far, or the chain?
+// WHY: a check has 32 bits, and a ring holds millions of words that can be read as a sequence.
+bool IsConfirmed(std::string_view bytes, size_t i, uint64_t found, const Mark& end, uint32_t salt_crc) {
+  const FrameHeader header = LoadFrameHeader(bytes.data() + i);
+  const uint64_t next = i + FrameBytes(header.length);
+  if (next + kFrameHeaderBytes <= bytes.size() && IsPlausible(bytes.data() + next, end) &&
+      HeaderBelongs(bytes.data() + next, salt_crc, found + FrameBytes(header.length))) {
+    return true;
+  }
+  const uint64_t total = kFrameHeaderBytes + header.length;
+  return i + total <= bytes.size() && FrameCrc(end.chain, bytes.data() + i, total) == header.crc;
+}
+
+}  // namespace
+
+bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& end, uint32_t salt_crc) {
+  if (ZOO(kMovedFramesIgnored)) return false;
+  for (size_t i = 0; i + kFrameHeaderBytes <= bytes.size(); ++i) {
+    const char* const header = bytes.data() + i;
+    if (!IsPlausible(header, end)) continue;
+    const uint64_t lowest = std::max(end.position, position + i - std::min(position + i, kDisplacedBytesMax));
+    const uint64_t highest = position + i + kDisplacedBytesMax;
+    for (uint64_t high = lowest >> 32; high <= highest >> 32; ++high) {
+      const uint64_t found = high << 32 | LowPositionOf(header, static_cast<uint32_t>(high), salt_crc);
+      const bool is_near = found >= lowest && found <= highest && found % 8 == 0;
+      if (is_near && IsConfirmed(bytes, i, found, end, salt_crc)) return true;
+    }
+  }
+  return false;
+}
+
+bool HoldsSplitHeader(std::string_view bytes, const Mark& end, uint32_t salt_crc) {
+  char header[kFrameHeaderBytes];
+  for (size_t put_in = 1; put_in <= kPutInBytesMax && put_in + kFrameHeaderBytes <= bytes.size(); ++put_in) {
+    for (size_t front = 1; front < kFrameHeaderBytes; ++front) {
+      std::memcpy(header, bytes.data(), front);
+      std::memcpy(header + front, bytes.data() + front + put_in, kFrameHeaderBytes - front);
+      if (IsPlausible(header, end) && HeaderBelongs(header, salt_crc, end.position)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace mergedb::wal

@@ -1,0 +1,95 @@
+#include "wal/frame.h"
+
+#include <cstring>
+#include <string>
+
+#include "base/zoo.h"
+
+namespace mergedb::wal {
+
+namespace {
+
+constexpr uint64_t kSegmentMagic = 0x31474553'4244474Du;  // "MGDBSEG1"
+constexpr uint32_t kSegmentVersion = 1;
+constexpr size_t kSegmentHeadBytes = 64;
+constexpr uint32_t kAppendedFlag = 1;
+constexpr uint64_t kCapacityMax = uint64_t{1} << 48;
+
+}  // namespace
+
+uint32_t SaltCrc(uint64_t salt) {
+  char bytes[8];
+  base::StoreFixed64(bytes, ZOO(kFrameWithoutSalt) ? 0 : salt);
+  return base::Crc32c({bytes, sizeof bytes});
+}
+
+Mark FirstMark(uint64_t salt, kv::Sequence sequence) {
+  return {.position = 0, .chain = SaltCrc(salt), .sequence = sequence};
+}
+
+Origin OriginOf(uint64_t database_id, const format::Edit::LogStart& start) {
+  return {.database_id = database_id,
+          .epoch = start.epoch,
+          .salt_crc = SaltCrc(start.salt),
+          .start = {.position = start.position, .chain = start.chain, .sequence = start.sequence}};
+}
+
+FrameHeader LoadFrameHeader(const char* frame) {
+  return {.crc = base::LoadFixed32(frame),
+          .check = base::LoadFixed32(frame + 4),
+          .length = base::LoadFixed32(frame + 8),
+          .undurable = base::LoadFixed32(frame + 12),
+          .sequence = base::LoadFixed64(frame + 16)};
+}
+
+bool HeaderBelongs(const char* frame, uint32_t salt_crc, uint64_t position) {
+  char checked[24];
+  base::StoreFixed64(checked, position);
+  std::memcpy(checked + 8, frame + 8, 16);
+  return base::Crc32cExtend(salt_crc, checked, sizeof checked) == base::LoadFixed32(frame + 4);
+}
+
+void StoreSegmentHead(char* block, const SegmentHead& head) {
+  std::memset(block, 0, kBlockBytes);
+  base::StoreFixed64(block, kSegmentMagic);
+  base::StoreFixed32(block + 8, kSegmentVersion);
+  base::StoreFixed32(block + 12, head.salt_crc);
+  base::StoreFixed64(block + 16, head.database_id);
+  base::StoreFixed64(block + 24, head.epoch);
+  base::StoreFixed64(block + 32, head.generation);
+  base::StoreFixed64(block + 40, head.start);
+  base::StoreFixed64(block + 48, head.capacity);
+  base::StoreFixed32(block + 56, head.is_appended ? kAppendedFlag : 0);
+  base::StoreFixed32(block + 60, base::Crc32c({block, 60}));
+}
+
+Result<SegmentHead> LoadSegmentHead(std::string_view block) {
+  if (block.size() < kSegmentHeadBytes) return Status::Corruption("segment head cut short");
+  const char* in = block.data();
+  if (base::LoadFixed64(in) != kSegmentMagic) return Status::Corruption("no segment head at offset 0");
+  const uint32_t expected = base::Crc32c({in, 60});
+  const uint32_t found = base::LoadFixed32(in + 60);
+  if (found != expected) {
+    return Status::Corruption("checksum of the segment head at offset 60: expected " + std::to_string(expected) +
+                              ", found " + std::to_string(found));
+  }
+  if (base::LoadFixed32(in + 8) != kSegmentVersion) {
+    return Status::NotSupported("segment version " + std::to_string(base::LoadFixed32(in + 8)));
+  }
+  const uint32_t flags = base::LoadFixed32(in + 56);
+  if ((flags & ~kAppendedFlag) != 0) return Status::NotSupported("segment flags " + std::to_string(flags));
+  const SegmentHead head = {.database_id = base::LoadFixed64(in + 16),
+                            .epoch = base::LoadFixed64(in + 24),
+                            .salt_crc = base::LoadFixed32(in + 12),
+                            .generation = base::LoadFixed64(in + 32),
+                            .start = base::LoadFixed64(in + 40),
+                            .capacity = base::LoadFixed64(in + 48),
+                            .is_appended = flags == kAppendedFlag};
+  if (head.capacity == 0 || head.capacity > kCapacityMax || head.capacity % kBlockBytes != 0 || head.start > kPositionMax) {
+    return Status::Corruption("impossible segment head: start " + std::to_string(head.start) + ", capacity " +
+                              std::to_string(head.capacity));
+  }
+  return head;
+}
+
+}  // namespace mergedb::wal

@@ -1,0 +1,103 @@
+// FORMAT: the bytes of a frame, and of the block at the head of a segment file (docs/formats/log.md). Encode and decode;
+// no file is touched here.
+//
+//   frame          0 crc u32 | 4 check u32 | 8 length u32 | 12 undurable u32 | 16 sequence u64 | 24 payload, zeros to 8
+//   segment head   0 magic u64 | 8 version u32 | 12 salt check u32 | 16 database id u64 | 24 epoch u64
+//                  32 generation u64 | 40 start u64 | 48 capacity u64 | 56 flags u32 | 60 crc u32 of bytes 0..60
+//
+// WHY two checksums of a frame: `crc` says that it stands behind its predecessor, so one lost frame silences all that
+// follow; that is the prefix promise. `check` needs no predecessor: it finds the frames above a break and asks them what
+// they knew to be durable; that tells damage from a torn tail.
+// WHY the fields of a segment head end before byte 512: a power cut tears files at multiples of 512, so a rewritten head is
+// the new one or the one before, never a blend.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/coding.h"
+#include "base/crc32c.h"
+#include "kv/key.h"
+#include "wal/wal.h"
+
+namespace mergedb::wal {
+
+inline constexpr uint64_t kBlockBytes = kDirectIoAlign;
+inline constexpr uint64_t kPayloadBytesMax = uint64_t{1} << 31;
+inline constexpr uint64_t kPositionMax = uint64_t{1} << 62;  // sums of positions and lengths below it do not overflow
+
+constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value & ~(unit - 1); }  // REQUIRES: a power of two
+constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return RoundDown(value + unit - 1, unit); }
+
+// Of the whole frame. REQUIRES: payload_bytes <= kPayloadBytesMax, so that nothing overflows.
+constexpr uint64_t FrameBytes(uint64_t payload_bytes) { return RoundUp(kFrameHeaderBytes + payload_bytes, 8); }
+
+// Checksum of an epoch's salt: where its chain starts, and what every `check` of it starts from.
+uint32_t SaltCrc(uint64_t salt);
+
+struct FrameHeader {
+  uint32_t crc = 0;
+  uint32_t check = 0;
+  uint32_t length = 0;
+  uint32_t undurable = 0;
+  kv::Sequence sequence = 0;
+};
+
+// Everything but the crc, which needs the payload; as the numbers that it is stored in.
+struct FrameHead {
+  uint32_t check = 0;
+  uint64_t length_and_undurable = 0;
+  uint64_t sequence = 0;
+};
+// A distance to the durable mark above this does not fit in a frame, which then says nothing about what is durable.
+inline constexpr uint64_t kUndurableMax = UINT32_MAX - 1;
+inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable, kv::Sequence sequence) {
+  const uint64_t undurable = std::min(position - durable, kUndurableMax + 1);
+  const uint64_t length_and_undurable = length | undurable << 32;
+  return {.check = base::Crc32cExtendNumbers(salt_crc, position, length_and_undurable, sequence),
+          .length_and_undurable = length_and_undurable,
+          .sequence = sequence};
+}
+// What the crc of a frame is before its payload.
+inline uint32_t HeadCrc(uint32_t chain, const FrameHead& head) {
+  return base::Crc32cExtendNumbers(chain, head.check, head.length_and_undurable, head.sequence);
+}
+inline void StoreFrameHead(char* frame, uint32_t crc, const FrameHead& head) {
+  base::StoreFixed64(frame, crc | uint64_t{head.check} << 32);
+  base::StoreFixed64(frame + 8, head.length_and_undurable);
+  base::StoreFixed64(frame + 16, head.sequence);
+}
+// The crc of a frame whose first `bytes` bytes (at least the header) follow each other at `frame`.
+inline uint32_t FrameCrc(uint32_t chain, const char* frame, size_t bytes) {
+  return base::Crc32cExtend(chain, frame + 4, bytes - 4);
+}
+
+FrameHeader LoadFrameHeader(const char* frame);
+// All below was durable when the frame at `position` was staged, as far as the frame says.
+inline uint64_t DurableMark(const FrameHeader& header, uint64_t position) {
+  return header.undurable > kUndurableMax ? 0 : position - std::min<uint64_t>(header.undurable, position);
+}
+// A frame of this epoch was begun here: its header is whole.
+bool HeaderBelongs(const char* frame, uint32_t salt_crc, uint64_t position);
+
+struct SegmentHead {
+  uint64_t database_id = 0;
+  uint64_t epoch = 0;
+  uint32_t salt_crc = 0;
+  uint64_t generation = 0;  // counts the segments of an epoch in the order of their use; 0: not in use
+  uint64_t start = 0;       // the first position that it speaks for
+  uint64_t capacity = 0;    // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
+  bool is_appended = false; // the file grows as it is written: it may hold less than its capacity
+
+  uint64_t base() const { return RoundDown(start, kBlockBytes); }
+  uint64_t limit() const { return base() + capacity; }
+};
+
+// block[0, kBlockBytes)
+void StoreSegmentHead(char* block, const SegmentHead& head);
+// Corruption or NotSupported without the name of the file.
+Result<SegmentHead> LoadSegmentHead(std::string_view block);
+
+}  // namespace mergedb::wal

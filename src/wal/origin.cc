@@ -1,0 +1,94 @@
+// Without a MANIFEST: from what segment heads and frames say of themselves to a point where their chain can be taken up.
+//
+//     000004 [0, 16M)   recycled   000007 [32M, 48M)   000008 [48M, 64M)        the last stretch without a gap begins at 32M
+//                                  ...|frame|frame|                             its first frame has lost its predecessor:
+//                                      cannot be proved, but proves the next one
+#include <algorithm>
+
+#include "format/file_name.h"
+#include "wal/frame.h"
+#include "wal/wal.h"
+#include "wal/replay_input.h"
+
+namespace mergedb::wal {
+namespace {
+
+constexpr size_t kWindowBytes = size_t{256} << 10;
+
+struct Found {
+  kv::FileNumber number{};
+  SegmentHead head;
+  std::unique_ptr<File> file;
+};
+
+// Segments whose head is whole. What cannot be read is passed over: somebody else reports it.
+Result<std::vector<Found>> FindSegments(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
+  std::vector<Found> found;
+  for (const std::string& name : names) {
+    const auto parsed = format::ParseFileName(name);
+    if (!parsed || parsed->kind != format::FileKind::kSegment) continue;
+    auto file = file_system->Open(format::JoinPath(directory, name), {.access = Access::kRead});
+    if (!file && file.error().IsBusy()) return std::move(file).error();  // too few descriptors: it may be there
+    if (!file) continue;
+    char block[kBlockBytes];
+    size_t got = 0;
+    if (!(*file)->ReadAt(0, sizeof block, block, &got).ok()) continue;
+    const auto head = LoadSegmentHead({block, got});
+    if (head && head->generation != 0) found.push_back({parsed->number, *head, std::move(*file)});
+  }
+  return found;
+}
+
+// The start of the last stretch of positions that the segments hold without a gap.
+uint64_t LastStretch(std::vector<Found>& segments) {
+  std::sort(segments.begin(), segments.end(), [](const Found& a, const Found& b) { return a.head.start < b.head.start; });
+  uint64_t start = segments.front().head.start, limit = start;
+  for (const Found& segment : segments) {
+    if (segment.head.start > limit) start = segment.head.start;
+    limit = std::max(limit, segment.head.limit());
+  }
+  return start;
+}
+
+// The first frame at or above `position`, by its header alone; the mark behind it.
+Result<std::optional<Mark>> FirstFrame(SegmentRemains& remains, uint64_t position, uint32_t salt_crc) {
+  for (uint64_t at = RoundUp(position, 8);;) {
+    std::string_view bytes;
+    RETURN_IF_ERROR(remains.Read(at, kWindowBytes, &bytes));
+    for (size_t i = 0; i + kFrameHeaderBytes <= bytes.size(); i += 8) {
+      if (!HeaderBelongs(bytes.data() + i, salt_crc, at + i)) continue;
+      const FrameHeader header = LoadFrameHeader(bytes.data() + i);
+      if (header.length > kPayloadBytesMax || header.sequence > kv::kSequenceMax) continue;
+      return std::optional(Mark{.position = at + i + FrameBytes(header.length), .chain = header.crc, .sequence = header.sequence + 1});
+    }
+    if (bytes.size() < kWindowBytes) return std::optional<Mark>();
+    at += kWindowBytes - kFrameHeaderBytes;
+  }
+}
+
+}  // namespace
+
+Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::string& directory) {
+  ASSIGN_OR_RETURN(std::vector<Found> segments, FindSegments(file_system, directory));
+  if (segments.empty()) return std::optional<Origin>();
+  const SegmentHead newest = std::max_element(segments.begin(), segments.end(), [](const Found& a, const Found& b) {
+                               return a.head.epoch < b.head.epoch;
+                             })->head;
+  std::erase_if(segments, [&](const Found& each) {
+    return each.head.epoch != newest.epoch || each.head.salt_crc != newest.salt_crc || each.head.database_id != newest.database_id;
+  });
+  const uint64_t start = LastStretch(segments);
+  Origin origin{.database_id = newest.database_id, .epoch = newest.epoch, .salt_crc = newest.salt_crc,
+                .start = {.position = 0, .chain = newest.salt_crc, .sequence = 1}};
+  if (start == 0) return std::optional(origin);
+  SegmentRemains remains;
+  for (Found& segment : segments) RETURN_IF_ERROR(remains.Add(segment.number, segment.head, std::move(segment.file)));
+  ASSIGN_OR_RETURN(const std::optional<Mark> mark, FirstFrame(remains, start, newest.salt_crc));
+  if (!mark) return std::optional<Origin>();
+  origin.start = *mark;
+  origin.unproved_bytes = mark->position - start;
+  return std::optional(origin);
+}
+
+}  // namespace mergedb::wal

@@ -1,0 +1,424 @@
+// Replay: walk the chain from its start, each frame from the ring or from the segments; then judge how it ended.
+//
+//     frame, frame, frame, X ............. is there a frame above X that belongs to this epoch?
+//                                            no:  the log ends here
+//                                            yes: does one say that X was durable?  no: a torn tail, the prefix is kept
+//                                                                                   yes: damage, Corruption
+//
+// WHY the ring before the segments: where both hold a frame they hold the same one; but for the rest of a large frame whose
+// write failed, which only a segment can hold, and which the ring's frame has replaced.
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "format/file_name.h"
+#include "base/zoo.h"
+#include "wal/displaced_frames.h"
+#include "wal/frame.h"
+#include "wal/wal.h"
+#include "wal/replay_input.h"
+
+namespace mergedb::wal {
+
+namespace {
+
+constexpr uint64_t kPieceBytes = 512;  // a power cut leaves each old or new
+constexpr size_t kSurveyBytes = size_t{256} << 10;
+
+struct Frame {
+  FrameHeader header;
+  std::string_view payload;
+};
+
+// What stands above the point where the chain breaks.
+struct Survey {
+  uint64_t frames = 0;
+  uint64_t end = 0;              // of the last of them
+  uint64_t durable = 0;          // the highest mark that one of them carries
+  uint64_t witness = 0;          // its position
+};
+
+class Replayer {
+ public:
+  Replayer(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected)
+      : file_system_(file_system),
+        directory_(directory),
+        database_id_(origin.database_id),
+        epoch_(origin.epoch),
+        salt_crc_(origin.salt_crc),
+        expected_(expected),
+        ring_(file_system, directory, expected.staging_bytes) {
+    replayed_.end = origin.start;
+    unstaged_end_ = origin.start.position;
+    if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
+  }
+
+  // With `flaws` what cannot be read is noted there; without, the first one is returned.
+  // WHY the ring first: a writer may be at work (db/open_read_only.cc). What it takes out of the ring is in segments before.
+  Status LoadRing(std::vector<Status>* flaws);
+  Status OpenSegments(std::vector<Status>* flaws);
+  Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
+  Status Judge();
+  void SurveyAbove(Salvaged* salvaged);
+  void Locate(Salvaged* salvaged) const;
+  Replayed Take() { return std::move(replayed_); }
+
+ private:
+  Status OpenSegment(kv::FileNumber number, bool is_expected);
+  bool FromRing(Frame* frame);
+  Result<bool> FromSegments(Frame* frame);
+  bool HeaderFits(const char* bytes) const;
+  bool CrcFits(std::string_view bytes, Frame* frame) const;
+  void SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const;
+  Status SurveySegments(Survey* survey);
+  void SurveyRing(Survey* survey);
+  bool FitsWithAByteChanged(std::string_view bytes) const;
+  Status ReportDamagedHeader();
+  Status ReportMovedFrames(bool* is_found);
+  bool RingHoldsMore();
+  Result<bool> RingHoldsAHeader();
+
+  uint64_t position() const { return replayed_.end.position; }
+
+  FileSystem* const file_system_;
+  const std::string& directory_;
+  const uint64_t database_id_;
+  const uint64_t epoch_;
+  const uint32_t salt_crc_;
+  const Expected& expected_;
+  SegmentRemains segments_;
+  RingRemains ring_;
+  Replayed replayed_;
+  bool last_is_from_ring_ = false;  // the last frame replayed
+  uint64_t unstaged_end_ = 0;       // of what did not go through the ring, or of which nothing is known
+};
+
+// Busy is no flaw: no file descriptor is left, and the file may be whole.
+Status Note(Status status, std::vector<Status>* flaws) {
+  if (flaws == nullptr || status.ok() || status.IsBusy()) return status;
+  flaws->push_back(std::move(status));
+  return {};
+}
+
+Status Replayer::LoadRing(std::vector<Status>* flaws) { return Note(ring_.Load(), flaws); }
+
+Status Replayer::OpenSegments(std::vector<Status>* flaws) {
+  const std::vector<kv::FileNumber>& expected = expected_.segments;
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, file_system_->List(directory_));
+  std::vector<kv::FileNumber> found;
+  for (const std::string& name : names) {
+    const auto parsed = format::ParseFileName(name);
+    if (parsed && parsed->kind == format::FileKind::kSegment) found.push_back(parsed->number);
+  }
+  std::sort(found.begin(), found.end());
+  for (const kv::FileNumber number : expected) {
+    if (std::binary_search(found.begin(), found.end(), number)) continue;
+    const std::string path = format::SegmentPath(directory_, number);
+    RETURN_IF_ERROR(Note(Status::Corruption(path + ": the MANIFEST lists this log segment; it is missing"), flaws));
+  }
+  for (const kv::FileNumber number : found) {
+    const bool is_expected = std::find(expected.begin(), expected.end(), number) != expected.end();
+    RETURN_IF_ERROR(Note(OpenSegment(number, is_expected), flaws));
+  }
+  return {};
+}
+
+Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
+  const std::string path = format::SegmentPath(directory_, number);
+  auto file = file_system_->Open(path, {.access = Access::kRead});
+  if (!file && file.error().IsNotFound() && !is_expected) return {};  // a writer has just removed it (db/open_read_only.cc)
+  if (!file) return std::move(file).error();
+  char block[kBlockBytes];
+  size_t got = 0;
+  RETURN_IF_ERROR((*file)->ReadAt(0, sizeof block, block, &got));
+  const auto head = LoadSegmentHead({block, got});
+  if (!head) {
+    if (is_expected || !head.error().IsCorruption()) return head.error().WithContext(path);
+    replayed_.segments.push_back(number);  // a crash while it was made: ours, and empty
+    return {};
+  }
+  if (head->database_id != database_id_) {
+    if (is_expected) return Status::Corruption(path + ": a segment of another database");
+    return {};  // foreign: not ours to reuse
+  }
+  replayed_.segments.push_back(number);
+  const bool is_ours = head->generation != 0 && head->epoch == epoch_ && head->salt_crc == salt_crc_;
+  if (!is_ours) return {};
+  // A segment that is not appended is written in full, and synced, before it is used: a crash never shortens it.
+  ASSIGN_OR_RETURN(const uint64_t bytes, (*file)->Size());
+  RETURN_IF_ERROR(segments_.Add(number, *head, std::move(*file)));
+  if (head->is_appended || bytes >= kBlockBytes + head->capacity) return {};
+  return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes, expected " +
+                            std::to_string(kBlockBytes + head->capacity) + " (truncated?)");
+}
+
+Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply) {
+  for (;;) {
+    Frame frame;
+    bool is_found = FromRing(&frame);
+    const bool is_from_ring = is_found;
+    if (!is_found) {
+      ASSIGN_OR_RETURN(is_found, FromSegments(&frame));
+    }
+    if (!is_found && ZOO(kReplayPastGap) && segments_.NextHeld(replayed_.end.position += 8) != UINT64_MAX) continue;
+    if (!is_found) return {};
+    RETURN_IF_ERROR(apply(frame.header.sequence, frame.payload));
+    replayed_.end = {.position = position() + FrameBytes(frame.payload.size()),
+                     .chain = frame.header.crc,
+                     .sequence = frame.header.sequence + 1};
+    last_is_from_ring_ = is_from_ring;
+    if (FrameBytes(frame.payload.size()) > ring_.size() / 4) unstaged_end_ = position();
+    ++replayed_.frames;
+  }
+}
+
+// A header that can follow the chain's end here. What its length says is there is for the caller to see.
+bool Replayer::HeaderFits(const char* bytes) const {
+  const FrameHeader header = LoadFrameHeader(bytes);
+  return header.length <= kPayloadBytesMax && header.sequence >= replayed_.end.sequence &&
+         header.sequence <= kv::kSequenceMax && HeaderBelongs(bytes, salt_crc_, position());
+}
+
+// `bytes`: header and payload.
+bool Replayer::CrcFits(std::string_view bytes, Frame* frame) const {
+  frame->header = LoadFrameHeader(bytes.data());
+  frame->payload = bytes.substr(kFrameHeaderBytes);
+  if (ZOO(kPayloadNotChecked) || ZOO(kReplayPastGap)) return true;
+  return FrameCrc(replayed_.end.chain, bytes.data(), bytes.size()) == frame->header.crc;
+}
+
+bool Replayer::FromRing(Frame* frame) {
+  std::string_view bytes = ring_.Read(position(), kFrameHeaderBytes);
+  if (bytes.empty() || !HeaderFits(bytes.data())) return false;
+  const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;
+  if (total > ring_.size()) return false;
+  return CrcFits(ring_.Read(position(), total), frame);
+}
+
+Result<bool> Replayer::FromSegments(Frame* frame) {
+  std::string_view bytes;
+  RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
+  if (bytes.size() < kFrameHeaderBytes || !HeaderFits(bytes.data())) return false;
+  const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;
+  RETURN_IF_ERROR(segments_.Read(position(), total, &bytes));
+  return bytes.size() == total && CrcFits(bytes, frame);
+}
+
+// Every frame of this epoch in `bytes`, the stream from `position` on, whatever its predecessor. The sequence is asked
+// first: it is cheap, and stale bytes of an earlier lap or use fail it.
+void Replayer::SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const {
+  size_t i = 0;
+  while (i + kFrameHeaderBytes <= bytes.size()) {
+    const char* at = bytes.data() + i;
+    const kv::Sequence sequence = base::LoadFixed64(at + 16);
+    const bool is_plausible = sequence >= replayed_.end.sequence && sequence <= kv::kSequenceMax;
+    if (!is_plausible || !HeaderBelongs(at, salt_crc_, position + i)) {
+      i += 8;
+      continue;
+    }
+    const FrameHeader header = LoadFrameHeader(at);
+    const uint64_t frame_bytes = FrameBytes(std::min<uint64_t>(header.length, kPayloadBytesMax));
+    const uint64_t durable = DurableMark(header, position + i);
+    ++survey->frames;
+    survey->end = std::max(survey->end, position + i + frame_bytes);
+    if (durable > survey->durable) {
+      survey->durable = durable;
+      survey->witness = position + i;
+    }
+    i += std::min<uint64_t>(frame_bytes, bytes.size() - i);
+  }
+}
+
+Status Replayer::SurveySegments(Survey* survey) {
+  uint64_t at = segments_.NextHeld(position());
+  while (at != UINT64_MAX) {
+    std::string_view bytes;
+    RETURN_IF_ERROR(segments_.Read(RoundUp(at, 8), kSurveyBytes, &bytes));
+    SurveyBytes(bytes, RoundUp(at, 8), survey);
+    // Windows overlap by a header; the end of a piece is passed over.
+    const uint64_t step = bytes.size() == kSurveyBytes ? kSurveyBytes - kFrameHeaderBytes : bytes.size() + 8;
+    at = segments_.NextHeld(RoundUp(at, 8) + step);
+  }
+  return {};
+}
+
+// The ring does not say which lap its bytes belong to: it is asked for every position that it could hold, a lap at a time. What it
+// holds was drained up to a ring's length before: so no farther above the chain's end, or above bytes in a file, than that.
+// WHY not simply up to the files' limit: a forged head may name a start that takes years to reach.
+void Replayer::SurveyRing(Survey* survey) {
+  if (ring_.size() == 0) return;
+  const uint64_t step = std::min<uint64_t>(kSurveyBytes, ring_.size() / 2);
+  uint64_t at = RoundUp(position(), 8);
+  uint64_t until = at + ring_.size();
+  for (;; at += step) {
+    const uint64_t held = segments_.NextHeld(at);
+    if (at >= until && held == UINT64_MAX) return;
+    if (at >= until) at = RoundUp(held, 8);
+    if (held < at + step) until = std::max(until, at + step + ring_.size());
+    SurveyBytes(ring_.Read(at, std::min(step + kFrameHeaderBytes, until - at)), at, survey);
+  }
+}
+
+// Did a frame begin here of whose header one byte was changed? The value that makes it fit again proves it.
+bool Replayer::FitsWithAByteChanged(std::string_view bytes) const {
+  if (bytes.size() < kFrameHeaderBytes) return false;
+  char header[kFrameHeaderBytes];
+  std::memcpy(header, bytes.data(), sizeof header);
+  for (char& byte : header) {
+    const char found = byte;
+    for (int change = 1; change < 256; ++change) {
+      byte = static_cast<char>(found ^ change);
+      if (HeaderFits(header)) return true;
+    }
+    byte = found;
+  }
+  return false;
+}
+
+// No frame stands above, and what is here has a frame's fields but not its checks.
+Status Replayer::ReportDamagedHeader() {
+  std::string_view bytes;
+  if (FitsWithAByteChanged(ring_.Read(position(), kFrameHeaderBytes))) {
+    replayed_.dropped_bytes = kFrameHeaderBytes;
+    replayed_.report = "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
+    return {};
+  }
+  RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
+  if (bytes.size() < kFrameHeaderBytes) return {};
+  const FrameHeader header = LoadFrameHeader(bytes.data());
+  // WHY so exact: behind the end of a segment that is used again stand an older epoch's frames, and any eight of their bytes may be read as
+  // a sequence.
+  const bool follows = header.sequence == replayed_.end.sequence && header.undurable <= position();
+  const bool is_like_one = position() % kBlockBytes != 0 && follows && header.length <= kPayloadBytesMax && header.crc != 0;
+  if (!is_like_one && !FitsWithAByteChanged(bytes)) return {};
+  replayed_.dropped_bytes = kFrameHeaderBytes;
+  replayed_.report = segments_.Describe(position()) + ": the header of the last frame is damaged";
+  return {};
+}
+
+// Do other bytes stand behind the end than before a frame was begun there? A kill within an Append leaves at most the first words of a
+// header: the sequence is stored last. Before stood zeros, or the stream's bytes of one lap before, which segments may hold.
+// WHY only if a frame from the ring ends in the same piece of 512 bytes, in a later lap: a power cut leaves other pieces as old as it likes.
+// WHY not near a large frame: it did not go through the ring. WHY only where the MANIFEST expects STAGING: before, an open may have been killed
+// that had begun this epoch, and the file is still that of the epoch before.
+Result<bool> Replayer::RingHoldsAHeader() {
+  const auto differs = [&](std::string_view before) {
+    const std::string_view here = ring_.Read(position(), kFrameHeaderBytes);
+    const auto word = [](std::string_view bytes, size_t at) { return base::LoadFixed64(bytes.data() + at); };
+    return word(here, 0) != word(before, 0) && word(here, 16) != word(before, 16);
+  };
+  if (position() + kFrameHeaderBytes <= ring_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
+  const bool is_same_piece = (position() - 1) / kPieceBytes == (position() + kFrameHeaderBytes - 1) / kPieceBytes;
+  if (!is_same_piece || !last_is_from_ring_ || position() < ring_.size() + unstaged_end_) return false;
+  std::string_view before;
+  RETURN_IF_ERROR(segments_.Read(position() - ring_.size(), kFrameHeaderBytes, &before));
+  return before.size() == kFrameHeaderBytes && differs(before);
+}
+
+bool Replayer::RingHoldsMore() {
+  const uint64_t before = std::min({position(), kDisplacedBytesMax, ring_.size() / 2});
+  const std::string_view ring = ring_.Read(position() - before, ring_.size());
+  if (HoldsDisplacedFrame(ring, position() - before, replayed_.end, salt_crc_)) return true;
+  return HoldsSplitHeader(ring.substr(before), replayed_.end, salt_crc_);
+}
+
+// No frame stands above at its place. Frames that bytes put in or taken out have moved are lost as well.
+Status Replayer::ReportMovedFrames(bool* is_found) {
+  std::string where = "STAGING: log position " + std::to_string(position());
+  *is_found = ring_.size() > 0 && RingHoldsMore();
+  if (!*is_found && ring_.size() > 0 && expected_.staging_bytes) {
+    ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader());
+  }
+  if (!*is_found) {
+    std::string_view bytes;
+    RETURN_IF_ERROR(segments_.Read(position(), kSurveyBytes, &bytes));
+    *is_found = HoldsDisplacedFrame(bytes, position(), replayed_.end, salt_crc_) || HoldsSplitHeader(bytes, replayed_.end, salt_crc_);
+    where = segments_.Describe(position());
+  }
+  if (!*is_found) return {};
+  replayed_.dropped_bytes = kFrameHeaderBytes;
+  replayed_.report = where + ": damaged: a frame was begun there or behind it, and is not where it was written; dropped all from there on";
+  return {};
+}
+
+Status Replayer::Judge() {
+  const std::optional<uint64_t> clean_end = ZOO(kCleanEndIgnored) ? std::nullopt : expected_.clean_end;
+  const uint64_t durable_position = expected_.durable_position;
+  const auto damaged = [&](const std::string& why) {
+    return Status::Corruption(directory_ + ": log damaged at " + segments_.Describe(position()) + ": " + why);
+  };
+  if (clean_end && *clean_end != position()) return damaged("it was closed at position " + std::to_string(*clean_end));
+  if (position() < durable_position) return damaged("it was durable up to " + std::to_string(durable_position));
+  if (clean_end) return {};
+  Survey survey;
+  RETURN_IF_ERROR(SurveySegments(&survey));
+  SurveyRing(&survey);
+  if (survey.durable > position() && !ZOO(kDamageTakenForTornTail)) {
+    return damaged("the frame at position " + std::to_string(survey.witness) + " says that it was durable up to " +
+                   std::to_string(survey.durable));
+  }
+  if (survey.frames == 0) {
+    bool is_found = false;
+    RETURN_IF_ERROR(ReportMovedFrames(&is_found));
+    return is_found ? Status() : ReportDamagedHeader();
+  }
+  replayed_.dropped_bytes = survey.end - position();
+  replayed_.report = "torn tail at " + segments_.Describe(position()) + ": dropped " +
+                     std::to_string(replayed_.dropped_bytes) + " bytes that were never made durable";
+  return {};
+}
+
+void Replayer::SurveyAbove(Salvaged* salvaged) {
+  Survey survey;
+  (void)SurveySegments(&survey);  // as far as they can be read
+  SurveyRing(&survey);
+  salvaged->frames_beyond = survey.frames;
+  salvaged->beyond_end = survey.end;
+}
+
+void Replayer::Locate(Salvaged* salvaged) const {
+  const auto place = segments_.Locate(replayed_.end.position);
+  salvaged->break_file = place ? format::PrintFileName(format::FileKind::kSegment, place->number)
+                               : format::PrintFileName(format::FileKind::kStaging);
+  salvaged->break_offset = place ? place->offset : 0;
+}
+
+}  // namespace
+
+Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
+                        const format::Edit::LogStart& start, const Expected& expected,
+                        const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
+  if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
+  Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
+  RETURN_IF_ERROR(replayer.LoadRing(nullptr));
+  RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
+  RETURN_IF_ERROR(replayer.Walk(apply));
+  RETURN_IF_ERROR(replayer.Judge());
+  return replayer.Take();
+}
+
+Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected,
+                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
+  Salvaged salvaged;
+  if (origin.start.position > kPositionMax) {
+    salvaged.verdict = Status::Corruption("impossible start of the log: " + std::to_string(origin.start.position));
+    return salvaged;
+  }
+  Replayer replayer(file_system, directory, origin, expected);
+  RETURN_IF_ERROR(replayer.LoadRing(&salvaged.flaws));
+  RETURN_IF_ERROR(replayer.OpenSegments(&salvaged.flaws));
+  Status failure;  // of the caller
+  salvaged.verdict = replayer.Walk([&](kv::Sequence sequence, std::string_view payload) {
+    Status status = apply(sequence, payload);
+    if (!status.ok() && !status.IsCorruption() && !status.IsNotSupported()) failure = status;
+    return status;
+  });
+  if (!failure.ok()) return failure;
+  if (salvaged.verdict.ok()) salvaged.verdict = replayer.Judge();
+  replayer.Locate(&salvaged);
+  if (!salvaged.verdict.ok()) replayer.SurveyAbove(&salvaged);
+  salvaged.replayed = replayer.Take();
+  return salvaged;
+}
+
+}  // namespace mergedb::wal

@@ -1,0 +1,146 @@
+#include "wal/replay_input.h"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+#include "base/zoo.h"
+#include "format/file_name.h"
+
+namespace mergedb::wal {
+
+namespace {
+
+constexpr size_t kWindowBytes = size_t{1} << 20;
+constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the largest that is made
+
+}  // namespace
+
+Status SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
+  ASSIGN_OR_RETURN(const uint64_t size, file->Size());  // WHY not 0 for an error: what the segment holds would pass for absent
+  const uint64_t held = size > kBlockBytes ? std::min(size - kBlockBytes, head.capacity) : 0;
+  Segment segment = {.number = number, .head = head, .file = std::move(file), .limit = head.base() + held};
+  const auto place = std::upper_bound(
+      segments_.begin(), segments_.end(), head.generation,
+      [](uint64_t generation, const Segment& other) { return generation < other.head.generation; });
+  segments_.insert(place, std::move(segment));
+  return {};
+}
+
+// The newest that holds `position`, and where it or its being the newest ends.
+const SegmentRemains::Segment* SegmentRemains::Find(uint64_t position, uint64_t* piece_end) const {
+  *piece_end = UINT64_MAX;
+  const bool skips_last = ZOO(kLastSegmentIgnored) && segments_.size() > 1;
+  for (auto segment = segments_.rbegin() + skips_last; segment != segments_.rend(); ++segment) {
+    if (position < segment->head.start) {
+      *piece_end = std::min(*piece_end, segment->head.start);
+    } else if (position < segment->limit) {
+      *piece_end = std::min(*piece_end, segment->limit);
+      return &*segment;
+    }
+  }
+  return nullptr;
+}
+
+uint64_t SegmentRemains::NextHeld(uint64_t position) const {
+  uint64_t next = UINT64_MAX;
+  for (const Segment& segment : segments_) {
+    if (position < segment.limit) next = std::min(next, std::max(position, segment.head.start));
+  }
+  return next;
+}
+
+std::string SegmentRemains::Describe(uint64_t position) const {
+  uint64_t piece_end = 0;
+  const Segment* segment = Find(position, &piece_end);
+  if (segment == nullptr) {
+    // The newest that should hold it was cut short.
+    for (auto cut = segments_.rbegin(); cut != segments_.rend(); ++cut) {
+      if (position < cut->head.start || position >= cut->head.limit()) continue;
+      return format::PrintFileName(format::FileKind::kSegment, cut->number) + ": ends before log position " +
+             std::to_string(position) + " (truncated?)";
+    }
+    return "no segment holds log position " + std::to_string(position);
+  }
+  return format::PrintFileName(format::FileKind::kSegment, segment->number) + ": offset " +
+         std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " + std::to_string(position) + ")";
+}
+
+std::optional<SegmentRemains::Place> SegmentRemains::Locate(uint64_t position) const {
+  for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
+    if (position < segment->head.start || position >= segment->head.limit()) continue;
+    return Place{segment->number, kBlockBytes + (position - segment->head.base())};
+  }
+  return std::nullopt;
+}
+
+Status SegmentRemains::Read(uint64_t position, size_t bytes, std::string_view* out) {
+  const auto held = [&] {
+    return position >= window_position_ && position - window_position_ <= window_.size()
+               ? window_.size() - (position - window_position_)
+               : 0;
+  };
+  if (held() < bytes) RETURN_IF_ERROR(Fill(position, std::max(bytes, kWindowBytes)));
+  *out = std::string_view(window_).substr(position - window_position_, bytes);
+  return {};
+}
+
+// The window grows piece by piece, with what is really there: a hostile length costs no memory.
+Status SegmentRemains::Fill(uint64_t position, size_t bytes) {
+  window_.clear();
+  window_position_ = position;
+  while (window_.size() < bytes) {
+    uint64_t piece_end = 0;
+    const uint64_t at = position + window_.size();
+    const Segment* segment = Find(at, &piece_end);
+    if (segment == nullptr) return {};
+    const size_t want = std::min<uint64_t>(bytes - window_.size(), piece_end - at);
+    const size_t before = window_.size();
+    window_.resize(before + want);
+    size_t got = 0;
+    RETURN_IF_ERROR(
+        segment->file->ReadAt(kBlockBytes + (at - segment->head.base()), want, window_.data() + before, &got));
+    window_.resize(before + got);
+    if (got < want) return {};
+  }
+  return {};
+}
+
+RingRemains::RingRemains(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes)
+    : file_system_(file_system), directory_(std::move(directory)), expected_bytes_(expected_bytes) {}
+
+Status RingRemains::Load() {
+  if (std::exchange(is_loaded_, true)) return {};
+  const std::string path = format::JoinPath(directory_, format::PrintFileName(format::FileKind::kStaging));
+  const auto lost = [&](const std::string& what) {
+    const std::string bytes = std::to_string(*expected_bytes_);
+    return Status::Corruption(path + ": " + what + ", expected " + bytes + " bytes; it may hold the newest writes. To give them up: `mergedb repair`, or " +
+                              "a file of " + bytes + " zeros in its place");
+  };
+  auto file = file_system_->Open(path, {.access = Access::kRead});
+  if (!file) {
+    if (!file.error().IsNotFound()) return file.error();
+    return expected_bytes_ ? lost("missing") : Status();
+  }
+  ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
+  if (expected_bytes_ && size != *expected_bytes_) return lost(std::to_string(size) + " bytes");
+  if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) return {};
+  ring_.resize(size);
+  size_t got = 0;
+  RETURN_IF_ERROR((*file)->ReadAt(0, size, ring_.data(), &got));
+  if (got == size) return {};
+  ring_.clear();
+  return expected_bytes_ ? lost("a read found " + std::to_string(got) + " bytes") : Status();
+}
+
+std::string_view RingRemains::Read(uint64_t position, size_t bytes) {
+  if (ring_.empty()) return {};
+  const size_t offset = position & (ring_.size() - 1);
+  const size_t front = std::min(bytes, ring_.size() - offset);
+  if (front == bytes) return std::string_view(ring_).substr(offset, bytes);
+  wrapped_.assign(ring_, offset, front);
+  wrapped_.append(ring_, 0, bytes - front);
+  return wrapped_;
+}
+
+}  // namespace mergedb::wal

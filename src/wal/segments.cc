@@ -1,0 +1,353 @@
+#include "wal/segments.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/zoo.h"
+#include "format/file_name.h"
+#include "wal/aligned.h"
+#include "wal/frame.h"
+
+namespace mergedb::wal {
+
+namespace {
+
+constexpr size_t kFillBytes = size_t{256} << 10;
+constexpr size_t kFreeSegments = 8;
+
+}  // namespace
+
+Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters)
+    : options_(options),
+      is_direct_(is_direct),
+      is_appended_(options.file_system->is_append_only()),
+      capacity_(std::max<uint64_t>(RoundUp(options.segment_bytes, kBlockBytes), kBlockBytes)),
+      free_count_max_(std::max<size_t>(kFreeSegments, free_bytes_min / capacity_ + 1)),
+      counters_(counters) {}
+
+std::string Segments::PathOf(kv::FileNumber number) const { return format::SegmentPath(options_.directory, number); }
+
+Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
+  if (is_appended_) {
+    for (const kv::FileNumber number : reusable) Remove(number);
+    return {};
+  }
+  // A file that a killed process had just made may not have a durable name yet.
+  if (!reusable.empty()) RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
+  std::vector<kv::FileNumber> unfit;
+  std::vector<SegmentPtr> fit;
+  for (const kv::FileNumber number : reusable) {
+    SegmentPtr segment = fit.size() < free_count_max_ ? OpenAgain(number) : nullptr;
+    if (segment == nullptr) {
+      unfit.push_back(number);
+    } else {
+      fit.push_back(std::move(segment));
+    }
+  }
+  for (const kv::FileNumber number : unfit) Remove(number);
+  base::Lock lock(mutex_);
+  for (SegmentPtr& segment : fit) free_.push_back(std::move(segment));
+  return {};
+}
+
+// Null if the file cannot be written again: it has another size, or a second name (a copy by hard links), or it was never in use.
+// WHY not those: a process that was killed while it made the file may not have synced it, and the MANIFEST would name it. A file in use was
+// synced before.
+Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
+  auto file = options_.file_system->Open(PathOf(number), {.access = Access::kReuse, .direct = is_direct_});
+  if (!file) return nullptr;
+  const auto bytes = (*file)->Size();
+  if (!bytes || *bytes != kBlockBytes + capacity_) return nullptr;
+  const AlignedBytes block = AllocateAligned(kBlockBytes);
+  size_t got = 0;
+  if (!(*file)->ReadAt(0, kBlockBytes, block.get(), &got).ok()) return nullptr;
+  const auto head = LoadSegmentHead({block.get(), got});
+  if (!head || head->generation == 0) return nullptr;
+  auto segment = std::make_shared<Segment>();
+  segment->number = number;
+  segment->file = std::move(*file);
+  segment->is_used = true;
+  return segment;
+}
+
+uint64_t Segments::ReservedEndLocked() const { return is_appended_ ? UINT64_MAX : next_base_ + free_.size() * capacity_; }
+
+uint64_t Segments::reserved_end() const {
+  base::Lock lock(mutex_);
+  return ReservedEndLocked();
+}
+
+Status Segments::Reserve(uint64_t position) {
+  base::Lock creation(creation_mutex_);
+  while (reserved_end() < position) {
+    auto segment = Create();
+    if (!segment) {
+      GiveBackSurplus();
+      return segment.error();
+    }
+    base::Lock lock(mutex_);
+    free_.push_back(std::move(*segment));
+  }
+  return {};
+}
+
+// What was made for a frame that does not fit must not keep the disk, or the descriptors, from everybody else.
+void Segments::GiveBackSurplus() {
+  std::vector<SegmentPtr> surplus;
+  {
+    base::Lock lock(mutex_);
+    for (; free_.size() > free_count_max_; free_.pop_back()) {
+      retired_.push_back(free_.back()->number);
+      surplus.push_back(std::move(free_.back()));
+    }
+  }
+  surplus.clear();
+  RemoveUnlisted();
+}
+
+Result<Segments::SegmentPtr> Segments::Create() {
+  auto segment = std::make_shared<Segment>();
+  segment->number = options_.allocate_number();
+  {
+    base::Lock lock(mutex_);
+    creating_.push_back(segment->number);  // so that nobody takes the file for an orphan
+  }
+  const std::string path = PathOf(segment->number);
+  Status status;
+  auto file = options_.file_system->Open(path, {.access = Access::kCreate, .direct = is_direct_});
+  if (!file) {
+    status = file.error();
+  } else {
+    segment->file = std::move(*file);
+    if (!is_appended_) status = FillWithZeros(segment->file.get());
+    if (!status.ok()) {
+      segment->file.reset();
+      (void)options_.file_system->Remove(path);
+    }
+  }
+  base::Lock lock(mutex_);
+  std::erase(creating_, segment->number);
+  if (!status.ok()) return status;
+  counters_->segments_created.fetch_add(1, std::memory_order_relaxed);
+  return segment;
+}
+
+Status Segments::FillWithZeros(File* file) {
+  const size_t step = std::min<uint64_t>(kFillBytes, kBlockBytes + capacity_);
+  const AlignedBytes block = AllocateAligned(step);
+  StoreSegmentHead(block.get(), {.database_id = options_.database_id, .capacity = capacity_});
+  const uint64_t end = kBlockBytes + capacity_;
+  for (uint64_t offset = 0; offset < end; offset += step) {
+    RETURN_IF_ERROR(file->WriteAt(offset, {block.get(), std::min<uint64_t>(step, end - offset)}));
+    if (offset == 0) std::memset(block.get(), 0, kBlockBytes);
+  }
+  counters_->syncs.fetch_add(1, std::memory_order_relaxed);
+  RETURN_IF_ERROR(file->Sync());
+  if (ZOO(kSkippedDirectorySyncOfSegments)) return {};
+  return options_.file_system->SyncDirectory(options_.directory);
+}
+
+Result<Segments::SegmentPtr> Segments::TakeFree() {
+  {
+    base::Lock lock(mutex_);
+    if (!free_.empty()) {
+      SegmentPtr segment = std::move(free_.back());
+      free_.pop_back();
+      creating_.push_back(segment->number);
+      return segment;
+    }
+  }
+  // Only after a write failed can there be less than was reserved.
+  base::Lock creation(creation_mutex_);
+  ASSIGN_OR_RETURN(SegmentPtr segment, Create());
+  base::Lock lock(mutex_);
+  creating_.push_back(segment->number);
+  return segment;
+}
+
+Status Segments::Activate(uint64_t start) {
+  ASSIGN_OR_RETURN(SegmentPtr segment, TakeFree());
+  const bool is_reused = segment->is_used;
+  segment->is_used = true;
+  segment->start = start;
+  segment->is_unsynced = true;
+  Status status = WriteHead(segment.get(), ++generation_);
+  if (status.ok() && is_appended_) status = BeginAppending(*segment);
+  {
+    base::Lock lock(mutex_);
+    std::erase(creating_, segment->number);
+    if (status.ok()) {
+      ASSERT(live_.empty() || (live_.back()->start < start && start <= live_.back()->base() + capacity_),
+             "live segments hold the stream in order, without a gap");
+      next_base_ = segment->base() + capacity_;
+      live_.push_back(segment);
+    }
+  }
+  if (!status.ok()) {
+    const kv::FileNumber number = segment->number;
+    segment.reset();
+    {
+      base::Lock lock(mutex_);
+      retired_.push_back(number);
+    }
+    RemoveUnlisted();
+    return status;
+  }
+  if (is_reused) counters_->segments_reused.fetch_add(1, std::memory_order_relaxed);
+  return {};
+}
+
+Status Segments::WriteHead(Segment* segment, uint64_t generation) {
+  const AlignedBytes block = AllocateAligned(kBlockBytes);
+  StoreSegmentHead(block.get(), {.database_id = options_.database_id,
+                                 .epoch = options_.epoch,
+                                 .salt_crc = SaltCrc(options_.salt),
+                                 .generation = generation,
+                                 .start = segment->start,
+                                 .capacity = capacity_,
+                                 .is_appended = is_appended_});
+  return segment->file->WriteAt(0, {block.get(), kBlockBytes});
+}
+
+// The head and the name are durable before the MANIFEST may list the file. Up to its start it speaks for nothing.
+Status Segments::BeginAppending(const Segment& segment) {
+  const std::string gap(segment.start - segment.base(), '\0');
+  if (!gap.empty()) RETURN_IF_ERROR(segment.file->WriteAt(kBlockBytes, gap));
+  counters_->syncs.fetch_add(1, std::memory_order_relaxed);
+  RETURN_IF_ERROR(segment.file->Sync());
+  return options_.file_system->SyncDirectory(options_.directory);
+}
+
+Segments::Segment* Segments::Find(uint64_t position) const {
+  base::Lock lock(mutex_);
+  for (auto segment = live_.rbegin(); segment != live_.rend(); ++segment) {
+    if ((*segment)->start > position) continue;
+    const bool holds = !(*segment)->is_abandoned && position < (*segment)->base() + capacity_;
+    return holds ? segment->get() : nullptr;
+  }
+  return nullptr;
+}
+
+Result<Segments::Segment*> Segments::Open(uint64_t position, uint64_t from) {
+  const uint64_t first_new = std::max(position, from);
+  if (Segment* segment = Find(first_new)) return segment;
+  RETURN_IF_ERROR(Activate(first_new));
+  return Find(first_new);
+}
+
+Result<size_t> Segments::Write(uint64_t position, std::string_view bytes, uint64_t from) {
+  ASSIGN_OR_RETURN(Segment* const segment, Open(position, from));
+  ASSERT(segment != nullptr && position >= segment->base(), "the drain writes forward");
+  const uint64_t offset = position - segment->base();
+  const size_t fit = std::min<uint64_t>(bytes.size(), capacity_ - offset);
+  segment->is_unsynced = true;
+  Status status = segment->file->WriteAt(kBlockBytes + offset, bytes.substr(0, fit));
+  if (status.ok()) return fit;
+  Abandon(from);
+  return status;
+}
+
+// Segments that hold only given-up positions go; the one before them ends at `from`.
+void Segments::Abandon(uint64_t from) {
+  base::Lock lock(mutex_);
+  while (!live_.empty() && live_.back()->start >= from) {
+    retired_.push_back(live_.back()->number);
+    live_.pop_back();
+  }
+  if (!live_.empty()) live_.back()->is_abandoned = true;
+  next_base_ = RoundDown(from, kBlockBytes);
+}
+
+Status Segments::Sync() {
+  std::vector<SegmentPtr> unsynced;
+  {
+    base::Lock lock(mutex_);
+    for (const SegmentPtr& segment : live_) {
+      if (segment->is_unsynced) unsynced.push_back(segment);
+    }
+  }
+  for (const SegmentPtr& segment : unsynced) {
+    counters_->syncs.fetch_add(1, std::memory_order_relaxed);
+    if (!ZOO(kDroppedLogSync)) RETURN_IF_ERROR(segment->file->Sync());
+    segment->is_unsynced = false;
+  }
+  return {};
+}
+
+void Segments::Release(uint64_t position) {
+  std::vector<SegmentPtr> surplus;
+  {
+    base::Lock lock(mutex_);
+    listed_ = {listing_.begin(), listing_.end()};
+    size_t released = 0;
+    while (released + 1 < live_.size() && (live_[released + 1]->start <= position || ZOO(kSegmentReleasedEarly))) {
+      SegmentPtr segment = std::move(live_[released++]);
+      const bool keep = !segment->is_abandoned && !is_appended_ && free_.size() < free_count_max_;
+      (keep ? free_ : surplus).push_back(std::move(segment));
+    }
+    live_.erase(live_.begin(), live_.begin() + static_cast<std::ptrdiff_t>(released));
+    for (const SegmentPtr& segment : surplus) retired_.push_back(segment->number);
+  }
+  surplus.clear();
+  RemoveUnlisted();
+}
+
+bool Segments::IsListedLocked(kv::FileNumber number) const {
+  return listed_.contains(number) || std::ranges::find(listing_, number) != listing_.end();
+}
+
+void Segments::RemoveUnlisted() {
+  std::vector<kv::FileNumber> removed;
+  {
+    base::Lock lock(mutex_);
+    std::erase_if(retired_, [&](kv::FileNumber number) {
+      if (IsListedLocked(number) && !ZOO(kListedSegmentRemoved)) return false;
+      removed.push_back(number);
+      return true;
+    });
+  }
+  for (const kv::FileNumber number : removed) Remove(number);
+}
+
+// A file that cannot be removed is an orphan. The next open finds it.
+void Segments::Remove(kv::FileNumber number) {
+  {
+    base::Lock lock(mutex_);
+    DCHECK(!IsListedLocked(number) || ZOO(kListedSegmentRemoved), "the MANIFEST lists this segment");
+  }
+  (void)options_.file_system->Remove(PathOf(number));
+}
+
+std::vector<kv::FileNumber> Segments::numbers() const {
+  base::Lock lock(mutex_);
+  std::vector<kv::FileNumber> result = creating_;
+  for (const SegmentPtr& segment : live_) result.push_back(segment->number);
+  for (const SegmentPtr& segment : free_) result.push_back(segment->number);
+  result.insert(result.end(), retired_.begin(), retired_.end());
+  return result;
+}
+
+std::vector<kv::FileNumber> Segments::ListFrom(uint64_t position) {
+  base::Lock lock(mutex_);
+  listed_.insert(listing_.begin(), listing_.end());
+  std::vector<kv::FileNumber> result;
+  for (size_t i = 0; i < live_.size(); ++i) {
+    const bool ends_below = i + 1 < live_.size() && live_[i + 1]->start <= position;
+    if (!ends_below) result.push_back(live_[i]->number);
+  }
+  listing_ = result;
+  return result;
+}
+
+uint64_t Segments::bytes_on_disk() const {
+  base::Lock lock(mutex_);
+  return (live_.size() + free_.size() + creating_.size() + retired_.size()) * (kBlockBytes + capacity_);
+}
+
+void Segments::Close() {
+  base::Lock lock(mutex_);
+  for (const SegmentPtr& segment : live_) segment->file.reset();
+  for (const SegmentPtr& segment : free_) segment->file.reset();
+}
+
+}  // namespace mergedb::wal

@@ -1,0 +1,320 @@
+#include "wal/wal_writer.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/assert.h"
+#include "base/zoo.h"
+
+namespace mergedb::wal {
+
+Drain::Drain(const Options& options, std::unique_ptr<Ring> ring, size_t undrained_bytes_max, Log::Counters* counters)
+    : options_(options),
+      ring_(std::move(ring)),
+      undrained_bytes_max_(undrained_bytes_max),
+      wake_bytes_(std::min<uint64_t>(kStepBytes, ring_->size() / 8)),
+      counters_(counters),
+      segments_(options, ring_->is_mapped(), std::max(ring_->size(), options.spare_bytes), counters),
+      segment_lead_(std::max<uint64_t>(segments_.capacity(), ring_->size() / 2)),
+      bounce_(AllocateAligned(kBounceBytes)) {}
+
+// --- who holds the drain -------------------------------------------------------------------------------------------------
+
+void Drain::Unhold() {
+  base::Lock lock(mutex_);
+  is_held_ = false;
+  changed_.NotifyAll();
+}
+
+Drain::Hold::Hold(Drain* drain) : drain_(drain) {
+  base::Lock lock(drain->mutex_);
+  while (drain->is_held_) drain->changed_.Wait(lock);
+  drain->is_held_ = true;
+}
+
+Drain::Hold::~Hold() { drain_->Unhold(); }
+
+Status Drain::Check() const {
+  base::Lock lock(mutex_);
+  if (!failure_.ok()) return failure_;
+  return is_stopped_ ? Status::ShuttingDown("the log is closed") : Status();
+}
+
+Status Drain::failure() const {
+  base::Lock lock(mutex_);
+  return failure_;
+}
+
+Status Drain::Fail(const Status& status) {
+  base::Lock lock(mutex_);
+  if (failure_.ok() && !ZOO(kRetriedLogSync)) failure_ = status;
+  trouble_ = true;
+  return status.WithOutcomeUnknown();
+}
+
+void Drain::ClearTrouble() {
+  base::Lock lock(mutex_);
+  trouble_ = is_stopped_ || !failure_.ok();
+}
+
+void Drain::Stop() {
+  base::Lock lock(mutex_);
+  is_stopped_ = true;
+  trouble_ = true;
+  while (is_held_ || running_ > 0) changed_.Wait(lock);
+  segments_.Close();
+}
+
+// --- steps ---------------------------------------------------------------------------------------------------------------
+
+uint64_t Drain::StagingLimit() const {
+  const uint64_t kept_limit = kept_.load(std::memory_order_acquire) + ring_->size();
+  return std::min({kept_limit, drained() + undrained_bytes_max_, segments_.reserved_end()});
+}
+
+// One write, from the drained position towards `target`, which is a staged end.
+Status Drain::Step(uint64_t target) {
+  const uint64_t from = drained();
+  const Piece piece = ring_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
+  auto written = segments_.Write(piece.position, piece.bytes, from);
+  if (!written) {
+    trouble_ = true;
+    return std::move(written).error();
+  }
+  counters_->drains.fetch_add(1, std::memory_order_relaxed);
+  Advance(std::min(target, piece.position + *written), target);
+  return {};
+}
+
+Drain::Piece Drain::CutBlocks(uint64_t from, uint64_t target) {
+  const uint64_t begin = RoundDown(from, kBlockBytes);
+  const uint64_t padded = RoundUp(target, kBlockBytes) - begin;
+  if (padded > kBounceBytes) {
+    const uint64_t step = std::min<uint64_t>(kStepBytes, ring_->size());
+    return {begin, {ring_->At(begin), std::min(RoundDown(target, kBlockBytes) - begin, step)}};
+  }
+  std::memcpy(bounce_.get(), ring_->At(begin), target - begin);
+  std::memset(bounce_.get() + (target - begin), 0, padded - (target - begin));
+  return {begin, {bounce_.get(), padded}};
+}
+
+// Through the page cache any length will do. A block is filled up when it is first entered: writing a part of a page that
+// the cache does not hold would read it from the disk first. (The thread holds the turn: the ring beyond is free.)
+Drain::Piece Drain::CutBytes(uint64_t from, uint64_t target) {
+  const bool enters_block = !segments_.is_appended() && RoundUp(target, kBlockBytes) > RoundUp(from, kBlockBytes);
+  const uint64_t lap_end = RoundDown(from, ring_->size()) + ring_->size();
+  const uint64_t end = std::min(enters_block ? RoundUp(target, kBlockBytes) : target, lap_end);
+  if (end > target) std::memset(ring_->At(target), 0, end - target);
+  return {from, {ring_->At(from), end - from}};
+}
+
+void Drain::Advance(uint64_t drained, uint64_t target) {
+  SCHEDULE_POINT("publish what is drained");
+  counters_->bytes_drained.fetch_add(drained - drained_, std::memory_order_relaxed);
+  if (drained >= next_boundary_) {
+    boundary_ = drained == target ? target : next_boundary_;
+    next_boundary_ = target;
+  }
+  kept_.store(RoundDown(ZOO(kStagingReusedTooEarly) ? drained : boundary_, kBlockBytes), std::memory_order_release);
+  drained_.store(drained, std::memory_order_release);
+}
+
+Status Drain::StepTo(uint64_t target) {
+  while (drained() < target) RETURN_IF_ERROR(Step(target));
+  ClearTrouble();
+  return {};
+}
+
+// WHY not all that is drained: a step that failed may have left a part of a frame, and replay takes the durable mark for a frame's end.
+Status Drain::SyncHeld() {
+  const uint64_t point = boundary_;
+  if (point == durable()) return {};
+  Status status = segments_.Sync();
+  if (!status.ok()) return Fail(status);
+  SCHEDULE_POINT("publish what is durable");
+  durable_.store(point, std::memory_order_release);
+  return {};
+}
+
+// --- on behalf of the committer --------------------------------------------------------------------------------------------
+
+Status Drain::Help() {
+  {
+    base::Lock lock(mutex_);
+    if (is_held_) {
+      while (is_held_) changed_.Wait(lock);
+      return {};
+    }
+    is_held_ = true;
+  }
+  Status status;
+  const uint64_t target = staged_end();
+  if (drained() < target) status = Step(target);
+  if (status.ok()) ClearTrouble();
+  Unhold();
+  return status;
+}
+
+Status Drain::WriteAll() {
+  Hold hold(this);
+  return StepTo(staged_end());
+}
+
+Status Drain::MakeDurable() {
+  Hold hold(this);
+  if (Status status = Check(); !status.ok()) return status.WithOutcomeUnknown();
+  if (Status status = StepTo(staged_end()); !status.ok()) return status.WithOutcomeUnknown();
+  return SyncHeld();
+}
+
+// The bytes [begin, end) of the stream around a frame at `position`: what the ring holds before it, the frame, zeros.
+void Drain::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
+                       char* out) {
+  std::memset(out, 0, end - begin);
+  const auto copy = [&](uint64_t source_begin, std::string_view source) {
+    const uint64_t lower = std::max(begin, source_begin);
+    const uint64_t upper = std::min(end, source_begin + source.size());
+    if (lower < upper) std::memcpy(out + (lower - begin), source.data() + (lower - source_begin), upper - lower);
+  };
+  const uint64_t block = RoundDown(position, kBlockBytes);
+  copy(block, {ring_->At(block), position - block});
+  copy(position, header);
+  copy(position + header.size(), payload);
+}
+
+Status Drain::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
+                         char* buffer) {
+  while (begin < end) {
+    const uint64_t chunk = std::min<uint64_t>(end - begin, kStepBytes);
+    CopyStream(position, begin, begin + chunk, header, payload, buffer);
+    ASSIGN_OR_RETURN(const size_t written, segments_.Write(begin, {buffer, chunk}, position));
+    begin += written;
+  }
+  return {};
+}
+
+// WHY the block with the header is written last: until then no trace of the frame can be taken for it, so that a failure
+// before leaves it surely absent. A failure of that one write is final: the frame may stand, and no other may take its place.
+// Where files are appended to, the header goes first and any failure is final.
+Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string_view payload) {
+  Hold hold(this);
+  RETURN_IF_ERROR(Check());
+  RETURN_IF_ERROR(StepTo(position));
+  const uint64_t block = RoundDown(position, kBlockBytes);
+  const uint64_t end = position + FrameBytes(payload.size());
+  const AlignedBytes buffer = AllocateAligned(kStepBytes);
+  Status status;
+  if (segments_.is_appended()) {
+    RETURN_IF_ERROR(segments_.Prepare(position, position));
+    status = WriteRange(position, position, end, header, payload, buffer.get());
+  } else {
+    RETURN_IF_ERROR(segments_.Prepare(block, position));
+    // A header that crosses into the next block makes that one the last as well. WHY prepared before the rest is written: it may be the first
+    // of a segment, and a segment holds all from its start on.
+    const uint64_t rest = RoundUp(position + header.size(), kBlockBytes);
+    if (!ZOO(kHeadersBlockLeftOut)) RETURN_IF_ERROR(segments_.Prepare(rest - kBlockBytes, position));
+    RETURN_IF_ERROR(WriteRange(position, rest, RoundUp(end, kBlockBytes), header, payload, buffer.get()));
+    status = WriteRange(position, block, rest, header, payload, buffer.get());
+  }
+  if (!status.ok()) return Fail(status);
+  const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the ring
+  ASSERT(tail > position, "a large frame is longer than a block: what the ring holds before it stays");
+  CopyStream(position, tail, end, header, payload, ring_->At(tail));
+  staged_end_ = end;
+  next_boundary_ = end;
+  Advance(end, end);
+  return SyncHeld();
+}
+
+// --- in the background -------------------------------------------------------------------------------------------------------
+
+void Drain::Nudge() {
+  const uint64_t end = staged_end();
+  const bool is_much = ring_->is_mapped() && end - drained() >= wake_bytes_;
+  if (is_much) Schedule();
+  if (segments_.reserved_end() < end + segment_lead_) ScheduleSegment();
+}
+
+void Drain::ArmTimer() {
+  if (!is_timer_armed_.exchange(true)) RunLater(&Drain::OnTimer);
+}
+
+void Drain::RunLater(void (Drain::*work)()) {
+  options_.executor->ScheduleAfter(kSyncNanosMax, [weak = weak_from_this(), work] {
+    if (const auto self = weak.lock(); self && self->Check().ok()) ((*self).*work)();
+  });
+}
+
+void Drain::OnTimer() {
+  if (staged_end() == durable()) {
+    is_timer_armed_ = false;
+    RunLater(&Drain::OnLastLook);
+    return;
+  }
+  sync_wanted_ = true;
+  Schedule();
+  RunLater(&Drain::OnTimer);
+}
+
+void Drain::OnLastLook() {
+  if (staged_end() != durable()) ArmTimer();
+}
+
+void Drain::Schedule() {
+  if (is_scheduled_.exchange(true)) return;
+  options_.executor->ScheduleUrgent([self = shared_from_this()] { self->Run(); });
+}
+
+void Drain::Run() noexcept {
+  is_scheduled_ = false;
+  {
+    base::Lock lock(mutex_);
+    if (is_stopped_ || is_held_ || !failure_.ok()) return;  // whoever holds it does the work
+    is_held_ = true;
+    ++running_;
+  }
+  RunHeld();
+  Unhold();
+  const bool goes_on = !trouble() && ring_->is_mapped() && staged_end() - drained() >= wake_bytes_;
+  base::Lock lock(mutex_);
+  --running_;
+  changed_.NotifyAll();
+  lock.Unlock();
+  if (goes_on) Schedule();
+}
+
+// Errors are not lost: they set trouble(), and the next Append hears of them.
+void Drain::RunHeld() {
+  const uint64_t target = staged_end();
+  if (sync_wanted_.exchange(false)) {
+    if (ring_->is_mapped() && !StepTo(target).ok()) return;
+    if (!SyncHeld().ok() || !ring_->is_mapped()) return;
+    // If the disk has no room for what a copy shares, a later store would kill the process: the log fails instead, and goes on in a new file.
+    if (Status status = ring_->Unshare(); !status.ok()) (void)Fail(status);
+  } else if (ring_->is_mapped() && target - drained() >= wake_bytes_) {
+    (void)Step(target);
+  }
+}
+
+// WHY not in Run: making a file takes as long as writing all of it, and meanwhile the ring would fill.
+void Drain::ScheduleSegment() {
+  if (is_making_segment_.exchange(true)) return;
+  options_.executor->Schedule([self = shared_from_this()] { self->PrepareSegment(); });
+}
+
+// A file is made before the writer needs it. If that fails now, Append will try again and say so.
+void Drain::PrepareSegment() {
+  {
+    base::Lock lock(mutex_);
+    if (is_stopped_ || !failure_.ok()) return;
+    ++running_;
+  }
+  const uint64_t wanted = staged_end() + segment_lead_;
+  if (segments_.reserved_end() < wanted) (void)segments_.Reserve(wanted);
+  is_making_segment_ = false;
+  base::Lock lock(mutex_);
+  --running_;
+  changed_.NotifyAll();
+}
+
+}  // namespace mergedb::wal

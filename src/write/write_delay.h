@@ -1,0 +1,50 @@
+// Where a writer waits as picker/write_delay.h says: microseconds a put, so that throughput glides to what merging sustains.
+//
+// The background sets the rate; a writer that holds the turn adds up what it owes and sleeps it off in pieces large enough for
+// a clock to keep (50 us), small enough for nobody to notice.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "base/wait_counter.h"
+#include "mergedb/env.h"
+
+namespace mergedb::write {
+
+class Gate {
+ public:
+  Gate(Clock* clock, uint64_t pause_nanos_max) : clock_(clock), pause_nanos_max_(pause_nanos_max) {}
+
+  // THREADS: any.
+  void SetRate(uint64_t nanos_per_kib) { nanos_per_kib_.store(nanos_per_kib, std::memory_order_relaxed); }
+  uint64_t rate() const { return nanos_per_kib_.load(std::memory_order_relaxed); }
+  const base::WaitCounter& waits() const { return waits_; }
+
+  // (turn)
+  void Enter(size_t bytes) {
+    const uint64_t rate_now = rate();
+    if (rate_now == 0) [[likely]] {
+      owed_ = 0;
+      return;
+    }
+    owed_ += rate_now * bytes / 1024;
+    if (owed_ < kNapNanos) return;
+    const uint64_t nap = std::min(owed_, pause_nanos_max_);
+    clock_->SleepNanos(nap);
+    waits_.Add(nap);
+    owed_ = 0;
+  }
+
+ private:
+  static constexpr uint64_t kNapNanos = 50'000;
+
+  Clock* const clock_;
+  const uint64_t pause_nanos_max_;
+  std::atomic<uint64_t> nanos_per_kib_{0};
+  base::WaitCounter waits_;
+  uint64_t owed_ = 0;  // (turn)
+};
+
+}  // namespace mergedb::write

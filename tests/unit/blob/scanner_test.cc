@@ -1,0 +1,114 @@
+// Goal: values are right in whatever order they are asked for; in the order of the file, either way, they come out of few large
+// reads. Method: files in memory that count reads.
+#include "blob/scanner.h"
+
+#include "base/random.h"
+#include "tests/unit/blob/value_rows.h"
+
+namespace mergedb::blob {
+namespace {
+
+using testing::Bytewise;
+using testing::MemoryFiles;
+using testing::SomeValues;
+using testing::ValueRow;
+using testing::WriteValues;
+
+class ScannerTest : public ::testing::Test {
+ protected:
+  void Write(uint64_t number, size_t count, size_t value_bytes, Compression codec = Compression::kNone) {
+    rows_.push_back(SomeValues(count, value_bytes));
+    metas_.push_back(WriteValues(&files_, number, &rows_.back(), {.compression = codec}));
+  }
+  void Expect(Scanner& scanner, size_t file, size_t row) {
+    const ValueRow& wanted = rows_[file][row];
+    std::string_view value;
+    const Status status = scanner.Read(*metas_[file], wanted.reference, wanted.key, &value);
+    ASSERT_TRUE(status.ok()) << status.ToString();
+    ASSERT_EQ(value, wanted.value);
+  }
+
+  MemoryFiles files_;
+  Cache cache_{&files_, "", Bytewise(), nullptr, 100};
+  std::vector<std::vector<ValueRow>> rows_;
+  std::vector<format::ValueFilePtr> metas_;
+};
+
+TEST_F(ScannerTest, InTheOrderOfTheFileReadsAreFewAndLarge) {
+  Write(7, 2'000, 1'000);
+  Scanner scanner(cache_, true);
+  for (size_t i = 0; i < 2'000; ++i) Expect(scanner, 0, i);
+  EXPECT_LE(files_.reads, 30u);
+  files_.reads = 0;
+  for (size_t i = 2'000; i-- > 0;) Expect(scanner, 0, i);
+  EXPECT_LE(files_.reads, 30u) << "backward";
+}
+
+TEST_F(ScannerTest, OverGapsOfWhatWasDroppedItReadsOn) {
+  Write(7, 2'000, 1'000);
+  Scanner scanner(cache_, true);
+  for (size_t i = 0; i < 2'000; i += 3) Expect(scanner, 0, i);
+  EXPECT_LE(files_.reads, 30u);
+}
+
+TEST_F(ScannerTest, ToAndFroBetweenFilesInOrderItReadsAheadInEach) {
+  for (uint64_t number = 8; number < 12; ++number) Write(number, 1'000, 1'000);
+  Scanner scanner(cache_, true);
+  for (size_t i = 0; i < 1'000; ++i) {
+    for (size_t file = 0; file < 4; ++file) Expect(scanner, file, i);
+  }
+  EXPECT_LE(files_.reads, 80u);
+}
+
+TEST_F(ScannerTest, AnyOrderOverManyFilesIsRight) {
+  const uint64_t seed = 3;
+  SCOPED_TRACE(seed);
+  base::Random random(seed);
+  for (uint64_t number = 1; number <= 20; ++number) {
+    Write(number, 50, 1 + random.Uniform(number == 9 ? 200'000 : 3'000), number % 3 == 0 ? Compression::kLz4 : Compression::kNone);
+  }
+  Scanner scanner(cache_, true);
+  size_t file = 0, row = 0;
+  for (int step = 0; step < 20'000; ++step) {
+    const uint64_t choice = random.Uniform(20);
+    if (choice == 0) {
+      file = random.Uniform(rows_.size());
+      row = random.Uniform(50);
+    } else if (choice < 10) {
+      row = (row + 1) % 50;
+    } else {
+      row = (row + 49) % 50;
+    }
+    Expect(scanner, file, row);
+  }
+}
+
+TEST_F(ScannerTest, DamageIsAnErrorAndNothingOfItStays) {
+  Write(7, 200, 1'000);
+  files_.bytes(testing::ValuePath(7))[rows_[0][100].reference.offset + 500] ^= 1;
+  Scanner scanner(cache_, true);
+  for (size_t i = 0; i < 200; ++i) {
+    if (i != 100) {
+      Expect(scanner, 0, i);
+      continue;
+    }
+    std::string_view value;
+    EXPECT_TRUE(scanner.Read(*metas_[0], rows_[0][i].reference, rows_[0][i].key, &value).IsCorruption());
+  }
+  std::string_view value;
+  EXPECT_TRUE(scanner.Read(*metas_[0], rows_[0][5].reference, "another key", &value).IsCorruption());
+}
+
+TEST_F(ScannerTest, AReferenceBeyondTheFilesValuesIsCorruption) {
+  Write(7, 20, 100);
+  Scanner scanner(cache_, true);
+  std::string_view value;
+  const format::ValueReference beyond{.file = kv::FileNumber{7}, .offset = metas_[0]->record_bytes, .bytes = 10};
+  const Status status = scanner.Read(*metas_[0], beyond, "key", &value);
+  EXPECT_TRUE(status.IsCorruption());
+  EXPECT_NE(status.message().find("a reference to 10 bytes"), std::string_view::npos) << status.ToString();
+  Expect(scanner, 0, 5);
+}
+
+}  // namespace
+}  // namespace mergedb::blob

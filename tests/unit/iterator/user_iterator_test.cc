@@ -1,0 +1,551 @@
+// Goal: a reader at a sequence sees, between its bounds and in both directions, just what a map replayed up to that
+// sequence holds.
+#include "iterator/user_iterator.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <new>
+
+#include "tests/unit/iterator/stream_inputs.h"
+
+namespace mergedb::iterator {
+namespace {
+
+const kv::Order kOrder(BytewiseComparator());
+
+std::unique_ptr<VisibleCursor> VisibleOf(std::vector<OwnedEntry> entries, VisibleOptions options = {}) {
+  return NewVisibleIterator(kOrder, std::move(options), Input(std::move(entries)));
+}
+
+std::string PrintBackward(kv::Iterator& iterator) {
+  std::string out;
+  for (iterator.SeekToLast(); iterator.Valid(); iterator.Prev()) out += Print(iterator.entry()) + " ";
+  if (!iterator.status().ok()) out += iterator.status().ToString();
+  return out;
+}
+
+TEST(VisibleIterator, ShowsTheNewestVersionUpToItsSequence) {
+  const std::vector<OwnedEntry> entries = {Put("a", 9, "9"), Put("a", 4, "4"), Delete("b", 5), Put("b", 3, "3"),
+                                           Put("c", 6, "6"), Delete("c", 2)};
+  EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=9 c#6,PUT=6 ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4})), "a#4,PUT=4 b#3,PUT=3 ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 2})), "");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "c#6,PUT=6 a#9,PUT=9 ");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 4})), "b#3,PUT=3 a#4,PUT=4 ");
+}
+
+TEST(VisibleIterator, StaysBetweenItsBounds) {
+  const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3), Put("d", 4)};
+  const auto visible = VisibleOf(entries, {.lower = "b", .upper = "d"});
+  EXPECT_EQ(PrintAll(*visible), "b#2,PUT= c#3,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT= b#2,PUT= ");
+  visible->Seek("a", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "b#2,PUT= c#3,PUT= ");
+  visible->Seek("d", kv::kTagMax);
+  EXPECT_FALSE(visible->Valid());
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.lower = "c", .upper = "b"})), "");
+}
+
+// Passes over key `gone` from the first seek to it on, as where its block could be read once and cannot any more and is passed over.
+class ForgettingIterator final : public kv::Iterator {
+ public:
+  ForgettingIterator(std::vector<OwnedEntry> entries, std::string gone) : input_(Input(std::move(entries))), gone_(std::move(gone)) {}
+  void SeekToFirst() override {
+    input_->SeekToFirst();
+    ShowForward();
+  }
+  void SeekToLast() override {
+    input_->SeekToLast();
+    ShowBackward();
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    is_gone_ |= key == gone_;
+    input_->Seek(key, tag);
+    ShowForward();
+  }
+  void Next() override {
+    input_->Next();
+    ShowForward();
+  }
+  void Prev() override {
+    input_->Prev();
+    ShowBackward();
+  }
+
+ private:
+  bool IsPassedOver() const { return is_gone_ && input_->Valid() && input_->entry().key == gone_; }
+  void ShowForward() {
+    while (IsPassedOver()) input_->Next();
+    Show();
+  }
+  void ShowBackward() {
+    while (IsPassedOver()) input_->Prev();
+    Show();
+  }
+  void Show() {
+    valid_ = input_->Valid();
+    if (valid_) entry_ = input_->entry();
+  }
+  const std::unique_ptr<kv::Iterator> input_;
+  const std::string gone_;
+  bool is_gone_ = false;
+};
+
+// Symptom: Prev showed a later key again. Cause: a key of many versions is sought from above, and where the seek found another key that
+// one was shown.
+TEST(VisibleIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
+  std::vector<OwnedEntry> entries = {Put("a", 1)};
+  for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put("b", sequence));
+  entries.push_back(Put("c", 2));
+  const auto visible = NewVisibleIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
+  EXPECT_EQ(PrintBackward(*visible), "c#2,PUT= a#1,PUT= ");
+}
+
+// The n-th move throws, after the entry shown was freed.
+class Throwing final : public kv::Iterator {
+ public:
+  Throwing(std::vector<OwnedEntry> entries, const int* left) : input_(Input(std::move(entries))), left_(*left) { looks_ahead_ = true; }
+  void SeekToFirst() override { Move([&] { input_->SeekToFirst(); }); }
+  void SeekToLast() override { Move([&] { input_->SeekToLast(); }); }
+  void Seek(std::string_view key, kv::Tag tag) override { Move([&] { input_->Seek(key, tag); }); }
+  void Next() override { Move([&] { input_->Next(); }); }
+  void Prev() override { Move([&] { input_->Prev(); }); }
+  size_t LookAhead(std::span<kv::Entry> ahead) override { return input_->LookAhead(ahead); }
+  void Skip(size_t n) override { Move([&] { input_->Skip(n); }); }
+
+ private:
+  template <class Function>
+  void Move(Function move) {
+    if (--const_cast<int&>(left_) == 0) {
+      input_->SeekToFirst();
+      throw std::bad_alloc();  // valid_ and entry_ stay
+    }
+    move();
+    valid_ = input_->Valid();
+    status_ = input_->status();
+    if (valid_) entry_ = input_->entry();
+  }
+  const std::unique_ptr<kv::Iterator> input_;
+  const int& left_;
+};
+
+// Symptom: after a move that threw the cursor was valid and showed memory that was freed, or went on with entries left out.
+TEST(VisibleIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
+  std::vector<OwnedEntry> entries;
+  for (char key = 'a'; key < 'f'; ++key) {
+    const std::string name(1, key);
+    for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put(name, sequence));
+    entries.push_back(Merge(name + "m", 40, "no operand"));
+    entries.push_back(Merge(name + "n", 40, merge::Append("x")));
+    entries.push_back(Put(name + "p", 3));
+  }
+  int left = 0;
+  const auto expected = PrintAll(*VisibleOf(entries, {.sequence = 40, .upper = "am"}));
+  const auto expected_back = PrintBackward(*VisibleOf(entries, {.sequence = 40, .lower = "dn"}));
+  enum class Way { kForward, kBackward, kZigzag };
+  for (const Way way : {Way::kForward, Way::kBackward, Way::kZigzag}) {
+    int thrown = 0;
+    for (int n = 1;; ++n) {
+      SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ": " + std::to_string(n));
+      const auto visible = NewVisibleIterator(kOrder, {.sequence = 40}, std::make_unique<Throwing>(entries, &left));
+      left = n;
+      try {
+        way == Way::kBackward ? visible->SeekForPrev("eq") : visible->Seek("a", kv::kTagMax);
+        for (uint64_t step = 1; visible->Valid() || visible->failed_key(); ++step) {
+          const bool is_forward = way == Way::kForward || (way == Way::kZigzag && step % 3 != 0);
+          if (visible->Valid()) {
+            is_forward ? visible->Next() : visible->Prev();
+          } else {
+            is_forward ? visible->NextFromFailed() : visible->PrevFromFailed();
+          }
+        }
+      } catch (const std::bad_alloc&) {
+        ++thrown;
+        EXPECT_FALSE(visible->Valid());
+        EXPECT_FALSE(visible->failed_key());
+        EXPECT_EQ(visible->status().code(), Code::kAborted);
+      }
+      if (left > 0) break;
+      if (n % 2 == 0) {
+        visible->Seek("a", kv::kTagMax);
+        EXPECT_EQ(Print(visible->entry()) + " ", expected);
+      } else {
+        std::string shown;
+        for (visible->SeekToLast(); visible->Valid(); visible->Prev()) shown += Print(visible->entry()) + " ";
+        EXPECT_EQ(shown, expected_back.substr(0, shown.size()));
+        EXPECT_FALSE(shown.empty());
+      }
+      ASSERT_FALSE(HasFailure());
+    }
+    EXPECT_GT(thrown, 90);
+  }
+}
+
+// An order that takes two spellings for one key.
+class FoldingComparator final : public Comparator {
+ public:
+  int Compare(std::string_view a, std::string_view b) const override { return (a.front() | 0x20) - (b.front() | 0x20); }
+  std::string_view Name() const override { return "test.folding"; }
+};
+
+// Symptom: a scan backward shows "K", one forward "k". Cause: going backward the key was kept when its oldest version came by, and
+// the newest one's value was put beside it.
+TEST(VisibleIterator, ShowsTheNewestSpellingInBothDirections) {
+  const FoldingComparator folding;
+  const std::vector<OwnedEntry> entries = {Put("a", 9), Put("k", 7, "new"), Put("K", 5, "old"), Put("z", 1)};
+  const auto visible = NewVisibleIterator(kv::Order(&folding), {}, Input(entries, &folding));
+  EXPECT_EQ(PrintAll(*visible), "a#9,PUT= k#7,PUT=new z#1,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "z#1,PUT= k#7,PUT=new a#9,PUT= ");
+  const auto older = NewVisibleIterator(kv::Order(&folding), {.sequence = 6}, Input(entries, &folding));
+  EXPECT_EQ(PrintBackward(*older), "z#1,PUT= K#5,PUT=old ");
+}
+
+TEST(VisibleIterator, DoesNotReadBeyondItsUpperBound) {
+  const auto visible = NewVisibleIterator(
+      kOrder, {.upper = "b"}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2));
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= ");
+}
+
+TEST(VisibleIterator, ReportsWhatItsInputCannotRead) {
+  const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3)};
+  const auto visible = NewVisibleIterator(kOrder, {}, Input(entries, BytewiseComparator(), 1));
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
+  // Backward, "c" might have newer versions in the gap: it may not be shown either.
+  EXPECT_EQ(PrintBackward(*visible), "IOError: gap");
+  visible->Seek("c", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
+}
+
+TEST(VisibleIterator, RefusesAKindThatItCannotShow) {
+  for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
+    const auto visible = VisibleOf({Put("a", 1), {"b", kv::MakeTag(2, kind), "v"}, Put("c", 3)});
+    visible->SeekToFirst();
+    visible->Next();
+    EXPECT_FALSE(visible->Valid());
+    EXPECT_EQ(visible->status().code(), Code::kNotSupported);
+    visible->SeekToLast();
+    ASSERT_TRUE(visible->Valid());
+    visible->Prev();
+    EXPECT_FALSE(visible->Valid());
+    EXPECT_EQ(visible->status().code(), Code::kNotSupported);
+  }
+}
+
+TEST(VisibleIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
+  const std::vector<OwnedEntry> entries = {
+      Merge("a", 9, merge::Append("c")), Merge("a", 6, merge::Append("b")), Put("a", 3, "a"),       Put("a", 2, "old"),
+      Merge("b", 5, merge::AddU64(4)),   Delete("b", 4),                    Put("b", 1, "older"),
+      Merge("c", 8, merge::Append("z")), Put("d", 7, "plain")};
+  const std::string four = merge::FromU64(4);
+  EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=abc b#5,PUT=" + four + " c#8,PUT=z d#7,PUT=plain ");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "d#7,PUT=plain c#8,PUT=z b#5,PUT=" + four + " a#9,PUT=abc ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 6})), "a#6,PUT=ab b#5,PUT=" + four + " ");
+  EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 6})), "b#5,PUT=" + four + " a#6,PUT=ab ");
+}
+
+TEST(VisibleIterator, ShowsWhatMergingMade) {
+  const std::string five = merge::FromU64(5);
+  const auto visible = VisibleOf({{"a", kv::MakeTag(0, kv::Kind::kMerged), "\x01" + five}});
+  EXPECT_EQ(PrintAll(*visible), "a#0,PUT=" + five + " ");
+  EXPECT_EQ(PrintBackward(*visible), "a#0,PUT=" + five + " ");
+}
+
+TEST(VisibleIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
+  const auto visible = VisibleOf({Put("a", 1), Merge("b", 3, merge::AddU64(1)), Put("b", 2, "abc"), Put("c", 4)});
+  const std::string failure =
+      "MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 3";
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= " + failure);
+  visible->Seek("c", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "c#4,PUT= " + failure);
+  EXPECT_EQ(visible->failed_key(), "b");
+  visible->PrevFromFailed();
+  ASSERT_TRUE(visible->Valid());
+  EXPECT_EQ(visible->entry().key, "a");
+  EXPECT_FALSE(visible->failed_key());
+  visible->Next();
+  EXPECT_EQ(visible->failed_key(), "b");
+  visible->NextFromFailed();
+  EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
+}
+
+TEST(VisibleIterator, HasNoFailedKeyWhereItsInputCannotBeRead) {
+  const auto clash = Merge("b", 3, merge::AddU64(1));
+  // The gap is behind the operand: whether it can be folded is not known.
+  const auto visible = NewVisibleIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
+  EXPECT_FALSE(visible->failed_key());
+}
+
+TEST(VisibleIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
+  const auto twice = Merge("a", 3, merge::AddU64(1));
+  const auto visible = VisibleOf({twice, twice, Merge("a", 2, merge::AddU64(2))});
+  EXPECT_EQ(PrintAll(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
+  EXPECT_EQ(PrintBackward(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
+}
+
+// "r:x" refers to the value "x"; "bad" leads nowhere.
+class Values final : public kv::ValueSource {
+ public:
+  Status Resolve(const kv::Entry& entry, std::string_view* value) override {
+    EXPECT_EQ(kv::KindOf(entry.tag), kv::Kind::kPutRef);
+    ++asked;
+    if (entry.value == "bad") return Status::Corruption("no value there");
+    last_.assign(entry.value.substr(2));
+    *value = last_;
+    return {};
+  }
+  int asked = 0;
+
+ private:
+  std::string last_;
+};
+
+OwnedEntry Ref(std::string key, kv::Sequence sequence, std::string reference) {
+  return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), std::move(reference)};
+}
+
+TEST(VisibleIterator, ShowsTheValuesThatReferencesStandFor) {
+  Values values;
+  const std::vector<OwnedEntry> entries = {Ref("a", 9, "r:nine"), Put("a", 4, "4"), Put("b", 5, "five"), Ref("c", 3, "r:three"),
+                                           Delete("d", 8), Ref("d", 7, "bad")};
+  const auto visible = VisibleOf(entries, {.values = &values});
+  EXPECT_EQ(PrintAll(*visible), "a#9,PUT=nine b#5,PUT=five c#3,PUT=three ");
+  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT=three b#5,PUT=five a#9,PUT=nine ");
+  EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4, .values = &values})), "a#4,PUT=4 c#3,PUT=three ");
+  EXPECT_EQ(values.asked, 5) << "what is hidden is not read";
+}
+
+TEST(VisibleIterator, ReadsNoValueForWhoWantsKeysAlone) {
+  Values values;
+  const auto visible = VisibleOf({Ref("a", 9, "bad"), Put("b", 5, "five")}, {.values = &values, .keys_only = true});
+  EXPECT_EQ(PrintAll(*visible), "a#9,PUT= b#5,PUT= ");
+  EXPECT_EQ(PrintBackward(*visible), "b#5,PUT= a#9,PUT= ");
+  EXPECT_EQ(values.asked, 0);
+}
+
+TEST(VisibleIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+  Values values;
+  std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")), Ref("a", 38, "r:a")};
+  for (kv::Sequence i = 30; i > 10; --i) entries.push_back(Put("a", i, "old"));  // too many to step over backwards
+  entries.push_back(Merge("b", 5, merge::Append("y")));
+  entries.push_back(Ref("b", 4, "r:x"));
+  entries.push_back(Delete("c", 9));
+  entries.push_back(Merge("c", 8, merge::Append("z")));
+  const auto visible = VisibleOf(entries, {.values = &values});
+  EXPECT_EQ(PrintAll(*visible), "a#40,PUT=abc b#5,PUT=xy ");
+  EXPECT_EQ(PrintBackward(*visible), "b#5,PUT=xy a#40,PUT=abc ");
+  values.asked = 0;
+  const auto keys = VisibleOf(entries, {.values = &values, .keys_only = true});
+  EXPECT_EQ(PrintAll(*keys), "a#40,PUT= b#5,PUT= ");
+  EXPECT_EQ(PrintBackward(*keys), "b#5,PUT= a#40,PUT= ");
+  EXPECT_EQ(values.asked, 0);
+}
+
+TEST(VisibleIterator, EndsAtAValueThatCannotBeRead) {
+  Values values;
+  const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
+  EXPECT_EQ(PrintAll(*visible), "a#1,PUT= Corruption: no value there");
+  EXPECT_EQ(PrintBackward(*visible), "c#3,PUT= Corruption: no value there");
+  visible->Seek("c", kv::kTagMax);
+  EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
+}
+
+TEST(VisibleIterator, SeekForPrevDoesNotLookAtTheValueBehind) {
+  Values values;
+  const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
+  visible->SeekForPrev("aa");
+  ASSERT_TRUE(visible->Valid()) << visible->status().ToString();
+  EXPECT_EQ(visible->entry().key, "a");
+  EXPECT_EQ(values.asked, 0);
+  visible->SeekForPrev("b");
+  EXPECT_FALSE(visible->Valid());
+  EXPECT_TRUE(visible->status().IsCorruption());
+  visible->SeekForPrev("A");
+  EXPECT_FALSE(visible->Valid());
+  EXPECT_TRUE(visible->status().ok());
+}
+
+// The map that a reader at `sequence` should see.
+std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, kv::Sequence sequence) {
+  std::map<std::string, OwnedEntry> model;
+  std::map<std::string, std::string> values;
+  for (const OwnedEntry& change : history) {
+    if (kv::SequenceOf(change.tag) > sequence) break;
+    ApplyChange(change, &values);
+    model.erase(change.key);
+    if (const auto value = values.find(change.key); value != values.end()) {
+      model[change.key] = Put(change.key, kv::SequenceOf(change.tag), value->second);
+    }
+  }
+  return model;
+}
+
+TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
+  for (uint64_t seed = 1; seed <= 80; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    base::Random random(seed);
+    const size_t keys = random.OneIn(2) ? 1 + random.Uniform(30) : 100 + random.Uniform(300);  // of many versions, or most of one
+    const std::vector<OwnedEntry> history =
+        random.OneIn(2) ? RandomHistory(random, 200, keys) : RandomMergeHistory(random, 200, keys);
+    std::vector<OwnedEntry> entries = history;
+    SortEntries(&entries, kOrder);
+    VisibleOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201), .keys_only = random.OneIn(4)};
+    if (random.OneIn(3)) options.lower = "some/directory/" + std::to_string(random.Uniform(keys));
+    if (random.OneIn(3)) options.upper = "some/directory/" + std::to_string(random.Uniform(keys));
+    auto model = Model(history, options.sequence);
+    std::erase_if(model, [&](const auto& each) {
+      return (options.lower && each.first < *options.lower) || (options.upper && each.first >= *options.upper);
+    });
+
+    const auto visible = VisibleOf(entries, options);
+    if (options.keys_only) {
+      for (auto& each : model) each.second.value.clear();
+    }
+    auto at = model.end();
+    uint64_t choice = 0;
+    for (int step = 0; step < 400; ++step) {
+      if (at == model.end()) {
+        choice = random.Uniform(4);
+      } else if (choice < 4 || random.OneIn(5)) {  // else on in one direction
+        choice = random.Uniform(16);
+      }
+      if (choice == 0) {
+        visible->SeekToFirst();
+        at = model.begin();
+      } else if (choice == 1) {
+        visible->SeekToLast();
+        at = model.empty() ? model.end() : std::prev(model.end());
+      } else if (choice < 4) {
+        const std::string key = "some/directory/" + std::to_string(random.Uniform(keys + 1));
+        visible->Seek(key, kv::kTagMax);
+        at = model.lower_bound(key);
+        if (random.OneIn(2)) {
+          visible->SeekForPrev(key);
+          at = model.upper_bound(key);
+          at = at == model.begin() ? model.end() : std::prev(at);
+        }
+      } else if (choice < 10) {
+        visible->Next();
+        ++at;
+      } else {
+        visible->Prev();
+        at = at == model.begin() ? model.end() : std::prev(at);
+      }
+      ASSERT_TRUE(visible->status().ok()) << visible->status().ToString();
+      ASSERT_EQ(visible->Valid(), at != model.end()) << "step " << step;
+      if (visible->Valid()) {
+        ASSERT_EQ(Print(visible->entry()), Print(testing::ViewOf(at->second, kOrder))) << "step " << step;
+      }
+    }
+  }
+}
+
+// Counts what is looked at ahead.
+class Watched final : public kv::Iterator {
+ public:
+  explicit Watched(std::unique_ptr<kv::Iterator> input) : input_(std::move(input)) { looks_ahead_ = input_->looks_ahead(); }
+  void SeekToFirst() override { input_->SeekToFirst(), Show(); }
+  void SeekToLast() override { input_->SeekToLast(), Show(); }
+  void Seek(std::string_view key, kv::Tag tag) override { input_->Seek(key, tag), Show(); }
+  void Next() override { input_->Next(), Show(); }
+  void Prev() override { input_->Prev(), Show(); }
+  size_t LookAhead(std::span<kv::Entry> ahead) override {
+    const size_t ready = input_->LookAhead(ahead);
+    looked += ready;
+    return ready;
+  }
+  void Skip(size_t n) override { input_->Skip(n), Show(); }
+
+  size_t looked = 0;
+
+ private:
+  void Show() {
+    valid_ = input_->Valid();
+    status_ = input_->status();
+    if (valid_) entry_ = input_->entry();
+  }
+  const std::unique_ptr<kv::Iterator> input_;
+};
+
+// Symptom: scans of large values executed more than twice as many instructions. Cause: what lay ready were references, and all of it was
+// looked at again in each step.
+TEST(VisibleIterator, LooksAheadSeldomWhereNothingThereIsShownAsItIs) {
+  Values values;
+  std::vector<OwnedEntry> references, plain;
+  for (int i = 1000; i < 3000; ++i) {
+    references.push_back(Ref("k" + std::to_string(i), 5, "r:v"));
+    plain.push_back(Put("k" + std::to_string(i), 5));
+  }
+  const auto looked_by = [&](std::vector<OwnedEntry> entries) {
+    auto input = std::make_unique<Watched>(Input(std::move(entries)));
+    const Watched& watched = *input;
+    const auto visible = NewVisibleIterator(kOrder, {.values = &values}, std::move(input));
+    size_t shown = 0;
+    for (visible->SeekToFirst(); visible->Valid(); visible->Next()) ++shown;
+    EXPECT_EQ(shown, 2000u);
+    return watched.looked;
+  };
+  EXPECT_LE(looked_by(references), 2000u / 8);
+  const size_t of_plain = looked_by(plain);
+  EXPECT_GE(of_plain, 2000u * 3 / 4);
+  EXPECT_LE(of_plain, 2000u);
+}
+
+// A queue: `hidden` keys that were deleted, then one that lives.
+std::vector<OwnedEntry> QueueOf(int hidden) {
+  std::vector<OwnedEntry> entries;
+  for (int i = 0; i < hidden; ++i) {
+    const std::string key = "q" + std::to_string(100'000 + i);
+    entries.push_back(Delete(key, 9));
+    entries.push_back(Put(key, 3));
+  }
+  entries.push_back(Put("r", 4));
+  return entries;
+}
+
+TEST(VisibleIterator, TellsOfAMoveThatPassesOverVeryMuch) {
+  std::vector<Wade> wades;
+  const VisibleOptions options{.on_wade = [&](Wade wade) { wades.push_back(std::move(wade)); }};
+  const auto visible = VisibleOf(QueueOf(3'000), options);
+  visible->SeekToFirst();
+  ASSERT_TRUE(visible->Valid());
+  ASSERT_EQ(wades.size(), 1u);
+  ASSERT_TRUE(wades[0].lower && wades[0].upper);
+  EXPECT_LT(*wades[0].lower, "q100100") << "nearly all of it";
+  EXPECT_EQ(*wades[0].upper, "r");
+
+  visible->Prev();
+  EXPECT_FALSE(visible->Valid());
+  ASSERT_EQ(wades.size(), 2u);
+  EXPECT_FALSE(wades[1].lower) << "down to the first key there is";
+  ASSERT_TRUE(wades[1].upper);
+  EXPECT_GT(*wades[1].upper, "q102900");
+}
+
+TEST(VisibleIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
+  std::vector<Wade> wades;
+  const auto on_wade = [&](Wade wade) { wades.push_back(std::move(wade)); };
+  VisibleOf(QueueOf(3'000), {.upper = "q2", .on_wade = on_wade})->SeekToFirst();
+  ASSERT_EQ(wades.size(), 1u);
+  EXPECT_EQ(wades[0].upper, "q2");
+  VisibleOf(QueueOf(3'000), {.lower = "q100010", .upper = "q2", .on_wade = on_wade})->SeekToLast();
+  ASSERT_EQ(wades.size(), 2u);
+  EXPECT_EQ(wades[1].lower, "q100010");
+}
+
+TEST(VisibleIterator, SaysNothingOfShortWades) {
+  const auto fail = [](Wade) { FAIL(); };
+  const auto visible = VisibleOf(QueueOf(500), {.on_wade = fail});
+  visible->SeekToFirst();
+  ASSERT_TRUE(visible->Valid());
+  visible->Prev();
+  std::vector<OwnedEntry> live;
+  for (int i = 0; i < 5'000; ++i) live.push_back(Put("k" + std::to_string(10'000 + i), 1));
+  PrintAll(*VisibleOf(live, {.on_wade = fail}));
+}
+
+}  // namespace
+}  // namespace mergedb::iterator

@@ -1,0 +1,201 @@
+// Goal: each rule of each style picks what its golden script says. Method: tests/golden/picker/*.txt.
+//
+//   # What is shown.
+//   tree
+//   position 9 level 0: 000012[a..f) ...        (testing/tree_text.h)
+//   ----
+//   pick style=lazy pressure=writing flush=4MB snapshot=35 busy=9+8:[a..f) cleaning=7
+//   ----
+//   9+8+7 -> L1 reason=tier_full input=120MB    or "nothing"; a second line lists cut keys, if any
+//
+// `manual` instead of `pick` takes bounds=[a..f) and newest=9; its answer may also be "blocked".
+// MERGEDB_REWRITE=1 writes the answers into the scripts.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "picker/picker.h"
+#include "testing/status_matchers.h"
+#include "testing/tree_text.h"
+
+namespace mergedb::picker {
+namespace {
+
+format::Bounds ParseBounds(const std::string& text) {  // "[a..f)"
+  const size_t dots = text.find("..");
+  format::Bounds bounds;
+  if (const std::string lower = text.substr(1, dots - 1); !lower.empty()) bounds.lower = lower;
+  if (const std::string upper = text.substr(dots + 2, text.size() - dots - 3); !upper.empty()) bounds.upper = upper;
+  return bounds;
+}
+
+Busy ParseBusy(const std::string& text) {  // "9+8" or "9+8:[a..f)"
+  Busy busy;
+  const size_t colon = text.find(':');
+  std::istringstream positions(text.substr(0, colon));
+  for (std::string position; std::getline(positions, position, '+');) {
+    busy.sources.push_back(kv::Position{std::stoull(position)});
+  }
+  if (colon != std::string::npos) busy.bounds = ParseBounds(text.substr(colon + 1));
+  return busy;
+}
+
+struct Command {
+  bool is_manual = false;
+  bool is_sweep = false;
+  Style style = Style::kLazy;
+  Pressure pressure = Pressure::kWriting;
+  uint64_t flush_bytes = uint64_t{4} << 20;
+  kv::Sequence oldest_snapshot = kv::kSequenceMax;
+  std::vector<Busy> busy;
+  format::Bounds bounds;
+  kv::Position newest{UINT64_MAX};
+};
+
+Command ParseCommand(const std::string& line) {
+  Command command;
+  std::istringstream words(line);
+  std::string word;
+  words >> word;
+  command.is_manual = word == "manual";
+  command.is_sweep = word == "sweep";
+  while (words >> word) {
+    const std::string name = word.substr(0, word.find('='));
+    const std::string value = word.substr(name.size() + 1);
+    if (name == "style") command.style = value == "lazy" ? Style::kLazy : Style::kCascade;
+    if (name == "pressure") {
+      command.pressure = value == "writing" ? Pressure::kWriting : value == "quiet" ? Pressure::kQuiet : Pressure::kIdle;
+    }
+    if (name == "flush") command.flush_bytes = std::stoull(value) << (value.ends_with("KB") ? 10 : 20);
+    if (name == "snapshot") command.oldest_snapshot = std::stoull(value);
+    if (name == "busy" || name == "cleaning") command.busy.push_back(ParseBusy(value));
+    if (name == "cleaning") command.busy.back().is_cleaning = true;
+    if (name == "bounds") command.bounds = ParseBounds(value);
+    if (name == "newest") command.newest = kv::Position{std::stoull(value)};
+  }
+  return command;
+}
+
+std::string Answer(const std::string& tree, const std::string& line) {
+  const kv::Order order(BytewiseComparator());
+  const auto version = mergedb::testing::ParseTree(order, tree);
+  if (!version) return version.error().ToString() + "\n";
+  const Command command = ParseCommand(line);
+  const PickInput input{.version = **version, .busy = command.busy, .style = command.style,
+                        .pressure = command.pressure, .flush_bytes = command.flush_bytes, .order = order,
+                        .oldest_snapshot = command.oldest_snapshot};
+  ManualPick manual;
+  if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
+  const auto plan = command.is_manual ? manual.plan : command.is_sweep ? PickSweep(input, command.bounds) : Pick(input);
+  if (!plan) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
+  std::string text = PrintPlan(*plan) + "\n";
+  if (!plan->cut_keys.empty()) {
+    text += "cut at";
+    for (const std::string& key : plan->cut_keys) text += " " + key;
+    text += "\n";
+  }
+  return text;
+}
+
+// A script is a list of cases: a text up to "----", a command up to "----", an answer up to an empty line. A case without a
+// tree of its own looks at the one before.
+std::string Replay(std::istream& script) {
+  std::string result, tree, command, line;
+  enum { kTree, kCommand, kAnswer } part = kTree;
+  const auto answered = [&] {
+    result += Answer(tree, command);
+    part = kTree;
+  };
+  while (std::getline(script, line)) {
+    if (part == kAnswer) {
+      if (!line.empty()) continue;  // the old answer
+      answered();
+      result += "\n";
+      continue;
+    }
+    result += line + "\n";
+    if (line == "----") {
+      part = part == kTree ? kCommand : kAnswer;
+    } else if (part == kCommand) {
+      command = line;
+    } else if (line == "tree") {
+      tree.clear();
+    } else if (line.starts_with("pick") || line.starts_with("manual") || line.starts_with("sweep")) {
+      command = line;
+      part = kCommand;
+    } else {
+      tree += line + "\n";
+    }
+  }
+  if (part == kAnswer) answered();
+  return result;
+}
+
+// Nothing divided by nothing is no number of bytes.
+TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
+  auto file = std::make_shared<format::FileMeta>();
+  file->number = kv::FileNumber{1};
+  file->entries = 10;
+  file->smallest = file->largest = "a";
+  const version::Version version({std::make_shared<version::Run>(kv::Position{1}, 0, std::vector<version::Slice>{{file, {}}})});
+  const kv::Order order(BytewiseComparator());
+  EXPECT_EQ(LiveBytesAtLeast({.version = version, .busy = {}, .order = order}), 0u);
+}
+
+// The runs of a tree, newest first: which of them show a key in [b..c). Each shows x as well.
+std::string TreeOf(const std::vector<bool>& shows_b) {
+  std::string text;
+  for (size_t i = 0; i < shows_b.size(); ++i) {
+    const size_t position = shows_b.size() - i;
+    const bool is_oldest = position == 1;
+    text += "position " + std::to_string(position) + " level " + (is_oldest ? "bottom" : i < 10 ? "0" : "1") + ":";
+    if (shows_b[i]) text += " " + std::to_string(100'000 + position) + "[b..b]1MB";
+    text += " " + std::to_string(200'000 + position) + "[x..x]1MB\n";
+  }
+  return text;
+}
+
+TEST(Picks, CompactRangeBringsDownWhatLiesAboveTheRunsThatOnePlanTakes) {
+  const kv::Order order(BytewiseComparator());
+  std::vector<bool> shows_b(200);
+  for (const size_t newest : {0, 1, 2, 70, 199}) shows_b[newest] = true;
+  int plans = 0;
+  for (;; ++plans) {
+    ASSERT_LT(plans, 5);
+    ASSERT_OK_AND_ASSIGN(const auto version, mergedb::testing::ParseTree(order, TreeOf(shows_b)));
+    const PickInput input{.version = *version, .busy = {}, .order = order};
+    const auto [plan, is_done] = PickManual(input, {.lower = "b", .upper = "c"}, kv::Position{200});
+    EXPECT_EQ(is_done, !plan);
+    if (!plan) break;
+    ASSERT_LE(plan->sources.size(), 64u);
+    const auto target = version->FindRun(plan->sources.back());
+    EXPECT_EQ(plan->target_level, target->level());
+    for (const kv::Position source : plan->sources) shows_b[200 - kv::ToInt(source)] = false;
+    shows_b[200 - kv::ToInt(plan->sources.back())] = true;
+  }
+  EXPECT_EQ(plans, 4);
+  EXPECT_EQ(std::count(shows_b.begin(), shows_b.end(), true), 1) << "the range lies in one run";
+  EXPECT_TRUE(shows_b.back()) << "the oldest";
+}
+
+TEST(Picks, AreThoseOfTheGoldenScripts) {
+  for (const auto& entry : std::filesystem::directory_iterator(MERGEDB_GOLDEN_DIRECTORY "/policy")) {
+    SCOPED_TRACE(entry.path().filename().string());
+    std::ifstream file(entry.path());
+    std::stringstream expected;
+    expected << file.rdbuf();
+    const std::string found = Replay(expected);
+    if (std::getenv("MERGEDB_REWRITE") != nullptr) {
+      std::ofstream(entry.path()) << found;
+      continue;
+    }
+    EXPECT_EQ(found, expected.str());
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::picker

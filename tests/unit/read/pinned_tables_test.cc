@@ -1,0 +1,74 @@
+// Goal: what is said to last does, and a kept table's file stays named until it is let go of. Method: tables in memory files, as small as can be.
+#include "read/pinned_tables.h"
+
+#include <gtest/gtest.h>
+
+#include "db/obsolete_files.h"
+#include "tests/unit/table/table_rows.h"
+
+namespace mergedb::read {
+namespace {
+
+using testing::Bytewise;
+
+class KeptTablesTest : public ::testing::Test {
+ protected:
+  struct Table {
+    format::FileMetaPtr file;  // the tree's
+    std::shared_ptr<table::Reader> reader;
+    std::string_view mapped() const { return reader->mapped(); }
+  };
+  Table Make(const std::string& path, bool is_mapped = true) {
+    const auto meta = testing::WriteTable(&files_, path, Bytewise(), {{"key", kv::MakeTag(1, kv::Kind::kPut), "value"}});
+    auto reader = table::Reader::Open(&files_, path, meta, Bytewise(), nullptr, {.is_mapped = is_mapped});
+    EXPECT_TRUE(reader.has_value());
+    return {obsolete_->Track(meta), *reader};
+  }
+
+  testing::MemoryFiles files_;
+  const std::shared_ptr<db::ObsoleteFiles> obsolete_ = std::make_shared<db::ObsoleteFiles>();
+  KeptTables kept_;
+};
+
+TEST_F(KeptTablesTest, HoldsWhatLiesWhollyInAKeptTable) {
+  const Table first = Make("1.tbl"), second = Make("2.tbl"), other = Make("3.tbl");
+  EXPECT_FALSE(kept_.Holds(first.mapped()));
+  kept_.Keep(first.file, first.reader);
+  kept_.Keep(second.file, second.reader);
+  for (const Table* each : {&first, &second, &first}) {
+    const std::string_view mapped = each->mapped();
+    EXPECT_TRUE(kept_.Holds(mapped));
+    EXPECT_TRUE(kept_.Holds(mapped.substr(1, 3)));
+    EXPECT_FALSE(kept_.Holds({mapped.data() - 1, 2}));
+    EXPECT_FALSE(kept_.Holds({mapped.data() + mapped.size() - 1, 2}));
+  }
+  const std::string elsewhere = "value";
+  EXPECT_FALSE(kept_.Holds(elsewhere));
+  EXPECT_FALSE(kept_.Holds({}));
+  EXPECT_FALSE(kept_.Holds(other.mapped()));
+}
+
+TEST_F(KeptTablesTest, KeepsATableOnceAndOneThatIsNotMappedNotAtAll) {
+  const Table mapped = Make("1.tbl"), read = Make("2.tbl", false);
+  for (int i = 0; i < 3; ++i) {
+    kept_.Keep(mapped.file, mapped.reader);
+    kept_.Keep(read.file, read.reader);
+  }
+  EXPECT_EQ(kept_.count(), 1u);
+}
+
+// Else it would be a spare, and be written over under the mapping.
+TEST_F(KeptTablesTest, AFileIsBuriedWhenItIsLetGoOf) {
+  Table table = Make("1.tbl");
+  kept_.Keep(table.file, table.reader);
+  const std::string_view mapped = table.mapped();
+  table = {};
+  EXPECT_FALSE(obsolete_->HasBuried());
+  EXPECT_TRUE(kept_.Holds(mapped));
+  kept_.Clear();
+  EXPECT_TRUE(obsolete_->HasBuried());
+  EXPECT_FALSE(kept_.Holds(mapped));
+}
+
+}  // namespace
+}  // namespace mergedb::read

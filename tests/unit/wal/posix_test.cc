@@ -1,0 +1,92 @@
+// Goal: the same promises on the real file system: a mapped ring, direct I/O, threads, a process that really dies.
+// Method: a temporary directory; the writer is a child process that ends without cleaning up.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <atomic>
+
+#include "env/posix_file_system.h"
+#include "gtest/gtest.h"
+#include "wal/wal.h"
+#include "mergedb/env.h"
+#include "testing/temp_directory.h"
+#include "tests/unit/wal/world.h"
+
+namespace mergedb::wal {
+namespace {
+
+class PosixLog : public ::testing::TestWithParam<bool> {
+ protected:
+  Options LogOptions() {
+    const Env env = DefaultEnv();
+    Options options;
+    options.file_system = env.file_system;
+    options.executor = env.executor;
+    options.directory = directory_.path();
+    options.database_id = kDatabase;
+    options.salt = 42;
+    options.staging_bytes = size_t{256} << 10;
+    options.segment_bytes = size_t{1} << 20;
+    options.use_mapping = GetParam();
+    options.allocate_number = [this] { return kv::FileNumber(next_file_++); };
+    return options;
+  }
+
+  // How many frames come back; fails the test if they are not the first ones.
+  uint64_t CountReplayed() {
+    uint64_t count = 0;
+    const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
+    // WHY not DefaultEnv's: it brings threads, and the next test's child would be forked from among them, which the thread sanitizer refuses.
+    auto replayed = Replay(env::PosixFileSystem(), directory_.path(), kDatabase, start, {},
+                           [&](kv::Sequence, std::string_view payload) {
+                             EXPECT_EQ(payload, PayloadOf(count, payload.size()));
+                             ++count;
+                             return Status();
+                           });
+    EXPECT_OK(replayed);
+    return count;
+  }
+
+  const testing::TempDirectory directory_;
+  std::atomic<uint64_t> next_file_ = 4;
+};
+INSTANTIATE_TEST_SUITE_P(, PosixLog, ::testing::Values(true, false),
+                         [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
+
+TEST_P(PosixLog, FramesSurviveADyingProcess) {
+  const pid_t child = fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    auto log = Log::Create(LogOptions());
+    if (!log) _exit(1);
+    for (uint64_t i = 0; i < 2000; ++i) {
+      if (!Append(**log, PayloadOf(i, i % 3000)).ok()) _exit(2);
+      if (i == 700 && !(*log)->MakeDurable().ok()) _exit(3);
+    }
+    _exit(0);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  ASSERT_EQ(status, 0);
+  EXPECT_EQ(CountReplayed(), 2000u);
+}
+
+TEST_P(PosixLog, WriterAndBackgroundDrainWorkAtOnce) {
+  auto log = Log::Create(LogOptions());
+  ASSERT_OK(log);
+  for (uint64_t i = 0; i < 5000; ++i) {
+    ASSERT_OK(Append(**log, PayloadOf(i, i % 1000)));
+    if (i % 1000 == 999) {
+      ASSERT_OK((*log)->MakeDurable());
+    }
+    if (i == 3000) {
+      ASSERT_OK(Append(**log, PayloadOf(++i, 200'000)));
+    }
+  }
+  ASSERT_OK((*log)->failure());
+  (*log)->Stop();
+  EXPECT_EQ(CountReplayed(), 5000u);
+}
+
+}  // namespace
+}  // namespace mergedb::wal

@@ -1,0 +1,667 @@
+// Goal: what the log promises its user while it lives: frames come back in order after a kill, durable ones after a power cut,
+// space and errors are handled without losing or repeating a frame.
+// Method: tiny rings and segments on the fault-injecting file system; background work runs when told.
+#include "wal/wal.h"
+
+#include "gtest/gtest.h"
+#include "tests/unit/wal/world.h"
+
+namespace mergedb::wal {
+namespace {
+
+using testing::Fault;
+using testing::IsOk;
+using testing::Op;
+using testing::StatusIs;
+
+// Every test runs with the ring in a mapped file and in memory.
+class LogTest : public ::testing::TestWithParam<bool> {
+ protected:
+  LogTest() : world_({.allow_mapping = GetParam()}) {}
+  World world_;
+};
+INSTANTIATE_TEST_SUITE_P(, LogTest, ::testing::Values(true, false),
+                         [](const auto& test) { return test.param ? "Mapped" : "InMemory"; });
+
+TEST_P(LogTest, FramesComeBackInOrderAfterAKill) {
+  auto log = world_.Create();
+  EXPECT_EQ(log->is_mapped(), GetParam());
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100 + i)));
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 10u);
+  EXPECT_EQ(outcome.replayed.end.position, log->end().position);
+  EXPECT_EQ(outcome.replayed.end.chain, log->end().chain);
+  EXPECT_EQ(outcome.replayed.end.sequence, log->end().sequence);
+  EXPECT_EQ(outcome.replayed.dropped_bytes, 0u);
+}
+
+TEST_P(LogTest, NothingWasWrittenNothingComesBack) {
+  auto log = world_.Create();
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_TRUE(outcome.frames.empty());
+}
+
+TEST_P(LogTest, DurableFramesSurviveAPowerCutAndOnlyTheyDo) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(log->durable_position(), log->end().position);
+  for (uint64_t i = 10; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  const Outcome outcome = ReplayAll(*world_.CutPower());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 10u);
+}
+
+TEST_P(LogTest, WrapsTheRingAndCrossesSegments) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  base::Random random(1);
+  while (log->end().position < (size_t{300} << 10)) {
+    ASSERT_OK(Append(*log, PayloadOf(i++, random.Uniform(3000))));
+    if (random.OneIn(10)) world_.executor.RunAll();
+    if (random.OneIn(50)) {
+      ASSERT_OK(log->MakeDurable());
+    }
+  }
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+  EXPECT_GE(log->segments().size(), 5u);
+}
+
+TEST_P(LogTest, EveryFrameSizeUpToTheLargestComesBack) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (size_t bytes = 8; bytes < log->direct_bytes_max(); bytes += 509) ASSERT_OK(Append(*log, PayloadOf(i++, bytes)));
+  ASSERT_OK(Append(*log, PayloadOf(i++, log->direct_bytes_max())));
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+}
+
+TEST_P(LogTest, EmptyPayloadsAreFrames) {
+  auto log = world_.Create();
+  for (int i = 0; i < 3; ++i) ASSERT_OK(Append(*log, ""));
+  EXPECT_EQ(ReplayAll(*world_.Kill()).frames.size(), 3u);
+}
+
+TEST_P(LogTest, LargeFramesGoStraightToSegmentsAndAreDurable) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 1001)));
+  for (uint64_t i = 1; i < 4; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 100'000 * i + 3)));
+    EXPECT_EQ(log->durable_position(), log->end().position);
+  }
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 4u);
+  for (uint64_t i = 4; i < 40; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 40u);
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 40u);
+}
+
+TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
+  for (size_t offset = 8; offset < 9000; offset += 1016) {
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    ASSERT_OK(Append(*log, PayloadOf(0, offset - kFrameHeaderBytes % 8)));
+    ASSERT_OK(Append(*log, PayloadOf(1, 70'000)));
+    ASSERT_OK(Append(*log, PayloadOf(2, 10)));
+    ASSERT_OK(log->MakeDurable());
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 3u) << offset;
+  }
+}
+
+// Small frames, the last of which ends at `position`. Returns how many.
+uint64_t FillUpTo(Log& log, uint64_t position) {
+  uint64_t frames = 0;
+  while (log.end().position < position) {
+    const uint64_t left = position - log.end().position;
+    const uint64_t bytes = left < 6000 ? left : 4000;  // so that the last one is no smaller than a header
+    EXPECT_OK(Append(log, PayloadOf(frames++, bytes - kFrameHeaderBytes)));
+  }
+  EXPECT_EQ(log.end().position, position);
+  return frames;
+}
+
+// The header of a frame may cross into the next block, and that block be the first of the next segment.
+TEST_P(LogTest, AFrameMayBeginAnywhereAroundTheEndOfASegment) {
+  const uint64_t segment_end = world_.LogOptions().segment_bytes;
+  for (const size_t payload_bytes : {10, 9'000, 70'000}) {
+    for (uint64_t position = segment_end - 64; position <= segment_end + 64; position += 8) {
+      SCOPED_TRACE(std::to_string(payload_bytes) + " bytes at " + std::to_string(position));
+      World world({.allow_mapping = GetParam()});
+      const auto log = world.Create();
+      const uint64_t before = FillUpTo(*log, position);
+      ASSERT_OK(Append(*log, PayloadOf(before, payload_bytes)));
+      EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), before + 1);
+      ASSERT_OK(Append(*log, PayloadOf(before + 1, 10)));
+      ASSERT_OK(log->MakeDurable());
+      EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), before + 2);
+      EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), before + 2);
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(LogTest, ReplayStartsAtAnyMark) {
+  auto log = world_.Create();
+  std::vector<Mark> marks;
+  for (uint64_t i = 0; i < 200; ++i) {
+    marks.push_back(log->end());
+    ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  }
+  const auto image = world_.Kill();
+  for (size_t i = 0; i < marks.size(); i += 17) {
+    const Outcome outcome = ReplayAll(*image, {.start = marks[i]});
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(outcome.frames.size(), marks.size() - i);
+    EXPECT_EQ(outcome.frames.front().first, i + 1);
+  }
+}
+
+TEST_P(LogTest, SequencesMaySkip) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 10), 5));
+  EXPECT_EQ(log->next_sequence(), 6u);
+  log->SkipTo(100);
+  ASSERT_OK(Append(*log, PayloadOf(1, 10)));
+  const Outcome outcome = ReplayAll(*world_.Kill());
+  ASSERT_EQ(outcome.frames.size(), 2u);
+  EXPECT_EQ(outcome.frames[0].first, 1u);
+  EXPECT_EQ(outcome.frames[1].first, 100u);
+}
+
+TEST_P(LogTest, ReleasedSegmentsAreUsedAgain) {
+  auto log = world_.Create();
+  Mark mark;
+  uint64_t i = 0;
+  for (int round = 0; round < 20; ++round) {
+    mark = log->end();
+    for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+    world_.executor.RunAll();
+    log->Release(mark.position);
+  }
+  EXPECT_LE(log->segments().size(), 8u);
+  EXPECT_GT(log->counters().segments_reused.load(), 10u);
+  EXPECT_LE(log->counters().segments_created.load(), 8u);
+  for (const auto& image : {world_.Kill(), world_.CutPower()}) {
+    const Outcome outcome = ReplayAll(*image, {.start = mark, .expected = log->segments_from(mark.position)});
+    ASSERT_OK(outcome.status);
+    for (const auto& [sequence, payload] : outcome.frames) EXPECT_EQ(payload, PayloadOf(sequence - 1, 1000));
+  }
+  EXPECT_EQ(ReplayAll(*world_.Kill(), {.start = mark}).frames.size(), 100u);
+}
+
+TEST_P(LogTest, ANewEpochInRecycledFilesShowsNothingOfTheOld) {
+  std::vector<kv::FileNumber> left;
+  {
+    auto log = world_.Create();
+    for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+    ASSERT_OK(log->MakeDurable());
+    left = ReplayAll(world_.files).replayed.segments;
+    EXPECT_FALSE(left.empty());
+  }
+  Options options = world_.LogOptions();
+  options.epoch = 2;
+  options.salt = 43;
+  options.reusable_segments = left;
+  auto log = world_.Create(options);
+  const ReplayArgs args = {.epoch = 2, .salt = 43};
+  EXPECT_TRUE(ReplayAll(*world_.Kill(), args).frames.empty());
+  for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(log->counters().segments_created.load(), 0u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), args)), 20u);
+}
+
+TEST_P(LogTest, WhatIsStagedIsDurableAfterTheTimer) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  EXPECT_EQ(log->durable_position(), 0u);
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_EQ(log->durable_position(), log->end().position);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), 5u);
+}
+
+TEST_P(LogTest, TheTimerRestsWhenNothingIsStagedAndWakesAgain) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  for (int i = 0; i < 5; ++i) {
+    world_.executor.RunTimers();
+    world_.executor.RunAll();
+  }
+  world_.executor.RunTimers();
+  EXPECT_EQ(world_.executor.waiting(), 0u);
+  ASSERT_OK(Append(*log, PayloadOf(1, 100)));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_EQ(log->durable_position(), log->end().position);
+}
+
+TEST_P(LogTest, WorkThatComesLateFindsTheLogGone) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 500)));
+  log.reset();
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+}
+
+TEST_P(LogTest, UndrainedBytesAreBoundedWithoutAnyBackgroundWork) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 1000; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    ASSERT_LE(log->undrained_bytes(), size_t{16} << 10);
+  }
+}
+
+TEST_P(LogTest, BackgroundDrainMovesBytesWithoutTheWriter) {
+  if (!GetParam()) GTEST_SKIP() << "the writer writes";
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 200; ++i) {
+    ASSERT_OK(Append(*log, PayloadOf(i, 700)));
+    world_.executor.RunAll();
+  }
+  EXPECT_EQ(log->counters().drain_waits.count(), 0u);
+  EXPECT_LT(log->undrained_bytes(), size_t{8} << 10);
+}
+
+TEST_P(LogTest, AFullDiskIsNoSpaceBeforeAByteIsStagedAndPasses) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (; i < 30; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  world_.files.SetCapacity(world_.files.bytes_used());
+  Status status;
+  while (status.ok()) {
+    status = Append(*log, PayloadOf(i, 1000));
+    if (status.ok()) ++i;
+    ASSERT_LT(i, 1000u);
+  }
+  EXPECT_THAT(status, StatusIs(Code::kNoSpace));
+  EXPECT_FALSE(status.outcome_unknown());
+  EXPECT_OK(log->MakeDurable()) << "what is staged has its place";
+  EXPECT_OK(log->failure());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
+  for (int again = 0; again < 3; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kNoSpace));
+  EXPECT_THAT(Append(*log, PayloadOf(i, 100'000)), StatusIs(Code::kNoSpace));
+
+  world_.files.SetCapacity(UINT64_MAX);
+  for (int k = 0; k < 100; ++k) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
+}
+
+TEST_P(LogTest, AFailedWriteMovesTheLogToAnotherSegment) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .partial_bytes = 700});
+  Status status = Append(*log, PayloadOf(i++, 1000));
+  if (status.ok()) status = log->MakeDurable();
+  EXPECT_THAT(status, StatusIs(Code::kIOError));
+  EXPECT_TRUE(status.outcome_unknown());
+  EXPECT_OK(log->failure());
+  for (; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(log->segments_from(0).size(), 2u);
+  for (; i < 100; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), i);
+  ASSERT_OK(log->MakeDurable());
+  const Outcome outcome = ReplayAll(*world_.CutPower(), {.expected = log->segments_from(0)});
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+}
+
+TEST_P(LogTest, WritesThatKeepFailingCostNoFrameAndNoFiles) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true});
+  (void)Append(*log, PayloadOf(i++, 1000));
+  EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
+  for (int again = 0; again < 20; ++again) EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError));
+  EXPECT_LE(log->segments().size(), 6u);
+  world_.files.ClearFaults();
+  for (; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower())), i);
+}
+
+TEST_P(LogTest, ALargeFrameThatFailedIsAbsentAndItsPlaceIsTaken) {
+  for (uint64_t nth = 1; nth <= 12; ++nth) {
+    SCOPED_TRACE(nth);
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
+    ASSERT_OK(log->MakeDurable());
+    world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth, .has_happened = true});
+    const Status status = Append(*log, PayloadOf(1, 150'000));
+    if (status.ok()) break;
+    if (status.outcome_unknown()) {
+      EXPECT_FALSE(log->failure().ok());
+      EXPECT_FALSE(Append(*log, PayloadOf(1, 10)).ok());
+      continue;
+    }
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
+    for (uint64_t i = 1; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 200u);
+    ASSERT_OK(log->MakeDurable());
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), 200u);
+  }
+}
+
+// Behind bytes that are still staged it needs a step, and a segment where none is yet. Without a mapping also where files are appended to.
+TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
+  for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
+    for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
+      for (uint64_t nth = 1; nth < 12; ++nth) {
+        SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth) + " behind " + std::to_string(staged));
+        World world({.allow_mapping = GetParam(), .is_append_only = !GetParam() && staged != 1});
+        auto log = world.Create();
+        for (uint64_t i = 0; i < staged; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
+        world.files.AddFault({.op = op, .nth = nth});
+        const Status status = Append(*log, PayloadOf(staged, 150'000));
+        const bool was_hit = world.files.faults_hit() > 0;
+        world.files.ClearFaults();
+        if (!was_hit) {
+          ASSERT_OK(status);
+          break;
+        }
+        if (!log->failure().ok()) {  // final, and told to whoever comes
+          EXPECT_FALSE(Append(*log, PayloadOf(staged, 150'000)).ok());
+          continue;
+        }
+        if (!status.ok()) { ASSERT_OK(Append(*log, PayloadOf(staged, 150'000))); }
+        EXPECT_EQ(CountPrefix(ReplayAll(*world.CutPower())), staged + 1);
+      }
+    }
+  }
+}
+
+// Where files are appended to, a segment that begins within a block is padded up to there, behind its head.
+TEST(AppendedLogTest, APaddingThatFailsCostsNoFrame) {
+  World world({.allow_mapping = false, .is_append_only = true});
+  auto log = world.Create();
+  uint64_t i = 0;
+  for (; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  ASSERT_OK(log->MakeDurable());
+  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg"});  // of a frame, whose segment ends there
+  EXPECT_THAT(Append(*log, PayloadOf(i++, 1000)), StatusIs(Code::kIOError));
+  world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = 2});
+  EXPECT_THAT(Append(*log, PayloadOf(i, 1000)), StatusIs(Code::kIOError, ::testing::HasSubstr(".seg: write")));
+  EXPECT_EQ(world.files.faults_hit(), 2u);
+  EXPECT_OK(log->failure());
+  for (; i < 200; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), i);
+  ASSERT_OK(log->MakeDurable());
+  const Outcome outcome = ReplayAll(*world.CutPower(), {.expected = log->segments_from(0)});
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), i);
+}
+
+TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 5000)));
+  std::vector<std::vector<kv::FileNumber>> listed;
+  world_.files.SetOpHook([&](uint64_t, const char*, const std::string&) { listed.push_back(log->segments_from(0)); });
+  world_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = GetParam() ? 8u : 7u});
+  EXPECT_THAT(Append(*log, PayloadOf(1, 150'000)), StatusIs(Code::kIOError));
+  world_.files.SetOpHook(nullptr);
+  for (const auto& expected : listed) EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = expected}).status);
+  log->Release(0);
+  log->Release(0);
+  for (uint64_t i = 1; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = log->segments_from(0)}).status);
+  EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), world_.files.Files().size() + 1) << "no file is forgotten";
+}
+
+// Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". The edit's log start lies beyond what is drained, so the
+// edit lists the segment that is being filled; when the edit is durable, later segments have taken over, and that one is surplus.
+TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
+  auto log = world_.Create();
+  uint64_t i = 0;
+  const auto append_bytes = [&](uint64_t bytes) {
+    for (const uint64_t end = log->end().position + bytes; log->end().position < end;) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+  };
+  append_bytes(uint64_t{700} << 10);  // more segments than are kept for reuse
+  ASSERT_OK(log->MakeDurable());
+  append_bytes(5000);
+  const uint64_t listed_from = log->end().position + (uint64_t{64} << 10);
+  const auto listed = log->segments_from(listed_from);  // of the edit that a commit writes now
+  append_bytes(uint64_t{200} << 10);
+  ASSERT_OK(log->MakeDurable());
+  const Mark start = log->end();
+  log->Release(listed_from);
+  const auto held = log->segments();
+  for (const kv::FileNumber number : listed) {
+    EXPECT_TRUE(world_.files.SizeOf(format::SegmentPath(kDirectory, number))) << kv::ToInt(number);
+    EXPECT_NE(std::ranges::find(held, number), held.end());
+  }
+  EXPECT_OK(ReplayAll(*world_.Kill(), {.start = start, .expected = listed}).status);
+  // The next edit does not list it.
+  const auto listed_next = log->segments_from(start.position);
+  EXPECT_EQ(std::ranges::find(listed_next, listed.front()), listed_next.end());
+  log->Release(start.position);
+  EXPECT_EQ(log->segments().size() + GetParam(), world_.files.Files().size()) << "no file is forgotten";
+}
+
+TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
+  std::vector<kv::FileNumber> left;
+  auto log = world_.Create();
+  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
+    if (std::string_view(what) == "syncdir") throw 0;  // it dies before this
+  });
+  try {
+    (void)Append(*log, PayloadOf(0, 10));
+  } catch (int) {
+  }
+  world_.files.SetOpHook(nullptr);
+  left = ReplayAll(world_.files).replayed.segments;
+  ASSERT_EQ(left.size(), 1u);
+  Options options = world_.LogOptions();
+  options.epoch = 2;
+  options.reusable_segments = left;
+  auto next = world_.Create(options);
+  ASSERT_OK(Append(*next, PayloadOf(0, 10)));
+  ASSERT_OK(next->MakeDurable());
+  EXPECT_EQ(next->counters().segments_created.load(), 1u) << "the one that was never in use is not used";
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.CutPower(), {.epoch = 2})), 1u);
+}
+
+// Symptom: Open refused a database all of which was in tables, as a segment that the MANIFEST lists was short. A process had been killed while it
+// synced the new file, the next one took it over, and power failed before the first sync of its own.
+TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
+  auto log = world_.Create();
+  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string& path) {
+    if (std::string_view(what) == "sync" && path.ends_with(".seg")) throw 0;  // it dies before this
+  });
+  try {
+    (void)Append(*log, PayloadOf(0, 10));
+  } catch (int) {
+  }
+  world_.files.SetOpHook(nullptr);
+  Options options = world_.LogOptions();
+  options.epoch = 2;
+  options.reusable_segments = ReplayAll(world_.files).replayed.segments;
+  ASSERT_EQ(options.reusable_segments.size(), 1u);
+  auto next = world_.Create(options);
+  ASSERT_OK(next->Prepare());
+  for (uint64_t i = 0; i < 10; ++i) ASSERT_OK(Append(*next, PayloadOf(i, 3'000)));
+  world_.executor.RunAll();
+  const auto listed = next->segments_from(0);
+  EXPECT_FALSE(listed.empty());
+  EXPECT_OK(ReplayAll(*world_.CutPower(), {.epoch = 2, .expected = listed}).status);
+}
+
+// Symptom: after a value that the disk had no room for, all other writes were NoSpace until the database was opened again.
+TEST_P(LogTest, ALargeFrameThatIsRefusedGivesItsSegmentsBack) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 10)));
+  world_.files.AddFault({.op = Op::kCreate, .nth = 30, .sticky = true, .status = Status::NoSpace("full")});
+  EXPECT_THAT(Append(*log, PayloadOf(1, 3 << 20)), StatusIs(Code::kNoSpace));
+  EXPECT_LE(log->segments().size(), 10u);
+  const auto files = world_.files.List(kDirectory);
+  ASSERT_OK(files.status());
+  EXPECT_LE(std::ranges::count_if(*files, [](const std::string& name) { return name.ends_with(".seg"); }), 10);
+  ASSERT_OK(Append(*log, PayloadOf(1, 3'000))) << "small frames go on";
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 2u);
+}
+
+// Symptom: after a write that failed half-way and a kill, Open said Corruption, "it was durable up to" the middle of a frame.
+TEST_P(LogTest, APartOfAFrameIsNotCalledDurable) {
+  uint64_t failures = 0;
+  for (uint64_t nth = 1; nth <= 3; ++nth) {
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    for (uint64_t i = 0; i < 40; ++i) {
+      world.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .nth = nth});
+      const Status status = Append(*log, PayloadOf(i, 3'000));
+      world.files.ClearFaults();
+      if (!status.ok()) {
+        ++failures;
+        world.executor.RunTimers();
+        world.executor.RunAll();
+        const uint64_t durable = log->durable_position();
+        EXPECT_OK(ReplayAll(*world.Kill(), {.durable = durable}).status) << "frame " << i;
+        EXPECT_OK(ReplayAll(*world.CutPower(), {.durable = durable}).status) << "frame " << i;
+      }
+      ASSERT_OK(log->WriteThrough());
+    }
+  }
+  EXPECT_TRUE(GetParam() || failures > 0);
+}
+
+TEST_P(LogTest, TheTimerCallsNothingDurableThatNoFileHolds) {
+  auto log = world_.Create();
+  const std::string payload = PayloadOf(0, 8);
+  const std::string_view pieces[] = {payload};
+  ASSERT_OK(log->Append(pieces, 1));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_GE(ReplayAll(*world_.CutPower()).replayed.end.position, log->durable_position());
+}
+
+TEST_P(LogTest, AFailedSyncIsFinal) {
+  auto log = world_.Create();
+  for (uint64_t i = 0; i < 3; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 100)));
+  ASSERT_OK(log->MakeDurable());
+  ASSERT_OK(Append(*log, PayloadOf(3, 100)));
+  world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  const Status failed = log->MakeDurable();
+  EXPECT_THAT(failed, StatusIs(Code::kIOError));
+  EXPECT_TRUE(failed.outcome_unknown());
+  const Status later = log->MakeDurable();
+  EXPECT_THAT(later, StatusIs(Code::kIOError));
+  EXPECT_TRUE(later.outcome_unknown());
+  const Status begun = Append(*log, PayloadOf(4, 100));
+  EXPECT_THAT(begun, StatusIs(Code::kIOError));
+  EXPECT_FALSE(begun.outcome_unknown()) << "nothing was staged";
+  EXPECT_THAT(Append(*log, PayloadOf(4, 100'000)), StatusIs(Code::kIOError));
+  EXPECT_THAT(log->failure(), StatusIs(Code::kIOError));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_EQ(world_.files.sync_after_failed_sync(), 0u);
+  EXPECT_GE(CountPrefix(ReplayAll(*world_.CutPower())), 3u);
+}
+
+TEST_P(LogTest, AFailedBackgroundSyncReachesTheNextWriter) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kIOError));
+}
+
+// The background syncs while a large frame waits for its segments.
+TEST_P(LogTest, TheTimerUnsharesTheBlocksOfAMappedRing) {
+  auto log = world_.Create();
+  world_.files.AddFault({.op = Op::kUnshare, .path_contains = "STAGING", .status = Status::NoSpace("injected")});
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  world_.executor.RunTimers();
+  world_.executor.RunAll();
+  if (!GetParam()) {
+    ASSERT_OK(Append(*log, PayloadOf(1, 100)));
+    return;
+  }
+  // A store that follows could kill the process. So the log fails, after it made durable what was staged.
+  EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kNoSpace));
+  const Outcome outcome = ReplayAll(*world_.CutPower());
+  ASSERT_OK(outcome.status);
+  EXPECT_EQ(CountPrefix(outcome), 1u);
+}
+
+TEST_P(LogTest, ALargeFrameIsAbsentIfTheLogFailsWhileItsRoomIsMade) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  world_.files.SetOpHook([&](uint64_t, const char* what, const std::string&) {
+    if (what != std::string_view(testing::OpName(Op::kCreate))) return;
+    world_.files.SetOpHook(nullptr);
+    world_.files.AddFault({.op = Op::kSync, .path_contains = ".seg"});
+    EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kIOError));
+  });
+  const Status status = Append(*log, PayloadOf(1, 150'000));
+  EXPECT_EQ(world_.files.faults_hit(), 1u);
+  EXPECT_THAT(status, StatusIs(Code::kIOError));
+  EXPECT_FALSE(status.outcome_unknown()) << "nothing of it was written";
+  EXPECT_EQ(world_.files.sync_after_failed_sync(), 0u);
+  EXPECT_EQ(CountPrefix(ReplayAll(*world_.Kill())), 1u);
+}
+
+TEST_P(LogTest, ASegmentThatCannotBeMadeLeavesNoFile) {
+  for (const Op op : {Op::kCreate, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
+    World world({.allow_mapping = GetParam()});
+    auto log = world.Create();
+    world.files.AddFault({.op = op, .path_contains = op == Op::kSyncDirectory ? "" : ".seg"});
+    EXPECT_THAT(Append(*log, PayloadOf(0, 100)), StatusIs(Code::kIOError));
+    for (const std::string& path : world.files.Files()) EXPECT_EQ(path.find(".seg"), std::string::npos) << path;
+    ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+    EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill())), 1u);
+    EXPECT_EQ(world.files.sync_after_failed_sync(), 0u);
+  }
+}
+
+TEST_P(LogTest, RefusesWorkOnceStopped) {
+  auto log = world_.Create();
+  ASSERT_OK(Append(*log, PayloadOf(0, 100)));
+  log->Stop();
+  EXPECT_THAT(Append(*log, PayloadOf(1, 100)), StatusIs(Code::kShuttingDown));
+  EXPECT_THAT(log->MakeDurable(), StatusIs(Code::kShuttingDown));
+  log->Stop();
+}
+
+TEST_P(LogTest, ReusableFilesOfAnotherSizeAreRemoved) {
+  ASSERT_OK(world_.files.WriteWhole("/db/000002.seg", std::string(4096 + 4096, 'x')));
+  Options options = world_.LogOptions();
+  options.reusable_segments = {kv::FileNumber(2), kv::FileNumber(3)};
+  auto log = world_.Create(options);
+  EXPECT_TRUE(log->segments().empty());
+  EXPECT_THAT(world_.files.SizeOf("/db/000002.seg"), StatusIs(Code::kNotFound));
+}
+
+TEST_P(LogTest, SegmentsFromListsWhatReplayNeedsAndNoMore) {
+  auto log = world_.Create();
+  std::vector<Mark> marks;
+  for (uint64_t i = 0; i < 300; ++i) {
+    if (i % 60 == 0) marks.push_back(log->end());
+    ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
+  }
+  ASSERT_OK(log->MakeDurable());
+  for (const Mark& mark : marks) {
+    const auto image = world_.CutPower();
+    const auto needed = log->segments_from(mark.position);
+    for (const kv::FileNumber number : log->segments()) {
+      if (std::find(needed.begin(), needed.end(), number) != needed.end()) continue;
+      ASSERT_OK(image->Remove(format::SegmentPath(kDirectory, number)));
+    }
+    const Outcome outcome = ReplayAll(*image, {.start = mark, .expected = needed});
+    ASSERT_OK(outcome.status);
+    EXPECT_EQ(outcome.replayed.end.position, log->end().position);
+  }
+}
+
+}  // namespace
+}  // namespace mergedb::wal

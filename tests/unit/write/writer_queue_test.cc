@@ -1,0 +1,436 @@
+// A group's way: sequences, log, memtable, publication, and who hears what when a step fails.
+// Method: a real log on files in memory, behind a host that fails when told to.
+#include "write/writer_queue.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+#include <vector>
+
+#include "mergedb/write_batch.h"
+#include "testing/fault_file_system.h"
+#include "testing/manual_executor.h"
+#include "testing/status_matchers.h"
+#include "write/memory_pool.h"
+
+namespace mergedb::write {
+namespace {
+
+using testing::Op;
+using testing::StatusIs;
+
+constexpr size_t kMemtableBytes = 32 << 10;
+
+class FakeHost final : public Host {
+ public:
+  FakeHost() {
+    EXPECT_OK(files.CreateDirectory("/d"));
+    auto made = wal::Log::Create({.file_system = &files,
+                                  .executor = &executor,
+                                  .directory = "/d",
+                                  .staging_bytes = 32 << 10,
+                                  .segment_bytes = 1 << 20,
+                                  .allocate_number = [this] { return kv::FileNumber{next_file++}; },
+                                  .reusable_segments = {}});
+    EXPECT_OK(made.status());
+    log_ = std::move(*made);
+    Seal();
+  }
+  void Seal() { memtables.push_back(pool->NewMemtable(order)); }
+
+  Status CheckConflicts(const Change& change) override {
+    return change.key == conflict_key ? Status::Conflict("somebody wrote it") : Status();
+  }
+  Status BeforeGroup(size_t) override {
+    ++groups;
+    if (const auto act = std::exchange(before_next_group, nullptr)) act();
+    return before_group;
+  }
+  Status MakeRoom(const Room& room) override {
+    if (active().HasRoomFor(room.records, room.bytes)) return {};
+    RETURN_IF_ERROR(make_room);
+    Seal();
+    return {};
+  }
+  void MakeRoomAnyway(const Room&) override { Seal(); }
+  bool FitsOneMemtable(const Room& room) const override {
+    return memtable::Memtable::MemoryHolds(kMemtableBytes, room.records, room.bytes);
+  }
+  wal::Log& log() override { return *log_; }
+  memtable::Memtable& active() override { return *memtables.back(); }
+  void Publish(kv::Sequence last) override {
+    EXPECT_GT(last, published);
+    EXPECT_FALSE(in_pieces) << "readers that see a large batch see all of it";
+    published = last;
+    entries_when_published = entries();
+  }
+  void LogFailed(const Status& status) override { log_failure = status; }
+  void Withdraw(const Change& change) override { withdrawn.emplace_back(change.key); }
+  void BeginPieces(const wal::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
+  void EndPieces() override { EXPECT_TRUE(std::exchange(in_pieces, false)); }
+
+  uint64_t entries() const {
+    uint64_t sum = 0;
+    for (const auto& table : memtables) sum += table->entries();
+    return sum;
+  }
+
+  testing::FaultFileSystem files;
+  testing::ManualExecutor executor;
+  const kv::Order order{BytewiseComparator()};
+  const std::shared_ptr<MemoryPool> pool = std::make_shared<MemoryPool>(kMemtableBytes, 2);
+  uint64_t next_file = 1;
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables;
+  kv::Sequence published = 0;
+  uint64_t entries_when_published = 0;
+  uint64_t groups = 0;
+  bool in_pieces = false;
+  std::string conflict_key = "none";
+  std::vector<std::string> withdrawn;
+  Status before_group, make_room, log_failure;
+  std::function<void()> before_next_group;  // once
+
+ private:
+  std::unique_ptr<wal::Log> log_;
+};
+
+class CommitQueueTest : public ::testing::Test {
+ protected:
+  Status Put(const std::string& key, Durability durability = Durability::kProcessCrash) {
+    return queue_.Commit({.key = key, .value = "value", .durability = durability});
+  }
+  Status Write(const WriteBatch& batch) {
+    return queue_.Commit({.batch = batch.rep(), .is_batch = true, .records = batch.count()});
+  }
+  FakeHost host_;
+  CommitQueue queue_{host_};
+};
+
+TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
+  ASSERT_OK(Put("a"));
+  WriteBatch batch;
+  batch.Put("b", "1");
+  batch.Delete("a");
+  ASSERT_OK(Write(batch));
+  EXPECT_EQ(host_.published, 3u);
+  EXPECT_EQ(host_.entries(), 3u);
+  EXPECT_EQ(host_.log().next_sequence(), 4u);
+  EXPECT_EQ(queue_.counters().records, 3u);
+}
+
+// A reader who takes the sequence at that moment must find all of it.
+TEST_F(CommitQueueTest, PublishesWhatTheMemtableHolds) {
+  ASSERT_OK(Put("a"));
+  EXPECT_EQ(host_.entries_when_published, 1u);
+  WriteBatch batch;
+  batch.Put("b", "1");
+  batch.Delete("a");
+  ASSERT_OK(Write(batch));
+  EXPECT_EQ(host_.entries_when_published, 3u);
+  ASSERT_OK(Put("c", Durability::kNoLog));
+  EXPECT_EQ(host_.entries_when_published, 4u);
+}
+
+TEST_F(CommitQueueTest, SyncsOnlyWhenAsked) {
+  ASSERT_OK(Put("a"));
+  EXPECT_EQ(host_.log().durable_position(), 0u);
+  ASSERT_OK(Put("b", Durability::kSynced));
+  EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);
+  EXPECT_EQ(queue_.counters().syncs, 1u);
+}
+
+TEST_F(CommitQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
+  ASSERT_OK(Put("a", Durability::kNoLog));
+  EXPECT_EQ(host_.log().end().position, 0u);
+  EXPECT_EQ(host_.published, 1u);
+  ASSERT_OK(Put("b"));
+  EXPECT_EQ(host_.published, 2u);
+}
+
+TEST_F(CommitQueueTest, WritesNothingWhenTheHostRefuses) {
+  host_.before_group = Status::IOError("refused");
+  EXPECT_THAT(Put("a"), StatusIs(Code::kIOError));
+  EXPECT_FALSE(Put("a").outcome_unknown());
+  EXPECT_EQ(host_.log().end().position, 0u);
+  EXPECT_EQ(host_.entries(), 0u);
+}
+
+TEST_F(CommitQueueTest, SaysThatAFailedSyncLeavesTheOutcomeUnknown) {
+  ASSERT_OK(Put("a", Durability::kSynced));
+  host_.files.AddFault({.op = Op::kSync});
+  const Status status = Put("b", Durability::kSynced);
+  EXPECT_THAT(status, StatusIs(Code::kIOError));
+  EXPECT_TRUE(status.outcome_unknown());
+  EXPECT_FALSE(host_.log_failure.ok());
+  EXPECT_EQ(host_.published, 1u);  // not visible
+  EXPECT_EQ(host_.entries(), 1u);
+  EXPECT_FALSE(Put("c").ok());  // the log is of no more use
+}
+
+WriteBatch LargeBatch() {
+  WriteBatch batch;
+  for (int i = 0; i < 100; ++i) batch.Put("key" + std::to_string(i), std::string(1000, 'v'));
+  return batch;
+}
+
+TEST_F(CommitQueueTest, AConflictLeavesNoTraceInLogOrMemory) {
+  ASSERT_OK(Put("a"));
+  host_.conflict_key = "b";
+  const wal::Mark before = host_.log().end();
+  EXPECT_THAT(Put("b"), StatusIs(Code::kConflict));
+  EXPECT_EQ(host_.log().end().position, before.position);
+  EXPECT_EQ(host_.entries(), 1u);
+  EXPECT_EQ(host_.published, 1u);
+  ASSERT_OK(Put("c"));
+  EXPECT_EQ(host_.published, 2u);
+}
+
+// ---- the writers' lock
+
+TEST_F(CommitQueueTest, AMemberThatFoundNoPlaceInTheLogIsWithdrawn) {
+  host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
+  Status status;
+  kv::Sequence published = 0;
+  for (int i = 0; i < 10'000 && status.ok(); ++i) {  // until staging is full, which cannot be drained
+    published = host_.published;
+    status = queue_.Commit({.key = "key" + std::to_string(i), .value = std::string(1000, 'v')});
+  }
+  EXPECT_THAT(status, StatusIs(Code::kNoSpace));
+  EXPECT_EQ(host_.withdrawn.size(), 1u);
+  EXPECT_EQ(host_.published, published);
+}
+
+TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
+  const int owner = 0;
+  ASSERT_OK(queue_.LockWriters(&owner, 0));
+  std::vector<std::thread> others;
+  for (const char* key : {"a", "b", "c"}) {
+    others.emplace_back([this, key] { EXPECT_OK(Put(key)); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(host_.published, 0u);
+  ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
+  EXPECT_EQ(host_.published, 1u);
+  { CommitQueue::Turn turn(queue_); }  // turns do not care
+  queue_.UnlockWriters(&owner);
+  for (std::thread& other : others) other.join();
+  EXPECT_EQ(host_.published, 4u);
+  memtable::Memtable::Found found;
+  ASSERT_TRUE(host_.active().Get("a", kv::kSequenceMax, &found));
+  EXPECT_EQ(kv::SequenceOf(found.tag), 2u);
+  ASSERT_TRUE(host_.active().Get("c", kv::kSequenceMax, &found));
+  EXPECT_EQ(kv::SequenceOf(found.tag), 4u);
+}
+
+TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
+  {
+    const CommitQueue::Turn first(queue_, std::try_to_lock);
+    EXPECT_TRUE(first.is_taken());
+    const CommitQueue::Turn second(queue_, std::try_to_lock);
+    EXPECT_FALSE(second.is_taken());
+  }
+  {
+    const CommitQueue::Turn waiting(queue_);
+    EXPECT_TRUE(waiting.is_taken());
+    EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+  }
+  ASSERT_OK(Put("a"));
+  EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+}
+
+// It does not stand in the queue: whoever comes while it commits waits for it all the same, and goes on behind it.
+TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
+  for (int round = 0; round < 3; ++round) {
+    const int owner = 0;
+    std::vector<std::thread> others;
+    const kv::Sequence before = host_.published;
+    host_.before_next_group = [&] {
+      EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+      others.emplace_back([&] {
+        const CommitQueue::Turn turn(queue_);
+        EXPECT_GE(host_.published, before + 1);
+      });
+      others.emplace_back([&] { EXPECT_OK(Put("second")); });
+      others.emplace_back([&] {
+        EXPECT_OK(queue_.LockWriters(&owner, UINT64_MAX));
+        EXPECT_GE(host_.published, before + 1);
+        queue_.UnlockWriters(&owner);
+      });
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      EXPECT_EQ(host_.published, before);
+      EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+    };
+    ASSERT_OK(Put("first"));
+    for (std::thread& other : others) other.join();
+    EXPECT_EQ(host_.published, before + 2);
+    EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+  }
+}
+
+TEST_F(CommitQueueTest, TheWritersLockIsHandedOnBeforeThoseWhoCameLater) {
+  const int first = 0, second = 0;
+  ASSERT_OK(queue_.LockWriters(&first, 0));
+  std::thread locker([&] {
+    EXPECT_OK(queue_.LockWriters(&second, UINT64_MAX));
+    EXPECT_EQ(host_.published, 0u);
+    EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &second}));
+    queue_.UnlockWriters(&second);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::thread writer([&] {
+    EXPECT_OK(Put("later"));
+    EXPECT_EQ(host_.published, 2u);
+  });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  queue_.UnlockWriters(&first);
+  locker.join();
+  writer.join();
+}
+
+TEST_F(CommitQueueTest, TheWritersLockIsBusyForWhoWillNotOrMustNotWait) {
+  const int owner = 0, other = 0;
+  ASSERT_OK(queue_.LockWriters(&owner, 0));
+  EXPECT_THAT(Put("a"), StatusIs(Code::kBusy));  // this thread would wait for itself
+  EXPECT_THAT(queue_.LockWriters(&other, UINT64_MAX), StatusIs(Code::kBusy));
+  std::thread([&] {
+    EXPECT_THAT(queue_.LockWriters(&other, 0), StatusIs(Code::kBusy));
+    EXPECT_THAT(queue_.LockWriters(&other, 1'000'000), StatusIs(Code::kBusy));
+  }).join();
+  queue_.UnlockWriters(&owner);
+  EXPECT_OK(Put("a"));
+  EXPECT_OK(queue_.LockWriters(&other, 0));
+  queue_.UnlockWriters(&other);
+}
+
+TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
+  const int owner = 0, other = 0;
+  ASSERT_OK(queue_.LockWriters(&owner, 0));
+  std::thread writer([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); });
+  std::thread locker([&] { EXPECT_THAT(queue_.LockWriters(&other, UINT64_MAX), StatusIs(Code::kShuttingDown)); });
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  queue_.Stop();
+  writer.join();
+  locker.join();
+  std::thread([&] { EXPECT_THAT(Put("a"), StatusIs(Code::kShuttingDown)); }).join();
+  queue_.UnlockWriters(&owner);
+}
+
+// Symptom: Close beside a Begin with a time limit read a null pointer, if the limit and the end came together.
+TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
+  for (int i = 0; i < 3'000; ++i) {
+    CommitQueue queue(host_);
+    const int owner = 0, other = 0;
+    ASSERT_OK(queue.LockWriters(&owner, 0));
+    std::atomic<bool> has_begun = false;
+    const uint64_t limit_nanos = 20'000 + 100 * static_cast<uint64_t>(i % 1'000);
+    std::thread locker([&] {
+      has_begun = true;
+      const Status status = queue.LockWriters(&other, limit_nanos);
+      EXPECT_TRUE(status.code() == Code::kShuttingDown || status.code() == Code::kBusy) << status.ToString();
+    });
+    while (!has_begun) std::this_thread::yield();
+    const auto stop_at = std::chrono::steady_clock::now() + std::chrono::microseconds(90);
+    while (std::chrono::steady_clock::now() < stop_at) {}
+    queue.Stop();
+    locker.join();
+    queue.UnlockWriters(&owner);
+  }
+}
+
+// Symptom: a put near the end of the sequence numbers was acknowledged, and the next open refused the log.
+TEST_F(CommitQueueTest, NoFrameIsWrittenThatReplayWouldRefuse) {
+  WriteBatch small;
+  small.Put("a", "value");
+  for (const WriteBatch& batch : {LargeBatch(), small}) {
+    host_.log().SkipTo(kv::kSequenceMax - batch.rep().size());
+    EXPECT_OK(Write(batch)) << batch.count();
+    EXPECT_THAT(Write(batch), StatusIs(Code::kNotSupported)) << batch.count();
+  }
+  EXPECT_THAT(Put("a"), StatusIs(Code::kNotSupported));
+  EXPECT_LE(host_.published, kv::kSequenceMax);
+}
+
+TEST_F(CommitQueueTest, AppliesALargeBatchInPiecesAndPublishesItWhole) {
+  ASSERT_OK(Write(LargeBatch()));
+  EXPECT_EQ(host_.published, 100u);
+  EXPECT_EQ(host_.entries(), 100u);
+  EXPECT_GT(host_.memtables.size(), 2u);
+  EXPECT_FALSE(host_.in_pieces);
+  EXPECT_EQ(host_.log().durable_position(), host_.log().end().position);  // before a piece can reach a table
+}
+
+TEST_F(CommitQueueTest, NeverLeavesALargeBatchHalfApplied) {
+  host_.make_room = Status::NoSpace("no flush, no room");
+  ASSERT_OK(Write(LargeBatch()));  // it is in the log: it goes in, whatever it takes
+  EXPECT_EQ(host_.entries(), 100u);
+  EXPECT_EQ(host_.published, 100u);
+}
+
+TEST_F(CommitQueueTest, LeavesNoTraceOfALargeBatchThatDidNotFitTheDisk) {
+  host_.files.AddFault({.op = Op::kWrite, .path_contains = ".seg", .sticky = true, .status = Status::NoSpace("full")});
+  EXPECT_THAT(Write(LargeBatch()), StatusIs(Code::kNoSpace));
+  EXPECT_EQ(host_.entries(), 0u);
+  host_.files.ClearFaults();
+  ASSERT_OK(Put("a"));
+  EXPECT_EQ(host_.published, 1u);
+}
+
+constexpr int kThreads = 4;
+
+void OnThreads(const std::function<void(int)>& act) {
+  std::vector<std::thread> threads;
+  for (int i = 0; i < kThreads; ++i) threads.emplace_back(act, i);
+  for (auto& thread : threads) thread.join();
+}
+
+TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
+  constexpr int kWritesEach = 50;
+  OnThreads([this](int i) {
+    for (int n = 0; n < kWritesEach; ++n) {
+      if (n % 10 == 0) CommitQueue::Turn turn(queue_);
+      EXPECT_OK(Put(std::to_string(i * 1000 + n), n % 25 == 0 ? Durability::kSynced : Durability::kProcessCrash));
+    }
+  });
+  EXPECT_EQ(host_.published, kThreads * kWritesEach);
+  EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
+}
+
+// Without a sync and without a pause writers pass by each other, and the patience of those who queue ends now and then.
+TEST_F(CommitQueueTest, WhoPassesByTheQueueNeverMeetsWhoLeadsIt) {
+  constexpr int kWritesEach = 5'000;
+  OnThreads([this](int i) {
+    for (int n = 0; n < kWritesEach; ++n) ASSERT_OK(Put(std::to_string(i * 100'000 + n)));
+  });
+  EXPECT_EQ(host_.published, kThreads * kWritesEach);
+  EXPECT_EQ(host_.entries(), kThreads * kWritesEach);
+}
+
+// What cannot wait among them: the turn of a flush, a sync, a transaction's lock.
+TEST_F(CommitQueueTest, WhoIsNotPatientGetsThroughThoseWhoAre) {
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    for (int n = 0; n < 100; ++n) {
+      { CommitQueue::Turn turn(queue_); }
+      EXPECT_OK(Put("synced", Durability::kSynced));
+      EXPECT_OK(queue_.LockWriters(&is_over, UINT64_MAX));
+      EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &is_over}));
+      queue_.UnlockWriters(&is_over);
+    }
+    is_over = true;
+  });
+  std::atomic<uint64_t> written = 200;
+  OnThreads([&](int i) {
+    while (!is_over) {
+      ASSERT_OK(Put(std::to_string(i)));
+      ++written;
+    }
+  });
+  other.join();
+  EXPECT_EQ(host_.published, written);
+}
+
+}  // namespace
+}  // namespace mergedb::write
