@@ -31,7 +31,7 @@ const InternalOrder kInternal{kUser};
 // Two tables in two levels, the upper one with newer versions and deletes, and two logs.
 Files MakeFiles(Compression compression) {
   Files files;
-  Edit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{4}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{7},
+  VersionEdit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{4}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{7},
             .last_sequence = 200, .pointers = {}, .removed = {}, .added = {}};
   for (const int round : {0, 1}) {
     const BloomPolicy bloom(10);
@@ -61,7 +61,7 @@ Files MakeFiles(Compression compression) {
       writer.Append(batch, &bytes);
     }
   }
-  LogWriter().Append(EncodeEdit(edit), &files[PrintName(NameKind::kManifest, kv::FileNumber{6})]);
+  LogWriter().Append(EncodeVersionEdit(edit), &files[PrintName(NameKind::kManifest, kv::FileNumber{6})]);
   files["CURRENT"] = EncodeCurrent(kv::FileNumber{6});
   return files;
 }

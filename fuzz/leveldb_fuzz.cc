@@ -28,7 +28,7 @@ std::vector<std::string> Seeds() {
   writer.Append("", &log);
   writer.Append(std::string(40'000, 'r'), &log);
   AppendInternalKey(&key, "key", kv::MakeTag(7, kv::Kind::kPut));
-  Edit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{3}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{9},
+  VersionEdit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{3}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{9},
             .last_sequence = 8, .pointers = {{1, key}}, .removed = {{0, kv::FileNumber{5}}},
             .added = {{2, {.number = kv::FileNumber{6}, .bytes = 99, .smallest = key, .largest = key}}}};
   BlockBuilder block(3);
@@ -36,7 +36,7 @@ std::vector<std::string> Seeds() {
   const std::string built(block.Finish());
   SealBlock(built, {.compression = Compression::kSnappy}, &stored);
   BloomPolicy(10).AppendFilter({"a", "b", "c"}, &filter);
-  return {seed(0, 0, "MANIFEST-000005\n"), seed(1, 1, log), seed(2, 0, batch), seed(3, 0, EncodeEdit(edit)), seed(4, 0, built),
+  return {seed(0, 0, "MANIFEST-000005\n"), seed(1, 1, log), seed(2, 0, batch), seed(3, 0, EncodeVersionEdit(edit)), seed(4, 0, built),
           seed(5, 1, stored), seed(6, 0, filter), seed(7, 0, EncodeTableFooter({{10, 20}, {30, 40}}))};
 }
 
@@ -74,9 +74,9 @@ void CheckBatch(const std::string& bytes) {
 }
 
 void CheckEdit(const std::string& bytes) {
-  const auto edit = DecodeEdit(bytes);
+  const auto edit = DecodeVersionEdit(bytes);
   if (!edit) return;
-  const auto again = DecodeEdit(EncodeEdit(*edit));
+  const auto again = DecodeVersionEdit(EncodeVersionEdit(*edit));
   FUZZ_CHECK(again && *again == *edit);
   State state;
   state.Apply(*edit);

@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   FUZZ_CHECK(files.WriteWhole("/db/000004.seg", fuzz::SegmentFile(stream, in_segment, changes, (flags & 8) != 0, (flags & 1) != 0)).ok());
   FUZZ_CHECK(files.WriteWhole("/db/STAGING", fuzz::RingFile(stream, in_segment)).ok());
   const wal::Mark start = wal::FirstMark(fuzz::kSalt, 1);
-  const format::Edit::LogStart from{.epoch = fuzz::kEpoch, .salt = fuzz::kSalt, .position = 0, .chain = start.chain, .sequence = 1};
+  const format::VersionEdit::WalStart from{.epoch = fuzz::kEpoch, .salt = fuzz::kSalt, .position = 0, .chain = start.chain, .sequence = 1};
   const auto clean_end = (flags & 2) != 0 ? std::optional<uint64_t>(stream.size()) : std::nullopt;
   kv::Sequence last = 0;
   uint64_t applied_bytes = 0;

@@ -19,13 +19,13 @@ std::string StreamOf(int commits) {
   FUZZ_CHECK(files.CreateDirectory("/db").ok());
   manifest::Manifest writer({.file_system = &files, .directory = "/db", .database_id = 9, .allocate_number = [] { return kv::FileNumber{5}; }});
   for (int i = 0; i < commits; ++i) {
-    format::Edit edit;
+    format::VersionEdit edit;
     if (i == 0) {
       edit.database_id = 9;
       edit.comparator = "mergedb.bytewise";
     }
     edit.next_file = kv::FileNumber{static_cast<uint64_t>(10 + i)};
-    edit.log_start = format::Edit::LogStart{.epoch = 1, .salt = 2, .position = 0, .chain = 3, .sequence = 1};
+    edit.wal_start = format::VersionEdit::WalStart{.epoch = 1, .salt = 2, .position = 0, .chain = 3, .sequence = 1};
     const auto number = static_cast<uint64_t>(i);
     const format::FileMeta file{.number = kv::FileNumber{6 + number}, .bytes = 4096, .unique_id = 8, .entries = 2, .smallest_sequence = 1,
                                 .largest_sequence = 2, .smallest = "a", .largest = "b"};

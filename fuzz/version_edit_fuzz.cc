@@ -16,10 +16,10 @@ format::FileMetaPtr File(uint64_t number, const std::string& smallest, const std
 }
 
 // Each edit behind its length, u16.
-std::string Framed(const std::vector<format::Edit>& edits) {
+std::string Framed(const std::vector<format::VersionEdit>& edits) {
   std::string out;
-  for (const format::Edit& edit : edits) {
-    const std::string bytes = format::EncodeEdit(edit);
+  for (const format::VersionEdit& edit : edits) {
+    const std::string bytes = format::EncodeVersionEdit(edit);
     out += static_cast<char>(bytes.size());
     out += static_cast<char>(bytes.size() >> 8);
     out += bytes;
@@ -30,19 +30,19 @@ std::string Framed(const std::vector<format::Edit>& edits) {
 }  // namespace
 
 std::vector<std::string> Seeds() {
-  format::Edit first;
+  format::VersionEdit first;
   first.adds = {{.position = kv::Position{5}, .level = 0, .file = File(7, "a", "m"), .bounds = {}},
                 {.position = kv::Position{4}, .level = 1, .file = File(6, "c", "p"), .bounds = {.lower = "d"}},
                 {.position = kv::Position{4}, .level = 1, .file = File(8, "q", "z"), .bounds = {}}};
   first.database_id = 9;
   first.comparator = "mergedb.bytewise";
   first.next_file = kv::FileNumber{20};
-  first.log_start = format::Edit::LogStart{.epoch = 2, .salt = 3, .position = 4096, .chain = 77, .sequence = 51};
-  first.log_segments = std::vector<kv::FileNumber>{kv::FileNumber{3}, kv::FileNumber{4}};
-  format::Edit second;
+  first.wal_start = format::VersionEdit::WalStart{.epoch = 2, .salt = 3, .position = 4096, .chain = 77, .sequence = 51};
+  first.wal_segments = std::vector<kv::FileNumber>{kv::FileNumber{3}, kv::FileNumber{4}};
+  format::VersionEdit second;
   second.cuts = {{.position = kv::Position{5}, .bounds = {.lower = "f", .upper = "k"}}, {.position = kv::Position{4}, .bounds = {}}};
   second.levels = {{.position = kv::Position{5}, .level = format::kBottomLevel}};
-  second.clean_log_end = 8192;
+  second.clean_wal_end = 8192;
   return {Framed({first}), Framed({first, second}), Framed({second, first, second})};
 }
 
@@ -54,17 +54,17 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   fuzz::Input input(data, bytes);
   version::VersionPtr version = std::make_shared<const version::Version>();
   while (!input.empty()) {
-    const auto edit = format::DecodeEdit(std::string(input.TakeBytes(input.TakeNumber(2))));
+    const auto edit = format::DecodeVersionEdit(std::string(input.TakeBytes(input.TakeNumber(2))));
     if (!edit) continue;
-    (void)format::PrintEdit(*edit);
-    const auto again = format::DecodeEdit(format::EncodeEdit(*edit));
+    (void)format::PrintVersionEdit(*edit);
+    const auto again = format::DecodeVersionEdit(format::EncodeVersionEdit(*edit));
     FUZZ_CHECK(again && *again == *edit);
     auto next = version::ApplyEdit(order, *version, *edit);
     if (!next) continue;
     version = std::move(*next);
     (void)version->ToString();
     if (!version::CheckInvariants(order, *version).ok()) return 0;  // the loader stops here
-    const auto copy = version::ApplyEdit(order, version::Version(), version::EditFromEmpty(*version));
+    const auto copy = version::ApplyEdit(order, version::Version(), version::VersionEditFromEmpty(*version));
     FUZZ_CHECK(copy && (*copy)->ToString() == version->ToString());
   }
   return 0;

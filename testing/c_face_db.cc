@@ -148,10 +148,10 @@ class CBatch final : public WriteBatch::Visitor {
   Status status_;
 };
 
-class CFaceDb final : public DB {
+class CInterfaceDb final : public DB {
  public:
-  explicit CFaceDb(mergedb_db handle) : handle_(handle) {}
-  ~CFaceDb() override { (void)Close(); }
+  explicit CInterfaceDb(mergedb_db handle) : handle_(handle) {}
+  ~CInterfaceDb() override { (void)Close(); }
 
   Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override {
     const auto c = ToC(options);
@@ -327,7 +327,7 @@ Result<std::unique_ptr<DB>> OpenThroughC(const Options& options, const std::stri
   mergedb_db handle = 0;
   mergedb_error error;
   if (mergedb_open(path.c_str(), &c, &handle, &error) != MERGEDB_OK) return StatusOf(error);
-  return std::unique_ptr<DB>(std::make_unique<CFaceDb>(handle));
+  return std::unique_ptr<DB>(std::make_unique<CInterfaceDb>(handle));
 }
 
 Status DestroyThroughC(const std::string& path) {

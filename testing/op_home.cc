@@ -59,10 +59,10 @@ class RealHome final : public OpHome {
     Options options;
     options.mode = mode;
     Choose(set_, &options);
-    return set_.place == Place::kCFace ? OpenThroughC(options, Directory()) : DB::Open(options, Directory());
+    return set_.place == Place::kCInterface ? OpenThroughC(options, Directory()) : DB::Open(options, Directory());
   }
   Status Destroy() override {
-    return set_.place == Place::kCFace ? DestroyThroughC(Directory()) : DB::Destroy({}, Directory());
+    return set_.place == Place::kCInterface ? DestroyThroughC(Directory()) : DB::Destroy({}, Directory());
   }
   std::unique_ptr<OpHome> AfterKill(uint64_t) override { return nullptr; }
   bool RunOne() override { return false; }

@@ -108,9 +108,9 @@ const std::vector<OptionSet>& RealOptionSets() {
       {.name = "RealFilesCascadeUnmapped", .style = kCascade, .use_mapping = false, .compression = {kLz4, kZstd},
        .finish_merges_on_close = true, .place = Place::kRealFiles},
       {.name = "RealFilesCaseFolding", .block_bytes = 256, .comparator = &kCaseFolding, .place = Place::kRealFiles},
-      {.name = "CFace", .place = Place::kCFace},
+      {.name = "CFace", .place = Place::kCInterface},
       {.name = "CFaceCascadeReverse", .style = kCascade, .bloom_bits = 0, .compression = {kSnappy, kZstd},
-       .comparator = &kReverse, .place = Place::kCFace},
+       .comparator = &kReverse, .place = Place::kCInterface},
   };
   return sets;
 }

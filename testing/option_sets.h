@@ -15,7 +15,7 @@ namespace mergedb::testing {
 
 // Where a set's databases live. Only in a World in memory can the process be killed and background work be chosen by the list;
 // in the others there are real threads.
-enum class Place : uint8_t { kWorld, kRealFiles, kCFace };
+enum class Place : uint8_t { kWorld, kRealFiles, kCInterface };
 
 struct OptionSet {
   std::string name = "Plain";

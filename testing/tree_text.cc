@@ -26,7 +26,7 @@ struct Table {
   std::optional<std::string> largest;
   uint64_t bytes = 1 << 20;
   uint64_t tombstone_percent = 0;
-  std::optional<uint64_t> covered_bytes;
+  std::optional<uint64_t> masked_bytes;
   uint64_t position = 0;
   std::vector<format::ValueShare> values = {};
 };
@@ -54,18 +54,18 @@ std::vector<format::ValueShare> ParseShares(const std::string& text) {
 }
 
 // "values 90 100MB"
-bool ParseValueFile(const std::string& line, std::vector<format::Edit::AddValueFile>* files) {
+bool ParseBlobFile(const std::string& line, std::vector<format::VersionEdit::AddBlobFile>* files) {
   std::istringstream words(line);
   std::string word, bytes;
   uint64_t number = 0;
   if (!(words >> word >> number >> bytes) || word != "values") return false;
-  files->push_back({std::make_shared<format::ValueFileMeta>(format::ValueFileMeta{
+  files->push_back({std::make_shared<format::BlobFileMeta>(format::BlobFileMeta{
       .number = kv::FileNumber{number}, .bytes = ParseBytes(bytes), .records = 1, .record_bytes = ParseBytes(bytes)})});
   return true;
 }
 
 // "000012[a..f)8MB,25%,3MB{90:60MB}"
-bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mention, std::map<uint64_t, Table>* tables) {
+bool ParseVirtualTable(const kv::Order& order, const std::string& word, Mention* mention, std::map<uint64_t, Table>* tables) {
   const size_t open = word.find('[');
   const size_t dots = word.find("..");
   const size_t close = word.find_first_of(")]");
@@ -85,7 +85,7 @@ bool ParseSlice(const kv::Order& order, const std::string& word, Mention* mentio
   if (!TakeBytes(&rest, &table.bytes)) return false;
   if (uint64_t percent = 0; rest >> percent) table.tombstone_percent = percent;
   std::string sign;
-  if (std::getline(rest, sign, ',') && !rest.eof()) return TakeBytes(&rest, &table.covered_bytes.emplace());
+  if (std::getline(rest, sign, ',') && !rest.eof()) return TakeBytes(&rest, &table.masked_bytes.emplace());
   return true;
 }
 
@@ -101,7 +101,7 @@ bool ParseLine(const kv::Order& order, const std::string& line, std::vector<Ment
   while (words >> word) {
     Mention mention{.position = kv::Position{position}, .lower = {}, .upper = {}};
     mention.level = level == "bottom" ? format::kBottomLevel : static_cast<format::Level>(std::stoul(level));
-    if (!ParseSlice(order, word, &mention, tables)) return false;
+    if (!ParseVirtualTable(order, word, &mention, tables)) return false;
     mentions->push_back(std::move(mention));
   }
   return true;
@@ -118,9 +118,9 @@ format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
   file->values = table.values;
   file->smallest = *table.smallest;
   file->largest = *table.largest;
-  if (table.covered_bytes) {
+  if (table.masked_bytes) {
     file->range_tombstones = 10;
-    file->covered_bytes = *table.covered_bytes;
+    file->masked_bytes = *table.masked_bytes;
   }
   return file;
 }
@@ -130,12 +130,12 @@ format::FileMetaPtr MakeFile(uint64_t number, const Table& table) {
 Result<version::VersionPtr> ParseTree(const kv::Order& order, std::string_view text) {
   std::vector<Mention> mentions;
   std::map<uint64_t, Table> tables;
-  format::Edit edit;
+  format::VersionEdit edit;
   std::istringstream lines{std::string(text)};
   for (std::string line; std::getline(lines, line);) {
     line.erase(0, line.find_first_not_of(' '));
     if (line.empty() || line[0] == '#') continue;
-    if (ParseValueFile(line, &edit.value_files)) continue;
+    if (ParseBlobFile(line, &edit.blob_files)) continue;
     if (!ParseLine(order, line, &mentions, &tables)) return Status::InvalidArgument("not a line of a tree: " + line);
   }
   std::map<uint64_t, format::FileMetaPtr> files;

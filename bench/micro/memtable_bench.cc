@@ -200,11 +200,11 @@ void MeasureStreams(const char* name, std::vector<std::string> keys) {
            }));
     if (width > 1) continue;
     Report("  visible over it", LeastNanos([&] {
-             return Walk(*iterator::NewVisibleIterator(kOrder, {}, merged()), keys.size());
+             return Walk(*iterator::NewUserIterator(kOrder, {}, merged()), keys.size());
            }));
     Report("  collapsing over it", LeastNanos([&] {
-             iterator::CollapseCounts counts;
-             const auto collapsing = iterator::NewCollapsingIterator(kOrder, {.is_bottom = true}, merged(), &counts);
+             iterator::CompactionIteratorCounts counts;
+             const auto collapsing = iterator::NewCompactionIterator(kOrder, {.is_bottom = true}, merged(), &counts);
              return Walk(*collapsing, keys.size());
            }));
   }

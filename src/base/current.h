@@ -1,4 +1,4 @@
-// A value that everybody reads and hardly anybody replaces: the View of the database. To pin it takes no lock and counts nothing
+// A value that everybody reads and hardly anybody replaces: the SuperVersion of the database. To pin it takes no lock and counts nothing
 // that other threads count, too; whoever reads holds it by a note in a slot of its own.
 //
 //   now ──► value 18            slot 0   value 18      a reader's note: "I read this"

@@ -24,25 +24,25 @@
   /* What is durable, and when. */ \
   X(kDroppedTableSync)               /* tables are named by the MANIFEST unsynced */ \
   X(kDroppedLogSync)                 /* segments are not synced for a synced write */ \
-  X(kDroppedManifestSync)            /* an Edit counts as committed unsynced */ \
+  X(kDroppedManifestSync)            /* an VersionEdit counts as committed unsynced */ \
   X(kDroppedCurrentSync)             /* CURRENT is renamed before its bytes are durable */ \
   X(kSkippedDirectorySyncOfTables)   /* names of new tables */ \
   X(kSkippedDirectorySyncOfSegments) /* names of new segments */ \
   X(kSkippedDirectorySyncOfCurrent)  /* the rename of CURRENT */ \
   X(kSkippedDirectorySyncOfParent)   /* the database's own name */ \
-  X(kDroppedValueFileSync)           /* value files are named by the MANIFEST unsynced */ \
-  X(kValueFileNotNamed)              /* a complete MANIFEST names tables alone */ \
+  X(kDroppedBlobFileSync)           /* value files are named by the MANIFEST unsynced */ \
+  X(kBlobFileNotNamed)              /* a complete MANIFEST names tables alone */ \
   X(kAcknowledgedBeforeSync)         /* a synced write returns before its sync */ \
   X(kAcknowledgedBeforeWrite)        /* an unmapped write returns before it left the process */ \
   X(kLoneWriterIgnored)              /* who queues goes on while one who is not in the queue commits */ \
   X(kFollowerNotLogged)              /* of a commit group only the leader reaches the log */ \
   X(kNoLogForgottenByClose)          /* Close does not flush writes without log */ \
   X(kSegmentReleasedEarly)           /* segments are used again while replay needs them */ \
-  X(kOldViewShowsPieces)             /* a reader sees what of a large batch its older View holds */ \
+  X(kOldViewShowsPieces)             /* a reader sees what of a large batch its older SuperVersion holds */ \
   X(kLostBatchForgotten)             /* a group forgets that a batch of it is larger than the window of recent writes */ \
   X(kSnapshotRegisteredLate)         /* a snapshot reads its sequence before a job that asks for the snapshots can see it */ \
   X(kManualTakenOver)                /* a CompactRange that begins takes the place of one that waits */ \
-  X(kPickedFromOldView)              /* a compaction is picked from a View that is older than the list of running jobs */ \
+  X(kPickedFromOldView)              /* a compaction is picked from a SuperVersion that is older than the list of running jobs */ \
   X(kHeadersBlockLeftOut)            /* the block that a large frame's header crosses into is not prepared before the rest */ \
   X(kReadOnlyLooksOnce)              /* a read-only open beside a writer does not read the MANIFEST again */ \
   X(kOlderManifestAccepted)          /* a MANIFEST that ends before the end that CURRENT says */ \
@@ -66,7 +66,7 @@
   X(kCleanEndIgnored)                /* a log that was closed may end anywhere */ \
   X(kSequenceUsedTwice)              /* recovery is off by one */ \
   X(kLiveTableTakenForOrphan) \
-  X(kLiveValueFileTakenForOrphan) \
+  X(kLiveBlobFileTakenForOrphan) \
   X(kFileNumberUsedTwice)            /* an orphan's */ \
   X(kBatchReplayedInHalves)          /* a batch in several memtables is released with the first */ \
   /* Checks. */ \

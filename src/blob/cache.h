@@ -21,7 +21,7 @@ class Cache {
   Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks, size_t files_max)
       : file_system_(file_system), directory_(std::move(directory)), order_(order), blocks_(blocks), files_(files_max) {}
 
-  Result<std::shared_ptr<Reader>> Open(const format::ValueFileMeta& meta);
+  Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
   // Forget a file that is about to be deleted, and its values.
   void Evict(kv::FileNumber number);
   size_t open_files() const;

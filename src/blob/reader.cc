@@ -36,7 +36,7 @@ Result<BlockCache::Pin> Decompressed(const format::ValueRecord& record) {
 }  // namespace
 
 Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
-                                             const format::ValueFileMeta& meta, const kv::Order& order,
+                                             const format::BlobFileMeta& meta, const kv::Order& order,
                                              base::BlockCache* cache) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, meta, order, cache));
@@ -46,17 +46,17 @@ Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std:
 }
 
 Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, const std::string& path,
-                                                      const format::ValueFileMeta& meta, const kv::Order& order) {
+                                                      const format::BlobFileMeta& meta, const kv::Order& order) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
-  format::ValueFileMeta known = meta;
+  format::BlobFileMeta known = meta;
   known.record_bytes = std::min(meta.record_bytes, file_bytes);  // sizes are read from `meta` and allocated
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, known, order, nullptr));
   reader->around_ = env::ReadAround(known.record_bytes);
   return reader;
 }
 
-Reader::Reader(std::unique_ptr<File> file, std::string path, const format::ValueFileMeta& meta, const kv::Order& order,
+Reader::Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
                BlockCache* cache)
     : file_(std::move(file)),
       path_(std::move(path)),
@@ -78,7 +78,7 @@ Status Reader::CheckFooter() const {
   if (file_bytes < format::kValueFooterBytes) return Differs("file's least size", format::kValueFooterBytes, file_bytes);
   char footer[format::kValueFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), file_bytes - sizeof footer, sizeof footer, footer));
-  format::ValueFileMeta found;
+  format::BlobFileMeta found;
   RETURN_IF_ERROR(format::DecodeValueFooter({footer, sizeof footer}, file_bytes, &found));
   if (found.unique_id != meta_.unique_id) return Differs("unique id", meta_.unique_id, found.unique_id);
   if (found.number != meta_.number) return Differs("number", kv::ToInt(meta_.number), kv::ToInt(found.number));

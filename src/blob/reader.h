@@ -41,12 +41,12 @@ class Reader {
  public:
   // Reads the footer and checks it against `meta`. `order` says when two keys are the same. `cache` may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
-                                              const format::ValueFileMeta& meta, const kv::Order& order,
+                                              const format::BlobFileMeta& meta, const kv::Order& order,
                                               base::BlockCache* cache);
 
   // The same of a file that may be damaged: nothing of it is checked but what is read.
   static Result<std::shared_ptr<Reader>> OpenUnchecked(FileSystem* file_system, const std::string& path,
-                                                       const format::ValueFileMeta& meta, const kv::Order& order);
+                                                       const format::BlobFileMeta& meta, const kv::Order& order);
 
   // REQUIRES: reference.file is this file's number.
   Status Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control, Found* found) const;
@@ -63,10 +63,10 @@ class Reader {
   void Warm() const { file_->WillRead(0, meta_.record_bytes); }
   // Read and verify every byte.
   Status CheckIntegrity() const;
-  const format::ValueFileMeta& meta() const { return meta_; }
+  const format::BlobFileMeta& meta() const { return meta_; }
 
  private:
-  Reader(std::unique_ptr<File> file, std::string path, const format::ValueFileMeta& meta, const kv::Order& order,
+  Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
          base::BlockCache* cache);
   Status CheckKey(std::string_view expected, std::string_view found) const;
   Status Load(const format::ValueReference& reference, std::string_view key, const ReadControl& control, Found* found) const;
@@ -77,7 +77,7 @@ class Reader {
 
   const std::unique_ptr<File> file_;
   const std::string path_;
-  const format::ValueFileMeta meta_;
+  const format::BlobFileMeta meta_;
   const kv::Order order_;
   base::BlockCache* const cache_;
   env::ReadAround around_;  // constant once the reader is open

@@ -15,7 +15,7 @@ constexpr uint64_t kGapBytesMax = 8 << 10;
 
 }  // namespace
 
-Status Scanner::Read(const format::ValueFileMeta& meta, const format::ValueReference& reference, std::string_view key,
+Status Scanner::Read(const format::BlobFileMeta& meta, const format::ValueReference& reference, std::string_view key,
                      std::string_view* value) {
   ASSIGN_OR_RETURN(Course* const course, CourseOf(meta));
   RETURN_IF_ERROR(course->reader->CheckReference(reference));
@@ -24,7 +24,7 @@ Status Scanner::Read(const format::ValueFileMeta& meta, const format::ValueRefer
   return course->reader->OpenValue(record, reference, key, verifies_, &room_, value);
 }
 
-Result<Scanner::Course*> Scanner::CourseOf(const format::ValueFileMeta& meta) {
+Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
   // WHY mixed (Fibonacci hashing): numbers that follow each other go to a table and a value file in turn.
   Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
   if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;

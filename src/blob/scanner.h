@@ -29,7 +29,7 @@ class Scanner {
   Scanner(Cache& files, bool verify_checksums) : files_(files), verifies_(verify_checksums) {}
 
   // The value, which lives until the next call. REQUIRES: reference.file is meta.number.
-  Status Read(const format::ValueFileMeta& meta, const format::ValueReference& reference, std::string_view key,
+  Status Read(const format::BlobFileMeta& meta, const format::ValueReference& reference, std::string_view key,
               std::string_view* value);
 
  private:
@@ -54,7 +54,7 @@ class Scanner {
   static constexpr size_t kCourseBits = 4;
   static constexpr size_t kCourses = size_t{1} << kCourseBits;
 
-  Result<Course*> CourseOf(const format::ValueFileMeta& meta);
+  Result<Course*> CourseOf(const format::BlobFileMeta& meta);
   Status ReadRecord(Course* course, const format::ValueReference& reference, std::string_view* record);
 
   Cache& files_;

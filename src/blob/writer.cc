@@ -38,13 +38,13 @@ Status Writer::Add(std::string_view key, std::string_view value, format::ValueRe
   return {};
 }
 
-Result<format::ValueFilePtr> Writer::Finish() {
+Result<format::BlobFilePtr> Writer::Finish() {
   ASSERT(meta_.records > 0, "a value file has records");
-  meta_.bytes = format::ValueFileBytes(meta_.record_bytes);
+  meta_.bytes = format::BlobFileBytes(meta_.record_bytes);
   RETURN_IF_ERROR(sink_.PadTo(meta_.bytes - format::kValueFooterBytes));
   RETURN_IF_ERROR(sink_.Append(format::EncodeValueFooter(meta_)));
   RETURN_IF_ERROR(sink_.Finish());
-  return std::make_shared<const format::ValueFileMeta>(meta_);
+  return std::make_shared<const format::BlobFileMeta>(meta_);
 }
 
 }  // namespace mergedb::blob

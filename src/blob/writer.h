@@ -3,7 +3,7 @@
 //
 //     ValueReference reference;
 //     RETURN_IF_ERROR(writer->Add(key, value, &reference));      the table gets the reference
-//     ASSIGN_OR_RETURN(auto file, writer->Finish());             before an Edit names a table that has it
+//     ASSIGN_OR_RETURN(auto file, writer->Finish());             before an VersionEdit names a table that has it
 //
 // A writer that dies before Finish is given up: the file is for its owner to remove. Nothing is synced here: what a commit
 // names it syncs first (src/db/version_set.h).
@@ -40,14 +40,14 @@ class Writer {
   Status Add(std::string_view key, std::string_view value, format::ValueReference* reference);
   uint64_t record_bytes() const { return meta_.record_bytes; }
   // REQUIRES: at least one Add.
-  Result<format::ValueFilePtr> Finish();
+  Result<format::BlobFilePtr> Finish();
 
  private:
   Writer(env::SinkFile file, kv::FileNumber number, uint64_t unique_id, Compression compression);
 
   env::FileSink sink_;
   format::Compressor compressor_;
-  format::ValueFileMeta meta_;
+  format::BlobFileMeta meta_;
 };
 
 }  // namespace mergedb::blob

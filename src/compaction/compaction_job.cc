@@ -23,8 +23,8 @@ constexpr int kEntriesPerLook = 256;
 // is let go of: once its release is installed it may be removed, while the job goes on.
 class SourceIterator final : public kv::Iterator {
  public:
-  SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::Slice> slices, const format::Bounds& bounds)
-      : order_(order), tables_(tables), bounds_(bounds), slices_(std::move(slices)) {}
+  SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::VirtualTable> virtual_tables, const format::Bounds& bounds)
+      : order_(order), tables_(tables), bounds_(bounds), virtual_tables_(std::move(virtual_tables)) {}
 
   void SeekToFirst() override { Enter(); }
   void Next() override {
@@ -37,15 +37,15 @@ class SourceIterator final : public kv::Iterator {
 
  private:
   void Enter() {
-    for (; !slices_.empty(); slices_.pop_front()) {
-      const version::Slice& slice = slices_.front();
-      auto reader = tables_.Open(slice.file);
+    for (; !virtual_tables_.empty(); virtual_tables_.pop_front()) {
+      const version::VirtualTable& virtual_table = virtual_tables_.front();
+      auto reader = tables_.Open(virtual_table.file);
       if (!reader) return Fail(reader.error());
       child_ = nullptr;
       reader_ = std::move(*reader);
       child_ = reader_->NewScanIterator();
-      lower_ = Tighter(slice.bounds.lower, bounds_.lower, 1);
-      upper_ = Tighter(slice.bounds.upper, bounds_.upper, -1);
+      lower_ = Tighter(virtual_table.bounds.lower, bounds_.lower, 1);
+      upper_ = Tighter(virtual_table.bounds.upper, bounds_.upper, -1);
       if (lower_) {
         child_->Seek(*lower_, kv::kTagMax);
       } else {
@@ -60,7 +60,7 @@ class SourceIterator final : public kv::Iterator {
   }
   void Settle() {
     if (Show() || !status_.ok()) return;
-    slices_.pop_front();
+    virtual_tables_.pop_front();
     Enter();
   }
   bool Show() {
@@ -85,7 +85,7 @@ class SourceIterator final : public kv::Iterator {
   const kv::Order order_;
   table::Cache& tables_;
   const format::Bounds bounds_;
-  std::deque<version::Slice> slices_;  // not yet read; the first one is being read
+  std::deque<version::VirtualTable> virtual_tables_;  // not yet read; the first one is being read
   std::shared_ptr<table::Reader> reader_;
   std::unique_ptr<kv::Iterator> child_;
   Bound lower_;
@@ -96,43 +96,43 @@ class SourceIterator final : public kv::Iterator {
 // is part of the newest Version.
 class BaseValues final : public kv::ValueSource {
  public:
-  BaseValues(const JobContext& context, uint64_t* bytes_read) : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
+  BaseValues(const CompactionJobContext& context, uint64_t* bytes_read) : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
     format::ValueReference reference;
     RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
-    const auto file = context_.find_value_file(reference.file);
+    const auto file = context_.find_blob_file(reference.file);
     if (file == nullptr) return Status::Corruption("a reference to a value file that is not part of the database");
     *bytes_read_ += reference.bytes;
     return scanner_.Read(*file, reference, entry.key, value);
   }
 
  private:
-  const JobContext& context_;
+  const CompactionJobContext& context_;
   uint64_t* const bytes_read_;
   blob::Scanner scanner_;
 };
 
 }  // namespace
 
-Job::Job(const JobContext& context, picker::Plan plan, const version::VersionPtr& version)
-    : context_(context), plan_(std::move(plan)), rest_(plan_.bounds) {
-  for (const kv::Position position : plan_.sources) {
+CompactionJob::CompactionJob(const CompactionJobContext& context, picker::CompactionPick pick, const version::VersionPtr& version)
+    : context_(context), pick_(std::move(pick)), rest_(pick_.bounds) {
+  for (const kv::Position position : pick_.sources) {
     sources_.push_back(version->FindRun(position));
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
   }
-  for (const kv::FileNumber number : plan_.cleaned) {
+  for (const kv::FileNumber number : pick_.cleaned) {
     // One that is gone since the plan was made needs no cleaning.
-    if (auto file = version->FindValueFile(number)) cleaned_.push_back(std::move(file));
+    if (auto file = version->FindBlobFile(number)) cleaned_.push_back(std::move(file));
   }
-  settled_ = version::SettledBy(context_.factory.order, *version, plan_.sources.front(), plan_.sources.back(), plan_.bounds,
+  compacted_ranges_ = version::CompactedRangesBy(context_.factory.order, *version, pick_.sources.front(), pick_.sources.back(), pick_.bounds,
                              context_.flushed_sequence);
 }
 
-Job::~Job() = default;
+CompactionJob::~CompactionJob() = default;
 
-Result<bool> Job::Step(uint64_t nanos) {
-  if (plan_.is_move) {
+Result<bool> CompactionJob::Step(uint64_t nanos) {
+  if (pick_.is_move) {
     RETURN_IF_ERROR(Move());
     return true;
   }
@@ -157,12 +157,12 @@ Result<bool> Job::Step(uint64_t nanos) {
   return false;
 }
 
-Status Job::Add(const kv::Entry& entry) {
+Status CompactionJob::Add(const kv::Entry& entry) {
   if (!cleaned_.empty() && kv::KindOf(entry.tag) == kv::Kind::kPutRef) return AddReference(entry);
   return outputs_->Add(entry);
 }
 
-Status Job::AddReference(const kv::Entry& entry) {
+Status CompactionJob::AddReference(const kv::Entry& entry) {
   format::ValueReference reference;
   RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
   const auto file = std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
@@ -176,7 +176,7 @@ Status Job::AddReference(const kv::Entry& entry) {
 }
 
 // The values will be wanted in the order of keys, in which they do not lie: all of a file is read while that is one large read.
-Status Job::StartCleaning() {
+Status CompactionJob::StartCleaning() {
   if (cleaned_.empty()) return {};
   ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
   scanner_ = std::make_unique<blob::Scanner>(*context_.values, true);
@@ -190,84 +190,84 @@ Status Job::StartCleaning() {
   return {};
 }
 
-Status Job::Start() {
+Status CompactionJob::Start() {
   RETURN_IF_ERROR(StartCleaning());
-  if (context_.values != nullptr && context_.find_value_file) {
+  if (context_.values != nullptr && context_.find_blob_file) {
     base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
   }
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
-  iterator::CollapseOptions options{.snapshots = context_.snapshots(),
-                                   .is_bottom = plan_.is_bottom,
+  iterator::CompactionIteratorOptions options{.snapshots = context_.snapshots(),
+                                   .is_bottom = pick_.is_bottom,
                                    .operators = context_.factory.operators,
                                    .values = base_values_.get()};
   if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
   const kv::Stripes stripes(options.snapshots);
-  ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, plan_.bounds, stripes));
+  ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes));
   std::vector<std::unique_ptr<kv::Iterator>> children;
   uint64_t entries = 0, raw_bytes = 0;
   for (const version::RunPtr& run : sources_) {
-    std::deque<version::Slice> slices = TakeSlices(stripes, *run);
-    for (const version::Slice& slice : slices) {
-      entries += slice.file->entries;
-      raw_bytes += slice.file->raw_bytes;
+    std::deque<version::VirtualTable> virtual_tables = TakeVirtualTables(stripes, *run);
+    for (const version::VirtualTable& virtual_table : virtual_tables) {
+      entries += virtual_table.file->entries;
+      raw_bytes += virtual_table.file->raw_bytes;
     }
-    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(slices), plan_.bounds));
+    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(virtual_tables), pick_.bounds));
   }
   sources_.clear();
-  auto survivors = iterator::NewSurvivingIterator(order, ranges_, stripes,
+  auto survivors = iterator::NewRangeTombstoneFilter(order, ranges_, stripes,
                                                 iterator::NewMergingIterator(order, std::move(children)),
                                                 &counts_.collapse.covered);
-  input_ = iterator::NewCollapsingIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
-  std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes;
-  if (context_.covered_bytes) {
-    covered_bytes = [this](const kv::RangeTombstones& ranges) {
-      return context_.covered_bytes(plan_.sources.back(), ranges);
+  input_ = iterator::NewCompactionIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
+  std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes;
+  if (context_.masked_bytes) {
+    masked_bytes = [this](const kv::RangeTombstones& ranges) {
+      return context_.masked_bytes(pick_.sources.back(), ranges);
     };
   }
   outputs_ = std::make_unique<Outputs>(
       context_.factory,
-      Outputs::Options{.compression = plan_.is_bottom ? context_.compression.bottom : context_.compression.upper,
-                       .table_bytes_max = plan_.output_file_bytes,
-                       .bytes_expected = plan_.output_file_bytes != 0 ? std::min(plan_.output_file_bytes, plan_.input_bytes)
-                                                                      : plan_.input_bytes,
+      Outputs::Options{.compression = pick_.is_bottom ? context_.compression.bottom : context_.compression.upper,
+                       .table_bytes_max = pick_.output_file_bytes,
+                       .bytes_expected = pick_.output_file_bytes != 0 ? std::min(pick_.output_file_bytes, pick_.input_bytes)
+                                                                      : pick_.input_bytes,
                        .value_bytes_expected = context_.release_bytes,
-                       .cut_keys = plan_.cut_keys,
-                       .range_tombstones = PassedOn(order, ranges_, stripes, plan_.is_bottom),
+                       .cut_keys = pick_.cut_keys,
+                       .range_tombstones = PassedOn(order, ranges_, stripes, pick_.is_bottom),
                        .stripes = stripes,
-                       .covered_bytes = std::move(covered_bytes),
-                       .settled = settled_,
-                       .separates_values = AreWorthAValueFile(context_.factory, entries, raw_bytes),
+                       .masked_bytes = std::move(masked_bytes),
+                       .compacted_ranges = compacted_ranges_,
+                       .separates_values = AreWorthABlobFile(context_.factory, entries, raw_bytes),
                        .release_bytes = context_.release_bytes});
   input_->SeekToFirst();
   return {};
 }
 
 // What of a source has to be read.
-std::deque<version::Slice> Job::TakeSlices(const kv::Stripes& stripes, const version::Run& run) {
+std::deque<version::VirtualTable> CompactionJob::TakeVirtualTables(const kv::Stripes& stripes, const version::Run& run) {
   const kv::Order& order = context_.factory.order;
-  const auto [first, last] = run.Overlap(order, plan_.bounds);
-  std::deque<version::Slice> slices;
+  const auto [first, last] = run.Overlap(order, pick_.bounds);
+  std::deque<version::VirtualTable> virtual_tables;
   for (size_t i = first; i < last; ++i) {
-    const version::Slice& slice = run.slices()[i];
-    const auto shown = version::Clip(order, slice.file, version::Intersection(order, slice.bounds, plan_.bounds));
+    const version::VirtualTable& virtual_table = run.virtual_tables()[i];
+    const auto shown = version::Clip(order, virtual_table.file, version::Intersection(order, virtual_table.bounds, pick_.bounds));
     if (!shown) continue;
     const bool is_hidden = IsHidden(order, ranges_, stripes, *shown);
-    (is_hidden ? counts_.bytes_unread : counts_.bytes_read) += slice.file->bytes;
-    largest_sequence_ = std::max(largest_sequence_, slice.file->largest_sequence);
-    if (!is_hidden) slices.push_back(slice);
+    (is_hidden ? counts_.bytes_unread : counts_.bytes_read) += virtual_table.file->bytes;
+    largest_sequence_ = std::max(largest_sequence_, virtual_table.file->largest_sequence);
+    if (!is_hidden) virtual_tables.push_back(virtual_table);
   }
-  return slices;
+  return virtual_tables;
 }
 
-Status Job::Release(const std::string* cursor) {
-  format::Edit edit;
+Status CompactionJob::Release(const std::string* cursor) {
+  format::VersionEdit edit;
   format::Bounds done = rest_;
   if (cursor != nullptr) done.upper = *cursor;
-  if (ZOO(kPartialRelease)) done = plan_.bounds;
-  kv::Position target = plan_.sources.back();
-  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty())) target = kv::Position{kv::ToInt(plan_.sources.front()) + 1000};
-  for (const kv::Position position : plan_.sources) edit.cuts.push_back({.position = position, .bounds = done});
+  if (ZOO(kPartialRelease)) done = pick_.bounds;
+  kv::Position target = pick_.sources.back();
+  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty())) target = kv::Position{kv::ToInt(pick_.sources.front()) + 1000};
+  for (const kv::Position position : pick_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
   for (auto& file : outputs_->Take()) {
     // WHY it is looked at: a forged input whose deletes are newer than any reader would be merged again for ever.
@@ -276,30 +276,30 @@ Status Job::Release(const std::string* cursor) {
                                 ", beyond the largest that the MANIFEST knows of, " + std::to_string(largest_sequence_));
     }
     counts_.bytes_written += file->bytes;
-    edit.adds.push_back({.position = target, .level = plan_.target_level, .file = std::move(file), .bounds = {}});
+    edit.adds.push_back({.position = target, .level = pick_.target_level, .file = std::move(file), .bounds = {}});
   }
-  for (auto& file : outputs_->TakeValueFiles()) {
+  for (auto& file : outputs_->TakeBlobFiles()) {
     counts_.bytes_written += file->bytes;
-    edit.value_files.push_back({std::move(file)});
+    edit.blob_files.push_back({std::move(file)});
   }
-  if (cursor == nullptr) edit.levels.push_back({.position = target, .level = plan_.target_level});
+  if (cursor == nullptr) edit.levels.push_back({.position = target, .level = pick_.target_level});
   if (cursor != nullptr) rest_.lower = *cursor;
   return context_.install(edit);
 }
 
-Status Job::Move() {
-  format::Edit edit;
-  const kv::Position target = plan_.sources.back();
+Status CompactionJob::Move() {
+  format::VersionEdit edit;
+  const kv::Position target = pick_.sources.back();
   for (const version::RunPtr& run : sources_) {
     if (run->position() == target) continue;
-    edit.cuts.push_back({.position = run->position(), .bounds = plan_.bounds});
-    const auto [first, last] = run->Overlap(context_.factory.order, plan_.bounds);
+    edit.cuts.push_back({.position = run->position(), .bounds = pick_.bounds});
+    const auto [first, last] = run->Overlap(context_.factory.order, pick_.bounds);
     for (size_t i = first; i < last; ++i) {
-      const version::Slice& slice = run->slices()[i];
-      edit.adds.push_back({.position = target, .level = plan_.target_level, .file = slice.file, .bounds = slice.bounds});
+      const version::VirtualTable& virtual_table = run->virtual_tables()[i];
+      edit.adds.push_back({.position = target, .level = pick_.target_level, .file = virtual_table.file, .bounds = virtual_table.bounds});
     }
   }
-  edit.levels.push_back({.position = target, .level = plan_.target_level});
+  edit.levels.push_back({.position = target, .level = pick_.target_level});
   return context_.install(edit);
 }
 

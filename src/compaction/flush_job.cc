@@ -15,25 +15,25 @@ constexpr uint64_t kEntryBytes = 64;
 }  // namespace
 
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
-                      Compression compression, iterator::CollapseCounts* counts,
-                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes, LiveSample::Changes* sampled) {
+                      Compression compression, iterator::CompactionIteratorCounts* counts,
+                      std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes, LiveSample::Changes* sampled) {
   if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
   const kv::Stripes stripes(snapshots);
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, sealed.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);
-  auto survivors = iterator::NewSurvivingIterator(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
-  auto input = iterator::NewCollapsingIterator(factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators},
+  auto survivors = iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
+  auto input = iterator::NewCompactionIterator(factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators},
                                              std::move(survivors), counts);
   const uint64_t bytes = sealed.bytes_used();
-  const bool separates = AreWorthAValueFile(factory, sealed.entries(), bytes);
+  const bool separates = AreWorthABlobFile(factory, sealed.entries(), bytes);
   Outputs outputs(factory, {.compression = compression,
                             .bytes_expected = separates ? std::min(bytes, sealed.entries() * kEntryBytes) : bytes,
                             .value_bytes_expected = bytes,
                             .range_tombstones = ranges,
                             .stripes = stripes,
-                            .covered_bytes = std::move(covered_bytes),
+                            .masked_bytes = std::move(masked_bytes),
                             // All changes of the database with these sequences went through this memtable.
-                            .settled = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
+                            .compacted_ranges = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
                             .separates_values = separates});
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
     if (sampled != nullptr) sampled->Add(input->entry());
@@ -42,7 +42,7 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, s
   RETURN_IF_ERROR(input->status());
   RETURN_IF_ERROR(outputs.Finish());
   auto tables = outputs.Take();
-  return Flushed{.table = tables.empty() ? nullptr : tables.front(), .value_files = outputs.TakeValueFiles()};
+  return Flushed{.table = tables.empty() ? nullptr : tables.front(), .blob_files = outputs.TakeBlobFiles()};
 }
 
 }  // namespace mergedb::compaction

@@ -15,19 +15,19 @@ namespace mergedb::compaction {
 
 struct Flushed {
   format::FileMetaPtr table;                      // null if the memtable held nothing that anybody needs
-  std::vector<format::ValueFilePtr> value_files;  // that the table refers to
+  std::vector<format::BlobFilePtr> blob_files;  // that the table refers to
 
   uint64_t bytes() const {
     uint64_t sum = table == nullptr ? 0 : table->bytes;
-    for (const auto& file : value_files) sum += file->bytes;
+    for (const auto& file : blob_files) sum += file->bytes;
     return sum;
   }
 };
 
-// `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. `covered_bytes` as for Outputs.
+// `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. `masked_bytes` as for Outputs.
 // `sampled`, if there is one, is told of each entry.
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
-                      Compression compression, iterator::CollapseCounts* counts,
-                      std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {}, LiveSample::Changes* sampled = nullptr);
+                      Compression compression, iterator::CompactionIteratorCounts* counts,
+                      std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {}, LiveSample::Changes* sampled = nullptr);
 
 }  // namespace mergedb::compaction

@@ -14,28 +14,28 @@ uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version:
   const auto [first, last] = run.Overlap(order, range);
   uint64_t bytes = 0;
   for (size_t i = first; i < last; ++i) {
-    const version::Slice& slice = run.slices()[i];
-    const format::Bounds shown = version::Intersection(order, slice.bounds, range);
-    const auto clipped = version::Clip(order, slice.file, shown);
+    const version::VirtualTable& virtual_table = run.virtual_tables()[i];
+    const format::Bounds shown = version::Intersection(order, virtual_table.bounds, range);
+    const auto clipped = version::Clip(order, virtual_table.file, shown);
     if (!clipped) continue;
     if (clipped->is_whole()) {
-      bytes += slice.file->bytes + slice.file->value_bytes();
+      bytes += virtual_table.file->bytes + virtual_table.file->value_bytes();
       continue;
     }
-    const auto reader = tables.Open(slice.file);
+    const auto reader = tables.Open(virtual_table.file);
     if (!reader) continue;  // who merges it will hear
     const uint64_t from = clipped->bounds.lower ? (*reader)->ApproximateOffset(*clipped->bounds.lower) : 0;
-    const uint64_t to = clipped->bounds.upper ? (*reader)->ApproximateOffset(*clipped->bounds.upper) : slice.file->bytes;
+    const uint64_t to = clipped->bounds.upper ? (*reader)->ApproximateOffset(*clipped->bounds.upper) : virtual_table.file->bytes;
     if (to <= from) continue;
-    const double share = static_cast<double>(to - from) / static_cast<double>(slice.file->bytes);
-    bytes += to - from + static_cast<uint64_t>(share * static_cast<double>(slice.file->value_bytes()));
+    const double share = static_cast<double>(to - from) / static_cast<double>(virtual_table.file->bytes);
+    bytes += to - from + static_cast<uint64_t>(share * static_cast<double>(virtual_table.file->value_bytes()));
   }
   return bytes;
 }
 
 }  // namespace
 
-uint64_t EstimateCoveredBytes(const kv::Order& order, table::Cache& tables, const version::Version& version,
+uint64_t EstimateMaskedBytes(const kv::Order& order, table::Cache& tables, const version::Version& version,
                               kv::Position older_than, const kv::RangeTombstones& tombstones) {
   const size_t step = (tombstones.size() + kSampleMax - 1) / kSampleMax;
   uint64_t bytes = 0;

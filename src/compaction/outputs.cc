@@ -33,7 +33,7 @@ auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNu
 
 }  // namespace
 
-bool AreWorthAValueFile(const TableFactory& factory, uint64_t entries, uint64_t bytes) {
+bool AreWorthABlobFile(const TableFactory& factory, uint64_t entries, uint64_t bytes) {
   const uint64_t large = factory.separated_value_bytes_min;
   return large != 0 && bytes / kValuesMin >= large && bytes / (entries + 1) >= large / kShareOfEntries;
 }
@@ -104,7 +104,7 @@ Status Outputs::BeginValues() {
                                         .is_reuse = is_reuse};
     return blob::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
   };
-  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kValueFile, values_number_, options_.value_bytes_expected, create));
+  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kBlobFile, values_number_, options_.value_bytes_expected, create));
   return {};
 }
 
@@ -149,13 +149,13 @@ Status Outputs::FinishTable(const std::string_view* upper) {
   if (writer_ == nullptr && !ranges.empty()) RETURN_IF_ERROR(BeginTable(0));
   if (writer_ != nullptr) {
     writer_->SetRangeTombstones(ranges);
-    writer_->SetSettled(TakeShare(upper));
+    writer_->SetCompactedRanges(TakeShare(upper));
     ASSIGN_OR_RETURN(const format::FileMetaPtr written, writer_->Finish());
     writer_ = nullptr;
     format::FileMeta meta = *written;
     for (const auto& [file, bytes] : references_) meta.values.push_back({.file = file, .bytes = bytes});
     std::ranges::sort(meta.values, {}, &format::ValueShare::file);
-    if (!ranges.empty() && options_.covered_bytes) meta.covered_bytes = options_.covered_bytes(ranges);
+    if (!ranges.empty() && options_.masked_bytes) meta.masked_bytes = options_.masked_bytes(ranges);
     bytes_ += meta.bytes;
     finished_.push_back(factory_.track(std::make_shared<const format::FileMeta>(std::move(meta))));
   }
@@ -165,7 +165,7 @@ Status Outputs::FinishTable(const std::string_view* upper) {
 
 Status Outputs::FinishValues() {
   if (values_ == nullptr) return {};
-  ASSIGN_OR_RETURN(const format::ValueFilePtr written, values_->Finish());
+  ASSIGN_OR_RETURN(const format::BlobFilePtr written, values_->Finish());
   values_ = nullptr;
   bytes_ += written->bytes;
   finished_values_.push_back(factory_.track_values(written));
@@ -173,14 +173,14 @@ Status Outputs::FinishValues() {
 }
 
 // Of what is settled: all below `upper` that no table before has taken.
-std::vector<format::Settled> Outputs::TakeShare(const std::string_view* upper) {
+std::vector<format::CompactedRange> Outputs::TakeShare(const std::string_view* upper) {
   format::Bounds bounds{.lower = share_begin_, .upper = {}};
   if (upper != nullptr) share_begin_ = bounds.upper = std::string(*upper);
-  std::vector<format::Settled> share;
-  for (const format::Settled& settled : options_.settled) {
-    if (!version::Intersect(factory_.order, settled.bounds, bounds)) continue;
-    share.push_back(settled);
-    share.back().bounds = version::Intersection(factory_.order, settled.bounds, bounds);
+  std::vector<format::CompactedRange> share;
+  for (const format::CompactedRange& compacted_ranges : options_.compacted_ranges) {
+    if (!version::Intersect(factory_.order, compacted_ranges.bounds, bounds)) continue;
+    share.push_back(compacted_ranges);
+    share.back().bounds = version::Intersection(factory_.order, compacted_ranges.bounds, bounds);
   }
   return share;
 }
@@ -202,7 +202,7 @@ Outputs::~Outputs() {
   }
   if (values_ != nullptr) {
     values_ = nullptr;
-    (void)factory_.file_system->Remove(format::ValueFilePath(factory_.directory, values_number_));
+    (void)factory_.file_system->Remove(format::BlobFilePath(factory_.directory, values_number_));
   }
 }
 

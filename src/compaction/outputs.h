@@ -51,7 +51,7 @@ struct TableFactory {
   std::function<Result<bool>(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
   // Make a finished table, or value file, one that is removed when nobody names it any more.
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
-  std::function<format::ValueFilePtr(const format::ValueFilePtr&)> track_values = {};
+  std::function<format::BlobFilePtr(const format::BlobFilePtr&)> track_values = {};
   // Values of so many bytes and more go to value files; 0: none does.
   size_t separated_value_bytes_min = 0;
   // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
@@ -62,7 +62,7 @@ struct TableFactory {
 
 // Are large values among `entries` entries of `bytes` in all worth a value file: so many that they fill one, and not a few among
 // many small ones? Else they stay in the tables: a file for a handful of values weighs more than rewriting them.
-bool AreWorthAValueFile(const TableFactory& factory, uint64_t entries, uint64_t bytes);
+bool AreWorthABlobFile(const TableFactory& factory, uint64_t entries, uint64_t bytes);
 
 class Outputs {
  public:
@@ -75,10 +75,10 @@ class Outputs {
     // What goes into the tables beside the entries.
     kv::RangeTombstones range_tombstones = {};
     kv::Stripes stripes = {};
-    // Estimates FileMeta::covered_bytes. Null: 0.
-    std::function<uint64_t(const kv::RangeTombstones&)> covered_bytes = {};
-    // What the tables say together (format::Settled); each says it of its own share of the bounds.
-    std::vector<format::Settled> settled = {};
+    // Estimates FileMeta::masked_bytes. Null: 0.
+    std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
+    // What the tables say together (format::CompactedRange); each says it of its own share of the bounds.
+    std::vector<format::CompactedRange> compacted_ranges = {};
     bool separates_values = false;       // large values go to value files; those that came from one do in any case
     uint64_t release_bytes = 0;          // outputs between two releases; 0: there is none before Finish
   };
@@ -91,7 +91,7 @@ class Outputs {
   Status Finish();
   // Tables finished since the last call, and the value files.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
-  std::vector<format::ValueFilePtr> TakeValueFiles() { return std::exchange(finished_values_, {}); }
+  std::vector<format::BlobFilePtr> TakeBlobFiles() { return std::exchange(finished_values_, {}); }
   // True right after an Add that began a new table when a release was due: all that lies below `cut_key`, range tombstones
   // too, is in finished files, and nothing in those belongs to what comes.
   bool is_at_release() const { return is_at_release_; }
@@ -111,7 +111,7 @@ class Outputs {
   Status FinishValues();
   Status Separate(const kv::Entry& entry, kv::Entry* separated);
   Status CountReference(std::string_view reference);
-  std::vector<format::Settled> TakeShare(const std::string_view* upper);
+  std::vector<format::CompactedRange> TakeShare(const std::string_view* upper);
 
   const TableFactory& factory_;
   const Options options_;
@@ -128,7 +128,7 @@ class Outputs {
 
   std::unique_ptr<blob::Writer> values_;
   kv::FileNumber values_number_{};
-  std::vector<format::ValueFilePtr> finished_values_;
+  std::vector<format::BlobFilePtr> finished_values_;
   std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the table being written: bytes by value file
   uint64_t table_value_bytes_ = 0;                           // written to value files since it began
   char reference_[format::kReferenceBytesMax];

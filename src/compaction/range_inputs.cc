@@ -16,11 +16,11 @@ Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table:
   std::vector<kv::RangeTombstone> all;
   for (const version::RunPtr& run : sources) {
     const auto [first, last] = run->Overlap(order, bounds);
-    for (const uint32_t index : run->slices_with_ranges()) {
+    for (const uint32_t index : run->virtual_tables_with_ranges()) {
       if (index < first || index >= last) continue;
-      const version::Slice& slice = run->slices()[index];
-      ASSIGN_OR_RETURN(auto reader, tables.Open(slice.file));
-      const format::Bounds& shown = limits.emplace_back(version::Intersection(order, slice.bounds, bounds));
+      const version::VirtualTable& virtual_table = run->virtual_tables()[index];
+      ASSIGN_OR_RETURN(auto reader, tables.Open(virtual_table.file));
+      const format::Bounds& shown = limits.emplace_back(version::Intersection(order, virtual_table.bounds, bounds));
       reader->range_tombstones().AppendTo(order, shown.lower, shown.upper, &all);
       readers.push_back(std::move(reader));
     }
@@ -38,17 +38,17 @@ kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& 
 }
 
 bool IsHidden(const kv::Order& order, const kv::RangeTombstones& tombstones, const kv::Stripes& stripes,
-              const version::Slice& slice) {
-  const size_t stripe = stripes.Of(slice.file->smallest_sequence);
-  size_t i = tombstones.FindIndex(order, slice.smallest());
-  if (i == tombstones.size() || order.CompareKeys(tombstones.begin(i), slice.smallest()) > 0) return false;
+              const version::VirtualTable& virtual_table) {
+  const size_t stripe = stripes.Of(virtual_table.file->smallest_sequence);
+  size_t i = tombstones.FindIndex(order, virtual_table.smallest());
+  if (i == tombstones.size() || order.CompareKeys(tombstones.begin(i), virtual_table.smallest()) > 0) return false;
   for (;; ++i) {
     const auto sequences = tombstones.sequences(i);
     const bool hides = std::any_of(sequences.begin(), sequences.end(), [&](kv::Sequence each) {
-      return each > slice.file->largest_sequence && stripes.Of(each) == stripe;
+      return each > virtual_table.file->largest_sequence && stripes.Of(each) == stripe;
     });
     if (!hides) return false;
-    if (slice.IsBefore(order, tombstones.end(i))) return true;
+    if (virtual_table.IsBefore(order, tombstones.end(i))) return true;
     if (i + 1 == tombstones.size() || !order.SameKey(tombstones.begin(i + 1), tombstones.end(i))) return false;
   }
 }

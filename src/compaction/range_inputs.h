@@ -22,6 +22,6 @@ kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& 
 // Everything that the slice shows, if it is within `bounds`, lies under tombstones that whoever sees it sees, too: nobody
 // needs any of it.
 bool IsHidden(const kv::Order& order, const kv::RangeTombstones& tombstones, const kv::Stripes& stripes,
-              const version::Slice& slice);
+              const version::VirtualTable& virtual_table);
 
 }  // namespace mergedb::compaction

@@ -15,54 +15,54 @@
 
 namespace mergedb::compaction {
 
-class Ledger {
+class RunningCompactions {
  public:
-  explicit Ledger(const kv::Order& order) : order_(order) {}
+  explicit RunningCompactions(const kv::Order& order) : order_(order) {}
 
   // False if the plan no longer fits; pick again.
-  bool Claim(const picker::Plan& plan, const version::Version& version) {
+  bool Add(const picker::CompactionPick& pick, const version::Version& version) {
     base::Lock lock(mutex_);
-    const size_t newest = IndexOf(plan, version);
+    const size_t newest = IndexOf(pick, version);
     if (newest == version.runs().size()) return false;
-    const picker::Span span{.newest = newest, .oldest = newest + plan.sources.size() - 1};
-    if (plan.is_bottom && picker::AnyKeyBelow(order_, version, span, plan.bounds)) return false;
-    for (const picker::Busy& busy : busy_) {
-      if (Interleaves(plan, busy)) return false;
+    const picker::Span span{.newest = newest, .oldest = newest + pick.sources.size() - 1};
+    if (pick.is_bottom && picker::AnyKeyBelow(order_, version, span, pick.bounds)) return false;
+    for (const picker::RunningCompaction& running : running_) {
+      if (Interleaves(pick, running)) return false;
     }
-    busy_.push_back({.sources = plan.sources, .bounds = plan.bounds, .is_cleaning = !plan.cleaned.empty()});
+    running_.push_back({.sources = pick.sources, .bounds = pick.bounds, .collects_blobs = !pick.cleaned.empty()});
     return true;
   }
 
-  void Release(const picker::Plan& plan) {
+  void Release(const picker::CompactionPick& pick) {
     base::Lock lock(mutex_);
-    for (auto busy = busy_.begin(); busy != busy_.end(); ++busy) {
-      if (busy->sources != plan.sources || !(busy->bounds == plan.bounds)) continue;
-      busy_.erase(busy);
+    for (auto running = running_.begin(); running != running_.end(); ++running) {
+      if (running->sources != pick.sources || !(running->bounds == pick.bounds)) continue;
+      running_.erase(running);
       return;
     }
   }
 
-  std::vector<picker::Busy> busy() const {
+  std::vector<picker::RunningCompaction> running() const {
     base::Lock lock(mutex_);
-    return busy_;
+    return running_;
   }
 
  private:
   // Of the newest source; the number of runs if the sources are not all there, one behind the other.
-  static size_t IndexOf(const picker::Plan& plan, const version::Version& version) {
+  static size_t IndexOf(const picker::CompactionPick& pick, const version::Version& version) {
     const auto& runs = version.runs();
     size_t newest = 0;
-    while (newest < runs.size() && runs[newest]->position() != plan.sources.front()) ++newest;
+    while (newest < runs.size() && runs[newest]->position() != pick.sources.front()) ++newest;
     size_t at = newest;
-    for (const kv::Position position : plan.sources) {
+    for (const kv::Position position : pick.sources) {
       if (at == runs.size() || runs[at]->position() != position) return runs.size();
       ++at;
     }
     return newest;
   }
-  bool Interleaves(const picker::Plan& plan, const picker::Busy& busy) const {
-    const bool is_apart = plan.sources.front() < busy.sources.back() || busy.sources.front() < plan.sources.back();
-    return !is_apart && Overlap(plan.bounds, busy.bounds);
+  bool Interleaves(const picker::CompactionPick& pick, const picker::RunningCompaction& running) const {
+    const bool is_apart = pick.sources.front() < running.sources.back() || running.sources.front() < pick.sources.back();
+    return !is_apart && Overlap(pick.bounds, running.bounds);
   }
   bool Overlap(const format::Bounds& a, const format::Bounds& b) const {
     const auto ends_before = [&](const format::Bounds& x, const format::Bounds& y) {
@@ -73,7 +73,7 @@ class Ledger {
 
   const kv::Order order_;
   mutable base::Mutex mutex_;
-  std::vector<picker::Busy> busy_ GUARDED_BY(mutex_);
+  std::vector<picker::RunningCompaction> running_ GUARDED_BY(mutex_);
 };
 
 }  // namespace mergedb::compaction

@@ -37,7 +37,7 @@ Background::Background(Parts parts)
       executor_(parts_.options.env.executor),
       flush_bytes_(parts_.memory.memtable_bytes),
       release_bytes_(std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_)),
-      ledger_(parts_.order) {}
+      running_(parts_.order) {}
 
 Background::~Background() { Stop(false); }
 
@@ -75,7 +75,7 @@ void Background::Sweep(format::Bounds bounds) {
 void Background::ScheduleFlushLocked() {
   // WHY first: nobody waits for the word of a seal to be heard. Once this stops, the rest of the database may be gone.
   if (is_stopping_ || is_flushing_) return;
-  const bool has_sealed = parts_.shape.sealed_count() > 0 && MayTryLocked(flush_retry_);
+  const bool has_sealed = parts_.version_set.sealed_count() > 0 && MayTryLocked(flush_retry_);
   if (!has_sealed && !standby_is_wanted_) return;
   is_flushing_ = true;
   executor_->ScheduleUrgent([weak = weak_from_this()] {
@@ -129,35 +129,35 @@ void Background::RunStep() noexcept {
 
 Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
   const bool may_commit = !is_committing_ && MayTryLocked(commit_retry_);
-  if (may_commit && (CommitIsOverdueLocked() || (commit_is_urgent_ && parts_.shape.HasUncommitted()))) {
+  if (may_commit && (CommitIsOverdueLocked() || (commit_is_urgent_ && parts_.version_set.HasUncommitted()))) {
     is_committing_ = true;
     return Task::kCommit;
   }
-  if (!is_removing_ && parts_.obsolete.HasBuried() && MayTryLocked(burial_retry_)) {
+  if (!is_removing_ && parts_.obsolete.HasAny() && MayTryLocked(recycle_retry_)) {
     is_removing_ = true;
-    return Task::kBury;
+    return Task::kRecycle;
   }
-  if (!is_removing_ && ExcessSpareBytesLocked() > 0 && MayTryLocked(removal_retry_) &&
-      (clock_->NowNanos() >= removal_not_before_nanos_ || PressureLocked() != picker::Pressure::kWriting)) {
+  if (!is_removing_ && ExcessRecycledBytesLocked() > 0 && MayTryLocked(removal_retry_) &&
+      (clock_->NowNanos() >= removal_not_before_nanos_ || UrgencyLocked() != picker::Urgency::kWriting)) {
     is_removing_ = true;
-    return Task::kRemoveSpares;
+    return Task::kRemoveRecycled;
   }
   // New jobs before steps of old ones: a small urgent merge must not wait for a large one to end.
   const bool may_pick = picks_jobs_ && !is_picking_ && jobs_.size() < kJobsMax && MayTryLocked(job_retry_);
   if (may_pick && (picked_generation_ != tree_generation_.load(std::memory_order_relaxed) ||
-                   picked_pressure_ != PressureLocked() || picked_snapshot_ != OldestSnapshot())) {
+                   picked_urgency_ != UrgencyLocked() || picked_snapshot_ != OldestSnapshot())) {
     is_picking_ = true;
     return Task::kPick;
   }
   for (const auto& running : jobs_) {
     if (running->is_stepping) continue;
-    if (*job == nullptr || running->job->plan().input_bytes < (*job)->job->plan().input_bytes) *job = running;
+    if (*job == nullptr || running->job->pick().input_bytes < (*job)->job->pick().input_bytes) *job = running;
   }
   if (*job != nullptr) {
     (*job)->is_stepping = true;
     return Task::kJob;
   }
-  if (may_commit && parts_.shape.HasUncommitted() &&
+  if (may_commit && parts_.version_set.HasUncommitted() &&
       (commit_is_wanted_ || clock_->NowNanos() - last_commit_nanos_ >= kCommitIntervalNanos)) {
     is_committing_ = true;
     return Task::kCommit;
@@ -166,7 +166,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     may_seal_at_rest_ = false;
     return Task::kSeal;
   }
-  if (jobs_.empty() && !is_picking_ && PressureLocked() != picker::Pressure::kWriting &&
+  if (jobs_.empty() && !is_picking_ && UrgencyLocked() != picker::Urgency::kWriting &&
       warmed_generation_ != picked_generation_) {
     warmed_generation_ = picked_generation_;
     return Task::kWarm;
@@ -192,10 +192,10 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       return PickJob();
     case Task::kJob:
       return StepJob(job);
-    case Task::kBury:
-      return BuryObsolete();
-    case Task::kRemoveSpares:
-      return RemoveSpares();
+    case Task::kRecycle:
+      return RecycleObsolete();
+    case Task::kRemoveRecycled:
+      return RemoveRecycled();
     case Task::kSeal:
       return parts_.seal_at_rest();
     case Task::kWarm:
@@ -204,27 +204,27 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
 }
 
 Status Background::Flush() {
-  const auto sealed = parts_.shape.OldestSealed();
+  const auto sealed = parts_.version_set.OldestSealed();
   if (sealed == nullptr) return {};
   const uint64_t start = clock_->NowNanos();
-  iterator::CollapseCounts counts;
-  const version::VersionPtr older = parts_.shape.Current()->version;
-  const auto covered_bytes = [&](const kv::RangeTombstones& ranges) {
-    return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
+  iterator::CompactionIteratorCounts counts;
+  const version::VersionPtr older = parts_.version_set.Current()->version;
+  const auto masked_bytes = [&](const kv::RangeTombstones& ranges) {
+    return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
   auto sampled = live_sample_.Begin();
   ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
-                                                   parts_.options.compression.upper, &counts, covered_bytes,
+                                                   parts_.options.compression.upper, &counts, masked_bytes,
                                                    parts_.order.is_bytewise() ? &sampled : nullptr));
   const uint64_t bytes = flushed.bytes();
-  RETURN_IF_ERROR(parts_.shape.InstallFlush(flushed.table, flushed.value_files));
+  RETURN_IF_ERROR(parts_.version_set.InstallFlush(flushed.table, flushed.blob_files));
   SampleFlushed(sampled, flushed);
   TreeChanged();
   counters_.flushes.fetch_add(1, std::memory_order_relaxed);
   counters_.flush_bytes.fetch_add(bytes, std::memory_order_relaxed);
   flushed_bytes_.store(bytes, std::memory_order_relaxed);
   counters_.flush_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
-  UpdateTreeDebt();
+  UpdateTreeBacklog();
   return {};
 }
 
@@ -237,7 +237,7 @@ void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, c
 }
 
 Status Background::Commit() {
-  return parts_.shape.Commit(parts_.log_facts, std::nullopt, parts_.log_released);
+  return parts_.version_set.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released);
 }
 
 kv::Sequence Background::OldestSnapshot() const {
@@ -245,12 +245,12 @@ kv::Sequence Background::OldestSnapshot() const {
   return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
 }
 
-picker::PickInput Background::PickInputFor(const read::View& view, const std::vector<picker::Busy>& busy,
-                                           picker::Pressure pressure) const {
-  return {.version = *view.version,
+picker::PickInput Background::PickInputFor(const read::SuperVersion& super_version, const std::vector<picker::RunningCompaction>& busy,
+                                           picker::Urgency urgency) const {
+  return {.version = *super_version.version,
           .busy = busy,
           .style = parts_.options.style,
-          .pressure = pressure,
+          .urgency = urgency,
           .flush_bytes = flush_bytes_,
           .flushed_bytes = flushed_bytes_.load(std::memory_order_relaxed),
           .live_bytes_known = live_sample_.BytesAtLeast(),
@@ -260,7 +260,7 @@ picker::PickInput Background::PickInputFor(const read::View& view, const std::ve
 
 void Background::PickJob() {
   base::Lock lock(mutex_);
-  const picker::Pressure pressure = PressureLocked();
+  const picker::Urgency urgency = UrgencyLocked();
   const std::optional<Manual> manual = manual_;
   const std::optional<format::Bounds> sweep = sweep_;
   lock.Unlock();
@@ -268,26 +268,26 @@ void Background::PickJob() {
   // WHY in this order: a job that installs its result and is released in between is still busy for this pick. The other way around it
   // would be in neither, and a plan could drop tombstones above what that job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
-  const read::ViewPtr old_view = ZOO(kPickedFromOldView) ? parts_.shape.Current() : nullptr;
+  const read::SuperVersionPtr old_super_version = ZOO(kPickedFromOldView) ? parts_.version_set.Current() : nullptr;
   if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
-  const std::vector<picker::Busy> busy = ledger_.busy();
+  const std::vector<picker::RunningCompaction> busy = running_.busy();
   SCHEDULE_POINT("pick between two looks");
-  const read::ViewPtr view = ZOO(kPickedFromOldView) ? old_view : parts_.shape.Current();
-  const picker::PickInput input = PickInputFor(*view, busy, pressure);
+  const read::SuperVersionPtr super_version = ZOO(kPickedFromOldView) ? old_super_version : parts_.version_set.Current();
+  const picker::PickInput input = PickInputFor(*super_version, busy, urgency);
   picker::ManualPick manual_pick;
   if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
-  std::optional<picker::Plan> plan = std::move(manual_pick.plan);
-  if (!plan && sweep) plan = picker::PickSweep(input, *sweep);
-  if (!plan) plan = picker::Pick(input);
+  std::optional<picker::CompactionPick> pick = std::move(manual_pick.pick);
+  if (!pick && sweep) pick = picker::PickTombstoneScan(input, *sweep);
+  if (!pick) pick = picker::Pick(input);
   // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
   // WHY the sequence first: it must not be of a flush that this version lacks.
-  const kv::Sequence flushed_sequence = parts_.shape.flushed_sequence();
-  const version::VersionPtr version = ZOO(kPickedFromOldView) ? view->version : parts_.shape.Current()->version;
-  const bool is_claimed = plan && ledger_.Claim(*plan, *version);
+  const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
+  const version::VersionPtr version = ZOO(kPickedFromOldView) ? super_version->version : parts_.version_set.Current()->version;
+  const bool is_claimed = pick && running_.Claim(*pick, *version);
   std::shared_ptr<Running> running;
   if (is_claimed) {
     SCHEDULE_POINT("start a claimed job");
-    const compaction::JobContext context{
+    const compaction::CompactionJobContext context{
         .factory = parts_.factory,
         .tables = parts_.tables,
         .values = &parts_.values,
@@ -295,21 +295,21 @@ void Background::PickJob() {
         .compression = parts_.options.compression,
         .snapshots = [this] { return parts_.snapshots.Live(); },
         .install =
-            [this](const format::Edit& edit) {
-              Status status = parts_.shape.Install(edit);
+            [this](const format::VersionEdit& edit) {
+              Status status = parts_.version_set.Install(edit);
               TreeChanged();
               return status;
             },
-        .covered_bytes =
+        .masked_bytes =
             [this](kv::Position target, const kv::RangeTombstones& ranges) {
-              return compaction::EstimateCoveredBytes(parts_.order, parts_.tables, *parts_.shape.Current()->version, target, ranges);
+              return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *parts_.version_set.Current()->version, target, ranges);
             },
-        .find_value_file = [this](kv::FileNumber number) { return parts_.shape.Current()->version->FindValueFile(number); },
+        .find_blob_file = [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
         .release_bytes = release_bytes_,
         .warm_bytes_max = kWarmShare * parts_.options.memory_bytes,
         .flushed_sequence = flushed_sequence};
     running = std::make_shared<Running>();
-    running->job = std::make_unique<compaction::Job>(context, std::move(*plan), version);
+    running->job = std::make_unique<compaction::CompactionJob>(context, std::move(*pick), version);
   }
 
   lock.Relock();
@@ -317,18 +317,18 @@ void Background::PickJob() {
   // A sweep that is blocked now is given up: the next move that wades asks again.
   if (sweep) {
     sweep_ = std::nullopt;
-    if (is_claimed && running->job->plan().reason == picker::Reason::kSwept) counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
+    if (is_claimed && running->job->pick().reason == picker::CompactionReason::kSwept) counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
   }
   if (running != nullptr) {
     jobs_.push_back(std::move(running));
     const uint64_t at_once = jobs_.size();
     if (at_once > counters_.jobs_at_once_max.load()) counters_.jobs_at_once_max.store(at_once);
-  } else if (!plan) {
+  } else if (!pick) {
     picked_generation_ = generation;
-    picked_pressure_ = pressure;
+    picked_urgency_ = urgency;
     picked_snapshot_ = input.oldest_snapshot;
   }
-  const uint64_t runs = view->version->runs().size();
+  const uint64_t runs = super_version->version->runs().size();
   if (runs > counters_.runs_max.load()) counters_.runs_max.store(runs);
   const bool is_for_manual = manual && manual_ && manual->id == manual_->id;
   if (is_for_manual && manual_pick.is_done) manual_is_done_ = true;
@@ -336,7 +336,7 @@ void Background::PickJob() {
 
 void Background::StepJob(const std::shared_ptr<Running>& running) {
   const uint64_t start = clock_->NowNanos();
-  compaction::Job& job = *running->job;
+  compaction::CompactionJob& job = *running->job;
   const Result<bool> done = job.Step(kStepNanos);
   counters_.merge_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
 
@@ -347,7 +347,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   }
   const auto& counts = job.counts();
   if (done) {
-    (job.plan().is_move ? counters_.moves : counters_.jobs).fetch_add(1, std::memory_order_relaxed);
+    (job.pick().is_move ? counters_.moves : counters_.jobs).fetch_add(1, std::memory_order_relaxed);
   } else {
     counters_.jobs_failed.fetch_add(1, std::memory_order_relaxed);
   }
@@ -357,7 +357,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   counters_.value_bytes_moved.fetch_add(counts.value_bytes_moved, std::memory_order_relaxed);
   counters_.merge_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
   counters_.merge_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
-  ledger_.Release(job.plan());
+  running_.Release(job.pick());
   {
     base::Lock lock(mutex_);
     std::erase(jobs_, running);
@@ -366,16 +366,16 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   }
   running->job = nullptr;  // lets go of its inputs
   TreeChanged();
-  UpdateTreeDebt();
+  UpdateTreeBacklog();
 }
 
 // They become spares, which may be written over as long as they are not removed.
-void Background::BuryObsolete() {
+void Background::RecycleObsolete() {
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
     if (ZOO(kObsoleteTablesKept)) continue;
     file.kind == format::FileKind::kTable ? parts_.tables.Evict(file.number) : parts_.values.Evict(file.number);
-    if (!parts_.shape.SyncHasFailed(file.number) && parts_.spares.Keep(file)) continue;
+    if (!parts_.version_set.SyncHasFailed(file.number) && parts_.recycled_files.Keep(file)) continue;
     Status status = parts_.options.env.file_system->Remove(format::FilePath(parts_.directory, file.kind, file.number));
     if (status.ok() || status.IsNotFound()) {
       parts_.obsolete.Removed(file);
@@ -387,23 +387,23 @@ void Background::BuryObsolete() {
   }
   base::Lock lock(mutex_);
   is_removing_ = false;
-  NoteOutcomeLocked(&burial_retry_, failure);
+  NoteOutcomeLocked(&recycle_retry_, failure);
 }
 
 // Until one took long: then a rest, for the sake of those who write.
-void Background::RemoveSpares() {
+void Background::RemoveRecycled() {
   base::Lock lock(mutex_);
   uint64_t rest_nanos = 0;
-  while (rest_nanos == 0 && !is_stopping_ && ExcessSpareBytesLocked() > 0) {
+  while (rest_nanos == 0 && !is_stopping_ && ExcessRecycledBytesLocked() > 0) {
     lock.Unlock();
     const uint64_t start = clock_->NowNanos();
-    const Status status = parts_.spares.RemoveOldest();
+    const Status status = parts_.recycled_files.RemoveOldest();
     const uint64_t took_nanos = clock_->NowNanos() - start;
     lock.Relock();
     NoteOutcomeLocked(&removal_retry_, status);
     if (!status.ok()) break;
-    if (PressureLocked() != picker::Pressure::kWriting) continue;
-    rest_nanos = picker::RemovalRestNanos(took_nanos, ExcessSpareBytesLocked(), debt_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
+    if (UrgencyLocked() != picker::Urgency::kWriting) continue;
+    rest_nanos = picker::RemovalRestNanos(took_nanos, ExcessRecycledBytesLocked(), backlog_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
   }
   is_removing_ = false;
   if (rest_nanos == 0) return;
@@ -413,65 +413,65 @@ void Background::RemoveSpares() {
   });
 }
 
-uint64_t Background::ExcessSpareBytesLocked() const {
-  const uint64_t bytes = parts_.spares.bytes();
-  return bytes - std::min(bytes, SpareBytesMaxLocked(IsAtRestLocked() ? PressureLocked() : picker::Pressure::kWriting));
+uint64_t Background::ExcessRecycledBytesLocked() const {
+  const uint64_t bytes = parts_.recycled_files.bytes();
+  return bytes - std::min(bytes, RecycledBytesMaxLocked(IsAtRestLocked() ? UrgencyLocked() : picker::Urgency::kWriting));
 }
 
 // As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
 // next release. None when the disk has no room for anything else, nor when nothing will be written soon.
-uint64_t Background::SpareBytesMaxLocked(picker::Pressure pressure) const {
+uint64_t Background::RecycledBytesMaxLocked(picker::Urgency urgency) const {
   for (const Retry* retry : RetriesLocked()) {
     if (retry->status.IsNoSpace()) return 0;
   }
   const uint64_t on_disk = parts_.obsolete.bytes_on_disk();
-  const uint64_t others = on_disk - std::min(on_disk, parts_.spares.bytes());
+  const uint64_t others = on_disk - std::min(on_disk, parts_.recycled_files.bytes());
   const auto room = [&](const std::atomic<uint64_t>& allowed_bytes) {
     const uint64_t allowed = allowed_bytes.load(std::memory_order_relaxed);
     return allowed - std::min(allowed, others);
   };
-  switch (pressure) {
-    case picker::Pressure::kWriting: return std::max(release_bytes_, room(allowed_bytes_));
-    case picker::Pressure::kQuiet: return room(allowed_quiet_bytes_);
-    case picker::Pressure::kIdle: return 0;
+  switch (urgency) {
+    case picker::Urgency::kWriting: return std::max(release_bytes_, room(allowed_bytes_));
+    case picker::Urgency::kQuiet: return room(allowed_quiet_bytes_);
+    case picker::Urgency::kIdle: return 0;
   }
   return 0;
 }
 
 bool Background::IsAtRestLocked() const {
-  return PressureLocked() != picker::Pressure::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
-         picked_generation_ == tree_generation_.load(std::memory_order_relaxed) && picked_pressure_ == PressureLocked() &&
-         !parts_.shape.HasUncommitted();
+  return UrgencyLocked() != picker::Urgency::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
+         picked_generation_ == tree_generation_.load(std::memory_order_relaxed) && picked_urgency_ == UrgencyLocked() &&
+         !parts_.version_set.HasUncommitted();
 }
 
 // WHY not whatever it holds: what is flushed is merged into the one run next, which may rewrite all of it. Who writes a little now and then has
 // that done once for each 64th of the tree at most.
 bool Background::IsWorthSealingLocked() const {
   constexpr uint64_t kShare = 64;
-  if (!IsAtRestLocked() || PressureLocked() != picker::Pressure::kIdle) return false;
-  const read::ViewPtr view = parts_.shape.Current();
-  return !view->active->empty() && view->active->bytes_used() * kShare >= view->version->bytes_on_disk();
+  if (!IsAtRestLocked() || UrgencyLocked() != picker::Urgency::kIdle) return false;
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  return !super_version->active->empty() && super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
 }
 
 // Newest tables first, each once, and no more of them than a few times the memory that the database was given.
 void Background::WarmTables() {
-  const read::ViewPtr view = parts_.shape.Current();
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
   const uint64_t warmed_below = warmed_below_.load();
   uint64_t budget = kWarmShare * parts_.options.memory_bytes;
   uint64_t next = warmed_below;
-  for (const auto& run : view->version->runs()) {
-    for (const auto& slice : run->slices()) {
-      const uint64_t number = kv::ToInt(slice.file->number);
+  for (const auto& run : super_version->version->runs()) {
+    for (const auto& virtual_table : run->virtual_tables()) {
+      const uint64_t number = kv::ToInt(virtual_table.file->number);
       next = std::max(next, number + 1);
-      if (slice.file->bytes > budget) continue;
-      budget -= slice.file->bytes;
+      if (virtual_table.file->bytes > budget) continue;
+      budget -= virtual_table.file->bytes;
       if (number < warmed_below) continue;
-      if (auto reader = parts_.tables.Open(slice.file)) (*reader)->Warm();
+      if (auto reader = parts_.tables.Open(virtual_table.file)) (*reader)->Warm();
     }
   }
   // Value files: those that fit what is left, the newest first.
-  const auto& value_files = view->version->value_files();
-  for (auto each = value_files.rbegin(); each != value_files.rend(); ++each) {
+  const auto& blob_files = super_version->version->blob_files();
+  for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) {
     const uint64_t number = kv::ToInt(each->file->number);
     next = std::max(next, number + 1);
     if (each->file->bytes > budget) break;
@@ -483,9 +483,9 @@ void Background::WarmTables() {
 }
 
 bool Background::CommitIsOverdueLocked() const {
-  if (!parts_.shape.HasUncommitted()) return false;
-  const uint64_t dead = parts_.shape.uncommitted_dead_bytes();
-  return parts_.shape.UncommittedLogBytes() > parts_.memory.log_quota_bytes / 2 ||
+  if (!parts_.version_set.HasUncommitted()) return false;
+  const uint64_t dead = parts_.version_set.uncommitted_dead_bytes();
+  return parts_.version_set.UncommittedLogBytes() > parts_.memory.log_quota_bytes / 2 ||
          dead > std::max<uint64_t>(parts_.memory.log_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
 }
 
@@ -505,48 +505,48 @@ void Background::NoteOutcomeLocked(Retry* retry, const Status& status) {
   ArmTimerLocked();
 }
 
-picker::Pressure Background::PressureLocked() const {
+picker::Urgency Background::UrgencyLocked() const {
   if (!wanted_.empty()) return *std::max_element(wanted_.begin(), wanted_.end());
   const uint64_t since = clock_->NowNanos() - last_write_nanos_;
-  return since < kQuietAfterNanos  ? picker::Pressure::kWriting
-         : since < kIdleAfterNanos ? picker::Pressure::kQuiet
-                                   : picker::Pressure::kIdle;
+  return since < kQuietAfterNanos  ? picker::Urgency::kWriting
+         : since < kIdleAfterNanos ? picker::Urgency::kQuiet
+                                   : picker::Urgency::kIdle;
 }
 
-bool Background::IsSettledLocked(picker::Pressure pressure) const {
-  if (parts_.shape.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
-  if (parts_.shape.HasUncommitted() || parts_.obsolete.HasBuried() || is_removing_ ||
-      parts_.spares.bytes() > SpareBytesMaxLocked(pressure)) return false;
-  const read::ViewPtr view = parts_.shape.Current();
-  const std::vector<picker::Busy> none;
-  return picker::IsSettled(PickInputFor(*view, none, pressure));
+bool Background::NeedsNoCompactionLocked(picker::Urgency urgency) const {
+  if (parts_.version_set.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
+  if (parts_.version_set.HasUncommitted() || parts_.obsolete.HasAny() || is_removing_ ||
+      parts_.recycled_files.bytes() > RecycledBytesMaxLocked(urgency)) return false;
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  const std::vector<picker::RunningCompaction> none;
+  return picker::NeedsNoCompaction(PickInputFor(*super_version, none, urgency));
 }
 
-void Background::UpdateTreeDebt() {
-  const read::ViewPtr view = parts_.shape.Current();
-  const std::vector<picker::Busy> none;
-  picker::PickInput input = PickInputFor(*view, none, picker::Pressure::kQuiet);
+void Background::UpdateTreeBacklog() {
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  const std::vector<picker::RunningCompaction> none;
+  picker::PickInput input = PickInputFor(*super_version, none, picker::Urgency::kQuiet);
   allowed_quiet_bytes_.store(picker::BytesAllowed(input), std::memory_order_relaxed);
-  input.pressure = picker::Pressure::kWriting;
-  debt_runs_.store(view->version->runs().size(), std::memory_order_relaxed);
+  input.urgency = picker::Urgency::kWriting;
+  backlog_runs_.store(super_version->version->runs().size(), std::memory_order_relaxed);
   allowed_bytes_.store(picker::BytesAllowed(input), std::memory_order_relaxed);
-  debt_upper_bytes_.store(picker::BytesOverBound(input), std::memory_order_relaxed);
-  debt_upper_bytes_max_.store(picker::BytesOverBoundMax(input), std::memory_order_relaxed);
-  UpdatePace();
+  backlog_upper_bytes_.store(picker::BytesOverBound(input), std::memory_order_relaxed);
+  backlog_upper_bytes_max_.store(picker::BytesOverBoundMax(input), std::memory_order_relaxed);
+  UpdateWriteDelay();
 }
 
-void Background::UpdatePace() {
-  const read::ViewPtr view = parts_.shape.Current();
-  const uint64_t unflushed = view->sealed.size() * parts_.memory.memtable_bytes + view->active->bytes_used();
-  const picker::Debt debt{.staged_bytes = parts_.log_debt(),
+void Background::UpdateWriteDelay() {
+  const read::SuperVersionPtr super_version = parts_.version_set.Current();
+  const uint64_t unflushed = super_version->sealed.size() * parts_.memory.memtable_bytes + super_version->active->bytes_used();
+  const picker::Backlog backlog{.staged_bytes = parts_.wal_backlog(),
                           .staging_bytes_max = parts_.memory.undrained_bytes_max,
                           .unflushed_bytes = unflushed,
                           .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
-                          .runs = debt_runs_.load(std::memory_order_relaxed),
+                          .runs = backlog_runs_.load(std::memory_order_relaxed),
                           .runs_max = kRunsMax,
-                          .upper_bytes = debt_upper_bytes_.load(std::memory_order_relaxed),
-                          .upper_bytes_max = debt_upper_bytes_max_.load(std::memory_order_relaxed)};
-  parts_.gate.SetRate(picker::DelayNanos(debt, 1024, parts_.options.pause_us_max));
+                          .upper_bytes = backlog_upper_bytes_.load(std::memory_order_relaxed),
+                          .upper_bytes_max = backlog_upper_bytes_max_.load(std::memory_order_relaxed)};
+  parts_.write_delay.SetRate(picker::DelayNanos(backlog, 1024, parts_.options.pause_us_max));
 }
 
 void Background::ArmTimerLocked() {
@@ -571,8 +571,8 @@ void Background::OnTimer() {
   if (wrote_.exchange(false, std::memory_order_relaxed)) last_write_nanos_ = now;
   const bool is_over = now - last_write_nanos_ > kIdleAfterNanos + kSecond && jobs_.empty() &&
                        parts_.snapshots.oldest().count == 0 &&
-                       parts_.obsolete.bytes_on_disk() <= parts_.shape.Current()->version->bytes_on_disk() &&
-                       IsSettledLocked(picker::Pressure::kIdle);
+                       parts_.obsolete.bytes_on_disk() <= parts_.version_set.Current()->version->bytes_on_disk() &&
+                       NeedsNoCompactionLocked(picker::Urgency::kIdle);
   if (!is_over) ArmTimerLocked();
   may_seal_at_rest_ = true;  // once a look: somebody who writes just then keeps it from being done
   ScheduleLocked();
@@ -606,13 +606,13 @@ void Background::Stop(bool finish_jobs) {
 Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
   base::Lock lock(mutex_);
   // What failed before is tried again now, on behalf of who waits.
-  flush_retry_ = commit_retry_ = job_retry_ = burial_retry_ = removal_retry_ = {};
+  flush_retry_ = commit_retry_ = job_retry_ = recycle_retry_ = removal_retry_ = {};
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
     if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
     if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return read::OfWrite(commit_retry_.status, parts_.directory);
     if (needs >= Needs::kMerges && !job_retry_.status.ok()) return read::OfWrite(job_retry_.status, parts_.directory);
-    for (const Retry* retry : {&burial_retry_, &removal_retry_}) {
+    for (const Retry* retry : {&recycle_retry_, &removal_retry_}) {
       if (needs >= Needs::kRemovals && !retry->status.ok()) return read::OfWrite(retry->status, parts_.directory);
     }
     ScheduleLocked();
@@ -625,28 +625,28 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
 }
 
 Status Background::WaitForFlush() {
-  const kv::Sequence end = parts_.shape.sealed_end();
-  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return parts_.shape.flushed_end() >= end; }));
-  const uint64_t changes = parts_.shape.changes();
+  const kv::Sequence end = parts_.version_set.sealed_end();
+  RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return parts_.version_set.flushed_end() >= end; }));
+  const uint64_t changes = parts_.version_set.changes();
   return WaitUntil(Needs::kCommits, [&] {
-    if (parts_.shape.committed_changes() >= changes) return true;
+    if (parts_.version_set.committed_changes() >= changes) return true;
     commit_is_urgent_ = true;
     return false;
   });
 }
 
-Status Background::WaitForSettled(picker::Pressure pressure) {
+Status Background::WaitForCompactions(picker::Urgency urgency) {
   {
     base::Lock lock(mutex_);
-    wanted_.push_back(pressure);
+    wanted_.push_back(urgency);
   }
   Status status = WaitUntil(Needs::kRemovals, [&] {
-    if (IsSettledLocked(pressure)) return true;
+    if (NeedsNoCompactionLocked(urgency)) return true;
     commit_is_wanted_ = true;
     return false;
   });
   base::Lock lock(mutex_);
-  wanted_.erase(std::find(wanted_.begin(), wanted_.end(), pressure));
+  wanted_.erase(std::find(wanted_.begin(), wanted_.end(), urgency));
   return status;
 }
 
@@ -657,8 +657,8 @@ Status Background::CompactRange(const format::Bounds& bounds) {
     if (id != 0) return true;
     if (manual_ && !ZOO(kManualTakenOver)) return false;
     id = ++manual_count_;
-    const read::ViewPtr view = parts_.shape.Current();
-    const auto& runs = view->version->runs();
+    const read::SuperVersionPtr super_version = parts_.version_set.Current();
+    const auto& runs = super_version->version->runs();
     manual_ = Manual{.id = id, .bounds = bounds, .newest = runs.empty() ? kv::Position{} : runs.front()->position()};
     manual_is_done_ = false;
     return true;
@@ -689,9 +689,9 @@ std::string Background::DescribeJobs() const {
   base::Lock lock(mutex_);
   std::string text;
   for (const auto& running : jobs_) {
-    const picker::Plan& plan = running->job->plan();
-    text += std::string(picker::ReasonName(plan.reason)) + ": " + std::to_string(plan.sources.size()) + " runs, " +
-            std::to_string(plan.input_bytes) + " bytes, to level " + std::to_string(plan.target_level) + "\n";
+    const picker::CompactionPick& pick = running->job->pick();
+    text += std::string(picker::CompactionReasonName(pick.reason)) + ": " + std::to_string(pick.sources.size()) + " runs, " +
+            std::to_string(pick.input_bytes) + " bytes, to level " + std::to_string(pick.target_level) + "\n";
   }
   return text;
 }

@@ -15,7 +15,7 @@
 //
 // A failed step is tried again after a pause that doubles from 0.1 s to 5 s; writers that run out of memory meanwhile hear why.
 // Each kind of work pauses by itself: a file that cannot be removed holds up no compaction.
-// THREADS: any. Lock order: mutex_ is taken before Shape's.
+// THREADS: any. Lock order: mutex_ is taken before VersionSet's.
 #pragma once
 
 #include <array>
@@ -50,17 +50,17 @@ class Background : public std::enable_shared_from_this<Background> {
     const MemoryPlan& memory;
     const kv::Order& order;
     std::string directory;
-    Shape& shape;
+    VersionSet& version_set;
     Snapshots& snapshots;
     table::Cache& tables;
     blob::Cache& values;
     ObsoleteFiles& obsolete;
-    SpareFiles& spares;
-    write::Gate& gate;
+    RecycledFiles& recycled_files;
+    write::WriteDelay& write_delay;
     const compaction::TableFactory& factory;
-    std::function<Shape::LogFacts(const Shape::LogStart&)> log_facts;
-    std::function<void(const Shape::LogStart&)> log_released;
-    std::function<uint64_t()> log_debt;                 // wal::Log::staging_debt()
+    std::function<VersionSet::WalFacts(const VersionSet::WalStart&)> wal_facts;
+    std::function<void(const VersionSet::WalStart&)> wal_released;
+    std::function<uint64_t()> wal_backlog;                 // wal::Wal::backlog()
     std::function<void()> make_standby;                 // a memory for the next memtable
     std::function<void()> seal_at_rest;                 // the active memtable, if nobody writes just now
   };
@@ -82,7 +82,7 @@ class Background : public std::enable_shared_from_this<Background> {
   bool seal_is_wanted() const { return seal_is_wanted_.load(std::memory_order_relaxed); }
   void SealIsConsidered() { seal_is_wanted_.store(false, std::memory_order_relaxed); }
   // Set the writers' pace from the memory that is full now, and the tree as it was last looked at.
-  void UpdatePace();
+  void UpdateWriteDelay();
   // Jobs stop at their next step, or run to their end; returns when nothing runs. No work happens afterwards.
   void Stop(bool finish_jobs);
 
@@ -93,7 +93,7 @@ class Background : public std::enable_shared_from_this<Background> {
   // Everything sealed is flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
   // Nothing is owed at this pressure.
-  Status WaitForSettled(picker::Pressure pressure);
+  Status WaitForCompactions(picker::Urgency urgency);
   // Merge `bounds` of all runs that are there now into the oldest.
   Status CompactRange(const format::Bounds& bounds);
 
@@ -113,9 +113,9 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kBury, kRemoveSpares, kSeal, kWarm };
+  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRecycle, kRemoveRecycled, kSeal, kWarm };
   struct Running {  // a job and whether a thread is in it
-    std::unique_ptr<compaction::Job> job;
+    std::unique_ptr<compaction::CompactionJob> job;
     bool is_stepping = false;
   };
   struct Manual {
@@ -140,10 +140,10 @@ class Background : public std::enable_shared_from_this<Background> {
   Status Commit();
   void StepJob(const std::shared_ptr<Running>& running);
   void PickJob();
-  void BuryObsolete();
-  void RemoveSpares();
-  uint64_t ExcessSpareBytesLocked() const;
-  uint64_t SpareBytesMaxLocked(picker::Pressure pressure) const;
+  void RecycleObsolete();
+  void RemoveRecycled();
+  uint64_t ExcessRecycledBytesLocked() const;
+  uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const;
   bool IsAtRestLocked() const;
   bool IsWorthSealingLocked() const;
   void WarmTables();
@@ -151,14 +151,14 @@ class Background : public std::enable_shared_from_this<Background> {
   bool MayTryLocked(const Retry& retry) const;
   void NoteOutcomeLocked(Retry* retry, const Status& status);
   std::array<const Retry*, 5> RetriesLocked() const {
-    return {&flush_retry_, &commit_retry_, &job_retry_, &burial_retry_, &removal_retry_};
+    return {&flush_retry_, &commit_retry_, &job_retry_, &recycle_retry_, &removal_retry_};
   }
-  picker::Pressure PressureLocked() const;
-  picker::PickInput PickInputFor(const read::View& view, const std::vector<picker::Busy>& busy,
-                                 picker::Pressure pressure) const;
+  picker::Urgency UrgencyLocked() const;
+  picker::PickInput PickInputFor(const read::SuperVersion& super_version, const std::vector<picker::RunningCompaction>& busy,
+                                 picker::Urgency urgency) const;
   kv::Sequence OldestSnapshot() const;  // kSequenceMax if there is none
-  bool IsSettledLocked(picker::Pressure pressure) const;
-  void UpdateTreeDebt();
+  bool NeedsNoCompactionLocked(picker::Urgency urgency) const;
+  void UpdateTreeBacklog();
   void TreeChanged() { tree_generation_.fetch_add(1, std::memory_order_relaxed); }
   void ArmTimerLocked();
   void OnTimer();
@@ -169,7 +169,7 @@ class Background : public std::enable_shared_from_this<Background> {
   const uint64_t flush_bytes_;    // size of a memtable
   const uint64_t release_bytes_;  // outputs of a job between two releases
   Counters counters_;
-  compaction::Ledger ledger_;
+  compaction::RunningCompactions running_;
   std::atomic<bool> wrote_{false};            // since the last tick
   std::atomic<bool> seal_is_wanted_{false};
   std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
@@ -180,9 +180,9 @@ class Background : public std::enable_shared_from_this<Background> {
   std::atomic<uint64_t> flushed_bytes_{0};        // the last flush
   std::atomic<uint64_t> allowed_bytes_{0};        // on disk, by the space bound while somebody writes
   std::atomic<uint64_t> allowed_quiet_bytes_{0};  // and when nobody does
-  std::atomic<uint64_t> debt_runs_{0};
-  std::atomic<uint64_t> debt_upper_bytes_{0};
-  std::atomic<uint64_t> debt_upper_bytes_max_{0};
+  std::atomic<uint64_t> backlog_runs_{0};
+  std::atomic<uint64_t> backlog_upper_bytes_{0};
+  std::atomic<uint64_t> backlog_upper_bytes_max_{0};
 
   mutable base::Mutex mutex_;
   base::CondVar changed_;
@@ -204,8 +204,8 @@ class Background : public std::enable_shared_from_this<Background> {
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick
   kv::Sequence picked_snapshot_ GUARDED_BY(mutex_) = 0;
-  picker::Pressure picked_pressure_ GUARDED_BY(mutex_) = picker::Pressure::kWriting;
-  std::vector<picker::Pressure> wanted_ GUARDED_BY(mutex_);  // one for each that waits
+  picker::Urgency picked_urgency_ GUARDED_BY(mutex_) = picker::Urgency::kWriting;
+  std::vector<picker::Urgency> wanted_ GUARDED_BY(mutex_);  // one for each that waits
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
   uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // calls of CompactRange that began
   bool manual_is_done_ GUARDED_BY(mutex_) = false;
@@ -215,7 +215,7 @@ class Background : public std::enable_shared_from_this<Background> {
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);
   Retry job_retry_ GUARDED_BY(mutex_);
-  Retry burial_retry_ GUARDED_BY(mutex_);   // of dead files that can be neither renamed nor removed
+  Retry recycle_retry_ GUARDED_BY(mutex_);   // of dead files that can be neither renamed nor removed
   Retry removal_retry_ GUARDED_BY(mutex_);  // of spares
 };
 

@@ -23,19 +23,19 @@ constexpr std::string_view kPartialSuffix = ".partial";
 // A table or a value file of the copy: one of the two is not null.
 struct Piece {
   format::FileMetaPtr table = nullptr;
-  format::ValueFilePtr values = nullptr;
+  format::BlobFilePtr values = nullptr;
 
   kv::FileNumber number() const { return table != nullptr ? table->number : values->number; }
   uint64_t bytes() const { return table != nullptr ? table->bytes : values->bytes; }
   std::string PathIn(const std::string& directory) const {
-    return table != nullptr ? format::TablePath(directory, number()) : format::ValueFilePath(directory, number());
+    return table != nullptr ? format::TablePath(directory, number()) : format::BlobFilePath(directory, number());
   }
 };
 
 std::vector<Piece> PiecesOf(const version::Version& version) {
   std::vector<Piece> pieces;
   for (const auto& meta : version.file_metas()) pieces.push_back({.table = meta});
-  for (const auto& each : version.value_files()) pieces.push_back({.values = each.file});
+  for (const auto& each : version.blob_files()) pieces.push_back({.values = each.file});
   return pieces;
 }
 
@@ -57,10 +57,10 @@ class Checkpointer {
                  .allocate_number = [this] { return kv::FileNumber{next_file_++}; },
                  .entropy = store_.options.env.entropy,
                  .track = [](const format::FileMetaPtr& meta) { return meta; },
-                 .track_values = [](const format::ValueFilePtr& meta) { return meta; },
+                 .track_values = [](const format::BlobFilePtr& meta) { return meta; },
                  .separated_value_bytes_min = store_.options.separated_value_bytes_min,
                  .operators = &store_.operators},
-        pieces_(PiecesOf(*source_.view->version)) {
+        pieces_(PiecesOf(*source_.super_version->version)) {
     for (const Piece& piece : pieces_) {
       next_file_ = std::max(next_file_, kv::ToInt(piece.number()) + 1);
       report_.bytes += piece.bytes();
@@ -106,7 +106,7 @@ class Checkpointer {
   const compaction::TableFactory factory_;
   std::vector<Piece> pieces_;
   std::vector<format::FileMetaPtr> flushed_tables_;  // of memtables, oldest first
-  std::vector<format::ValueFilePtr> flushed_values_;
+  std::vector<format::BlobFilePtr> flushed_values_;
   uint64_t done_bytes_ = 0;
   CheckpointReport report_;
 };
@@ -178,26 +178,26 @@ Status Checkpointer::Take(const Piece& piece) {
 
 // Under a name that the next call removes, until it is durable.
 Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
-  const std::string unsynced = format::SparePath(partial_, piece.number());
+  const std::string unsynced = format::RecycledPath(partial_, piece.number());
   RETURN_IF_ERROR(env::CopyFile(files_, from, unsynced, [this](uint64_t bytes) { return Advance(bytes); }));
   return files_->Rename(unsynced, piece.PathIn(partial_));
 }
 
 Status Checkpointer::FlushMemtables() {
-  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.view->sealed.rbegin(), source_.view->sealed.rend());
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.super_version->sealed.rbegin(), source_.super_version->sealed.rend());
   for (const auto& memtable : memtables) {
-    iterator::CollapseCounts counts;
+    iterator::CompactionIteratorCounts counts;
     ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
     if (flushed.table == nullptr) continue;
     flushed_tables_.push_back(flushed.table);
     std::vector<Piece> pieces = {{.table = flushed.table}};
-    for (const auto& values : flushed.value_files) {
+    for (const auto& values : flushed.blob_files) {
       flushed_values_.push_back(values);
       pieces.push_back({.values = values});
     }
     for (const Piece& piece : pieces) RETURN_IF_ERROR(SyncFlushed(piece));
     pieces_.insert(pieces_.end(), pieces.begin(), pieces.end());
-    const uint64_t files = 1 + flushed.value_files.size();
+    const uint64_t files = 1 + flushed.blob_files.size();
     report_.files += files;
     report_.copied += files;
     report_.bytes += flushed.bytes();
@@ -228,11 +228,11 @@ Status Checkpointer::VerifyAll() {
 
 // The runs as they are, the memtables on top, and a log that ends where it begins.
 Status Checkpointer::Describe() {
-  const version::Version& version = *source_.view->version;
+  const version::Version& version = *source_.super_version->version;
   uint64_t next_position = 1;
   for (const auto& run : version.runs()) next_position = std::max(next_position, kv::ToInt(run->position()) + 1);
-  format::Edit edit = version::EditFromEmpty(version);
-  for (const auto& values : flushed_values_) edit.value_files.push_back({.file = values});
+  format::VersionEdit edit = version::VersionEditFromEmpty(version);
+  for (const auto& values : flushed_values_) edit.blob_files.push_back({.file = values});
   for (const auto& meta : flushed_tables_) {
     edit.adds.push_back({.position = kv::Position{next_position++}, .level = 0, .file = meta, .bounds = {}});
   }
@@ -247,11 +247,11 @@ Status Checkpointer::Describe() {
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;
-  edit.log_start = format::Edit::LogStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain,
+  edit.wal_start = format::VersionEdit::WalStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain,
                                           .sequence = first.sequence};
-  edit.log_durable = 0;
-  edit.log_segments.emplace();
-  edit.clean_log_end = 0;
+  edit.wal_durable = 0;
+  edit.wal_segments.emplace();
+  edit.clean_wal_end = 0;
   if (auto operators = store_.operator_names.List(); !operators.empty()) edit.merge_operators = std::move(operators);
   manifest::Manifest manifest({.file_system = files_, .directory = partial_, .database_id = database_id,
                                .allocate_number = factory_.allocate_number});
@@ -271,23 +271,23 @@ Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const st
   return Checkpointer(source, target, options).Run();
 }
 
-// The View is taken in the turn, so that no batch is in it in part: one larger than a memtable is applied piece by piece.
+// The SuperVersion is taken in the turn, so that no batch is in it in part: one larger than a memtable is applied piece by piece.
 Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const CheckpointOptions& options) {
   RETURN_IF_ERROR(CheckOpen());
-  CheckpointSource source{.store = store_, .view = nullptr};
+  CheckpointSource source{.store = store_, .super_version = nullptr};
   const auto take = [&] {
-    source.view = shape_->Current();
+    source.super_version = version_set_->Current();
     source.key_map = store_->key_map();
     source.sequence = store_->snapshots->published();
   };
   if (store_->options.mode == OpenMode::kReadOnly) {
     take();
   } else {
-    write::CommitQueue::Turn turn(queue_);
+    write::WriterQueue::ExclusiveSection turn(queue_);
     RETURN_IF_ERROR(ReviveLog());
     RETURN_IF_ERROR(SealIfUsed());
     take();
-    source.sync_files = [&] { return shape_->SyncFiles(*source.view->version); };
+    source.sync_files = [&] { return version_set_->SyncFiles(*source.super_version->version); };
   }
   return MakeCheckpoint(source, target, options);
 }

@@ -29,8 +29,8 @@ Status DB::Destroy(const Options& options, const std::string& path) { return db:
 namespace db {
 namespace {
 
-// Space bound that WaitForCompaction waits for: see picker::Pressure.
-constexpr picker::Pressure kDrained = picker::Pressure::kQuiet;
+// Space bound that WaitForCompaction waits for: see picker::Urgency.
+constexpr picker::Urgency kDrained = picker::Urgency::kQuiet;
 
 }  // namespace
 
@@ -109,17 +109,17 @@ Status DbImpl::CheckSnapshot(const ReadOptions& options) const {
   return Status::InvalidArgument("the snapshot is of another database");
 }
 
-// `take` returns the current View. `sequence` is what a reader of it sees. WHY a snapshot needs no second look: it was taken before the View.
+// `take` returns the current SuperVersion. `sequence` is what a reader of it sees. WHY a snapshot needs no second look: it was taken before the SuperVersion.
 template <class Take>
-auto DbImpl::TakeView(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const {
+auto DbImpl::TakeSuperVersion(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const {
   for (;;) {
-    auto view = take();
+    auto super_version = take();
     *sequence = options.snapshot == nullptr ? store_->snapshots->published() : options.snapshot->sequence();
-    if (options.snapshot != nullptr || !shape_->IsTooOld(*view)) [[likely]] return view;
+    if (options.snapshot != nullptr || !version_set_->IsTooOld(*super_version)) [[likely]] return super_version;
   }
 }
 
-// WHY again: between the look at the map and the one at the View the first keyspace may have been made, and its records, or keys that begin
+// WHY again: between the look at the map and the one at the SuperVersion the first keyspace may have been made, and its records, or keys that begin
 // with its marker, be there. Snapshots are older than that, or found the map. There is one first one.
 bool DbImpl::StillHasNoKeyMap(const ReadOptions& options) const { return store_->key_map() == nullptr || options.snapshot != nullptr; }
 
@@ -139,8 +139,8 @@ Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::s
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(CheckSnapshot(options));
   kv::Sequence sequence = 0;
-  const read::ViewPin view = TakeView(options, [this] { return shape_->Pinned(); }, &sequence);
-  return read::WithNextStep(read::Lookup(LookupIn(), *view, key, sequence, {options.verify_checksums, options.fill_cache}, value,
+  const read::SuperVersionPin super_version = TakeSuperVersion(options, [this] { return version_set_->Pinned(); }, &sequence);
+  return read::WithNextStep(read::Lookup(LookupIn(), *super_version, key, sequence, {options.verify_checksums, options.fill_cache}, value,
                                          newer, in_place),
                             store_->directory);
 }
@@ -162,12 +162,12 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
                                           const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
   if (Status status = CheckSnapshot(options); !status.ok()) return std::vector<Status>(keys.size(), status);
   kv::Sequence sequence = 0;
-  const read::ViewPin view = TakeView(options, [this] { return shape_->Pinned(); }, &sequence);
+  const read::SuperVersionPin super_version = TakeSuperVersion(options, [this] { return version_set_->Pinned(); }, &sequence);
   std::vector<Status> statuses(keys.size());
   std::string scratch;
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string_view key = map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch);
-    Status status = read::Lookup(LookupIn(), *view, key, sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+    Status status = read::Lookup(LookupIn(), *super_version, key, sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
     statuses[i] = read::WithNextStep(std::move(status), store_->directory);
   }
   return statuses;
@@ -185,7 +185,7 @@ std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions&
 
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
 
-std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay, read::KeptTables* kept) {
+std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay, read::PinnedTables* kept) {
   if (!options.keyspace.is_default()) {
     if (Status status = CheckMade(options.keyspace); !status.ok()) return read::NewErrorIterator(std::move(status));
   }
@@ -199,11 +199,11 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
 }
 
 std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                                 read::KeptTables* kept, kv::SkippedErrors* skipped) {
+                                                                 read::PinnedTables* kept, kv::SkippedErrors* skipped) {
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
   kv::Sequence sequence = 0;
-  read::ViewPtr view = TakeView(options.read, [this] { return shape_->Current(); }, &sequence);
+  read::SuperVersionPtr super_version = TakeSuperVersion(options.read, [this] { return version_set_->Current(); }, &sequence);
   read::DbIteratorContext context{.order = store_->order,
                                   .tables = *store_->tables,
                                   .values = store_->values,
@@ -214,11 +214,11 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
                                   .skipped = skipped,
                                   .kept = kept};
   if (background_ != nullptr) {
-    context.on_wade = [background = std::weak_ptr(background_)](iterator::Wade wade) {
+    context.on_tombstone_scan = [background = std::weak_ptr(background_)](iterator::TombstoneScan wade) {
       if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
     };
   }
-  return read::NewDbIterator(context, std::move(view), sequence, options, std::move(overlay));
+  return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));
 }
 
 std::shared_ptr<const Snapshot> DbImpl::GetSnapshot() {
@@ -230,21 +230,21 @@ uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Boun
   for (const auto& run : version.runs()) {
     const auto [first, last] = run->Overlap(store_->order, bounds);
     for (size_t i = first; i < last; ++i) {
-      const version::Slice& slice = run->slices()[i];
-      const format::Bounds shown = version::Intersection(store_->order, slice.bounds, bounds);
-      const uint64_t value_bytes = slice.file->value_bytes();
-      if (version::Slice{slice.file, shown}.is_whole()) {
-        bytes += slice.file->bytes;
+      const version::VirtualTable& virtual_table = run->virtual_tables()[i];
+      const format::Bounds shown = version::Intersection(store_->order, virtual_table.bounds, bounds);
+      const uint64_t value_bytes = virtual_table.file->value_bytes();
+      if (version::VirtualTable{virtual_table.file, shown}.is_whole()) {
+        bytes += virtual_table.file->bytes;
         referred_bytes += value_bytes;
         continue;
       }
-      auto reader = store_->tables->Open(slice.file);
+      auto reader = store_->tables->Open(virtual_table.file);
       if (!reader) continue;
       const uint64_t from = shown.lower ? (*reader)->ApproximateOffset(*shown.lower) : 0;
-      const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : slice.file->bytes;
+      const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : virtual_table.file->bytes;
       if (to <= from) continue;
       // References are about evenly spread over the blocks of their table.
-      const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(slice.file->largest), 1);
+      const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(virtual_table.file->largest), 1);
       const double share = static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);
       bytes += to - from;
       referred_bytes += static_cast<uint64_t>(share * static_cast<double>(value_bytes));
@@ -256,18 +256,18 @@ uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Boun
 
 std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) {
   std::vector<uint64_t> sizes;
-  const read::ViewPtr view = shape_->Current();
+  const read::SuperVersionPtr super_version = version_set_->Current();
   const kv::KeyMap* const map = store_->key_map();
   if (!CheckMade(keyspace).ok()) return std::vector<uint64_t>(ranges.size(), 0);
   for (const KeyRange& range : ranges) {
     kv::KeyMap::Range asked{.lower = std::string(range.lower), .upper = std::string(range.upper)};
     if (map == nullptr) {
-      sizes.push_back(SizeOfRange(*view->version, {.lower = std::move(asked.lower), .upper = std::move(asked.upper)}));
+      sizes.push_back(SizeOfRange(*super_version->version, {.lower = std::move(asked.lower), .upper = std::move(asked.upper)}));
       continue;
     }
     sizes.push_back(0);
     for (auto& stretch : map->ToTreeRanges(keyspace.id(), asked)) {
-      sizes.back() += SizeOfRange(*view->version, {.lower = std::move(stretch.lower), .upper = std::move(stretch.upper)});
+      sizes.back() += SizeOfRange(*super_version->version, {.lower = std::move(stretch.lower), .upper = std::move(stretch.upper)});
     }
   }
   return sizes;
@@ -277,16 +277,16 @@ Status DbImpl::CheckIntegrity() { return read::OfWrite(CheckLiveFiles(), store_-
 
 Status DbImpl::CheckLiveFiles() {
   RETURN_IF_ERROR(CheckOpen());
-  const read::ViewPtr view = shape_->Current();
-  for (const auto& meta : view->version->file_metas()) {
+  const read::SuperVersionPtr super_version = version_set_->Current();
+  for (const auto& meta : super_version->version->file_metas()) {
     ASSIGN_OR_RETURN(auto reader, store_->tables->Open(meta));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
-  for (const version::ValueFile& each : view->version->value_files()) {
+  for (const version::BlobFile& each : super_version->version->blob_files()) {
     ASSIGN_OR_RETURN(auto reader, store_->values.Open(*each.file));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
-  for (const auto& meta : view->version->file_metas()) RETURN_IF_ERROR(CheckReferences(*view->version, meta));
+  for (const auto& meta : super_version->version->file_metas()) RETURN_IF_ERROR(CheckReferences(*super_version->version, meta));
   return {};
 }
 
@@ -299,7 +299,7 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
     if (kv::KindOf(entries->entry().tag) != kv::Kind::kPutRef) continue;
     format::ValueReference reference;
-    ASSIGN_OR_RETURN(const auto file, read::ValueFileOf(version, entries->entry(), &reference));
+    ASSIGN_OR_RETURN(const auto file, read::BlobFileOf(version, entries->entry(), &reference));
     std::string_view value;
     RETURN_IF_ERROR(values.Read(*file, reference, entries->entry().key, &value));
     found[reference.file] += reference.bytes;
@@ -317,7 +317,7 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
 Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(CheckWritable());
   {
-    write::CommitQueue::Turn turn(queue_);
+    write::WriterQueue::ExclusiveSection turn(queue_);
     RETURN_IF_ERROR(ReviveLog());
     RETURN_IF_ERROR(SealIfUsed());
   }
@@ -326,7 +326,7 @@ Status DbImpl::Flush() noexcept {
 
 Status DbImpl::SyncLog() noexcept {
   RETURN_IF_ERROR(CheckWritable());
-  write::CommitQueue::Turn turn(queue_);
+  write::WriterQueue::ExclusiveSection turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
   Status status = log_->MakeDurable();
   if (!status.ok()) LogFailed(status);
@@ -351,7 +351,7 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
 
 Status DbImpl::WaitForCompaction() noexcept {
   RETURN_IF_ERROR(CheckWritable());
-  return background_->WaitForSettled(kDrained);
+  return background_->WaitForCompactions(kDrained);
 }
 
 Status DbImpl::Close() noexcept {
@@ -365,7 +365,7 @@ Status DbImpl::Close() noexcept {
   if (store_->options.mode == OpenMode::kReadOnly || background_ == nullptr) return {};
 
   queue_.Stop();
-  write::CommitQueue::Turn turn(queue_);
+  write::WriterQueue::ExclusiveSection turn(queue_);
   Status unlogged;
   if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {  // durable after Close, as options.h promises
     unlogged = SealIfUsed();
@@ -378,9 +378,9 @@ Status DbImpl::Close() noexcept {
   if (status.ok()) {
     // From here on the log's end is known: damage to it will be noticed whatever it looks like.
     const wal::Mark end = log_->end();
-    status = shape_->Commit([&](const Shape::LogStart& from) { return Shape::LogFacts{end.position, log_->segments_from(from.position)}; }, end.position, nullptr);
+    status = version_set_->Commit([&](const VersionSet::WalStart& from) { return VersionSet::WalFacts{end.position, log_->segments_from(from.position)}; }, end.position, nullptr);
   }
-  (void)spares_.RemoveAll();  // else at the next open
+  (void)recycled_files_.RemoveAll();  // else at the next open
   log_->Stop();
   lock_ = nullptr;
   return read::OfWrite(status.ok() ? std::move(unlogged) : std::move(status), store_->directory);

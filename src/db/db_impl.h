@@ -1,8 +1,8 @@
 // The database behind the face: public methods of a few lines each, and the wiring between the folders. No algorithms live here.
 //
-//   Put, Write ──► CommitQueue ──► Host (this class): gate, log, active memtable ──► Seal ──► Background: flush
-//   Get, cursor ─► Shape::Current ──► read/
-//   Background ──► policy/ ──► compaction/ ──► Shape::Install ──► Shape::Commit
+//   Put, Write ──► WriterQueue ──► Host (this class): gate, log, active memtable ──► Seal ──► Background: flush
+//   Get, cursor ─► VersionSet::Current ──► read/
+//   Background ──► policy/ ──► compaction/ ──► VersionSet::Install ──► VersionSet::Commit
 //
 // THREADS: as include/mergedb/db.h says. The turn of the commit queue guards the log and the memtable's writing side.
 #pragma once
@@ -80,7 +80,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options,
                                                     kv::SkippedErrors* skipped = nullptr);
   // What a reader sees now; for faces that describe it in words of their own.
-  read::ViewPtr CurrentView() const { return shape_->Current(); }
+  read::SuperVersionPtr CurrentView() const { return version_set_->Current(); }
 
   // The same in any keyspace.
   Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;
@@ -117,9 +117,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                   std::string* value, read::InPlace* in_place = nullptr) override;
   std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
-                                             read::KeptTables* kept = nullptr) override;
+                                             read::PinnedTables* kept = nullptr) override;
   std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                          read::KeptTables* kept = nullptr) override {
+                                                          read::PinnedTables* kept = nullptr) override {
     return OpenTreeIterator(options, std::move(overlay), kept, nullptr);
   }
   Status CommitTransaction(const write::Change& change) override;
@@ -138,11 +138,11 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   explicit DbImpl(std::shared_ptr<Store> store);
 
   std::unique_ptr<read::WalkableIterator> OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                           read::KeptTables* kept, kv::SkippedErrors* skipped);
+                                                           read::PinnedTables* kept, kv::SkippedErrors* skipped);
 
   // open.cc
   static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path, const Supplies& supplies);
-  Shape::Options ShapeOptions();
+  VersionSet::Options VersionSetOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
   Status TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file);
@@ -152,11 +152,11 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed);
   void RemoveFilesFrom(kv::FileNumber first);
   // `before_log` runs when the new epoch is durable and the files of the log before are still there.
-  Status StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments,
+  Status StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                       const std::function<void()>& before_log = nullptr);
   void StartBackground() noexcept;
   void RemoveOrphans(const Inventory& inventory, bool log_was_torn);
-  Status KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, wal::Replayed replayed);
+  Status KeepOrphans(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed replayed);
   std::vector<std::string> UnnamedFiles(const Inventory& inventory, bool with_log) const;
 
   // write::Host: write_host.cc
@@ -166,7 +166,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status MakeRoom(const write::Room& room) override;
   void MakeRoomAnyway(const write::Room& room) override;
   bool FitsOneMemtable(const write::Room& room) const override;
-  wal::Log& log() override { return *log_; }
+  wal::Wal& log() override { return *log_; }
   memtable::Memtable& active() override { return *active_; }
   void Publish(kv::Sequence last) override;  // transactions.cc
   void LogFailed(const Status& status) override;
@@ -183,8 +183,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status FlushAll();
   Status StartNewEpoch();
   Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
-  Shape::LogStart At(const wal::Mark& mark) const;
-  Shape::LogFacts FactsOf(const Shape::LogStart& from) const;
+  VersionSet::WalStart At(const wal::Mark& mark) const;
+  VersionSet::WalFacts FactsOf(const VersionSet::WalStart& from) const;
 
   Status CommitToQueue(const write::Change& change) {
     Status status = queue_.Commit(change);
@@ -226,10 +226,10 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   bool StillHasNoKeyMap(const ReadOptions& options) const;
   Status CheckSnapshot(const ReadOptions& options) const;
   template <class Take>
-  auto TakeView(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
-  std::shared_ptr<wal::Log> CurrentLog() const;
+  auto TakeSuperVersion(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
+  std::shared_ptr<wal::Wal> CurrentLog() const;
   // Null if the log in use is of another epoch: it knows nothing about that one's positions.
-  std::shared_ptr<wal::Log> LogOf(uint64_t epoch) const;
+  std::shared_ptr<wal::Wal> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
   Status CheckLiveFiles();
@@ -243,13 +243,13 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
   const std::shared_ptr<Store> store_;
   std::unique_ptr<FileLock> lock_;
-  SpareFiles spares_;
+  RecycledFiles recycled_files_;
   compaction::TableFactory factory_;
-  write::Gate gate_;
-  write::CommitQueue queue_;
+  write::WriteDelay write_delay_;
+  write::WriterQueue queue_;
   KeyspaceIds keyspace_ids_;
   write::RecentWrites recent_writes_{store_->order, store_->memory.write_buffer_bytes / kWindowPart};
-  std::unique_ptr<Shape> shape_;
+  std::unique_ptr<VersionSet> version_set_;
   std::shared_ptr<Background> background_;
   uint64_t database_id_ = 0;
   std::string recovery_report_;
@@ -263,7 +263,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
   uint64_t salt_ = 0;
   Status log_failure_;
-  bool epoch_is_owed_ = false;                // a new epoch must begin before the next write, or has begun in the View alone
+  bool epoch_is_owed_ = false;                // a new epoch must begin before the next write, or has begun in the SuperVersion alone
   std::optional<std::string> marker_to_come_;  // of keyspaces, with that epoch
   uint64_t resume_not_before_nanos_ = 0;
 
@@ -271,7 +271,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   base::Mutex allocate_mutex_;  // the same; a commit is made under it
 
   mutable base::Mutex mutex_;
-  std::shared_ptr<wal::Log> log_;  // replaced under the turn and the mutex
+  std::shared_ptr<wal::Wal> log_;  // replaced under the turn and the mutex
   std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);
   bool is_stopped_ GUARDED_BY(mutex_) = false;
   std::atomic<bool> has_unlogged_{false};  // a write without a log was made, ever

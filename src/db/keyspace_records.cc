@@ -64,7 +64,7 @@ class DbImpl::WritersLock {
   const Status& status() const { return status_; }
 
  private:
-  write::CommitQueue& queue_;
+  write::WriterQueue& queue_;
   const Status status_;
 };
 
@@ -134,13 +134,13 @@ Status DbImpl::LoadKeyspaces() {
 
 // WHY random from the second byte on: keys can be made to begin with every string that is known beforehand.
 Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
-  const read::ViewPtr view = shape_->Current();
+  const read::SuperVersionPtr super_version = version_set_->Current();
   base::Random random(store_->options.env.entropy());
   for (size_t bytes = 1; bytes <= kMarkerBytesTried; ++bytes) {
     for (int i = 0; i < (bytes == 1 ? 1 : kMarkersOfOneLength); ++i) {
       std::string marker(bytes, '\xff');
       for (size_t k = 0; bytes > 1 && k < bytes; ++k) marker[k] = static_cast<char>(random.Next());
-      ASSIGN_OR_RETURN(const bool is_taken, read::BeginsAnyKey(store_->order, *store_->tables, *view, marker));
+      ASSIGN_OR_RETURN(const bool is_taken, read::BeginsAnyKey(store_->order, *store_->tables, *super_version, marker));
       if (!is_taken && !(begins_own_key && begins_own_key(marker))) return marker;
     }
   }
@@ -154,12 +154,12 @@ Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
 Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) {
   if (!store_->order.is_bytewise()) return Status::NotSupported("keyspaces need a database with the bytewise comparator");
   if (store_->key_map() != nullptr) return {};
-  write::CommitQueue::Turn turn(queue_);
+  write::WriterQueue::ExclusiveSection turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
   if (store_->key_map() != nullptr) return {};  // an earlier call's, that could not be ended then
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
-  shape_->SetKeyMarker(marker);
+  version_set_->SetKeyMarker(marker);
   if (ZOO(kKeyspacesWithoutEpoch)) {
     store_->SetKeyMap(std::make_unique<kv::KeyMap>(marker));
     return {};
@@ -209,13 +209,13 @@ Status DbImpl::CommitCatalog(const write::Change& change) {
 Status DbImpl::SealWhatCovers(kv::KeyspaceId id) {
   const std::string prefix = store_->key_map()->Prefix(id);
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
-  const read::ViewPtr view = shape_->Current();
-  const bool is_in_tables = std::ranges::any_of(view->version->runs(), [&](const version::RunPtr& run) {
+  const read::SuperVersionPtr super_version = version_set_->Current();
+  const bool is_in_tables = std::ranges::any_of(super_version->version->runs(), [&](const version::RunPtr& run) {
     const auto [first, last] = run->Overlap(store_->order, bounds);
     return first != last;
   });
-  if (!is_in_tables && view->sealed.empty()) return {};
-  write::CommitQueue::Turn turn(queue_);
+  if (!is_in_tables && super_version->sealed.empty()) return {};
+  write::WriterQueue::ExclusiveSection turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
   return SealIfUsed();
 }

@@ -6,8 +6,8 @@
 
 namespace mergedb::db {
 
-Result<Aside> Aside::Look(FileSystem* file_system, std::string directory) {
-  Aside aside(file_system, std::move(directory));
+Result<LostDirectory> LostDirectory::Look(FileSystem* file_system, std::string directory) {
+  LostDirectory aside(file_system, std::move(directory));
   const std::string path = format::JoinPath(aside.directory_, format::kLostDirectory);
   ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(path));
   if (!is_directory) {
@@ -29,25 +29,25 @@ Result<Aside> Aside::Look(FileSystem* file_system, std::string directory) {
   return aside;
 }
 
-std::string Aside::TargetOf(std::string_view name) const {
+std::string LostDirectory::TargetOf(std::string_view name) const {
   std::string target(name);
   for (int i = 1; names_.contains(target); ++i) target = std::string(name) + "." + std::to_string(i);
   return format::JoinPath(format::kLostDirectory, target);
 }
 
-Status Aside::Create() {
+Status LostDirectory::Create() {
   RETURN_IF_ERROR(file_system_->CreateDirectory(format::JoinPath(directory_, format::kLostDirectory)));
   return file_system_->SyncDirectory(directory_);
 }
 
-Status Aside::Move(std::string_view name) {
+Status LostDirectory::Move(std::string_view name) {
   const std::string target = TargetOf(name);
   RETURN_IF_ERROR(file_system_->Rename(format::JoinPath(directory_, name), format::JoinPath(directory_, target)));
   names_.insert(target.substr(format::kLostDirectory.size() + 1));
   return {};
 }
 
-Status Aside::WriteText(std::string_view name, std::string_view text) {
+Status LostDirectory::WriteText(std::string_view name, std::string_view text) {
   const std::string target = TargetOf(name);
   ASSIGN_OR_RETURN(auto file, file_system_->Open(format::JoinPath(directory_, target), {.access = Access::kCreate}));
   names_.insert(target.substr(format::kLostDirectory.size() + 1));
@@ -56,7 +56,7 @@ Status Aside::WriteText(std::string_view name, std::string_view text) {
   return file->Close();
 }
 
-Status Aside::Sync() {
+Status LostDirectory::Sync() {
   RETURN_IF_ERROR(file_system_->SyncDirectory(format::JoinPath(directory_, format::kLostDirectory)));
   return file_system_->SyncDirectory(directory_);
 }

@@ -15,10 +15,10 @@
 
 namespace mergedb::db {
 
-class Aside {
+class LostDirectory {
  public:
   // What is there already. Changes nothing.
-  static Result<Aside> Look(FileSystem* file_system, std::string directory);
+  static Result<LostDirectory> Look(FileSystem* file_system, std::string directory);
 
   // The largest number of a file in it: numbers are never used twice.
   kv::FileNumber largest() const { return largest_; }
@@ -33,7 +33,7 @@ class Aside {
   Status Sync();
 
  private:
-  Aside(FileSystem* file_system, std::string directory) : file_system_(file_system), directory_(std::move(directory)) {}
+  LostDirectory(FileSystem* file_system, std::string directory) : file_system_(file_system), directory_(std::move(directory)) {}
 
   FileSystem* file_system_;
   std::string directory_;

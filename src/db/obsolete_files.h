@@ -1,4 +1,4 @@
-// Which tables and value files may be deleted: those that nobody names any more. Every Version, View and job that can still read
+// Which tables and value files may be deleted: those that nobody names any more. Every Version, SuperVersion and job that can still read
 // one holds its description; so does the Version that the MANIFEST is known to describe, and, after a commit of unknown outcome,
 // both. The last one to let go buries the number here, and the background removes the file.
 //
@@ -23,61 +23,61 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
   format::FileMetaPtr Track(const format::FileMetaPtr& meta) {
     return TrackAs(format::FileKind::kTable, meta, &table_bytes_);
   }
-  format::ValueFilePtr Track(const format::ValueFilePtr& meta) {
-    return TrackAs(format::FileKind::kValueFile, meta, &value_file_bytes_);
+  format::BlobFilePtr Track(const format::BlobFilePtr& meta) {
+    return TrackAs(format::FileKind::kBlobFile, meta, &blob_file_bytes_);
   }
 
   // The files buried since the last call. The caller removes them, and says so.
-  struct Buried {
+  struct ObsoleteFile {
     format::FileKind kind;
     kv::FileNumber number;
     uint64_t bytes;
   };
-  std::vector<Buried> Take() {
+  std::vector<ObsoleteFile> Take() {
     base::Lock lock(mutex_);
-    return std::exchange(buried_, {});
+    return std::exchange(files_, {});
   }
-  void PutBack(Buried file) {  // could not be removed: try again later
+  void PutBack(ObsoleteFile file) {  // could not be removed: try again later
     base::Lock lock(mutex_);
-    buried_.push_back(file);
+    files_.push_back(file);
   }
-  void Removed(const Buried& file) {
+  void Removed(const ObsoleteFile& file) {
     BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed);
   }
   // One that was dead before this was made.
-  void Found(const Buried& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
-  bool HasBuried() const {
+  void Found(const ObsoleteFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
+  bool HasAny() const {
     base::Lock lock(mutex_);
-    return !buried_.empty();
+    return !files_.empty();
   }
 
   // Of all files on disk that were tracked and not yet removed.
   uint64_t table_bytes() const { return table_bytes_.load(std::memory_order_relaxed); }
-  uint64_t value_file_bytes() const { return value_file_bytes_.load(std::memory_order_relaxed); }
-  uint64_t bytes_on_disk() const { return table_bytes() + value_file_bytes(); }
+  uint64_t blob_file_bytes() const { return blob_file_bytes_.load(std::memory_order_relaxed); }
+  uint64_t bytes_on_disk() const { return table_bytes() + blob_file_bytes(); }
 
  private:
   std::atomic<uint64_t>& BytesOf(format::FileKind kind) {
-    return kind == format::FileKind::kTable ? table_bytes_ : value_file_bytes_;
+    return kind == format::FileKind::kTable ? table_bytes_ : blob_file_bytes_;
   }
   template <class Meta>
   std::shared_ptr<const Meta> TrackAs(format::FileKind kind, const std::shared_ptr<const Meta>& meta,
                                       std::atomic<uint64_t>* bytes) {
     bytes->fetch_add(meta->bytes, std::memory_order_relaxed);
     return {new Meta(*meta), [home = shared_from_this(), kind](const Meta* last) {
-              home->Bury({kind, last->number, last->bytes});
+              home->Add({kind, last->number, last->bytes});
               delete last;
             }};
   }
-  void Bury(const Buried& file) {
+  void Add(const ObsoleteFile& file) {
     base::Lock lock(mutex_);
-    buried_.push_back(file);
+    files_.push_back(file);
   }
 
   std::atomic<uint64_t> table_bytes_{0};
-  std::atomic<uint64_t> value_file_bytes_{0};
+  std::atomic<uint64_t> blob_file_bytes_{0};
   mutable base::Mutex mutex_;
-  std::vector<Buried> buried_ GUARDED_BY(mutex_);
+  std::vector<ObsoleteFile> files_ GUARDED_BY(mutex_);
 };
 
 }  // namespace mergedb::db

@@ -33,10 +33,10 @@ namespace {
 Result<version::VersionPtr> TrackFiles(const Store& store, const version::Version& version) {
   std::map<kv::FileNumber, format::FileMetaPtr> tracked;
   for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
-  format::Edit edit = version::EditFromEmpty(version);
+  format::VersionEdit edit = version::VersionEditFromEmpty(version);
   for (auto& add : edit.adds) add.file = tracked[add.file->number];
   if (ZOO(kRecencyByFileNumber)) for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
-  for (auto& add : edit.value_files) add.file = store.obsolete->Track(add.file);
+  for (auto& add : edit.blob_files) add.file = store.obsolete->Track(add.file);
   return version::ApplyEdit(store.order, version::Version(), edit);
 }
 
@@ -81,7 +81,7 @@ Status ConvertedIsDamaged(const Status& status, const std::string& path) {
 
 DbImpl::DbImpl(std::shared_ptr<Store> store)
     : store_(std::move(store)),
-      spares_(store_->options.env.file_system, store_->directory, *store_->obsolete),
+      recycled_files_(store_->options.env.file_system, store_->directory, *store_->obsolete),
       factory_{.file_system = store_->options.env.file_system,
                .directory = store_->directory,
                .order = store_->order,
@@ -89,15 +89,15 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .filter_policy = store_->supplies.filter_policy,
                .block_bytes = store_->options.block_bytes,
                .keeps_keys_whole = store_->supplies.maps_tables,
-               .allocate_number = [this] { return shape_->AllocateNumber(); },
+               .allocate_number = [this] { return version_set_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
-               .reuse = [this](format::FileKind kind, kv::FileNumber number, uint64_t bytes) { return spares_.Reuse(kind, number, bytes); },
+               .reuse = [this](format::FileKind kind, kv::FileNumber number, uint64_t bytes) { return recycled_files_.Reuse(kind, number, bytes); },
                .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
-               .track_values = [this](const format::ValueFilePtr& meta) { return store_->obsolete->Track(meta); },
+               .track_values = [this](const format::BlobFilePtr& meta) { return store_->obsolete->Track(meta); },
                .separated_value_bytes_min = store_->options.separated_value_bytes_min,
                .has_readers = [this] { return store_->TakeReadersSeen(); },
                .operators = &store_->operators},
-      gate_(store_->options.env.clock, store_->options.pause_us_max * 1000),
+      write_delay_(store_->options.env.clock, store_->options.pause_us_max * 1000),
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
 
@@ -169,7 +169,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   return database;
 }
 
-Shape::Options DbImpl::ShapeOptions() {
+VersionSet::Options DbImpl::VersionSetOptions() {
   FileSystem* const files = store_->options.env.file_system;
   return {.file_system = files,
           .directory = store_->directory,
@@ -180,8 +180,8 @@ Shape::Options DbImpl::ShapeOptions() {
                 ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
                 return reader->CheckIntegrity();
               },
-          .check_value_file =
-              [this, files](const std::string& path, const format::ValueFileMeta& meta) -> Status {
+          .check_blob_file =
+              [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
                 ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
                 return reader->CheckIntegrity();
               },
@@ -202,8 +202,8 @@ Status DbImpl::Create() {
   } while (database_id_ == 0);
   const uint64_t salt = env.entropy();
   const wal::Mark first = wal::FirstMark(salt, 1);
-  const Shape::LogStart start{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
-  shape_ = std::make_unique<Shape>(ShapeOptions(),
+  const VersionSet::WalStart start{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
+  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(),
                                    std::make_shared<const version::Version>(),
                                    kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
   const std::string parent = ZOO(kSkippedDirectorySyncOfParent) ? store_->directory : ParentOf(store_->directory);
@@ -234,7 +234,7 @@ Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file
   if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
   for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
   ASSIGN_OR_RETURN(version::VersionPtr version, TrackFiles(*store_, *loaded.version));
-  shape_ = std::make_unique<Shape>(ShapeOptions(), std::move(version), next_file, loaded.next_position, loaded.log_start);
+  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::move(version), next_file, loaded.next_position, loaded.wal_start);
   return {};
 }
 
@@ -257,11 +257,11 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   RETURN_IF_ERROR(TakeTree(loaded, kv::FileNumber{next_file}));
 
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
-    iterator::CollapseCounts counts;
-    shape_->Seal(*full, loaded.log_start);
-    shape_->Seal(nullptr, loaded.log_start);
+    iterator::CompactionIteratorCounts counts;
+    version_set_->Seal(*full, loaded.wal_start);
+    version_set_->Seal(nullptr, loaded.wal_start);
     ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
-    RETURN_IF_ERROR(shape_->InstallFlush(flushed.table, flushed.value_files));
+    RETURN_IF_ERROR(version_set_->InstallFlush(flushed.table, flushed.blob_files));
     *full = nullptr;
     return {};
   };
@@ -279,14 +279,14 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
   const uint64_t salt = env.entropy();
   const wal::Mark first = wal::FirstMark(salt, next);
-  const Shape::LogStart start{.epoch = loaded.log_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
+  const VersionSet::WalStart start{.epoch = loaded.wal_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
   if (!loaded.has_dropped() && !inventory.has_keep_marker) {
     RETURN_IF_ERROR(StartWriting(start, std::move(replay->log.segments)));
     RemoveOrphans(inventory, replay->log.dropped_bytes > 0);
   } else {
     RETURN_IF_ERROR(KeepOrphans(start, inventory, std::move(replay->log)));
   }
-  // WHY orphans go before the background starts: a merge would take tables out of the View that the MANIFEST, which lags, still names; they
+  // WHY orphans go before the background starts: a merge would take tables out of the SuperVersion that the MANIFEST, which lags, still names; they
   // would pass for orphans.
   StartBackground();
   return {};
@@ -294,22 +294,22 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
 
 // A log that turns out to be damaged may have been flushed in part: the open that fails leaves nothing of it.
 void DbImpl::RemoveFilesFrom(kv::FileNumber first) {
-  shape_ = nullptr;  // lets go of all tables and value files
-  for (const auto& buried : store_->obsolete->Take()) {
-    if (buried.number < first) continue;
+  version_set_ = nullptr;  // lets go of all tables and value files
+  for (const auto& obsolete : store_->obsolete->Take()) {
+    if (obsolete.number < first) continue;
     // Should this fail, it is an orphan.
-    (void)store_->options.env.file_system->Remove(format::FilePath(store_->directory, buried.kind, buried.number));
+    (void)store_->options.env.file_system->Remove(format::FilePath(store_->directory, obsolete.kind, obsolete.number));
   }
 }
 
 // The new epoch becomes durable first; only then is anything of the one before overwritten. That frames may be in STAGING
 // becomes durable before any is.
-Status DbImpl::StartWriting(const Shape::LogStart& start, std::vector<kv::FileNumber> reusable_segments,
+Status DbImpl::StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                             const std::function<void()>& before_log) {
   active_ = store_->memtables->NewMemtable(store_->order);
-  shape_->Seal(active_, start);
-  shape_->StartEpoch(start);
-  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, nullptr));
+  version_set_->Seal(active_, start);
+  version_set_->StartEpoch(start);
+  RETURN_IF_ERROR(version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
   if (before_log) before_log();
   return StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
@@ -320,20 +320,20 @@ void DbImpl::StartBackground() noexcept {
       .memory = store_->memory,
       .order = store_->order,
       .directory = store_->directory,
-      .shape = *shape_,
+      .version_set = *version_set_,
       .snapshots = *store_->snapshots,
       .tables = *store_->tables,
       .values = store_->values,
       .obsolete = *store_->obsolete,
-      .spares = spares_,
-      .gate = gate_,
+      .recycled_files = recycled_files_,
+      .write_delay = write_delay_,
       .factory = factory_,
-      .log_facts = [this](const Shape::LogStart& from) { return FactsOf(from); },
-      .log_released =
-          [this](const Shape::LogStart& start) {
+      .wal_facts = [this](const VersionSet::WalStart& from) { return FactsOf(from); },
+      .wal_released =
+          [this](const VersionSet::WalStart& start) {
             if (const auto log = LogOf(start.epoch)) log->Release(start.position);
           },
-      .log_debt = [this] { return CurrentLog()->staging_debt(); },
+      .wal_backlog = [this] { return CurrentLog()->backlog(); },
       .make_standby = [this] { MakeStandby(); },
       .seal_at_rest = [this] { SealAtRest(); }});
   background_->Nudge();

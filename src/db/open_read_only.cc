@@ -42,7 +42,7 @@ Attempt Try(Store& store, const manifest::Loaded& loaded) {
   Attempt attempt;
   attempt.problem = CheckTree(store, loaded);
   if (!attempt.problem.ok()) return attempt;
-  auto salvaged = SalvageLog(store, wal::OriginOf(loaded.database_id, loaded.log_start), &loaded, {});
+  auto salvaged = SalvageLog(store, wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, {});
   if (!salvaged) {
     attempt.problem = salvaged.error();
     return attempt;
@@ -56,14 +56,14 @@ Attempt Try(Store& store, const manifest::Loaded& loaded) {
 
 bool IsSame(const manifest::Loaded& a, const manifest::Loaded& b) {
   return a.manifest == b.manifest && a.next_file == b.next_file && a.next_position == b.next_position &&
-         a.log_start.epoch == b.log_start.epoch && a.log_start.position == b.log_start.position &&
-         a.log_durable == b.log_durable && a.log_segments == b.log_segments && a.clean_log_end == b.clean_log_end &&
+         a.wal_start.epoch == b.wal_start.epoch && a.wal_start.position == b.wal_start.position &&
+         a.wal_durable == b.wal_durable && a.wal_segments == b.wal_segments && a.clean_wal_end == b.clean_wal_end &&
          a.version->files() == b.version->files();
 }
 
 std::string Place(const manifest::Loaded& loaded) {
-  return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " + std::to_string(loaded.log_start.epoch) +
-         ", log from " + std::to_string(loaded.log_start.position);
+  return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " + std::to_string(loaded.wal_start.epoch) +
+         ", log from " + std::to_string(loaded.wal_start.position);
 }
 
 // One attempt, for Env::logger: enough to explain a wrong answer.
@@ -87,8 +87,8 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     unreadable = again.status();
     if (!again) continue;  // a writer may be replacing the MANIFEST
     if (Logger* const logger = store_->options.env.logger) logger->Log(Print(i, loaded, now, *again));
-    const bool is_outrun = again->log_start.epoch != loaded.log_start.epoch ||
-                           (now.is_prefix ? again->log_start.position > now.end() : !IsSame(loaded, *again));
+    const bool is_outrun = again->wal_start.epoch != loaded.wal_start.epoch ||
+                           (now.is_prefix ? again->wal_start.position > now.end() : !IsSame(loaded, *again));
     if (is_outrun) {
       before = std::nullopt;
     } else if (now.is_clean()) {
@@ -116,8 +116,8 @@ Status DbImpl::ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed) {
   RETURN_IF_ERROR(TakeTree(loaded, loaded.next_file));
   kv::Sequence last = 0;
   RETURN_IF_ERROR(TakeLog(loaded, replayed, &last));
-  for (auto& memtable : replayed.memtables) shape_->Seal(std::move(memtable), loaded.log_start);
-  shape_->Seal(store_->memtables->NewMemtable(store_->order), loaded.log_start);
+  for (auto& memtable : replayed.memtables) version_set_->Seal(std::move(memtable), loaded.wal_start);
+  version_set_->Seal(store_->memtables->NewMemtable(store_->order), loaded.wal_start);
   return {};
 }
 

@@ -71,16 +71,16 @@ Status CheckOptions(Options* options) {
 }
 
 MemoryPlan PlanMemory(const Options& options) {
-  MemoryPlan plan;
+  MemoryPlan pick;
   const size_t unflushed = 2 * options.write_buffer_bytes;
-  plan.write_buffer_bytes = options.write_buffer_bytes;
-  plan.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
-  plan.undrained_bytes_max = std::min(kUndrainedBytesMax, plan.staging_bytes / 4 * 3);
-  plan.memtable_bytes = (unflushed - plan.staging_bytes) / plan.memtables_max;
-  plan.block_cache_bytes = options.memory_bytes - unflushed;
-  plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
-  plan.log_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
-  return plan;
+  pick.write_buffer_bytes = options.write_buffer_bytes;
+  pick.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
+  pick.undrained_bytes_max = std::min(kUndrainedBytesMax, pick.staging_bytes / 4 * 3);
+  pick.memtable_bytes = (unflushed - pick.staging_bytes) / pick.memtables_max;
+  pick.block_cache_bytes = options.memory_bytes - unflushed;
+  pick.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
+  pick.log_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  return pick;
 }
 
 }  // namespace mergedb::db

@@ -25,11 +25,11 @@ using format::FileKind;
 // to lost/: a torn tail is common after a power cut, and only people empty lost/.)
 void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
   FileSystem* const files = store_->options.env.file_system;
-  const auto version = shape_->Current()->version;
+  const auto version = version_set_->Current()->version;
   const auto live = version->files();
-  const auto current = shape_->manifest_number();
+  const auto current = version_set_->manifest_number();
   const auto remove = [&](const std::string& path) { (void)files->Remove(path); };  // else again at the next open
-  for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);
+  for (const kv::FileNumber number : inventory.recycled_files) recycled_files_.Adopt(number);
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) remove(format::ManifestPath(store_->directory, number));
   }
@@ -37,23 +37,23 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
   }
-  for (const kv::FileNumber number : inventory.value_files) {
-    if (version->FindValueFile(number) == nullptr || ZOO(kLiveValueFileTakenForOrphan)) remove(format::ValueFilePath(store_->directory, number));
+  for (const kv::FileNumber number : inventory.blob_files) {
+    if (version->FindBlobFile(number) == nullptr || ZOO(kLiveBlobFileTakenForOrphan)) remove(format::BlobFilePath(store_->directory, number));
   }
 }
 
 // Tables, value files and MANIFESTs as RemoveOrphans would take them; the log as well, if of that, too, something was dropped.
 std::vector<std::string> DbImpl::UnnamedFiles(const Inventory& inventory, bool with_log) const {
-  const auto version = shape_->Current()->version;
+  const auto version = version_set_->Current()->version;
   const auto live = version->files();
-  const auto current = shape_->manifest_number();
+  const auto current = version_set_->manifest_number();
   std::vector<std::string> names;
   const auto add = [&](FileKind kind, kv::FileNumber number = {}) { names.push_back(format::PrintFileName(kind, number)); };
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number)) add(FileKind::kTable, number);
   }
-  for (const kv::FileNumber number : inventory.value_files) {
-    if (version->FindValueFile(number) == nullptr) add(FileKind::kValueFile, number);
+  for (const kv::FileNumber number : inventory.blob_files) {
+    if (version->FindBlobFile(number) == nullptr) add(FileKind::kBlobFile, number);
   }
   for (const kv::FileNumber number : inventory.manifests) {
     if (number != current) add(FileKind::kManifest, number);
@@ -81,10 +81,10 @@ Status MakeKeepMarker(FileSystem* files, const std::string& directory) {
 // WHY after the new epoch's commit, and no failure of the open: until then the files may be needed once more. A file that cannot be moved
 // stays where it is, and KEEP with it.
 // WHY the log goes, too, where KEEP is found: the open that made KEEP may have dropped something of the log.
-Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& inventory, wal::Replayed replayed) {
+Status DbImpl::KeepOrphans(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed replayed) {
   FileSystem* const files = store_->options.env.file_system;
   const bool with_log = replayed.dropped_bytes > 0 || inventory.has_keep_marker;
-  ASSIGN_OR_RETURN(Aside aside, Aside::Look(files, store_->directory));
+  ASSIGN_OR_RETURN(LostDirectory aside, LostDirectory::Look(files, store_->directory));
   if (!inventory.has_keep_marker) RETURN_IF_ERROR(MakeKeepMarker(files, store_->directory));
   RETURN_IF_ERROR(aside.Create());  // syncs the directory
   uint64_t moved = 0;
@@ -101,7 +101,7 @@ Status DbImpl::KeepOrphans(const Shape::LogStart& start, const Inventory& invent
     if (status.ok()) (void)files->Remove(format::JoinPath(store_->directory, format::PrintFileName(FileKind::kKeep)));
   };
   RETURN_IF_ERROR(StartWriting(start, with_log ? std::vector<kv::FileNumber>() : std::move(replayed.segments), move));
-  for (const kv::FileNumber number : inventory.spares) spares_.Adopt(number);
+  for (const kv::FileNumber number : inventory.recycled_files) recycled_files_.Adopt(number);
   recovery_report_ += store_->directory + ": " + std::to_string(moved) + " files that the rest of the MANIFEST does not name were moved to lost/\n";
   if (!status.ok()) recovery_report_ += "not moved: " + status.ToString() + "\n";
   return {};

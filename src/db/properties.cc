@@ -20,9 +20,9 @@ __attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* 
   *text += line;
 }
 
-uint64_t RangeDeletesIn(const read::View& view) {
-  uint64_t count = view.active->range_deletes().count();
-  for (const auto& sealed : view.sealed) count += sealed->range_deletes().count();
+uint64_t RangeDeletesIn(const read::SuperVersion& super_version) {
+  uint64_t count = super_version.active->range_deletes().count();
+  for (const auto& sealed : super_version.sealed) count += sealed->range_deletes().count();
   return count;
 }
 
@@ -32,18 +32,18 @@ uint64_t RangeDeletesIn(const read::View& view) {
 std::string DbImpl::CountersText() {
   std::string text;
   const auto put = [&](const char* name, uint64_t value) { Print(&text, "%s %" PRIu64 "\n", name, value); };
-  const read::ViewPtr view = shape_->Current();
-  put("entries_in_tables", view->version->entries());
-  put("range_tombstones_in_tables", view->version->range_tombstones());
-  put("range_deletes_in_memory", RangeDeletesIn(*view));
-  put("tables", view->version->file_count());
-  put("table_bytes_live", view->version->bytes());
+  const read::SuperVersionPtr super_version = version_set_->Current();
+  put("entries_in_tables", super_version->version->entries());
+  put("range_tombstones_in_tables", super_version->version->range_tombstones());
+  put("range_deletes_in_memory", RangeDeletesIn(*super_version));
+  put("tables", super_version->version->file_count());
+  put("table_bytes_live", super_version->version->bytes());
   put("table_bytes_on_disk", store_->obsolete->table_bytes());
-  put("value_files", view->version->value_files().size());
-  put("value_bytes_live", view->version->value_bytes());
-  put("value_bytes_garbage", view->version->garbage_bytes());
-  put("value_file_bytes_on_disk", store_->obsolete->value_file_bytes());
-  put("runs", view->version->runs().size());
+  put("value_files", super_version->version->blob_files().size());
+  put("value_bytes_live", super_version->version->value_bytes());
+  put("value_bytes_garbage", super_version->version->garbage_bytes());
+  put("value_file_bytes_on_disk", store_->obsolete->blob_file_bytes());
+  put("runs", super_version->version->runs().size());
   put("sequence", store_->snapshots->published());
   put("block_cache_bytes", store_->blocks.bytes());
   put("block_cache_hits", store_->blocks.hits());
@@ -56,9 +56,9 @@ std::string DbImpl::CountersText() {
   if (background_ == nullptr) return text;
 
   const auto log = CurrentLog();
-  uint64_t memtable_bytes = view->active->bytes_held();
-  for (const auto& sealed : view->sealed) memtable_bytes += sealed->bytes_held();
-  put("memtables", 1 + view->sealed.size());
+  uint64_t memtable_bytes = super_version->active->bytes_held();
+  for (const auto& sealed : super_version->sealed) memtable_bytes += sealed->bytes_held();
+  put("memtables", 1 + super_version->sealed.size());
   put("memtable_bytes", memtable_bytes);
   put("staging_bytes", store_->memory.staging_bytes);
   put("staging_is_mapped", log->is_mapped());
@@ -75,14 +75,14 @@ std::string DbImpl::CountersText() {
   put("writes", written.writes);
   put("records_written", written.records);
   put("write_groups", written.groups);
-  put("pace_nanos_per_kib", gate_.rate());
+  put("pace_nanos_per_kib", write_delay_.rate());
   // What made writers wait: pacing, room in the staging ring, a log segment, memory for unflushed writes.
   const auto put_waits = [&](const std::string& cause, const base::WaitCounter& waits) {
     put((cause + "_waits").c_str(), waits.count());
     put((cause + "_wait_nanos").c_str(), waits.nanos());
     put((cause + "_wait_nanos_max").c_str(), waits.nanos_max());
   };
-  put_waits("pace", gate_.waits());
+  put_waits("pace", write_delay_.waits());
   put_waits("drain", logged.drain_waits);
   put_waits("segment", logged.segment_waits);
   put_waits("memory", memory_waits_);
@@ -100,31 +100,31 @@ std::string DbImpl::CountersText() {
   put("merge_entries_out", work.merge_entries_out);
   put("merge_nanos", work.merge_nanos);
   put("value_bytes_moved", work.value_bytes_moved);
-  put("files_removed", work.files_removed + spares_.removed());
-  put("files_reused", spares_.reused());
+  put("files_removed", work.files_removed + recycled_files_.removed());
+  put("files_reused", recycled_files_.reused());
   put("sweeps", work.sweeps);
   put("runs_max", work.runs_max);
   put("jobs_at_once_max", work.jobs_at_once_max);
-  put("manifest_commits", shape_->commits());
-  put("manifest_bytes", shape_->manifest_bytes());
+  put("manifest_commits", version_set_->commits());
+  put("manifest_bytes", version_set_->manifest_bytes());
   put("errors", errors_);
   return text;
 }
 
 std::string DbImpl::StatsText() {
   std::string text;
-  const read::ViewPtr view = shape_->Current();
+  const read::SuperVersionPtr super_version = version_set_->Current();
   Print(&text, "%s\n", store_->directory.c_str());
-  Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", view->version->runs().size(),
-        view->version->file_count(), MiB(view->version->bytes()), view->version->entries());
-  if (const auto& files = view->version->value_files(); !files.empty()) {
+  Print(&text, "%zu runs, %" PRIu64 " tables, %.1f MiB, %" PRIu64 " entries\n", super_version->version->runs().size(),
+        super_version->version->file_count(), MiB(super_version->version->bytes()), super_version->version->entries());
+  if (const auto& files = super_version->version->blob_files(); !files.empty()) {
     Print(&text, "%zu value files, %.1f MiB, of them %.1f live, %.1f garbage\n", files.size(),
-          MiB(view->version->value_file_bytes()), MiB(view->version->value_bytes()), MiB(view->version->garbage_bytes()));
+          MiB(super_version->version->blob_file_bytes()), MiB(super_version->version->value_bytes()), MiB(super_version->version->garbage_bytes()));
   }
   Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "slices", "MiB", "values MiB", "entries");
-  for (const auto& run : view->version->runs()) {
+  for (const auto& run : super_version->version->runs()) {
     Print(&text, "%10" PRIu64 " %8u %8zu %12.1f %14.1f %14" PRIu64 "\n", kv::ToInt(run->position()), run->level(),
-          run->slices().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
+          run->virtual_tables().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
   }
   if (background_ != nullptr) {
     const auto log = CurrentLog();
@@ -148,7 +148,7 @@ bool DbImpl::GetProperty(std::string_view name, std::string* value) {
   if (name == "stats") {
     *value = StatsText();
   } else if (name == "runs") {
-    *value = shape_->Current()->version->ToString();
+    *value = version_set_->Current()->version->ToString();
   } else if (name == "merge_operators") {
     value->clear();
     for (const std::string& each : store_->operator_names.List()) value->append(each).append("\n");

@@ -72,8 +72,8 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kTable:
         inventory.tables.push_back(parsed->number);
         break;
-      case format::FileKind::kValueFile:
-        inventory.value_files.push_back(parsed->number);
+      case format::FileKind::kBlobFile:
+        inventory.blob_files.push_back(parsed->number);
         break;
       case format::FileKind::kSegment:
         inventory.segments.push_back(parsed->number);
@@ -81,8 +81,8 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
       case format::FileKind::kManifest:
         inventory.manifests.push_back(parsed->number);
         break;
-      case format::FileKind::kSpare:
-        inventory.spares.push_back(parsed->number);
+      case format::FileKind::kRecycled:
+        inventory.recycled_files.push_back(parsed->number);
         break;
       case format::FileKind::kStaging:
         inventory.has_staging = true;
@@ -124,8 +124,8 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const v
   for (const auto& meta : version.file_metas()) {
     RETURN_IF_ERROR(CheckSize(file_system, format::TablePath(directory, meta->number), meta->bytes, &damage));
   }
-  for (const auto& each : version.value_files()) {
-    RETURN_IF_ERROR(CheckSize(file_system, format::ValueFilePath(directory, each.file->number), each.file->bytes, &damage));
+  for (const auto& each : version.blob_files()) {
+    RETURN_IF_ERROR(CheckSize(file_system, format::BlobFilePath(directory, each.file->number), each.file->bytes, &damage));
   }
   return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged:" + damage);
 }
@@ -201,9 +201,9 @@ class Replayer {
 }  // namespace
 
 wal::Expected ExpectedOf(const manifest::Loaded& loaded) {
-  return {.clean_end = loaded.clean_log_end,
-          .durable_position = loaded.log_durable,
-          .segments = loaded.log_segments,
+  return {.clean_end = loaded.clean_wal_end,
+          .durable_position = loaded.wal_durable,
+          .segments = loaded.wal_segments,
           .staging_bytes = loaded.staging_bytes};
 }
 
@@ -212,7 +212,7 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
   Replayed replayed;
   Replayer replayer(store, loaded.flushed_sequence, on_full);
   ASSIGN_OR_RETURN(replayed.log,
-                   wal::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.log_start,
+                   wal::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.wal_start,
                                ExpectedOf(loaded),
                                [&](kv::Sequence first, std::string_view payload) { return replayer.Apply(first, payload); }));
   replayed.last_sequence = replayer.last_sequence();

@@ -19,8 +19,8 @@ namespace mergedb::db {
 // What the directory holds, by kind.
 struct Inventory {
   std::vector<kv::FileNumber> tables;
-  std::vector<kv::FileNumber> spares;
-  std::vector<kv::FileNumber> value_files;
+  std::vector<kv::FileNumber> recycled_files;
+  std::vector<kv::FileNumber> blob_files;
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
   std::vector<kv::FileNumber> ldb_files;  // with LevelDB's endings: of LevelDB, or ours from under an Env of LevelDB's

@@ -10,65 +10,65 @@ constexpr uint64_t kTinyBytes = uint64_t{64} << 10;
 constexpr uint64_t kSmallBytes = uint64_t{1} << 20;
 constexpr size_t kSmallCountMax = 256;
 
-bool IsSmall(const ObsoleteFiles::Buried& file) { return file.bytes < kSmallBytes; }
+bool IsSmall(const ObsoleteFiles::ObsoleteFile& file) { return file.bytes < kSmallBytes; }
 
 }  // namespace
 
-bool SpareFiles::Keep(const ObsoleteFiles::Buried& file) {
+bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
   if (file_system_->is_append_only()) return false;
   const Status renamed =
-      file_system_->Rename(format::FilePath(directory_, file.kind, file.number), format::SparePath(directory_, file.number));
+      file_system_->Rename(format::FilePath(directory_, file.kind, file.number), format::RecycledPath(directory_, file.number));
   if (!renamed.ok()) return false;
   size_t small_count = 0;
   {
     base::Lock lock(mutex_);
-    spares_.push_back(file);
+    recycled_files_.push_back(file);
     bytes_ += file.bytes;
-    if (IsSmall(file)) small_count = static_cast<size_t>(std::count_if(spares_.begin(), spares_.end(), IsSmall));
+    if (IsSmall(file)) small_count = static_cast<size_t>(std::count_if(recycled_files_.begin(), recycled_files_.end(), IsSmall));
   }
   if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // after a failure the next Keep removes another one
   return true;
 }
 
-void SpareFiles::Adopt(kv::FileNumber number) {
-  const std::string path = format::SparePath(directory_, number);
+void RecycledFiles::Adopt(kv::FileNumber number) {
+  const std::string path = format::RecycledPath(directory_, number);
   const auto bytes = file_system_->SizeOf(path);
   if (!bytes) {
     (void)file_system_->Remove(path);  // else again at the next open
     return;
   }
-  const ObsoleteFiles::Buried file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
+  const ObsoleteFiles::ObsoleteFile file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
   obsolete_.Found(file);
   base::Lock lock(mutex_);
-  spares_.push_back(file);
+  recycled_files_.push_back(file);
   bytes_ += file.bytes;
 }
 
 // The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all. To give
 // back what a tiny one has too much costs nothing.
-Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
-  std::optional<ObsoleteFiles::Buried> spare;
+Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
+  std::optional<ObsoleteFiles::ObsoleteFile> recycled;
   {
     base::Lock lock(mutex_);
-    auto best = spares_.end();
+    auto best = recycled_files_.end();
     uint64_t least = UINT64_MAX;
-    for (auto at = spares_.begin(); at != spares_.end(); ++at) {
+    for (auto at = recycled_files_.begin(); at != recycled_files_.end(); ++at) {
       if (at->bytes > std::max(bytes_expected + bytes_expected / 8, kTinyBytes)) continue;
       const uint64_t distance = at->bytes > bytes_expected ? at->bytes - bytes_expected : bytes_expected - at->bytes;
       if (distance >= least) continue;
       least = distance;
       best = at;
     }
-    if (best == spares_.end()) return false;
-    spare = *best;
-    spares_.erase(best);
-    bytes_ -= spare->bytes;
+    if (best == recycled_files_.end()) return false;
+    recycled = *best;
+    recycled_files_.erase(best);
+    bytes_ -= recycled->bytes;
     ++reused_;
   }
-  const std::string source = format::SparePath(directory_, spare->number);
+  const std::string source = format::RecycledPath(directory_, recycled->number);
   const std::string target = format::FilePath(directory_, kind, number);
   const Status renamed = file_system_->Rename(source, target);
-  obsolete_.Removed(*spare);
+  obsolete_.Removed(*recycled);
   if (renamed.ok()) return true;
   if (renamed.IsNotFound()) return false;  // a removal that was said to have failed
   // It may have happened nevertheless. What is left of it is an orphan that the next open removes.
@@ -77,34 +77,34 @@ Result<bool> SpareFiles::Reuse(format::FileKind kind, kv::FileNumber number, uin
   return renamed;
 }
 
-Status SpareFiles::RemoveOldest() {
-  return RemoveFirst([](const ObsoleteFiles::Buried&) { return true; });
+Status RecycledFiles::RemoveOldest() {
+  return RemoveFirst([](const ObsoleteFiles::ObsoleteFile&) { return true; });
 }
 
-Status SpareFiles::RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::Buried&)) {
-  std::optional<ObsoleteFiles::Buried> spare;
+Status RecycledFiles::RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::ObsoleteFile&)) {
+  std::optional<ObsoleteFiles::ObsoleteFile> recycled;
   {
     base::Lock lock(mutex_);
-    const auto found = std::find_if(spares_.begin(), spares_.end(), is_to_go);
-    if (found == spares_.end()) return {};
-    spare = *found;
-    spares_.erase(found);
-    bytes_ -= spare->bytes;
+    const auto found = std::find_if(recycled_files_.begin(), recycled_files_.end(), is_to_go);
+    if (found == recycled_files_.end()) return {};
+    recycled = *found;
+    recycled_files_.erase(found);
+    bytes_ -= recycled->bytes;
   }
-  Status status = file_system_->Remove(format::SparePath(directory_, spare->number));
+  Status status = file_system_->Remove(format::RecycledPath(directory_, recycled->number));
   const bool is_gone = status.ok() || status.IsNotFound();
-  if (is_gone) obsolete_.Removed(*spare);
+  if (is_gone) obsolete_.Removed(*recycled);
   base::Lock lock(mutex_);
   if (is_gone) {
     ++removed_;
     return {};
   }
-  spares_.push_back(*spare);  // so that the next call removes another one
-  bytes_ += spare->bytes;
+  recycled_files_.push_back(*recycled);  // so that the next call removes another one
+  bytes_ += recycled->bytes;
   return status;
 }
 
-Status SpareFiles::RemoveAll() {
+Status RecycledFiles::RemoveAll() {
   while (!empty()) RETURN_IF_ERROR(RemoveOldest());
   return {};
 }

@@ -27,13 +27,13 @@
 
 namespace mergedb::db {
 
-class SpareFiles {
+class RecycledFiles {
  public:
-  SpareFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
+  RecycledFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
       : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete) {}
 
   // Takes a dead file. False: it cannot be written again, remove it.
-  bool Keep(const ObsoleteFiles::Buried& file);
+  bool Keep(const ObsoleteFiles::ObsoleteFile& file);
   // One that was left by a database that did not close: as good as any. WHY not removed: that may take long, and somebody waits for
   // the open.
   void Adopt(kv::FileNumber number);
@@ -47,7 +47,7 @@ class SpareFiles {
 
   bool empty() const {
     base::Lock lock(mutex_);
-    return spares_.empty();
+    return recycled_files_.empty();
   }
   uint64_t bytes() const {
     base::Lock lock(mutex_);
@@ -63,7 +63,7 @@ class SpareFiles {
   }
 
  private:
-  Status RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::Buried&));
+  Status RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::ObsoleteFile&));
 
   // Constant after construction.
   FileSystem* const file_system_;
@@ -71,7 +71,7 @@ class SpareFiles {
   ObsoleteFiles& obsolete_;  // counts bytes on disk
 
   mutable base::Mutex mutex_;
-  std::deque<ObsoleteFiles::Buried> spares_ GUARDED_BY(mutex_);  // the oldest first
+  std::deque<ObsoleteFiles::ObsoleteFile> recycled_files_ GUARDED_BY(mutex_);  // the oldest first
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t reused_ GUARDED_BY(mutex_) = 0;
   uint64_t removed_ GUARDED_BY(mutex_) = 0;

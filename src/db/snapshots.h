@@ -31,7 +31,7 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
     published_.store(last, std::memory_order_release);
   }
 
-  // A batch larger than a memtable is published when all of its pieces are in. A reader takes its View after the snapshot, so that View has
+  // A batch larger than a memtable is published when all of its pieces are in. A reader takes its SuperVersion after the snapshot, so that SuperVersion has
   // all of them.
   std::shared_ptr<const Snapshot> Get(uint64_t now_nanos) {
     const kv::Sequence before = ZOO(kSnapshotRegisteredLate) ? published() : 0;

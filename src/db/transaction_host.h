@@ -74,11 +74,11 @@ class TransactionHost {
   // As DB::NewIterator, with a transaction's own writes over what the database holds. Mapped tables that it shows anything of go into `kept`,
   // which outlives it; null: they do not.
   virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
-                                                     read::KeptTables* kept = nullptr) = 0;
+                                                     read::PinnedTables* kept = nullptr) = 0;
 
   // The same over the tree keys in `options`, which names no keyspace.
   virtual std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
-                                                                  read::KeptTables* kept = nullptr) = 0;
+                                                                  read::PinnedTables* kept = nullptr) = 0;
 
   // Records that were checked (db/write_checks.h) one by one.
   virtual Status CommitTransaction(const write::Change& change) = 0;

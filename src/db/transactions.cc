@@ -11,7 +11,7 @@ void DbImpl::UnlockWriters(const void* owner) { queue_.UnlockWriters(owner); }
 
 void DbImpl::EnterWindow() {
   if (!recent_writes_.Enter()) return;
-  write::CommitQueue::Turn turn(queue_);
+  write::WriterQueue::ExclusiveSection turn(queue_);
   recent_writes_.StartRecording(store_->snapshots->published());
 }
 

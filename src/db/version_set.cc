@@ -17,14 +17,14 @@ namespace {
 // Tables and value files.
 std::set<kv::FileNumber> FilesOf(const version::Version& version) {
   std::set<kv::FileNumber> files = version.files();
-  for (const version::ValueFile& each : version.value_files()) files.insert(each.file->number);
+  for (const version::BlobFile& each : version.blob_files()) files.insert(each.file->number);
   return files;
 }
 
 }  // namespace
 
-Shape::Shape(const Options& options, version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
-             const LogStart& log_start)
+VersionSet::VersionSet(const Options& options, version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
+             const WalStart& wal_start)
     : options_(options),
       next_file_(kv::ToInt(next_file)),
       manifest_({.file_system = options.file_system,
@@ -36,50 +36,50 @@ Shape::Shape(const Options& options, version::VersionPtr version, kv::FileNumber
       key_marker_is_committed_(options.key_marker.has_value()),
       synced_(FilesOf(*version)),
       version_(std::move(version)),
-      flushed_(log_start),
+      flushed_(wal_start),
       next_position_(next_position) {}
 
-read::ViewPtr Shape::InstallViewLocked(uint64_t large_batches) {
-  auto view = std::make_shared<read::View>();
-  view->active = active_;
-  view->sealed.reserve(sealed_.size());
-  for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) view->sealed.push_back(sealed->memtable);
-  if (ZOO(kSealedReadOldestFirst)) std::reverse(view->sealed.begin(), view->sealed.end());
-  view->version = version_;
-  view->large_batches = large_batches;
-  return views_.Install(std::move(view));
+read::SuperVersionPtr VersionSet::InstallSuperVersionLocked(uint64_t large_batches) {
+  auto super_version = std::make_shared<read::SuperVersion>();
+  super_version->active = active_;
+  super_version->sealed.reserve(sealed_.size());
+  for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) super_version->sealed.push_back(sealed->memtable);
+  if (ZOO(kSealedReadOldestFirst)) std::reverse(super_version->sealed.begin(), super_version->sealed.end());
+  super_version->version = version_;
+  super_version->large_batches = large_batches;
+  return super_versions_.Install(std::move(super_version));
 }
 
-void Shape::Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end) {
-  read::ViewPtr before;  // dies after the lock
+void VersionSet::Seal(std::shared_ptr<memtable::Memtable> next, const WalStart& end) {
+  read::SuperVersionPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   if (active_ != nullptr) sealed_.push_back({std::move(active_), end});
   active_ = std::move(next);
-  before = InstallViewLocked(large_batches_);
+  before = InstallSuperVersionLocked(large_batches_);
 }
 
-// WHY in this order: a reader that finds its View too old finds a newer one at its next look.
-void Shape::CountLargeBatch() {
-  read::ViewPtr before;  // dies after the lock
+// WHY in this order: a reader that finds its SuperVersion too old finds a newer one at its next look.
+void VersionSet::CountLargeBatch() {
+  read::SuperVersionPtr before;  // dies after the lock
   base::Lock lock(mutex_);
   const uint64_t count = large_batches_.load(std::memory_order_relaxed) + 1;
-  before = InstallViewLocked(count);
+  before = InstallSuperVersionLocked(count);
   SCHEDULE_POINT("count a large batch");
   if (!ZOO(kOldViewShowsPieces)) large_batches_.store(count, std::memory_order_release);
 }
 
-size_t Shape::sealed_count() const {
+size_t VersionSet::sealed_count() const {
   base::Lock lock(mutex_);
   return sealed_.size();
 }
 
-std::shared_ptr<memtable::Memtable> Shape::OldestSealed() const {
+std::shared_ptr<memtable::Memtable> VersionSet::OldestSealed() const {
   base::Lock lock(mutex_);
   return sealed_.empty() ? nullptr : sealed_.front().memtable;
 }
 
 // Built outside of mutex_: a writer that seals must not wait for it. REQUIRES: install_mutex_ is held.
-Result<version::VersionPtr> Shape::NextVersion(const format::Edit& edit) {
+Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& edit) {
   version::VersionPtr base;
   {
     base::Lock lock(mutex_);
@@ -88,25 +88,25 @@ Result<version::VersionPtr> Shape::NextVersion(const format::Edit& edit) {
   ASSIGN_OR_RETURN(auto next, version::ApplyEdit(options_.order, *base, edit));
   uint64_t added = 0;
   for (const auto& add : edit.adds) added += add.file->bytes;
-  for (const auto& add : edit.value_files) added += add.file->bytes;
+  for (const auto& add : edit.blob_files) added += add.file->bytes;
   const uint64_t before = base->bytes_on_disk() + added;
   if (before > next->bytes_on_disk()) dead_bytes_.fetch_add(before - next->bytes_on_disk(), std::memory_order_relaxed);
   return next;
 }
 
-kv::Sequence Shape::flushed_sequence() const {
+kv::Sequence VersionSet::flushed_sequence() const {
   base::Lock lock(mutex_);
   return flushed_.sequence == 0 ? 0 : flushed_.sequence - 1;
 }
 
-Status Shape::InstallFlush(const format::FileMetaPtr& table, const std::vector<format::ValueFilePtr>& value_files) {
-  read::ViewPtr before;  // dies after the locks
+Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files) {
+  read::SuperVersionPtr before;  // dies after the locks
   base::Lock install_lock(install_mutex_);
   version::VersionPtr next;
   if (table != nullptr) {
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
-    for (const auto& file : value_files) edit.value_files.push_back({file});
+    for (const auto& file : blob_files) edit.blob_files.push_back({file});
     ASSIGN_OR_RETURN(next, NextVersion(edit));
   }
   base::Lock lock(mutex_);
@@ -122,9 +122,9 @@ Status Shape::InstallFlush(const format::FileMetaPtr& table, const std::vector<f
   return {};
 }
 
-Status Shape::Install(const format::Edit& edit) {
+Status VersionSet::Install(const format::VersionEdit& edit) {
   SCHEDULE_POINT("install a version");
-  read::ViewPtr before;  // dies after the locks
+  read::SuperVersionPtr before;  // dies after the locks
   base::Lock install_lock(install_mutex_);
   ASSIGN_OR_RETURN(auto next, NextVersion(edit));
   base::Lock lock(mutex_);
@@ -133,13 +133,13 @@ Status Shape::Install(const format::Edit& edit) {
   return {};
 }
 
-read::ViewPtr Shape::NoteChangeLocked() {
+read::SuperVersionPtr VersionSet::NoteChangeLocked() {
   has_uncommitted_ = true;
   ++changes_;
-  return InstallViewLocked(large_batches_);
+  return InstallSuperVersionLocked(large_batches_);
 }
 
-void Shape::StartEpoch(const LogStart& start) {
+void VersionSet::StartEpoch(const WalStart& start) {
   base::Lock lock(mutex_);
   ASSERT(sealed_.empty(), "a new epoch begins when everything older is in tables");
   flushed_ = start;
@@ -147,21 +147,21 @@ void Shape::StartEpoch(const LogStart& start) {
   ++changes_;
 }
 
-Status Shape::SyncFiles(const version::Version& version) {
+Status VersionSet::SyncFiles(const version::Version& version) {
   base::Lock commit_lock(commit_mutex_);
-  return SyncNewFiles(version::EditFromEmpty(version));
+  return SyncNewFiles(version::VersionEditFromEmpty(version));
 }
 
 // Rule W1: tables, value files and their names are durable before the MANIFEST names them.
-Status Shape::SyncNewFiles(const format::Edit& edit) {
+Status VersionSet::SyncNewFiles(const format::VersionEdit& edit) {
   std::set<kv::FileNumber> fresh;
   for (const auto& add : edit.adds) {
     const auto check = [&](const std::string& path) { return options_.check_table(path, add.file); };
     RETURN_IF_ERROR(SyncNewFile(format::FileKind::kTable, add.file->number, check, &fresh));
   }
-  for (const auto& add : edit.value_files) {
-    const auto check = [&](const std::string& path) { return options_.check_value_file(path, *add.file); };
-    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kValueFile, add.file->number, check, &fresh));
+  for (const auto& add : edit.blob_files) {
+    const auto check = [&](const std::string& path) { return options_.check_blob_file(path, *add.file); };
+    RETURN_IF_ERROR(SyncNewFile(format::FileKind::kBlobFile, add.file->number, check, &fresh));
   }
   if (fresh.empty() || ZOO(kSkippedDirectorySyncOfTables)) return {};
   RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
@@ -169,7 +169,7 @@ Status Shape::SyncNewFiles(const format::Edit& edit) {
   return {};
 }
 
-Status Shape::SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
+Status VersionSet::SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
                           std::set<kv::FileNumber>* fresh) {
   if (synced_.contains(number)) return {};
   RETURN_IF_ERROR(SyncHasFailed(number) ? ReplaceFile(kind, number, check)
@@ -178,11 +178,11 @@ Status Shape::SyncNewFile(format::FileKind kind, kv::FileNumber number, const Ch
   return {};
 }
 
-Status Shape::SyncFile(format::FileKind kind, kv::FileNumber number) {
+Status VersionSet::SyncFile(format::FileKind kind, kv::FileNumber number) {
   if (options_.file_system->is_append_only()) return {};  // synced when it was finished
   const std::string path = format::FilePath(options_.directory, kind, number);
   ASSIGN_OR_RETURN(auto file, options_.file_system->Open(path, {.access = Access::kReadWrite}));
-  const bool is_dropped = kind == format::FileKind::kTable ? ZOO(kDroppedTableSync) : ZOO(kDroppedValueFileSync);
+  const bool is_dropped = kind == format::FileKind::kTable ? ZOO(kDroppedTableSync) : ZOO(kDroppedBlobFileSync);
   Status status = is_dropped ? Status() : file->Sync();
   if (status.ok()) status = file->Close();
   if (!status.ok() && !ZOO(kRetriedTableSync)) {
@@ -192,14 +192,14 @@ Status Shape::SyncFile(format::FileKind kind, kv::FileNumber number) {
   return status;
 }
 
-bool Shape::SyncHasFailed(kv::FileNumber number) const {
+bool VersionSet::SyncHasFailed(kv::FileNumber number) const {
   base::Lock lock(failed_mutex_);
   return sync_failed_.contains(number);
 }
 
 // Row B1: after a failed sync nobody knows which of the file's pages will ever reach the disk, and a second sync would say OK.
 // The bytes can still be read; they go into a new file, are checked there, and take over the name.
-Status Shape::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
+Status VersionSet::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
   const std::string path = format::FilePath(options_.directory, kind, number);
   const std::string copy = format::FilePath(options_.directory, kind, AllocateNumber());  // an orphan, should we die here
   Status status = env::CopyFile(options_.file_system, path, copy);
@@ -217,8 +217,8 @@ Status Shape::ReplaceFile(format::FileKind kind, kv::FileNumber number, const Ch
   return {};
 }
 
-format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const {
-  format::Edit edit = manifest_.needs_snapshot() ? version::EditFromEmpty(*target.version)
+format::VersionEdit VersionSet::Describe(const Target& target, const WalFacts& facts, std::optional<uint64_t> clean_wal_end) const {
+  format::VersionEdit edit = manifest_.needs_snapshot() ? version::VersionEditFromEmpty(*target.version)
                                                  : version::DiffVersions(options_.order, *committed_, *target.version);
   if (manifest_.needs_snapshot()) {
     edit.database_id = options_.database_id;
@@ -226,22 +226,22 @@ format::Edit Shape::Describe(const Target& target, const LogFacts& facts, std::o
   }
   edit.next_file = kv::FileNumber{next_file_.load(std::memory_order_relaxed) + 1};
   edit.next_position = target.next_position;
-  edit.last_sequence = target.log_start.sequence - 1;
-  edit.log_start = target.log_start;
-  edit.log_durable = facts.durable;
-  edit.log_segments = facts.segments;
+  edit.last_sequence = target.wal_start.sequence - 1;
+  edit.wal_start = target.wal_start;
+  edit.wal_durable = facts.durable;
+  edit.wal_segments = facts.segments;
   edit.staging_bytes = facts.staging_bytes;
-  edit.clean_log_end = clean_log_end;
+  edit.clean_wal_end = clean_wal_end;
   auto operators = options_.merge_operators ? options_.merge_operators() : std::vector<std::string>();
   const bool is_news = manifest_.needs_snapshot() ? !operators.empty() : operators != committed_operators_;
   if (is_news) edit.merge_operators = std::move(operators);
   if (manifest_.needs_snapshot() || !key_marker_is_committed_) edit.key_marker = key_marker_;
-  if (target.flushed_sequence >= target.log_start.sequence) edit.flushed_sequence = target.flushed_sequence;
+  if (target.flushed_sequence >= target.wal_start.sequence) edit.flushed_sequence = target.flushed_sequence;
   return edit;
 }
 
-Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end,
-                     const LogReleased& log_released) {
+Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_facts, std::optional<uint64_t> clean_wal_end,
+                     const LogReleased& wal_released) {
   base::Lock commit_lock(commit_mutex_);
   Target target;
   uint64_t changes;
@@ -252,7 +252,7 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
     changes = changes_;
     dead_bytes_.store(0, std::memory_order_relaxed);
   }
-  const format::Edit edit = Describe(target, log_facts(target.log_start), clean_log_end);
+  const format::VersionEdit edit = Describe(target, wal_facts(target.wal_start), clean_wal_end);
   Status status = SyncNewFiles(edit);
   if (status.ok()) {
     status = manifest_.Commit(edit);
@@ -263,62 +263,62 @@ Status Shape::Commit(const std::function<LogFacts(const LogStart&)>& log_facts, 
     has_uncommitted_ = true;
     return status;
   }
-  if (clean_log_end) (void)manifest_.BindEnd();  // all is durable without it
+  if (clean_wal_end) (void)manifest_.BindEnd();  // all is durable without it
   commits_.fetch_add(1, std::memory_order_relaxed);
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;
   if (edit.merge_operators) committed_operators_ = *edit.merge_operators;
   key_marker_is_committed_ = key_marker_.has_value();
   suspects_.clear();
-  const size_t files_committed = committed_->file_count() + committed_->value_files().size();
+  const size_t files_committed = committed_->file_count() + committed_->blob_files().size();
   if (synced_.size() > 2 * files_committed + 1000) synced_ = FilesOf(*committed_);
   {
     base::Lock lock(mutex_);
-    committed_position_ = target.log_start.position;
-    committed_epoch_ = target.log_start.epoch;
+    committed_position_ = target.wal_start.position;
+    committed_epoch_ = target.wal_start.epoch;
     committed_changes_ = changes;
   }
-  if (log_released) log_released(target.log_start);
+  if (wal_released) wal_released(target.wal_start);
   return {};
 }
 
-void Shape::SetKeyMarker(std::string marker) {
+void VersionSet::SetKeyMarker(std::string marker) {
   base::Lock lock(commit_mutex_);
   key_marker_ = std::move(marker);
 }
 
-bool Shape::HasUncommitted() const {
+bool VersionSet::HasUncommitted() const {
   base::Lock lock(mutex_);
   return has_uncommitted_;
 }
 
-kv::Sequence Shape::sealed_end() const {
+kv::Sequence VersionSet::sealed_end() const {
   base::Lock lock(mutex_);
   return sealed_.empty() ? flushed_.sequence : sealed_.back().end.sequence;
 }
 
-kv::Sequence Shape::flushed_end() const {
+kv::Sequence VersionSet::flushed_end() const {
   base::Lock lock(mutex_);
   return flushed_.sequence;
 }
 
-uint64_t Shape::changes() const {
+uint64_t VersionSet::changes() const {
   base::Lock lock(mutex_);
   return changes_;
 }
 
-uint64_t Shape::committed_changes() const {
+uint64_t VersionSet::committed_changes() const {
   base::Lock lock(mutex_);
   return committed_changes_;
 }
 
-uint64_t Shape::UncommittedLogBytes() const {
+uint64_t VersionSet::UncommittedLogBytes() const {
   base::Lock lock(mutex_);
   const uint64_t since = flushed_.epoch == committed_epoch_ ? committed_position_ : 0;
   return flushed_.position > since ? flushed_.position - since : 0;
 }
 
-std::optional<kv::FileNumber> Shape::manifest_number() const {
+std::optional<kv::FileNumber> VersionSet::manifest_number() const {
   base::Lock lock(commit_mutex_);
   return manifest_.number();
 }

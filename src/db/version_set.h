@@ -1,7 +1,7 @@
-// The shape of the database: as readers see it (the View) and as the MANIFEST says it is. The View runs ahead.
+// The shape of the database: as readers see it (the SuperVersion) and as the MANIFEST says it is. The SuperVersion runs ahead.
 //
-//   View       active | sealed sealed | runs            every seal, flush and release installs the next one at once
-//   MANIFEST                            runs, log start  Commit brings it up to date, many changes in one synced Edit
+//   SuperVersion       active | sealed sealed | runs            every seal, flush and release installs the next one at once
+//   MANIFEST                            runs, log start  Commit brings it up to date, many changes in one synced VersionEdit
 //
 // WHY the MANIFEST lags: a flush of a small memtable would cost three device syncs, and most flushed tables are merged away
 // before anybody needs them to be durable. Until a commit the log keeps what the tables hold, so a crash in between replays
@@ -11,7 +11,7 @@
 // that the Version before named.
 //
 // THREADS: Seal, CountLargeBatch, StartEpoch by the holder of the turn; InstallFlush by one flush at a time; the rest any.
-// Lock order: commit_mutex_ or install_mutex_, then mutex_, then the View holder's.
+// Lock order: commit_mutex_ or install_mutex_, then mutex_, then the SuperVersion holder's.
 #pragma once
 
 #include <atomic>
@@ -33,9 +33,9 @@
 
 namespace mergedb::db {
 
-class Shape {
+class VersionSet {
  public:
-  using LogStart = format::Edit::LogStart;
+  using WalStart = format::VersionEdit::WalStart;
   struct Options {
     FileSystem* file_system = nullptr;
     std::string directory;
@@ -43,7 +43,7 @@ class Shape {
     uint64_t database_id = 0;
     // Is what stands in the file at `path` the table `meta`, every byte of it?
     std::function<Status(const std::string& path, const format::FileMetaPtr& meta)> check_table;
-    std::function<Status(const std::string& path, const format::ValueFileMeta& meta)> check_value_file;
+    std::function<Status(const std::string& path, const format::BlobFileMeta& meta)> check_blob_file;
     // The file of this table, or value file, was replaced by an equal one.
     std::function<void(kv::FileNumber)> file_replaced;
     // Names for the MANIFEST to keep; null: none.
@@ -51,52 +51,52 @@ class Shape {
     std::optional<std::string> key_marker = {};  // of the database's keyspaces; none: it has none yet
   };
   // What a commit says of the log, asked just before it.
-  struct LogFacts {
+  struct WalFacts {
     uint64_t durable = 0;
     std::vector<kv::FileNumber> segments;
     std::optional<uint64_t> staging_bytes = {};  // of the file STAGING, if frames may be in it
   };
 
   // The first Commit writes a complete MANIFEST.
-  Shape(const Options& options, version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
-        const LogStart& log_start);
+  VersionSet(const Options& options, version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
+        const WalStart& wal_start);
 
   kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_.fetch_add(1, std::memory_order_relaxed)}; }
-  read::ViewPtr Current() const { return views_.Share(); }
-  read::ViewPin Pinned() const { return views_.Pinned(); }  // for the time of one call
+  read::SuperVersionPtr Current() const { return super_versions_.Share(); }
+  read::SuperVersionPin Pinned() const { return super_versions_.Pinned(); }  // for the time of one call
 
   // The active memtable, which holds what the log has up to `end`, takes no more; `next` does. `next` is the first one if
   // there is none.
-  void Seal(std::shared_ptr<memtable::Memtable> next, const LogStart& end);
+  void Seal(std::shared_ptr<memtable::Memtable> next, const WalStart& end);
   // All pieces of a batch larger than a memtable are in memtables, and it is published next: Views from before are too old for it.
   void CountLargeBatch();
   // REQUIRES: the reader took `view` first, then the published sequence.
-  bool IsTooOld(const read::View& view) const {
+  bool IsTooOld(const read::SuperVersion& super_version) const {
     SCHEDULE_POINT("look whether the View is too old");
     // WHY acquire: it follows the load of the sequence, whose store follows CountLargeBatch.
-    return view.large_batches < large_batches_.load(std::memory_order_acquire);
+    return super_version.large_batches < large_batches_.load(std::memory_order_acquire);
   }
 
   size_t sealed_count() const;
   std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
   kv::Sequence flushed_sequence() const;                     // all changes up to this one are in tables
   // The oldest sealed memtable is in `table` now (null: it held nothing that anybody needs) and in value files of its own.
-  Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::ValueFilePtr>& value_files = {});
-  Status Install(const format::Edit& edit);
+  Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files = {});
+  Status Install(const format::VersionEdit& edit);
 
   // The active memtable begins in a new epoch of the log, and everything older is flushed.
-  void StartEpoch(const LogStart& start);
+  void StartEpoch(const WalStart& start);
 
   // From the next commit on the MANIFEST names this marker (kv/key_map.h). Never taken back.
   void SetKeyMarker(std::string marker);
 
-  // Make the MANIFEST say what the View's runs are. After a success, and before the next commit asks for `log_facts`, `log_released` hears
+  // Make the MANIFEST say what the SuperVersion's runs are. After a success, and before the next commit asks for `wal_facts`, `wal_released` hears
   // where the log is needed from; it may be null.
-  using LogReleased = std::function<void(const LogStart&)>;
-  Status Commit(const std::function<LogFacts(const LogStart&)>& log_facts, std::optional<uint64_t> clean_log_end,
-                const LogReleased& log_released);
+  using LogReleased = std::function<void(const WalStart&)>;
+  Status Commit(const std::function<WalFacts(const WalStart&)>& wal_facts, std::optional<uint64_t> clean_wal_end,
+                const LogReleased& wal_released);
   bool HasUncommitted() const;
-  // The tables and value files of `version`, which is or was the View's, are durable with their names when this returns OK.
+  // The tables and value files of `version`, which is or was the SuperVersion's, are durable with their names when this returns OK.
   Status SyncFiles(const version::Version& version);
   // A table's file on which a sync failed. Nothing may be written to it and synced again: the system might say OK to pages it lost.
   bool SyncHasFailed(kv::FileNumber number) const;
@@ -118,33 +118,33 @@ class Shape {
  private:
   struct Sealed {
     std::shared_ptr<memtable::Memtable> memtable;
-    LogStart end;
+    WalStart end;
   };
   struct Target {  // what a commit makes durable
     version::VersionPtr version;
-    LogStart log_start;
+    WalStart wal_start;
     kv::Position next_position{};
     kv::Sequence flushed_sequence = 0;
   };
 
-  // Returns the View before, to be let go of when the lock is: it may hold the last of a memtable.
-  [[nodiscard]] read::ViewPtr InstallViewLocked(uint64_t large_batches);
-  [[nodiscard]] read::ViewPtr NoteChangeLocked();
-  Result<version::VersionPtr> NextVersion(const format::Edit& edit);
-  Status SyncNewFiles(const format::Edit& edit);
+  // Returns the SuperVersion before, to be let go of when the lock is: it may hold the last of a memtable.
+  [[nodiscard]] read::SuperVersionPtr InstallSuperVersionLocked(uint64_t large_batches);
+  [[nodiscard]] read::SuperVersionPtr NoteChangeLocked();
+  Result<version::VersionPtr> NextVersion(const format::VersionEdit& edit);
+  Status SyncNewFiles(const format::VersionEdit& edit);
   using CheckCopy = std::function<Status(const std::string& path)>;
   Status SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check, std::set<kv::FileNumber>* fresh);
   Status SyncFile(format::FileKind kind, kv::FileNumber number);
   Status ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check);
-  format::Edit Describe(const Target& target, const LogFacts& facts, std::optional<uint64_t> clean_log_end) const;
+  format::VersionEdit Describe(const Target& target, const WalFacts& facts, std::optional<uint64_t> clean_wal_end) const;
 
   const Options options_;
   std::atomic<uint64_t> next_file_;
   std::atomic<uint64_t> dead_bytes_{0};
   std::atomic<uint64_t> commits_{0};
   std::atomic<uint64_t> manifest_bytes_{0};  // as of the last commit: asking must not wait for the next one's sync
-  std::atomic<uint64_t> large_batches_{0};  // written under mutex_, after the View that counts as many
-  read::ViewHolder views_;
+  std::atomic<uint64_t> large_batches_{0};  // written under mutex_, after the SuperVersion that counts as many
+  read::SuperVersionHolder super_versions_;
 
   mutable base::Mutex commit_mutex_;
   manifest::Manifest manifest_ GUARDED_BY(commit_mutex_);
@@ -162,7 +162,7 @@ class Shape {
   std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);
   std::deque<Sealed> sealed_ GUARDED_BY(mutex_);  // oldest first
   version::VersionPtr version_ GUARDED_BY(mutex_);
-  LogStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
+  WalStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
   // And up to this sequence what is after it: pieces of a batch whose log must be kept until the last one is in.
   kv::Sequence flushed_sequence_ GUARDED_BY(mutex_) = 0;
   kv::Position next_position_;  // written under install_mutex_ and mutex_ both, read under either

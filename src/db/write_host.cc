@@ -25,11 +25,11 @@ Status DbImpl::BeforeGroup(size_t bytes) {
   if (store_->key_map() != nullptr) keyspace_ids_.Discard();
   background_->WriteHappened();
   paced_bytes_ += bytes;
-  if (paced_bytes_ >= (gate_.rate() == 0 ? pace_look_bytes_ : pace_look_bytes_ / kLooksWhenPaced)) {
+  if (paced_bytes_ >= (write_delay_.rate() == 0 ? pace_look_bytes_ : pace_look_bytes_ / kLooksWhenPaced)) {
     paced_bytes_ = 0;
-    background_->UpdatePace();
+    background_->UpdateWriteDelay();
   }
-  gate_.Enter(bytes);
+  write_delay_.Enter(bytes);
   return {};
 }
 
@@ -49,7 +49,7 @@ Status DbImpl::MakeRoom(const write::Room& room) {
 bool DbImpl::IsWorthSealing() {
   background_->SealIsConsidered();
   return active_->bytes_used() >= std::min(kSweptMemtableBytes, store_->memory.memtable_bytes / 2) &&
-         shape_->sealed_count() + 2 < store_->memory.memtables_max;
+         version_set_->sealed_count() + 2 < store_->memory.memtables_max;
 }
 
 void DbImpl::MakeRoomAnyway(const write::Room& room) {
@@ -63,21 +63,21 @@ void DbImpl::MakeRoomAnyway(const write::Room& room) {
 // writes.
 Status DbImpl::WaitForSealedSlot() {
   const size_t sealed_max = store_->memory.memtables_max - 2;
-  if (shape_->sealed_count() <= sealed_max) return {};
+  if (version_set_->sealed_count() <= sealed_max) return {};
   const uint64_t start = store_->options.env.clock->NowNanos();
-  Status status = background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() <= sealed_max; });
+  Status status = background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() <= sealed_max; });
   memory_waits_.Add(store_->options.env.clock->NowNanos() - start);
   return status;
 }
 
-Shape::LogStart DbImpl::At(const wal::Mark& mark) const {
+VersionSet::WalStart DbImpl::At(const wal::Mark& mark) const {
   return {.epoch = epoch_, .salt = salt_, .position = mark.position, .chain = mark.chain, .sequence = mark.sequence};
 }
 
 void DbImpl::Seal(std::shared_ptr<memtable::Memtable> next) {
   active_ = next;
-  shape_->Seal(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
-  background_->UpdatePace();
+  version_set_->Seal(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
+  background_->UpdateWriteDelay();
   background_->SealHappened();
 }
 
@@ -90,8 +90,8 @@ Status DbImpl::SealIfUsed() {
 
 // Of the background, which does not wait for writers.
 void DbImpl::SealAtRest() {
-  const write::CommitQueue::Turn turn(queue_, std::try_to_lock);
-  if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || shape_->sealed_count() > 0) return;
+  const write::WriterQueue::ExclusiveSection turn(queue_, std::try_to_lock);
+  if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || version_set_->sealed_count() > 0) return;
   Seal(TakeStandby());
 }
 
@@ -99,12 +99,12 @@ void DbImpl::BeginPieces(const wal::Mark& replay_from) { pieces_from_ = replay_f
 
 void DbImpl::EndPieces() {
   pieces_from_ = std::nullopt;
-  shape_->CountLargeBatch();
+  version_set_->CountLargeBatch();
 }
 
 void DbImpl::LogFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
-  if (status.IsNoSpace()) (void)spares_.RemoveAll();  // the log needs their space more
+  if (status.IsNoSpace()) (void)recycled_files_.RemoveAll();  // the log needs their space more
   // WHY no log goes on by itself with a write whose outcome is unknown: the write stays staged. Replay would put it before writes
   // that did not see it: two transactions would be in no order, and keys would be in a keyspace that was dropped. In a new epoch the
   // write has not happened.
@@ -142,18 +142,18 @@ Status DbImpl::Resume() {
 // What is in memory is in tables when this returns OK.
 Status DbImpl::FlushAll() {
   RETURN_IF_ERROR(SealIfUsed());
-  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return shape_->sealed_count() == 0; });
+  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() == 0; });
 }
 
-// REQUIRES: all is in tables. Once the log's new epoch was begun in the View there is no way back to the old one: if the MANIFEST or the
+// REQUIRES: all is in tables. Once the log's new epoch was begun in the SuperVersion there is no way back to the old one: if the MANIFEST or the
 // new log cannot be written, writers hear why until Resume could do it.
 Status DbImpl::StartNewEpoch() {
   const kv::Sequence sequence = log_->next_sequence();
   epoch_is_owed_ = true;
   const uint64_t salt = store_->options.env.entropy();
   const wal::Mark first = wal::FirstMark(salt, sequence);
-  shape_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
-  RETURN_IF_ERROR(shape_->Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, nullptr));
+  version_set_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
+  RETURN_IF_ERROR(version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
 
   const auto failed_segments = log_->segments();
   log_->Stop();
@@ -180,11 +180,11 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                        .staging_bytes = store_->memory.staging_bytes,
                        .undrained_bytes_max = store_->memory.undrained_bytes_max,
                        .segment_bytes = store_->memory.segment_bytes,
-                       .spare_bytes = store_->memory.log_quota_bytes,
+                       .recycled_bytes = store_->memory.log_quota_bytes,
                        .use_mapping = store_->options.use_mapped_staging,
-                       .allocate_number = [this] { return shape_->AllocateNumber(); },
+                       .allocate_number = [this] { return version_set_->AllocateNumber(); },
                        .reusable_segments = std::move(reusable_segments)};
-  ASSIGN_OR_RETURN(std::shared_ptr<wal::Log> log, wal::Log::Create(options));
+  ASSIGN_OR_RETURN(std::shared_ptr<wal::Wal> log, wal::Wal::Create(options));
   (void)log->Prepare();  // a full disk is the first writer's error, not the open's
   salt_ = salt;
   {
@@ -193,12 +193,12 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
     log_ = log;
   }
   if (!log->staging_file_bytes()) return {};
-  Status status = shape_->Commit([this](const Shape::LogStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
+  Status status = version_set_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
   if (!status.ok()) log->Stop();  // nothing is staged that the MANIFEST does not know of
   return status;
 }
 
-Shape::LogFacts DbImpl::FactsOf(const Shape::LogStart& from) const {
+VersionSet::WalFacts DbImpl::FactsOf(const VersionSet::WalStart& from) const {
   const auto log = LogOf(from.epoch);
   if (log == nullptr) return {};
   return {.durable = log->durable_position(),
@@ -206,12 +206,12 @@ Shape::LogFacts DbImpl::FactsOf(const Shape::LogStart& from) const {
           .staging_bytes = log->staging_file_bytes()};
 }
 
-std::shared_ptr<wal::Log> DbImpl::CurrentLog() const {
+std::shared_ptr<wal::Wal> DbImpl::CurrentLog() const {
   base::Lock lock(mutex_);
   return log_;
 }
 
-std::shared_ptr<wal::Log> DbImpl::LogOf(uint64_t epoch) const {
+std::shared_ptr<wal::Wal> DbImpl::LogOf(uint64_t epoch) const {
   base::Lock lock(mutex_);
   return epoch == epoch_ ? log_ : nullptr;
 }
@@ -229,7 +229,7 @@ std::shared_ptr<memtable::Memtable> DbImpl::TakeStandby() {
 void DbImpl::MakeStandby() {
   {
     base::Lock lock(mutex_);
-    if (standby_ != nullptr || shape_->sealed_count() + 2 > store_->memory.memtables_max) return;
+    if (standby_ != nullptr || version_set_->sealed_count() + 2 > store_->memory.memtables_max) return;
   }
   auto memtable = store_->memtables->NewMemtable(store_->order);
   base::Lock lock(mutex_);

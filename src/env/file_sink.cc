@@ -20,13 +20,13 @@ Result<SinkFile> SinkFile::Open(FileSystem* file_system, const std::string& path
   ASSIGN_OR_RETURN(target.file, file_system->Open(path, {.access = access, .direct = options.is_direct}));
   target.is_append_only = file_system->is_append_only();
   if (options.is_reuse) {
-    ASSIGN_OR_RETURN(target.spare_bytes, target.file->Size());
+    ASSIGN_OR_RETURN(target.recycled_bytes, target.file->Size());
   }
   return target;
 }
 
 FileSink::FileSink(SinkFile target)
-    : file_(std::move(target.file)), spare_bytes_(target.spare_bytes), is_append_only_(target.is_append_only), buffer_(kWriteBytes) {}
+    : file_(std::move(target.file)), recycled_bytes_(target.recycled_bytes), is_append_only_(target.is_append_only), buffer_(kWriteBytes) {}
 
 Status FileSink::WriteBuffer() {
   RETURN_IF_ERROR(file_->WriteAt(written_, {buffer_.data(), used_}));
@@ -61,7 +61,7 @@ Status FileSink::Finish() {
   buffer_ = AlignedBuffer();
   if (is_append_only_) return file_->Sync();
   if (ZOO(kSpareTailKept)) return {};
-  return spare_bytes_ > written_ ? file_->Truncate(written_) : Status();
+  return recycled_bytes_ > written_ ? file_->Truncate(written_) : Status();
 }
 
 }  // namespace mergedb::env

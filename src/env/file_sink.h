@@ -14,7 +14,7 @@ namespace mergedb::env {
 
 struct SinkFile {
   std::unique_ptr<File> file;
-  uint64_t spare_bytes = 0;  // that are there already, with no meaning left
+  uint64_t recycled_bytes = 0;  // that are there already, with no meaning left
   bool is_append_only = false;
 
   struct Options {
@@ -29,7 +29,7 @@ class FileSink {
   explicit FileSink(SinkFile target);
 
   uint64_t offset() const { return written_ + used_; }  // of the next byte
-  uint64_t spare_bytes() const { return spare_bytes_; }
+  uint64_t recycled_bytes() const { return recycled_bytes_; }
   [[nodiscard]] Status Append(std::string_view bytes);
   // Zeros up to `offset`, less than a page of them or many.
   [[nodiscard]] Status PadTo(uint64_t offset);
@@ -41,7 +41,7 @@ class FileSink {
   Status WriteBuffer();
 
   std::unique_ptr<File> file_;
-  const uint64_t spare_bytes_;
+  const uint64_t recycled_bytes_;
   const bool is_append_only_;
   AlignedBuffer buffer_;
   size_t used_ = 0;

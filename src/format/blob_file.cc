@@ -9,14 +9,14 @@
 namespace mergedb::format {
 namespace {
 
-static_assert(kValueFileMagic.size() == 16);
+static_assert(kBlobFileMagic.size() == 16);
 
 constexpr size_t kCrcBytes = 4;
 
 // Offsets within the footer. Checksum, version and magic stay where they are in later versions.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32, kChecksumAt = 40,
                  kVersionAt = 44, kMagicAt = 48;
-static_assert(kMagicAt + kValueFileMagic.size() == kValueFooterBytes);
+static_assert(kMagicAt + kBlobFileMagic.size() == kValueFooterBytes);
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
   return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
@@ -125,35 +125,35 @@ Status ReadRecordBytes(std::string_view bytes, uint64_t* record_bytes) {
   return {};
 }
 
-std::string EncodeValueFooter(const ValueFileMeta& file) {
+std::string EncodeValueFooter(const BlobFileMeta& file) {
   std::string out(kValueFooterBytes, '\0');
   base::StoreFixed64(out.data() + kUniqueIdAt, file.unique_id);
   base::StoreFixed64(out.data() + kFileBytesAt, file.bytes);
   base::StoreFixed64(out.data() + kNumberAt, ToInt(file.number));
   base::StoreFixed64(out.data() + kRecordsAt, file.records);
   base::StoreFixed64(out.data() + kRecordBytesAt, file.record_bytes);
-  base::StoreFixed32(out.data() + kVersionAt, kValueFileVersion);
-  kValueFileMagic.copy(out.data() + kMagicAt, kValueFileMagic.size());
+  base::StoreFixed32(out.data() + kVersionAt, kBlobFileVersion);
+  kBlobFileMagic.copy(out.data() + kMagicAt, kBlobFileMagic.size());
   base::StoreFixed32(out.data() + kChecksumAt, FooterChecksum(out));
   return out;
 }
 
-Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, ValueFileMeta* file) {
+Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMeta* file) {
   if (bytes.size() != kValueFooterBytes) return Damaged("footer's size", kValueFooterBytes, bytes.size());
   const char* in = bytes.data();
   const std::string_view magic = bytes.substr(kMagicAt);
-  if (magic != kValueFileMagic) {
-    return Status::Corruption("footer's magic: expected \"" + base::Escape(kValueFileMagic) + "\", found \"" +
+  if (magic != kBlobFileMagic) {
+    return Status::Corruption("footer's magic: expected \"" + base::Escape(kBlobFileMagic) + "\", found \"" +
                               base::Escape(magic) + "\"");
   }
   const uint32_t version = base::LoadFixed32(in + kVersionAt);
   const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
   const uint32_t found = FooterChecksum(bytes);
-  if (version > kValueFileVersion && expected == found) {  // else the version is what was damaged
+  if (version > kBlobFileVersion && expected == found) {  // else the version is what was damaged
     return Status::NotSupported("value file format " + std::to_string(version) + " is newer than this program's " +
-                                std::to_string(kValueFileVersion));
+                                std::to_string(kBlobFileVersion));
   }
-  if (version != kValueFileVersion) return Damaged("value file format", kValueFileVersion, version);
+  if (version != kBlobFileVersion) return Damaged("value file format", kBlobFileVersion, version);
   if (expected != found) return Damaged("footer's checksum", expected, found);
   *file = {.number = kv::FileNumber{base::LoadFixed64(in + kNumberAt)},
            .bytes = base::LoadFixed64(in + kFileBytesAt),
@@ -161,13 +161,13 @@ Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, ValueFileM
            .records = base::LoadFixed64(in + kRecordsAt),
            .record_bytes = base::LoadFixed64(in + kRecordBytesAt)};
   if (file->bytes != file_bytes) return Damaged("file's size", file->bytes, file_bytes);
-  if (file->record_bytes > file_bytes || ValueFileBytes(file->record_bytes) != file_bytes) {
+  if (file->record_bytes > file_bytes || BlobFileBytes(file->record_bytes) != file_bytes) {
     return Damaged("most bytes of records", file_bytes - kValueFooterBytes, file->record_bytes);
   }
   return {};
 }
 
-uint64_t ValueFileBytes(uint64_t record_bytes) {
+uint64_t BlobFileBytes(uint64_t record_bytes) {
   return (record_bytes + kValueFooterBytes + kTableAlign - 1) / kTableAlign * kTableAlign;
 }
 

@@ -62,14 +62,14 @@ struct ValueRecord {
 // ---- footer ----------------------------------------------------------------------------------------------------------
 
 inline constexpr size_t kValueFooterBytes = 64;
-inline constexpr uint32_t kValueFileVersion = 1;
-inline constexpr std::string_view kValueFileMagic = "mergedb value\r\n\x1a";  // 16 bytes; text-mode copies damage it
+inline constexpr uint32_t kBlobFileVersion = 1;
+inline constexpr std::string_view kBlobFileMagic = "mergedb value\r\n\x1a";  // 16 bytes; text-mode copies damage it
 
 // The footer's fields are those of the file's description.
-std::string EncodeValueFooter(const ValueFileMeta& file);
+std::string EncodeValueFooter(const BlobFileMeta& file);
 // `bytes` are the last kValueFooterBytes of a file of `file_bytes`. Corruption; NotSupported if a newer version wrote it.
-[[nodiscard]] Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, ValueFileMeta* file);
+[[nodiscard]] Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMeta* file);
 // The size of a file with so many bytes of records.
-uint64_t ValueFileBytes(uint64_t record_bytes);
+uint64_t BlobFileBytes(uint64_t record_bytes);
 
 }  // namespace mergedb::format

@@ -18,8 +18,8 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kCurrent, "CURRENT", "", false}, {FileKind::kCurrentTemporary, "CURRENT.tmp", "", false},
     {FileKind::kLock, "LOCK", "", false},       {FileKind::kManifest, "MANIFEST-", "", true},
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
-    {FileKind::kTable, "", ".tbl", true},       {FileKind::kSpare, "", ".spare", true},
-    {FileKind::kValueFile, "", ".val", true},   {FileKind::kRepair, "REPAIR", "", false},
+    {FileKind::kTable, "", ".tbl", true},       {FileKind::kRecycled, "", ".spare", true},
+    {FileKind::kBlobFile, "", ".val", true},   {FileKind::kRepair, "REPAIR", "", false},
     {FileKind::kImport, "IMPORT", "", false},   {FileKind::kKeep, "KEEP", "", false},
 };
 constexpr size_t kDigitsMin = 6;
@@ -80,12 +80,12 @@ std::string TablePath(std::string_view directory, kv::FileNumber number) {
   return JoinPath(directory, PrintFileName(FileKind::kTable, number));
 }
 
-std::string SparePath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kSpare, number));
+std::string RecycledPath(std::string_view directory, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(FileKind::kRecycled, number));
 }
 
-std::string ValueFilePath(std::string_view directory, kv::FileNumber number) {
-  return JoinPath(directory, PrintFileName(FileKind::kValueFile, number));
+std::string BlobFilePath(std::string_view directory, kv::FileNumber number) {
+  return JoinPath(directory, PrintFileName(FileKind::kBlobFile, number));
 }
 
 std::string SegmentPath(std::string_view directory, kv::FileNumber number) {

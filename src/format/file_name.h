@@ -25,7 +25,7 @@
 namespace mergedb::format {
 
 enum class FileKind : uint8_t {
-  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kSpare, kValueFile, kRepair, kImport,
+  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kRecycled, kBlobFile, kRepair, kImport,
   kKeep,
 };
 
@@ -43,8 +43,8 @@ std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
 std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number);
 std::string TablePath(std::string_view directory, kv::FileNumber number);
-std::string SparePath(std::string_view directory, kv::FileNumber number);
-std::string ValueFilePath(std::string_view directory, kv::FileNumber number);
+std::string RecycledPath(std::string_view directory, kv::FileNumber number);
+std::string BlobFilePath(std::string_view directory, kv::FileNumber number);
 std::string SegmentPath(std::string_view directory, kv::FileNumber number);
 std::string ManifestPath(std::string_view directory, kv::FileNumber number);
 

@@ -34,7 +34,7 @@ bool TakeKey(std::string_view* in, std::string* key) {
   return true;
 }
 
-bool TakeFact(uint32_t tag, std::string_view* in, Edit* edit) {
+bool TakeFact(uint32_t tag, std::string_view* in, VersionEdit* edit) {
   uint32_t level = 0;
   switch (tag) {
     case kComparator: {
@@ -79,7 +79,7 @@ void Take(const std::optional<T>& fact, std::optional<T>* known) {
 
 }  // namespace
 
-std::string EncodeEdit(const Edit& edit) {
+std::string EncodeVersionEdit(const VersionEdit& edit) {
   std::string out;
   const auto put_number = [&](Tag tag, uint64_t value) {
     base::AppendVarint32(&out, tag);
@@ -115,8 +115,8 @@ std::string EncodeEdit(const Edit& edit) {
   return out;
 }
 
-Result<Edit> DecodeEdit(std::string_view bytes) {
-  Edit edit;
+Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
+  VersionEdit edit;
   std::string_view rest = bytes;
   while (!rest.empty()) {
     const size_t offset = bytes.size() - rest.size();
@@ -130,7 +130,7 @@ Result<Edit> DecodeEdit(std::string_view bytes) {
 }
 
 bool HasRocksDbTag(std::string_view bytes) {
-  Edit edit;
+  VersionEdit edit;
   uint32_t tag = 0;
   while (base::TakeVarint32(&bytes, &tag) && TakeFact(tag, &bytes, &edit)) {
   }
@@ -138,7 +138,7 @@ bool HasRocksDbTag(std::string_view bytes) {
          (tag >= 400 && tag <= 410) || (tag >= 8192 && tag <= 8300);
 }
 
-void State::Apply(const Edit& edit) {
+void State::Apply(const VersionEdit& edit) {
   Take(edit.comparator, &comparator);
   Take(edit.log, &log);
   Take(edit.previous_log, &previous_log);

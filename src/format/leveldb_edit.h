@@ -36,17 +36,17 @@ struct File {
   friend bool operator==(const File&, const File&) = default;
 };
 
-struct Edit {
+struct VersionEdit {
   std::optional<std::string> comparator;
   std::optional<kv::FileNumber> log, previous_log, next_file;
   std::optional<kv::Sequence> last_sequence;
   std::vector<std::pair<uint32_t, std::string>> pointers;
   std::set<std::pair<uint32_t, kv::FileNumber>> removed;
   std::vector<std::pair<uint32_t, File>> added;  // after what is removed
-  friend bool operator==(const Edit&, const Edit&) = default;
+  friend bool operator==(const VersionEdit&, const VersionEdit&) = default;
 };
-std::string EncodeEdit(const Edit& edit);
-Result<Edit> DecodeEdit(std::string_view bytes);
+std::string EncodeVersionEdit(const VersionEdit& edit);
+Result<VersionEdit> DecodeVersionEdit(std::string_view bytes);
 // Is there a tag that only RocksDB writes, behind what LevelDB understands? 10 to 13, 100 to 103, 200 to 203, 300, 400 and on, 8192 and on.
 bool HasRocksDbTag(std::string_view bytes);
 
@@ -58,7 +58,7 @@ struct State {
   std::vector<std::map<kv::FileNumber, File>> levels{kLevelsMax};
 
   // What an edit both removes and adds is there afterwards. A file that goes need not have been there: LevelDB does not ask.
-  void Apply(const Edit& edit);
+  void Apply(const VersionEdit& edit);
   // The facts without which LevelDB opens nothing are there.
   Status Check() const;
 };

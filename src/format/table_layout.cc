@@ -142,7 +142,7 @@ enum class Tag : uint32_t {
   kLargestIsOpen = 13,
   kFilterPolicy = 14,
   kWriter = 64,
-  kSettled = 65,
+  kCompactedRanges = 65,
 };
 constexpr uint32_t kFirstIgnorable = 64;
 
@@ -159,30 +159,30 @@ void AppendField(std::string* out, Tag tag, uint64_t value) {
 
 constexpr uint8_t kHasLower = 1, kHasUpper = 2, kHasFrom = 4;
 
-std::string EncodeSettled(const Settled& settled) {
+std::string EncodeCompactedRanges(const CompactedRange& compacted_ranges) {
   std::string out;
-  base::AppendFixed64(&out, settled.sequence);
-  const Bounds& bounds = settled.bounds;
-  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0) | (settled.from != 0 ? kHasFrom : 0));
+  base::AppendFixed64(&out, compacted_ranges.sequence);
+  const Bounds& bounds = compacted_ranges.bounds;
+  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0) | (compacted_ranges.from != 0 ? kHasFrom : 0));
   if (bounds.lower) base::AppendLengthPrefixed(&out, *bounds.lower);
   if (bounds.upper) base::AppendLengthPrefixed(&out, *bounds.upper);
-  if (settled.from != 0) base::AppendFixed64(&out, settled.from);
+  if (compacted_ranges.from != 0) base::AppendFixed64(&out, compacted_ranges.from);
   return out;
 }
 
-bool DecodeSettled(std::string_view in, Settled* settled) {
-  if (!base::TakeFixed64(&in, &settled->sequence) || settled->sequence > kv::kSequenceMax || in.empty()) return false;
+bool DecodeCompactedRanges(std::string_view in, CompactedRange* compacted_ranges) {
+  if (!base::TakeFixed64(&in, &compacted_ranges->sequence) || compacted_ranges->sequence > kv::kSequenceMax || in.empty()) return false;
   const auto flags = static_cast<uint8_t>(in[0]);
   in.remove_prefix(1);
-  for (const auto& [flag, bound] : {std::pair(kHasLower, &settled->bounds.lower), std::pair(kHasUpper, &settled->bounds.upper)}) {
+  for (const auto& [flag, bound] : {std::pair(kHasLower, &compacted_ranges->bounds.lower), std::pair(kHasUpper, &compacted_ranges->bounds.upper)}) {
     if ((flags & flag) == 0) continue;
     std::string_view key;
     if (!base::TakeLengthPrefixed(&in, &key)) return false;
     *bound = std::string(key);
   }
   const bool has_from = (flags & kHasFrom) != 0;
-  if (has_from && (!base::TakeFixed64(&in, &settled->from) || settled->from == 0)) return false;
-  return flags <= (kHasLower | kHasUpper | kHasFrom) && settled->from <= settled->sequence && in.empty();
+  if (has_from && (!base::TakeFixed64(&in, &compacted_ranges->from) || compacted_ranges->from == 0)) return false;
+  return flags <= (kHasLower | kHasUpper | kHasFrom) && compacted_ranges->from <= compacted_ranges->sequence && in.empty();
 }
 
 Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
@@ -205,8 +205,8 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
     case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
     case Tag::kFilterPolicy: properties->filter_policy = payload; break;
     case Tag::kWriter: properties->writer = payload; break;
-    case Tag::kSettled:
-      if (DecodeSettled(payload, &properties->settled.emplace_back())) break;
+    case Tag::kCompactedRanges:
+      if (DecodeCompactedRanges(payload, &properties->compacted_ranges.emplace_back())) break;
       return Status::Corruption("property 65: expected a sequence, bounds and where it begins, found " + base::ToHex(payload.substr(0, 16)));
     default:
       if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
@@ -237,7 +237,7 @@ std::string EncodeProperties(const Properties& properties) {
   if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);
   if (!properties.filter_policy.empty()) AppendField(&out, Tag::kFilterPolicy, properties.filter_policy);
   AppendField(&out, Tag::kWriter, properties.writer);
-  for (const Settled& settled : properties.settled) AppendField(&out, Tag::kSettled, EncodeSettled(settled));
+  for (const CompactedRange& compacted_ranges : properties.compacted_ranges) AppendField(&out, Tag::kCompactedRanges, EncodeCompactedRanges(compacted_ranges));
   return out;
 }
 

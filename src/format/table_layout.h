@@ -78,18 +78,18 @@ uint64_t TableBytes(uint64_t sections_end);
 // What a flush or a merge knows of its output, for whoever must do without a MANIFEST (docs/decisions/0015-repair.md): every version of
 // a key in `bounds` with a sequence of at least `from` and up to `sequence`, wherever it may still lie, is settled: this table has it
 // or outlived it.
-struct Settled {
+struct CompactedRange {
   kv::Sequence from = 0;  // 0: nothing older was left below, as in a merge into the bottom
   kv::Sequence sequence = 0;
   Bounds bounds = {};
-  friend bool operator==(const Settled&, const Settled&) = default;
+  friend bool operator==(const CompactedRange&, const CompactedRange&) = default;
 };
 
 struct Properties {
   FileMeta meta;  // but for `bytes`, which the footer has
   std::string comparator;
   std::string writer;  // "mergedb": which program wrote it, for people
-  std::vector<Settled> settled = {};  // of key ranges that do not overlap
+  std::vector<CompactedRange> compacted_ranges = {};  // of key ranges that do not overlap
   std::string filter_policy = {};  // of the program's own; empty: the filter is a bloom
   friend bool operator==(const Properties&, const Properties&) = default;
 };

@@ -28,7 +28,7 @@ enum class Field : uint32_t {
   kCleanLogEnd = 12,
   kAddMore = 13,  // kAdd, and facts of the file that not every file has
   kFlushedSequence = 16,  // 14, 15: room
-  kAddValueFile = 20,
+  kAddBlobFile = 20,
   kValueShares = 21,
   kKeyMarker = 24,
   // From kOptionalFieldMin on a version that does not know a field skips it.
@@ -68,14 +68,14 @@ void AppendFileMeta(std::string* out, const FileMeta& file) {
   base::AppendVarint32(out, 0);  // reserved
 }
 
-std::string CutPayload(const Edit::Cut& cut) {
+std::string CutPayload(const VersionEdit::Cut& cut) {
   std::string payload;
   base::AppendVarint64(&payload, ToInt(cut.position));
   AppendBounds(&payload, cut.bounds);
   return payload;
 }
 
-std::string AddPayload(const Edit::Add& add) {
+std::string AddPayload(const VersionEdit::Add& add) {
   ASSERT(add.file != nullptr, "an added slice shows a file");
   std::string payload;
   base::AppendVarint64(&payload, ToInt(add.position));
@@ -92,21 +92,21 @@ std::string FileFactsPayload(const FileMeta& file) {
     std::string fact;
     base::AppendVarint64(&fact, file.range_tombstones);
     fact += static_cast<char>(file.largest_is_open ? kLargestIsOpen : 0);
-    base::AppendVarint64(&fact, file.covered_bytes);
+    base::AppendVarint64(&fact, file.masked_bytes);
     base::AppendVarint32(&facts, static_cast<uint32_t>(FileFact::kRangeTombstones));
     base::AppendLengthPrefixed(&facts, fact);
   }
   return facts;
 }
 
-std::string SetLevelPayload(const Edit::SetLevel& set) {
+std::string SetLevelPayload(const VersionEdit::SetLevel& set) {
   std::string payload;
   base::AppendVarint64(&payload, ToInt(set.position));
   base::AppendVarint32(&payload, set.level);
   return payload;
 }
 
-std::string AddValueFilePayload(const ValueFileMeta& file) {
+std::string AddBlobFilePayload(const BlobFileMeta& file) {
   std::string payload;
   base::AppendVarint64(&payload, ToInt(file.number));
   base::AppendVarint64(&payload, file.bytes);
@@ -130,7 +130,7 @@ std::string ValueSharesPayload(const FileMeta& table) {
   return payload;
 }
 
-std::string LogStartPayload(const Edit::LogStart& start) {
+std::string LogStartPayload(const VersionEdit::WalStart& start) {
   std::string payload;
   base::AppendVarint64(&payload, start.epoch);
   base::AppendFixed64(&payload, start.salt);
@@ -169,7 +169,7 @@ void AppendField(std::string* out, Field field, std::string_view payload) {
   base::AppendLengthPrefixed(out, payload);
 }
 
-void AppendAdd(std::string* out, const Edit::Add& add) {
+void AppendAdd(std::string* out, const VersionEdit::Add& add) {
   const std::string facts = FileFactsPayload(*add.file);
   AppendField(out, facts.empty() ? Field::kAdd : Field::kAddMore, AddPayload(add) + facts);
 }
@@ -262,7 +262,7 @@ Bounds TakeBounds(PayloadReader& in) {
 void TakeRangeTombstones(PayloadReader& in, FileMeta* file) {
   file->range_tombstones = in.Varint64();
   file->largest_is_open = in.Byte(kLargestIsOpen, "range tombstone flags from 0 to 1") != 0;
-  file->covered_bytes = in.Varint64();
+  file->masked_bytes = in.Varint64();
   if (file->range_tombstones == 0) in.Expect("range tombstones");
 }
 
@@ -302,10 +302,10 @@ FileMetaPtr TakeFileMeta(PayloadReader& in, bool has_facts) {
   return std::make_shared<const FileMeta>(std::move(file));
 }
 
-Edit::Cut TakeCut(PayloadReader& in) { return {.position = in.Position(), .bounds = TakeBounds(in)}; }
+VersionEdit::Cut TakeCut(PayloadReader& in) { return {.position = in.Position(), .bounds = TakeBounds(in)}; }
 
-Edit::Add TakeAdd(PayloadReader& in, bool has_facts) {
-  Edit::Add add;
+VersionEdit::Add TakeAdd(PayloadReader& in, bool has_facts) {
+  VersionEdit::Add add;
   add.position = in.Position();
   add.level = in.Varint32();
   add.bounds = TakeBounds(in);
@@ -313,14 +313,14 @@ Edit::Add TakeAdd(PayloadReader& in, bool has_facts) {
   return add;
 }
 
-Edit::AddValueFile TakeAddValueFile(PayloadReader& in) {
-  ValueFileMeta file{.number = in.FileNumber(),
+VersionEdit::AddBlobFile TakeAddBlobFile(PayloadReader& in) {
+  BlobFileMeta file{.number = in.FileNumber(),
                      .bytes = in.Varint64(),
                      .unique_id = in.Fixed64(),
                      .records = in.Varint64(),
                      .record_bytes = in.Varint64()};
   if (file.record_bytes > file.bytes) in.Expect("records that fit their file");
-  return {std::make_shared<const ValueFileMeta>(std::move(file))};
+  return {std::make_shared<const BlobFileMeta>(std::move(file))};
 }
 
 struct TableShares {
@@ -344,7 +344,7 @@ TableShares TakeValueShares(PayloadReader& in) {
 class SharesOfTables {
  public:
   // What is expected instead, or null.
-  const char* Take(const Edit& edit, TableShares shares) {
+  const char* Take(const VersionEdit& edit, TableShares shares) {
     for (; adds_met_ < edit.adds.size(); ++adds_met_) tables_[edit.adds[adds_met_].file->number];
     const auto found = tables_.find(shares.table);
     if (found == tables_.end()) return "a table that this edit adds before";
@@ -355,8 +355,8 @@ class SharesOfTables {
   }
 
   // All adds of a table share one description.
-  Status Give(Edit* edit) {
-    for (Edit::Add& add : edit->adds) {
+  Status Give(VersionEdit* edit) {
+    for (VersionEdit::Add& add : edit->adds) {
       const auto found = tables_.find(add.file->number);
       if (found == tables_.end() || !found->second.values) continue;
       Table& table = found->second;
@@ -383,9 +383,9 @@ class SharesOfTables {
   size_t adds_met_ = 0;
 };
 
-Edit::SetLevel TakeSetLevel(PayloadReader& in) { return {.position = in.Position(), .level = in.Varint32()}; }
+VersionEdit::SetLevel TakeSetLevel(PayloadReader& in) { return {.position = in.Position(), .level = in.Varint32()}; }
 
-Edit::LogStart TakeLogStart(PayloadReader& in) {
+VersionEdit::WalStart TakeLogStart(PayloadReader& in) {
   return {.epoch = in.Varint64(),
           .salt = in.Fixed64(),
           .position = in.Varint64(),
@@ -419,7 +419,7 @@ std::string TakeKeyMarker(PayloadReader& in) {
 }
 
 // False for a field that this version does not know.
-bool TakeField(Field field, PayloadReader& in, Edit* edit, SharesOfTables* shares) {
+bool TakeField(Field field, PayloadReader& in, VersionEdit* edit, SharesOfTables* shares) {
   switch (field) {
     case Field::kCut: edit->cuts.push_back(TakeCut(in)); return true;
     case Field::kAdd: edit->adds.push_back(TakeAdd(in, false)); return true;
@@ -430,15 +430,15 @@ bool TakeField(Field field, PayloadReader& in, Edit* edit, SharesOfTables* share
     case Field::kNextFile: SetOnce(in, &edit->next_file, in.FileNumber()); return true;
     case Field::kNextPosition: SetOnce(in, &edit->next_position, in.Position()); return true;
     case Field::kLastSequence: SetOnce(in, &edit->last_sequence, in.Sequence()); return true;
-    case Field::kLogStart: SetOnce(in, &edit->log_start, TakeLogStart(in)); return true;
-    case Field::kLogDurable: SetOnce(in, &edit->log_durable, in.Varint64()); return true;
-    case Field::kLogSegments: SetOnce(in, &edit->log_segments, TakeFileNumbers(in)); return true;
-    case Field::kCleanLogEnd: SetOnce(in, &edit->clean_log_end, in.Varint64()); return true;
+    case Field::kLogStart: SetOnce(in, &edit->wal_start, TakeLogStart(in)); return true;
+    case Field::kLogDurable: SetOnce(in, &edit->wal_durable, in.Varint64()); return true;
+    case Field::kLogSegments: SetOnce(in, &edit->wal_segments, TakeFileNumbers(in)); return true;
+    case Field::kCleanLogEnd: SetOnce(in, &edit->clean_wal_end, in.Varint64()); return true;
     case Field::kFlushedSequence: SetOnce(in, &edit->flushed_sequence, in.Sequence()); return true;
     case Field::kKeyMarker: SetOnce(in, &edit->key_marker, TakeKeyMarker(in)); return true;
     case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
     case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
-    case Field::kAddValueFile: edit->value_files.push_back(TakeAddValueFile(in)); return true;
+    case Field::kAddBlobFile: edit->blob_files.push_back(TakeAddBlobFile(in)); return true;
     case Field::kValueShares:
       // Stands behind the adds that it speaks of: the order of fields is the encoder's.
       if (const char* expected = shares->Take(*edit, TakeValueShares(in))) in.Expect(expected);
@@ -478,39 +478,39 @@ std::string PrintFileMeta(const FileMeta& file) {
          Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " + Number(file.unique_id) +
          (file.range_tombstones == 0 ? ""
                                      : " range_tombstones " + Number(file.range_tombstones) + " covering " +
-                                           Number(file.covered_bytes)) +
+                                           Number(file.masked_bytes)) +
          PrintShares(file.values);
 }
 
-std::string PrintValueFile(const ValueFileMeta& file) {
+std::string PrintBlobFile(const BlobFileMeta& file) {
   return "value_file " + Number(ToInt(file.number)) + " bytes " + Number(file.bytes) + " records " + Number(file.records) +
          " of bytes " + Number(file.record_bytes) + " id " + Number(file.unique_id) + "\n";
 }
 
-void PrintLogFacts(const Edit& edit, std::string* text) {
-  if (const auto& start = edit.log_start) {
+void PrintLogFacts(const VersionEdit& edit, std::string* text) {
+  if (const auto& start = edit.wal_start) {
     *text += "log_start epoch " + Number(start->epoch) + " salt " + Number(start->salt) + " position " +
              Number(start->position) + " chain " + Number(start->chain) + " sequence " + Number(start->sequence) + "\n";
   }
-  if (edit.log_durable) *text += "log_durable " + Number(*edit.log_durable) + "\n";
-  if (edit.log_segments) {
+  if (edit.wal_durable) *text += "log_durable " + Number(*edit.wal_durable) + "\n";
+  if (edit.wal_segments) {
     *text += "log_segments";
-    for (const kv::FileNumber number : *edit.log_segments) *text += " " + Number(ToInt(number));
+    for (const kv::FileNumber number : *edit.wal_segments) *text += " " + Number(ToInt(number));
     *text += "\n";
   }
-  if (edit.clean_log_end) *text += "clean_log_end " + Number(*edit.clean_log_end) + "\n";
+  if (edit.clean_wal_end) *text += "clean_log_end " + Number(*edit.clean_wal_end) + "\n";
   if (edit.flushed_sequence) *text += "flushed_sequence " + Number(*edit.flushed_sequence) + "\n";
   if (edit.staging_bytes) *text += "staging_bytes " + Number(*edit.staging_bytes) + "\n";
 }
 
 }  // namespace
 
-std::string EncodeEdit(const Edit& edit) {
+std::string EncodeVersionEdit(const VersionEdit& edit) {
   std::string out;
   for (const auto& cut : edit.cuts) AppendField(&out, Field::kCut, CutPayload(cut));
   for (const auto& add : edit.adds) AppendAdd(&out, add);
   for (const auto& set : edit.levels) AppendField(&out, Field::kSetLevel, SetLevelPayload(set));
-  for (const auto& add : edit.value_files) AppendField(&out, Field::kAddValueFile, AddValueFilePayload(*add.file));
+  for (const auto& add : edit.blob_files) AppendField(&out, Field::kAddBlobFile, AddBlobFilePayload(*add.file));
   for (size_t i = 0; i < edit.adds.size(); ++i) {
     const FileMeta& table = *edit.adds[i].file;
     // A table that is shown in several slices is added by several adds, one after the other.
@@ -522,10 +522,10 @@ std::string EncodeEdit(const Edit& edit) {
   if (edit.next_file) AppendField(&out, Field::kNextFile, VarintPayload(ToInt(*edit.next_file)));
   if (edit.next_position) AppendField(&out, Field::kNextPosition, VarintPayload(ToInt(*edit.next_position)));
   if (edit.last_sequence) AppendField(&out, Field::kLastSequence, VarintPayload(*edit.last_sequence));
-  if (edit.log_start) AppendField(&out, Field::kLogStart, LogStartPayload(*edit.log_start));
-  if (edit.log_durable) AppendField(&out, Field::kLogDurable, VarintPayload(*edit.log_durable));
-  if (edit.log_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.log_segments));
-  if (edit.clean_log_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_log_end));
+  if (edit.wal_start) AppendField(&out, Field::kLogStart, LogStartPayload(*edit.wal_start));
+  if (edit.wal_durable) AppendField(&out, Field::kLogDurable, VarintPayload(*edit.wal_durable));
+  if (edit.wal_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.wal_segments));
+  if (edit.clean_wal_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_wal_end));
   if (edit.flushed_sequence) AppendField(&out, Field::kFlushedSequence, VarintPayload(*edit.flushed_sequence));
   if (edit.key_marker) AppendField(&out, Field::kKeyMarker, *edit.key_marker);
   if (edit.staging_bytes) AppendField(&out, Field::kStagingBytes, VarintPayload(*edit.staging_bytes));
@@ -533,8 +533,8 @@ std::string EncodeEdit(const Edit& edit) {
   return out;
 }
 
-Result<Edit> DecodeEdit(std::string_view bytes) {
-  Edit edit;
+Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
+  VersionEdit edit;
   SharesOfTables shares;
   std::string_view rest = bytes;
   while (!rest.empty()) {
@@ -557,7 +557,7 @@ Result<Edit> DecodeEdit(std::string_view bytes) {
   return edit;
 }
 
-std::string PrintEdit(const Edit& edit) {
+std::string PrintVersionEdit(const VersionEdit& edit) {
   std::string text;
   for (const auto& cut : edit.cuts) {
     text += "cut position " + Number(ToInt(cut.position)) + " " + PrintBounds(cut.bounds) + "\n";
@@ -569,7 +569,7 @@ std::string PrintEdit(const Edit& edit) {
   for (const auto& set : edit.levels) {
     text += "level position " + Number(ToInt(set.position)) + " level " + Number(set.level) + "\n";
   }
-  for (const auto& add : edit.value_files) text += PrintValueFile(*add.file);
+  for (const auto& add : edit.blob_files) text += PrintBlobFile(*add.file);
   if (edit.database_id) text += "database_id " + Number(*edit.database_id) + "\n";
   if (edit.comparator) text += "comparator " + base::Escape(*edit.comparator) + "\n";
   if (edit.next_file) text += "next_file " + Number(ToInt(*edit.next_file)) + "\n";

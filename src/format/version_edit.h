@@ -1,10 +1,10 @@
-// FORMAT: what the MANIFEST says (docs/formats/manifest.md): FileMeta describes a table, ValueFileMeta a value file; an Edit is
+// FORMAT: what the MANIFEST says (docs/formats/manifest.md): FileMeta describes a table, BlobFileMeta a value file; an VersionEdit is
 // the difference between two Versions.
 //
 //   edit := (tag varint32, payload length varint32, payload)*      an unknown tag below 64 is NotSupported ("newer
 //                                                                  version"), an unknown tag from 64 up is skipped
 //
-// WHY an Edit speaks of cuts and not of removed files: a job moves a key range out of several runs into one of them.
+// WHY an VersionEdit speaks of cuts and not of removed files: a job moves a key range out of several runs into one of them.
 // "Cut [lower, upper) from the run at position 9" says so without naming files; a file goes when no slice shows it, a value
 // file when no table that is left refers to it.
 #pragma once
@@ -22,16 +22,16 @@
 namespace mergedb::format {
 
 // THREADS: immutable once made; shared by pointer.
-struct ValueFileMeta {
+struct BlobFileMeta {
   kv::FileNumber number{};
   uint64_t bytes = 0;         // of the file
   uint64_t unique_id = 0;     // also in the file; salts its checksums
   uint64_t records = 0;
   uint64_t record_bytes = 0;  // of all records together
 
-  friend bool operator==(const ValueFileMeta&, const ValueFileMeta&) = default;
+  friend bool operator==(const BlobFileMeta&, const BlobFileMeta&) = default;
 };
-using ValueFilePtr = std::shared_ptr<const ValueFileMeta>;
+using BlobFilePtr = std::shared_ptr<const BlobFileMeta>;
 
 // What a table refers to in one value file.
 struct ValueShare {
@@ -60,7 +60,7 @@ struct FileMeta {
   uint64_t range_tombstones = 0;  // not counted in `entries` nor in `tombstones`
   // Bytes of older tables, and of values that they refer to, that the range tombstones hide: an estimate, made when the
   // table was written. Not in the file.
-  uint64_t covered_bytes = 0;
+  uint64_t masked_bytes = 0;
   std::vector<ValueShare> values = {};  // by number, each file once
 
   uint64_t value_bytes() const {  // of all records that it refers to
@@ -84,7 +84,7 @@ struct Bounds {
 using Level = uint32_t;
 inline constexpr Level kBottomLevel = 1000;  // lazy's partitioned bottom run
 
-struct Edit {
+struct VersionEdit {
   struct Cut {  // remove these keys from the view of the run at `position`
     kv::Position position{};
     Bounds bounds;
@@ -106,9 +106,9 @@ struct Edit {
     friend bool operator==(const SetLevel&, const SetLevel&) = default;
   };
   // A value file that tables of this edit refer to and that the Version before did not have.
-  struct AddValueFile {
-    ValueFilePtr file;
-    friend bool operator==(const AddValueFile& a, const AddValueFile& b) {
+  struct AddBlobFile {
+    BlobFilePtr file;
+    friend bool operator==(const AddBlobFile& a, const AddBlobFile& b) {
       return a.file == b.file || (a.file && b.file && *a.file == *b.file);
     }
   };
@@ -116,7 +116,7 @@ struct Edit {
   std::vector<Cut> cuts;
   std::vector<Add> adds;
   std::vector<SetLevel> levels;
-  std::vector<AddValueFile> value_files;
+  std::vector<AddBlobFile> blob_files;
 
   // Facts of the whole database; set when present.
   std::optional<uint64_t> database_id;
@@ -124,35 +124,35 @@ struct Edit {
   std::optional<kv::FileNumber> next_file;      // numbers from this one on are unused
   std::optional<kv::Position> next_position;
   std::optional<kv::Sequence> last_sequence;    // of what the tables hold and the log below replay_from held
-  struct LogStart {
+  struct WalStart {
     uint64_t epoch = 0;        // only this epoch's frames are replayed
     uint64_t salt = 0;
     uint64_t position = 0;     // log position of the first frame to replay
     uint32_t chain = 0;        // checksum of its predecessor
     kv::Sequence sequence = 0; // the first frame's first sequence
-    friend bool operator==(const LogStart&, const LogStart&) = default;
+    friend bool operator==(const WalStart&, const WalStart&) = default;
   };
-  std::optional<LogStart> log_start;
-  std::optional<uint64_t> log_durable;                       // log position known durable when this was written
-  std::optional<std::vector<kv::FileNumber>> log_segments;   // files of the log: all must be there at the next open
+  std::optional<WalStart> wal_start;
+  std::optional<uint64_t> wal_durable;                       // log position known durable when this was written
+  std::optional<std::vector<kv::FileNumber>> wal_segments;   // files of the log: all must be there at the next open
   // Set by a clean Close: the log ends exactly here; anything else is Corruption. An edit without it takes it back.
-  std::optional<uint64_t> clean_log_end;
+  std::optional<uint64_t> clean_wal_end;
   // Frames of this epoch may be in the file STAGING alone, which has this many bytes. An edit without it takes it back.
   std::optional<uint64_t> staging_bytes;
   // Set while a batch larger than a memtable is being applied: the tables hold what the log has up to this sequence, beyond
-  // log_start's; replay leaves it out. WHY: an operand that came twice would count twice. An edit without it takes it back.
+  // wal_start's; replay leaves it out. WHY: an operand that came twice would count twice. An edit without it takes it back.
   std::optional<kv::Sequence> flushed_sequence;
   // What begins the keys of named keyspaces (kv/key_map.h). An edit without it leaves it; it never changes.
   std::optional<std::string> key_marker;
   // Names of the programs' merge operators that operands ask for, all of them.
   std::optional<std::vector<std::string>> merge_operators;
 
-  friend bool operator==(const Edit&, const Edit&) = default;
+  friend bool operator==(const VersionEdit&, const VersionEdit&) = default;
 };
 
-std::string EncodeEdit(const Edit& edit);
-Result<Edit> DecodeEdit(std::string_view bytes);
+std::string EncodeVersionEdit(const VersionEdit& edit);
+Result<VersionEdit> DecodeVersionEdit(std::string_view bytes);
 // One line a fact, for tools and goldens.
-std::string PrintEdit(const Edit& edit);
+std::string PrintVersionEdit(const VersionEdit& edit);
 
 }  // namespace mergedb::format

@@ -14,10 +14,10 @@
 namespace mergedb::iterator {
 namespace {
 
-class CollapsingIterator final : public kv::Iterator {
+class CompactionIterator final : public kv::Iterator {
  public:
-  CollapsingIterator(const kv::Order& order, CollapseOptions options, std::unique_ptr<kv::Iterator> input,
-                     CollapseCounts* counts)
+  CompactionIterator(const kv::Order& order, CompactionIteratorOptions options, std::unique_ptr<kv::Iterator> input,
+                     CompactionIteratorCounts* counts)
       : order_(order),
         options_(std::move(options)),
         input_(std::move(input)),
@@ -234,10 +234,10 @@ class CollapsingIterator final : public kv::Iterator {
   void Fail() { valid_ = false; }
 
   const kv::Order order_;
-  const CollapseOptions options_;
+  const CompactionIteratorOptions options_;
   const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, but for is_ahead_
-  CollapseCounts* const counts_;
-  KeptKey key_;           // the last key met,
+  CompactionIteratorCounts* const counts_;
+  SavedKey key_;           // the last key met,
   size_t stripe_ = 0;     // the stripe of its last version,
   kv::Tag last_tag_ = 0;  // and its tag
   bool passes_ = false;   // the versions of this stripe are too many to fold
@@ -253,9 +253,9 @@ class CollapsingIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewCollapsingIterator(const kv::Order& order, CollapseOptions options,
-                                                    std::unique_ptr<kv::Iterator> input, CollapseCounts* counts) {
-  return std::make_unique<CollapsingIterator>(order, std::move(options), std::move(input), counts);
+std::unique_ptr<kv::Iterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
+                                                    std::unique_ptr<kv::Iterator> input, CompactionIteratorCounts* counts) {
+  return std::make_unique<CompactionIterator>(order, std::move(options), std::move(input), counts);
 }
 
 }  // namespace mergedb::iterator

@@ -27,7 +27,7 @@
 
 namespace mergedb::iterator {
 
-struct CollapseOptions {
+struct CompactionIteratorOptions {
   std::vector<kv::Sequence> snapshots = {};  // ascending; what live snapshots can see
   bool is_bottom = false;                    // no older version of any key of the input exists outside of the input
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; null: none
@@ -35,7 +35,7 @@ struct CollapseOptions {
   kv::ValueSource* values = nullptr;
 };
 
-struct CollapseCounts {
+struct CompactionIteratorCounts {
   uint64_t entries_in = 0;
   uint64_t entries_out = 0;
   uint64_t hidden = 0;      // dropped: a newer version in the same stripe, or folded into one
@@ -44,7 +44,7 @@ struct CollapseCounts {
 };
 
 // `counts` outlives the iterator.
-std::unique_ptr<kv::Iterator> NewCollapsingIterator(const kv::Order& order, CollapseOptions options,
-                                                    std::unique_ptr<kv::Iterator> input, CollapseCounts* counts);
+std::unique_ptr<kv::Iterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
+                                                    std::unique_ptr<kv::Iterator> input, CompactionIteratorCounts* counts);
 
 }  // namespace mergedb::iterator

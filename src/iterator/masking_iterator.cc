@@ -17,12 +17,12 @@ constexpr int kStepsMax = 3;
 // How many covered stretches that follow each other without a gap one jump may take.
 constexpr int kStretchesMax = 8;
 
-class UncoveredIterator final : public kv::Iterator {
+class MaskingIterator final : public kv::Iterator {
  public:
-  UncoveredIterator(const kv::Order& order, UncoveredInput input)
+  MaskingIterator(const kv::Order& order, MaskingInput input)
       : order_(order), lower_(std::move(input.lower)), upper_(std::move(input.upper)) {
     ASSERT(!input.children.empty(), "a merge has children");
-    for (Covering& covering : input.covers) covers_.push_back({.covering = std::move(covering)});
+    for (MaskingSequence& covering : input.covers) covers_.push_back({.covering = std::move(covering)});
     if (input.children.size() == 1) {
       input_ = std::move(input.children.front());
     } else {
@@ -84,8 +84,8 @@ class UncoveredIterator final : public kv::Iterator {
 
  private:
   struct Known {
-    Covering covering;
-    kv::Cover cover = {};  // the last answer of the source
+    MaskingSequence covering;
+    kv::Mask cover = {};  // the last answer of the source
     bool is_known = false;
   };
 
@@ -106,7 +106,7 @@ class UncoveredIterator final : public kv::Iterator {
         continue;
       }
       steps = 0;
-      if (!SkipCovered(true)) return;
+      if (!SkipMasked(true)) return;
     }
     End();
   }
@@ -124,7 +124,7 @@ class UncoveredIterator final : public kv::Iterator {
         continue;
       }
       steps = 0;
-      if (!SkipCovered(false)) return;
+      if (!SkipMasked(false)) return;
     }
     End();
   }
@@ -152,14 +152,14 @@ class UncoveredIterator final : public kv::Iterator {
   }
 
   bool HoldsFor(const Known& known, std::string_view key) const {
-    const kv::Cover& cover = known.cover;
+    const kv::Mask& cover = known.cover;
     return known.is_known && (!cover.lower || order_.CompareKeys(key, *cover.lower) >= 0) &&
            (!cover.upper || order_.CompareKeys(key, *cover.upper) < 0);
   }
 
   // What covers the entry, and from where to where.
   bool MoveSpan(const kv::Entry& entry) {
-    kv::Cover all;
+    kv::Mask all;
     for (Known& known : covers_) {
       if (!HoldsFor(known, entry.key)) {
         known.is_known = false;  // WHY: the source may throw
@@ -184,7 +184,7 @@ class UncoveredIterator final : public kv::Iterator {
 
   // Every source's answer is about the entry at hand. Children older than one that covers it go to the end of what that one
   // covers; the entry is left behind, or it is of a newer child and stays.
-  bool SkipCovered(bool is_forward) {
+  bool SkipMasked(bool is_forward) {
     has_span_ = false;
     for (Known& known : covers_) {
       if (known.cover.sequence == 0) continue;
@@ -236,8 +236,8 @@ class UncoveredIterator final : public kv::Iterator {
   std::vector<Known> covers_;
   std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   Merging* merging_ = nullptr;           // the input, if it has several children
-  Leaps forward_skips_;                  // of an only child; a merge has its own
-  Leaps backward_skips_;
+  ReseekCheck forward_skips_;                  // of an only child; a merge has its own
+  ReseekCheck backward_skips_;
 
   // Where the answer holds: from the last entry looked at to the upper limit, and down to the lower one.
   bool has_span_ = false;
@@ -253,10 +253,10 @@ class UncoveredIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewUncoveredIterator(const kv::Order& order, UncoveredInput input) {
+std::unique_ptr<kv::Iterator> NewMaskingIterator(const kv::Order& order, MaskingInput input) {
   if (input.children.empty()) return kv::NewEmptyIterator();
   if (input.covers.empty()) return NewMergingIterator(order, std::move(input.children));
-  return std::make_unique<UncoveredIterator>(order, std::move(input));
+  return std::make_unique<MaskingIterator>(order, std::move(input));
 }
 
 }  // namespace mergedb::iterator

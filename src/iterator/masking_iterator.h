@@ -23,27 +23,27 @@
 namespace mergedb::iterator {
 
 // The range tombstones of one memtable or one run, as a reader at some sequence sees them.
-class CoverSource {
+class MaskSource {
  public:
-  virtual ~CoverSource() = default;
+  virtual ~MaskSource() = default;
   // The views live until the next call.
-  virtual Status Find(std::string_view key, kv::Cover* cover) = 0;
+  virtual Status Find(std::string_view key, kv::Mask* cover) = 0;
 };
 
-struct Covering {
-  std::unique_ptr<CoverSource> source;
+struct MaskingSequence {
+  std::unique_ptr<MaskSource> source;
   // Children from this index on hold nothing but what is older than the source's tombstones, where they cover.
   size_t first_older = 0;
 };
 
 // `children` as for NewMergingIterator: newest first. Outside of [lower, upper) covered versions may be shown: nobody looks
 // there.
-struct UncoveredInput {
+struct MaskingInput {
   std::vector<std::unique_ptr<kv::Iterator>> children;
-  std::vector<Covering> covers;
+  std::vector<MaskingSequence> covers;
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
 };
-std::unique_ptr<kv::Iterator> NewUncoveredIterator(const kv::Order& order, UncoveredInput input);
+std::unique_ptr<kv::Iterator> NewMaskingIterator(const kv::Order& order, MaskingInput input);
 
 }  // namespace mergedb::iterator

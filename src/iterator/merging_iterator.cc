@@ -133,7 +133,7 @@ class MergingIterator final : public Merging {
   // A walk begins.
   void Go(bool is_forward) {
     is_forward_ = is_forward;
-    for (Leaps& skips : skips_) skips.Restart();
+    for (ReseekCheck& skips : skips_) skips.Restart();
   }
 
   void Fail(Status status) {
@@ -305,7 +305,7 @@ class MergingIterator final : public Merging {
   size_t skip_ = 0;
   std::string shared_;  // the skip_ bytes
   std::string target_;  // of the last seek
-  std::vector<Leaps> skips_;  // of each child, where any skips
+  std::vector<ReseekCheck> skips_;  // of each child, where any skips
   size_t ties_ = 0;     // matches since the last centring that ranks could not decide
 };
 

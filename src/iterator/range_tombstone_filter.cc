@@ -8,9 +8,9 @@
 namespace mergedb::iterator {
 namespace {
 
-class SurvivingIterator final : public kv::Iterator {
+class RangeTombstoneFilter final : public kv::Iterator {
  public:
-  SurvivingIterator(const kv::Order& order, const kv::RangeTombstones& tombstones, kv::Stripes stripes,
+  RangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones, kv::Stripes stripes,
                     std::unique_ptr<kv::Iterator> input, uint64_t* dropped)
       : order_(order), tombstones_(tombstones), stripes_(std::move(stripes)), input_(std::move(input)), dropped_(*dropped) {
     status_ = input_->status();
@@ -90,11 +90,11 @@ class SurvivingIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewSurvivingIterator(const kv::Order& order, const kv::RangeTombstones& tombstones,
+std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
                                                    kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
                                                    uint64_t* dropped) {
   if (tombstones.empty()) return input;
-  return std::make_unique<SurvivingIterator>(order, tombstones, std::move(stripes), std::move(input), dropped);
+  return std::make_unique<RangeTombstoneFilter>(order, tombstones, std::move(stripes), std::move(input), dropped);
 }
 
 }  // namespace mergedb::iterator

@@ -18,7 +18,7 @@
 namespace mergedb::iterator {
 
 // `tombstones` and `dropped`, which counts what is left out, outlive the iterator.
-std::unique_ptr<kv::Iterator> NewSurvivingIterator(const kv::Order& order, const kv::RangeTombstones& tombstones,
+std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
                                                    kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
                                                    uint64_t* dropped);
 

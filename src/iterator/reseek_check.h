@@ -18,7 +18,7 @@
 
 namespace mergedb::iterator {
 
-class Leaps {
+class ReseekCheck {
  public:
   // The walk begins or turns round.
   void Restart() { has_leapt_ = false; }

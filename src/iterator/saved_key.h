@@ -30,7 +30,7 @@ inline bool IsSameKey(const kv::Order& order, const kv::Entry& a, const kv::Entr
   return a.key.size() == b.key.size() && SameBytes(a.key.data(), b.key.data(), a.key.size());
 }
 
-class KeptKey {
+class SavedKey {
  public:
   void Clear() { is_kept_ = false; }
   bool is_kept() const { return is_kept_; }

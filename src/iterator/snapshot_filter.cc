@@ -13,9 +13,9 @@ namespace {
 // After this many versions left out one by one, a seek is cheaper.
 constexpr int kStepsMax = 8;
 
-class AsOfIterator final : public kv::Iterator {
+class SnapshotFilter final : public kv::Iterator {
  public:
-  AsOfIterator(const kv::Order& order, kv::Sequence sequence, std::unique_ptr<kv::Iterator> input)
+  SnapshotFilter(const kv::Order& order, kv::Sequence sequence, std::unique_ptr<kv::Iterator> input)
       : order_(order), sequence_(sequence), input_(std::move(input)) {
     status_ = input_->status();
   }
@@ -84,14 +84,14 @@ class AsOfIterator final : public kv::Iterator {
   const kv::Order order_;
   const kv::Sequence sequence_;
   const std::unique_ptr<kv::Iterator> input_;
-  Leaps leaps_;  // forward: a walk backward makes none
+  ReseekCheck leaps_;  // forward: a walk backward makes none
 };
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewAsOfIterator(const kv::Order& order, kv::Sequence sequence,
+std::unique_ptr<kv::Iterator> NewSnapshotFilter(const kv::Order& order, kv::Sequence sequence,
                                               std::unique_ptr<kv::Iterator> input) {
-  return std::make_unique<AsOfIterator>(order, sequence, std::move(input));
+  return std::make_unique<SnapshotFilter>(order, sequence, std::move(input));
 }
 
 }  // namespace mergedb::iterator

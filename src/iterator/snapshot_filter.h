@@ -12,7 +12,7 @@
 
 namespace mergedb::iterator {
 
-std::unique_ptr<kv::Iterator> NewAsOfIterator(const kv::Order& order, kv::Sequence sequence,
+std::unique_ptr<kv::Iterator> NewSnapshotFilter(const kv::Order& order, kv::Sequence sequence,
                                               std::unique_ptr<kv::Iterator> input);
 
 }  // namespace mergedb::iterator

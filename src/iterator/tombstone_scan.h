@@ -17,18 +17,18 @@
 
 namespace mergedb::iterator {
 
-struct Wade {
+struct TombstoneScan {
   std::optional<std::string> lower = {};  // included
   std::optional<std::string> upper = {};  // not included
 };
 
 // MEASURED: full_size_test Queue: passing over an entry costs 60-100 ns, so a move that is not told of stays below 0.2 ms.
-inline constexpr uint64_t kWadeEntries = 2048;
+inline constexpr uint64_t kTombstoneScanEntries = 2048;
 
 // THREADS: none.
-class WadeMeter {
+class TombstoneScanMeter {
  public:
-  explicit WadeMeter(std::function<void(Wade)> on_wade) : on_wade_(std::move(on_wade)) {}
+  explicit TombstoneScanMeter(std::function<void(TombstoneScan)> on_tombstone_scan) : on_tombstone_scan_(std::move(on_tombstone_scan)) {}
 
   void Begin() { hidden_ = 0; }
   void Pass(std::string_view key) {
@@ -36,10 +36,10 @@ class WadeMeter {
   }
   // The move ends: forward before `key`, or backward after it; nullopt: at the end or at a bound.
   void EndForward(std::optional<std::string_view> key) {
-    if (hidden_ >= kWadeEntries && on_wade_) [[unlikely]] on_wade_({.lower = from_, .upper = Copy(key)});
+    if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]] on_tombstone_scan_({.lower = from_, .upper = Copy(key)});
   }
   void EndBackward(std::optional<std::string_view> key) {
-    if (hidden_ >= kWadeEntries && on_wade_) [[unlikely]] on_wade_({.lower = Copy(key), .upper = from_});
+    if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]] on_tombstone_scan_({.lower = Copy(key), .upper = from_});
   }
 
  private:
@@ -50,7 +50,7 @@ class WadeMeter {
     return key ? std::optional<std::string>(*key) : std::nullopt;
   }
 
-  const std::function<void(Wade)> on_wade_;
+  const std::function<void(TombstoneScan)> on_tombstone_scan_;
   uint64_t hidden_ = 0;
   std::string from_;
 };

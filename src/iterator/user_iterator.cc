@@ -31,16 +31,16 @@ constexpr size_t kRestMax = 64;
 // input stays before the first of them until all were shown, or until the scan turns round.
 // Reverse: a key's newest visible version is known only when all older ones have gone by, so entry_ is a view of the
 // copies in `key_` and `value_`, and the input stands before them: at a key before, or a newer version, or its end.
-class VisibleIterator final : public VisibleCursor {
+class UserIterator final : public UserCursor {
  public:
-  VisibleIterator(const kv::Order& order, VisibleOptions options, std::unique_ptr<kv::Iterator> input)
+  UserIterator(const kv::Order& order, UserIteratorOptions options, std::unique_ptr<kv::Iterator> input)
       : order_(order),
         options_(std::move(options)),
         upper_prefix_(options_.upper ? order.Prefix(*options_.upper) : 0),
         lower_prefix_(options_.lower ? order.Prefix(*options_.lower) : 0),
         input_(std::move(input)),
         chain_(options_.operators),
-        wade_(options_.on_wade) {
+        tombstone_scan_meter_(options_.on_tombstone_scan) {
     status_ = input_->status();
   }
 
@@ -255,11 +255,11 @@ class VisibleIterator final : public VisibleCursor {
 
   // From the input's entry on, the first one to show.
   void FindForward() {
-    wade_.Begin();
+    tombstone_scan_meter_.Begin();
     for (int steps = 0; input_->Valid();) {
       const kv::Entry& entry = input_->entry();
       if (IsAtUpper(entry)) {
-        wade_.EndForward(options_.upper);
+        tombstone_scan_meter_.EndForward(options_.upper);
         return End({});
       }
       const bool is_hidden = key_.Matches(order_, entry);
@@ -267,38 +267,38 @@ class VisibleIterator final : public VisibleCursor {
         steps = 0;
         if (kv::KindOf(entry.tag) == kv::Kind::kPut) [[likely]] {
           Show(entry);
-          return wade_.EndForward(entry.key);
+          return tombstone_scan_meter_.EndForward(entry.key);
         }
         if (!IsDelete(entry)) {
-          wade_.EndForward(entry.key);
+          tombstone_scan_meter_.EndForward(entry.key);
           return ShowOther(entry);
         }
         key_.Keep(entry);
-        wade_.Pass(entry.key);
+        tombstone_scan_meter_.Pass(entry.key);
         input_->Next();
       } else if (++steps < kStepsMax || entry.tag == 0) {  // a key has nothing behind tag 0 to leap over
-        wade_.Pass(entry.key);
+        tombstone_scan_meter_.Pass(entry.key);
         input_->Next();
       } else {
         steps = 0;
         if (!LeapForward(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence))) return;
       }
     }
-    wade_.EndForward(std::nullopt);
+    tombstone_scan_meter_.EndForward(std::nullopt);
     End(input_->status());
   }
 
   // Before the input's entry, or at it, the last key to show; `key_` and what is after it are behind us.
   void FindBackward() {
-    wade_.Begin();
+    tombstone_scan_meter_.Begin();
     for (int steps = 0; input_->Valid();) {
       const kv::Entry& entry = input_->entry();
       if (IsBelowLower(entry)) {
-        wade_.EndBackward(options_.lower);
+        tombstone_scan_meter_.EndBackward(options_.lower);
         return End({});
       }
       if (key_.Matches(order_, entry)) {
-        wade_.Pass(entry.key);
+        tombstone_scan_meter_.Pass(entry.key);
         if (++steps < kStepsMax) {
           input_->Prev();
         } else {
@@ -310,12 +310,12 @@ class VisibleIterator final : public VisibleCursor {
       }
       steps = 0;
       key_.Keep(entry);
-      wade_.Pass(entry.key);
+      tombstone_scan_meter_.Pass(entry.key);
       if (!ShowNewestOfKey()) continue;
-      if (valid_) wade_.EndBackward(entry_.key);
+      if (valid_) tombstone_scan_meter_.EndBackward(entry_.key);
       return;
     }
-    wade_.EndBackward(std::nullopt);
+    tombstone_scan_meter_.EndBackward(std::nullopt);
     End(input_->status());
   }
 
@@ -539,16 +539,16 @@ class VisibleIterator final : public VisibleCursor {
   }
 
   const kv::Order order_;
-  const VisibleOptions options_;
+  const UserIteratorOptions options_;
   const uint64_t upper_prefix_;
   const uint64_t lower_prefix_;
   const std::unique_ptr<kv::Iterator> input_;
   bool is_forward_ = true;
   bool is_folded_ = false;  // only going forward
   bool is_failed_ = false;  // `key_` has an error of its own
-  KeptKey key_;
-  Leaps leaps_;     // past versions that are not shown
-  Leaps failures_;  // past keys that have errors of their own
+  SavedKey key_;
+  ReseekCheck leaps_;     // past versions that are not shown
+  ReseekCheck failures_;  // past keys that have errors of their own
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;
@@ -560,14 +560,14 @@ class VisibleIterator final : public VisibleCursor {
   kv::Tag base_tag_ = 0;
   kv::Chain chain_;
   std::string target_;
-  WadeMeter wade_;
+  TombstoneScanMeter tombstone_scan_meter_;
 };
 
 }  // namespace
 
-std::unique_ptr<VisibleCursor> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
+std::unique_ptr<UserCursor> NewUserIterator(const kv::Order& order, UserIteratorOptions options,
                                                   std::unique_ptr<kv::Iterator> input) {
-  return std::make_unique<VisibleIterator>(order, std::move(options), std::move(input));
+  return std::make_unique<UserIterator>(order, std::move(options), std::move(input));
 }
 
 }  // namespace mergedb::iterator

@@ -22,18 +22,18 @@
 
 namespace mergedb::iterator {
 
-struct VisibleOptions {
+struct UserIteratorOptions {
   kv::Sequence sequence = kv::kSequenceMax;
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
-  std::function<void(Wade)> on_wade = {};  // a move passed over very much; may be empty
+  std::function<void(TombstoneScan)> on_tombstone_scan = {};  // a move passed over very much; may be empty
   const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; null: none
   // Values of PUT_REF entries; outlives the iterator. Null: there are none (one that turns up is NotSupported).
   kv::ValueSource* values = nullptr;
   bool keys_only = false;  // values are empty views; nothing is folded, nor found to be impossible to fold
 };
 
-class VisibleCursor : public kv::Iterator {
+class UserCursor : public kv::Iterator {
  public:
   // To the last key to show that is not after `key`. WHY not Seek and Prev: Seek shows the key behind, folds and reads its value,
   // and ends there if that cannot be had.
@@ -48,7 +48,7 @@ class VisibleCursor : public kv::Iterator {
 };
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.
-std::unique_ptr<VisibleCursor> NewVisibleIterator(const kv::Order& order, VisibleOptions options,
+std::unique_ptr<UserCursor> NewUserIterator(const kv::Order& order, UserIteratorOptions options,
                                                   std::unique_ptr<kv::Iterator> input);
 
 }  // namespace mergedb::iterator

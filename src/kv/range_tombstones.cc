@@ -75,11 +75,11 @@ OptionalKey EarlierOf(const Order& order, OptionalKey a, OptionalKey b) {
   return order.CompareKeys(*a, *b) <= 0 ? a : b;
 }
 
-Cover Combined(const Order& order, const Cover& a, const Cover& b) {
-  Cover both{.sequence = std::max(a.sequence, b.sequence),
+Mask Combined(const Order& order, const Mask& a, const Mask& b) {
+  Mask both{.sequence = std::max(a.sequence, b.sequence),
              .lower = LaterOf(order, a.lower, b.lower),
              .upper = EarlierOf(order, a.upper, b.upper)};
-  const Cover& known = a.sequence > 0 ? a : b;
+  const Mask& known = a.sequence > 0 ? a : b;
   both.from = known.from;
   both.until = known.until;
   if (a.sequence > 0 && b.sequence > 0) {
@@ -197,7 +197,7 @@ Sequence RangeTombstones::NewestUpTo(size_t i, Sequence sequence) const {
   return 0;
 }
 
-Sequence RangeTombstones::Covering(const Order& order, std::string_view key, Sequence sequence) const {
+Sequence RangeTombstones::MaskingSequence(const Order& order, std::string_view key, Sequence sequence) const {
   if (empty()) [[likely]] return 0;
   const size_t i = FindIndex(order, key);
   if (i == size() || order.CompareKeys(fragments_[i].begin, key) > 0) return 0;
@@ -210,7 +210,7 @@ bool RangeTombstones::IsIndexOf(const Order& order, size_t i, std::string_view k
          (i == 0 || order.CompareKeys(fragments_[i - 1].end, key) <= 0);
 }
 
-Cover RangeTombstones::FindNear(const Order& order, std::string_view key, Sequence sequence, size_t* hint) const {
+Mask RangeTombstones::FindNear(const Order& order, std::string_view key, Sequence sequence, size_t* hint) const {
   const bool is_same = IsIndexOf(order, *hint, key);
   if (!is_same && IsIndexOf(order, *hint + 1, key)) {
     ++*hint;
@@ -222,8 +222,8 @@ Cover RangeTombstones::FindNear(const Order& order, std::string_view key, Sequen
   return FindAt(order, *hint, key, sequence);
 }
 
-Cover RangeTombstones::FindAt(const Order& order, size_t i, std::string_view key, Sequence sequence) const {
-  Cover cover;
+Mask RangeTombstones::FindAt(const Order& order, size_t i, std::string_view key, Sequence sequence) const {
+  Mask cover;
   if (i == size() || order.CompareKeys(fragments_[i].begin, key) > 0) {
     if (i > 0) cover.lower = fragments_[i - 1].end;
     if (i < size()) cover.upper = fragments_[i].begin;
@@ -237,7 +237,7 @@ Cover RangeTombstones::FindAt(const Order& order, size_t i, std::string_view key
 }
 
 // Who sees all tombstones sees the whole group; another looks at some neighbours.
-void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence, Cover* cover) const {
+void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence, Mask* cover) const {
   const Fragmented& fragment = fragments_[i];
   size_t first = fragment.group_first;
   size_t end = fragment.group_end;

@@ -40,7 +40,7 @@ struct RangeTombstone {
 using OptionalKey = std::optional<std::string_view>;
 
 // What range tombstones say of a key, and of its neighbours. The views are those of the tombstones.
-struct Cover {
+struct Mask {
   Sequence sequence = 0;  // of the newest tombstone over the key that the reader sees; 0: there is none
   // The same holds for every key from `lower` on and before `upper`; open where nothing is said.
   OptionalKey lower = {};
@@ -50,7 +50,7 @@ struct Cover {
   std::string_view until = {};
 };
 // What two sources say of one key, together.
-Cover Combined(const Order& order, const Cover& a, const Cover& b);
+Mask Combined(const Order& order, const Mask& a, const Mask& b);
 // The tighter one of two limits.
 OptionalKey LaterOf(const Order& order, OptionalKey a, OptionalKey b);
 OptionalKey EarlierOf(const Order& order, OptionalKey a, OptionalKey b);
@@ -86,14 +86,14 @@ class RangeTombstones {
   // Index of the first fragment that ends after `key`; size() if there is none.
   size_t FindIndex(const Order& order, std::string_view key) const;
   // As a reader at `sequence` sees it.
-  Cover Find(const Order& order, std::string_view key, Sequence sequence) const {
+  Mask Find(const Order& order, std::string_view key, Sequence sequence) const {
     return FindAt(order, FindIndex(order, key), key, sequence);
   }
   // The same for who goes from key to key: *hint is the index found the last time, 0 at first. A search is made only if the
   // key is not near it.
-  Cover FindNear(const Order& order, std::string_view key, Sequence sequence, size_t* hint) const;
+  Mask FindNear(const Order& order, std::string_view key, Sequence sequence, size_t* hint) const;
   // The same without the neighbours: 0, or the newest sequence over `key` up to `sequence`.
-  Sequence Covering(const Order& order, std::string_view key, Sequence sequence) const;
+  Sequence MaskingSequence(const Order& order, std::string_view key, Sequence sequence) const;
 
   // What of them lies in [lower, upper), clipped, appended to *out as views.
   void AppendTo(const Order& order, OptionalKey lower, OptionalKey upper, std::vector<RangeTombstone>* out) const;
@@ -109,9 +109,9 @@ class RangeTombstones {
 
   void FormGroups(const Order& order);
   bool IsIndexOf(const Order& order, size_t i, std::string_view key) const;
-  Cover FindAt(const Order& order, size_t i, std::string_view key, Sequence sequence) const;
+  Mask FindAt(const Order& order, size_t i, std::string_view key, Sequence sequence) const;
   Sequence NewestUpTo(size_t i, Sequence sequence) const;
-  void FindGroup(const Order& order, size_t i, Sequence sequence, Cover* cover) const;
+  void FindGroup(const Order& order, size_t i, Sequence sequence, Mask* cover) const;
 
   std::vector<uint64_t> end_prefixes_;  // Order::Prefix of each fragment's end: where a search looks first
   std::vector<Fragmented> fragments_;

@@ -118,7 +118,7 @@ class Converter {
   Status AddNewest(const kv::Entry& entry);
   Status FinishTable();
   Status Commit();
-  format::Edit Describe() const;
+  format::VersionEdit Describe() const;
   void RemoveOurs();
   Status Explain(const Status& status) const;
   Status Advance(uint64_t bytes);
@@ -317,8 +317,8 @@ Status Converter::FinishTable() {
 // ---- the commit --------------------------------------------------------------------------------------------------------
 
 // The last sequence goes on from LevelDB's. The log is a new one, which ends where it begins.
-format::Edit Converter::Describe() const {
-  format::Edit edit;
+format::VersionEdit Converter::Describe() const {
+  format::VersionEdit edit;
   for (const auto& table : tables_) edit.adds.push_back({.position = kPosition, .level = format::kBottomLevel, .file = table, .bounds = {}});
   const auto& entropy = conversion_.options.env.entropy;
   uint64_t database_id = 0;
@@ -330,15 +330,15 @@ format::Edit Converter::Describe() const {
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = kv::Position{kv::ToInt(kPosition) + 1};
   edit.last_sequence = first.sequence - 1;
-  edit.log_start = format::Edit::LogStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
-  edit.log_durable = 0;
-  edit.log_segments.emplace();
-  edit.clean_log_end = 0;
+  edit.wal_start = format::VersionEdit::WalStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+  edit.wal_durable = 0;
+  edit.wal_segments.emplace();
+  edit.clean_wal_end = 0;
   return edit;
 }
 
 Status Converter::Commit() {
-  const format::Edit edit = Describe();
+  const format::VersionEdit edit = Describe();
   // WHY before anything is named: what the next open would refuse must not replace a whole database.
   RETURN_IF_ERROR(version::ApplyEdit(conversion_.order, version::Version(), edit).status());
   for (const kv::FileNumber number : logs_.tables) RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));

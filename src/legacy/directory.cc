@@ -34,7 +34,7 @@ Result<std::optional<kv::FileNumber>> ReadCurrent(FileSystem* file_system, const
 }
 
 bool IsMergedbsOwn(format::FileKind kind) {
-  return kind == format::FileKind::kTable || kind == format::FileKind::kValueFile || kind == format::FileKind::kSegment ||
+  return kind == format::FileKind::kTable || kind == format::FileKind::kBlobFile || kind == format::FileKind::kSegment ||
          kind == format::FileKind::kStaging;
 }
 
@@ -51,7 +51,7 @@ Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& 
   leveldb::State state;
   std::string_view record;
   while (reader.Next(&record)) {
-    auto edit = leveldb::DecodeEdit(record);
+    auto edit = leveldb::DecodeVersionEdit(record);
     if (!edit) return edit.error().WithContext(path + ": record at offset " + std::to_string(reader.record_offset()));
     if (edit->comparator && *edit->comparator != LevelDbNameOf(order)) {
       return Status::InvalidArgument(path + ": the database is ordered by \"" + base::Escape(*edit->comparator) + "\", the options by \"" +

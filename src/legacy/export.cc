@@ -190,7 +190,7 @@ uint32_t Exporter::LevelOf(uint64_t bytes) const {
 
 // As after LevelDB's own repair: a MANIFEST of one edit, and no log.
 Status Exporter::Commit() {
-  leveldb::Edit edit{.comparator = LevelDbNameOf(exporting_.order),
+  leveldb::VersionEdit edit{.comparator = LevelDbNameOf(exporting_.order),
                      .log = kv::FileNumber{0},
                      .previous_log = kv::FileNumber{0},
                      .next_file = kv::FileNumber{kv::ToInt(kManifest) + 1 + tables_.size()},
@@ -200,7 +200,7 @@ Status Exporter::Commit() {
                      .added = {}};
   for (leveldb::File& table : tables_) edit.added.emplace_back(LevelOf(exported_.bytes), std::move(table));
   std::string manifest;
-  leveldb::LogWriter().Append(leveldb::EncodeEdit(edit), &manifest);
+  leveldb::LogWriter().Append(leveldb::EncodeVersionEdit(edit), &manifest);
   RETURN_IF_ERROR(WriteFile(leveldb::PrintName(NameKind::kManifest, kManifest), manifest));
   const std::string temporary = leveldb::PrintName(NameKind::kTemporary, kManifest);
   RETURN_IF_ERROR(WriteFile(temporary, leveldb::EncodeCurrent(kManifest)));

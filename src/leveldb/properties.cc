@@ -15,7 +15,7 @@ namespace {
 
 constexpr size_t kLevels = 7;
 using mergedb::db::DbImpl;
-using Levels = std::array<std::vector<mergedb::version::Slice>, kLevels>;
+using Levels = std::array<std::vector<mergedb::version::VirtualTable>, kLevels>;
 
 Levels LevelsOf(const DbImpl& database) {
   Levels levels;

@@ -80,7 +80,7 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
     }
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
-        parsed->kind == format::FileKind::kValueFile || parsed->kind == format::FileKind::kStaging ||
+        parsed->kind == format::FileKind::kBlobFile || parsed->kind == format::FileKind::kStaging ||
         parsed->kind == format::FileKind::kRepair) {
       return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but " + name + " is there");
     }
@@ -89,16 +89,16 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
 }
 
 // Later facts replace earlier ones.
-void TakeFacts(const format::Edit& edit, Loaded* loaded, std::optional<std::string>* comparator) {
+void TakeFacts(const format::VersionEdit& edit, Loaded* loaded, std::optional<std::string>* comparator) {
   if (edit.database_id) loaded->database_id = *edit.database_id;
   if (edit.comparator) *comparator = *edit.comparator;
   if (edit.next_file) loaded->next_file = *edit.next_file;
   if (edit.next_position) loaded->next_position = *edit.next_position;
   if (edit.last_sequence) loaded->last_sequence = *edit.last_sequence;
-  if (edit.log_start) loaded->log_start = *edit.log_start;
-  if (edit.log_durable) loaded->log_durable = *edit.log_durable;
-  if (edit.log_segments) loaded->log_segments = *edit.log_segments;
-  loaded->clean_log_end = edit.clean_log_end;
+  if (edit.wal_start) loaded->wal_start = *edit.wal_start;
+  if (edit.wal_durable) loaded->wal_durable = *edit.wal_durable;
+  if (edit.wal_segments) loaded->wal_segments = *edit.wal_segments;
+  loaded->clean_wal_end = edit.clean_wal_end;
   loaded->staging_bytes = edit.staging_bytes;
   if (edit.key_marker) loaded->key_marker = edit.key_marker;
   if (edit.merge_operators) loaded->merge_operators = *edit.merge_operators;
@@ -114,7 +114,7 @@ Status CheckFacts(const Loaded& loaded) {
   for (const auto& file : loaded.version->file_metas()) {
     if (file->number >= loaded.next_file) return beyond("a table", kv::ToInt(file->number), kv::ToInt(loaded.next_file));
   }
-  for (const auto& each : loaded.version->value_files()) {
+  for (const auto& each : loaded.version->blob_files()) {
     const kv::FileNumber number = each.file->number;
     if (number >= loaded.next_file) return beyond("a value file", kv::ToInt(number), kv::ToInt(loaded.next_file));
   }
@@ -191,7 +191,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
   std::optional<std::string> comparator;
   const std::string path = format::ManifestPath(directory, loaded.manifest);
   auto contents = ReadMirror(file_system, path, [&](std::string_view record) -> Status {
-    ASSIGN_OR_RETURN(const format::Edit edit, format::DecodeEdit(record));
+    ASSIGN_OR_RETURN(const format::VersionEdit edit, format::DecodeVersionEdit(record));
     // Names come first: a tree under another order would look damaged.
     if (edit.comparator && *edit.comparator != order.comparator()->Name()) {
       return Status::InvalidArgument("the database is ordered by \"" + base::Escape(*edit.comparator) +

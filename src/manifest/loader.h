@@ -22,10 +22,10 @@ struct Loaded {
   kv::FileNumber next_file{};
   kv::Position next_position{};
   kv::Sequence last_sequence = 0;
-  format::Edit::LogStart log_start;
-  uint64_t log_durable = 0;
-  std::vector<kv::FileNumber> log_segments;
-  std::optional<uint64_t> clean_log_end;
+  format::VersionEdit::WalStart wal_start;
+  uint64_t wal_durable = 0;
+  std::vector<kv::FileNumber> wal_segments;
+  std::optional<uint64_t> clean_wal_end;
   std::optional<uint64_t> staging_bytes;
   kv::Sequence flushed_sequence = 0;  // what the log holds up to this one is in tables already
   std::vector<std::string> merge_operators;  // names

@@ -36,9 +36,9 @@ Status WriteCurrent(FileSystem* file_system, const std::string& directory, const
   return ZOO(kSkippedDirectorySyncOfCurrent) ? Status() : file_system->SyncDirectory(directory);
 }
 
-Status Manifest::Commit(const format::Edit& edit) {
+Status Manifest::Commit(const format::VersionEdit& edit) {
   if (needs_snapshot()) return StartFile(edit);
-  Status status = writer_->Append(format::EncodeEdit(edit));
+  Status status = writer_->Append(format::EncodeVersionEdit(edit));
   if (!status.ok()) writer_ = nullptr;  // suspect: the next commit starts a new file
   return status;
 }
@@ -53,13 +53,13 @@ Status Manifest::BindEnd() {
 }
 
 // A new file with this one payload. On an append-only file system there is no writer for more.
-Result<MirrorEnd> Manifest::WriteFile(kv::FileNumber number, const format::Edit& snapshot) {
+Result<MirrorEnd> Manifest::WriteFile(kv::FileNumber number, const format::VersionEdit& snapshot) {
   FileSystem* const files = options_.file_system;
   const std::string path = format::ManifestPath(options_.directory, number);
   const Identity identity{.database_id = options_.database_id, .number = number};
-  if (files->is_append_only()) return MirrorWriter::WriteWhole(files, path, identity, format::EncodeEdit(snapshot));
+  if (files->is_append_only()) return MirrorWriter::WriteWhole(files, path, identity, format::EncodeVersionEdit(snapshot));
   ASSIGN_OR_RETURN(writer_, MirrorWriter::Create(files, path, identity));
-  RETURN_IF_ERROR(writer_->Append(format::EncodeEdit(snapshot)));
+  RETURN_IF_ERROR(writer_->Append(format::EncodeVersionEdit(snapshot)));
   return writer_->end();
 }
 
@@ -81,7 +81,7 @@ Status Manifest::TakeOver(const Current& next) {
   return {};
 }
 
-Status Manifest::StartFile(const format::Edit& snapshot) {
+Status Manifest::StartFile(const format::VersionEdit& snapshot) {
   writer_ = nullptr;
   const kv::FileNumber number = options_.allocate_number();
   const auto end = WriteFile(number, snapshot);

@@ -1,4 +1,4 @@
-// The MANIFEST: the durable description of the tree. Commit makes an Edit durable; every so often, and after any failure, a
+// The MANIFEST: the durable description of the tree. Commit makes an VersionEdit durable; every so often, and after any failure, a
 // complete new file takes over.
 //
 //   CURRENT --> MANIFEST-000012 = [everything as of then] [edit] [edit] ...
@@ -41,7 +41,7 @@ class Manifest {
   // The next Commit must be given everything, not a difference.
   bool needs_snapshot() const { return writer_ == nullptr || writer_->bytes() > rollover_at_; }
   // OK: durable. REQUIRES: `edit` is complete if needs_snapshot().
-  Status Commit(const format::Edit& edit);
+  Status Commit(const format::VersionEdit& edit);
   // After the last commit: CURRENT says how far the MANIFEST reaches, so that an older one in its place is noticed. A failure, and a
   // power cut, leave the CURRENT that was there, which is right but says less.
   Status BindEnd();
@@ -51,8 +51,8 @@ class Manifest {
   uint64_t bytes_on_disk() const { return writer_ ? 2 * writer_->bytes() : 0; }
 
  private:
-  Status StartFile(const format::Edit& snapshot);
-  Result<MirrorEnd> WriteFile(kv::FileNumber number, const format::Edit& snapshot);
+  Status StartFile(const format::VersionEdit& snapshot);
+  Result<MirrorEnd> WriteFile(kv::FileNumber number, const format::VersionEdit& snapshot);
   Status TakeOver(const Current& next);
 
   const Options options_;

@@ -162,8 +162,8 @@ class Memtable::Impl {
     used_.store(used + bytes, std::memory_order_release);
   }
 
-  bool IsCovered(std::string_view key) const {
-    return !range_deletes_.empty() && range_deletes_.Covering(key, kv::kSequenceMax) > 0;
+  bool IsMasked(std::string_view key) const {
+    return !range_deletes_.empty() && range_deletes_.MaskingSequence(key, kv::kSequenceMax) > 0;
   }
 
   // An operand above an older version carries a fold of both, if there is room beyond what is promised.
@@ -180,7 +180,7 @@ class Memtable::Impl {
       DCHECK(older.tag() < tag, "versions of a key are added oldest first");
       SetOlder(record, place.offset);
       // WHY not a key that a range delete covers: what is older than that is gone for some readers and there for others.
-      if (slack_ > 0 && !IsCovered(key) && MakeTrailer(arena_, older, key, operand, &trailer_)) {
+      if (slack_ > 0 && !IsMasked(key) && MakeTrailer(arena_, older, key, operand, &trailer_)) {
         const size_t with_trailer = RecordBytes(key.size(), operand.size() + trailer_.size());
         if (with_trailer - bytes <= slack_) {
           WriteTrailer(record, key.size(), operand.size(), trailer_);

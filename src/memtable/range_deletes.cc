@@ -70,11 +70,11 @@ void RangeDeletes::VisitFirst(size_t count, Visit visit_node, VisitOne visit_del
   for (size_t leaf = count / kLeaf; leaf > 0; leaf &= leaf - 1) visit_node(NodeOf(leaf));
 }
 
-kv::Sequence RangeDeletes::Covering(std::string_view key, kv::Sequence sequence) const {
+kv::Sequence RangeDeletes::MaskingSequence(std::string_view key, kv::Sequence sequence) const {
   kv::Sequence newest = 0;
   VisitFirst(
       CountUpTo(sequence),
-      [&](const kv::RangeTombstones& node) { newest = std::max(newest, node.Covering(order_, key, kv::kSequenceMax)); },
+      [&](const kv::RangeTombstones& node) { newest = std::max(newest, node.MaskingSequence(order_, key, kv::kSequenceMax)); },
       [&](const kv::RangeTombstone& one) {
         const bool is_over = order_.CompareKeys(one.begin, key) <= 0 && order_.CompareKeys(key, one.end) < 0;
         if (is_over) newest = std::max(newest, one.sequence);
@@ -82,9 +82,9 @@ kv::Sequence RangeDeletes::Covering(std::string_view key, kv::Sequence sequence)
   return newest;
 }
 
-kv::Cover RangeDeletes::Find(std::string_view key, kv::Sequence sequence) const {
-  kv::Cover cover;
-  const auto add = [&](const kv::Cover& more) { cover = kv::Combined(order_, cover, more); };
+kv::Mask RangeDeletes::Find(std::string_view key, kv::Sequence sequence) const {
+  kv::Mask cover;
+  const auto add = [&](const kv::Mask& more) { cover = kv::Combined(order_, cover, more); };
   VisitFirst(
       CountUpTo(sequence),
       [&](const kv::RangeTombstones& node) { add(node.Find(order_, key, kv::kSequenceMax)); },

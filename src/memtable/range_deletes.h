@@ -37,8 +37,8 @@ class RangeDeletes {
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
   size_t count() const { return count_.load(std::memory_order_acquire); }
   // Of the range deletes up to `sequence`.
-  kv::Cover Find(std::string_view key, kv::Sequence sequence) const;
-  kv::Sequence Covering(std::string_view key, kv::Sequence sequence) const;
+  kv::Mask Find(std::string_view key, kv::Sequence sequence) const;
+  kv::Sequence MaskingSequence(std::string_view key, kv::Sequence sequence) const;
   // All of them, as views.
   std::vector<kv::RangeTombstone> All() const;
 

@@ -26,10 +26,10 @@ namespace mergedb::picker {
 namespace {
 
 SpaceBound CleaningBound(const PickInput& input) {
-  switch (input.pressure) {
-    case Pressure::kWriting: return {.factor = input.style == Style::kLazy ? 2.0 : 1.5};
-    case Pressure::kQuiet: return {.factor = 1.25};
-    case Pressure::kIdle: return {.factor = 1.1};
+  switch (input.urgency) {
+    case Urgency::kWriting: return {.factor = input.style == Style::kLazy ? 2.0 : 1.5};
+    case Urgency::kQuiet: return {.factor = 1.25};
+    case Urgency::kIdle: return {.factor = 1.1};
   }
   return {};
 }
@@ -38,17 +38,17 @@ SpaceBound CleaningBound(const PickInput& input) {
 // the files that it cleans and those that it writes are both there.
 uint64_t BytesToClean(const PickInput& input) {
   const SpaceBound bound = CleaningBound(input);
-  const uint64_t early = input.pressure == Pressure::kWriting ? CleaningBytesMax(input.version) : 0;
+  const uint64_t early = input.urgency == Urgency::kWriting ? CleaningBytesMax(input.version) : 0;
   return BytesOver(input, bound, early);
 }
 
-bool IsWorthCleaning(const version::ValueFile& file, const SpaceBound& bound) {
+bool IsWorthCleaning(const version::BlobFile& file, const SpaceBound& bound) {
   const auto garbage = static_cast<double>(file.garbage_bytes());
   return garbage > 0 && garbage * bound.factor >= (bound.factor - 1) * static_cast<double>(file.file->record_bytes);
 }
 
 bool IsCleaning(const PickInput& input) {
-  return std::ranges::any_of(input.busy, [](const Busy& busy) { return busy.is_cleaning; });
+  return std::ranges::any_of(input.running, [](const RunningCompaction& running) { return running.collects_blobs; });
 }
 
 // Value files that runs of running plans refer to.
@@ -57,8 +57,8 @@ std::set<kv::FileNumber> FilesInUse(const PickInput& input) {
   const auto& runs = input.version.runs();
   for (size_t i = 0; i < runs.size(); ++i) {
     if (IsFree(input, i)) continue;
-    for (const version::Slice& slice : runs[i]->slices()) {
-      for (const format::ValueShare& share : slice.file->values) files.insert(share.file);
+    for (const version::VirtualTable& virtual_table : runs[i]->virtual_tables()) {
+      for (const format::ValueShare& share : virtual_table.file->values) files.insert(share.file);
     }
   }
   return files;
@@ -75,20 +75,20 @@ struct Choice {
 // Those with the largest share of garbage, until what is over the bound would be gone or as much is moved as one plan may. While
 // writes go on, more will be over the bound by the time the plan is done.
 Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t over) {
-  std::vector<const version::ValueFile*> candidates;
+  std::vector<const version::BlobFile*> candidates;
   const auto in_use = FilesInUse(input);
-  for (const version::ValueFile& each : input.version.value_files()) {
+  for (const version::BlobFile& each : input.version.blob_files()) {
     if (IsWorthCleaning(each, bound) && !in_use.contains(each.file->number)) candidates.push_back(&each);
   }
-  const auto share = [](const version::ValueFile* each) {
+  const auto share = [](const version::BlobFile* each) {
     return static_cast<double>(each->garbage_bytes()) / static_cast<double>(each->file->record_bytes);
   };
   std::ranges::stable_sort(candidates, std::greater<>(), share);
   const uint64_t live_bytes_max = CleaningBytesMax(input.version);
   Choice choice;
   uint64_t garbage = 0;
-  for (const version::ValueFile* each : candidates) {
-    const bool is_enough = input.pressure != Pressure::kWriting && garbage >= over;
+  for (const version::BlobFile* each : candidates) {
+    const bool is_enough = input.urgency != Urgency::kWriting && garbage >= over;
     if (!choice.files.empty() && (is_enough || choice.live_bytes + each->live_bytes > live_bytes_max)) break;
     choice.files.push_back(each->file->number);
     choice.live_bytes += each->live_bytes;
@@ -113,19 +113,19 @@ struct Ground {
   bool is_empty = true;
   Span span;
   std::string_view lower;
-  std::vector<const version::Slice*> lasts;  // the last one of each run
+  std::vector<const version::VirtualTable*> lasts;  // the last one of each run
 
   void Add(const PickInput& input, size_t index, const Victims& victims) {
-    const version::Slice* last = nullptr;
-    for (const version::Slice& slice : input.version.runs()[index]->slices()) {
-      if (!RefersTo(*slice.file, victims)) continue;
+    const version::VirtualTable* last = nullptr;
+    for (const version::VirtualTable& virtual_table : input.version.runs()[index]->virtual_tables()) {
+      if (!RefersTo(*virtual_table.file, victims)) continue;
       if (is_empty) {
         span = {.newest = index, .oldest = index};
-        lower = slice.smallest();
+        lower = virtual_table.smallest();
         is_empty = false;
       }
-      if (last == nullptr && input.order.CompareKeys(slice.smallest(), lower) < 0) lower = slice.smallest();
-      last = &slice;
+      if (last == nullptr && input.order.CompareKeys(virtual_table.smallest(), lower) < 0) lower = virtual_table.smallest();
+      last = &virtual_table;
     }
     if (last == nullptr) return;
     span.oldest = index;
@@ -136,10 +136,10 @@ struct Ground {
   std::optional<std::string> Upper(const PickInput& input) const {
     std::optional<std::string_view> upper;
     for (size_t i = span.newest; i <= span.oldest; ++i) {
-      for (const version::Slice& slice : input.version.runs()[i]->slices()) {
-        const std::string_view key = slice.smallest();
+      for (const version::VirtualTable& virtual_table : input.version.runs()[i]->virtual_tables()) {
+        const std::string_view key = virtual_table.smallest();
         if (upper && input.order.CompareKeys(key, *upper) >= 0) continue;
-        if (std::ranges::all_of(lasts, [&](const version::Slice* last) { return last->IsBefore(input.order, key); })) upper = key;
+        if (std::ranges::all_of(lasts, [&](const version::VirtualTable* last) { return last->IsBefore(input.order, key); })) upper = key;
       }
     }
     return upper ? std::optional<std::string>(*upper) : std::nullopt;
@@ -161,13 +161,13 @@ bool CleaningComesFirst(const PickInput& input) {
   uint64_t upper = 0;
   for (size_t i = 0; i + 1 < input.version.runs().size(); ++i) upper += input.version.runs()[i]->bytes_with_values();
   uint64_t garbage = 0;
-  for (const version::ValueFile& each : input.version.value_files()) {
+  for (const version::BlobFile& each : input.version.blob_files()) {
     if (IsWorthCleaning(each, bound)) garbage += each.garbage_bytes();
   }
   return garbage > 0 && garbage >= upper;
 }
 
-std::optional<Plan> PickCleaning(const PickInput& input) {
+std::optional<CompactionPick> PickCleaning(const PickInput& input) {
   const SpaceBound bound = CleaningBound(input);
   const uint64_t over = BytesToClean(input);
   if (over == 0 || input.version.garbage_bytes() == 0 || IsCleaning(input)) return std::nullopt;
@@ -179,11 +179,11 @@ std::optional<Plan> PickCleaning(const PickInput& input) {
   format::Bounds bounds{.lower = std::string(ground.lower), .upper = ground.Upper(input)};
   if (IsBlocked(input, ground.span, bounds)) return std::nullopt;
   const version::Run& oldest = *input.version.runs()[ground.span.oldest];
-  Plan plan = MakePlan(input, ground.span, std::move(bounds), oldest.level(), Reason::kValueGarbage);
-  plan.cleaned = choice.files;
-  plan.input_bytes += choice.live_bytes;
-  plan.output_file_bytes = PartitionBytes(oldest.bytes());
-  return plan;
+  CompactionPick pick = MakePick(input, ground.span, std::move(bounds), oldest.level(), CompactionReason::kValueGarbage);
+  pick.cleaned = choice.files;
+  pick.input_bytes += choice.live_bytes;
+  pick.output_file_bytes = PartitionBytes(oldest.bytes());
+  return pick;
 }
 
 }  // namespace mergedb::picker

@@ -13,10 +13,10 @@
 namespace mergedb::picker {
 
 SpaceBound BoundOf(const PickInput& input) {
-  switch (input.pressure) {
-    case Pressure::kWriting: return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
-    case Pressure::kQuiet: return {.factor = 1.25};
-    case Pressure::kIdle: return {.factor = 1.0};
+  switch (input.urgency) {
+    case Urgency::kWriting: return {.factor = 2.0, .slack_bytes = FlushedWidth(input) * FlushBytes(input)};
+    case Urgency::kQuiet: return {.factor = 1.25};
+    case Urgency::kIdle: return {.factor = 1.0};
   }
   return {};
 }
@@ -40,9 +40,9 @@ std::optional<Span> FreeSuffix(const PickInput& input) {
   const auto& runs = input.version.runs();
   if (runs.size() < 2) return std::nullopt;
   Span span{.newest = 0, .oldest = runs.size() - 1};
-  for (const Busy& busy : input.busy) {
-    if (ReachesOldest(input, busy)) continue;
-    while (span.newest < span.oldest && runs[span.newest]->position() >= busy.sources.back()) ++span.newest;
+  for (const RunningCompaction& running : input.running) {
+    if (ReachesOldest(input, running)) continue;
+    while (span.newest < span.oldest && runs[span.newest]->position() >= running.sources.back()) ++span.newest;
   }
   if (span.oldest - span.newest >= kSourcesMax) span.newest = span.oldest + 1 - kSourcesMax;
   if (span.newest == span.oldest) return std::nullopt;
@@ -82,8 +82,8 @@ bool HasTierAtRest(const PickInput& input, Span span) {
 }
 
 bool IsBusyAtOldest(const PickInput& input, const format::Bounds& bounds) {
-  return std::ranges::any_of(input.busy, [&](const Busy& busy) {
-    return ReachesOldest(input, busy) && version::Intersect(input.order, busy.bounds, bounds);
+  return std::ranges::any_of(input.running, [&](const RunningCompaction& running) {
+    return ReachesOldest(input, running) && version::Intersect(input.order, running.bounds, bounds);
   });
 }
 
@@ -122,7 +122,7 @@ Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
   const bool has_flushed = input.version.runs()[span.newest]->level() == 0;
   const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin), .piece_bytes = partition_bytes};
   const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest, kRestStepBytesMin);
-  if (input.pressure != Pressure::kQuiet || share >= step.bytes) return step;
+  if (input.urgency != Urgency::kQuiet || share >= step.bytes) return step;
   return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPiecesOfPart)};
 }
 
@@ -147,16 +147,16 @@ std::optional<Part> BestPart(const Ground& ground, uint64_t step_bytes) {
   return part;
 }
 
-Plan PlanFor(const PickInput& input, Span span, const Ground& ground, Part part, uint64_t partition_bytes) {
+CompactionPick PlanFor(const PickInput& input, Span span, const Ground& ground, Part part, uint64_t partition_bytes) {
   format::Bounds bounds{.lower = ground.partitions[part.first].bounds.lower,
                         .upper = ground.partitions[part.last].bounds.upper};
-  const Reason reason = input.pressure == Pressure::kIdle ? Reason::kIdle : Reason::kSpace;
-  Plan plan = MakePlan(input, span, std::move(bounds), format::kBottomLevel, reason);
-  plan.output_file_bytes = OutputBytes(input, partition_bytes);
+  const CompactionReason reason = input.urgency == Urgency::kIdle ? CompactionReason::kIdle : CompactionReason::kSpace;
+  CompactionPick pick = MakePick(input, span, std::move(bounds), format::kBottomLevel, reason);
+  pick.output_file_bytes = OutputBytes(input, partition_bytes);
   for (size_t i = part.first + 1; i <= part.last; ++i) {
-    plan.cut_keys.push_back(*ground.partitions[i].bounds.lower);
+    pick.cut_keys.push_back(*ground.partitions[i].bounds.lower);
   }
-  return plan;
+  return pick;
 }
 
 // What running plans will gain.
@@ -170,15 +170,15 @@ double GainOnTheWay(const Ground& ground) {
 
 }  // namespace
 
-std::optional<Plan> PickSettling(const PickInput& input) {
-  const bool is_idle = input.pressure == Pressure::kIdle;
+std::optional<CompactionPick> PickBottommost(const PickInput& input) {
+  const bool is_idle = input.urgency == Urgency::kIdle;
   const auto over = static_cast<double>(BytesOverBound(input));
   if (!is_idle && over == 0) return std::nullopt;
   const auto free = FreeSuffix(input);
   if (!free) return std::nullopt;
   const uint64_t live = LiveBytesAtLeast(input);
   const double allowed_upper = (BoundOf(input).factor - 1) * static_cast<double>(live);
-  const bool is_quiet = input.pressure == Pressure::kQuiet;
+  const bool is_quiet = input.urgency == Urgency::kQuiet;
   // WHY wait for what is merged above: this would have to be done once more when that comes down.
   if (is_quiet && static_cast<double>(BytesInWorkAbove(input, *free)) > allowed_upper) return std::nullopt;
   const bool takes_all = is_idle || (is_quiet && HasTierAtRest(input, *free));
@@ -204,7 +204,7 @@ bool HasDroppable(const PickInput& input, const format::FileMeta& file) {
 // there because of a snapshot that is gone now, as is the need for what they cover.
 bool HasTooManyTombstones(const PickInput& input, const format::FileMeta& file) {
   if (!HasDroppable(input, file)) return false;
-  return input.pressure == Pressure::kIdle || file.range_tombstones > 0 || file.tombstones > file.entries / 4;
+  return input.urgency == Urgency::kIdle || file.range_tombstones > 0 || file.tombstones > file.entries / 4;
 }
 
 }  // namespace
@@ -213,41 +213,41 @@ bool HasOldTombstones(const PickInput& input, const version::Run& run, const for
   if (run.tombstones() == 0 && run.range_tombstones() == 0) return false;
   const auto [first, last] = run.Overlap(input.order, bounds);
   for (size_t i = first; i < last; ++i) {
-    if (HasDroppable(input, *run.slices()[i].file)) return true;
+    if (HasDroppable(input, *run.virtual_tables()[i].file)) return true;
   }
   return false;
 }
 
-std::optional<Plan> PickTombstones(const PickInput& input) {
+std::optional<CompactionPick> PickTombstones(const PickInput& input) {
   const auto& runs = input.version.runs();
   if (runs.empty() || (runs.back()->tombstones() == 0 && runs.back()->range_tombstones() == 0)) return std::nullopt;
   const Span span{.newest = runs.size() - 1, .oldest = runs.size() - 1};
-  const auto& slices = runs.back()->slices();
-  for (size_t i = 0; i < slices.size(); ++i) {
-    if (!HasTooManyTombstones(input, *slices[i].file)) continue;
-    format::Bounds bounds{.lower = std::string(slices[i].smallest())};
+  const auto& virtual_tables = runs.back()->virtual_tables();
+  for (size_t i = 0; i < virtual_tables.size(); ++i) {
+    if (!HasTooManyTombstones(input, *virtual_tables[i].file)) continue;
+    format::Bounds bounds{.lower = std::string(virtual_tables[i].smallest())};
     uint64_t bytes = 0;
-    for (; i < slices.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *slices[i].file); ++i) {
-      bytes += slices[i].file->bytes;
+    for (; i < virtual_tables.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *virtual_tables[i].file); ++i) {
+      bytes += virtual_tables[i].file->bytes;
     }
-    if (i < slices.size()) bounds.upper = slices[i].smallest();
+    if (i < virtual_tables.size()) bounds.upper = virtual_tables[i].smallest();
     if (IsBlocked(input, span, bounds)) continue;
-    Plan plan = MakePlan(input, span, std::move(bounds), runs.back()->level(), Reason::kTombstones);
-    plan.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
-    return plan;
+    CompactionPick pick = MakePick(input, span, std::move(bounds), runs.back()->level(), CompactionReason::kTombstones);
+    pick.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
+    return pick;
   }
   return std::nullopt;
 }
 
-std::optional<Plan> PickSweep(const PickInput& input, const format::Bounds& bounds) {
+std::optional<CompactionPick> PickTombstoneScan(const PickInput& input, const format::Bounds& bounds) {
   const auto& runs = input.version.runs();
   if (runs.empty() || runs.size() > kSourcesMax) return std::nullopt;
   const Span span{.newest = 0, .oldest = runs.size() - 1};
   if (IsBlocked(input, span, bounds)) return std::nullopt;
-  Plan plan = MakePlan(input, span, bounds, runs.back()->level(), Reason::kSwept);
-  if (plan.input_bytes == 0) return std::nullopt;
-  plan.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
-  return plan;
+  CompactionPick pick = MakePick(input, span, bounds, runs.back()->level(), CompactionReason::kSwept);
+  if (pick.input_bytes == 0) return std::nullopt;
+  pick.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
+  return pick;
 }
 
 }  // namespace mergedb::picker

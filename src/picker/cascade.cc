@@ -76,10 +76,10 @@ Ladder MakeLadder(const PickInput& input) {
   return ladder;
 }
 
-Plan PlanFor(const PickInput& input, Span span, format::Level level, Reason reason) {
-  Plan plan = MakePlan(input, span, {}, level, reason);
-  plan.output_file_bytes = std::clamp(plan.input_bytes / 16, 2 * kMebibyte, kOutputBytes);
-  return plan;
+CompactionPick PlanFor(const PickInput& input, Span span, format::Level level, CompactionReason reason) {
+  CompactionPick pick = MakePick(input, span, {}, level, reason);
+  pick.output_file_bytes = std::clamp(pick.input_bytes / 16, 2 * kMebibyte, kOutputBytes);
+  return pick;
 }
 
 uint64_t BytesOf(const PickInput& input, Span span) {
@@ -88,7 +88,7 @@ uint64_t BytesOf(const PickInput& input, Span span) {
   return bytes;
 }
 
-std::optional<Plan> PickSpace(const PickInput& input, const Ladder& ladder) {
+std::optional<CompactionPick> PickSpace(const PickInput& input, const Ladder& ladder) {
   const auto& runs = input.version.runs();
   if (ladder.count() != runs.size() || runs.size() < 2) return std::nullopt;
   const size_t oldest = runs.size() - 1;
@@ -97,21 +97,21 @@ std::optional<Plan> PickSpace(const PickInput& input, const Ladder& ladder) {
   if (span.newest >= oldest) return std::nullopt;
   const uint64_t behind = BytesOf(input, {.newest = span.newest, .oldest = oldest - 1});
   if (behind <= runs[oldest]->bytes_with_values() / 4) return std::nullopt;
-  return PlanFor(input, span, std::max(ladder.levels[oldest], CascadeLevel(input, BytesOf(input, span))), Reason::kSpace);
+  return PlanFor(input, span, std::max(ladder.levels[oldest], CascadeLevel(input, BytesOf(input, span))), CompactionReason::kSpace);
 }
 
-std::optional<Plan> PickAdjacent(const PickInput& input, const Ladder& ladder) {
+std::optional<CompactionPick> PickAdjacent(const PickInput& input, const Ladder& ladder) {
   for (size_t i = ladder.count(); i-- > ladder.flushed + kAdjacentRuns - 1;) {
     const Span span{.newest = i + 1 - kAdjacentRuns, .oldest = i};
     if (ladder.levels[span.oldest] - ladder.levels[span.newest] != kAdjacentRuns - 1) continue;
     const format::Level level_end = i + 1 < ladder.count() ? ladder.levels[i + 1] : ladder.level_end;
     const format::Level level = std::min(CascadeLevel(input, BytesOf(input, span)), level_end - 1);
-    return PlanFor(input, span, std::max(level, ladder.levels[i]), Reason::kAdjacentFull);
+    return PlanFor(input, span, std::max(level, ladder.levels[i]), CompactionReason::kAdjacentFull);
   }
   return std::nullopt;
 }
 
-std::optional<Plan> PickPrefix(const PickInput& input, const Ladder& ladder) {
+std::optional<CompactionPick> PickPrefix(const PickInput& input, const Ladder& ladder) {
   const bool is_inner = ladder.count() < input.version.runs().size();
   if (ladder.flushed < (is_inner ? 2 * kFlushedRunsMax : kFlushedRunsMax)) return std::nullopt;
   uint64_t bytes = BytesOf(input, {.newest = 0, .oldest = ladder.flushed - 1});
@@ -120,12 +120,12 @@ std::optional<Plan> PickPrefix(const PickInput& input, const Ladder& ladder) {
     if (next < ladder.count() && ladder.levels[next] == level) {
       bytes += input.version.runs()[next++]->bytes_with_values();
     } else if (bytes < CapacityOf(input, level)) {
-      return PlanFor(input, {.newest = 0, .oldest = next - 1}, level, Reason::kPrefix);
+      return PlanFor(input, {.newest = 0, .oldest = next - 1}, level, CompactionReason::kPrefix);
     }
   }
   // No room below the running plan. Rather than let flushed runs pile up, take all that is free, at the last level.
   if (ladder.flushed < kFlushedRunsUrgent || ladder.level_end < 2) return std::nullopt;
-  return PlanFor(input, {.newest = 0, .oldest = ladder.count() - 1}, ladder.level_end - 1, Reason::kPrefix);
+  return PlanFor(input, {.newest = 0, .oldest = ladder.count() - 1}, ladder.level_end - 1, CompactionReason::kPrefix);
 }
 
 }  // namespace
@@ -136,11 +136,11 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes) {
   return level;
 }
 
-std::optional<Plan> PickCascade(const PickInput& input) {
+std::optional<CompactionPick> PickCascade(const PickInput& input) {
   const Ladder ladder = MakeLadder(input);
   if (ladder.count() < 2) return std::nullopt;
-  if (auto plan = PickPrefix(input, ladder)) return plan;
-  if (auto plan = PickSpace(input, ladder)) return plan;
+  if (auto pick = PickPrefix(input, ladder)) return pick;
+  if (auto pick = PickSpace(input, ladder)) return pick;
   return PickAdjacent(input, ladder);
 }
 

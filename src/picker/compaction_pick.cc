@@ -4,18 +4,18 @@
 
 namespace mergedb::picker {
 
-std::string_view ReasonName(Reason reason) {
+std::string_view CompactionReasonName(CompactionReason reason) {
   switch (reason) {
-    case Reason::kTierFull: return "tier_full";
-    case Reason::kSpace: return "space";
-    case Reason::kAdjacentFull: return "adjacent_full";
-    case Reason::kPrefix: return "prefix";
-    case Reason::kIdle: return "idle";
-    case Reason::kManual: return "manual";
-    case Reason::kTombstones: return "tombstones";
-    case Reason::kSwept: return "swept";
-    case Reason::kDisjoint: return "disjoint";
-    case Reason::kValueGarbage: return "value_garbage";
+    case CompactionReason::kTierFull: return "tier_full";
+    case CompactionReason::kSpace: return "space";
+    case CompactionReason::kAdjacentFull: return "adjacent_full";
+    case CompactionReason::kPrefix: return "prefix";
+    case CompactionReason::kIdle: return "idle";
+    case CompactionReason::kManual: return "manual";
+    case CompactionReason::kTombstones: return "tombstones";
+    case CompactionReason::kSwept: return "swept";
+    case CompactionReason::kDisjoint: return "disjoint";
+    case CompactionReason::kValueGarbage: return "value_garbage";
   }
   return "unknown";
 }
@@ -34,22 +34,22 @@ std::string PrintLevel(format::Level level) {
 
 }  // namespace
 
-std::string PrintPlan(const Plan& plan) {
+std::string PrintCompactionPick(const CompactionPick& pick) {
   std::string text;
-  for (const kv::Position source : plan.sources) {
+  for (const kv::Position source : pick.sources) {
     if (!text.empty()) text += '+';
     text += std::to_string(kv::ToInt(source));
   }
-  text += " -> " + PrintLevel(plan.target_level);
-  if (plan.bounds != format::Bounds{}) {
-    text += " [" + base::Escape(plan.bounds.lower.value_or("")) + ".." + base::Escape(plan.bounds.upper.value_or("")) + ")";
+  text += " -> " + PrintLevel(pick.target_level);
+  if (pick.bounds != format::Bounds{}) {
+    text += " [" + base::Escape(pick.bounds.lower.value_or("")) + ".." + base::Escape(pick.bounds.upper.value_or("")) + ")";
   }
-  text += " reason=" + std::string(ReasonName(plan.reason)) + " input=" + PrintBytes(plan.input_bytes);
-  for (size_t i = 0; i < plan.cleaned.size(); ++i) {
-    text += (i == 0 ? " cleans=" : ",") + std::to_string(kv::ToInt(plan.cleaned[i]));
+  text += " reason=" + std::string(CompactionReasonName(pick.reason)) + " input=" + PrintBytes(pick.input_bytes);
+  for (size_t i = 0; i < pick.cleaned.size(); ++i) {
+    text += (i == 0 ? " cleans=" : ",") + std::to_string(kv::ToInt(pick.cleaned[i]));
   }
-  if (plan.is_move) text += " move";
-  if (plan.is_bottom) text += " drops_tombstones";
+  if (pick.is_move) text += " move";
+  if (pick.is_bottom) text += " drops_tombstones";
   return text;
 }
 

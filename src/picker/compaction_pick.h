@@ -15,7 +15,7 @@
 
 namespace mergedb::picker {
 
-enum class Reason : uint8_t {
+enum class CompactionReason : uint8_t {
   kTierFull,       // lazy: a tier has its number of runs
   kSpace,          // too much above the bottom for the space bound
   kAdjacentFull,   // cascade: four adjacent levels
@@ -27,16 +27,16 @@ enum class Reason : uint8_t {
   kDisjoint,       // runs without a key range in common: moved, not merged
   kValueGarbage,   // value files hold too much that no table refers to
 };
-std::string_view ReasonName(Reason reason);
+std::string_view CompactionReasonName(CompactionReason reason);
 
-struct Plan {
+struct CompactionPick {
   std::vector<kv::Position> sources;  // newest first, consecutive
   format::Bounds bounds;              // {}: everything
   format::Level target_level = 0;
   bool is_bottom = false;             // no run older than the target has a key in bounds
   // Slices are disjoint across the sources: move them without rewriting.
   bool is_move = false;
-  Reason reason = Reason::kManual;
+  CompactionReason reason = CompactionReason::kManual;
   uint64_t input_bytes = 0;
   uint64_t output_file_bytes = 0;     // cut outputs at about this size, 0: one file
   // Value files to clean, ascending: the values of theirs that are met are written to a new one.
@@ -45,13 +45,13 @@ struct Plan {
   std::vector<std::string> cut_keys;
 };
 // "9+8+7 -> L1 [c..g) reason=tier_full input=120MB", with " move" or " drops_tombstones" where it applies.
-std::string PrintPlan(const Plan& plan);
+std::string PrintCompactionPick(const CompactionPick& pick);
 
 // A plan that runs now. Its sources are not to be picked, nor anything that would pass over them.
-struct Busy {
+struct RunningCompaction {
   std::vector<kv::Position> sources;
   format::Bounds bounds;
-  bool is_cleaning = false;  // value files
+  bool collects_blobs = false;  // value files
 };
 
 // Two running plans never interleave: their ranges of positions are disjoint, or their bounds are.

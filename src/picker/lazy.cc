@@ -52,7 +52,7 @@ format::Level LazyLevel(const PickInput& input, uint64_t bytes) {
 
 namespace {
 
-std::optional<Plan> MergeTier(const PickInput& input, size_t flushed_width) {
+std::optional<CompactionPick> MergeTier(const PickInput& input, size_t flushed_width) {
   const auto tier = FullTier(input, flushed_width);
   if (!tier) return std::nullopt;
   const auto& runs = input.version.runs();
@@ -60,21 +60,21 @@ std::optional<Plan> MergeTier(const PickInput& input, size_t flushed_width) {
   if (tier->count() > kSourcesMax) span.newest = span.oldest + 1 - kSourcesMax;
   const bool is_oldest = span.oldest + 1 == runs.size();
   const format::Level target_level = is_oldest ? format::kBottomLevel : tier->level + 1;
-  Plan plan = MakePlan(input, span, {}, target_level, Reason::kTierFull);
+  CompactionPick pick = MakePick(input, span, {}, target_level, CompactionReason::kTierFull);
   const version::Run& oldest = *runs.back();
-  const uint64_t partition_bytes = PartitionBytes(is_oldest ? plan.input_bytes : oldest.bytes());
-  plan.output_file_bytes = OutputBytes(input, partition_bytes);
-  if (!is_oldest) plan.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), plan.input_bytes, plan.output_file_bytes);
-  return plan;
+  const uint64_t partition_bytes = PartitionBytes(is_oldest ? pick.input_bytes : oldest.bytes());
+  pick.output_file_bytes = OutputBytes(input, partition_bytes);
+  if (!is_oldest) pick.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), pick.input_bytes, pick.output_file_bytes);
+  return pick;
 }
 
 }  // namespace
 
-std::optional<Plan> PickTier(const PickInput& input) { return MergeTier(input, FlushedWidth(input)); }
+std::optional<CompactionPick> PickTier(const PickInput& input) { return MergeTier(input, FlushedWidth(input)); }
 
-std::optional<Plan> PickTierAtRest(const PickInput& input) {
+std::optional<CompactionPick> PickTierAtRest(const PickInput& input) {
   // While the bound is exceeded they wait to be settled with what is below them.
-  if (input.pressure == Pressure::kWriting || BytesOverBound(input) > 0) return std::nullopt;
+  if (input.urgency == Urgency::kWriting || BytesOverBound(input) > 0) return std::nullopt;
   return MergeTier(input, kFlushedAtRest);
 }
 

@@ -26,7 +26,7 @@ struct Partition {
   double upper_value_bytes = 0;
   double upper_entries = 0;
   double upper_tombstones = 0;
-  double upper_covered_bytes = 0;  // of older runs, by range tombstones
+  double upper_masked_bytes = 0;  // of older runs, by range tombstones
 
   double input_bytes() const { return static_cast<double>(oldest_bytes) + upper_bytes; }
   // Bytes that merging it would take off the disk at best: what is above, and what tombstones there delete.

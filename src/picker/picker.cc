@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kMoveRatioMax = 64;
 
 bool IsWorthMoving(const PickInput& input, const version::Run& source, const version::Run& target) {
-  return input.pressure != Pressure::kWriting || target.slices().size() <= kMoveRatioMax * source.slices().size();
+  return input.urgency != Urgency::kWriting || target.virtual_tables().size() <= kMoveRatioMax * source.virtual_tables().size();
 }
 
 format::Level LevelAfterMove(const PickInput& input, const version::Run& source, const version::Run& target) {
@@ -27,34 +27,34 @@ format::Level LevelAfterMove(const PickInput& input, const version::Run& source,
 
 }  // namespace
 
-std::optional<Plan> PickMove(const PickInput& input) {
+std::optional<CompactionPick> PickMove(const PickInput& input) {
   const auto& runs = input.version.runs();
   for (size_t i = 0; i + 1 < runs.size(); ++i) {
     const Span pair{.newest = i, .oldest = i + 1};
     if (!IsWorthMoving(input, *runs[i], *runs[i + 1]) || !CanMove(input, pair)) continue;
     if (IsBlocked(input, pair, {})) continue;
-    Plan plan = MakePlan(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), Reason::kDisjoint);
-    plan.is_move = true;
-    return plan;
+    CompactionPick pick = MakePick(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), CompactionReason::kDisjoint);
+    pick.is_move = true;
+    return pick;
   }
   return std::nullopt;
 }
 
-std::optional<Plan> Pick(const PickInput& input) {
-  if (auto plan = PickMove(input)) return plan;
-  if (auto plan = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return plan;
+std::optional<CompactionPick> Pick(const PickInput& input) {
+  if (auto pick = PickMove(input)) return pick;
+  if (auto pick = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return pick;
   if (CleaningComesFirst(input)) return PickCleaning(input);
-  if (auto plan = PickSettling(input)) return plan;
+  if (auto pick = PickBottommost(input)) return pick;
   // While writes go on cleaning begins early, but not before merging had its chance: it would move what is dead already.
-  const bool may_clean = input.pressure != Pressure::kWriting || BytesOverBound(input) > 0;
+  const bool may_clean = input.urgency != Urgency::kWriting || BytesOverBound(input) > 0;
   if (may_clean) {
-    if (auto plan = PickCleaning(input)) return plan;
+    if (auto pick = PickCleaning(input)) return pick;
   }
-  if (auto plan = PickTombstones(input)) return plan;
+  if (auto pick = PickTombstones(input)) return pick;
   return input.style == Style::kLazy ? PickTierAtRest(input) : std::nullopt;
 }
 
-bool IsSettled(const PickInput& input) { return input.busy.empty() && !Pick(input); }
+bool NeedsNoCompaction(const PickInput& input) { return input.running.empty() && !Pick(input); }
 
 namespace {
 
@@ -65,7 +65,7 @@ using BytesOfRun = uint64_t (version::Run::*)() const;
 uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
   uint64_t live = 0;
   uint64_t newer_tombstones = 0;
-  uint64_t newer_covered_bytes = 0;
+  uint64_t newer_masked_bytes = 0;
   for (const version::RunPtr& run : version.runs()) {
     const uint64_t puts = run->entries() - std::min(run->entries(), run->tombstones());
     const uint64_t left = puts - std::min(puts, newer_tombstones);
@@ -73,11 +73,11 @@ uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
       const double share = static_cast<double>(left) / static_cast<double>(run->entries());
       // Covered bytes are of tables and values together: as a share they hold for tables alone, too.
       const auto all = static_cast<double>(run->bytes_with_values());
-      const double bytes = std::max(0.0, all * share - static_cast<double>(newer_covered_bytes));
+      const double bytes = std::max(0.0, all * share - static_cast<double>(newer_masked_bytes));
       live = std::max(live, static_cast<uint64_t>(bytes * (static_cast<double>((*run.*bytes_of)()) / all)));
     }
     newer_tombstones += run->tombstones();
-    newer_covered_bytes += run->covered_bytes();
+    newer_masked_bytes += run->masked_bytes();
   }
   return live;
 }
@@ -106,7 +106,7 @@ uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t mor
 }
 
 uint64_t BytesAllowed(const PickInput& input) {
-  const bool is_ladder = input.style == Style::kCascade && input.pressure == Pressure::kWriting;
+  const bool is_ladder = input.style == Style::kCascade && input.urgency == Urgency::kWriting;
   return AllowedBy(is_ladder ? CascadeBound(input) : BoundOf(input), input);
 }
 
@@ -118,7 +118,7 @@ uint64_t BytesOverBoundMax(const PickInput& input) {
 }
 
 ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {
-  ManualPick pick{.plan = std::nullopt, .is_done = true};
+  ManualPick pick{.pick = std::nullopt, .is_done = true};
   const auto& runs = input.version.runs();
   const auto first = std::ranges::find_if(runs, [&](const version::RunPtr& run) { return run->position() <= newest; });
   if (first == runs.end()) return pick;
@@ -139,8 +139,8 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
     // The oldest run's level is the bottom level when the plan is done. A run above it keeps its level.
     const bool is_at_bottom = span.oldest == runs.size() - 1;
     const format::Level level = is_at_bottom ? format::kBottomLevel : runs[span.oldest]->level();
-    pick.plan = MakePlan(input, span, std::move(part), level, Reason::kManual);
-    pick.plan->output_file_bytes = OutputBytes(input, partition_bytes);
+    pick.pick = MakePick(input, span, std::move(part), level, CompactionReason::kManual);
+    pick.pick->output_file_bytes = OutputBytes(input, partition_bytes);
     return pick;
   }
   return pick;

@@ -6,7 +6,7 @@
 //        ── over the space bound?    merge a part of the keys of all runs into the oldest (bottommost_picker.cc),
 //        │                           or clean value files that hold garbage               (clean.cc)
 //        ── tombstones dominate?     rewrite that part of the oldest run                  (bottommost_picker.cc)
-//   PickSweep ── readers wade through deleted keys: merge those away                      (bottommost_picker.cc)
+//   PickTombstoneScan ── readers wade through deleted keys: merge those away                      (bottommost_picker.cc)
 //
 // Where tables refer to values in value files, a run weighs what its tables weigh and what they refer to: by that tiers are
 // made and space is judged, while a merge costs what the tables weigh. Where they do not, all of it is as if there were none.
@@ -28,7 +28,7 @@
 namespace mergedb::picker {
 
 // How hard to work. Space bounds are bytes on disk over bytes after a full compaction.
-enum class Pressure : uint8_t {
+enum class Urgency : uint8_t {
   kWriting,  // lazy: bound 2.0
   kQuiet,    // the pressure is off: 1.25; what WaitForCompaction waits for
   kIdle,     // nothing was asked for a while: one run
@@ -36,9 +36,9 @@ enum class Pressure : uint8_t {
 
 struct PickInput {
   const version::Version& version;
-  std::span<const Busy> busy;
+  std::span<const RunningCompaction> running;
   Style style = Style::kLazy;
-  Pressure pressure = Pressure::kWriting;
+  Urgency urgency = Urgency::kWriting;
   uint64_t flush_bytes = 0;  // size of a memtable
   // Of the last flushed table and its values, 0 if there is none. Outputs of merges are cut at it where they may be small: then
   // each can be written over what the other left (docs/decisions/0018-spare-files.md).
@@ -51,10 +51,10 @@ struct PickInput {
 };
 
 // The most urgent plan that can start now, or nothing.
-std::optional<Plan> Pick(const PickInput& input);
+std::optional<CompactionPick> Pick(const PickInput& input);
 
 struct ManualPick {
-  std::optional<Plan> plan;  // none: nothing is left, or all that is left is blocked
+  std::optional<CompactionPick> pick;  // none: nothing is left, or all that is left is blocked
   bool is_done = false;      // nothing is left: the keys lie in the oldest run alone
 };
 // Merge `bounds` of all runs into the oldest (CompactRange), by partitions: the next step of it that is not blocked.
@@ -65,10 +65,10 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
 
 // Merge `bounds`, where a reader found nothing but deleted keys, of all runs into the oldest. Nothing while other plans work on
 // these keys, or where no merge takes all runs.
-std::optional<Plan> PickSweep(const PickInput& input, const format::Bounds& bounds);
+std::optional<CompactionPick> PickTombstoneScan(const PickInput& input, const format::Bounds& bounds);
 
 // Nothing is owed at this pressure: no plan could start and nothing runs.
-bool IsSettled(const PickInput& input);
+bool NeedsNoCompaction(const PickInput& input);
 
 // Bytes on disk that the space bound of this pressure allows.
 uint64_t BytesAllowed(const PickInput& input);

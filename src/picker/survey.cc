@@ -13,15 +13,15 @@ struct PositionRange {
   kv::Position newest;
 };
 
-PositionRange RangeOf(const Busy& busy) { return {.oldest = busy.sources.back(), .newest = busy.sources.front()}; }
+PositionRange RangeOf(const RunningCompaction& running) { return {.oldest = running.sources.back(), .newest = running.sources.front()}; }
 
-bool SlicesMeet(const kv::Order& order, const version::Run& a, const version::Run& b) {
-  const bool a_is_shorter = a.slices().size() <= b.slices().size();
+bool VirtualTablesMeet(const kv::Order& order, const version::Run& a, const version::Run& b) {
+  const bool a_is_shorter = a.virtual_tables().size() <= b.virtual_tables().size();
   const version::Run& shorter = a_is_shorter ? a : b;
   const version::Run& longer = a_is_shorter ? b : a;
-  for (const version::Slice& slice : shorter.slices()) {
-    const size_t index = longer.FindIndex(order, slice.smallest());
-    if (index < longer.slices().size() && !slice.IsBefore(order, longer.slices()[index].smallest())) return true;
+  for (const version::VirtualTable& virtual_table : shorter.virtual_tables()) {
+    const size_t index = longer.FindIndex(order, virtual_table.smallest());
+    if (index < longer.virtual_tables().size() && !virtual_table.IsBefore(order, longer.virtual_tables()[index].smallest())) return true;
   }
   return false;
 }
@@ -32,11 +32,11 @@ struct Hull {
   std::string_view largest;
   bool largest_is_open = false;
 
-  void Add(const kv::Order& order, const version::Slice& slice) {
-    const int beyond = smallest ? order.CompareKeys(slice.largest(), largest) : 1;
-    if (beyond >= 0) largest_is_open = slice.largest_is_open() && (beyond > 0 || largest_is_open);
-    if (beyond > 0) largest = slice.largest();
-    if (!smallest || order.CompareKeys(slice.smallest(), *smallest) < 0) smallest = slice.smallest();
+  void Add(const kv::Order& order, const version::VirtualTable& virtual_table) {
+    const int beyond = smallest ? order.CompareKeys(virtual_table.largest(), largest) : 1;
+    if (beyond >= 0) largest_is_open = virtual_table.largest_is_open() && (beyond > 0 || largest_is_open);
+    if (beyond > 0) largest = virtual_table.largest();
+    if (!smallest || order.CompareKeys(virtual_table.smallest(), *smallest) < 0) smallest = virtual_table.smallest();
   }
   bool EndsBefore(const kv::Order& order, std::string_view key) const {
     const int compared = order.CompareKeys(largest, key);
@@ -53,13 +53,13 @@ bool AnyKeyBelow(const kv::Order& order, const version::Version& version, Span s
   for (size_t i = span.newest; i <= span.oldest; ++i) {
     const auto [first, last] = runs[i]->Overlap(order, bounds);
     if (first == last) continue;
-    hull.Add(order, runs[i]->slices()[first]);
-    hull.Add(order, runs[i]->slices()[last - 1]);
+    hull.Add(order, runs[i]->virtual_tables()[first]);
+    hull.Add(order, runs[i]->virtual_tables()[last - 1]);
   }
   if (!hull.smallest) return false;
   return std::any_of(runs.begin() + static_cast<ptrdiff_t>(span.oldest) + 1, runs.end(), [&](const version::RunPtr& run) {
     const size_t index = run->FindIndex(order, *hull.smallest);
-    return index < run->slices().size() && !hull.EndsBefore(order, run->slices()[index].smallest());
+    return index < run->virtual_tables().size() && !hull.EndsBefore(order, run->virtual_tables()[index].smallest());
   });
 }
 
@@ -67,42 +67,42 @@ bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds) 
   const auto& runs = input.version.runs();
   const kv::Position newest = runs[span.newest]->position();
   const kv::Position oldest = runs[span.oldest]->position();
-  return std::ranges::any_of(input.busy, [&](const Busy& busy) {
-    const PositionRange range = RangeOf(busy);
-    return range.newest >= oldest && range.oldest <= newest && version::Intersect(input.order, busy.bounds, bounds);
+  return std::ranges::any_of(input.running, [&](const RunningCompaction& running) {
+    const PositionRange range = RangeOf(running);
+    return range.newest >= oldest && range.oldest <= newest && version::Intersect(input.order, running.bounds, bounds);
   });
 }
 
 bool IsFree(const PickInput& input, size_t index) { return !IsBlocked(input, {index, index}, {}); }
 
-bool ReachesOldest(const PickInput& input, const Busy& busy) {
-  return RangeOf(busy).oldest <= input.version.runs().back()->position();
+bool ReachesOldest(const PickInput& input, const RunningCompaction& running) {
+  return RangeOf(running).oldest <= input.version.runs().back()->position();
 }
 
 bool CanMove(const PickInput& input, Span span) {
   const auto& runs = input.version.runs();
   for (size_t i = span.newest; i < span.oldest; ++i) {
-    if (runs[i]->bytes() < runs[i]->slices().size() * (input.flush_bytes / 4)) return false;
+    if (runs[i]->bytes() < runs[i]->virtual_tables().size() * (input.flush_bytes / 4)) return false;
     for (size_t j = i + 1; j <= span.oldest; ++j) {
-      if (SlicesMeet(input.order, *runs[i], *runs[j])) return false;
+      if (VirtualTablesMeet(input.order, *runs[i], *runs[j])) return false;
     }
   }
   return true;
 }
 
-SliceShares::SliceShares(const version::Run& run) {
+VirtualTableShares::VirtualTableShares(const version::Run& run) {
   if (run.partial_files().empty()) return;
-  for (const version::Slice& slice : run.slices()) {
-    if (!slice.is_whole()) ++counts_[slice.file->number];
+  for (const version::VirtualTable& virtual_table : run.virtual_tables()) {
+    if (!virtual_table.is_whole()) ++counts_[virtual_table.file->number];
   }
 }
 
 uint64_t BytesWithin(const kv::Order& order, const version::Run& run, const format::Bounds& bounds) {
   if (bounds == format::Bounds{}) return run.bytes();
-  const SliceShares shares(run);
+  const VirtualTableShares shares(run);
   const auto [first, last] = run.Overlap(order, bounds);
   uint64_t bytes = 0;
-  for (size_t i = first; i < last; ++i) bytes += run.slices()[i].file->bytes / shares.Of(run.slices()[i]);
+  for (size_t i = first; i < last; ++i) bytes += run.virtual_tables()[i].file->bytes / shares.Of(run.virtual_tables()[i]);
   return bytes;
 }
 
@@ -113,18 +113,18 @@ size_t FlushedWidth(const PickInput& input) {
   return std::clamp<uint64_t>(64 * kMebibyte / FlushBytes(input), 16, kSourcesMax);
 }
 
-Plan MakePlan(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, Reason reason) {
+CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, CompactionReason reason) {
   const auto& runs = input.version.runs();
-  Plan plan;
+  CompactionPick pick;
   for (size_t i = span.newest; i <= span.oldest; ++i) {
-    plan.sources.push_back(runs[i]->position());
-    plan.input_bytes += BytesWithin(input.order, *runs[i], bounds);
+    pick.sources.push_back(runs[i]->position());
+    pick.input_bytes += BytesWithin(input.order, *runs[i], bounds);
   }
-  plan.is_bottom = !AnyKeyBelow(input.order, input.version, span, bounds);
-  plan.bounds = std::move(bounds);
-  plan.target_level = target_level;
-  plan.reason = reason;
-  return plan;
+  pick.is_bottom = !AnyKeyBelow(input.order, input.version, span, bounds);
+  pick.bounds = std::move(bounds);
+  pick.target_level = target_level;
+  pick.reason = reason;
+  return pick;
 }
 
 }  // namespace mergedb::picker

@@ -24,7 +24,7 @@ bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds);
 // No running plan passes over this run at all.
 bool IsFree(const PickInput& input, size_t index);
 // `busy` works on the oldest run; the others leave a part of the runs below them alone.
-bool ReachesOldest(const PickInput& input, const Busy& busy);
+bool ReachesOldest(const PickInput& input, const RunningCompaction& running);
 
 // A run older than the span shows a key between the first and the last one that the span shows in `bounds`.
 bool AnyKeyBelow(const kv::Order& order, const version::Version& version, Span span, const format::Bounds& bounds);
@@ -34,10 +34,10 @@ bool AnyKeyBelow(const kv::Order& order, const version::Version& version, Span s
 bool CanMove(const PickInput& input, Span span);
 
 // By how many slices of a run a file is shown.
-class SliceShares {
+class VirtualTableShares {
  public:
-  explicit SliceShares(const version::Run& run);
-  uint64_t Of(const version::Slice& slice) const { return slice.is_whole() ? 1 : counts_.at(slice.file->number); }
+  explicit VirtualTableShares(const version::Run& run);
+  uint64_t Of(const version::VirtualTable& virtual_table) const { return virtual_table.is_whole() ? 1 : counts_.at(virtual_table.file->number); }
 
  private:
   std::map<kv::FileNumber, uint64_t> counts_;  // of files shown in part
@@ -69,6 +69,6 @@ size_t FlushedWidth(const PickInput& input);
 inline constexpr size_t kFlushedAtRest = 8;
 
 // A plan with sources, bounds, input_bytes and is_bottom filled in.
-Plan MakePlan(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, Reason reason);
+CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, CompactionReason reason);
 
 }  // namespace mergedb::picker

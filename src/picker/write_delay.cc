@@ -7,9 +7,9 @@ namespace mergedb::picker {
 namespace {
 
 // How far a debt is on its way from where it begins to matter (0) to its maximum (1 and more).
-double Progress(uint64_t debt, uint64_t debt_max, double start) {
-  if (debt_max == 0) return debt == 0 ? 0.0 : 1.0;
-  const double share = static_cast<double>(debt) / static_cast<double>(debt_max);
+double Progress(uint64_t backlog, uint64_t debt_max, double start) {
+  if (debt_max == 0) return backlog == 0 ? 0.0 : 1.0;
+  const double share = static_cast<double>(backlog) / static_cast<double>(debt_max);
   return std::max(0.0, (share - start) / (1.0 - start));
 }
 
@@ -26,11 +26,11 @@ constexpr double kNanosPerByte = 8.0;
 
 }  // namespace
 
-uint64_t DelayNanos(const Debt& debt, uint64_t bytes, uint64_t pause_us_max) {
-  const double worst = std::max({Progress(debt.staged_bytes, debt.staging_bytes_max, kStagedStart),
-                                 Progress(debt.unflushed_bytes, debt.unflushed_bytes_max, kUnflushedStart),
-                                 Progress(debt.runs, debt.runs_max, kRunsStart),
-                                 Progress(debt.upper_bytes, debt.upper_bytes_max, kUpperStart)});
+uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t pause_us_max) {
+  const double worst = std::max({Progress(backlog.staged_bytes, backlog.staging_bytes_max, kStagedStart),
+                                 Progress(backlog.unflushed_bytes, backlog.unflushed_bytes_max, kUnflushedStart),
+                                 Progress(backlog.runs, backlog.runs_max, kRunsStart),
+                                 Progress(backlog.upper_bytes, backlog.upper_bytes_max, kUpperStart)});
   const double nanos_max = static_cast<double>(pause_us_max) * 1000.0;
   if (worst <= 0.0) return 0;
   if (worst >= 1.0) return static_cast<uint64_t>(nanos_max);

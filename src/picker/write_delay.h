@@ -14,7 +14,7 @@
 
 namespace mergedb::picker {
 
-struct Debt {
+struct Backlog {
   uint64_t staged_bytes = 0;       // staged, not yet drained, beside the most that may be
   uint64_t staging_bytes_max = 0;
   uint64_t unflushed_bytes = 0;    // active and sealed memtables
@@ -27,7 +27,7 @@ struct Debt {
 
 // Nanoseconds that a put of `bytes` waits; 0 while there is no debt; at most `pause_us_max`. Continuous, and never
 // less when a debt or `bytes` is more.
-uint64_t DelayNanos(const Debt& debt, uint64_t bytes, uint64_t pause_us_max);
+uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t pause_us_max);
 
 // Nanoseconds that the removal of dead files rests after one that took `took_nanos`, with `backlog_bytes` more to remove. WHY: on a
 // disk that is told of freed blocks (a mount with `discard`) nothing else is served while a file goes, and a train of them starves

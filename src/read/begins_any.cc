@@ -12,17 +12,17 @@ bool StandsAt(kv::Iterator& iterator, const std::string& prefix) {
 
 }  // namespace
 
-Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const View& view, const std::string& prefix) {
+Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version, const std::string& prefix) {
   const auto in_memtable = [&](memtable::Memtable& table) { return StandsAt(*table.NewIterator(), prefix); };
-  if (in_memtable(*view.active)) return true;
-  for (const auto& table : view.sealed) {
+  if (in_memtable(*super_version.active)) return true;
+  for (const auto& table : super_version.sealed) {
     if (in_memtable(*table)) return true;
   }
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
-  for (const auto& run : view.version->runs()) {
+  for (const auto& run : super_version.version->runs()) {
     const auto [first, last] = run->Overlap(order, bounds);
     for (size_t i = first; i < last; ++i) {
-      ASSIGN_OR_RETURN(const auto reader, tables.Open(run->slices()[i].file));
+      ASSIGN_OR_RETURN(const auto reader, tables.Open(run->virtual_tables()[i].file));
       const auto entries = reader->NewIterator({});
       if (StandsAt(*entries, prefix)) return true;
       RETURN_IF_ERROR(entries->status());

@@ -1,4 +1,4 @@
-// Does any version of any key in a View, deleted or not, begin with these bytes? For choosing a marker of keyspaces.
+// Does any version of any key in a SuperVersion, deleted or not, begin with these bytes? For choosing a marker of keyspaces.
 #pragma once
 
 #include <string>
@@ -10,6 +10,6 @@
 namespace mergedb::read {
 
 // REQUIRES: the bytewise order.
-Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const View& view, const std::string& prefix);
+Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version, const std::string& prefix);
 
 }  // namespace mergedb::read

@@ -2,20 +2,20 @@
 
 namespace mergedb::read {
 
-Result<const format::ValueFileMeta*> ValueFileOf(const version::Version& version, const kv::Entry& entry,
+Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
                                                  format::ValueReference* reference) {
   Status status = format::ParseReference(entry.value, reference);
   if (status.ok()) {
-    if (const format::ValueFileMeta* file = version.FindValueFile(reference->file).get()) [[likely]] return file;
+    if (const format::BlobFileMeta* file = version.FindBlobFile(reference->file).get()) [[likely]] return file;
     status = Status::Corruption("it refers to value file " + std::to_string(kv::ToInt(reference->file)) +
                                 ", which is not part of the database");
   }
   return status.WithContext(kv::PrintKey(entry.key, entry.tag));
 }
 
-Status ViewValues::Resolve(const kv::Entry& entry, std::string_view* value) {
+Status BlobValues::Resolve(const kv::Entry& entry, std::string_view* value) {
   format::ValueReference reference;
-  ASSIGN_OR_RETURN(const auto file, ValueFileOf(version_, entry, &reference));
+  ASSIGN_OR_RETURN(const auto file, BlobFileOf(version_, entry, &reference));
   return scanner_.Read(*file, reference, entry.key, value);
 }
 

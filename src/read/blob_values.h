@@ -9,10 +9,10 @@
 
 namespace mergedb::read {
 
-class ViewValues final : public kv::ValueSource {
+class BlobValues final : public kv::ValueSource {
  public:
   // Both outlive it.
-  ViewValues(const version::Version& version, blob::Cache& files, bool verify_checksums)
+  BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums)
       : version_(version), scanner_(files, verify_checksums) {}
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override;
@@ -24,6 +24,6 @@ class ViewValues final : public kv::ValueSource {
 
 // The description of the file that `reference` leads to, which lives as long as the Version; by invariant I7 it is there, so its
 // absence is Corruption.
-Result<const format::ValueFileMeta*> ValueFileOf(const version::Version& version, const kv::Entry& entry, format::ValueReference* reference);
+Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry, format::ValueReference* reference);
 
 }  // namespace mergedb::read

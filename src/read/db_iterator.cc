@@ -17,15 +17,15 @@ namespace mergedb::read {
 namespace {
 
 // A merge of all that has keys in `bounds`, newest first, less what range tombstones cover.
-std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const View& view, kv::Sequence sequence,
+std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const SuperVersion& super_version, kv::Sequence sequence,
                                               const format::Bounds& bounds, const table::ReadControl& control,
                                               Overlay overlay) {
-  iterator::UncoveredInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
+  iterator::MaskingInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
   auto& children = input.children;
-  children.reserve(2 + view.sealed.size() + view.version->runs().size());
+  children.reserve(2 + super_version.sealed.size() + super_version.version->runs().size());
   const bool is_shared = overlay.is_shared && overlay.versions != nullptr;
   const auto add_child = [&](std::unique_ptr<kv::Iterator> child) {
-    if (is_shared) child = iterator::NewAsOfIterator(context.order, sequence, std::move(child));
+    if (is_shared) child = iterator::NewSnapshotFilter(context.order, sequence, std::move(child));
     children.push_back(std::move(child));
   };
   if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
@@ -33,49 +33,49 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   const auto add_memtable = [&](memtable::Memtable& table) {
     if (table.entries() > 0) add_child(table.NewIterator());
     if (table.range_deletes().empty()) return;
-    input.covers.push_back({.source = NewMemtableCovers(table, sequence), .first_older = children.size()});
+    input.covers.push_back({.source = NewMemtableMasks(table, sequence), .first_older = children.size()});
   };
-  add_memtable(*view.active);
-  for (const auto& table : view.sealed) add_memtable(*table);
-  for (const version::RunPtr& run : view.version->runs()) {
+  add_memtable(*super_version.active);
+  for (const auto& table : super_version.sealed) add_memtable(*table);
+  for (const version::RunPtr& run : super_version.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const version::Slice& slice) {
-      auto reader = tables.Open(slice.file);
+    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const version::VirtualTable& virtual_table) {
+      auto reader = tables.Open(virtual_table.file);
       if (!reader) return kv::NewEmptyIterator(reader.error());
-      if (kept != nullptr) kept->Keep(slice.file, *reader);
+      if (kept != nullptr) kept->Keep(virtual_table.file, *reader);
       return (*reader)->NewIterator(control, *reader);
     }, control.skipped));
-    const auto& with_ranges = run->slices_with_ranges();
+    const auto& with_ranges = run->virtual_tables_with_ranges();
     const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);
     if (in_bounds == with_ranges.end() || *in_bounds >= last) continue;
-    input.covers.push_back({.source = NewRunCovers(context.order, context.tables, run, sequence, control.skipped),
+    input.covers.push_back({.source = NewRunMasks(context.order, context.tables, run, sequence, control.skipped),
                             .first_older = children.size()});
   }
-  return iterator::NewUncoveredIterator(context.order, std::move(input));
+  return iterator::NewMaskingIterator(context.order, std::move(input));
 }
 
 class DbIterator final : public WalkableIterator {
  public:
-  DbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence, const IteratorOptions& options,
+  DbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence, const IteratorOptions& options,
              Overlay overlay)
       : WalkableIterator(context.is_closed),
         order_(context.order),
         on_release_(context.on_release),
         keep_(context.keep),
         directory_(context.directory),
-        view_(std::move(view)),
-        values_(*view_->version, context.values, options.read.verify_checksums) {
+        super_version_(std::move(super_version)),
+        values_(*super_version_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
-    auto tree = NewTreeIterator(context, *view_, sequence, bounds,
+    auto tree = NewTreeIterator(context, *super_version_, sequence, bounds,
                                 {options.read.verify_checksums, options.read.fill_cache, context.skipped}, std::move(overlay));
-    input_ = iterator::NewVisibleIterator(
+    input_ = iterator::NewUserIterator(
         order_,
         {.sequence = visible,
          .lower = std::move(bounds.lower),
          .upper = std::move(bounds.upper),
-         .on_wade = context.on_wade,
+         .on_tombstone_scan = context.on_tombstone_scan,
          .operators = context.operators,
          .values = &values_,
          .keys_only = options.keys_only},
@@ -83,7 +83,7 @@ class DbIterator final : public WalkableIterator {
   }
   ~DbIterator() override {
     input_ = nullptr;
-    view_ = nullptr;
+    super_version_ = nullptr;
     if (on_release_) on_release_();
   }
 
@@ -122,13 +122,13 @@ class DbIterator final : public WalkableIterator {
  private:
   const kv::Order order_;
   const std::function<void()> on_release_;
-  // Destroyed last to first: the input reads what the View and `keep_` hold.
+  // Destroyed last to first: the input reads what the SuperVersion and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   const std::string_view directory_;
   mutable Status damage_;  // that the input met, as it is told
-  ViewPtr view_;
-  ViewValues values_;
-  std::unique_ptr<iterator::VisibleCursor> input_;
+  SuperVersionPtr super_version_;
+  BlobValues values_;
+  std::unique_ptr<iterator::UserCursor> input_;
 };
 
 class ErrorIterator final : public WalkableIterator {
@@ -160,12 +160,12 @@ format::Bounds BoundsOf(const IteratorOptions& options) {
   return bounds;
 }
 
-std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
+std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence,
                                                 const IteratorOptions& options, Overlay overlay) {
   if (!options.prefix.empty() && !context.order.is_bytewise()) {
     return NewErrorIterator(Status::InvalidArgument("a prefix needs the bytewise comparator; use lower and upper"));
   }
-  return std::make_unique<DbIterator>(context, std::move(view), sequence, options, std::move(overlay));
+  return std::make_unique<DbIterator>(context, std::move(super_version), sequence, options, std::move(overlay));
 }
 
 std::unique_ptr<WalkableIterator> NewErrorIterator(Status status) { return std::make_unique<ErrorIterator>(status); }

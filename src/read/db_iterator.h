@@ -1,4 +1,4 @@
-// The cursor that a user holds: visible( uncovered( merging( memtables, runs ) ) ) over one View, and the errors of a life that outlasts
+// The cursor that a user holds: visible( uncovered( merging( memtables, runs ) ) ) over one SuperVersion, and the errors of a life that outlasts
 // its database's. A transaction's own writes are one more child of the merge, newer than all others.
 #pragma once
 
@@ -32,18 +32,18 @@ struct DbIteratorContext {
   std::shared_ptr<const void> keep;
   std::string_view directory = {};  // of the database, which `keep` keeps; for the next step that a Corruption names
   std::function<void()> on_release = {};  // the cursor died: what it pinned may go
-  std::function<void(iterator::Wade)> on_wade = {};  // a move passed over very much that is deleted
+  std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // a move passed over very much that is deleted
   const kv::ProgramOperators* operators = nullptr;
   // Blocks and tables that cannot be read are passed over and the errors added here; it outlives the cursor. Null: the
   // cursor ends there.
   kv::SkippedErrors* skipped = nullptr;
-  KeptTables* kept = nullptr;  // mapped tables that are shown go here; it outlives the cursor. Null: a table is let go of when it was left
+  PinnedTables* kept = nullptr;  // mapped tables that are shown go here; it outlives the cursor. Null: a table is let go of when it was left
 };
 
 // What a transaction has written and not committed, over what the tree holds. Its sequences are larger than any of the tree's.
 struct Overlay {
   std::unique_ptr<kv::Iterator> versions = nullptr;       // null: there is no overlay
-  std::unique_ptr<iterator::CoverSource> covers = nullptr;  // null: no range deletes
+  std::unique_ptr<iterator::MaskSource> covers = nullptr;  // null: no range deletes
   // Others may commit meanwhile: what the tree has that is newer than `sequence` is to be left out.
   bool is_shared = false;
 };
@@ -62,7 +62,7 @@ class WalkableIterator : public Iterator {
   const std::shared_ptr<const std::atomic<bool>> is_closed_;
 };
 
-std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, ViewPtr view, kv::Sequence sequence,
+std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence,
                                                 const IteratorOptions& options, Overlay overlay = {});
 
 // What `lower`, `upper` and `prefix` say together.

@@ -12,9 +12,9 @@ namespace {
 // What a search has met: the answer, or the operands above it.
 class Answer {
  public:
-  Answer(const LookupContext& context, const View& view, const table::ReadControl& control, std::string_view key,
+  Answer(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control, std::string_view key,
          std::string* value, InPlace* in_place)
-      : context_(context), view_(view), control_(control), key_(key), value_(value), in_place_(in_place) {}
+      : context_(context), super_version_(super_version), control_(control), key_(key), value_(value), in_place_(in_place) {}
 
   // Operands above all that will be met. False: that is an error already.
   bool Start(std::span<const std::string_view> newer) {
@@ -84,7 +84,7 @@ class Answer {
   // The value that the reference stands for, with the operands above it.
   Status TakeReference(kv::Tag tag, std::string_view stored) {
     format::ValueReference reference;
-    ASSIGN_OR_RETURN(const auto file, ValueFileOf(*view_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
+    ASSIGN_OR_RETURN(const auto file, BlobFileOf(*super_version_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*file));
     blob::Found found;
     RETURN_IF_ERROR(reader->Get(reference, key_, {control_.verify_checksums, control_.fill_cache}, &found));
@@ -94,7 +94,7 @@ class Answer {
   }
 
   const LookupContext& context_;
-  const View& view_;
+  const SuperVersion& super_version_;
   const table::ReadControl& control_;
   const std::string_view key_;
   std::string* const value_;
@@ -107,11 +107,11 @@ class Answer {
 constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 
 // True: the answer is settled.
-bool FindInMemtables(const View& view, bool is_hashed, std::string_view key, uint64_t hash, kv::Sequence sequence,
+bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash, kv::Sequence sequence,
                      Answer* answer) {
   const auto settles = [&](const memtable::Memtable& table) {
     const auto& range_deletes = table.range_deletes();
-    const kv::Sequence covering = range_deletes.empty() ? 0 : range_deletes.Covering(key, sequence);
+    const kv::Sequence covering = range_deletes.empty() ? 0 : range_deletes.MaskingSequence(key, sequence);
     memtable::Memtable::Found found;
     bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, &found) : table.Get(key, sequence, &found);
     for (; is_found && kv::SequenceOf(found.tag) >= covering; is_found = table.GetOlder(key, &found)) {
@@ -119,8 +119,8 @@ bool FindInMemtables(const View& view, bool is_hashed, std::string_view key, uin
     }
     return covering > 0 && answer->Take(kDeleted, {});
   };
-  if (settles(*view.active)) return true;
-  for (const auto& table : view.sealed) {
+  if (settles(*super_version.active)) return true;
+  for (const auto& table : super_version.sealed) {
     if (settles(*table)) return true;
   }
   return false;
@@ -151,39 +151,39 @@ Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span
 constexpr size_t kBatch = 16;
 struct Candidates {
   std::array<std::shared_ptr<table::Reader>, kBatch> readers;
-  std::array<const version::Slice*, kBatch> slices;
+  std::array<const version::VirtualTable*, kBatch> virtual_tables;
   size_t count = 0;
 };
 
 }  // namespace
 
-Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
+Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key, kv::Sequence sequence,
               const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer, InPlace* in_place) {
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
-  Answer answer(context, view, control, key, value, in_place);
+  Answer answer(context, super_version, control, key, value, in_place);
   if (!answer.Start(newer)) return answer.Finish();
-  if (FindInMemtables(view, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
+  if (FindInMemtables(super_version, is_hashed, key, hash, sequence, &answer)) return answer.Finish();
 
-  const auto& runs = view.version->runs();
+  const auto& runs = super_version.version->runs();
   for (size_t next = 0; next < runs.size();) {
     Candidates batch;
     for (; next < runs.size() && batch.count < kBatch; ++next) {
-      const version::Slice* slice = runs[next]->Find(context.order, key);
-      if (slice == nullptr) continue;
-      ASSIGN_OR_RETURN(batch.readers[batch.count], context.tables.Open(slice->file));
-      batch.slices[batch.count] = slice;
+      const version::VirtualTable* virtual_table = runs[next]->Find(context.order, key);
+      if (virtual_table == nullptr) continue;
+      ASSIGN_OR_RETURN(batch.readers[batch.count], context.tables.Open(virtual_table->file));
+      batch.virtual_tables[batch.count] = virtual_table;
       if (is_hashed) batch.readers[batch.count]->PrefetchFilter(hash);
       ++batch.count;
     }
     for (size_t i = 0; i < batch.count; ++i) {
       const table::Reader& reader = *batch.readers[i];
-      const kv::Sequence covering = reader.range_tombstones().Covering(context.order, key, sequence);
+      const kv::Sequence covering = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
         ASSIGN_OR_RETURN(const bool is_settled, FindInTable(reader, key, {.newest = sequence, .oldest = covering}, control, &answer));
         if (is_settled) {
-          answer.KeepTable(batch.slices[i]->file, batch.readers[i]);
+          answer.KeepTable(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer.Finish();
         }
       }

@@ -1,4 +1,4 @@
-// A point read through a View: the active memtable, the sealed ones, then each run, newest first. The first version found
+// A point read through a SuperVersion: the active memtable, the sealed ones, then each run, newest first. The first version found
 // that the sequence can see is the newest one (I1), so the search ends there; if it is an operand, the search goes on down to
 // the version that says what the value was before, and folds. It ends, too, at a range tombstone over the key: all that is
 // older, here or further down, is gone.
@@ -32,13 +32,13 @@ struct LookupContext {
 
 // For who can use a value where it lies: `value` is set, and the table kept, if that is in a mapped table.
 struct InPlace {
-  KeptTables& tables;
+  PinnedTables& tables;
   std::optional<std::string_view> value = {};
 };
 
-// OK and *value (or in_place->value), NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the View, newest
+// OK and *value (or in_place->value), NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the SuperVersion, newest
 // first, of a transaction that has not committed. THREADS: any.
-Status Lookup(const LookupContext& context, const View& view, std::string_view key, kv::Sequence sequence,
+Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key, kv::Sequence sequence,
               const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer = {},
               InPlace* in_place = nullptr);
 

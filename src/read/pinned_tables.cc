@@ -16,7 +16,7 @@ auto FirstBehind(Kepts& kept, const char* place) {
 
 }  // namespace
 
-void KeptTables::Keep(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader) {
+void PinnedTables::Keep(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader) {
   const std::string_view mapped = reader->mapped();
   if (mapped.empty() || mapped.data() == last_.data()) return;
   const auto behind = FirstBehind(kept_, mapped.data());
@@ -26,14 +26,14 @@ void KeptTables::Keep(const format::FileMetaPtr& file, const std::shared_ptr<tab
   last_ = mapped;
 }
 
-bool KeptTables::HoldsElsewhere(std::string_view bytes) {
+bool PinnedTables::HoldsElsewhere(std::string_view bytes) {
   const auto behind = FirstBehind(kept_, bytes.data());
   if (behind == kept_.begin() || !IsIn(bytes, std::prev(behind)->mapped)) return false;
   last_ = std::prev(behind)->mapped;
   return true;
 }
 
-void KeptTables::Clear() {
+void PinnedTables::Clear() {
   kept_.clear();
   last_ = {};
 }

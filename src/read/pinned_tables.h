@@ -19,9 +19,9 @@
 
 namespace mergedb::read {
 
-class KeptTables {
+class PinnedTables {
  public:
-  // Keeps the table from now on, if it is mapped. `file` is the one of the View that the table was found in.
+  // Keeps the table from now on, if it is mapped. `file` is the one of the SuperVersion that the table was found in.
   void Keep(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader);
 
   // Do all of these bytes lie in a kept table? Most are in the one of the last answer.

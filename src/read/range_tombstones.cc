@@ -6,11 +6,11 @@
 namespace mergedb::read {
 namespace {
 
-class MemtableCovers final : public iterator::CoverSource {
+class MemtableMasks final : public iterator::MaskSource {
  public:
-  MemtableCovers(const memtable::Memtable& memtable, kv::Sequence sequence)
+  MemtableMasks(const memtable::Memtable& memtable, kv::Sequence sequence)
       : deletes_(memtable.range_deletes()), sequence_(sequence) {}
-  Status Find(std::string_view key, kv::Cover* cover) override {
+  Status Find(std::string_view key, kv::Mask* cover) override {
     *cover = deletes_.Find(key, sequence_);
     return {};
   }
@@ -20,54 +20,54 @@ class MemtableCovers final : public iterator::CoverSource {
   const kv::Sequence sequence_;
 };
 
-class RunCovers final : public iterator::CoverSource {
+class RunMasks final : public iterator::MaskSource {
  public:
-  RunCovers(const kv::Order& order, table::Cache& tables, version::RunPtr run, kv::Sequence sequence,
+  RunMasks(const kv::Order& order, table::Cache& tables, version::RunPtr run, kv::Sequence sequence,
             kv::SkippedErrors* skipped)
       : order_(order), tables_(tables), run_(std::move(run)), sequence_(sequence), skipped_(skipped) {}
 
-  Status Find(std::string_view key, kv::Cover* cover) override {
-    const auto& slices = run_->slices();
-    const auto& with_ranges = run_->slices_with_ranges();
-    const size_t index = IsInOpenSlice(key) ? open_index_ : run_->FindIndex(order_, key);
+  Status Find(std::string_view key, kv::Mask* cover) override {
+    const auto& virtual_tables = run_->virtual_tables();
+    const auto& with_ranges = run_->virtual_tables_with_ranges();
+    const size_t index = IsInOpenVirtualTable(key) ? open_index_ : run_->FindIndex(order_, key);
     const auto next = std::lower_bound(with_ranges.begin(), with_ranges.end(), index);
     *cover = {};
     auto after = next;  // the first slice with tombstones after the key
-    if (next != with_ranges.end() && *next == index && order_.CompareKeys(slices[index].smallest(), key) <= 0) {
-      if (Status status = FindInSlice(index, key, cover); !status.ok()) {
+    if (next != with_ranges.end() && *next == index && order_.CompareKeys(virtual_tables[index].smallest(), key) <= 0) {
+      if (Status status = FindInVirtualTable(index, key, cover); !status.ok()) {
         if (skipped_ == nullptr) return status;
         skipped_->Add(status);
       }
       ++after;
     }
-    if (after != with_ranges.end()) cover->upper = kv::EarlierOf(order_, cover->upper, slices[*after].smallest());
+    if (after != with_ranges.end()) cover->upper = kv::EarlierOf(order_, cover->upper, virtual_tables[*after].smallest());
     // WHY even where the largest key is included: no tombstone of its table covers it.
-    if (next != with_ranges.begin()) cover->lower = kv::LaterOf(order_, cover->lower, slices[*std::prev(next)].largest());
+    if (next != with_ranges.begin()) cover->lower = kv::LaterOf(order_, cover->lower, virtual_tables[*std::prev(next)].largest());
     return {};
   }
 
  private:
-  bool IsInOpenSlice(std::string_view key) const {
+  bool IsInOpenVirtualTable(std::string_view key) const {
     if (reader_ == nullptr) return false;
-    const version::Slice& slice = run_->slices()[open_index_];
-    return order_.CompareKeys(slice.smallest(), key) <= 0 && !slice.IsBefore(order_, key);
+    const version::VirtualTable& virtual_table = run_->virtual_tables()[open_index_];
+    return order_.CompareKeys(virtual_table.smallest(), key) <= 0 && !virtual_table.IsBefore(order_, key);
   }
-  Status FindInSlice(size_t index, std::string_view key, kv::Cover* cover) {
-    const version::Slice& slice = run_->slices()[index];
+  Status FindInVirtualTable(size_t index, std::string_view key, kv::Mask* cover) {
+    const version::VirtualTable& virtual_table = run_->virtual_tables()[index];
     if (reader_ == nullptr || index != open_index_) {
       reader_ = nullptr;
-      ASSIGN_OR_RETURN(reader_, tables_.Open(slice.file));
+      ASSIGN_OR_RETURN(reader_, tables_.Open(virtual_table.file));
       open_index_ = index;
       hint_ = 0;
     }
     *cover = reader_->range_tombstones().FindNear(order_, key, sequence_, &hint_);
-    if (slice.bounds.lower) {
-      cover->lower = kv::LaterOf(order_, cover->lower, *slice.bounds.lower);
-      if (cover->sequence > 0) cover->from = *kv::LaterOf(order_, cover->from, *slice.bounds.lower);
+    if (virtual_table.bounds.lower) {
+      cover->lower = kv::LaterOf(order_, cover->lower, *virtual_table.bounds.lower);
+      if (cover->sequence > 0) cover->from = *kv::LaterOf(order_, cover->from, *virtual_table.bounds.lower);
     }
-    if (slice.bounds.upper) {
-      cover->upper = kv::EarlierOf(order_, cover->upper, *slice.bounds.upper);
-      if (cover->sequence > 0) cover->until = *kv::EarlierOf(order_, cover->until, *slice.bounds.upper);
+    if (virtual_table.bounds.upper) {
+      cover->upper = kv::EarlierOf(order_, cover->upper, *virtual_table.bounds.upper);
+      if (cover->sequence > 0) cover->until = *kv::EarlierOf(order_, cover->until, *virtual_table.bounds.upper);
     }
     return {};
   }
@@ -84,13 +84,13 @@ class RunCovers final : public iterator::CoverSource {
 
 }  // namespace
 
-std::unique_ptr<iterator::CoverSource> NewMemtableCovers(const memtable::Memtable& memtable, kv::Sequence sequence) {
-  return std::make_unique<MemtableCovers>(memtable, sequence);
+std::unique_ptr<iterator::MaskSource> NewMemtableMasks(const memtable::Memtable& memtable, kv::Sequence sequence) {
+  return std::make_unique<MemtableMasks>(memtable, sequence);
 }
 
-std::unique_ptr<iterator::CoverSource> NewRunCovers(const kv::Order& order, table::Cache& tables, version::RunPtr run,
+std::unique_ptr<iterator::MaskSource> NewRunMasks(const kv::Order& order, table::Cache& tables, version::RunPtr run,
                                                   kv::Sequence sequence, kv::SkippedErrors* skipped) {
-  return std::make_unique<RunCovers>(order, tables, std::move(run), sequence, skipped);
+  return std::make_unique<RunMasks>(order, tables, std::move(run), sequence, skipped);
 }
 
 }  // namespace mergedb::read

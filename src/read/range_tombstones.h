@@ -16,9 +16,9 @@
 namespace mergedb::read {
 
 // The memtable outlives it.
-std::unique_ptr<iterator::CoverSource> NewMemtableCovers(const memtable::Memtable& memtable, kv::Sequence sequence);
+std::unique_ptr<iterator::MaskSource> NewMemtableMasks(const memtable::Memtable& memtable, kv::Sequence sequence);
 // `run` is kept alive.
-std::unique_ptr<iterator::CoverSource> NewRunCovers(const kv::Order& order, table::Cache& tables, version::RunPtr run,
+std::unique_ptr<iterator::MaskSource> NewRunMasks(const kv::Order& order, table::Cache& tables, version::RunPtr run,
                                                   kv::Sequence sequence, kv::SkippedErrors* skipped = nullptr);
 
 }  // namespace mergedb::read

@@ -13,7 +13,7 @@ namespace {
 
 class RunIterator final : public kv::Iterator {
  public:
-  RunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds, OpenSlice open,
+  RunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds, OpenVirtualTable open,
               kv::SkippedErrors* skipped)
       : order_(order), run_(std::move(run)), bounds_(std::move(bounds)), open_(std::move(open)), skipped_(skipped) {
     std::tie(first_, last_) = run_->Overlap(order_, bounds_);
@@ -33,7 +33,7 @@ class RunIterator final : public kv::Iterator {
   void Seek(std::string_view key, kv::Tag tag) override {
     status_ = {};
     if (bounds_.lower && order_.CompareKeys(key, *bounds_.lower) < 0) return EnterForward(first_);
-    const size_t index = IsInOpenSlice(key) ? index_ : run_->FindIndex(order_, key);
+    const size_t index = IsInOpenVirtualTable(key) ? index_ : run_->FindIndex(order_, key);
     if (index < first_) return EnterForward(first_);
     if (index >= last_) return End();
     if (!Open(index)) {
@@ -81,21 +81,21 @@ class RunIterator final : public kv::Iterator {
   }
 
   // WHY asked first: who skips what is deleted seeks from place to place in one table.
-  bool IsInOpenSlice(std::string_view key) const {
+  bool IsInOpenVirtualTable(std::string_view key) const {
     if (child_ == nullptr) return false;
-    const version::Slice& slice = run_->slices()[index_];
-    return order_.CompareKeys(slice.smallest(), key) <= 0 && !slice.IsBefore(order_, key);
+    const version::VirtualTable& virtual_table = run_->virtual_tables()[index_];
+    return order_.CompareKeys(virtual_table.smallest(), key) <= 0 && !virtual_table.IsBefore(order_, key);
   }
 
   // Open slice `index` and compute the bounds within which it shows. False after an error; status_ is OK if the slice is to
   // be passed over.
   bool Open(size_t index) {
     if (child_ != nullptr && index == index_ && child_->status().ok()) return true;
-    const version::Slice& slice = run_->slices()[index];
-    child_ = open_(slice);  // anew after an error: it may have passed
+    const version::VirtualTable& virtual_table = run_->virtual_tables()[index];
+    child_ = open_(virtual_table);  // anew after an error: it may have passed
     index_ = index;
-    lower_ = Later(slice.bounds.lower, bounds_.lower);
-    upper_ = Earlier(slice.bounds.upper, bounds_.upper);
+    lower_ = Later(virtual_table.bounds.lower, bounds_.lower);
+    upper_ = Earlier(virtual_table.bounds.upper, bounds_.upper);
     if (child_->status().ok()) return true;
     valid_ = false;
     if (skipped_ == nullptr) {
@@ -188,7 +188,7 @@ class RunIterator final : public kv::Iterator {
   const kv::Order order_;
   const version::RunPtr run_;
   const format::Bounds bounds_;
-  const OpenSlice open_;
+  const OpenVirtualTable open_;
   kv::SkippedErrors* const skipped_;
   size_t first_ = 0;  // the slices that intersect bounds_: [first_, last_)
   size_t last_ = 0;
@@ -202,7 +202,7 @@ class RunIterator final : public kv::Iterator {
 }  // namespace
 
 std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds,
-                                             OpenSlice open, kv::SkippedErrors* skipped) {
+                                             OpenVirtualTable open, kv::SkippedErrors* skipped) {
   return std::make_unique<RunIterator>(order, std::move(run), std::move(bounds), std::move(open), skipped);
 }
 

@@ -16,11 +16,11 @@
 namespace mergedb::read {
 
 // How the walk gets at a slice's table: through the block cache for readers, in large pieces for compactions.
-using OpenSlice = std::function<std::unique_ptr<kv::Iterator>(const version::Slice& slice)>;
+using OpenVirtualTable = std::function<std::unique_ptr<kv::Iterator>(const version::VirtualTable& virtual_table)>;
 
 // The slices that intersect `bounds`, and of those only the keys in `bounds`. `run` is kept alive. With `skipped`, which must
 // outlive the result, slices whose table cannot be opened are passed over; without it the walk ends at the error.
 std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds,
-                                             OpenSlice open, kv::SkippedErrors* skipped = nullptr);
+                                             OpenVirtualTable open, kv::SkippedErrors* skipped = nullptr);
 
 }  // namespace mergedb::read

@@ -12,23 +12,23 @@ namespace {
 constexpr size_t kDamagesMax = 1000;  // of one table; what comes after joins the last one
 
 // What a file says of itself.
-Result<format::ValueFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
+Result<format::BlobFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
   if (bytes < format::kValueFooterBytes) return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are no value file");
   char footer[format::kValueFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file.get(), bytes - sizeof footer, sizeof footer, footer));
-  format::ValueFileMeta meta;
+  format::BlobFileMeta meta;
   RETURN_IF_ERROR(format::DecodeValueFooter({footer, sizeof footer}, bytes, &meta));
-  return std::make_shared<const format::ValueFileMeta>(meta);
+  return std::make_shared<const format::BlobFileMeta>(meta);
 }
 
 }  // namespace
 
-std::string ValueFiles::PathOf(kv::FileNumber number) const { return format::ValueFilePath(directory_, number); }
+std::string BlobFiles::PathOf(kv::FileNumber number) const { return format::BlobFilePath(directory_, number); }
 
-Status ValueFiles::Look(kv::FileNumber number, format::ValueFilePtr meta) {
-  ValueFileFinding& finding = found_[number];
+Status BlobFiles::Look(kv::FileNumber number, format::BlobFilePtr meta) {
+  BlobFileFinding& finding = found_[number];
   finding.meta = std::move(meta);
   if (finding.meta == nullptr) {
     auto footer = ReadFooter(file_system_, PathOf(number));
@@ -48,24 +48,24 @@ Status ValueFiles::Look(kv::FileNumber number, format::ValueFilePtr meta) {
   return finding.verdict.IsNotSupported() ? finding.verdict : Status();
 }
 
-Result<std::shared_ptr<blob::Reader>> ValueFiles::OpenFile(const format::ValueFileMeta& meta) const {
+Result<std::shared_ptr<blob::Reader>> BlobFiles::OpenFile(const format::BlobFileMeta& meta) const {
   const uint64_t number = kv::ToInt(meta.number);
   if (auto found = open_->files.Find(number)) return found;
   ASSIGN_OR_RETURN(auto reader, blob::Reader::OpenUnchecked(file_system_, PathOf(meta.number), meta, order_));
   return open_->files.Insert(number, std::move(reader));
 }
 
-bool ValueFiles::IsWhole(kv::FileNumber number) const {
+bool BlobFiles::IsWhole(kv::FileNumber number) const {
   const auto found = found_.find(number);
   return found != found_.end() && found->second.meta != nullptr && found->second.verdict.ok();
 }
 
-Status ValueFiles::Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
+Status BlobFiles::Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
                         std::string_view* value) const {
   RETURN_IF_ERROR(format::ParseReference(value_of_entry, reference));
   const auto found = found_.find(reference->file);
   if (found == found_.end()) return Status::Corruption("missing");
-  const ValueFileFinding& finding = found->second;
+  const BlobFileFinding& finding = found->second;
   if (!finding.can_be_opened) return finding.verdict;
   ASSIGN_OR_RETURN(const auto reader, OpenFile(*finding.meta));
   RETURN_IF_ERROR(reader->CheckReference(*reference));
@@ -85,7 +85,7 @@ void LostValues::Add(std::string_view key, const format::ValueReference& referen
     return;
   }
   const std::string message(why.message());
-  damages_.push_back({.file = format::PrintFileName(format::FileKind::kValueFile, reference.file),
+  damages_.push_back({.file = format::PrintFileName(format::FileKind::kBlobFile, reference.file),
                       .offset = reference.offset,
                       .bytes = reference.bytes,
                       .what = why.IsNotFound() ? "missing" : message,

@@ -30,21 +30,21 @@
 
 namespace mergedb::repair {
 
-struct ValueFileFinding {
-  format::ValueFilePtr meta;               // what the MANIFEST says; without one what the file's footer says; null: nobody does
+struct BlobFileFinding {
+  format::BlobFilePtr meta;               // what the MANIFEST says; without one what the file's footer says; null: nobody does
   bool can_be_opened = false;
   Status verdict;                          // OK: it is whole
 };
 
-class ValueFiles {
+class BlobFiles {
  public:
-  ValueFiles(FileSystem* file_system, std::string directory, const kv::Order& order)
+  BlobFiles(FileSystem* file_system, std::string directory, const kv::Order& order)
       : file_system_(file_system), directory_(std::move(directory)), order_(order) {}
 
   // Read every byte of a file. A null `meta` believes its footer. NotSupported: a newer version wrote it. Busy: no file
   // descriptor is left. Damage is a verdict.
-  Status Look(kv::FileNumber number, format::ValueFilePtr meta);
-  const std::map<kv::FileNumber, ValueFileFinding>& found() const { return found_; }
+  Status Look(kv::FileNumber number, format::BlobFilePtr meta);
+  const std::map<kv::FileNumber, BlobFileFinding>& found() const { return found_; }
   bool IsWhole(kv::FileNumber number) const;
 
   // The value that a PUT_REF of this key leads to, whose view lives until the next call; or why it cannot be had. Busy:
@@ -59,12 +59,12 @@ class ValueFiles {
   };
 
   std::string PathOf(kv::FileNumber number) const;
-  Result<std::shared_ptr<blob::Reader>> OpenFile(const format::ValueFileMeta& meta) const;
+  Result<std::shared_ptr<blob::Reader>> OpenFile(const format::BlobFileMeta& meta) const;
 
   FileSystem* file_system_;
   std::string directory_;
   kv::Order order_;
-  std::map<kv::FileNumber, ValueFileFinding> found_;
+  std::map<kv::FileNumber, BlobFileFinding> found_;
   std::unique_ptr<Open> open_ = std::make_unique<Open>();
   mutable std::string record_;
   mutable std::string room_;

@@ -17,7 +17,7 @@ bool IsIn(const kv::Order& order, const KeyRange& range, std::string_view key) {
          (!range.largest || order.CompareKeys(key, *range.largest) <= 0);
 }
 
-kv::OptionalKey View(const std::optional<std::string>& key) { return key ? kv::OptionalKey(*key) : std::nullopt; }
+kv::OptionalKey SuperVersion(const std::optional<std::string>& key) { return key ? kv::OptionalKey(*key) : std::nullopt; }
 
 // The parts of the piece that lie below `lower` (null: none) and from `upper` on (null: none).
 void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::OptionalKey lower, kv::OptionalKey upper,
@@ -31,25 +31,25 @@ void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::
 
 }  // namespace
 
-Claims::Claims(const kv::Order& order, const std::vector<LooseTable>& tables) : order_(order) {
+CompactedInputs::CompactedInputs(const kv::Order& order, const std::vector<LooseTable>& tables) : order_(order) {
   for (const LooseTable& table : tables) {
-    for (const format::Settled& settled : table.settled) claims_.push_back({&table, &settled});
+    for (const format::CompactedRange& compacted_ranges : table.compacted_ranges) compacted_inputs_.push_back({&table, &compacted_ranges});
   }
 }
 
-Claims::On Claims::Against(const LooseTable& home) const {
+CompactedInputs::On CompactedInputs::Against(const LooseTable& home) const {
   On on(order_, home);
-  for (const format::Settled& settled : home.settled) on.is_of_bottom_ |= settled.from == 0;
-  for (const Claim& later : claims_) {
+  for (const format::CompactedRange& compacted_ranges : home.compacted_ranges) on.is_of_bottom_ |= compacted_ranges.from == 0;
+  for (const Claim& later : compacted_inputs_) {
     if (on.MayConcern(later)) on.later_.push_back(later);
   }
   return on;
 }
 
 // By what is known without reading the table. WHY only younger claimants: a table made since may have its entries from them.
-bool Claims::On::MayConcern(const Claim& later) const {
+bool CompactedInputs::On::MayConcern(const Claim& later) const {
   const format::FileMeta& meta = *home_.meta;
-  const format::Settled& claim = *later.settled;
+  const format::CompactedRange& claim = *later.compacted_ranges;
   if (home_.age() >= later.table->age()) return false;
   if (!is_of_bottom_ && meta.smallest_sequence > claim.sequence) return false;
   if (meta.largest_sequence < claim.from) return false;
@@ -58,11 +58,11 @@ bool Claims::On::MayConcern(const Claim& later) const {
          (!claim.bounds.upper || order_.CompareKeys(meta.smallest, *claim.bounds.upper) < 0);
 }
 
-bool Claims::On::IsDead(std::string_view key, kv::Sequence sequence) const {
+bool CompactedInputs::On::IsDead(std::string_view key, kv::Sequence sequence) const {
   if (ZOO(kTakenInCountsAgain)) return false;
   const kv::Sequence most = sequence == 0 && !later_.empty() ? SequenceLostAt(key) : sequence;
   return std::any_of(later_.begin(), later_.end(), [&](const Claim& later) {
-    const format::Settled& claim = *later.settled;
+    const format::CompactedRange& claim = *later.compacted_ranges;
     // WHY never 0 above the oldest run: what hides it there, whoever took it in still has.
     // Both out of the oldest run: the earlier one went into the later one, whole.
     const bool has_it = claim.from > 0 ? claim.from <= sequence && sequence <= claim.sequence
@@ -73,8 +73,8 @@ bool Claims::On::IsDead(std::string_view key, kv::Sequence sequence) const {
   });
 }
 
-kv::Sequence Claims::On::SequenceLostAt(std::string_view key) const {
-  for (const format::Settled& own : home_.settled) {
+kv::Sequence CompactedInputs::On::SequenceLostAt(std::string_view key) const {
+  for (const format::CompactedRange& own : home_.compacted_ranges) {
     if (IsIn(order_, own.bounds, key)) return own.sequence;
   }
   return 0;
@@ -82,17 +82,17 @@ kv::Sequence Claims::On::SequenceLostAt(std::string_view key) const {
 
 // Leaves of the pieces what lies outside of the claim's bounds, or in what it does not claim there.
 // WHY a range's last key counts as claimed: no key need exist between it and all that follow.
-void Claims::On::Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const {
+void CompactedInputs::On::Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const {
   std::vector<kv::RangeTombstone> left;
   for (const kv::RangeTombstone& piece : *pieces) {
-    const format::Bounds& bounds = later.settled->bounds;
-    AppendOutside(order_, piece, View(bounds.lower), View(bounds.upper), &left);
+    const format::Bounds& bounds = later.compacted_ranges->bounds;
+    AppendOutside(order_, piece, SuperVersion(bounds.lower), SuperVersion(bounds.upper), &left);
     for (const KeyRange& range : later.table->unclaimed) {
       kv::RangeTombstone inner = piece;
-      for (const kv::OptionalKey lower : {View(bounds.lower), View(range.smallest)}) {
+      for (const kv::OptionalKey lower : {SuperVersion(bounds.lower), SuperVersion(range.smallest)}) {
         if (lower && order_.CompareKeys(*lower, inner.begin) > 0) inner.begin = *lower;
       }
-      for (const kv::OptionalKey upper : {View(bounds.upper), View(range.largest)}) {
+      for (const kv::OptionalKey upper : {SuperVersion(bounds.upper), SuperVersion(range.largest)}) {
         if (upper && order_.CompareKeys(*upper, inner.end) < 0) inner.end = *upper;
       }
       if (order_.CompareKeys(inner.begin, inner.end) < 0) left.push_back(inner);
@@ -101,11 +101,11 @@ void Claims::On::Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces
   *pieces = std::move(left);
 }
 
-void Claims::On::AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const {
+void CompactedInputs::On::AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const {
   std::vector<kv::RangeTombstone> pieces = {tombstone};
   for (const Claim& later : later_) {
     if (pieces.empty()) return;
-    const format::Settled& claim = *later.settled;
+    const format::CompactedRange& claim = *later.compacted_ranges;
     const bool has_it = (claim.from == 0 && is_of_bottom_) || (claim.from <= tombstone.sequence && tombstone.sequence <= claim.sequence);
     if (has_it) Cut(later, &pieces);
   }

@@ -1,5 +1,5 @@
 // Loose tables, and what they say of each other: which versions of a key are dead since a flush or a merge took them in
-// (format::Settled, docs/decisions/0015-repair.md).
+// (format::CompactedRange, docs/decisions/0015-repair.md).
 //
 //   keys          a . . . . . . . . . . . . . z
 //   000009                k#5  m#6              its entries between g and p are dead: whoever wrote 000014 met them all, and
@@ -30,7 +30,7 @@ struct KeyRange {
 
 struct LooseTable {
   format::FileMetaPtr meta;                     // of a file that is whole
-  std::vector<format::Settled> settled = {};    // what it claims,
+  std::vector<format::CompactedRange> compacted_ranges = {};    // what it claims,
   std::vector<KeyRange> unclaimed = {};         // but not of these keys: entries of them are lost
   // The number of the table whose entries these are, which tells their age; if not its own. 0 for the log's: older than any claim.
   std::optional<kv::FileNumber> made_as = {};
@@ -38,10 +38,10 @@ struct LooseTable {
   kv::FileNumber age() const { return made_as.value_or(meta->number); }
 };
 
-class Claims {
+class CompactedInputs {
  public:
   // `tables` outlives it.
-  Claims(const kv::Order& order, const std::vector<LooseTable>& tables);
+  CompactedInputs(const kv::Order& order, const std::vector<LooseTable>& tables);
 
   // The claims that may concern a table: its age, origin, sequences and keys count. Without a smallest key: any keys.
   class On;
@@ -50,14 +50,14 @@ class Claims {
  private:
   struct Claim {
     const LooseTable* table;
-    const format::Settled* settled;
+    const format::CompactedRange* compacted_ranges;
   };
 
   const kv::Order order_;
-  std::vector<Claim> claims_;
+  std::vector<Claim> compacted_inputs_;
 };
 
-class Claims::On {
+class CompactedInputs::On {
  public:
   bool empty() const { return later_.empty(); }
   // A version that the table has.
@@ -66,7 +66,7 @@ class Claims::On {
   void AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const;
 
  private:
-  friend class Claims;
+  friend class CompactedInputs;
   On(const kv::Order& order, const LooseTable& home) : order_(order), home_(home) {}
   // What lost its sequence has at most this one.
   kv::Sequence SequenceLostAt(std::string_view key) const;

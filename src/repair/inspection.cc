@@ -30,12 +30,12 @@ bool IsRefusal(const Status& status) {
   return status.IsInvalidArgument() || status.IsNotSupported() || status.IsBusy();
 }
 
-class Examiner {
+class Inspector {
  public:
-  explicit Examiner(const DiagnosisInput& input)
-      : input_(input), result_(ValueFiles(input.file_system, input.directory, input.order)) {}
+  explicit Inspector(const InspectionInput& input)
+      : input_(input), result_(BlobFiles(input.file_system, input.directory, input.order)) {}
 
-  Result<Diagnosis> Run();
+  Result<Inspection> Run();
 
  private:
   Status TakeNames();
@@ -48,8 +48,8 @@ class Examiner {
   Status LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
                 std::map<kv::FileNumber, uint64_t>* shares);
   void NoteOperator(const kv::Entry& entry);
-  Status ReadValueFiles();
-  Status ReadValueFile(kv::FileNumber number, const format::ValueFilePtr& meta);
+  Status ReadBlobFiles();
+  Status ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta);
   Status ReadLog();
   void ReportLog();
   void NoteTheRest();
@@ -69,18 +69,18 @@ class Examiner {
   std::string PathOf(std::string_view name) const { return format::JoinPath(input_.directory, name); }
   Result<wal::Salvaged> ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence);
 
-  const DiagnosisInput& input_;
-  Diagnosis result_;
+  const InspectionInput& input_;
+  Inspection result_;
   uint64_t bytes_all_ = 0;
   uint64_t log_bytes_ = 0;
   kv::Sequence last_sequence_ = 0;  // that MANIFEST and log know of
 };
 
-Result<Diagnosis> Examiner::Run() {
+Result<Inspection> Inspector::Run() {
   RETURN_IF_ERROR(TakeNames());
   RETURN_IF_ERROR(ChooseManifest());
   ReportManifest();
-  RETURN_IF_ERROR(ReadValueFiles());
+  RETURN_IF_ERROR(ReadBlobFiles());
   RETURN_IF_ERROR(ReadTables());
   RETURN_IF_ERROR(ReadLog());
   ReportLog();
@@ -88,7 +88,7 @@ Result<Diagnosis> Examiner::Run() {
   return std::move(result_);
 }
 
-Status Examiner::TakeNames() {
+Status Inspector::TakeNames() {
   ASSIGN_OR_RETURN(result_.names, input_.file_system->List(input_.directory));
   std::sort(result_.names.begin(), result_.names.end());
   ASSIGN_OR_RETURN(result_.inventory, db::TakeInventory(input_.file_system, input_.directory));
@@ -103,7 +103,7 @@ Status Examiner::TakeNames() {
   return {};
 }
 
-Status Examiner::Advance(uint64_t bytes) {
+Status Inspector::Advance(uint64_t bytes) {
   result_.report.bytes += bytes;
   if (!input_.progress || input_.progress(std::min(result_.report.bytes, bytes_all_), bytes_all_)) return {};
   return Status::Aborted(input_.directory + ": given up on request");
@@ -112,7 +112,7 @@ Status Examiner::Advance(uint64_t bytes) {
 // ---- which MANIFEST ----------------------------------------------------------------------------------------------------
 
 // Errors that concern the caller; damage leaves *loaded empty.
-Status Examiner::TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded) {
+Status Inspector::TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded) {
   auto read = manifest::LoadManifest(input_.file_system, input_.directory, current, input_.order);
   if (read) {
     *loaded = std::move(*read);
@@ -122,19 +122,19 @@ Status Examiner::TryManifest(const manifest::Current& current, std::optional<man
 }
 
 // Fails only for want of a file descriptor.
-Result<bool> Examiner::LeadsToTheNewest(const manifest::Loaded& loaded) {
+Result<bool> Inspector::LeadsToTheNewest(const manifest::Loaded& loaded) {
   if (!db::CheckFiles(input_.file_system, input_.directory, *loaded.version).ok()) return false;
   const auto newest = wal::FindOrigin(input_.file_system, input_.directory);
   if (!newest && newest.error().IsBusy()) return newest.error();
   const bool is_of_ours = newest && *newest && (*newest)->database_id == loaded.database_id;
-  if (is_of_ours && (*newest)->epoch > loaded.log_start.epoch) return false;
+  if (is_of_ours && (*newest)->epoch > loaded.wal_start.epoch) return false;
   kv::Sequence last = 0;
-  const auto log = ReadLogOf(wal::OriginOf(loaded.database_id, loaded.log_start), &loaded, &last);
+  const auto log = ReadLogOf(wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, &last);
   if (!log && log.error().IsBusy()) return log.error();
   return log && log->verdict.ok() && log->flaws.empty() && LargestSequence(*loaded.version) <= last;
 }
 
-Status Examiner::ChooseManifest() {
+Status Inspector::ChooseManifest() {
   const std::string current = format::PrintFileName(FileKind::kCurrent);
   auto read = manifest::ReadCurrent(input_.file_system, input_.directory);
   if (!read && read.error().IsBusy()) return read.error();
@@ -172,7 +172,7 @@ Status Examiner::ChooseManifest() {
   return {};
 }
 
-void Examiner::ReportManifest() {
+void Inspector::ReportManifest() {
   const std::optional<manifest::Current>& named = result_.current;
   if (named && !result_.is_current_right) {
     const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
@@ -197,7 +197,7 @@ void Examiner::ReportManifest() {
   };
   for (const auto& flaw : loaded.flaws) report(flaw);
   for (const auto& flaw : loaded.tail) {
-    if (loaded.clean_log_end) {  // nothing was written after the close
+    if (loaded.clean_wal_end) {  // nothing was written after the close
       report(flaw);
     } else {
       Note(name + ": offset " + std::to_string(flaw.offset) + ": an unfinished record, to be dropped");
@@ -207,7 +207,7 @@ void Examiner::ReportManifest() {
 
 // ---- tables ------------------------------------------------------------------------------------------------------------
 
-Status Examiner::ReadTables() {
+Status Inspector::ReadTables() {
   if (result_.loaded) {
     for (const auto& meta : result_.loaded->version->file_metas()) RETURN_IF_ERROR(ReadTable(meta->number, meta));
     for (const kv::FileNumber number : result_.inventory.tables) {
@@ -220,7 +220,7 @@ Status Examiner::ReadTables() {
   return {};
 }
 
-Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta) {
+Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& meta) {
   const std::string name = format::PrintFileName(FileKind::kTable, number);
   TableFinding& finding = result_.tables[number];
   finding.meta = meta;
@@ -241,7 +241,7 @@ Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& met
                                                     .meta = meta, .order = input_.order}, visit));
     finding.lost_values = lost.Take();
     finding.flaws = std::move(salvaged.flaws);
-    finding.settled = std::move(salvaged.settled);
+    finding.compacted_ranges = std::move(salvaged.compacted_ranges);
     finding.entries = salvaged.found.entries;
     if (meta == nullptr && (finding.entries > 0 || salvaged.found.range_tombstones > 0)) {
       for (const auto& [file, share] : shares) salvaged.found.values.push_back({.file = file, .bytes = share});
@@ -262,7 +262,7 @@ Status Examiner::ReadTable(kv::FileNumber number, const format::FileMetaPtr& met
 }
 
 // Fails only for want of a file descriptor.
-Status Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
+Status Inspector::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
                         std::map<kv::FileNumber, uint64_t>* shares) {
   if (kv::KindOf(entry.tag) != kv::Kind::kPutRef) {
     if (finding->meta == nullptr) NoteOperator(entry);
@@ -271,10 +271,10 @@ Status Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValue
   }
   format::ValueReference reference;
   std::string_view value;
-  const Status status = result_.value_files.Read(entry.key, entry.value, &reference, &value);
+  const Status status = result_.blob_files.Read(entry.key, entry.value, &reference, &value);
   if (status.IsBusy()) return status;
   (*shares)[reference.file] += reference.bytes;
-  finding->refers_to_damaged |= !result_.value_files.IsWhole(reference.file);
+  finding->refers_to_damaged |= !result_.blob_files.IsWhole(reference.file);
   if (status.ok()) {
     lost->Pass();
   } else {
@@ -283,7 +283,7 @@ Status Examiner::LookAt(const kv::Entry& entry, TableFinding* finding, LostValue
   return {};
 }
 
-void Examiner::NoteOperator(const kv::Entry& entry) {
+void Inspector::NoteOperator(const kv::Entry& entry) {
   kv::ProgramParts parts;
   const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge && !entry.value.empty();
   if (is_operand && kv::TypeOf(entry.value) == kv::OperandType::kProgram && kv::ParseProgram(entry.value, &parts)) {
@@ -293,26 +293,26 @@ void Examiner::NoteOperator(const kv::Entry& entry) {
 
 // ---- value files -------------------------------------------------------------------------------------------------------
 
-Status Examiner::ReadValueFiles() {
+Status Inspector::ReadBlobFiles() {
   if (result_.loaded) {
-    for (const version::ValueFile& each : result_.loaded->version->value_files()) {
-      RETURN_IF_ERROR(ReadValueFile(each.file->number, each.file));
+    for (const version::BlobFile& each : result_.loaded->version->blob_files()) {
+      RETURN_IF_ERROR(ReadBlobFile(each.file->number, each.file));
     }
-    for (const kv::FileNumber number : result_.inventory.value_files) {
-      if (result_.value_files.found().contains(number)) continue;
-      NoteUnnamed(format::PrintFileName(FileKind::kValueFile, number), "the MANIFEST");
+    for (const kv::FileNumber number : result_.inventory.blob_files) {
+      if (result_.blob_files.found().contains(number)) continue;
+      NoteUnnamed(format::PrintFileName(FileKind::kBlobFile, number), "the MANIFEST");
     }
     return {};
   }
-  for (const kv::FileNumber number : result_.inventory.value_files) RETURN_IF_ERROR(ReadValueFile(number, nullptr));
+  for (const kv::FileNumber number : result_.inventory.blob_files) RETURN_IF_ERROR(ReadBlobFile(number, nullptr));
   return {};
 }
 
 // The first damage of the file. WHY it loses nothing by itself: what the tables refer to is told with their keys.
-Status Examiner::ReadValueFile(kv::FileNumber number, const format::ValueFilePtr& meta) {
-  const std::string name = format::PrintFileName(FileKind::kValueFile, number);
-  RETURN_IF_ERROR(result_.value_files.Look(number, meta));
-  const ValueFileFinding& finding = result_.value_files.found().at(number);
+Status Inspector::ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta) {
+  const std::string name = format::PrintFileName(FileKind::kBlobFile, number);
+  RETURN_IF_ERROR(result_.blob_files.Look(number, meta));
+  const BlobFileFinding& finding = result_.blob_files.found().at(number);
   if (!finding.verdict.ok()) Report(name, finding.verdict.IsNotFound() ? "missing" : finding.verdict.message());
   return Advance(finding.meta ? finding.meta->bytes : 0);
 }
@@ -320,7 +320,7 @@ Status Examiner::ReadValueFile(kv::FileNumber number, const format::ValueFilePtr
 // ---- the log -----------------------------------------------------------------------------------------------------------
 
 // `last_sequence`: of the newest change that MANIFEST and log know of.
-Result<wal::Salvaged> Examiner::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence) {
+Result<wal::Salvaged> Inspector::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence) {
   *last_sequence = loaded != nullptr ? loaded->last_sequence : 0;
   const auto check = [&](kv::Sequence first, std::string_view payload) {
     format::BatchReader reader(payload);
@@ -334,9 +334,9 @@ Result<wal::Salvaged> Examiner::ReadLogOf(const wal::Origin& origin, const manif
   return wal::Salvage(input_.file_system, input_.directory, origin, expected, check);
 }
 
-Status Examiner::ReadLog() {
+Status Inspector::ReadLog() {
   if (result_.loaded) {
-    result_.origin = wal::OriginOf(result_.loaded->database_id, result_.loaded->log_start);
+    result_.origin = wal::OriginOf(result_.loaded->database_id, result_.loaded->wal_start);
   } else {
     ASSIGN_OR_RETURN(result_.origin, wal::FindOrigin(input_.file_system, input_.directory));
   }
@@ -347,7 +347,7 @@ Status Examiner::ReadLog() {
   return Advance(log_bytes_);
 }
 
-void Examiner::ReportLog() {
+void Inspector::ReportLog() {
   const wal::Salvaged& log = result_.log;
   if (!result_.origin) {
     const bool is_there = !result_.inventory.segments.empty() || result_.inventory.has_staging;
@@ -361,7 +361,7 @@ void Examiner::ReportLog() {
     damage.loses_entries = true;
   }
   // Closed, and to the end: whatever else is wrong, all frames were had.
-  const bool has_all = log.verdict.ok() && result_.loaded && result_.loaded->clean_log_end;
+  const bool has_all = log.verdict.ok() && result_.loaded && result_.loaded->clean_wal_end;
   for (const Status& flaw : log.flaws) {
     const std::string_view path = flaw.message().substr(0, flaw.message().find(": "));
     const std::string_view what = flaw.message().substr(std::min(flaw.message().size(), path.size() + 2));
@@ -388,7 +388,7 @@ void Examiner::ReportLog() {
 
 // ---- the rest ----------------------------------------------------------------------------------------------------------
 
-void Examiner::NoteTheRest() {
+void Inspector::NoteTheRest() {
   if (result_.has_marker) Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted: run it again");
   for (const std::string& name : result_.names) {
     const auto parsed = format::ParseFileName(name);
@@ -399,7 +399,7 @@ void Examiner::NoteTheRest() {
     if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
       NoteUnnamed(name, "CURRENT");
     }
-    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kValueFile || parsed->kind == FileKind::kCurrent ||
+    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kBlobFile || parsed->kind == FileKind::kCurrent ||
                          parsed->kind == FileKind::kStaging || parsed->kind == FileKind::kSegment;
     if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument()) Report(name, "not a regular file");
   }
@@ -407,7 +407,7 @@ void Examiner::NoteTheRest() {
 
 }  // namespace
 
-Result<Diagnosis> Diagnose(const DiagnosisInput& input) { return Examiner(input).Run(); }
+Result<Inspection> Inspect(const InspectionInput& input) { return Inspector(input).Run(); }
 
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_directory, file_system->IsDirectory(directory));

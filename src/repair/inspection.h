@@ -8,7 +8,7 @@
 // WHY an older MANIFEST is believed only if all of its tables are there and its log replays to the end of the newest epoch: it
 // then leads to the newest state, as after a crash. One that does not is history; to show it would lose everything since.
 //
-// Seam: whoever adds a kind of file looks at it in Diagnose, before whatever refers to it, and says in Damage what its loss means.
+// Seam: whoever adds a kind of file looks at it in Inspect, before whatever refers to it, and says in Damage what its loss means.
 // THREADS: one at a time. Tests: tests/unit/repair/, tests/flips/.
 #pragma once
 
@@ -35,7 +35,7 @@ namespace mergedb::repair {
 
 struct TableFinding {
   format::FileMetaPtr meta;          // what the MANIFEST says; without one what the file says; null: nobody says anything
-  std::vector<format::Settled> settled;
+  std::vector<format::CompactedRange> compacted_ranges;
   bool is_there = true;
   uint64_t entries = 0;              // of its whole blocks
   kv::RangeTombstones range_tombstones;  // if something is damaged, but not they
@@ -50,8 +50,8 @@ struct TableFinding {
   bool is_of_use() const { return is_there && (entries > 0 || !range_tombstones.empty()); }
 };
 
-struct Diagnosis {
-  explicit Diagnosis(ValueFiles none_yet) : value_files(std::move(none_yet)) {}
+struct Inspection {
+  explicit Inspection(BlobFiles none_yet) : blob_files(std::move(none_yet)) {}
 
   std::vector<std::string> names;    // all in the directory
   db::Inventory inventory;
@@ -61,7 +61,7 @@ struct Diagnosis {
   std::optional<manifest::Loaded> loaded;  // what to believe; none: no MANIFEST can be
   bool is_current_right = false;           // CURRENT names it
   std::map<kv::FileNumber, TableFinding> tables;  // those that it names; without it all that are there
-  ValueFiles value_files;                         // that the MANIFEST names; without it all that are there
+  BlobFiles blob_files;                         // that the MANIFEST names; without it all that are there
   std::set<std::string> merge_operators;          // programs', that the operands in tables ask for; only without it
 
   std::optional<wal::Origin> origin;  // none: nothing can be read of the log
@@ -71,13 +71,13 @@ struct Diagnosis {
   VerifyReport report;
 };
 
-struct DiagnosisInput {
+struct InspectionInput {
   FileSystem* file_system = nullptr;
   std::string directory;
   kv::Order order;
   const Progress& progress;
 };
-Result<Diagnosis> Diagnose(const DiagnosisInput& input);
+Result<Inspection> Inspect(const InspectionInput& input);
 
 // NotFound unless the directory is there and holds some file of a database; InvalidArgument if that is one of LevelDB.
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory);

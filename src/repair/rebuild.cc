@@ -48,7 +48,7 @@ std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<L
 // ---- the range tombstones of a group -----------------------------------------------------------------------------------
 
 // Those that live, of all tables together.
-Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory, const Claims& claims,
+Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory, const CompactedInputs& compacted_inputs,
                                         const std::vector<LooseTable>& group) {
   std::deque<kv::RangeTombstones> all_tables;  // what the views are of, beside the claims
   std::vector<kv::RangeTombstone> alive;
@@ -58,7 +58,7 @@ Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
                                                       table.meta, factory.order, nullptr));
     std::vector<kv::RangeTombstone> all;
     all_tables.emplace_back(reader->range_tombstones()).AppendTo(factory.order, {}, {}, &all);
-    const Claims::On on = claims.Against(table);
+    const CompactedInputs::On on = compacted_inputs.Against(table);
     for (const kv::RangeTombstone& each : all) on.AppendAlive(each, &alive);
   }
   return kv::RangeTombstones::Fragment(factory.order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
@@ -69,7 +69,7 @@ Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
 // What the lanes of a group share.
 struct Merger {
   const compaction::TableFactory& factory;
-  const Claims& claims;
+  const CompactedInputs& compacted_inputs;
   const std::vector<LooseTable>& tables;  // in key order
   kv::RangeTombstones tombstones = {};
   uint64_t entries_dead = 0;
@@ -112,7 +112,7 @@ class Lane final : public kv::Iterator {
                                         factory.order, nullptr);
       if (!reader) return Fail(reader.error());
       reader_ = std::move(*reader);
-      claims_.emplace(merger_.claims.Against(table));
+      compacted_inputs_.emplace(merger_.compacted_inputs.Against(table));
       child_ = reader_->NewScanIterator();
       child_->SeekToFirst();
       if (Show() || !status_.ok()) return;
@@ -130,7 +130,7 @@ class Lane final : public kv::Iterator {
     for (; child_->Valid(); child_->Next()) {
       const kv::Entry& entry = child_->entry();
       const kv::Sequence sequence = kv::SequenceOf(entry.tag);
-      if (claims_->IsDead(entry.key, sequence) || IsHidden(entry.key, sequence)) {
+      if (compacted_inputs_->IsDead(entry.key, sequence) || IsHidden(entry.key, sequence)) {
         ++merger_.entries_dead;
         continue;
       }
@@ -148,7 +148,7 @@ class Lane final : public kv::Iterator {
   // WHY 0 is older than every tombstone that lives: the merge that took its sequence took in all that was older, too.
   bool IsHidden(std::string_view key, kv::Sequence sequence) const {
     const kv::RangeTombstones& tombstones = merger_.tombstones;
-    return !tombstones.empty() && tombstones.Covering(merger_.factory.order, key, kv::kSequenceMax) > sequence;
+    return !tombstones.empty() && tombstones.MaskingSequence(merger_.factory.order, key, kv::kSequenceMax) > sequence;
   }
   void Fail(Status status) {
     valid_ = false;
@@ -158,7 +158,7 @@ class Lane final : public kv::Iterator {
   Merger& merger_;
   std::deque<Place> waiting_;  // the first is being read
   std::shared_ptr<table::Reader> reader_;
-  std::optional<Claims::On> claims_;
+  std::optional<CompactedInputs::On> compacted_inputs_;
   std::unique_ptr<kv::Iterator> child_;
 };
 
@@ -242,16 +242,16 @@ class Distinct final : public kv::Iterator {
 Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compression compression,
                   const std::function<Status()>& advance, Rebuilt* rebuilt) {
   const compaction::TableFactory& factory = merger.factory;
-  ASSIGN_OR_RETURN(merger.tombstones, GatherAlive(factory, merger.claims, merger.tables));
+  ASSIGN_OR_RETURN(merger.tombstones, GatherAlive(factory, merger.compacted_inputs, merger.tables));
   kv::Sequence largest = 0;
   for (const LooseTable& table : merger.tables) largest = std::max(largest, table.meta->largest_sequence);
   compaction::Outputs outputs(
       factory, {.compression = compression,
                 .table_bytes_max = kTableBytes,
                 .bytes_expected = kTableBytes,
-                .settled = {{.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
-  iterator::CollapseCounts counts;
-  const auto merged = iterator::NewCollapsingIterator(
+                .compacted_ranges = {{.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
+  iterator::CompactionIteratorCounts counts;
+  const auto merged = iterator::NewCompactionIterator(
       factory.order, {.is_bottom = true, .operators = factory.operators},
       std::make_unique<Distinct>(factory.order, merger.shift(), MergeLanes(&merger)), &counts);
   uint64_t entries = 0;
@@ -266,17 +266,17 @@ Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compres
   return {};
 }
 
-bool StaysAsItIs(const Claims& claims, const std::vector<LooseTable>& group) {
-  return group.size() == 1 && claims.Against(group.front()).empty();
+bool StaysAsItIs(const CompactedInputs& compacted_inputs, const std::vector<LooseTable>& group) {
+  return group.size() == 1 && compacted_inputs.Against(group.front()).empty();
 }
 
 }  // namespace
 
 Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& tables) {
   Rebuilt rebuilt;
-  const Claims claims(order, tables);
+  const CompactedInputs compacted_inputs(order, tables);
   for (const auto& group : Group(order, tables)) {
-    auto& metas = StaysAsItIs(claims, group) ? rebuilt.kept : rebuilt.merged;
+    auto& metas = StaysAsItIs(compacted_inputs, group) ? rebuilt.kept : rebuilt.merged;
     for (const LooseTable& table : group) metas.push_back(table.meta);
   }
   return rebuilt;
@@ -285,13 +285,13 @@ Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& table
 Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables, Compression compression,
                         const std::function<Status()>& advance) {
   Rebuilt rebuilt = PlanRebuild(factory.order, tables);
-  const Claims claims(factory.order, tables);
+  const CompactedInputs compacted_inputs(factory.order, tables);
   const auto groups = Group(factory.order, tables);
   for (size_t i = 0; i < groups.size(); ++i) {
-    if (StaysAsItIs(claims, groups[i])) continue;
+    if (StaysAsItIs(compacted_inputs, groups[i])) continue;
     std::optional<std::string> next;
     if (i + 1 < groups.size()) next = groups[i + 1].front().meta->smallest;
-    RETURN_IF_ERROR(MergeGroup({.factory = factory, .claims = claims, .tables = groups[i]}, next, compression, advance, &rebuilt));
+    RETURN_IF_ERROR(MergeGroup({.factory = factory, .compacted_inputs = compacted_inputs, .tables = groups[i]}, next, compression, advance, &rebuilt));
   }
   return rebuilt;
 }

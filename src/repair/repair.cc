@@ -34,7 +34,7 @@ using format::FileKind;
 constexpr size_t kMarkerBytesMax = size_t{1} << 20;
 
 LooseTable LooseTableOf(const TableFinding& finding) {
-  LooseTable table{.meta = finding.meta, .settled = finding.settled};
+  LooseTable table{.meta = finding.meta, .compacted_ranges = finding.compacted_ranges};
   for (const table::Flaw& flaw : finding.flaws) {
     if (flaw.loses_entries) table.unclaimed.push_back({.smallest = flaw.smallest, .largest = flaw.largest});
   }
@@ -46,7 +46,7 @@ LooseTable LooseTableOf(const TableFinding& finding) {
 
 class Repairer {
  public:
-  Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, db::Aside aside, const RepairOptions& repair);
+  Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost, const RepairOptions& repair);
 
   Status Run();
   RepairReport TakeReport() { return std::move(report_); }
@@ -54,7 +54,7 @@ class Repairer {
  private:
   Status Begin();
   Status SaveTables();
-  std::vector<format::Edit::AddValueFile> WholeValueFiles() const;
+  std::vector<format::VersionEdit::AddBlobFile> WholeBlobFiles() const;
   Status SaveLog();
   Status MakeTree();
   Status MakeTreeOfManifest();
@@ -64,7 +64,7 @@ class Repairer {
   Status FindKeyMarker();
   Status SyncNewFiles();
   Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
-  format::Edit Describe() const;
+  format::VersionEdit Describe() const;
   Status MoveAside();
   bool Stays(const std::string& name) const;
   // A directory or the like. WHY not what has no size: that may be told the next time, and the new MANIFEST names it.
@@ -78,8 +78,8 @@ class Repairer {
   std::string PathOf(std::string_view name) const { return format::JoinPath(store_->directory, name); }
   static std::string NameOf(FileKind kind, kv::FileNumber number = {}) { return format::PrintFileName(kind, number); }
   CopyContext CopyFrom() const {
-    return {.factory = factory_, .compression = store_->options.compression, .value_files = found_.value_files,
-            .claims = claims_ ? &*claims_ : nullptr};
+    return {.factory = factory_, .compression = store_->options.compression, .blob_files = found_.blob_files,
+            .compacted_inputs = compacted_inputs_ ? &*compacted_inputs_ : nullptr};
   }
   Status Advance() const {
     if (!repair_.progress || repair_.progress(found_.report.bytes, found_.report.bytes)) return {};
@@ -88,8 +88,8 @@ class Repairer {
 
   const std::shared_ptr<db::Store> store_;
   FileSystem* const files_;
-  const Diagnosis found_;
-  db::Aside aside_;
+  const Inspection found_;
+  db::LostDirectory lost_;
   const RepairOptions& repair_;
   RepairReport report_;
 
@@ -98,7 +98,7 @@ class Repairer {
   compaction::TableFactory factory_;
   std::map<kv::FileNumber, LooseTable> tables_;      // by the number that they had; what can be used of them
   std::vector<LooseTable> found_tables_;             // the same, as they were
-  std::optional<Claims> claims_;                     // of those; only without a MANIFEST
+  std::optional<CompactedInputs> compacted_inputs_;                     // of those; only without a MANIFEST
   std::vector<format::FileMetaPtr> log_tables_;      // oldest first
   kv::Sequence last_sequence_ = 0;
   version::VersionPtr version_ = std::make_shared<const version::Version>();
@@ -107,11 +107,11 @@ class Repairer {
   std::optional<kv::FileNumber> manifest_;
 };
 
-Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis diagnosis, db::Aside aside, const RepairOptions& repair)
+Repairer::Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost, const RepairOptions& repair)
     : store_(std::make_shared<db::Store>(checked, path)),
       files_(checked.env.file_system),
-      found_(std::move(diagnosis)),
-      aside_(std::move(aside)),
+      found_(std::move(inspection)),
+      lost_(std::move(lost)),
       repair_(repair),
       factory_{.file_system = files_,
                .directory = store_->directory,
@@ -122,7 +122,7 @@ Repairer::Repairer(const Options& checked, const std::string& path, Diagnosis di
                .entropy = checked.env.entropy,
                .track = [](const format::FileMetaPtr& meta) { return meta; },
                .operators = &store_->operators} {
-  next_file_ = std::max(kv::ToInt(found_.inventory.largest), kv::ToInt(aside_.largest())) + 1;
+  next_file_ = std::max(kv::ToInt(found_.inventory.largest), kv::ToInt(lost_.largest())) + 1;
   if (has_manifest()) {
     next_file_ = std::max(next_file_, kv::ToInt(found_.loaded->next_file));
     next_position_ = found_.loaded->next_position;
@@ -166,8 +166,8 @@ Status Repairer::Begin() {
   const bool is_no_file = bytes.error().IsInvalidArgument();
   if (!is_no_file && !bytes.error().IsNotFound()) return bytes.error();
   if (is_dry()) return {};
-  RETURN_IF_ERROR(aside_.Create());
-  if (is_no_file) RETURN_IF_ERROR(aside_.Move(marker));
+  RETURN_IF_ERROR(lost_.Create());
+  if (is_no_file) RETURN_IF_ERROR(lost_.Move(marker));
   ASSIGN_OR_RETURN(auto file, files_->Open(PathOf(marker), {.access = Access::kCreate}));
   RETURN_IF_ERROR(file->WriteAt(0, Text()));
   RETURN_IF_ERROR(file->Sync());
@@ -181,7 +181,7 @@ Status Repairer::SaveTables() {
   for (const auto& [number, finding] : found_.tables) {
     if (finding.meta != nullptr && (finding.is_whole() || finding.is_of_use())) found_tables_.push_back(LooseTableOf(finding));
   }
-  if (!has_manifest()) claims_.emplace(store_->order, found_tables_);
+  if (!has_manifest()) compacted_inputs_.emplace(store_->order, found_tables_);
   for (const LooseTable& found : found_tables_) {
     const kv::FileNumber number = found.meta->number;
     const TableFinding& finding = found_.tables.at(number);
@@ -192,7 +192,7 @@ Status Repairer::SaveTables() {
       taken.made_as = number;
       if (is_dry()) {
         auto planned = std::make_shared<format::FileMeta>(*found.meta);
-        std::erase_if(planned->values, [&](const auto& share) { return !found_.value_files.IsWhole(share.file); });
+        std::erase_if(planned->values, [&](const auto& share) { return !found_.blob_files.IsWhole(share.file); });
         taken.meta = std::move(planned);
       } else {
         ASSIGN_OR_RETURN(taken.meta, CopyTable(CopyFrom(), found, finding.range_tombstones, finding.entries));
@@ -205,10 +205,10 @@ Status Repairer::SaveTables() {
 }
 
 // Those that are whole; of them, the tree takes what it refers to.
-std::vector<format::Edit::AddValueFile> Repairer::WholeValueFiles() const {
-  std::vector<format::Edit::AddValueFile> whole;
-  for (const auto& [number, finding] : found_.value_files.found()) {
-    if (found_.value_files.IsWhole(number)) whole.push_back({finding.meta});
+std::vector<format::VersionEdit::AddBlobFile> Repairer::WholeBlobFiles() const {
+  std::vector<format::VersionEdit::AddBlobFile> whole;
+  for (const auto& [number, finding] : found_.blob_files.found()) {
+    if (found_.blob_files.IsWhole(number)) whole.push_back({finding.meta});
   }
   return whole;
 }
@@ -219,7 +219,7 @@ Status Repairer::SaveLog() {
   if (frames > 0) Act("the log's " + std::to_string(frames) + " whole frames go into new tables");
   if (is_dry() || frames == 0) return {};
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
-    iterator::CollapseCounts counts;
+    iterator::CompactionIteratorCounts counts;
     format::FileMetaPtr table;
     if (has_manifest()) {  // the factory separates no values
       ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
@@ -257,12 +257,12 @@ Status Repairer::MakeTree() {
 // The runs as they were, of what is left of their tables, and the log on top.
 Status Repairer::MakeTreeOfManifest() {
   const kv::Order& order = store_->order;
-  format::Edit edit;
+  format::VersionEdit edit;
   for (const auto& run : found_.loaded->version->runs()) {
-    for (const version::Slice& slice : run->slices()) {
-      const auto taken = tables_.find(slice.file->number);
+    for (const version::VirtualTable& virtual_table : run->virtual_tables()) {
+      const auto taken = tables_.find(virtual_table.file->number);
       if (taken == tables_.end()) continue;
-      auto shown = version::Clip(order, taken->second.meta, slice.bounds);
+      auto shown = version::Clip(order, taken->second.meta, virtual_table.bounds);
       if (!shown) continue;
       edit.adds.push_back({.position = run->position(), .level = run->level(), .file = shown->file, .bounds = shown->bounds});
     }
@@ -271,7 +271,7 @@ Status Repairer::MakeTreeOfManifest() {
     edit.adds.push_back({.position = next_position_, .level = 0, .file = table, .bounds = {}});
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
   }
-  edit.value_files = WholeValueFiles();
+  edit.blob_files = WholeBlobFiles();
   ASSIGN_OR_RETURN(version_, version::ApplyEdit(order, version::Version(), edit));
   return {};
 }
@@ -287,14 +287,14 @@ Status Repairer::MakeTreeOfTables() {
   Act(std::to_string(rebuilt.kept.size()) + " tables stay as they are, " + std::to_string(rebuilt.merged.size()) + " are merged anew");
   if (is_dry()) return {};
   ASSIGN_OR_RETURN(rebuilt, Rebuild(factory_, loose, store_->options.compression.bottom, [this] { return Advance(); }));
-  format::Edit edit;
+  format::VersionEdit edit;
   for (auto* metas : {&rebuilt.kept, &rebuilt.made}) {
     for (const auto& meta : *metas) {
       edit.adds.push_back({.position = next_position_, .level = format::kBottomLevel, .file = meta, .bounds = {}});
     }
   }
   next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
-  edit.value_files = WholeValueFiles();
+  edit.blob_files = WholeBlobFiles();
   ASSIGN_OR_RETURN(version_, version::ApplyEdit(store_->order, version::Version(), edit));
   return {};
 }
@@ -307,7 +307,7 @@ Status Repairer::Commit() {
   RETURN_IF_ERROR(SyncNewFiles());
   if (!key_marker_) RETURN_IF_ERROR(FindKeyMarker());
   RETURN_IF_ERROR(KeepOldCurrent());
-  const format::Edit edit = Describe();
+  const format::VersionEdit edit = Describe();
   manifest::Manifest manifest({.file_system = files_, .directory = store_->directory, .database_id = *edit.database_id,
                                .allocate_number = factory_.allocate_number});
   RETURN_IF_ERROR(manifest.Commit(edit));
@@ -323,12 +323,12 @@ Status Repairer::KeepOldCurrent() {
   const auto is_there = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
   const std::string current = NameOf(FileKind::kCurrent), temporary = NameOf(FileKind::kCurrentTemporary);
   if (found_.current && !found_.is_current_right) {
-    RETURN_IF_ERROR(aside_.WriteText(current, manifest::EncodeCurrent(*found_.current)));
+    RETURN_IF_ERROR(lost_.WriteText(current, manifest::EncodeCurrent(*found_.current)));
   } else if (!found_.current && is_there(current)) {
-    RETURN_IF_ERROR(aside_.Move(current));
+    RETURN_IF_ERROR(lost_.Move(current));
   }
-  if (is_there(temporary)) RETURN_IF_ERROR(aside_.Move(temporary));
-  return aside_.Sync();  // before the new name makes its going durable
+  if (is_there(temporary)) RETURN_IF_ERROR(lost_.Move(temporary));
+  return lost_.Sync();  // before the new name makes its going durable
 }
 
 // Nobody says whether there are keyspaces: the catalog's first record does, where it is left (docs/formats/keyspaces.md). Of several
@@ -358,9 +358,9 @@ Status Repairer::SyncNewFiles() {
       return reader->CheckIntegrity();
     }));
   }
-  for (const auto& each : version_->value_files()) {
+  for (const auto& each : version_->blob_files()) {
     if (has_manifest()) continue;
-    RETURN_IF_ERROR(SyncFile(FileKind::kValueFile, each.file->number, [&](const std::string& path) -> Status {
+    RETURN_IF_ERROR(SyncFile(FileKind::kBlobFile, each.file->number, [&](const std::string& path) -> Status {
       ASSIGN_OR_RETURN(const auto reader, blob::Reader::Open(files_, path, *each.file, store_->order, nullptr));
       return reader->CheckIntegrity();
     }));
@@ -376,7 +376,7 @@ Status Repairer::SyncFile(FileKind kind, kv::FileNumber number, const std::funct
   Status status = file->Sync();
   if (status.ok()) return file->Close();
   Act(NameOf(kind, number) + ": a sync failed; replaced by a copy of it");
-  const std::string copy = PathOf(NameOf(FileKind::kSpare, factory_.allocate_number()));
+  const std::string copy = PathOf(NameOf(FileKind::kRecycled, factory_.allocate_number()));
   status = env::CopyFile(files_, path, copy);
   if (status.ok()) status = check(copy);
   if (status.ok()) status = files_->Rename(copy, path);
@@ -385,11 +385,11 @@ Status Repairer::SyncFile(FileKind kind, kv::FileNumber number, const std::funct
 }
 
 // A new epoch, which ends where it begins: all that the log had is in tables.
-format::Edit Repairer::Describe() const {
-  format::Edit edit = version::EditFromEmpty(*version_);
+format::VersionEdit Repairer::Describe() const {
+  format::VersionEdit edit = version::VersionEditFromEmpty(*version_);
   uint64_t database_id = has_manifest() ? found_.loaded->database_id : found_.origin ? found_.origin->database_id : 0;
   while (database_id == 0) database_id = store_->options.env.entropy();
-  const uint64_t epoch = std::max(has_manifest() ? found_.loaded->log_start.epoch : 0, found_.origin ? found_.origin->epoch : 0) + 1;
+  const uint64_t epoch = std::max(has_manifest() ? found_.loaded->wal_start.epoch : 0, found_.origin ? found_.origin->epoch : 0) + 1;
   const uint64_t salt = store_->options.env.entropy();
   kv::Sequence last = last_sequence_;
   for (const auto& meta : version_->file_metas()) last = std::max(last, meta->largest_sequence);
@@ -400,11 +400,11 @@ format::Edit Repairer::Describe() const {
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = next_position_;
   edit.last_sequence = first.sequence - 1;
-  edit.log_start = format::Edit::LogStart{.epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain,
+  edit.wal_start = format::VersionEdit::WalStart{.epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain,
                                           .sequence = first.sequence};
-  edit.log_durable = 0;
-  edit.log_segments.emplace();
-  edit.clean_log_end = 0;
+  edit.wal_durable = 0;
+  edit.wal_segments.emplace();
+  edit.clean_wal_end = 0;
   if (auto names = store_->operator_names.List(); !names.empty()) edit.merge_operators = std::move(names);
   return edit;
 }
@@ -414,13 +414,13 @@ bool Repairer::Stays(const std::string& name) const {
   if (!parsed) return true;
   switch (parsed->kind) {
     case FileKind::kTable: return version_->files().contains(parsed->number) && !IsNoFile(name);
-    case FileKind::kValueFile: return version_->FindValueFile(parsed->number) != nullptr;
+    case FileKind::kBlobFile: return version_->FindBlobFile(parsed->number) != nullptr;
     case FileKind::kManifest: return manifest_ && parsed->number == *manifest_;
     case FileKind::kSegment:
     case FileKind::kStaging:
       // Used up: the next open writes over them. After an interruption nobody knows whose they are.
       return has_manifest() && found_.is_log_whole() && !found_.has_marker;
-    case FileKind::kSpare: return !IsNoFile(name);  // dead before anything was damaged
+    case FileKind::kRecycled: return !IsNoFile(name);  // dead before anything was damaged
     case FileKind::kLock:
     case FileKind::kRepair:
     case FileKind::kImport:
@@ -434,11 +434,11 @@ bool Repairer::Stays(const std::string& name) const {
 Status Repairer::MoveAside() {
   if (is_dry()) {
     for (const auto& [number, finding] : found_.tables) {
-      if (finding.is_there && !finding.is_whole()) Act(NameOf(FileKind::kTable, number) + " -> " + aside_.TargetOf(NameOf(FileKind::kTable, number)));
+      if (finding.is_there && !finding.is_whole()) Act(NameOf(FileKind::kTable, number) + " -> " + lost_.TargetOf(NameOf(FileKind::kTable, number)));
     }
-    for (const auto& [number, finding] : found_.value_files.found()) {
+    for (const auto& [number, finding] : found_.blob_files.found()) {
       if (finding.verdict.ok() || finding.verdict.IsNotFound()) continue;
-      Act(NameOf(FileKind::kValueFile, number) + " -> " + aside_.TargetOf(NameOf(FileKind::kValueFile, number)));
+      Act(NameOf(FileKind::kBlobFile, number) + " -> " + lost_.TargetOf(NameOf(FileKind::kBlobFile, number)));
     }
     return {};
   }
@@ -451,17 +451,17 @@ Status Repairer::MoveAside() {
       RETURN_IF_ERROR(files_->Remove(PathOf(name)));
       continue;
     }
-    Act(name + " -> " + aside_.TargetOf(name));
-    RETURN_IF_ERROR(aside_.Move(name));
+    Act(name + " -> " + lost_.TargetOf(name));
+    RETURN_IF_ERROR(lost_.Move(name));
   }
   return {};
 }
 
 Status Repairer::End() {
   if (is_dry()) return {};
-  RETURN_IF_ERROR(aside_.Sync());
-  RETURN_IF_ERROR(aside_.WriteText("report.txt", Text()));
-  RETURN_IF_ERROR(aside_.Sync());
+  RETURN_IF_ERROR(lost_.Sync());
+  RETURN_IF_ERROR(lost_.WriteText("report.txt", Text()));
+  RETURN_IF_ERROR(lost_.Sync());
   RETURN_IF_ERROR(files_->Remove(PathOf(NameOf(FileKind::kRepair))));
   return files_->SyncDirectory(store_->directory);
 }
@@ -491,10 +491,10 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, !repair.dry_run));
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
-  ASSIGN_OR_RETURN(db::Aside aside, db::Aside::Look(files, path));
-  ASSIGN_OR_RETURN(auto diagnosis, repair::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator),
+  ASSIGN_OR_RETURN(db::LostDirectory lost, db::LostDirectory::Look(files, path));
+  ASSIGN_OR_RETURN(auto inspection, repair::Inspect({.file_system = files, .directory = path, .order = kv::Order(checked.comparator),
                                                    .progress = repair.progress}));
-  repair::Repairer repairer(checked, path, std::move(diagnosis), std::move(aside), repair);
+  repair::Repairer repairer(checked, path, std::move(inspection), std::move(lost), repair);
   RETURN_IF_ERROR(repairer.Run());
   RepairReport report = repairer.TakeReport();
   if (is_adopted) report.actions.insert(report.actions.begin(), "tables and log with LevelDB's names got mergedb's");

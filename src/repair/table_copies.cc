@@ -11,16 +11,16 @@
 namespace mergedb::repair {
 namespace {
 
-using OptionalClaims = std::optional<Claims::On>;
+using OptionalClaims = std::optional<CompactedInputs::On>;
 
 // What claims leave of them.
-kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones, const OptionalClaims& claims) {
+kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones, const OptionalClaims& compacted_inputs) {
   if (!tombstones.is_complete()) return tombstones;
   std::vector<kv::RangeTombstone> all, alive;
   tombstones.AppendTo(order, {}, {}, &all);
   for (const kv::RangeTombstone& each : all) {
-    if (claims) {
-      claims->AppendAlive(each, &alive);
+    if (compacted_inputs) {
+      compacted_inputs->AppendAlive(each, &alive);
     } else {
       alive.push_back(each);
     }
@@ -37,15 +37,15 @@ bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_v
 
 // What cannot be read is given up, if that was told. What a damaged file still has comes into the table: the next merges take it out again.
 Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry, compaction::Outputs* outputs) {
-  const ValueFiles& value_files = context.value_files;
+  const BlobFiles& blob_files = context.blob_files;
   format::ValueReference reference;
   std::string_view value;
-  if (Status status = value_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
+  if (Status status = blob_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
     if (status.IsBusy()) return status;
     if (IsToldLost(context.factory.order, damaged, entry.key)) return {};
     return Status::IOError(std::string(status.message()) + ": a value that was whole could not be read the second time; run the repair again");
   }
-  if (value_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
+  if (blob_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
   kv::Entry put = entry;
   put.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   put.value = value;
@@ -63,24 +63,24 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
                                       uint64_t entries) {
   const compaction::TableFactory& factory = context.factory;
   const format::FileMeta& meta = *damaged.meta;
-  OptionalClaims claims;
-  if (context.claims != nullptr) claims.emplace(context.claims->Against(damaged));
+  OptionalClaims compacted_inputs;
+  if (context.compacted_inputs != nullptr) compacted_inputs.emplace(context.compacted_inputs->Against(damaged));
   compaction::Outputs outputs(
       factory, {.compression = context.compression.bottom,
-                .range_tombstones = AliveOf(factory.order, ranges, claims),
-                .covered_bytes = [&](const kv::RangeTombstones&) { return meta.covered_bytes; },
-                .settled = damaged.unclaimed.empty() ? damaged.settled : std::vector<format::Settled>()});
+                .range_tombstones = AliveOf(factory.order, ranges, compacted_inputs),
+                .masked_bytes = [&](const kv::RangeTombstones&) { return meta.masked_bytes; },
+                .compacted_ranges = damaged.unclaimed.empty() ? damaged.compacted_ranges : std::vector<format::CompactedRange>()});
   uint64_t shown = 0;
   const auto add = [&](const kv::Entry& entry) {
     ++shown;
-    if (claims && claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
+    if (compacted_inputs && compacted_inputs->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
     return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context, damaged, entry, &outputs) : outputs.Add(entry);
   };
   const std::string path = format::TablePath(factory.directory, meta.number);
   RETURN_IF_ERROR(table::Salvage({.file_system = factory.file_system,
                                   .path = path,
                                   .number = meta.number,
-                                  .meta = context.claims == nullptr ? damaged.meta : nullptr,
+                                  .meta = context.compacted_inputs == nullptr ? damaged.meta : nullptr,
                                   .order = factory.order},
                                  add)
                       .status());
@@ -98,13 +98,13 @@ Result<format::FileMetaPtr> CopyLogged(const CopyContext& context, memtable::Mem
   meta.smallest_sequence = logged.oldest_sequence();
   meta.largest_sequence = logged.newest_sequence();
   const LooseTable home{.meta = std::make_shared<const format::FileMeta>(meta), .made_as = kv::FileNumber{0}};
-  const OptionalClaims claims = context.claims->Against(home);
+  const OptionalClaims compacted_inputs = context.compacted_inputs->Against(home);
   const auto deletes = kv::RangeTombstones::Fragment(factory.order, logged.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
-  compaction::Outputs outputs(factory, {.compression = context.compression.upper, .range_tombstones = AliveOf(factory.order, deletes, claims)});
+  compaction::Outputs outputs(factory, {.compression = context.compression.upper, .range_tombstones = AliveOf(factory.order, deletes, compacted_inputs)});
   const auto input = logged.NewFlushIterator();
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
     const kv::Entry& entry = input->entry();
-    if (!claims->IsDead(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
+    if (!compacted_inputs->IsDead(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
   }
   RETURN_IF_ERROR(input->status());
   RETURN_IF_ERROR(outputs.Finish());

@@ -18,8 +18,8 @@ namespace mergedb::repair {
 struct CopyContext {
   const compaction::TableFactory& factory;  // separates no values
   CompressionByTier compression;
-  const ValueFiles& value_files;
-  const Claims* claims = nullptr;  // null: a MANIFEST says what counts
+  const BlobFiles& blob_files;
+  const CompactedInputs* compacted_inputs = nullptr;  // null: a MANIFEST says what counts
 };
 
 // Every whole entry of a damaged table, `entries` in all, and its range tombstones. A value in a file that is damaged comes into the table. Null if

@@ -36,8 +36,8 @@ Result<VerifyReport> Verify(const Options& options, const std::string& path, con
   // Under LevelDB's names its tables would pass for missing.
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());
-  ASSIGN_OR_RETURN(auto diagnosis, repair::Diagnose({.file_system = files, .directory = path, .order = kv::Order(checked.comparator), .progress = progress}));
-  return std::move(diagnosis.report);
+  ASSIGN_OR_RETURN(auto inspection, repair::Inspect({.file_system = files, .directory = path, .order = kv::Order(checked.comparator), .progress = progress}));
+  return std::move(inspection.report);
 }
 
 }  // namespace mergedb

@@ -242,7 +242,7 @@ Status Salvager::ReadProperties() {
   has_own_filter_ = !properties.filter_policy.empty();
   properties.meta.bytes = file_bytes_;
   if (!meta_) meta_ = properties.meta;
-  result_.settled = std::move(properties.settled);
+  result_.compacted_ranges = std::move(properties.compacted_ranges);
   return {};
 }
 

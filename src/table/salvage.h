@@ -57,7 +57,7 @@ struct Salvaged {
   std::vector<Flaw> flaws;  // none: the table is whole. In the order of their finding
   format::FileMeta found;   // the table's identity; counts and bounds of the entries shown and of the range tombstones
   kv::RangeTombstones range_tombstones;
-  std::vector<format::Settled> settled;
+  std::vector<format::CompactedRange> compacted_ranges;
 };
 
 // Calls `visit`, unless it is null, for every entry of every whole block, in order. The views live until it returns; its error ends the call.

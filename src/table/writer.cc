@@ -42,7 +42,7 @@ class WriterImpl final : public Writer {
   uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
   uint64_t entries() const override { return meta_.entries; }
   std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
-  void SetSettled(std::vector<format::Settled> settled) override { settled_ = std::move(settled); }
+  void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) override { compacted_ranges_ = std::move(compacted_ranges); }
   Result<format::FileMetaPtr> Finish() override;
   Status Sync() override;
 
@@ -78,7 +78,7 @@ class WriterImpl final : public Writer {
   std::string ranges_begin_;      // where the first begins and the last ends
   std::string ranges_end_;
   format::FileMeta meta_;
-  std::vector<format::Settled> settled_;
+  std::vector<format::CompactedRange> compacted_ranges_;
   Status status_;  // the first failure: the table is not to be had
   bool is_finished_ = false;
 };
@@ -217,15 +217,15 @@ Status WriterImpl::AppendSections() {
   const format::Properties properties{.meta = meta_,
                                       .comparator = std::string(order_.comparator()->Name()),
                                       .writer = std::string(kWriterName),
-                                      .settled = settled_,
+                                      .compacted_ranges = compacted_ranges_,
                                       .filter_policy = footer.filter_bytes > 0 && own_filter_ ? std::string(filter_policy_->Name()) : ""};
   RETURN_IF_ERROR(
       AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
   const uint64_t least_bytes = format::TableBytes(footer.sections_end());
-  const uint64_t spare_bytes = sink_.spare_bytes();
-  const bool fits = spare_bytes >= least_bytes && spare_bytes % format::kTableAlign == 0 &&
-                    spare_bytes - least_bytes <= spare_bytes / kPaddingShare;
-  footer.file_bytes = fits ? spare_bytes : least_bytes;
+  const uint64_t recycled_bytes = sink_.recycled_bytes();
+  const bool fits = recycled_bytes >= least_bytes && recycled_bytes % format::kTableAlign == 0 &&
+                    recycled_bytes - least_bytes <= recycled_bytes / kPaddingShare;
+  footer.file_bytes = fits ? recycled_bytes : least_bytes;
   RETURN_IF_ERROR(sink_.PadTo(footer.file_bytes - format::kFooterBytes));
   RETURN_IF_ERROR(sink_.Append(format::EncodeFooter(footer)));
   meta_.bytes = footer.file_bytes;

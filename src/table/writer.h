@@ -60,7 +60,7 @@ class Writer {
   virtual std::string_view last_key() const = 0;
 
   // What the table says of older versions of its keys (docs/formats/table.md). Before Finish.
-  virtual void SetSettled(std::vector<format::Settled> settled) = 0;
+  virtual void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) = 0;
   // Write index, filter, properties and footer; does not sync. The file stays open until Sync or the destructor.
   // REQUIRES: at least one Add, or a range tombstone.
   virtual Result<format::FileMetaPtr> Finish() = 0;

@@ -30,7 +30,7 @@ Status TransactionImpl::EnsureKeyMap() {
   const kv::KeyMap* const map = host_.key_map();
   if (begins_own_key(map->marker())) return Status::Conflict(kOtherKeyMap);
   key_map_ = map;
-  has_whole_ranges_ = writes_.NewCovers() != nullptr;
+  has_whole_ranges_ = writes_.NewMaskSource() != nullptr;
   return {};
 }
 

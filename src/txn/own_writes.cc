@@ -14,10 +14,10 @@ namespace {
 
 constexpr kv::Tag kTagFirst = kv::MakeTag(OwnWrites::kSequenceFirst, kv::Kind{0});
 
-class OwnCovers final : public iterator::CoverSource {
+class OwnMasks final : public iterator::MaskSource {
  public:
-  explicit OwnCovers(const memtable::RangeDeletes& deletes) : deletes_(deletes) {}
-  Status Find(std::string_view key, kv::Cover* cover) override {
+  explicit OwnMasks(const memtable::RangeDeletes& deletes) : deletes_(deletes) {}
+  Status Find(std::string_view key, kv::Mask* cover) override {
     *cover = deletes_.Find(key, kv::kSequenceMax);
     return {};
   }
@@ -152,7 +152,7 @@ void OwnWrites::RebuildRangeDeletes() {
 OwnWrites::Says OwnWrites::Find(std::string_view key, std::string_view* value, std::vector<std::string_view>* operands) {
   CatchUp();
   operands->clear();
-  const kv::Sequence covering = range_deletes_->empty() ? 0 : range_deletes_->Covering(key, kv::kSequenceMax);
+  const kv::Sequence covering = range_deletes_->empty() ? 0 : range_deletes_->MaskingSequence(key, kv::kSequenceMax);
   const auto place = index_.find(Probe{order_.Prefix(key), key});
   uint32_t record = place == index_.end() ? kNone : place->second;
   for (; record != kNone && SequenceOf(record) > covering; record = records_[record].older) {
@@ -238,10 +238,10 @@ class OwnWrites::VersionIterator final : public kv::Iterator {
 
 std::unique_ptr<kv::Iterator> OwnWrites::NewIterator() { return std::make_unique<VersionIterator>(*this); }
 
-std::unique_ptr<iterator::CoverSource> OwnWrites::NewCovers() {
+std::unique_ptr<iterator::MaskSource> OwnWrites::NewMaskSource() {
   CatchUp();
   if (range_deletes_->empty()) return nullptr;
-  return std::make_unique<OwnCovers>(*range_deletes_);
+  return std::make_unique<OwnMasks>(*range_deletes_);
 }
 
 }  // namespace mergedb::txn

@@ -81,7 +81,7 @@ class OwnWrites {
   // bounds in which nothing was written, if the batch has not moved.
   uint64_t generation() const { return generation_; }
   std::unique_ptr<kv::Iterator> NewIterator();
-  std::unique_ptr<iterator::CoverSource> NewCovers();  // null: there are no range deletes
+  std::unique_ptr<iterator::MaskSource> NewMaskSource();  // null: there are no range deletes
 
  private:
   class VersionIterator;

@@ -232,7 +232,7 @@ Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std:
 read::Overlay TransactionImpl::NewOverlay() {
   if (!has_writes()) return {};
   return {.versions = writes_.NewIterator(),
-          .covers = writes_.NewCovers(),
+          .covers = writes_.NewMaskSource(),
           .is_shared = options_.kind == TransactionKind::kOptimistic};
 }
 

@@ -70,7 +70,7 @@ class TransactionImpl final : public Transaction {
   // Does this, which a Get or a cursor has shown, live until the transaction ends? True where it lies in a mapped table.
   bool Lasts(std::string_view shown) { return kept_.Holds(shown); }
   // The tables behind Lasts: the caller keeps them, and what was shown of them, beyond the transaction's end.
-  read::KeptTables TakeKept() { return std::exchange(kept_, {}); }
+  read::PinnedTables TakeKept() { return std::exchange(kept_, {}); }
 
   // ---- for cursors
 
@@ -130,7 +130,7 @@ class TransactionImpl final : public Transaction {
   write::KeyspaceChanges changes_;
   std::vector<kv::KeyspaceId> used_;  // the named keyspaces that it wrote to, each once
   std::string tree_key_;              // room to make one in
-  read::KeptTables kept_;
+  read::PinnedTables kept_;
   std::vector<CursorImpl*> cursors_;
   std::optional<TransactionConflict> conflict_;
   std::vector<std::string_view> operands_;  // of a Get

@@ -18,14 +18,14 @@ Status Broken(std::string_view label, const std::string& where, std::string_view
 }
 
 // `a` ends before `b` begins.
-bool EndsBefore(const kv::Order& order, const Slice& a, const Slice& b) { return a.IsBefore(order, b.smallest()); }
+bool EndsBefore(const kv::Order& order, const VirtualTable& a, const VirtualTable& b) { return a.IsBefore(order, b.smallest()); }
 
 }  // namespace
 
 Status CheckPositionsDescend(const Version& version) {
   for (size_t i = 0; i < version.runs().size(); ++i) {
     const Run& run = *version.runs()[i];
-    if (run.slices().empty()) return Broken("I2", NameOf(run), "shows nothing");
+    if (run.virtual_tables().empty()) return Broken("I2", NameOf(run), "shows nothing");
     if (i > 0 && version.runs()[i - 1]->position() <= run.position()) {
       return Broken("I2", NameOf(run), "does not stand below the run before it");
     }
@@ -33,22 +33,22 @@ Status CheckPositionsDescend(const Version& version) {
   return Status::Ok();
 }
 
-Status CheckSlicesDisjoint(const kv::Order& order, const Run& run) {
-  for (size_t i = 1; i < run.slices().size(); ++i) {
-    if (!EndsBefore(order, run.slices()[i - 1], run.slices()[i])) {
+Status CheckVirtualTablesDisjoint(const kv::Order& order, const Run& run) {
+  for (size_t i = 1; i < run.virtual_tables().size(); ++i) {
+    if (!EndsBefore(order, run.virtual_tables()[i - 1], run.virtual_tables()[i])) {
       return Broken("I3", NameOf(run),
-                    NameOf(*run.slices()[i].file) + " at '" + base::Escape(run.slices()[i].smallest()) +
-                        "' overlaps " + NameOf(*run.slices()[i - 1].file));
+                    NameOf(*run.virtual_tables()[i].file) + " at '" + base::Escape(run.virtual_tables()[i].smallest()) +
+                        "' overlaps " + NameOf(*run.virtual_tables()[i - 1].file));
     }
   }
   return Status::Ok();
 }
 
-Status CheckSlicesClipped(const kv::Order& order, const Run& run) {
-  for (const Slice& slice : run.slices()) {
-    const auto clipped = Clip(order, slice.file, slice.bounds);
-    if (!clipped || clipped->bounds != slice.bounds) {
-      return Broken("I4", NameOf(run), "bounds do not fit " + NameOf(*slice.file));
+Status CheckVirtualTablesClipped(const kv::Order& order, const Run& run) {
+  for (const VirtualTable& virtual_table : run.virtual_tables()) {
+    const auto clipped = Clip(order, virtual_table.file, virtual_table.bounds);
+    if (!clipped || clipped->bounds != virtual_table.bounds) {
+      return Broken("I4", NameOf(run), "bounds do not fit " + NameOf(*virtual_table.file));
     }
   }
   return Status::Ok();
@@ -76,36 +76,36 @@ Status CheckFile(const kv::Order& order, const format::FileMeta& file) {
 }
 
 Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
-  std::vector<const Slice*> slices;
+  std::vector<const VirtualTable*> virtual_tables;
   for (const RunPtr& run : version.runs()) {
-    for (const Slice& slice : run->slices()) slices.push_back(&slice);
+    for (const VirtualTable& virtual_table : run->virtual_tables()) virtual_tables.push_back(&virtual_table);
   }
-  base::HeapSort(slices.begin(), slices.end(), [&](const Slice* a, const Slice* b) {
+  base::HeapSort(virtual_tables.begin(), virtual_tables.end(), [&](const VirtualTable* a, const VirtualTable* b) {
     if (a->file->number != b->file->number) return a->file->number < b->file->number;
     return order.CompareKeys(a->smallest(), b->smallest()) < 0;
   });
-  for (size_t i = 1; i < slices.size(); ++i) {
-    const Slice& previous = *slices[i - 1];
-    const Slice& slice = *slices[i];
-    if (previous.file->number != slice.file->number) continue;
-    if (previous.file != slice.file && *previous.file != *slice.file) {
-      return Broken("I6", NameOf(*slice.file), "one number, two descriptions");
+  for (size_t i = 1; i < virtual_tables.size(); ++i) {
+    const VirtualTable& previous = *virtual_tables[i - 1];
+    const VirtualTable& virtual_table = *virtual_tables[i];
+    if (previous.file->number != virtual_table.file->number) continue;
+    if (previous.file != virtual_table.file && *previous.file != *virtual_table.file) {
+      return Broken("I6", NameOf(*virtual_table.file), "one number, two descriptions");
     }
-    if (!EndsBefore(order, previous, slice)) {
-      return Broken("I6", NameOf(*slice.file), "key '" + base::Escape(slice.smallest()) + "' is shown twice");
+    if (!EndsBefore(order, previous, virtual_table)) {
+      return Broken("I6", NameOf(*virtual_table.file), "key '" + base::Escape(virtual_table.smallest()) + "' is shown twice");
     }
   }
   return Status::Ok();
 }
 
-Status CheckValueFilesThere(const Version& version) {
-  if (const kv::FileNumber missing = version.missing_value_file(); missing != kv::FileNumber{}) {
+Status CheckBlobFilesThere(const Version& version) {
+  if (const kv::FileNumber missing = version.missing_blob_file(); missing != kv::FileNumber{}) {
     return Broken("I7", "value file " + std::to_string(kv::ToInt(missing)), "a table refers to it, and no edit added it");
   }
   for (const auto& table : version.file_metas()) {
-    if (version.FindValueFile(table->number) != nullptr) return Broken("I7", NameOf(*table), "a value file has its number");
+    if (version.FindBlobFile(table->number) != nullptr) return Broken("I7", NameOf(*table), "a value file has its number");
     for (const format::ValueShare& share : table->values) {
-      const uint64_t bytes_max = version.FindValueFile(share.file)->record_bytes;
+      const uint64_t bytes_max = version.FindBlobFile(share.file)->record_bytes;
       if (share.bytes <= bytes_max) continue;
       return Broken("I7", NameOf(*table), "refers to " + std::to_string(share.bytes) + " bytes of value file " +
                                               std::to_string(kv::ToInt(share.file)) + ", which has " + std::to_string(bytes_max));
@@ -117,12 +117,12 @@ Status CheckValueFilesThere(const Version& version) {
 Status CheckInvariants(const kv::Order& order, const Version& version) {
   RETURN_IF_ERROR(CheckPositionsDescend(version));
   for (const RunPtr& run : version.runs()) {
-    for (const Slice& slice : run->slices()) RETURN_IF_ERROR(CheckFile(order, *slice.file));
-    RETURN_IF_ERROR(CheckSlicesClipped(order, *run));
-    RETURN_IF_ERROR(CheckSlicesDisjoint(order, *run));
+    for (const VirtualTable& virtual_table : run->virtual_tables()) RETURN_IF_ERROR(CheckFile(order, *virtual_table.file));
+    RETURN_IF_ERROR(CheckVirtualTablesClipped(order, *run));
+    RETURN_IF_ERROR(CheckVirtualTablesDisjoint(order, *run));
   }
   RETURN_IF_ERROR(CheckFilesShownOnce(order, version));
-  return CheckValueFilesThere(version);
+  return CheckBlobFilesThere(version);
 }
 
 }  // namespace mergedb::version

@@ -1,7 +1,7 @@
 // What holds in every Version. Each rule has a number, quoted in assertions, documents and tests, and a function.
 //
 // INVARIANT I1: where two runs show versions of the same user key, every version in the newer run (larger position) is
-//               newer. A range tombstone is a version of every key in its range, as far as the slice shows. It cannot be seen in a Version alone: it holds because an Edit moves a key range out of consecutive
+//               newer. A range tombstone is a version of every key in its range, as far as the slice shows. It cannot be seen in a Version alone: it holds because an VersionEdit moves a key range out of consecutive
 //               runs into the oldest of them, all at once. Checked by the policy simulator and by the model tests.
 // INVARIANT I2: positions strictly descend, newest run first, and no run is empty.
 // INVARIANT I3: the slices of a run are in key order and disjoint.
@@ -22,12 +22,12 @@
 namespace mergedb::version {
 
 Status CheckPositionsDescend(const Version& version);                              // I2
-Status CheckSlicesDisjoint(const kv::Order& order, const Run& run);                // I3
-Status CheckSlicesClipped(const kv::Order& order, const Run& run);                 // I4
+Status CheckVirtualTablesDisjoint(const kv::Order& order, const Run& run);                // I3
+Status CheckVirtualTablesClipped(const kv::Order& order, const Run& run);                 // I4
 Status CheckFile(const kv::Order& order, const format::FileMeta& file);            // I5
 Status CheckFilesShownOnce(const kv::Order& order, const Version& version);        // I6
 
-Status CheckValueFilesThere(const Version& version);                               // I7
+Status CheckBlobFilesThere(const Version& version);                               // I7
 
 Status CheckInvariants(const kv::Order& order, const Version& version);            // all of them
 

@@ -4,7 +4,7 @@
 
 namespace mergedb::version {
 
-std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds) {
+std::optional<VirtualTable> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds) {
   const bool is_open = file->largest_is_open;
   if (bounds.lower) {
     const int beyond = order.CompareKeys(*bounds.lower, file->largest);
@@ -17,7 +17,7 @@ std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, form
     const int beyond = order.CompareKeys(*bounds.upper, file->largest);
     if (beyond > 0 || (is_open && beyond == 0)) bounds.upper.reset();
   }
-  return Slice{std::move(file), std::move(bounds)};
+  return VirtualTable{std::move(file), std::move(bounds)};
 }
 
 namespace {
@@ -62,15 +62,15 @@ void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::
   *sums = std::move(both);
 }
 
-Run::Run(kv::Position position, format::Level level, std::vector<Slice> slices)
-    : position_(position), level_(level), slices_(std::move(slices)) {
-  for (const Slice& slice : slices_) {
-    if (slice.file->range_tombstones != 0) slices_with_ranges_.push_back(static_cast<uint32_t>(&slice - slices_.data()));
-    if (slice.is_whole()) {
-      whole_weight_.Add(*slice.file);
-      AddShares(slice.file->values, &whole_values_);
+Run::Run(kv::Position position, format::Level level, std::vector<VirtualTable> virtual_tables)
+    : position_(position), level_(level), virtual_tables_(std::move(virtual_tables)) {
+  for (const VirtualTable& virtual_table : virtual_tables_) {
+    if (virtual_table.file->range_tombstones != 0) virtual_tables_with_ranges_.push_back(static_cast<uint32_t>(&virtual_table - virtual_tables_.data()));
+    if (virtual_table.is_whole()) {
+      whole_weight_.Add(*virtual_table.file);
+      AddShares(virtual_table.file->values, &whole_values_);
     } else {
-      partial_files_.push_back(slice.file);
+      partial_files_.push_back(virtual_table.file);
     }
   }
   const auto number = [](const format::FileMetaPtr& file) { return file->number; };
@@ -83,24 +83,24 @@ Run::Run(kv::Position position, format::Level level, std::vector<Slice> slices)
 }
 
 size_t Run::FindIndex(const kv::Order& order, std::string_view key) const {
-  const auto it = std::partition_point(slices_.begin(), slices_.end(),
-                                       [&](const Slice& slice) { return slice.IsBefore(order, key); });
-  return static_cast<size_t>(it - slices_.begin());
+  const auto it = std::partition_point(virtual_tables_.begin(), virtual_tables_.end(),
+                                       [&](const VirtualTable& virtual_table) { return virtual_table.IsBefore(order, key); });
+  return static_cast<size_t>(it - virtual_tables_.begin());
 }
 
-const Slice* Run::Find(const kv::Order& order, std::string_view key) const {
+const VirtualTable* Run::Find(const kv::Order& order, std::string_view key) const {
   const size_t index = FindIndex(order, key);
-  if (index == slices_.size() || order.CompareKeys(slices_[index].smallest(), key) > 0) return nullptr;
-  return &slices_[index];
+  if (index == virtual_tables_.size() || order.CompareKeys(virtual_tables_[index].smallest(), key) > 0) return nullptr;
+  return &virtual_tables_[index];
 }
 
 std::pair<size_t, size_t> Run::Overlap(const kv::Order& order, const format::Bounds& bounds) const {
   const size_t first = bounds.lower ? FindIndex(order, *bounds.lower) : 0;
-  if (!bounds.upper) return {first, slices_.size()};
+  if (!bounds.upper) return {first, virtual_tables_.size()};
   const auto it = std::partition_point(
-      slices_.begin() + static_cast<ptrdiff_t>(first), slices_.end(),
-      [&](const Slice& slice) { return order.CompareKeys(slice.smallest(), *bounds.upper) < 0; });
-  return {first, static_cast<size_t>(it - slices_.begin())};
+      virtual_tables_.begin() + static_cast<ptrdiff_t>(first), virtual_tables_.end(),
+      [&](const VirtualTable& virtual_table) { return order.CompareKeys(virtual_table.smallest(), *bounds.upper) < 0; });
+  return {first, static_cast<size_t>(it - virtual_tables_.begin())};
 }
 
 }  // namespace mergedb::version

@@ -22,7 +22,7 @@
 
 namespace mergedb::version {
 
-struct Slice {
+struct VirtualTable {
   format::FileMetaPtr file;
   format::Bounds bounds;  // a bound is set only where it hides something of the file: Clip() sees to it
 
@@ -40,7 +40,7 @@ struct Slice {
 };
 
 // The keys of `file` in `bounds`, or nothing if none may show.
-std::optional<Slice> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds);
+std::optional<VirtualTable> Clip(const kv::Order& order, format::FileMetaPtr file, format::Bounds bounds);
 
 bool Intersect(const kv::Order& order, const format::Bounds& a, const format::Bounds& b);
 format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, const format::Bounds& b);
@@ -53,7 +53,7 @@ struct Weight {
   uint64_t entries = 0;
   uint64_t tombstones = 0;
   uint64_t range_tombstones = 0;
-  uint64_t covered_bytes = 0;  // of older runs, by the range tombstones
+  uint64_t masked_bytes = 0;  // of older runs, by the range tombstones
 
   void Add(const format::FileMeta& file) {
     ++files;
@@ -62,7 +62,7 @@ struct Weight {
     entries += file.entries;
     tombstones += file.tombstones;
     range_tombstones += file.range_tombstones;
-    covered_bytes += file.covered_bytes;
+    masked_bytes += file.masked_bytes;
   }
   void Add(const Weight& other) {
     files += other.files;
@@ -71,7 +71,7 @@ struct Weight {
     entries += other.entries;
     tombstones += other.tombstones;
     range_tombstones += other.range_tombstones;
-    covered_bytes += other.covered_bytes;
+    masked_bytes += other.masked_bytes;
   }
 };
 
@@ -81,20 +81,20 @@ void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::
 class Run {
  public:
   // REQUIRES: slices clipped, in key order, disjoint.
-  Run(kv::Position position, format::Level level, std::vector<Slice> slices);
+  Run(kv::Position position, format::Level level, std::vector<VirtualTable> virtual_tables);
   // The same slices at another level.
   Run(const Run& other, format::Level level) : Run(other) { level_ = level; }
 
   kv::Position position() const { return position_; }
   format::Level level() const { return level_; }
-  const std::vector<Slice>& slices() const { return slices_; }
+  const std::vector<VirtualTable>& virtual_tables() const { return virtual_tables_; }
   uint64_t bytes() const { return weight_.bytes; }  // of the files shown, each once
   uint64_t value_bytes() const { return weight_.value_bytes; }
   uint64_t bytes_with_values() const { return weight_.bytes + weight_.value_bytes; }
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
-  uint64_t covered_bytes() const { return weight_.covered_bytes; }
+  uint64_t masked_bytes() const { return weight_.masked_bytes; }
 
   const Weight& whole_weight() const { return whole_weight_; }  // of the files shown whole
   const std::vector<format::ValueShare>& whole_values() const { return whole_values_; }  // the same files' references
@@ -102,10 +102,10 @@ class Run {
   const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }
 
   // Indexes of the slices whose files have range tombstones, ascending.
-  const std::vector<uint32_t>& slices_with_ranges() const { return slices_with_ranges_; }
+  const std::vector<uint32_t>& virtual_tables_with_ranges() const { return virtual_tables_with_ranges_; }
 
   // The slice that may show `key`, or null.
-  const Slice* Find(const kv::Order& order, std::string_view key) const;
+  const VirtualTable* Find(const kv::Order& order, std::string_view key) const;
   // Index of the first slice whose largest key is at or after `key`; slices().size() if none.
   size_t FindIndex(const kv::Order& order, std::string_view key) const;
   // Slices that intersect [lower, upper), as an index range [first, last).
@@ -114,9 +114,9 @@ class Run {
  private:
   kv::Position position_;
   format::Level level_;
-  std::vector<Slice> slices_;
+  std::vector<VirtualTable> virtual_tables_;
   std::vector<format::FileMetaPtr> partial_files_;
-  std::vector<uint32_t> slices_with_ranges_;
+  std::vector<uint32_t> virtual_tables_with_ranges_;
   std::vector<format::ValueShare> whole_values_;
   Weight whole_weight_;
   Weight weight_;

@@ -25,7 +25,7 @@ std::string PrintNumber(kv::FileNumber number) {
 
 }  // namespace
 
-Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePtr>& value_files) : runs_(std::move(runs)) {
+Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr>& blob_files) : runs_(std::move(runs)) {
   std::vector<format::FileMetaPtr> partial;
   std::vector<format::ValueShare> shares;
   for (const RunPtr& run : runs_) {
@@ -38,33 +38,33 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePt
     weight_.Add(*file);
     if (!ZOO(kReferencesOfPartsForgotten)) AddShares(file->values, &shares);
   }
-  TakeValueFiles(shares, value_files);
+  TakeBlobFiles(shares, blob_files);
 }
 
-void Version::TakeValueFiles(const std::vector<format::ValueShare>& shares,
-                             const std::vector<format::ValueFilePtr>& value_files) {
-  value_files_.reserve(shares.size());
-  auto next = value_files.begin();
+void Version::TakeBlobFiles(const std::vector<format::ValueShare>& shares,
+                             const std::vector<format::BlobFilePtr>& blob_files) {
+  blob_files_.reserve(shares.size());
+  auto next = blob_files.begin();
   for (const format::ValueShare& share : shares) {
-    while (next != value_files.end() && (*next)->number < share.file) ++next;
-    if (next == value_files.end() || (*next)->number != share.file) {
+    while (next != blob_files.end() && (*next)->number < share.file) ++next;
+    if (next == blob_files.end() || (*next)->number != share.file) {
       missing_ = share.file;
       continue;
     }
-    const ValueFile value_file{.file = *next, .live_bytes = std::min(share.bytes, (*next)->record_bytes)};
-    value_file_bytes_ += value_file.file->bytes;
-    record_bytes_ += value_file.file->record_bytes;
-    live_bytes_ += value_file.live_bytes;
-    value_files_.push_back(value_file);
+    const BlobFile blob_file{.file = *next, .live_bytes = std::min(share.bytes, (*next)->record_bytes)};
+    blob_file_bytes_ += blob_file.file->bytes;
+    record_bytes_ += blob_file.file->record_bytes;
+    live_bytes_ += blob_file.live_bytes;
+    blob_files_.push_back(blob_file);
     value_numbers_.push_back(share.file);
   }
 }
 
-const format::ValueFilePtr& Version::FindValueFile(kv::FileNumber number) const {
-  static const format::ValueFilePtr kNone;
+const format::BlobFilePtr& Version::FindBlobFile(kv::FileNumber number) const {
+  static const format::BlobFilePtr kNone;
   const auto found = std::ranges::lower_bound(value_numbers_, number);
   if (found == value_numbers_.end() || *found != number) return kNone;
-  return value_files_[static_cast<size_t>(found - value_numbers_.begin())].file;
+  return blob_files_[static_cast<size_t>(found - value_numbers_.begin())].file;
 }
 
 RunPtr Version::FindRun(kv::Position position) const {
@@ -76,7 +76,7 @@ RunPtr Version::FindRun(kv::Position position) const {
 std::vector<format::FileMetaPtr> Version::file_metas() const {
   std::vector<format::FileMetaPtr> files;
   for (const RunPtr& run : runs_) {
-    for (const Slice& slice : run->slices()) files.push_back(slice.file);
+    for (const VirtualTable& virtual_table : run->virtual_tables()) files.push_back(virtual_table.file);
   }
   KeepEachOnce(&files);
   return files;
@@ -92,9 +92,9 @@ std::string Version::ToString() const {
   std::string text;
   for (const RunPtr& run : runs_) {
     text += "position " + std::to_string(kv::ToInt(run->position())) + " level " + std::to_string(run->level()) + ":";
-    for (const Slice& slice : run->slices()) {
-      text += " " + PrintNumber(slice.file->number) + "[" + base::Escape(slice.smallest()) + ".." +
-              base::Escape(slice.largest()) + (slice.largest_is_open() ? ")" : "]");
+    for (const VirtualTable& virtual_table : run->virtual_tables()) {
+      text += " " + PrintNumber(virtual_table.file->number) + "[" + base::Escape(virtual_table.smallest()) + ".." +
+              base::Escape(virtual_table.largest()) + (virtual_table.largest_is_open() ? ")" : "]");
     }
     text += "\n";
   }
@@ -107,7 +107,7 @@ namespace {
 constexpr size_t kPiecesMax = 64;
 constexpr size_t kBorderBytesMax = 1024;
 
-// What SettledBy asks of a Version, for one piece after the other.
+// What CompactedRangesBy asks of a Version, for one piece after the other.
 struct Settling {
   const kv::Order& order;
   const Version& version;
@@ -131,8 +131,8 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
     if (settling.IsSource(*run)) continue;
     const auto [first, last] = run->Overlap(order, bounds);
     for (size_t i = first; i < last; ++i) {
-      add(run->slices()[i].smallest());
-      add(run->slices()[i].largest());
+      add(run->virtual_tables()[i].smallest());
+      add(run->virtual_tables()[i].largest());
     }
   }
   base::HeapSort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
@@ -145,7 +145,7 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
 
 // WHY not the sequences that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went down
 // before; the older ones may hold larger ones likewise.
-std::optional<format::Settled> SettlePiece(const Settling& settling, kv::Sequence largest, format::Bounds bounds) {
+std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::Sequence largest, format::Bounds bounds) {
   const auto& runs = settling.version.runs();
   // WHY not 0 above any other run, though it had no keys there: it may be merged later without what this merge makes.
   kv::Sequence begin = runs.empty() || runs.back()->position() == settling.oldest ? 0 : 1;
@@ -154,7 +154,7 @@ std::optional<format::Settled> SettlePiece(const Settling& settling, kv::Sequenc
     if (settling.IsSource(*run)) continue;
     const auto [first, last] = run->Overlap(settling.order, bounds);
     for (size_t i = first; i < last; ++i) {
-      const format::FileMeta& file = *run->slices()[i].file;
+      const format::FileMeta& file = *run->virtual_tables()[i].file;
       if (run->position() < settling.oldest) {
         begin = std::max(begin, file.largest_sequence + 1);
       } else {
@@ -164,28 +164,28 @@ std::optional<format::Settled> SettlePiece(const Settling& settling, kv::Sequenc
   }
   const kv::Sequence sequence = std::min(largest, end == 0 ? 0 : end - 1);
   if (begin > sequence) return std::nullopt;
-  return format::Settled{.from = begin, .sequence = sequence, .bounds = std::move(bounds)};
+  return format::CompactedRange{.from = begin, .sequence = sequence, .bounds = std::move(bounds)};
 }
 
 }  // namespace
 
-std::vector<format::Settled> SettledBy(const kv::Order& order, const Version& version, kv::Position newest, kv::Position oldest,
+std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version, kv::Position newest, kv::Position oldest,
                                        const format::Bounds& bounds, kv::Sequence flushed) {
   const Settling settling{.order = order, .version = version, .newest = newest, .oldest = oldest};
   kv::Sequence largest = flushed;  // WHY not 0: tables may have lost their sequences
   for (const RunPtr& run : version.runs()) {
-    for (const Slice& slice : run->slices()) largest = std::max(largest, slice.file->largest_sequence);
+    for (const VirtualTable& virtual_table : run->virtual_tables()) largest = std::max(largest, virtual_table.file->largest_sequence);
   }
-  std::vector<format::Settled> all;
+  std::vector<format::CompactedRange> all;
   const auto add = [&](format::Bounds piece) {
-    auto settled = SettlePiece(settling, largest, std::move(piece));
-    if (!settled) return;
-    const bool goes_on = !all.empty() && all.back().bounds.upper == settled->bounds.lower && all.back().from == settled->from &&
-                         all.back().sequence == settled->sequence;
+    auto compacted_ranges = SettlePiece(settling, largest, std::move(piece));
+    if (!compacted_ranges) return;
+    const bool goes_on = !all.empty() && all.back().bounds.upper == compacted_ranges->bounds.lower && all.back().from == compacted_ranges->from &&
+                         all.back().sequence == compacted_ranges->sequence;
     if (goes_on) {
-      all.back().bounds.upper = std::move(settled->bounds.upper);
+      all.back().bounds.upper = std::move(compacted_ranges->bounds.upper);
     } else {
-      all.push_back(std::move(*settled));
+      all.push_back(std::move(*compacted_ranges));
     }
   };
   std::optional<std::string> lower = bounds.lower;

@@ -22,8 +22,8 @@
 
 namespace mergedb::version {
 
-struct ValueFile {
-  format::ValueFilePtr file;
+struct BlobFile {
+  format::BlobFilePtr file;
   uint64_t live_bytes = 0;  // of records that tables refer to, at most the file's
 
   uint64_t garbage_bytes() const { return file->record_bytes - live_bytes; }
@@ -32,8 +32,8 @@ struct ValueFile {
 class Version {
  public:
   Version() = default;
-  // `value_files`: by number; of those, the ones that the runs refer to are kept.
-  explicit Version(std::vector<RunPtr> runs, const std::vector<format::ValueFilePtr>& value_files = {});
+  // `blob_files`: by number; of those, the ones that the runs refer to are kept.
+  explicit Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr>& blob_files = {});
 
   const std::vector<RunPtr>& runs() const { return runs_; }  // newest first
   RunPtr FindRun(kv::Position position) const;               // null if none
@@ -42,17 +42,17 @@ class Version {
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
-  uint64_t covered_bytes() const { return weight_.covered_bytes; }
-  const std::vector<ValueFile>& value_files() const { return value_files_; }  // by number
-  const format::ValueFilePtr& FindValueFile(kv::FileNumber number) const;      // null if none; lives as long as this does
-  uint64_t value_file_bytes() const { return value_file_bytes_; }              // of those files on disk
+  uint64_t masked_bytes() const { return weight_.masked_bytes; }
+  const std::vector<BlobFile>& blob_files() const { return blob_files_; }  // by number
+  const format::BlobFilePtr& FindBlobFile(kv::FileNumber number) const;      // null if none; lives as long as this does
+  uint64_t blob_file_bytes() const { return blob_file_bytes_; }              // of those files on disk
   uint64_t record_bytes() const { return record_bytes_; }                      // of all records in them
   uint64_t value_bytes() const { return live_bytes_; }                         // of records that tables refer to
   uint64_t garbage_bytes() const { return record_bytes_ - live_bytes_; }
   // A value file that a table refers to and that was not given; 0 if there is none. See invariant I7.
-  kv::FileNumber missing_value_file() const { return missing_; }
+  kv::FileNumber missing_blob_file() const { return missing_; }
   // Tables and value files.
-  uint64_t bytes_on_disk() const { return weight_.bytes + value_file_bytes_; }
+  uint64_t bytes_on_disk() const { return weight_.bytes + blob_file_bytes_; }
   std::set<kv::FileNumber> files() const;  // tables
   // Files by number, each once.
   std::vector<format::FileMetaPtr> file_metas() const;
@@ -60,13 +60,13 @@ class Version {
   std::string ToString() const;
 
  private:
-  void TakeValueFiles(const std::vector<format::ValueShare>& shares, const std::vector<format::ValueFilePtr>& value_files);
+  void TakeBlobFiles(const std::vector<format::ValueShare>& shares, const std::vector<format::BlobFilePtr>& blob_files);
 
   std::vector<RunPtr> runs_;
   Weight weight_;
-  std::vector<ValueFile> value_files_;
+  std::vector<BlobFile> blob_files_;
   std::vector<kv::FileNumber> value_numbers_;  // theirs: every reference that is followed is looked up here
-  uint64_t value_file_bytes_ = 0;
+  uint64_t blob_file_bytes_ = 0;
   uint64_t record_bytes_ = 0;
   uint64_t live_bytes_ = 0;
   kv::FileNumber missing_{};
@@ -76,7 +76,7 @@ using VersionPtr = std::shared_ptr<const Version>;
 // A merge of the runs from `newest` to `oldest`, in `bounds`, sees every version there with these sequences: other runs, and what is
 // not in tables yet, have none of them. Piece by piece, as other runs have tables there; from 0 on only if `oldest` is the oldest run;
 // nothing where the sequences of runs above and below mix. All changes up to `flushed` are in tables.
-std::vector<format::Settled> SettledBy(const kv::Order& order, const Version& version, kv::Position newest,
+std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version, kv::Position newest,
                                        kv::Position oldest, const format::Bounds& bounds,
                                        kv::Sequence flushed);
 

@@ -18,14 +18,14 @@ namespace {
 struct Draft {
   RunPtr base = nullptr;           // null: made by this edit
   format::Level level = 0;
-  bool slices_changed = false;
-  std::vector<Slice> slices = {};  // valid if slices_changed
-  std::vector<Slice> adds = {};
+  bool virtual_tables_changed = false;
+  std::vector<VirtualTable> virtual_tables = {};  // valid if virtual_tables_changed
+  std::vector<VirtualTable> adds = {};
 
-  std::vector<Slice>& Slices() {
-    if (!slices_changed && base) slices = base->slices();
-    slices_changed = true;
-    return slices;
+  std::vector<VirtualTable>& Slices() {
+    if (!virtual_tables_changed && base) virtual_tables = base->virtual_tables();
+    virtual_tables_changed = true;
+    return virtual_tables;
   }
 };
 using Drafts = std::map<kv::Position, Draft, std::greater<>>;  // newest first
@@ -39,106 +39,106 @@ Draft* FindDraft(const Version& version, kv::Position position, Drafts* drafts) 
 }
 
 // What of `slice` lies below and above the cut stays.
-void Keep(const kv::Order& order, const Slice& slice, const format::Bounds& cut, std::vector<Slice>* kept) {
+void Keep(const kv::Order& order, const VirtualTable& virtual_table, const format::Bounds& cut, std::vector<VirtualTable>* kept) {
   if (cut.lower) {
-    auto below = Clip(order, slice.file, Intersection(order, slice.bounds, {.upper = cut.lower}));
+    auto below = Clip(order, virtual_table.file, Intersection(order, virtual_table.bounds, {.upper = cut.lower}));
     if (below) kept->push_back(*std::move(below));
   }
   if (cut.upper) {
-    auto above = Clip(order, slice.file, Intersection(order, slice.bounds, {.lower = cut.upper}));
+    auto above = Clip(order, virtual_table.file, Intersection(order, virtual_table.bounds, {.lower = cut.upper}));
     if (above) kept->push_back(*std::move(above));
   }
 }
 
 // REQUIRES: cut.lower < cut.upper
-void CutSlices(const kv::Order& order, const format::Bounds& cut, std::vector<Slice>* slices) {
-  const auto begin = std::partition_point(slices->begin(), slices->end(), [&](const Slice& slice) {
-    return cut.lower && slice.IsBefore(order, *cut.lower);
+void CutVirtualTables(const kv::Order& order, const format::Bounds& cut, std::vector<VirtualTable>* virtual_tables) {
+  const auto begin = std::partition_point(virtual_tables->begin(), virtual_tables->end(), [&](const VirtualTable& virtual_table) {
+    return cut.lower && virtual_table.IsBefore(order, *cut.lower);
   });
-  const auto end = std::partition_point(begin, slices->end(), [&](const Slice& slice) {
-    return !cut.upper || order.CompareKeys(slice.smallest(), *cut.upper) < 0;
+  const auto end = std::partition_point(begin, virtual_tables->end(), [&](const VirtualTable& virtual_table) {
+    return !cut.upper || order.CompareKeys(virtual_table.smallest(), *cut.upper) < 0;
   });
-  std::vector<Slice> kept;  // of the first and the last slice that the cut meets, which may be one
+  std::vector<VirtualTable> kept;  // of the first and the last slice that the cut meets, which may be one
   for (auto it = begin; it != end; ++it) {
     if (it == begin || it + 1 == end) Keep(order, *it, cut, &kept);
   }
-  const auto at = slices->erase(begin, end);
-  slices->insert(at, std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
+  const auto at = virtual_tables->erase(begin, end);
+  virtual_tables->insert(at, std::make_move_iterator(kept.begin()), std::make_move_iterator(kept.end()));
 }
 
-Status Overlaps(const Slice& slice, kv::Position position) {
-  return Status::Corruption("edit shows table " + std::to_string(kv::ToInt(slice.file->number)) + " at '" +
-                            base::Escape(slice.smallest()) + "' over another one in the run at position " +
+Status Overlaps(const VirtualTable& virtual_table, kv::Position position) {
+  return Status::Corruption("edit shows table " + std::to_string(kv::ToInt(virtual_table.file->number)) + " at '" +
+                            base::Escape(virtual_table.smallest()) + "' over another one in the run at position " +
                             std::to_string(kv::ToInt(position)));
 }
 
 // Both lists are in key order; compares only around the additions.
-Status InsertSlices(const kv::Order& order, kv::Position position, Draft* draft) {
-  base::HeapSort(draft->adds.begin(), draft->adds.end(), [&](const Slice& a, const Slice& b) {
+Status InsertVirtualTables(const kv::Order& order, kv::Position position, Draft* draft) {
+  base::HeapSort(draft->adds.begin(), draft->adds.end(), [&](const VirtualTable& a, const VirtualTable& b) {
     return order.CompareKeys(a.smallest(), b.smallest()) < 0;
   });
-  std::vector<Slice>& old_slices = draft->Slices();
-  std::vector<Slice> merged;
-  merged.reserve(old_slices.size() + draft->adds.size());
-  auto next = old_slices.begin();
-  for (Slice& add : draft->adds) {
+  std::vector<VirtualTable>& old_virtual_tables = draft->Slices();
+  std::vector<VirtualTable> merged;
+  merged.reserve(old_virtual_tables.size() + draft->adds.size());
+  auto next = old_virtual_tables.begin();
+  for (VirtualTable& add : draft->adds) {
     const auto place = std::partition_point(
-        next, old_slices.end(), [&](const Slice& slice) { return slice.IsBefore(order, add.smallest()); });
+        next, old_virtual_tables.end(), [&](const VirtualTable& virtual_table) { return virtual_table.IsBefore(order, add.smallest()); });
     std::move(next, place, std::back_inserter(merged));
     next = place;
     if (!merged.empty() && !merged.back().IsBefore(order, add.smallest())) return Overlaps(add, position);
-    if (next != old_slices.end() && !add.IsBefore(order, next->smallest())) return Overlaps(add, position);
+    if (next != old_virtual_tables.end() && !add.IsBefore(order, next->smallest())) return Overlaps(add, position);
     merged.push_back(std::move(add));
   }
-  std::move(next, old_slices.end(), std::back_inserter(merged));
-  draft->slices = std::move(merged);
+  std::move(next, old_virtual_tables.end(), std::back_inserter(merged));
+  draft->virtual_tables = std::move(merged);
   draft->adds.clear();
   return Status::Ok();
 }
 
-Status DraftAdds(const kv::Order& order, const Version& base, const format::Edit& edit, Drafts* drafts) {
-  for (const format::Edit::Add& add : edit.adds) {
+Status DraftAdds(const kv::Order& order, const Version& base, const format::VersionEdit& edit, Drafts* drafts) {
+  for (const format::VersionEdit::Add& add : edit.adds) {
     if (!add.file) return Status::Corruption("edit adds no table");
     RETURN_IF_ERROR(CheckFile(order, *add.file));
-    auto slice = Clip(order, add.file, add.bounds);
-    if (!slice) {
+    auto virtual_table = Clip(order, add.file, add.bounds);
+    if (!virtual_table) {
       return Status::Corruption("edit adds table " + std::to_string(kv::ToInt(add.file->number)) +
                                 " with bounds that show nothing of it");
     }
     Draft* draft = FindDraft(base, add.position, drafts);
     if (!draft) draft = &drafts->emplace(add.position, Draft{.level = add.level}).first->second;
-    draft->adds.push_back(*std::move(slice));
+    draft->adds.push_back(*std::move(virtual_table));
   }
   for (auto& [position, draft] : *drafts) {
-    if (!draft.adds.empty()) RETURN_IF_ERROR(InsertSlices(order, position, &draft));
+    if (!draft.adds.empty()) RETURN_IF_ERROR(InsertVirtualTables(order, position, &draft));
   }
   return Status::Ok();
 }
 
 RunPtr Finish(kv::Position position, Draft&& draft) {
-  if (draft.slices_changed) {
-    if (draft.slices.empty()) return nullptr;
-    return std::make_shared<Run>(position, draft.level, std::move(draft.slices));
+  if (draft.virtual_tables_changed) {
+    if (draft.virtual_tables.empty()) return nullptr;
+    return std::make_shared<Run>(position, draft.level, std::move(draft.virtual_tables));
   }
   if (draft.level == draft.base->level()) return draft.base;
   return std::make_shared<Run>(*draft.base, draft.level);
 }
 
 // By number: those that `base` has and those that `edit` adds.
-std::vector<format::ValueFilePtr> ValueFilesOf(const Version& base, const format::Edit& edit) {
-  std::vector<format::ValueFilePtr> files;
-  files.reserve(base.value_files().size() + edit.value_files.size());
-  for (const ValueFile& each : base.value_files()) files.push_back(each.file);
-  for (const auto& add : edit.value_files) files.push_back(add.file);
-  if (!edit.value_files.empty()) {
-    std::ranges::stable_sort(files, {}, [](const format::ValueFilePtr& file) { return file->number; });
+std::vector<format::BlobFilePtr> BlobFilesOf(const Version& base, const format::VersionEdit& edit) {
+  std::vector<format::BlobFilePtr> files;
+  files.reserve(base.blob_files().size() + edit.blob_files.size());
+  for (const BlobFile& each : base.blob_files()) files.push_back(each.file);
+  for (const auto& add : edit.blob_files) files.push_back(add.file);
+  if (!edit.blob_files.empty()) {
+    std::ranges::stable_sort(files, {}, [](const format::BlobFilePtr& file) { return file->number; });
   }
   return files;
 }
 
 // By number, each once: one number has one description.
-Status KeepEachOnce(std::vector<format::ValueFilePtr>* files) {
-  const auto is_same = [](const format::ValueFilePtr& a, const format::ValueFilePtr& b) { return a->number == b->number; };
+Status KeepEachOnce(std::vector<format::BlobFilePtr>* files) {
+  const auto is_same = [](const format::BlobFilePtr& a, const format::BlobFilePtr& b) { return a->number == b->number; };
   for (auto at = files->begin(); (at = std::adjacent_find(at, files->end(), is_same)) != files->end(); ++at) {
     if (**at != **(at + 1)) {
       return Status::Corruption("edit adds value file " + std::to_string(kv::ToInt((*at)->number)) + ", which is there already, another one");
@@ -148,7 +148,7 @@ Status KeepEachOnce(std::vector<format::ValueFilePtr>* files) {
   return {};
 }
 
-VersionPtr Assemble(const Version& base, const std::vector<format::ValueFilePtr>& value_files, Drafts&& drafts) {
+VersionPtr Assemble(const Version& base, const std::vector<format::BlobFilePtr>& blob_files, Drafts&& drafts) {
   std::vector<RunPtr> runs;
   runs.reserve(base.runs().size() + drafts.size());
   auto draft = drafts.begin();
@@ -165,14 +165,14 @@ VersionPtr Assemble(const Version& base, const std::vector<format::ValueFilePtr>
     }
   }
   while (draft != drafts.end()) finish();
-  return std::make_shared<Version>(std::move(runs), value_files);
+  return std::make_shared<Version>(std::move(runs), blob_files);
 }
 
 }  // namespace
 
-Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const format::Edit& edit) {
+Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const format::VersionEdit& edit) {
   Drafts drafts;
-  for (const format::Edit::Cut& cut : edit.cuts) {
+  for (const format::VersionEdit::Cut& cut : edit.cuts) {
     const bool is_closed = cut.bounds.lower && cut.bounds.upper;
     const int limits = is_closed ? order.CompareKeys(*cut.bounds.lower, *cut.bounds.upper) : -1;
     if (limits == 0) continue;
@@ -180,28 +180,28 @@ Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const 
       return Status::Corruption("edit cuts from '" + base::Escape(*cut.bounds.lower) + "' back to '" +
                                 base::Escape(*cut.bounds.upper) + "'");
     }
-    if (Draft* draft = FindDraft(base, cut.position, &drafts)) CutSlices(order, cut.bounds, &draft->Slices());
+    if (Draft* draft = FindDraft(base, cut.position, &drafts)) CutVirtualTables(order, cut.bounds, &draft->Slices());
   }
   RETURN_IF_ERROR(DraftAdds(order, base, edit, &drafts));
-  for (const format::Edit::SetLevel& change : edit.levels) {
+  for (const format::VersionEdit::SetLevel& change : edit.levels) {
     if (Draft* draft = FindDraft(base, change.position, &drafts)) draft->level = change.level;
   }
-  std::vector<format::ValueFilePtr> value_files = ValueFilesOf(base, edit);
-  if (!edit.value_files.empty()) RETURN_IF_ERROR(KeepEachOnce(&value_files));
-  VersionPtr next = Assemble(base, value_files, std::move(drafts));
-  if (next->missing_value_file() != kv::FileNumber{}) RETURN_IF_ERROR(CheckValueFilesThere(*next));
+  std::vector<format::BlobFilePtr> blob_files = BlobFilesOf(base, edit);
+  if (!edit.blob_files.empty()) RETURN_IF_ERROR(KeepEachOnce(&blob_files));
+  VersionPtr next = Assemble(base, blob_files, std::move(drafts));
+  if (next->missing_blob_file() != kv::FileNumber{}) RETURN_IF_ERROR(CheckBlobFilesThere(*next));
   return next;
 }
 
-format::Edit EditFromEmpty(const Version& version) {
-  format::Edit edit;
+format::VersionEdit VersionEditFromEmpty(const Version& version) {
+  format::VersionEdit edit;
   for (const RunPtr& run : version.runs()) {
-    for (const Slice& slice : run->slices()) {
-      edit.adds.push_back({.position = run->position(), .level = run->level(), .file = slice.file, .bounds = slice.bounds});
+    for (const VirtualTable& virtual_table : run->virtual_tables()) {
+      edit.adds.push_back({.position = run->position(), .level = run->level(), .file = virtual_table.file, .bounds = virtual_table.bounds});
     }
   }
-  if (ZOO(kValueFileNotNamed)) return edit;
-  for (const ValueFile& each : version.value_files()) edit.value_files.push_back({each.file});
+  if (ZOO(kBlobFileNotNamed)) return edit;
+  for (const BlobFile& each : version.blob_files()) edit.blob_files.push_back({each.file});
   return edit;
 }
 

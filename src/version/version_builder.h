@@ -18,8 +18,8 @@
 
 namespace mergedb::version {
 
-Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const format::Edit& edit);
+Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const format::VersionEdit& edit);
 // The one edit (adds only) that makes `version` from nothing; for a new MANIFEST.
-format::Edit EditFromEmpty(const Version& version);
+format::VersionEdit VersionEditFromEmpty(const Version& version);
 
 }  // namespace mergedb::version

@@ -6,20 +6,20 @@
 namespace mergedb::version {
 namespace {
 
-bool SameSlice(const Slice& a, const Slice& b) { return a.file->number == b.file->number && a.bounds == b.bounds; }
+bool SameVirtualTable(const VirtualTable& a, const VirtualTable& b) { return a.file->number == b.file->number && a.bounds == b.bounds; }
 
 // The slices in the middle that differ, as one cut and its replacement.
 //
 //   source  [a][b][c]   [d][e]
 //   target  [a][b]  [x y][d][e]         cut [c.smallest, d.smallest), add x y
-void DiffRun(const kv::Order& order, const Run& source, const Run& target, format::Edit* edit) {
-  const auto& from = source.slices();
-  const auto& to = target.slices();
+void DiffRun(const kv::Order& order, const Run& source, const Run& target, format::VersionEdit* edit) {
+  const auto& from = source.virtual_tables();
+  const auto& to = target.virtual_tables();
   const size_t shared = std::min(from.size(), to.size());
   size_t head = 0;
-  while (head < shared && SameSlice(from[head], to[head])) ++head;
+  while (head < shared && SameVirtualTable(from[head], to[head])) ++head;
   size_t tail = 0;
-  while (tail < shared - head && SameSlice(from[from.size() - 1 - tail], to[to.size() - 1 - tail])) ++tail;
+  while (tail < shared - head && SameVirtualTable(from[from.size() - 1 - tail], to[to.size() - 1 - tail])) ++tail;
 
   if (head + tail < from.size()) {
     format::Bounds cut;
@@ -40,8 +40,8 @@ void DiffRun(const kv::Order& order, const Run& source, const Run& target, forma
 
 }  // namespace
 
-format::Edit DiffVersions(const kv::Order& order, const Version& source, const Version& target) {
-  format::Edit edit;
+format::VersionEdit DiffVersions(const kv::Order& order, const Version& source, const Version& target) {
+  format::VersionEdit edit;
   for (const RunPtr& run : source.runs()) {
     if (target.FindRun(run->position()) == nullptr) edit.cuts.push_back({.position = run->position(), .bounds = {}});
   }
@@ -50,8 +50,8 @@ format::Edit DiffVersions(const kv::Order& order, const Version& source, const V
     if (before == run) continue;
     DiffRun(order, before != nullptr ? *before : Run(run->position(), run->level(), {}), *run, &edit);
   }
-  for (const ValueFile& each : target.value_files()) {
-    if (source.FindValueFile(each.file->number) == nullptr) edit.value_files.push_back({each.file});
+  for (const BlobFile& each : target.blob_files()) {
+    if (source.FindBlobFile(each.file->number) == nullptr) edit.blob_files.push_back({each.file});
   }
   return edit;
 }

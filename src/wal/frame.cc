@@ -27,7 +27,7 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence) {
   return {.position = 0, .chain = SaltCrc(salt), .sequence = sequence};
 }
 
-Origin OriginOf(uint64_t database_id, const format::Edit::LogStart& start) {
+Origin OriginOf(uint64_t database_id, const format::VersionEdit::WalStart& start) {
   return {.database_id = database_id,
           .epoch = start.epoch,
           .salt_crc = SaltCrc(start.salt),

@@ -52,7 +52,7 @@ uint64_t LastStretch(std::vector<Found>& segments) {
 }
 
 // The first frame at or above `position`, by its header alone; the mark behind it.
-Result<std::optional<Mark>> FirstFrame(SegmentRemains& remains, uint64_t position, uint32_t salt_crc) {
+Result<std::optional<Mark>> FirstFrame(SegmentBytes& remains, uint64_t position, uint32_t salt_crc) {
   for (uint64_t at = RoundUp(position, 8);;) {
     std::string_view bytes;
     RETURN_IF_ERROR(remains.Read(at, kWindowBytes, &bytes));
@@ -82,7 +82,7 @@ Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::str
   Origin origin{.database_id = newest.database_id, .epoch = newest.epoch, .salt_crc = newest.salt_crc,
                 .start = {.position = 0, .chain = newest.salt_crc, .sequence = 1}};
   if (start == 0) return std::optional(origin);
-  SegmentRemains remains;
+  SegmentBytes remains;
   for (Found& segment : segments) RETURN_IF_ERROR(remains.Add(segment.number, segment.head, std::move(segment.file)));
   ASSIGN_OR_RETURN(const std::optional<Mark> mark, FirstFrame(remains, start, newest.salt_crc));
   if (!mark) return std::optional<Origin>();

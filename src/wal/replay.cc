@@ -47,7 +47,7 @@ class Replayer {
         epoch_(origin.epoch),
         salt_crc_(origin.salt_crc),
         expected_(expected),
-        ring_(file_system, directory, expected.staging_bytes) {
+        buffer_(file_system, directory, expected.staging_bytes) {
     replayed_.end = origin.start;
     unstaged_end_ = origin.start.position;
     if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
@@ -86,8 +86,8 @@ class Replayer {
   const uint64_t epoch_;
   const uint32_t salt_crc_;
   const Expected& expected_;
-  SegmentRemains segments_;
-  RingRemains ring_;
+  SegmentBytes segments_;
+  BufferBytes buffer_;
   Replayed replayed_;
   bool last_is_from_ring_ = false;  // the last frame replayed
   uint64_t unstaged_end_ = 0;       // of what did not go through the ring, or of which nothing is known
@@ -100,7 +100,7 @@ Status Note(Status status, std::vector<Status>* flaws) {
   return {};
 }
 
-Status Replayer::LoadRing(std::vector<Status>* flaws) { return Note(ring_.Load(), flaws); }
+Status Replayer::LoadRing(std::vector<Status>* flaws) { return Note(buffer_.Load(), flaws); }
 
 Status Replayer::OpenSegments(std::vector<Status>* flaws) {
   const std::vector<kv::FileNumber>& expected = expected_.segments;
@@ -167,7 +167,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
                      .chain = frame.header.crc,
                      .sequence = frame.header.sequence + 1};
     last_is_from_ring_ = is_from_ring;
-    if (FrameBytes(frame.payload.size()) > ring_.size() / 4) unstaged_end_ = position();
+    if (FrameBytes(frame.payload.size()) > buffer_.size() / 4) unstaged_end_ = position();
     ++replayed_.frames;
   }
 }
@@ -188,11 +188,11 @@ bool Replayer::CrcFits(std::string_view bytes, Frame* frame) const {
 }
 
 bool Replayer::FromRing(Frame* frame) {
-  std::string_view bytes = ring_.Read(position(), kFrameHeaderBytes);
+  std::string_view bytes = buffer_.Read(position(), kFrameHeaderBytes);
   if (bytes.empty() || !HeaderFits(bytes.data())) return false;
   const size_t total = kFrameHeaderBytes + LoadFrameHeader(bytes.data()).length;
-  if (total > ring_.size()) return false;
-  return CrcFits(ring_.Read(position(), total), frame);
+  if (total > buffer_.size()) return false;
+  return CrcFits(buffer_.Read(position(), total), frame);
 }
 
 Result<bool> Replayer::FromSegments(Frame* frame) {
@@ -246,16 +246,16 @@ Status Replayer::SurveySegments(Survey* survey) {
 // holds was drained up to a ring's length before: so no farther above the chain's end, or above bytes in a file, than that.
 // WHY not simply up to the files' limit: a forged head may name a start that takes years to reach.
 void Replayer::SurveyRing(Survey* survey) {
-  if (ring_.size() == 0) return;
-  const uint64_t step = std::min<uint64_t>(kSurveyBytes, ring_.size() / 2);
+  if (buffer_.size() == 0) return;
+  const uint64_t step = std::min<uint64_t>(kSurveyBytes, buffer_.size() / 2);
   uint64_t at = RoundUp(position(), 8);
-  uint64_t until = at + ring_.size();
+  uint64_t until = at + buffer_.size();
   for (;; at += step) {
     const uint64_t held = segments_.NextHeld(at);
     if (at >= until && held == UINT64_MAX) return;
     if (at >= until) at = RoundUp(held, 8);
-    if (held < at + step) until = std::max(until, at + step + ring_.size());
-    SurveyBytes(ring_.Read(at, std::min(step + kFrameHeaderBytes, until - at)), at, survey);
+    if (held < at + step) until = std::max(until, at + step + buffer_.size());
+    SurveyBytes(buffer_.Read(at, std::min(step + kFrameHeaderBytes, until - at)), at, survey);
   }
 }
 
@@ -278,7 +278,7 @@ bool Replayer::FitsWithAByteChanged(std::string_view bytes) const {
 // No frame stands above, and what is here has a frame's fields but not its checks.
 Status Replayer::ReportDamagedHeader() {
   std::string_view bytes;
-  if (FitsWithAByteChanged(ring_.Read(position(), kFrameHeaderBytes))) {
+  if (FitsWithAByteChanged(buffer_.Read(position(), kFrameHeaderBytes))) {
     replayed_.dropped_bytes = kFrameHeaderBytes;
     replayed_.report = "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
     return {};
@@ -303,30 +303,30 @@ Status Replayer::ReportDamagedHeader() {
 // that had begun this epoch, and the file is still that of the epoch before.
 Result<bool> Replayer::RingHoldsAHeader() {
   const auto differs = [&](std::string_view before) {
-    const std::string_view here = ring_.Read(position(), kFrameHeaderBytes);
+    const std::string_view here = buffer_.Read(position(), kFrameHeaderBytes);
     const auto word = [](std::string_view bytes, size_t at) { return base::LoadFixed64(bytes.data() + at); };
     return word(here, 0) != word(before, 0) && word(here, 16) != word(before, 16);
   };
-  if (position() + kFrameHeaderBytes <= ring_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
+  if (position() + kFrameHeaderBytes <= buffer_.size()) return differs(std::string(kFrameHeaderBytes, '\0'));
   const bool is_same_piece = (position() - 1) / kPieceBytes == (position() + kFrameHeaderBytes - 1) / kPieceBytes;
-  if (!is_same_piece || !last_is_from_ring_ || position() < ring_.size() + unstaged_end_) return false;
+  if (!is_same_piece || !last_is_from_ring_ || position() < buffer_.size() + unstaged_end_) return false;
   std::string_view before;
-  RETURN_IF_ERROR(segments_.Read(position() - ring_.size(), kFrameHeaderBytes, &before));
+  RETURN_IF_ERROR(segments_.Read(position() - buffer_.size(), kFrameHeaderBytes, &before));
   return before.size() == kFrameHeaderBytes && differs(before);
 }
 
 bool Replayer::RingHoldsMore() {
-  const uint64_t before = std::min({position(), kDisplacedBytesMax, ring_.size() / 2});
-  const std::string_view ring = ring_.Read(position() - before, ring_.size());
-  if (HoldsDisplacedFrame(ring, position() - before, replayed_.end, salt_crc_)) return true;
-  return HoldsSplitHeader(ring.substr(before), replayed_.end, salt_crc_);
+  const uint64_t before = std::min({position(), kDisplacedBytesMax, buffer_.size() / 2});
+  const std::string_view buffer = buffer_.Read(position() - before, buffer_.size());
+  if (HoldsDisplacedFrame(buffer, position() - before, replayed_.end, salt_crc_)) return true;
+  return HoldsSplitHeader(buffer.substr(before), replayed_.end, salt_crc_);
 }
 
 // No frame stands above at its place. Frames that bytes put in or taken out have moved are lost as well.
 Status Replayer::ReportMovedFrames(bool* is_found) {
   std::string where = "STAGING: log position " + std::to_string(position());
-  *is_found = ring_.size() > 0 && RingHoldsMore();
-  if (!*is_found && ring_.size() > 0 && expected_.staging_bytes) {
+  *is_found = buffer_.size() > 0 && RingHoldsMore();
+  if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) {
     ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader());
   }
   if (!*is_found) {
@@ -386,7 +386,7 @@ void Replayer::Locate(Salvaged* salvaged) const {
 }  // namespace
 
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-                        const format::Edit::LogStart& start, const Expected& expected,
+                        const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);

@@ -16,7 +16,7 @@ constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the larges
 
 }  // namespace
 
-Status SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
+Status SegmentBytes::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
   ASSIGN_OR_RETURN(const uint64_t size, file->Size());  // WHY not 0 for an error: what the segment holds would pass for absent
   const uint64_t held = size > kBlockBytes ? std::min(size - kBlockBytes, head.capacity) : 0;
   Segment segment = {.number = number, .head = head, .file = std::move(file), .limit = head.base() + held};
@@ -28,7 +28,7 @@ Status SegmentRemains::Add(kv::FileNumber number, const SegmentHead& head, std::
 }
 
 // The newest that holds `position`, and where it or its being the newest ends.
-const SegmentRemains::Segment* SegmentRemains::Find(uint64_t position, uint64_t* piece_end) const {
+const SegmentBytes::Segment* SegmentBytes::Find(uint64_t position, uint64_t* piece_end) const {
   *piece_end = UINT64_MAX;
   const bool skips_last = ZOO(kLastSegmentIgnored) && segments_.size() > 1;
   for (auto segment = segments_.rbegin() + skips_last; segment != segments_.rend(); ++segment) {
@@ -42,7 +42,7 @@ const SegmentRemains::Segment* SegmentRemains::Find(uint64_t position, uint64_t*
   return nullptr;
 }
 
-uint64_t SegmentRemains::NextHeld(uint64_t position) const {
+uint64_t SegmentBytes::NextHeld(uint64_t position) const {
   uint64_t next = UINT64_MAX;
   for (const Segment& segment : segments_) {
     if (position < segment.limit) next = std::min(next, std::max(position, segment.head.start));
@@ -50,7 +50,7 @@ uint64_t SegmentRemains::NextHeld(uint64_t position) const {
   return next;
 }
 
-std::string SegmentRemains::Describe(uint64_t position) const {
+std::string SegmentBytes::Describe(uint64_t position) const {
   uint64_t piece_end = 0;
   const Segment* segment = Find(position, &piece_end);
   if (segment == nullptr) {
@@ -66,7 +66,7 @@ std::string SegmentRemains::Describe(uint64_t position) const {
          std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " + std::to_string(position) + ")";
 }
 
-std::optional<SegmentRemains::Place> SegmentRemains::Locate(uint64_t position) const {
+std::optional<SegmentBytes::Place> SegmentBytes::Locate(uint64_t position) const {
   for (auto segment = segments_.rbegin(); segment != segments_.rend(); ++segment) {
     if (position < segment->head.start || position >= segment->head.limit()) continue;
     return Place{segment->number, kBlockBytes + (position - segment->head.base())};
@@ -74,7 +74,7 @@ std::optional<SegmentRemains::Place> SegmentRemains::Locate(uint64_t position) c
   return std::nullopt;
 }
 
-Status SegmentRemains::Read(uint64_t position, size_t bytes, std::string_view* out) {
+Status SegmentBytes::Read(uint64_t position, size_t bytes, std::string_view* out) {
   const auto held = [&] {
     return position >= window_position_ && position - window_position_ <= window_.size()
                ? window_.size() - (position - window_position_)
@@ -86,7 +86,7 @@ Status SegmentRemains::Read(uint64_t position, size_t bytes, std::string_view* o
 }
 
 // The window grows piece by piece, with what is really there: a hostile length costs no memory.
-Status SegmentRemains::Fill(uint64_t position, size_t bytes) {
+Status SegmentBytes::Fill(uint64_t position, size_t bytes) {
   window_.clear();
   window_position_ = position;
   while (window_.size() < bytes) {
@@ -106,10 +106,10 @@ Status SegmentRemains::Fill(uint64_t position, size_t bytes) {
   return {};
 }
 
-RingRemains::RingRemains(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes)
+BufferBytes::BufferBytes(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes)
     : file_system_(file_system), directory_(std::move(directory)), expected_bytes_(expected_bytes) {}
 
-Status RingRemains::Load() {
+Status BufferBytes::Load() {
   if (std::exchange(is_loaded_, true)) return {};
   const std::string path = format::JoinPath(directory_, format::PrintFileName(format::FileKind::kStaging));
   const auto lost = [&](const std::string& what) {
@@ -125,21 +125,21 @@ Status RingRemains::Load() {
   ASSIGN_OR_RETURN(const uint64_t size, (*file)->Size());
   if (expected_bytes_ && size != *expected_bytes_) return lost(std::to_string(size) + " bytes");
   if (size < kBlockBytes || size > kRingBytesMax || !std::has_single_bit(size)) return {};
-  ring_.resize(size);
+  buffer_.resize(size);
   size_t got = 0;
-  RETURN_IF_ERROR((*file)->ReadAt(0, size, ring_.data(), &got));
+  RETURN_IF_ERROR((*file)->ReadAt(0, size, buffer_.data(), &got));
   if (got == size) return {};
-  ring_.clear();
+  buffer_.clear();
   return expected_bytes_ ? lost("a read found " + std::to_string(got) + " bytes") : Status();
 }
 
-std::string_view RingRemains::Read(uint64_t position, size_t bytes) {
-  if (ring_.empty()) return {};
-  const size_t offset = position & (ring_.size() - 1);
-  const size_t front = std::min(bytes, ring_.size() - offset);
-  if (front == bytes) return std::string_view(ring_).substr(offset, bytes);
-  wrapped_.assign(ring_, offset, front);
-  wrapped_.append(ring_, 0, bytes - front);
+std::string_view BufferBytes::Read(uint64_t position, size_t bytes) {
+  if (buffer_.empty()) return {};
+  const size_t offset = position & (buffer_.size() - 1);
+  const size_t front = std::min(bytes, buffer_.size() - offset);
+  if (front == bytes) return std::string_view(buffer_).substr(offset, bytes);
+  wrapped_.assign(buffer_, offset, front);
+  wrapped_.append(buffer_, 0, bytes - front);
   return wrapped_;
 }
 

@@ -19,7 +19,7 @@
 
 namespace mergedb::wal {
 
-class SegmentRemains {
+class SegmentBytes {
  public:
   [[nodiscard]] Status Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file);
 
@@ -53,12 +53,12 @@ class SegmentRemains {
   uint64_t window_position_ = 0;
 };
 
-class RingRemains {
+class BufferBytes {
  public:
   // `expected_bytes`: the MANIFEST says that the file is there, of this size.
-  RingRemains(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes);
+  BufferBytes(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes);
 
-  uint64_t size() { return ring_.size(); }
+  uint64_t size() { return buffer_.size(); }
   // Read STAGING, once. A missing file, or one of an impossible size, is empty, unless it is expected: then it is Corruption. The
   // MANIFEST expects it before a frame enters it, so a size that is not expected is that of a crash while the file was made.
   Status Load();
@@ -70,7 +70,7 @@ class RingRemains {
   const std::string directory_;
   const std::optional<uint64_t> expected_bytes_;
   bool is_loaded_ = false;
-  std::string ring_;
+  std::string buffer_;
   std::string wrapped_;
 };
 

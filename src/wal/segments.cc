@@ -17,7 +17,7 @@ constexpr size_t kFreeSegments = 8;
 
 }  // namespace
 
-Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters)
+Segments::Segments(const Options& options, bool is_direct, size_t free_bytes_min, Wal::Counters* counters)
     : options_(options),
       is_direct_(is_direct),
       is_appended_(options.file_system->is_append_only()),

@@ -32,7 +32,7 @@ class Segments {
   // On an append-only file system (include/mergedb/env.h) a segment is made when it is used, grows, and is removed after its use.
   // Room for it is not owned beforehand, so a full disk is met by the write; nothing but that it may fail changes for the caller.
   // is_direct: past the page cache; then positions and lengths of Write are multiples of kBlockBytes.
-  Segments(const Options& options, bool is_direct, size_t free_bytes_min, Log::Counters* counters);
+  Segments(const Options& options, bool is_direct, size_t free_bytes_min, Wal::Counters* counters);
 
   // Take over whole segment files of earlier epochs; remove what cannot be written again.
   Status Adopt(const std::vector<kv::FileNumber>& reusable);
@@ -95,7 +95,7 @@ class Segments {
   const bool is_appended_;
   const uint64_t capacity_;
   const size_t free_count_max_;
-  Log::Counters* const counters_;
+  Wal::Counters* const counters_;
 
   uint64_t generation_ = 0;  // (drain)
 

@@ -20,10 +20,10 @@ constexpr size_t kRingBytesMin = size_t{32} << 10;
 constexpr size_t kRingBytesMax = size_t{1} << 30;  // replay reads the whole ring
 constexpr size_t kNudgeBytes = size_t{64} << 10;
 
-class LogImpl final : public Log {
+class WalImpl final : public Wal {
  public:
-  static Result<std::unique_ptr<Log>> Create(const Options& options);
-  ~LogImpl() override { Stop(); }
+  static Result<std::unique_ptr<Wal>> Create(const Options& options);
+  ~WalImpl() override { Stop(); }
 
   Status Append(std::span<const std::string_view> payload, uint64_t records) override;
   Status AppendLarge(std::string_view payload, uint64_t records) override;
@@ -35,40 +35,40 @@ class LogImpl final : public Log {
   kv::Sequence next_sequence() const override { return next_sequence_; }
 
   Status WriteThrough() override;
-  Status MakeDurable() override { return drain_->MakeDurable(); }
+  Status MakeDurable() override { return writer_->MakeDurable(); }
 
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }
-  uint64_t durable_position() const override { return drain_->durable(); }
+  uint64_t durable_position() const override { return writer_->durable(); }
   uint64_t undrained_bytes() const override {
-    const uint64_t drained = drain_->drained();  // first: it never passes an end read later
-    return drain_->staged_end() - drained;
+    const uint64_t drained = writer_->drained();  // first: it never passes an end read later
+    return writer_->staged_end() - drained;
   }
-  uint64_t staging_debt() const override {
-    const uint64_t end = drain_->staged_end(), limit = drain_->StagingLimit();
+  uint64_t backlog() const override {
+    const uint64_t end = writer_->staged_end(), limit = writer_->StagingLimit();
     const uint64_t room = limit > end ? limit - end : 0;
     return undrained_bytes_max() - std::min(undrained_bytes_max(), room);
   }
-  uint64_t undrained_bytes_max() const override { return drain_->undrained_bytes_max(); }
-  bool is_mapped() const override { return drain_->ring().is_mapped(); }
+  uint64_t undrained_bytes_max() const override { return writer_->undrained_bytes_max(); }
+  bool is_mapped() const override { return writer_->buffer().is_mapped(); }
   std::optional<uint64_t> staging_file_bytes() const override {
-    return is_mapped() ? std::optional<uint64_t>(drain_->ring().size()) : std::nullopt;
+    return is_mapped() ? std::optional<uint64_t>(writer_->buffer().size()) : std::nullopt;
   }
-  bool is_in_trouble() const override { return drain_->trouble(); }
-  Status failure() const override { return drain_->failure(); }
+  bool is_in_trouble() const override { return writer_->trouble(); }
+  Status failure() const override { return writer_->failure(); }
 
-  Status Prepare() override { return drain_->segments().Reserve(1); }
-  void Release(uint64_t position) override { drain_->segments().Release(position); }
-  std::vector<kv::FileNumber> segments() const override { return drain_->segments().numbers(); }
-  std::vector<kv::FileNumber> segments_from(uint64_t position) override { return drain_->segments().ListFrom(position); }
+  Status Prepare() override { return writer_->segments().Reserve(1); }
+  void Release(uint64_t position) override { writer_->segments().Release(position); }
+  std::vector<kv::FileNumber> segments() const override { return writer_->segments().numbers(); }
+  std::vector<kv::FileNumber> segments_from(uint64_t position) override { return writer_->segments().ListFrom(position); }
   uint64_t bytes_on_disk() const override {
-    return drain_->segments().bytes_on_disk() + (is_mapped() ? drain_->ring().size() : 0);
+    return writer_->segments().bytes_on_disk() + (is_mapped() ? writer_->buffer().size() : 0);
   }
   void Stop() override {
-    if (drain_ != nullptr) drain_->Stop();  // null: Create failed half-way
+    if (writer_ != nullptr) writer_->Stop();  // null: Create failed half-way
   }
 
  private:
-  LogImpl(const Options& options, size_t direct_bytes_max)
+  WalImpl(const Options& options, size_t direct_bytes_max)
       : salt_crc_(SaltCrc(options.salt)), clock_(options.clock), chain_(salt_crc_), next_sequence_(options.first_sequence) {
     direct_bytes_max_ = direct_bytes_max;
   }
@@ -77,50 +77,50 @@ class LogImpl final : public Log {
 
   const uint32_t salt_crc_;
   Clock* const clock_;
-  std::shared_ptr<Drain> drain_;
-  char* ring_ = nullptr;
+  std::shared_ptr<WalWriter> writer_;
+  char* buffer_ = nullptr;
   uint64_t ring_mask_ = 0;
   uint64_t nudge_bytes_ = 0;
 
   // (turn)
   uint64_t end_ = 0;
-  uint64_t limit_ = 0;  // a lower bound of drain_->StagingLimit()
+  uint64_t limit_ = 0;  // a lower bound of writer_->StagingLimit()
   uint64_t nudge_at_ = 0;
   uint32_t chain_;
   kv::Sequence next_sequence_;
 };
 
-Result<std::unique_ptr<Log>> LogImpl::Create(const Options& options) {
+Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
   const size_t ring_bytes = std::bit_ceil(std::clamp(options.staging_bytes, kRingBytesMin, kRingBytesMax));
   const size_t frame_bytes_max = ring_bytes / 4;
-  auto log = std::unique_ptr<LogImpl>(new LogImpl(options, frame_bytes_max - kFrameHeaderBytes));
-  ASSIGN_OR_RETURN(auto ring, Ring::Create(options.file_system, options.directory, ring_bytes,
+  auto log = std::unique_ptr<WalImpl>(new WalImpl(options, frame_bytes_max - kFrameHeaderBytes));
+  ASSIGN_OR_RETURN(auto buffer, WalBuffer::Create(options.file_system, options.directory, ring_bytes,
                                            frame_bytes_max + kBlockBytes,
                                            options.use_mapping && !options.file_system->is_append_only()));
   // A frame must find room once all before it is drained, whatever the option says.
   const size_t undrained_bytes_max = std::clamp(options.undrained_bytes_max, frame_bytes_max, ring_bytes);
-  log->ring_ = ring->data();
-  log->ring_mask_ = ring->size() - 1;
+  log->buffer_ = buffer->data();
+  log->ring_mask_ = buffer->size() - 1;
   log->nudge_bytes_ = std::min(kNudgeBytes, ring_bytes / 8);
   log->nudge_at_ = log->nudge_bytes_;
-  log->drain_ = std::make_shared<Drain>(options, std::move(ring), undrained_bytes_max, &log->counters_);
-  RETURN_IF_ERROR(log->drain_->segments().Adopt(options.reusable_segments));
-  return std::unique_ptr<Log>(std::move(log));
+  log->writer_ = std::make_shared<WalWriter>(options, std::move(buffer), undrained_bytes_max, &log->counters_);
+  RETURN_IF_ERROR(log->writer_->segments().Adopt(options.reusable_segments));
+  return std::unique_ptr<Wal>(std::move(log));
 }
 
 // WHY the checksum is of the pieces and not of their copies: see Crc32cExtendNumbers.
 // MEASURED: bench/micro/log_bench, mapped, the writer's CPU a record, three runs in turn with that of the copies: 132 B 39-41 -> 24-32 ns, 1,060 B
 // 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.
-Status LogImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
+Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
   size_t payload_bytes = 0;
   for (const std::string_view piece : payload) payload_bytes += piece.size();
   ASSERT(payload_bytes <= direct_bytes_max_ && records > 0, "larger frames go to AppendLarge, and a frame holds a record");
   const uint64_t frame_bytes = FrameBytes(payload_bytes);
-  if (end_ + frame_bytes > limit_ || drain_->trouble()) [[unlikely]] RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
-  char* const frame = ring_ + (end_ & ring_mask_);
+  if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]] RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
+  char* const frame = buffer_ + (end_ & ring_mask_);
   base::PrefetchForWritesAhead(frame, frame_bytes);
 
-  const uint64_t durable = ZOO(kDurableMarkTooHigh) ? end_ : drain_->durable();
+  const uint64_t durable = ZOO(kDurableMarkTooHigh) ? end_ : writer_->durable();
   const FrameHead head = MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload_bytes), durable, next_sequence_);
   uint32_t crc = HeadCrc(chain_, head);
   base::StoreFixed64(frame + frame_bytes - 8, 0);  // the padding; the rest of the word is written over
@@ -133,30 +133,30 @@ Status LogImpl::Append(std::span<const std::string_view> payload, uint64_t recor
   }
   StoreFrameHead(frame, crc, head);
   if (end_ / (ring_mask_ + 1) != (end_ + frame_bytes - 1) / (ring_mask_ + 1)) [[unlikely]] {
-    drain_->ring().Mirror(end_, frame_bytes);
+    writer_->buffer().Mirror(end_, frame_bytes);
   }
   Advance(end_ + frame_bytes, crc, records);
-  drain_->Publish(end_);
-  drain_->KeepTime();
+  writer_->Publish(end_);
+  writer_->KeepTime();
   if (end_ >= nudge_at_) [[unlikely]] {
     nudge_at_ = end_ + nudge_bytes_;
-    drain_->Nudge();
+    writer_->Nudge();
   }
   return {};
 }
 
-Status LogImpl::MakeRoom(uint64_t wanted) {
+Status WalImpl::MakeRoom(uint64_t wanted) {
   for (;;) {
-    RETURN_IF_ERROR(drain_->Check());
-    if (drain_->trouble()) {
-      RETURN_IF_ERROR(drain_->Help());
+    RETURN_IF_ERROR(writer_->Check());
+    if (writer_->trouble()) {
+      RETURN_IF_ERROR(writer_->Help());
       continue;
     }
-    limit_ = drain_->StagingLimit();
+    limit_ = writer_->StagingLimit();
     if (wanted <= limit_) return {};
-    const bool needs_segment = wanted > drain_->segments().reserved_end();
+    const bool needs_segment = wanted > writer_->segments().reserved_end();
     const uint64_t start = clock_ == nullptr ? 0 : clock_->NowNanos();
-    const Status status = needs_segment ? drain_->segments().Reserve(wanted) : drain_->Help();
+    const Status status = needs_segment ? writer_->segments().Reserve(wanted) : writer_->Help();
     const uint64_t waited = clock_ == nullptr ? 0 : clock_->NowNanos() - start;
     (needs_segment ? counters_.segment_waits : counters_.drain_waits).Add(waited);
     RETURN_IF_ERROR(status);
@@ -164,7 +164,7 @@ Status LogImpl::MakeRoom(uint64_t wanted) {
 }
 
 // The counters have one writer, whoever holds the turn: a load and a store, not a locked add.
-void LogImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
+void WalImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
   end_ = end;
   chain_ = chain;
   next_sequence_ += records;
@@ -172,35 +172,35 @@ void LogImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
   counters_.frames.store(counters_.frames.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-Status LogImpl::AppendLarge(std::string_view payload, uint64_t records) {
+Status WalImpl::AppendLarge(std::string_view payload, uint64_t records) {
   ASSERT(payload.size() <= kPayloadBytesMax && records > 0, "a frame holds a record and up to 2 GiB");
   ASSERT(payload.size() > direct_bytes_max(), "smaller frames go through the ring: replay looks for them there");
-  RETURN_IF_ERROR(drain_->Check());
+  RETURN_IF_ERROR(writer_->Check());
   const uint64_t frame_bytes = FrameBytes(payload.size());
-  RETURN_IF_ERROR(drain_->segments().Reserve(end_ + frame_bytes));
+  RETURN_IF_ERROR(writer_->segments().Reserve(end_ + frame_bytes));
   const FrameHead head =
-      MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload.size()), drain_->durable(), next_sequence_);
+      MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload.size()), writer_->durable(), next_sequence_);
   const uint32_t crc = base::Crc32cExtend(HeadCrc(chain_, head), payload.data(), payload.size());
   char header[kFrameHeaderBytes];
   StoreFrameHead(header, crc, head);
-  RETURN_IF_ERROR(drain_->WriteLarge(end_, {header, sizeof header}, payload));
+  RETURN_IF_ERROR(writer_->WriteLarge(end_, {header, sizeof header}, payload));
   Advance(end_ + frame_bytes, crc, records);
   limit_ = 0;
   nudge_at_ = end_ + nudge_bytes_;
   return {};
 }
 
-Status LogImpl::WriteThrough() {
+Status WalImpl::WriteThrough() {
   if (is_mapped() || ZOO(kAcknowledgedBeforeWrite)) return {};
-  Status status = drain_->Check();
-  if (status.ok()) status = drain_->WriteAll();
+  Status status = writer_->Check();
+  if (status.ok()) status = writer_->WriteAll();
   return status.ok() ? Status() : status.WithOutcomeUnknown();
 }
 
 }  // namespace
 
-Log::~Log() = default;
+Wal::~Wal() = default;
 
-Result<std::unique_ptr<Log>> Log::Create(const Options& options) { return LogImpl::Create(options); }
+Result<std::unique_ptr<Wal>> Wal::Create(const Options& options) { return WalImpl::Create(options); }
 
 }  // namespace mergedb::wal

@@ -66,18 +66,18 @@ struct Options {
   size_t staging_bytes = size_t{16} << 20;   // rounded to a power of two, at least 32 KiB
   size_t undrained_bytes_max = size_t{8} << 20;
   size_t segment_bytes = size_t{16} << 20;
-  size_t spare_bytes = 0;  // released segments kept for reuse, at least two; as much as is released at once saves making new ones
+  size_t recycled_bytes = 0;  // released segments kept for reuse, at least two; as much as is released at once saves making new ones
   bool use_mapping = true;
   std::function<kv::FileNumber()> allocate_number;    // for a new segment file; called from any thread
   std::vector<kv::FileNumber> reusable_segments;      // left by earlier epochs; ours now. Never those of a failed log
 };
 
-class Log {
+class Wal {
  public:
   // REQUIRES: the MANIFEST names this epoch, durably, and everything that the one before held is in tables: Create
   // overwrites STAGING and the reusable segments.
-  static Result<std::unique_ptr<Log>> Create(const Options& options);
-  virtual ~Log();
+  static Result<std::unique_ptr<Wal>> Create(const Options& options);
+  virtual ~Wal();
 
   // Make the first segment now, not under the first Append (10 ms). A failure will be met again there.
   virtual Status Prepare() = 0;
@@ -108,7 +108,7 @@ class Log {
   virtual uint64_t undrained_bytes() const = 0;
   // How much of the room for undrained bytes is taken, or not there because the next segment is still being made: a writer
   // waits when it reaches undrained_bytes_max(). A debt for pacing.
-  virtual uint64_t staging_debt() const = 0;
+  virtual uint64_t backlog() const = 0;
   virtual uint64_t undrained_bytes_max() const = 0;
   virtual bool is_mapped() const = 0;
   // Size of the file STAGING, which holds what no segment does; nothing if there is no such file. It is durable, with its
@@ -123,7 +123,7 @@ class Log {
   // starts replay at `position` is durable, and it lists what the last segments_from returned.
   virtual void Release(uint64_t position) = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
-  // The files that replay from `position` may need: what the edit with that log_start lists. (Not segments(): a reusable
+  // The files that replay from `position` may need: what the edit with that wal_start lists. (Not segments(): a reusable
   // one may be removed before the next edit, and would be missed.) The log keeps them until the Release that follows a later call.
   virtual std::vector<kv::FileNumber> segments_from(uint64_t position) = 0;
   virtual uint64_t bytes_on_disk() const = 0;                // segments and STAGING
@@ -165,7 +165,7 @@ struct Expected {
 // A frame does not say how many sequences it takes: in end.sequence and between frames only the order is known. Whoever
 // applies the payloads counts; end.sequence is one more than the last frame's first.
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
-                        const format::Edit::LogStart& start, const Expected& expected,
+                        const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
 // Where an epoch's chain can be taken up: what a MANIFEST says, or what segment heads and frames still tell without one.
@@ -177,7 +177,7 @@ struct Origin {
   // Bytes of the stream before `start` that are there and cannot be proved: a frame whose predecessor is gone.
   uint64_t unproved_bytes = 0;
 };
-Origin OriginOf(uint64_t database_id, const format::Edit::LogStart& start);
+Origin OriginOf(uint64_t database_id, const format::VersionEdit::WalStart& start);
 // Of the newest epoch that some segment head speaks of; nothing if there is none. For repair, when the MANIFEST is lost.
 Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::string& directory);
 

@@ -20,26 +20,26 @@ Status WriteZeros(File* file, size_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<Ring>> Ring::Create(FileSystem* file_system, const std::string& directory, size_t bytes,
+Result<std::unique_ptr<WalBuffer>> WalBuffer::Create(FileSystem* file_system, const std::string& directory, size_t bytes,
                                            size_t overhang_bytes, bool use_mapping) {
   ASSERT((bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes, "the ring's size is a power of two");
-  auto ring = std::unique_ptr<Ring>(new Ring);
-  ring->size_ = bytes;
+  auto buffer = std::unique_ptr<WalBuffer>(new WalBuffer);
+  buffer->size_ = bytes;
   const std::string path = format::JoinPath(directory, format::PrintFileName(format::FileKind::kStaging));
   if (Status removed = file_system->Remove(path); !removed.ok() && !removed.IsNotFound()) return removed;
   if (use_mapping) {
-    Status mapped = ring->MapFile(file_system, directory, path);
-    if (mapped.ok()) return ring;
-    ring->file_.reset();
+    Status mapped = buffer->MapFile(file_system, directory, path);
+    if (mapped.ok()) return buffer;
+    buffer->file_.reset();
     (void)file_system->Remove(path);
     if (mapped.code() != Code::kNotSupported) return mapped;
   }
-  ring->memory_ = AllocateAligned(bytes + overhang_bytes);
-  ring->data_ = ring->memory_.get();
-  return ring;
+  buffer->memory_ = AllocateAligned(bytes + overhang_bytes);
+  buffer->data_ = buffer->memory_.get();
+  return buffer;
 }
 
-Status Ring::MapFile(FileSystem* file_system, const std::string& directory, const std::string& path) {
+Status WalBuffer::MapFile(FileSystem* file_system, const std::string& directory, const std::string& path) {
   ASSIGN_OR_RETURN(file_, file_system->Open(path, {.access = Access::kCreate}));
   RETURN_IF_ERROR(WriteZeros(file_.get(), size_));
   RETURN_IF_ERROR(file_->Sync());
@@ -49,7 +49,7 @@ Status Ring::MapFile(FileSystem* file_system, const std::string& directory, cons
   return {};
 }
 
-void Ring::Mirror(uint64_t position, size_t bytes) {
+void WalBuffer::Mirror(uint64_t position, size_t bytes) {
   const size_t offset = position & (size_ - 1);
   if (is_mapped() || offset + bytes <= size_) return;
   std::memcpy(data_, data_ + size_, offset + bytes - size_);

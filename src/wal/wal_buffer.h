@@ -20,10 +20,10 @@
 
 namespace mergedb::wal {
 
-class Ring {
+class WalBuffer {
  public:
   // `overhang_bytes`: how far the largest frame may reach beyond the end. Removes what an earlier epoch left.
-  static Result<std::unique_ptr<Ring>> Create(FileSystem* file_system, const std::string& directory, size_t bytes,
+  static Result<std::unique_ptr<WalBuffer>> Create(FileSystem* file_system, const std::string& directory, size_t bytes,
                                               size_t overhang_bytes, bool use_mapping);
 
   char* data() { return data_; }
@@ -38,7 +38,7 @@ class Ring {
   void Mirror(uint64_t position, size_t bytes);
 
  private:
-  Ring() = default;
+  WalBuffer() = default;
   Status MapFile(FileSystem* file_system, const std::string& directory, const std::string& path);
 
   char* data_ = nullptr;

@@ -8,56 +8,56 @@
 
 namespace mergedb::wal {
 
-Drain::Drain(const Options& options, std::unique_ptr<Ring> ring, size_t undrained_bytes_max, Log::Counters* counters)
+WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max, Wal::Counters* counters)
     : options_(options),
-      ring_(std::move(ring)),
+      buffer_(std::move(buffer)),
       undrained_bytes_max_(undrained_bytes_max),
-      wake_bytes_(std::min<uint64_t>(kStepBytes, ring_->size() / 8)),
+      wake_bytes_(std::min<uint64_t>(kStepBytes, buffer_->size() / 8)),
       counters_(counters),
-      segments_(options, ring_->is_mapped(), std::max(ring_->size(), options.spare_bytes), counters),
-      segment_lead_(std::max<uint64_t>(segments_.capacity(), ring_->size() / 2)),
+      segments_(options, buffer_->is_mapped(), std::max(buffer_->size(), options.recycled_bytes), counters),
+      segment_lead_(std::max<uint64_t>(segments_.capacity(), buffer_->size() / 2)),
       bounce_(AllocateAligned(kBounceBytes)) {}
 
 // --- who holds the drain -------------------------------------------------------------------------------------------------
 
-void Drain::Unhold() {
+void WalWriter::Unhold() {
   base::Lock lock(mutex_);
   is_held_ = false;
   changed_.NotifyAll();
 }
 
-Drain::Hold::Hold(Drain* drain) : drain_(drain) {
-  base::Lock lock(drain->mutex_);
-  while (drain->is_held_) drain->changed_.Wait(lock);
-  drain->is_held_ = true;
+WalWriter::Hold::Hold(WalWriter* writer) : writer_(writer) {
+  base::Lock lock(writer->mutex_);
+  while (writer->is_held_) writer->changed_.Wait(lock);
+  writer->is_held_ = true;
 }
 
-Drain::Hold::~Hold() { drain_->Unhold(); }
+WalWriter::Hold::~Hold() { writer_->Unhold(); }
 
-Status Drain::Check() const {
+Status WalWriter::Check() const {
   base::Lock lock(mutex_);
   if (!failure_.ok()) return failure_;
   return is_stopped_ ? Status::ShuttingDown("the log is closed") : Status();
 }
 
-Status Drain::failure() const {
+Status WalWriter::failure() const {
   base::Lock lock(mutex_);
   return failure_;
 }
 
-Status Drain::Fail(const Status& status) {
+Status WalWriter::Fail(const Status& status) {
   base::Lock lock(mutex_);
   if (failure_.ok() && !ZOO(kRetriedLogSync)) failure_ = status;
   trouble_ = true;
   return status.WithOutcomeUnknown();
 }
 
-void Drain::ClearTrouble() {
+void WalWriter::ClearTrouble() {
   base::Lock lock(mutex_);
   trouble_ = is_stopped_ || !failure_.ok();
 }
 
-void Drain::Stop() {
+void WalWriter::Stop() {
   base::Lock lock(mutex_);
   is_stopped_ = true;
   trouble_ = true;
@@ -67,15 +67,15 @@ void Drain::Stop() {
 
 // --- steps ---------------------------------------------------------------------------------------------------------------
 
-uint64_t Drain::StagingLimit() const {
-  const uint64_t kept_limit = kept_.load(std::memory_order_acquire) + ring_->size();
+uint64_t WalWriter::StagingLimit() const {
+  const uint64_t kept_limit = kept_.load(std::memory_order_acquire) + buffer_->size();
   return std::min({kept_limit, drained() + undrained_bytes_max_, segments_.reserved_end()});
 }
 
 // One write, from the drained position towards `target`, which is a staged end.
-Status Drain::Step(uint64_t target) {
+Status WalWriter::Step(uint64_t target) {
   const uint64_t from = drained();
-  const Piece piece = ring_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
+  const Piece piece = buffer_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
   auto written = segments_.Write(piece.position, piece.bytes, from);
   if (!written) {
     trouble_ = true;
@@ -86,29 +86,29 @@ Status Drain::Step(uint64_t target) {
   return {};
 }
 
-Drain::Piece Drain::CutBlocks(uint64_t from, uint64_t target) {
+WalWriter::Piece WalWriter::CutBlocks(uint64_t from, uint64_t target) {
   const uint64_t begin = RoundDown(from, kBlockBytes);
   const uint64_t padded = RoundUp(target, kBlockBytes) - begin;
   if (padded > kBounceBytes) {
-    const uint64_t step = std::min<uint64_t>(kStepBytes, ring_->size());
-    return {begin, {ring_->At(begin), std::min(RoundDown(target, kBlockBytes) - begin, step)}};
+    const uint64_t step = std::min<uint64_t>(kStepBytes, buffer_->size());
+    return {begin, {buffer_->At(begin), std::min(RoundDown(target, kBlockBytes) - begin, step)}};
   }
-  std::memcpy(bounce_.get(), ring_->At(begin), target - begin);
+  std::memcpy(bounce_.get(), buffer_->At(begin), target - begin);
   std::memset(bounce_.get() + (target - begin), 0, padded - (target - begin));
   return {begin, {bounce_.get(), padded}};
 }
 
 // Through the page cache any length will do. A block is filled up when it is first entered: writing a part of a page that
 // the cache does not hold would read it from the disk first. (The thread holds the turn: the ring beyond is free.)
-Drain::Piece Drain::CutBytes(uint64_t from, uint64_t target) {
+WalWriter::Piece WalWriter::CutBytes(uint64_t from, uint64_t target) {
   const bool enters_block = !segments_.is_appended() && RoundUp(target, kBlockBytes) > RoundUp(from, kBlockBytes);
-  const uint64_t lap_end = RoundDown(from, ring_->size()) + ring_->size();
+  const uint64_t lap_end = RoundDown(from, buffer_->size()) + buffer_->size();
   const uint64_t end = std::min(enters_block ? RoundUp(target, kBlockBytes) : target, lap_end);
-  if (end > target) std::memset(ring_->At(target), 0, end - target);
-  return {from, {ring_->At(from), end - from}};
+  if (end > target) std::memset(buffer_->At(target), 0, end - target);
+  return {from, {buffer_->At(from), end - from}};
 }
 
-void Drain::Advance(uint64_t drained, uint64_t target) {
+void WalWriter::Advance(uint64_t drained, uint64_t target) {
   SCHEDULE_POINT("publish what is drained");
   counters_->bytes_drained.fetch_add(drained - drained_, std::memory_order_relaxed);
   if (drained >= next_boundary_) {
@@ -119,14 +119,14 @@ void Drain::Advance(uint64_t drained, uint64_t target) {
   drained_.store(drained, std::memory_order_release);
 }
 
-Status Drain::StepTo(uint64_t target) {
+Status WalWriter::StepTo(uint64_t target) {
   while (drained() < target) RETURN_IF_ERROR(Step(target));
   ClearTrouble();
   return {};
 }
 
 // WHY not all that is drained: a step that failed may have left a part of a frame, and replay takes the durable mark for a frame's end.
-Status Drain::SyncHeld() {
+Status WalWriter::SyncHeld() {
   const uint64_t point = boundary_;
   if (point == durable()) return {};
   Status status = segments_.Sync();
@@ -138,7 +138,7 @@ Status Drain::SyncHeld() {
 
 // --- on behalf of the committer --------------------------------------------------------------------------------------------
 
-Status Drain::Help() {
+Status WalWriter::Help() {
   {
     base::Lock lock(mutex_);
     if (is_held_) {
@@ -155,12 +155,12 @@ Status Drain::Help() {
   return status;
 }
 
-Status Drain::WriteAll() {
+Status WalWriter::WriteAll() {
   Hold hold(this);
   return StepTo(staged_end());
 }
 
-Status Drain::MakeDurable() {
+Status WalWriter::MakeDurable() {
   Hold hold(this);
   if (Status status = Check(); !status.ok()) return status.WithOutcomeUnknown();
   if (Status status = StepTo(staged_end()); !status.ok()) return status.WithOutcomeUnknown();
@@ -168,7 +168,7 @@ Status Drain::MakeDurable() {
 }
 
 // The bytes [begin, end) of the stream around a frame at `position`: what the ring holds before it, the frame, zeros.
-void Drain::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
+void WalWriter::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
                        char* out) {
   std::memset(out, 0, end - begin);
   const auto copy = [&](uint64_t source_begin, std::string_view source) {
@@ -177,12 +177,12 @@ void Drain::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::str
     if (lower < upper) std::memcpy(out + (lower - begin), source.data() + (lower - source_begin), upper - lower);
   };
   const uint64_t block = RoundDown(position, kBlockBytes);
-  copy(block, {ring_->At(block), position - block});
+  copy(block, {buffer_->At(block), position - block});
   copy(position, header);
   copy(position + header.size(), payload);
 }
 
-Status Drain::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
+Status WalWriter::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
                          char* buffer) {
   while (begin < end) {
     const uint64_t chunk = std::min<uint64_t>(end - begin, kStepBytes);
@@ -196,7 +196,7 @@ Status Drain::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::s
 // WHY the block with the header is written last: until then no trace of the frame can be taken for it, so that a failure
 // before leaves it surely absent. A failure of that one write is final: the frame may stand, and no other may take its place.
 // Where files are appended to, the header goes first and any failure is final.
-Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string_view payload) {
+Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::string_view payload) {
   Hold hold(this);
   RETURN_IF_ERROR(Check());
   RETURN_IF_ERROR(StepTo(position));
@@ -219,7 +219,7 @@ Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string
   if (!status.ok()) return Fail(status);
   const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the ring
   ASSERT(tail > position, "a large frame is longer than a block: what the ring holds before it stays");
-  CopyStream(position, tail, end, header, payload, ring_->At(tail));
+  CopyStream(position, tail, end, header, payload, buffer_->At(tail));
   staged_end_ = end;
   next_boundary_ = end;
   Advance(end, end);
@@ -228,44 +228,44 @@ Status Drain::WriteLarge(uint64_t position, std::string_view header, std::string
 
 // --- in the background -------------------------------------------------------------------------------------------------------
 
-void Drain::Nudge() {
+void WalWriter::Nudge() {
   const uint64_t end = staged_end();
-  const bool is_much = ring_->is_mapped() && end - drained() >= wake_bytes_;
+  const bool is_much = buffer_->is_mapped() && end - drained() >= wake_bytes_;
   if (is_much) Schedule();
   if (segments_.reserved_end() < end + segment_lead_) ScheduleSegment();
 }
 
-void Drain::ArmTimer() {
-  if (!is_timer_armed_.exchange(true)) RunLater(&Drain::OnTimer);
+void WalWriter::ArmTimer() {
+  if (!is_timer_armed_.exchange(true)) RunLater(&WalWriter::OnTimer);
 }
 
-void Drain::RunLater(void (Drain::*work)()) {
+void WalWriter::RunLater(void (WalWriter::*work)()) {
   options_.executor->ScheduleAfter(kSyncNanosMax, [weak = weak_from_this(), work] {
     if (const auto self = weak.lock(); self && self->Check().ok()) ((*self).*work)();
   });
 }
 
-void Drain::OnTimer() {
+void WalWriter::OnTimer() {
   if (staged_end() == durable()) {
     is_timer_armed_ = false;
-    RunLater(&Drain::OnLastLook);
+    RunLater(&WalWriter::OnLastLook);
     return;
   }
   sync_wanted_ = true;
   Schedule();
-  RunLater(&Drain::OnTimer);
+  RunLater(&WalWriter::OnTimer);
 }
 
-void Drain::OnLastLook() {
+void WalWriter::OnLastLook() {
   if (staged_end() != durable()) ArmTimer();
 }
 
-void Drain::Schedule() {
+void WalWriter::Schedule() {
   if (is_scheduled_.exchange(true)) return;
   options_.executor->ScheduleUrgent([self = shared_from_this()] { self->Run(); });
 }
 
-void Drain::Run() noexcept {
+void WalWriter::Run() noexcept {
   is_scheduled_ = false;
   {
     base::Lock lock(mutex_);
@@ -275,7 +275,7 @@ void Drain::Run() noexcept {
   }
   RunHeld();
   Unhold();
-  const bool goes_on = !trouble() && ring_->is_mapped() && staged_end() - drained() >= wake_bytes_;
+  const bool goes_on = !trouble() && buffer_->is_mapped() && staged_end() - drained() >= wake_bytes_;
   base::Lock lock(mutex_);
   --running_;
   changed_.NotifyAll();
@@ -284,26 +284,26 @@ void Drain::Run() noexcept {
 }
 
 // Errors are not lost: they set trouble(), and the next Append hears of them.
-void Drain::RunHeld() {
+void WalWriter::RunHeld() {
   const uint64_t target = staged_end();
   if (sync_wanted_.exchange(false)) {
-    if (ring_->is_mapped() && !StepTo(target).ok()) return;
-    if (!SyncHeld().ok() || !ring_->is_mapped()) return;
+    if (buffer_->is_mapped() && !StepTo(target).ok()) return;
+    if (!SyncHeld().ok() || !buffer_->is_mapped()) return;
     // If the disk has no room for what a copy shares, a later store would kill the process: the log fails instead, and goes on in a new file.
-    if (Status status = ring_->Unshare(); !status.ok()) (void)Fail(status);
-  } else if (ring_->is_mapped() && target - drained() >= wake_bytes_) {
+    if (Status status = buffer_->Unshare(); !status.ok()) (void)Fail(status);
+  } else if (buffer_->is_mapped() && target - drained() >= wake_bytes_) {
     (void)Step(target);
   }
 }
 
 // WHY not in Run: making a file takes as long as writing all of it, and meanwhile the ring would fill.
-void Drain::ScheduleSegment() {
+void WalWriter::ScheduleSegment() {
   if (is_making_segment_.exchange(true)) return;
   options_.executor->Schedule([self = shared_from_this()] { self->PrepareSegment(); });
 }
 
 // A file is made before the writer needs it. If that fails now, Append will try again and say so.
-void Drain::PrepareSegment() {
+void WalWriter::PrepareSegment() {
   {
     base::Lock lock(mutex_);
     if (is_stopped_ || !failure_.ok()) return;

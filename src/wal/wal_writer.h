@@ -38,11 +38,11 @@ inline constexpr size_t kStepBytes = size_t{1} << 20;
 inline constexpr size_t kBounceBytes = size_t{64} << 10;
 inline constexpr uint64_t kSyncNanosMax = 1'000'000'000;
 
-class Drain : public std::enable_shared_from_this<Drain> {
+class WalWriter : public std::enable_shared_from_this<WalWriter> {
  public:
-  Drain(const Options& options, std::unique_ptr<Ring> ring, size_t undrained_bytes_max, Log::Counters* counters);
+  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max, Wal::Counters* counters);
 
-  Ring& ring() { return *ring_; }
+  WalBuffer& buffer() { return *buffer_; }
   Segments& segments() { return segments_; }
 
   // (turn) All frames below `end` are sealed.
@@ -83,13 +83,13 @@ class Drain : public std::enable_shared_from_this<Drain> {
   // The right to drain, for the life of the object.
   class Hold {
    public:
-    explicit Hold(Drain* drain);
+    explicit Hold(WalWriter* writer);
     ~Hold();
     Hold(const Hold&) = delete;
     Hold& operator=(const Hold&) = delete;
 
    private:
-    Drain* drain_;
+    WalWriter* writer_;
   };
   struct Piece {
     uint64_t position = 0;
@@ -101,7 +101,7 @@ class Drain : public std::enable_shared_from_this<Drain> {
   void Unhold();
   void Schedule();
   void ArmTimer();
-  void RunLater(void (Drain::*work)());
+  void RunLater(void (WalWriter::*work)());
   void OnTimer();
   // WHY: when the timer stopped, a frame may just have been published by a thread that still saw it running.
   void OnLastLook();
@@ -123,10 +123,10 @@ class Drain : public std::enable_shared_from_this<Drain> {
                   char* out);
 
   const Options options_;
-  const std::unique_ptr<Ring> ring_;
+  const std::unique_ptr<WalBuffer> buffer_;
   const size_t undrained_bytes_max_;
   const uint64_t wake_bytes_;
-  Log::Counters* const counters_;
+  Wal::Counters* const counters_;
   Segments segments_;
   // A segment is made when less than this is reserved beyond the staged end: while one is filled the next is written in full.
   // MEASURED: slow_disk_test, 15 MiB/s on a disk of 200: made half a ring ahead, a put waited 62 ms for one.

@@ -13,9 +13,9 @@
 
 namespace mergedb::write {
 
-class Gate {
+class WriteDelay {
  public:
-  Gate(Clock* clock, uint64_t pause_nanos_max) : clock_(clock), pause_nanos_max_(pause_nanos_max) {}
+  WriteDelay(Clock* clock, uint64_t pause_nanos_max) : clock_(clock), pause_nanos_max_(pause_nanos_max) {}
 
   // THREADS: any.
   void SetRate(uint64_t nanos_per_kib) { nanos_per_kib_.store(nanos_per_kib, std::memory_order_relaxed); }

@@ -33,7 +33,7 @@ Status CheckSequences(kv::Sequence first, const Change& change) {
 }
 
 // One frame, durable when it returns OK.
-Status AppendDurably(wal::Log& log, const Change& change) {
+Status AppendDurably(wal::Wal& log, const Change& change) {
   if (change.batch.size() > log.direct_bytes_max()) return log.AppendLarge(change.batch, change.records);
   RETURN_IF_ERROR(log.Append({&change.batch, 1}, change.records));
   Status status = log.MakeDurable();
@@ -48,7 +48,7 @@ void Count(std::atomic<uint64_t>* counter, uint64_t more) {
 }  // namespace
 
 // A place in the queue, or aside: on the stack of the thread that waits.
-class CommitQueue::Waiter {
+class WriterQueue::Waiter {
  public:
   explicit Waiter(const Change* to_commit) : change(to_commit), owner(to_commit == nullptr ? nullptr : to_commit->owner) {}
 
@@ -60,7 +60,7 @@ class CommitQueue::Waiter {
 
   // Guarded by the queue's mutex.
   Waiter* next = nullptr;
-  bool is_aside = false;          // not in the queue yet
+  bool waits_for_lock = false;          // not in the queue yet
   bool is_done = false;           // a leader committed this, or it was given up
   base::CondVar* wake = nullptr;  // while it waits, in the queue or aside
 
@@ -69,7 +69,7 @@ class CommitQueue::Waiter {
   Status status;
 };
 
-Status CommitQueue::Commit(const Change& change) noexcept {
+Status WriterQueue::Commit(const Change& change) noexcept {
   Waiter waiter(&change);
   if (TakeAlone()) [[likely]] {
     Lead(waiter);
@@ -84,42 +84,42 @@ Status CommitQueue::Commit(const Change& change) noexcept {
 }
 
 // WHY beside the queue: its mutex and its condition variable are most of what a lone writer's turn would cost.
-bool CommitQueue::TakeAlone() {
+bool WriterQueue::TakeAlone() {
   SCHEDULE_POINT("take the turn alone");
   uint32_t free = 0;
-  return turn_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
+  return section_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
 // After a sync the turn is handed on at once: those who queue waited longer than a switch takes, and share the next one.
-void CommitQueue::LeaveAlone(Durability durability) {
+void WriterQueue::LeaveAlone(Durability durability) {
   SCHEDULE_POINT("leave the turn alone");
   uint32_t alone = kAlone;
   if (durability != Durability::kSynced &&
-      turn_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {
+      section_.compare_exchange_strong(alone, 0, std::memory_order_release, std::memory_order_relaxed)) [[likely]] {
     return;
   }
   base::Lock lock(mutex_);
   if (front_ != nullptr) {
-    turn_.fetch_or(kQueued, std::memory_order_relaxed);
+    section_.fetch_or(kQueued, std::memory_order_relaxed);
     front_->wake->NotifyOne();
   }
-  turn_.fetch_and(~kAlone, std::memory_order_release);
+  section_.fetch_and(~kAlone, std::memory_order_release);
   Settle();
 }
 
-CommitQueue::Turn::Turn(CommitQueue& queue) : queue_(queue) {
+WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue) : queue_(queue) {
   Waiter* waiter = new Waiter(nullptr);
   queue_.Join(*waiter);
 }
 
-CommitQueue::Turn::Turn(CommitQueue& queue, std::try_to_lock_t) : queue_(queue) {
+WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue, std::try_to_lock_t) : queue_(queue) {
   base::Lock lock(queue.mutex_);
-  is_taken_ = queue.front_ == nullptr && (queue.turn_.fetch_or(kQueued, std::memory_order_acquire) & kAlone) == 0;
+  is_taken_ = queue.front_ == nullptr && (queue.section_.fetch_or(kQueued, std::memory_order_acquire) & kAlone) == 0;
   if (is_taken_) queue.Enqueue(*new Waiter(nullptr));
   queue.Settle();
 }
 
-CommitQueue::Turn::~Turn() {
+WriterQueue::ExclusiveSection::~ExclusiveSection() {
   if (!is_taken_) return;
   Waiter* waiter;
   {
@@ -131,58 +131,58 @@ CommitQueue::Turn::~Turn() {
 }
 
 // Wait until this waiter is at the front, with its group behind it, or done.
-void CommitQueue::Join(Waiter& waiter) {
+void WriterQueue::Join(Waiter& waiter) {
   base::Lock lock(mutex_);
   const bool is_locked_out = waiter.change != nullptr && lock_owner_ != nullptr && lock_owner_ != waiter.owner;
   base::CondVar wake;
   waiter.wake = &wake;
   if (is_locked_out) [[unlikely]] {
-    StepAside(waiter);
+    WaitForWritersLock(waiter);
   } else if (IsPatient(waiter)) {
     Append(waiter);
     if (front_ == &waiter) {
       wake.WaitFor(lock, kPatienceNanos);
-      turn_.fetch_or(kQueued, std::memory_order_acquire);
+      section_.fetch_or(kQueued, std::memory_order_acquire);
     }
   } else {
     Enqueue(waiter);
   }
-  while (!waiter.is_done && !HasTurn(waiter)) wake.Wait(lock);
+  while (!waiter.is_done && !HoldsSection(waiter)) wake.Wait(lock);
   if (waiter.change != nullptr && !waiter.is_done) FormGroup(waiter);
 }
 
-bool CommitQueue::HasTurn(const Waiter& waiter) const {
-  return front_ == &waiter && ((turn_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kLoneWriterIgnored));
+bool WriterQueue::HoldsSection(const Waiter& waiter) const {
+  return front_ == &waiter && ((section_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kLoneWriterIgnored));
 }
 
 // If nobody queues and no lock is held, the next writer may pass by the queue.
-void CommitQueue::Settle() {
-  if (front_ == nullptr && lock_owner_ == nullptr) turn_.fetch_and(~kQueued, std::memory_order_release);
+void WriterQueue::Settle() {
+  if (front_ == nullptr && lock_owner_ == nullptr) section_.fetch_and(~kQueued, std::memory_order_release);
 }
 
-void CommitQueue::Append(Waiter& waiter) {
-  waiter.is_aside = false;
+void WriterQueue::Append(Waiter& waiter) {
+  waiter.waits_for_lock = false;
   waiter.next = nullptr;
   (front_ == nullptr ? front_ : back_->next) = &waiter;
   back_ = &waiter;
 }
 
 // Nobody passes by from here on. A front that was patient hears of it: from here, or from the lone writer when it is done.
-void CommitQueue::Enqueue(Waiter& waiter) {
-  const uint32_t before = turn_.fetch_or(kQueued, std::memory_order_acquire);
+void WriterQueue::Enqueue(Waiter& waiter) {
+  const uint32_t before = section_.fetch_or(kQueued, std::memory_order_acquire);
   Append(waiter);
   if (before == 0 && front_ != &waiter) front_->wake->NotifyOne();
 }
 
 // Whether it lets others pass by: it meets a lone writer, or a front that does so too.
-bool CommitQueue::IsPatient(const Waiter& waiter) const {
+bool WriterQueue::IsPatient(const Waiter& waiter) const {
   if (waiter.change == nullptr || waiter.change->durability == Durability::kSynced) return false;
-  const uint32_t turn = turn_.load(std::memory_order_relaxed);
+  const uint32_t turn = section_.load(std::memory_order_relaxed);
   return (turn & kQueued) == 0 && (front_ != nullptr || turn == kAlone);
 }
 
 // The front up to `last` is done: wake them, and the next leader.
-void CommitQueue::Leave(Waiter& last) {
+void WriterQueue::Leave(Waiter& last) {
   base::Lock lock(mutex_);
   Waiter* follower = front_->next;
   front_ = last.next;
@@ -200,7 +200,7 @@ void CommitQueue::Leave(Waiter& last) {
 
 // ---- The writers' lock ---------------------------------------------------------------------------------------------------
 
-void CommitQueue::StepAside(Waiter& waiter) {
+void WriterQueue::WaitForWritersLock(Waiter& waiter) {
   if (is_stopped_ || lock_thread_ == std::this_thread::get_id()) {
     waiter.is_done = true;
     waiter.status = is_stopped_ ? Status::ShuttingDown("the database is closing")
@@ -208,21 +208,21 @@ void CommitQueue::StepAside(Waiter& waiter) {
                                                "write through it, or end it first");
     return;
   }
-  waiter.is_aside = true;
-  (aside_front_ == nullptr ? aside_front_ : aside_back_->next) = &waiter;
-  aside_back_ = &waiter;
+  waiter.waits_for_lock = true;
+  (lock_waiters_front_ == nullptr ? lock_waiters_front_ : lock_waiters_back_->next) = &waiter;
+  lock_waiters_back_ = &waiter;
 }
 
-void CommitQueue::GiveUpWaiting(Waiter& waiter) {
+void WriterQueue::GiveUpWaiting(Waiter& waiter) {
   Waiter* before = nullptr;
-  for (Waiter* each = aside_front_; each != &waiter; each = each->next) before = each;
-  (before == nullptr ? aside_front_ : before->next) = waiter.next;
-  if (aside_back_ == &waiter) aside_back_ = before;
+  for (Waiter* each = lock_waiters_front_; each != &waiter; each = each->next) before = each;
+  (before == nullptr ? lock_waiters_front_ : before->next) = waiter.next;
+  if (lock_waiters_back_ == &waiter) lock_waiters_back_ = before;
   waiter.is_done = true;
   waiter.status = Status::Busy("another transaction holds the writers' lock");
 }
 
-Status CommitQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
+Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
   Waiter waiter(nullptr);
   waiter.owner = owner;
   waiter.wants_lock = true;
@@ -234,15 +234,15 @@ Status CommitQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
       lock_thread_ = waiter.thread;
       Enqueue(waiter);
     } else {
-      StepAside(waiter);
+      WaitForWritersLock(waiter);
     }
     base::CondVar wake;
     waiter.wake = &wake;
-    while (!waiter.is_done && !HasTurn(waiter)) {
+    while (!waiter.is_done && !HoldsSection(waiter)) {
       // WHY not of one in the queue: it has the lock, and only those who are committing are before it.
-      if (!waiter.is_aside || wait_nanos == UINT64_MAX) {
+      if (!waiter.waits_for_lock || wait_nanos == UINT64_MAX) {
         wake.Wait(lock);
-      } else if ((wait_nanos == 0 || !wake.WaitFor(lock, wait_nanos)) && waiter.is_aside) {
+      } else if ((wait_nanos == 0 || !wake.WaitFor(lock, wait_nanos)) && waiter.waits_for_lock) {
         GiveUpWaiting(waiter);
       }
     }
@@ -252,14 +252,14 @@ Status CommitQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
   return {};
 }
 
-void CommitQueue::UnlockWriters(const void* owner) {
+void WriterQueue::UnlockWriters(const void* owner) {
   base::Lock lock(mutex_);
   ASSERT(lock_owner_ == owner, "who unlocks the writers' lock holds it");
   lock_owner_ = nullptr;
   lock_thread_ = {};
-  while (aside_front_ != nullptr && lock_owner_ == nullptr) {
-    Waiter& waiter = *aside_front_;
-    aside_front_ = waiter.next;
+  while (lock_waiters_front_ != nullptr && lock_owner_ == nullptr) {
+    Waiter& waiter = *lock_waiters_front_;
+    lock_waiters_front_ = waiter.next;
     if (waiter.wants_lock) {
       lock_owner_ = waiter.owner;
       lock_thread_ = waiter.thread;
@@ -267,29 +267,29 @@ void CommitQueue::UnlockWriters(const void* owner) {
     Enqueue(waiter);
     if (front_ == &waiter || waiter.wants_lock) waiter.wake->NotifyOne();
   }
-  if (aside_front_ == nullptr) aside_back_ = nullptr;
+  if (lock_waiters_front_ == nullptr) lock_waiters_back_ = nullptr;
   Settle();
 }
 
-void CommitQueue::Stop() {
+void WriterQueue::Stop() {
   base::Lock lock(mutex_);
   is_stopped_ = true;
-  while (aside_front_ != nullptr) {
-    Waiter& waiter = *aside_front_;
-    aside_front_ = waiter.next;
-    waiter.is_aside = false;
+  while (lock_waiters_front_ != nullptr) {
+    Waiter& waiter = *lock_waiters_front_;
+    lock_waiters_front_ = waiter.next;
+    waiter.waits_for_lock = false;
     waiter.is_done = true;
     waiter.status = Status::ShuttingDown("the database is closing");
     waiter.wake->NotifyOne();
   }
-  aside_back_ = nullptr;
+  lock_waiters_back_ = nullptr;
 }
 
 // ---- Groups --------------------------------------------------------------------------------------------------------------
 
 // Extend the group over those behind the leader that ask for no more than it does: who does not ask for a sync must not
 // wait for one that came later, and writes without a log take no part in groups with one.
-void CommitQueue::FormGroup(Waiter& leader) {
+void WriterQueue::FormGroup(Waiter& leader) {
   const Durability wanted = leader.change->durability;
   if (leader.next == nullptr) return;
   size_t bytes = PayloadBytes(*leader.change);
@@ -306,7 +306,7 @@ void CommitQueue::FormGroup(Waiter& leader) {
   }
 }
 
-void CommitQueue::Lead(Waiter& leader) {
+void WriterQueue::Lead(Waiter& leader) {
   Waiter* const end = leader.group_last == &leader ? nullptr : leader.group_last;
   const auto for_each = [&](auto&& act) {
     for (Waiter* waiter = &leader;; waiter = waiter->next) {
@@ -372,9 +372,9 @@ void CommitQueue::Lead(Waiter& leader) {
 }
 
 // Give the change its sequences and its frame in the log.
-void CommitQueue::Stage(Waiter& waiter, const Waiter& leader) {
+void WriterQueue::Stage(Waiter& waiter, const Waiter& leader) {
   const Change& change = *waiter.change;
-  wal::Log& log = host_.log();
+  wal::Wal& log = host_.log();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
   if (!waiter.status.ok()) return;
@@ -397,7 +397,7 @@ void CommitQueue::Stage(Waiter& waiter, const Waiter& leader) {
   waiter.status = log.Append(record, change.records);
 }
 
-Status CommitQueue::Apply(Waiter& waiter) {
+Status WriterQueue::Apply(Waiter& waiter) {
   const Change& change = *waiter.change;
   memtable::Memtable& active = host_.active();
   SCHEDULE_POINT("add to the memtable");
@@ -416,10 +416,10 @@ Status CommitQueue::Apply(Waiter& waiter) {
 
 // One batch that no memtable holds. Durable in the log before any piece of it can reach a table: a table with half a batch
 // and a log without the rest would break atomicity. For the same reason it is logged even if it asked for no log.
-void CommitQueue::LeadLarge(Waiter& waiter) {
+void WriterQueue::LeadLarge(Waiter& waiter) {
   if (!waiter.status.ok()) return;
   const Change& change = *waiter.change;
-  wal::Log& log = host_.log();
+  wal::Wal& log = host_.log();
   const wal::Mark before = log.end();
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);

@@ -5,12 +5,12 @@
 //             -> Apply (memtable) -> Publish -> WakeFollowers
 //
 // The turn: who leads holds it, and nobody else touches the log or adds to the memtable. Others take it for the same
-// reason without writing (Turn): sealing, syncing, closing.
+// reason without writing (ExclusiveSection): sealing, syncing, closing.
 //
 // A writer who meets nobody does not queue: it takes the turn by one atomic instruction, and leaves it by another. Whoever
 // comes meanwhile says so in the same word, and queues; from then on the queue decides, until it is empty.
 //
-//   turn_   0 ──Commit──> kAlone ──done──> 0
+//   section_   0 ──Commit──> kAlone ──done──> 0
 //                            │ somebody queues
 //                            └──> kAlone | kQueued ──done, wake the front──> kQueued ──the queue is empty──> 0
 //
@@ -27,7 +27,7 @@
 // A batch larger than a memtable goes alone, durable in the log first, then applied piece by piece; its pieces stay
 // invisible until the last one is in (Publish).
 //
-// THREADS: Commit and Turn from any. Lock order: the queue's mutex is first and is held only to queue and to wake.
+// THREADS: Commit and ExclusiveSection from any. Lock order: the queue's mutex is first and is held only to queue and to wake.
 #pragma once
 
 #include <atomic>
@@ -95,7 +95,7 @@ class Host {
   // The same for what is in the log already and must go in: beyond the memory for unflushed writes, if need be.
   virtual void MakeRoomAnyway(const Room& room) = 0;
   virtual bool FitsOneMemtable(const Room& room) const = 0;
-  virtual wal::Log& log() = 0;
+  virtual wal::Wal& log() = 0;
   virtual memtable::Memtable& active() = 0;
   virtual void Publish(kv::Sequence last) = 0;
   // The log is of no more use: `status` says why. Called once per failed group.
@@ -106,11 +106,11 @@ class Host {
   virtual void EndPieces() = 0;
 };
 
-class CommitQueue {
+class WriterQueue {
  public:
-  explicit CommitQueue(Host& host) : host_(host) {}
-  CommitQueue(const CommitQueue&) = delete;
-  CommitQueue& operator=(const CommitQueue&) = delete;
+  explicit WriterQueue(Host& host) : host_(host) {}
+  WriterQueue(const WriterQueue&) = delete;
+  WriterQueue& operator=(const WriterQueue&) = delete;
 
   // WHY noexcept: a leader that ran out of memory between its frame in the log and its records in the memtable cannot be taken
   // back, nor may the queue wait for it; the process stops instead (docs/decisions/0017-out-of-memory.md).
@@ -124,20 +124,20 @@ class CommitQueue {
   // The database closes: who waits for the lock, now or later, hears ShuttingDown.
   void Stop();
 
-  // Exclusive use of the log and of the memtable's writing side, for as long as the Turn lives.
+  // Exclusive use of the log and of the memtable's writing side, for as long as the ExclusiveSection lives.
   class Waiter;
-  class [[nodiscard]] Turn {
+  class [[nodiscard]] ExclusiveSection {
    public:
-    explicit Turn(CommitQueue& queue);
+    explicit ExclusiveSection(WriterQueue& queue);
     // Taken only if nobody else is in the queue: does not wait.
-    Turn(CommitQueue& queue, std::try_to_lock_t);
-    ~Turn();
-    Turn(const Turn&) = delete;
-    Turn& operator=(const Turn&) = delete;
+    ExclusiveSection(WriterQueue& queue, std::try_to_lock_t);
+    ~ExclusiveSection();
+    ExclusiveSection(const ExclusiveSection&) = delete;
+    ExclusiveSection& operator=(const ExclusiveSection&) = delete;
     bool is_taken() const { return is_taken_; }
 
    private:
-    CommitQueue& queue_;
+    WriterQueue& queue_;
     bool is_taken_ = true;
   };
 
@@ -150,7 +150,7 @@ class CommitQueue {
   const Counters& counters() const { return counters_; }
 
  private:
-  // Bits of turn_.
+  // Bits of section_.
   static constexpr uint32_t kAlone = 1;   // one who is not in the queue holds the turn
   static constexpr uint32_t kQueued = 2;  // the queue, or the writers' lock, is in use: nobody else passes by it
 
@@ -158,12 +158,12 @@ class CommitQueue {
   void LeaveAlone(Durability durability);
   void Join(Waiter& waiter);
   void Leave(Waiter& last);
-  bool HasTurn(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
+  bool HoldsSection(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
   void Settle() REQUIRES_LOCK(mutex_);
   void Append(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
   bool IsPatient(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
-  void StepAside(Waiter& waiter) REQUIRES_LOCK(mutex_);
+  void WaitForWritersLock(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
   void Lead(Waiter& leader);
@@ -174,7 +174,7 @@ class CommitQueue {
   Host& host_;
   Counters counters_;
 
-  std::atomic<uint32_t> turn_{0};  // kQueued changes under the mutex only
+  std::atomic<uint32_t> section_{0};  // kQueued changes under the mutex only
   base::Mutex mutex_;
   Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn, unless somebody alone does or it is patient
   Waiter* back_ GUARDED_BY(mutex_) = nullptr;
@@ -182,8 +182,8 @@ class CommitQueue {
   // The writers' lock. Waiters stand aside only while it is held.
   const void* lock_owner_ GUARDED_BY(mutex_) = nullptr;
   std::thread::id lock_thread_ GUARDED_BY(mutex_);  // that asked for it
-  Waiter* aside_front_ GUARDED_BY(mutex_) = nullptr;
-  Waiter* aside_back_ GUARDED_BY(mutex_) = nullptr;
+  Waiter* lock_waiters_front_ GUARDED_BY(mutex_) = nullptr;
+  Waiter* lock_waiters_back_ GUARDED_BY(mutex_) = nullptr;
   bool is_stopped_ GUARDED_BY(mutex_) = false;
 };
 

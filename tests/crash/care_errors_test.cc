@@ -365,7 +365,7 @@ TEST_P(CareErrors, TooFewDescriptorsAreBusyAndNoDamage) {
 
 // Symptom: verify called a whole database damaged, and repair locked it, where the process may have about as many files
 // open as there are value files. Cause: the diagnosis held all value files open.
-TEST(CareDescriptors, ManyValueFilesNeedFew) {
+TEST(CareDescriptors, ManyBlobFilesNeedFew) {
   World world;
   Shown expected;
   {
@@ -379,9 +379,9 @@ TEST(CareDescriptors, ManyValueFilesNeedFew) {
     }
     ASSERT_OK((*db)->Close());
   }
-  uint64_t value_files = 0;
-  for (const std::string& path : world.files->Files()) value_files += EndsWith(path, ".val");
-  ASSERT_GT(value_files, 50u);
+  uint64_t blob_files = 0;
+  for (const std::string& path : world.files->Files()) blob_files += EndsWith(path, ".val");
+  ASSERT_GT(blob_files, 50u);
   world.files->SetDescriptorsMax(30);
   const auto found = Verify(world.SmallOptions(), kPath);
   ASSERT_OK(found);
@@ -455,7 +455,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
        [](FaultFileSystem& files) {
          const std::string path = First(files, ".val");
          const std::string bytes = *files.ReadWhole(path);
-         format::ValueFileMeta meta;
+         format::BlobFileMeta meta;
          ASSERT_OK(format::DecodeValueFooter(std::string_view(bytes).substr(bytes.size() - format::kValueFooterBytes), bytes.size(), &meta));
          uint64_t record_bytes = 0;
          ASSERT_OK(format::ReadRecordBytes(bytes, &record_bytes));
@@ -660,7 +660,7 @@ TEST(CareOptions, ThoseThatNoDatabaseCanHaveAreRefusedByEachCall) {
 void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
   const auto loaded = manifest::Load(&files, kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
-  const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->log_start);
+  const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->wal_start);
   const std::string segment = First(files, ".seg");
   const std::string bytes = *files.ReadWhole(segment);
   const auto head = wal::LoadSegmentHead(bytes);
@@ -729,17 +729,17 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
   { ASSERT_OK(world.Open()); }  // the log begins anew
   const auto loaded = manifest::Load(world.files.get(), kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
-  format::Edit edit = version::EditFromEmpty(*loaded->version);
+  format::VersionEdit edit = version::VersionEditFromEmpty(*loaded->version);
   edit.database_id = loaded->database_id;
   edit.comparator = std::string(BytewiseComparator()->Name());
   edit.next_file = loaded->next_file;
   edit.next_position = loaded->next_position;
-  edit.log_start = format::Edit::LogStart{.epoch = loaded->log_start.epoch + 7, .salt = 5, .position = 0, .chain = wal::FirstMark(5, 1).chain, .sequence = 1};
+  edit.wal_start = format::VersionEdit::WalStart{.epoch = loaded->wal_start.epoch + 7, .salt = 5, .position = 0, .chain = wal::FirstMark(5, 1).chain, .sequence = 1};
   edit.last_sequence = 1;
   const std::string path = format::ManifestPath(kPath, loaded->manifest);
   ASSERT_OK(world.files->Remove(path));
   ASSERT_OK(manifest::MirrorWriter::WriteWhole(world.files.get(), path, {.database_id = loaded->database_id, .number = loaded->manifest},
-                                               format::EncodeEdit(edit)));
+                                               format::EncodeVersionEdit(edit)));
   ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({loaded->manifest})));
   EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
 }
@@ -752,7 +752,7 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
   const kv::Order order(BytewiseComparator());
   format::ValueReference whole;
   {
-    ASSERT_OK_AND_ASSIGN(auto values, blob::Writer::Create(&files, format::ValueFilePath(kPath, kv::FileNumber{5}), kv::FileNumber{5}, 55, {}));
+    ASSERT_OK_AND_ASSIGN(auto values, blob::Writer::Create(&files, format::BlobFilePath(kPath, kv::FileNumber{5}), kv::FileNumber{5}, 55, {}));
     ASSERT_OK(values->Add("whole", std::string(100, 'v'), &whole));
     ASSERT_OK(values->Finish().status());
   }

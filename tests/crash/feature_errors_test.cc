@@ -285,15 +285,15 @@ INSTANTIATE_TEST_SUITE_P(Calls, FeatureErrors,
                          });
 
 // Each write of one: growing steps pass over the one in the midst of a file.
-class ValueFileErrors : public FeatureErrors {};
+class BlobFileErrors : public FeatureErrors {};
 
-TEST_P(ValueFileErrors, AreToldAndLeaveNothingHalfDone) {
+TEST_P(BlobFileErrors, AreToldAndLeaveNothingHalfDone) {
   uint64_t n = 1;
   while (Live({.op = op(), .path_contains = ".val", .nth = n}) && !HasFailure()) ++n;
   EXPECT_GT(n, 10u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Writes, ValueFileErrors, ::testing::Values(std::tuple(Op::kWrite, false, false)));
+INSTANTIATE_TEST_SUITE_P(Writes, BlobFileErrors, ::testing::Values(std::tuple(Op::kWrite, false, false)));
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -3,7 +3,7 @@
 // Method: a child process runs four writers; each says so through a shared page once a write returned. The parent kills it at
 // a random moment and opens what is left. The directory lives through all cycles, each with options of its own.
 // WHY a page and not a pipe: it outlives the child as well, and costs a store, so that kills meet the engine and not write(2).
-// Found here: an open that took tables for orphans which merges, already running, had replaced in the View but not yet in the
+// Found here: an open that took tables for orphans which merges, already running, had replaced in the SuperVersion but not yet in the
 // MANIFEST; the next kill left a MANIFEST that named missing tables (1 in 20 runs of 10 cycles, 2 in 3 of 200).
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -106,7 +106,7 @@ TEST_F(CheckpointTest, KeepsKeyspaces) {
   EXPECT_EQ(All(*copy), (Pairs{{"key", "default"}}));
 }
 
-// Symptom: keys of the copy were missing. Cause: the copy named the marker that the source had when it was described, not when the View was
+// Symptom: keys of the copy were missing. Cause: the copy named the marker that the source had when it was described, not when the SuperVersion was
 // taken: the first keyspace, made in between, had chosen a marker that begins a key which was deleted in between. Consequence: the copy
 // took that key for a record of a keyspace.
 TEST_F(CheckpointTest, KnowsNothingOfAFirstKeyspaceThatIsMadeMeanwhile) {

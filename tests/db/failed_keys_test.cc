@@ -123,7 +123,7 @@ TEST_F(FailedKeys, AreThoseWhoseOperatorIsMissing) {
 }
 
 // Of a value in a value file, too: what stands elsewhere is whole.
-TEST_F(FailedKeys, AreThoseWhoseValueFileIsGone) {
+TEST_F(FailedKeys, AreThoseWhoseBlobFileIsGone) {
   db_ = nullptr;
   Options options = world_.SmallOptions();
   options.write_buffer_bytes = 256 << 10;
@@ -136,10 +136,10 @@ TEST_F(FailedKeys, AreThoseWhoseValueFileIsGone) {
   ASSERT_OK_AND_ASSIGN(db_, DB::Open(options, World::kPath));
   ASSERT_OK(db_->Flush());
   ASSERT_OK_AND_ASSIGN(const auto names, world_.files->List(World::kPath));
-  const auto is_value_file = [](const std::string& name) { return name.ends_with(".val"); };
-  const auto value_file = std::find_if(names.begin(), names.end(), is_value_file);
-  ASSERT_NE(value_file, names.end());
-  const std::string path = World::kPath + "/" + *value_file;
+  const auto is_blob_file = [](const std::string& name) { return name.ends_with(".val"); };
+  const auto blob_file = std::find_if(names.begin(), names.end(), is_blob_file);
+  ASSERT_NE(blob_file, names.end());
+  const std::string path = World::kPath + "/" + *blob_file;
   ASSERT_OK(world_.files->Remove(path));
   const auto it = db_->NewIterator();
   int failed = 0;

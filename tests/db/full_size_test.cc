@@ -170,7 +170,7 @@ void MakeTables(const std::string& path, uint64_t count) {
   FileSystem* const files = DefaultEnv().file_system;
   const kv::Order order(BytewiseComparator());
   ASSERT_OK(files->CreateDirectory(path));
-  format::Edit edit;
+  format::VersionEdit edit;
   for (uint64_t i = 0; i < count; ++i) {
     const kv::FileNumber number{10 + i};
     ASSERT_OK_AND_ASSIGN(auto writer, table::Writer::Create(files, format::TablePath(path, number), number, 1'000 + i, order,
@@ -187,7 +187,7 @@ void MakeTables(const std::string& path, uint64_t count) {
   edit.next_position = kv::Position{2};
   edit.last_sequence = count;
   const wal::Mark first = wal::FirstMark(7, count + 1);
-  edit.log_start = {.epoch = 1, .salt = 7, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+  edit.wal_start = {.epoch = 1, .salt = 7, .position = first.position, .chain = first.chain, .sequence = first.sequence};
   manifest::Manifest manifest({.file_system = files, .directory = path, .database_id = 77,
                                .allocate_number = [&] { return kv::FileNumber{next_file++}; }});
   ASSERT_OK(manifest.Commit(edit));

@@ -62,7 +62,7 @@ class ValueReferencesTest : public ::testing::Test {
     ASSERT_OK(writer->Sync());
   }
 
-  // One more Edit: the table with another description in its place.
+  // One more VersionEdit: the table with another description in its place.
   void DescribeAnew(const format::FileMeta& meta) {
     FaultFileSystem* const files = world_.files.get();
     const std::string path = format::ManifestPath(World::kPath, manifest_);
@@ -71,12 +71,12 @@ class ValueReferencesTest : public ::testing::Test {
                            records.emplace_back(record);
                            return Status();
                          }));
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.cuts.push_back({.position = run_->position(), .bounds = {}});
     edit.adds.push_back({.position = run_->position(), .level = run_->level(), .file = std::make_shared<const format::FileMeta>(meta), .bounds = {}});
-    ASSERT_OK_AND_ASSIGN(const auto before, format::DecodeEdit(records.back()));
-    edit.clean_log_end = before.clean_log_end;
-    records.push_back(format::EncodeEdit(edit));
+    ASSERT_OK_AND_ASSIGN(const auto before, format::DecodeVersionEdit(records.back()));
+    edit.clean_wal_end = before.clean_wal_end;
+    records.push_back(format::EncodeVersionEdit(edit));
     ASSERT_OK(files->Remove(path));
     ASSERT_OK_AND_ASSIGN(const auto writer, manifest::MirrorWriter::Create(files, path, contents.identity));
     for (const std::string& record : records) ASSERT_OK(writer->Append(record));
@@ -193,8 +193,8 @@ TEST_F(ValueReferencesTest, NoneIsTakenForWholeWhoseTableCannotBeOpenedAgain) {
   EXPECT_OK(db->CheckIntegrity());
 }
 
-TEST_F(ValueReferencesTest, ADamagedValueFileFailsTheCheck) {
-  const std::string path = format::ValueFilePath(World::kPath, table_->values.front().file);
+TEST_F(ValueReferencesTest, ADamagedBlobFileFailsTheCheck) {
+  const std::string path = format::BlobFilePath(World::kPath, table_->values.front().file);
   ASSERT_OK(world_.files->FlipBit(path, 300, 4));
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr(path)));
 }

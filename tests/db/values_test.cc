@@ -183,7 +183,7 @@ TEST_F(ValuesTest, AFewLargeValuesStayInTheTable) {
   EXPECT_EQ(Counter(*db_, "value_files"), 0u);
 }
 
-TEST_F(ValuesTest, DeadValueFilesAreWrittenAgain) {
+TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
   options_.write_buffer_bytes = 512 << 10;
   options_.memory_bytes = 4 << 20;
   Reopen();
@@ -199,7 +199,7 @@ TEST_F(ValuesTest, DeadValueFilesAreWrittenAgain) {
   ExpectAll();
 }
 
-TEST_F(ValuesTest, KeysAloneReadNoValueFile) {
+TEST_F(ValuesTest, KeysAloneReadNoBlobFile) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   for (const std::string& path : ValueFiles()) Overwrite(path, 0, std::string(4'096, 'x'));
@@ -244,7 +244,7 @@ TEST_F(ValuesTest, AnIteratorThatOutlivesTheDatabaseIsAnError) {
   EXPECT_EQ(it->status().code(), Code::kShuttingDown);
 }
 
-TEST_F(ValuesTest, AMissingTruncatedOrForeignValueFileFailsTheOpenOrTheRead) {
+TEST_F(ValuesTest, AMissingTruncatedOrForeignBlobFileFailsTheOpenOrTheRead) {
   Fill(1'000);
   ASSERT_OK(db_->Close());
   db_ = nullptr;
@@ -281,7 +281,7 @@ TEST_F(ValuesTest, AMissingTruncatedOrForeignValueFileFailsTheOpenOrTheRead) {
 }
 
 // A file that is not found is an error of the database, never the answer that the key is not there.
-TEST_F(ValuesTest, AValueFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
+TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   Fill(1'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   options_.mode = OpenMode::kReadOnly;

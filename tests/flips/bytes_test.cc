@@ -131,7 +131,7 @@ TEST_P(BytesTest, NoticesZeros) {
 }
 
 INSTANTIATE_FOR(BytesTest, kEndings);
-INSTANTIATE_FOR(BytesTest, kEndingsWithValueFiles);
+INSTANTIATE_FOR(BytesTest, kEndingsWithBlobFiles);
 
 }  // namespace
 }  // namespace mergedb::testing

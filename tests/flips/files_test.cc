@@ -31,8 +31,8 @@ TEST_P(FilesTest, NoticesAMissingFile) {
     ASSERT_OK(world->files->Remove(path));
     const Verdict verdict = judge_.Check(*world, path);
     const std::string kind = KindOf(path);
-    const bool is_live_value_file = kind == ".val" && is_closed();  // after a kill the MANIFEST may not name it yet
-    if (kind == "CURRENT" || kind == "MANIFEST" || whole_.IsLiveTable(path) || IsTheOnlyWitness(path) || is_live_value_file) {
+    const bool is_live_blob_file = kind == ".val" && is_closed();  // after a kill the MANIFEST may not name it yet
+    if (kind == "CURRENT" || kind == "MANIFEST" || whole_.IsLiveTable(path) || IsTheOnlyWitness(path) || is_live_blob_file) {
       EXPECT_EQ(verdict, Verdict::kRefused);
     }
   }
@@ -190,7 +190,7 @@ TEST_P(FilesTest, RefusesAnotherComparator) {
 }
 
 INSTANTIATE_FOR(FilesTest, kEndings);
-INSTANTIATE_FOR(FilesTest, kEndingsWithValueFiles);
+INSTANTIATE_FOR(FilesTest, kEndingsWithBlobFiles);
 
 // A long log is flushed piece by piece while it is replayed; that its end is damaged shows only then.
 TEST(LongLog, LeavesNothingBehindWhenItsEndIsDamaged) {

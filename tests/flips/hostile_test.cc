@@ -180,28 +180,28 @@ TEST_P(HostileTest, Manifests) {
   base::AppendVarint32(&huge_string, UINT32_MAX);
   ExpectAnswers("a string of 4 GiB", with_record(huge_string, false));
   ExpectAnswers("a record of 4 GiB", with_record("x", true));
-  format::Edit edit;
-  edit.log_segments.emplace(5000, kv::FileNumber{1} );
-  ExpectAnswers("many segments", with_record(format::EncodeEdit(edit), false));
+  format::VersionEdit edit;
+  edit.wal_segments.emplace(5000, kv::FileNumber{1} );
+  ExpectAnswers("many segments", with_record(format::EncodeVersionEdit(edit), false));
   edit = {};
-  edit.log_start = format::Edit::LogStart{.epoch = UINT64_MAX, .salt = 1, .position = uint64_t{1} << 61, .chain = 7, .sequence = kv::kSequenceMax};
+  edit.wal_start = format::VersionEdit::WalStart{.epoch = UINT64_MAX, .salt = 1, .position = uint64_t{1} << 61, .chain = 7, .sequence = kv::kSequenceMax};
   edit.last_sequence = kv::kSequenceMax;
   edit.next_file = kv::FileNumber{format::kFileNumberMax};
   edit.next_position = kv::Position{uint64_t{1} << 62};
-  ExpectAnswers("the ends of all numbers", with_record(format::EncodeEdit(edit), false));
+  ExpectAnswers("the ends of all numbers", with_record(format::EncodeVersionEdit(edit), false));
   edit = {};
   for (uint64_t i = 0; i < 3000; ++i) {
     edit.levels.push_back({.position = kv::Position{i}, .level = UINT32_MAX});
     edit.cuts.push_back({.position = kv::Position{i}, .bounds = {.lower = std::to_string(i), .upper = {}}});
   }
-  ExpectAnswers("levels and cuts", with_record(format::EncodeEdit(edit), false));
+  ExpectAnswers("levels and cuts", with_record(format::EncodeVersionEdit(edit), false));
 }
 
 TEST_P(HostileTest, Logs) {
   auto world = whole_.Copy();
   const auto loaded = manifest::Load(world->files.get(), World::kPath, kv::Order(BytewiseComparator()));
   ASSERT_OK(loaded.status());
-  const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->log_start);
+  const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->wal_start);
   const auto with_head = [&](uint64_t start, uint64_t capacity) {
     return [&, start, capacity](FaultFileSystem& files) {
       std::string bytes = whole_.Bytes(Segment());
@@ -263,7 +263,7 @@ TEST_P(HostileTest, SizesOfFiles) {
 }
 
 INSTANTIATE_FOR(HostileTest, kEndings);
-INSTANTIATE_FOR(HostileTest, kEndingsWithValueFiles);
+INSTANTIATE_FOR(HostileTest, kEndingsWithBlobFiles);
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -167,7 +167,7 @@ inline const Ending kEndings[] = {
     {{.is_closed = false, .is_mapped = false, .style = Style::kCascade}, "KilledWritten"},
 };
 
-inline const Ending kEndingsWithValueFiles[] = {
+inline const Ending kEndingsWithBlobFiles[] = {
     {{.is_closed = true, .is_mapped = true, .compression = Compression::kSnappy, .separates = true}, "ClosedSeparated"},
     {{.is_closed = false, .is_mapped = false, .style = Style::kCascade, .separates = true}, "KilledSeparated"},
 };

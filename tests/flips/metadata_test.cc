@@ -151,7 +151,7 @@ TEST_P(MetadataTest, NoticesBytesPutIntoStagingTakenOutAndCopied) {
 }
 
 INSTANTIATE_FOR(MetadataTest, kEndings);
-INSTANTIATE_FOR(MetadataTest, kEndingsWithValueFiles);
+INSTANTIATE_FOR(MetadataTest, kEndingsWithBlobFiles);
 
 }  // namespace
 }  // namespace mergedb::testing

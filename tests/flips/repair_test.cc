@@ -612,7 +612,7 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
 }
 
 INSTANTIATE_FOR(RepairTest, kEndings);
-INSTANTIATE_FOR(RepairTest, kEndingsWithValueFiles);
+INSTANTIATE_FOR(RepairTest, kEndingsWithBlobFiles);
 
 
 }  // namespace

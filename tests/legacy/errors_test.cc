@@ -301,13 +301,13 @@ TEST(ForgedLevelDb, IsRefusedAndStaysAsItIs) {
          for (auto& [name, bytes] : files) {
            if (!name.starts_with("MANIFEST")) continue;
            leveldb_format::LogWriter writer;
-           leveldb_format::Edit edit;
+           leveldb_format::VersionEdit edit;
            edit.comparator = std::string(leveldb_format::kBytewiseName);
            edit.log = edit.previous_log = kv::FileNumber{0};
            edit.next_file = kv::FileNumber{format::kFileNumberMax + 1};
            edit.last_sequence = 45;
            bytes.clear();
-           writer.Append(leveldb_format::EncodeEdit(edit), &bytes);
+           writer.Append(leveldb_format::EncodeVersionEdit(edit), &bytes);
          }
          return files;
        }()},
@@ -334,11 +334,11 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
     if (!name.starts_with("MANIFEST")) continue;
     bytes.clear();
     leveldb_format::LogWriter writer;
-    leveldb_format::Edit edit = directory.edit();
+    leveldb_format::VersionEdit edit = directory.edit();
     edit.last_sequence = 7;  // the log begins at 44
-    writer.Append(leveldb_format::EncodeEdit(edit), &bytes);
+    writer.Append(leveldb_format::EncodeVersionEdit(edit), &bytes);
     const size_t whole = bytes.size();
-    writer.Append(leveldb_format::EncodeEdit(directory.edit()), &bytes);
+    writer.Append(leveldb_format::EncodeVersionEdit(directory.edit()), &bytes);
     bytes.resize(whole + 20);
   }
   World world;
@@ -351,7 +351,7 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
 Files CutBeforeATable(bool log_is_empty) {
   LevelDbDirectory directory;
   directory.AddTable(0, {{"first", 1, kv::Kind::kPut, "1"}});
-  const leveldb_format::Edit first = directory.edit();
+  const leveldb_format::VersionEdit first = directory.edit();
   directory.AddTable(0, {{"middle", 2, kv::Kind::kPut, "2"}, {"middle2", 200, kv::Kind::kPut, "200"}});
   std::vector<KeyChange> batch;
   if (!log_is_empty) batch.push_back({"last", 201, kv::Kind::kPut, "201"});
@@ -362,14 +362,14 @@ Files CutBeforeATable(bool log_is_empty) {
     if (!name.starts_with("MANIFEST")) continue;
     bytes.clear();
     leveldb_format::LogWriter writer;
-    leveldb_format::Edit edit = first;
+    leveldb_format::VersionEdit edit = first;
     edit.comparator = std::string(leveldb_format::kBytewiseName);
     edit.log = edit.previous_log = kv::FileNumber{0};
     edit.next_file = kv::FileNumber{3};
     edit.last_sequence = 1;
-    writer.Append(leveldb_format::EncodeEdit(edit), &bytes);
+    writer.Append(leveldb_format::EncodeVersionEdit(edit), &bytes);
     const size_t whole = bytes.size();
-    writer.Append(leveldb_format::EncodeEdit(directory.edit()), &bytes);
+    writer.Append(leveldb_format::EncodeVersionEdit(directory.edit()), &bytes);
     bytes.resize(whole + 20);
   }
   return files;

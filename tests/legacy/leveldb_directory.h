@@ -92,7 +92,7 @@ class LevelDbDirectory {
     edit_.last_sequence = last_sequence_;
     Files files = files_;
     std::string& bytes = files[leveldb_format::PrintName(leveldb_format::NameKind::kManifest, manifest)];
-    leveldb_format::LogWriter().Append(leveldb_format::EncodeEdit(edit_), &bytes);
+    leveldb_format::LogWriter().Append(leveldb_format::EncodeVersionEdit(edit_), &bytes);
     files["CURRENT"] = leveldb_format::EncodeCurrent(manifest);
     files["LOCK"] = "";
     files["LOG"] = "text for people\n";
@@ -107,7 +107,7 @@ class LevelDbDirectory {
   }
   uint64_t next_file() const { return next_; }
   kv::Sequence last_sequence() const { return last_sequence_; }
-  leveldb_format::Edit& edit() { return edit_; }
+  leveldb_format::VersionEdit& edit() { return edit_; }
 
  private:
   static std::string Internal(const KeyChange& change) {
@@ -125,7 +125,7 @@ class LevelDbDirectory {
   const leveldb_format::UserOrder user_;
   const leveldb_format::InternalOrder internal_{user_};
   Files files_;
-  leveldb_format::Edit edit_;
+  leveldb_format::VersionEdit edit_;
   uint64_t next_ = 2;
   uint64_t first_log_ = UINT64_MAX;
   kv::Sequence last_sequence_ = 0;

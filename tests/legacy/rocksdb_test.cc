@@ -42,11 +42,11 @@ std::string Fixed64(uint64_t number) {
 
 // A MANIFEST whose second edit has a tag of RocksDB's behind a fact of LevelDB's.
 std::string ManifestWithTag(uint32_t tag) {
-  leveldb_format::Edit comparator, next_file;
+  leveldb_format::VersionEdit comparator, next_file;
   comparator.comparator = std::string(leveldb_format::kBytewiseName);
   next_file.next_file = kv::FileNumber{9};
-  const std::string first = leveldb_format::EncodeEdit(comparator);
-  std::string second = leveldb_format::EncodeEdit(next_file);
+  const std::string first = leveldb_format::EncodeVersionEdit(comparator);
+  std::string second = leveldb_format::EncodeVersionEdit(next_file);
   base::AppendVarint32(&second, tag);
   second += '\x01';
   std::string bytes;

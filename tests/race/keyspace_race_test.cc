@@ -1,5 +1,5 @@
 // Symptom: an iterator over the default keyspace showed records of the catalog of keyspaces, and a get found a named keyspace's value under a
-// key of the default one. Cause: a read that had found no keyspaces took its View when there were some. Consequence: for a reader that
+// key of the default one. Cause: a read that had found no keyspaces took its SuperVersion when there were some. Consequence: for a reader that
 // was interrupted just there, an answer that nobody had written. Method: reader and maker of the first keyspace share a processor, so
 // that the maker, when it wakes, stops the reader anywhere and is done before it goes on; again with one database after the other.
 #include <gtest/gtest.h>

@@ -64,7 +64,7 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
 //   flushed   q p         hold b* alone
 //   oldest    z           holds z* alone                    the sweep, begun before d: w's a* goes into the oldest run
 //
-// A pick that looks at the View before that job installs, and at the running jobs after it ended, sees nothing below.
+// A pick that looks at the SuperVersion before that job installs, and at the running jobs after it ended, sees nothing below.
 void PickBesideSweep(Scheduler& scheduler) {
   constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
   constexpr int kSwept = 2'000;    // of them: the first ones may be left out

@@ -22,7 +22,7 @@ class CacheTest : public ::testing::Test {
     files_.opens = 0;
   }
   MemoryFiles files_;
-  std::vector<format::ValueFilePtr> metas_;
+  std::vector<format::BlobFilePtr> metas_;
 };
 
 TEST_F(CacheTest, OpensAFileOnceAndKeepsAtMostSoMany) {
@@ -44,7 +44,7 @@ TEST_F(CacheTest, ClosesIdleFilesWhenDescriptorsRunOut) {
 
 TEST_F(CacheTest, AFileThatIsGoneIsNoMissingKey) {
   Cache cache(&files_, "", Bytewise(), nullptr, 16);
-  format::ValueFileMeta gone = *metas_[0];
+  format::BlobFileMeta gone = *metas_[0];
   gone.number = kv::FileNumber{999};
   const auto opened = cache.Open(gone);
   ASSERT_FALSE(opened.has_value());

@@ -71,7 +71,7 @@ TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
 TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   MemoryFiles files;
   auto rows = SomeValues(3, 5'000);
-  format::ValueFileMeta forged = *WriteValues(&files, 7, &rows);
+  format::BlobFileMeta forged = *WriteValues(&files, 7, &rows);
   forged.bytes = forged.record_bytes = uint64_t{1} << 60;
   EXPECT_TRUE(Reader::Open(&files, ValuePath(7), forged, Bytewise(), nullptr).status().IsCorruption());
   auto reader = Reader::OpenUnchecked(&files, ValuePath(7), forged, Bytewise());
@@ -83,15 +83,15 @@ TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
 }
 
 TEST(ValueReader, ReadsAFileThatWasWrittenOverASpareOne) {
-  for (const size_t spare_bytes : {size_t{0}, size_t{5'000}, size_t{4 << 20}}) {
+  for (const size_t recycled_bytes : {size_t{0}, size_t{5'000}, size_t{4 << 20}}) {
     MemoryFiles files;
     auto spare = files.Open(ValuePath(7), {.access = Access::kCreate});
     ASSERT_TRUE(spare.has_value());
-    ASSERT_TRUE((*spare)->WriteAt(0, std::string(spare_bytes, 'x')).ok());
+    ASSERT_TRUE((*spare)->WriteAt(0, std::string(recycled_bytes, 'x')).ok());
     auto rows = SomeValues(300, 5'000);
     const auto meta = WriteValues(&files, 7, &rows, {.is_reuse = true});
     EXPECT_EQ(files.bytes(ValuePath(7)).size(), meta->bytes);
-    EXPECT_EQ(meta->bytes, format::ValueFileBytes(meta->record_bytes)) << "what is too much is cut off";
+    EXPECT_EQ(meta->bytes, format::BlobFileBytes(meta->record_bytes)) << "what is too much is cut off";
     EXPECT_EQ(files.bytes(ValuePath(7)).find("xxxx"), std::string::npos) << "nothing of the dead file is left";
     auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), nullptr);
     ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
@@ -164,7 +164,7 @@ TEST(ValueReader, TakesKeysForEqualThatTheComparatorDoes) {
 }
 
 // Reads everything; true if some error was reported. Whatever is read must be right.
-bool IsNoticed(MemoryFiles* files, const format::ValueFileMeta& meta, const std::vector<ValueRow>& rows) {
+bool IsNoticed(MemoryFiles* files, const format::BlobFileMeta& meta, const std::vector<ValueRow>& rows) {
   auto reader = Reader::Open(files, ValuePath(7), meta, Bytewise(), nullptr);
   if (!reader) return true;
   bool is_noticed = !(*reader)->CheckIntegrity().ok();
@@ -247,14 +247,14 @@ TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
 // ---- bytes whose checksums fit -------------------------------------------------------------------------------------------------
 
 // A whole file of one record, of which only what is stored is no compressed value.
-format::ValueFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::ValueReference* reference) {
+format::BlobFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::ValueReference* reference) {
   char head[format::kRecordHeadBytesMax];
   const size_t head_bytes = format::StoreRecordHead(head, "key", stored, Compression::kLz4, {.unique_id = 1, .offset = 0});
   std::string bytes = std::string(head, head_bytes) + "key" + std::string(stored);
-  format::ValueFileMeta meta{.number = kv::FileNumber{7}, .unique_id = 1};
+  format::BlobFileMeta meta{.number = kv::FileNumber{7}, .unique_id = 1};
   meta.records = 1;
   meta.record_bytes = bytes.size();
-  meta.bytes = format::ValueFileBytes(bytes.size());
+  meta.bytes = format::BlobFileBytes(bytes.size());
   *reference = {.file = meta.number, .offset = 0, .bytes = static_cast<uint32_t>(bytes.size())};
   bytes.resize(meta.bytes - format::kValueFooterBytes);
   bytes += format::EncodeValueFooter(meta);
@@ -269,7 +269,7 @@ TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
     MemoryFiles files;
     base::BlockCache blocks(1 << 20);
     format::ValueReference reference;
-    const format::ValueFileMeta meta = ForgeValues(&files, stored, &reference);
+    const format::BlobFileMeta meta = ForgeValues(&files, stored, &reference);
     for (base::BlockCache* const cache : {static_cast<base::BlockCache*>(nullptr), &blocks}) {
       auto reader = Reader::Open(&files, ValuePath(7), meta, Bytewise(), cache);
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();

@@ -31,7 +31,7 @@ class ScannerTest : public ::testing::Test {
   MemoryFiles files_;
   Cache cache_{&files_, "", Bytewise(), nullptr, 100};
   std::vector<std::vector<ValueRow>> rows_;
-  std::vector<format::ValueFilePtr> metas_;
+  std::vector<format::BlobFilePtr> metas_;
 };
 
 TEST_F(ScannerTest, InTheOrderOfTheFileReadsAreFewAndLarge) {

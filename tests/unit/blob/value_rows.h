@@ -25,10 +25,10 @@ inline const kv::Order& Bytewise() {
   return order;
 }
 
-inline std::string ValuePath(uint64_t number) { return format::PrintFileName(format::FileKind::kValueFile, kv::FileNumber{number}); }
+inline std::string ValuePath(uint64_t number) { return format::PrintFileName(format::FileKind::kBlobFile, kv::FileNumber{number}); }
 
 // Writes the rows, which learn where they are.
-inline format::ValueFilePtr WriteValues(MemoryFiles* files, uint64_t number, std::vector<ValueRow>* rows,
+inline format::BlobFilePtr WriteValues(MemoryFiles* files, uint64_t number, std::vector<ValueRow>* rows,
                                         const blob::WriterOptions& options = {}) {
   auto writer = blob::Writer::Create(files, ValuePath(number), kv::FileNumber{number}, 77 + number, options);
   EXPECT_TRUE(writer.has_value());

@@ -34,12 +34,12 @@ class JobTest : public ::testing::Test {
       if (i % 3 == 0) newer.push_back(DeleteEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i)));
       if (i % 3 == 1) newer.push_back(PutEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i), "new" + std::string(100, 'n')));
     }
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.adds.push_back({.position = kv::Position{2}, .level = 0, .file = tables_.Write(newer), .bounds = {}});
     edit.adds.push_back({.position = kv::Position{1}, .level = 0, .file = tables_.Write(older), .bounds = {}});
     ASSERT_OK(Install(edit));
   }
-  Status Install(const format::Edit& edit) {
+  Status Install(const format::VersionEdit& edit) {
     auto next = version::ApplyEdit(tables_.order, *version_, edit);
     if (!next) return next.error();
     version_ = std::move(*next);
@@ -56,17 +56,17 @@ class JobTest : public ::testing::Test {
     };
     for (const auto& run : version_->runs()) {
       const auto covered_by_newer = covered;
-      for (const auto& slice : run->slices()) {
+      for (const auto& virtual_table : run->virtual_tables()) {
         std::vector<kv::RangeTombstone> ranges;
-        const auto reader = *tables_.cache->Open(slice.file);
-        reader->range_tombstones().AppendTo(tables_.order, slice.bounds.lower, slice.bounds.upper, &ranges);
+        const auto reader = *tables_.cache->Open(virtual_table.file);
+        reader->range_tombstones().AppendTo(tables_.order, virtual_table.bounds.lower, virtual_table.bounds.upper, &ranges);
         for (const auto& range : ranges) covered.emplace_back(range.begin, range.end);
       }
       std::vector<std::pair<std::string, std::string>> with_own = std::exchange(covered, covered_by_newer);
-      for (const auto& slice : run->slices()) {
-        for (const OwnedEntry& entry : tables_.Read(slice.file)) {
-          if (slice.bounds.lower && entry.key < *slice.bounds.lower) continue;
-          if (slice.bounds.upper && entry.key >= *slice.bounds.upper) continue;
+      for (const auto& virtual_table : run->virtual_tables()) {
+        for (const OwnedEntry& entry : tables_.Read(virtual_table.file)) {
+          if (virtual_table.bounds.lower && entry.key < *virtual_table.bounds.lower) continue;
+          if (virtual_table.bounds.upper && entry.key >= *virtual_table.bounds.upper) continue;
           if (is_covered(entry.key) || !met.insert(entry.key).second) continue;
           if (kv::KindOf(entry.tag) == kv::Kind::kPut) shown[entry.key] = entry.value;
           if (kv::KindOf(entry.tag) == kv::Kind::kPutRef) shown[entry.key] = ValueOf(entry);
@@ -79,14 +79,14 @@ class JobTest : public ::testing::Test {
   std::string ValueOf(const OwnedEntry& entry) {
     format::ValueReference reference;
     EXPECT_OK(format::ParseReference(entry.value, &reference));
-    const auto file = version_->FindValueFile(reference.file);
+    const auto file = version_->FindBlobFile(reference.file);
     if (file == nullptr) return "a value file that is not there";
     auto reader = tables_.values->Open(*file);
     blob::Found found;
     EXPECT_OK((*reader)->Get(reference, entry.key, {}, &found));
     return std::string(found.value);
   }
-  JobContext Context() {
+  CompactionJobContext Context() {
     return {.factory = tables_.factory,
             .tables = *tables_.cache,
             .values = tables_.values.get(),
@@ -94,7 +94,7 @@ class JobTest : public ::testing::Test {
             .compression = {Compression::kNone, Compression::kNone},
             .snapshots = [] { return std::vector<kv::Sequence>{5'000}; },
             .install =
-                [this](const format::Edit& edit) {
+                [this](const format::VersionEdit& edit) {
                   const Shown before = ShownNow();
                   ++releases_;
                   RETURN_IF_ERROR(Install(edit));
@@ -103,18 +103,18 @@ class JobTest : public ::testing::Test {
                 },
             .release_bytes = 8'192};
   }
-  static picker::Plan MergeAll() {
-    picker::Plan plan;
-    plan.sources = {kv::Position{2}, kv::Position{1}};
-    plan.target_level = 3;
-    plan.is_bottom = true;
-    plan.output_file_bytes = 8'192;
-    return plan;
+  static picker::CompactionPick MergeAll() {
+    picker::CompactionPick pick;
+    pick.sources = {kv::Position{2}, kv::Position{1}};
+    pick.target_level = 3;
+    pick.is_bottom = true;
+    pick.output_file_bytes = 8'192;
+    return pick;
   }
 
   // To its end, or to its failure.
-  Status Run(const picker::Plan& plan) {
-    Job job(Context(), plan, version_);
+  Status Run(const picker::CompactionPick& pick) {
+    CompactionJob job(Context(), pick, version_);
     Result<bool> step = false;
     while (step && !*step) step = job.Step(0);
     return step.status();
@@ -142,7 +142,7 @@ class JobTest : public ::testing::Test {
     return std::make_shared<format::FileMeta>(forged);
   }
   void Add(kv::Position position, format::FileMetaPtr file) {
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.adds.push_back({.position = position, .level = 0, .file = std::move(file), .bounds = {}});
     ASSERT_OK(Install(edit));
   }
@@ -156,7 +156,7 @@ class JobTest : public ::testing::Test {
 TEST_F(JobTest, ShowsTheSameAfterEveryRelease) {
   const Shown before = ShownNow();
   ASSERT_EQ(before.size(), 400u);
-  Job job(Context(), MergeAll(), version_);
+  CompactionJob job(Context(), MergeAll(), version_);
   for (bool is_done = false; !is_done;) {
     const auto step = job.Step(0);
     ASSERT_OK(step.status());
@@ -179,20 +179,20 @@ TEST_F(JobTest, HidesWhatRangeTombstonesCoverAfterEveryRelease) {
   Outputs newest(tables_.factory, {.range_tombstones = kv::RangeTombstones::Fragment(
                                        tables_.order, {{begin, end, 4'000}}, {}, kv::RangeTombstones::Keys::kCopies)});
   ASSERT_OK(newest.Finish());
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.adds.push_back({.position = kv::Position{3}, .level = 0, .file = newest.Take().at(0), .bounds = {}});
   edit.adds.push_back({.position = kv::Position{0}, .level = 0, .file = tables_.Write(oldest), .bounds = {}});
   ASSERT_OK(Install(edit));
   const Shown before = ShownNow();
   ASSERT_FALSE(before.contains(Key(105)) || before.contains(Key(399)));
 
-  picker::Plan plan = MergeAll();
-  plan.sources.insert(plan.sources.begin(), kv::Position{3});
-  plan.is_bottom = false;
-  plan.cut_keys = {Key(50), Key(250), Key(420)};
-  JobContext context = Context();
+  picker::CompactionPick pick = MergeAll();
+  pick.sources.insert(pick.sources.begin(), kv::Position{3});
+  pick.is_bottom = false;
+  pick.cut_keys = {Key(50), Key(250), Key(420)};
+  CompactionJobContext context = Context();
   context.release_bytes = 1;
-  Job job(context, plan, version_);
+  CompactionJob job(context, pick, version_);
   for (bool is_done = false; !is_done;) {
     const auto step = job.Step(0);
     ASSERT_OK(step.status());
@@ -206,7 +206,7 @@ TEST_F(JobTest, HidesWhatRangeTombstonesCoverAfterEveryRelease) {
 
 TEST_F(JobTest, PinsNoVersion) {
   const std::weak_ptr<const version::Version> at_start = version_;
-  Job job(Context(), MergeAll(), version_);
+  CompactionJob job(Context(), MergeAll(), version_);
   while (releases_ == 0) ASSERT_OK(job.Step(0).status());
   EXPECT_TRUE(at_start.expired()) << "a long job would pin all that others replace";
 }
@@ -228,43 +228,43 @@ class CleaningTest : public JobTest {
   void SetUp() override {
     tables_.factory.separated_value_bytes_min = 100;
     JobTest::SetUp();
-    Job job(Context(), MergeAll(), version_);
+    CompactionJob job(Context(), MergeAll(), version_);
     for (bool is_done = false; !is_done;) {
       const auto step = job.Step(0);
       ASSERT_OK(step.status());
       is_done = *step;
     }
-    ASSERT_GE(version_->value_files().size(), 2u);
+    ASSERT_GE(version_->blob_files().size(), 2u);
     EXPECT_EQ(version_->garbage_bytes(), 0u);
     releases_ = 0;
   }
-  picker::Plan Clean() const {
-    picker::Plan plan;
-    plan.sources = {kv::Position{1}};
-    plan.target_level = 3;
-    plan.is_bottom = true;
-    plan.output_file_bytes = 8'192;
-    plan.cleaned = {version_->value_files().front().file->number};
-    return plan;
+  picker::CompactionPick Clean() const {
+    picker::CompactionPick pick;
+    pick.sources = {kv::Position{1}};
+    pick.target_level = 3;
+    pick.is_bottom = true;
+    pick.output_file_bytes = 8'192;
+    pick.cleaned = {version_->blob_files().front().file->number};
+    return pick;
   }
 };
 
 TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
   const Shown before = ShownNow();
-  const picker::Plan plan = Clean();
-  const uint64_t files = version_->value_files().size();
-  const kv::FileNumber other = version_->value_files().back().file->number;
-  const auto live = version_->value_files().front().live_bytes;
-  Job job(Context(), plan, version_);
+  const picker::CompactionPick pick = Clean();
+  const uint64_t files = version_->blob_files().size();
+  const kv::FileNumber other = version_->blob_files().back().file->number;
+  const auto live = version_->blob_files().front().live_bytes;
+  CompactionJob job(Context(), pick, version_);
   for (bool is_done = false; !is_done;) {
     const auto step = job.Step(0);
     ASSERT_OK(step.status());
     is_done = *step;
     ASSERT_EQ(ShownNow(), before) << "after release " << releases_;
   }
-  EXPECT_EQ(version_->FindValueFile(plan.cleaned[0]), nullptr);
-  EXPECT_NE(version_->FindValueFile(other), nullptr);
-  EXPECT_GE(version_->value_files().size(), files);
+  EXPECT_EQ(version_->FindBlobFile(pick.cleaned[0]), nullptr);
+  EXPECT_NE(version_->FindBlobFile(other), nullptr);
+  EXPECT_GE(version_->blob_files().size(), files);
   EXPECT_EQ(job.counts().value_bytes_moved, live);
   EXPECT_EQ(version_->garbage_bytes(), 0u);
 }
@@ -272,34 +272,34 @@ TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
 TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   const Shown before = ShownNow();
   tables_.factory.separated_value_bytes_min = 0;
-  picker::Plan plan = Clean();
-  plan.cleaned.clear();
-  for (const auto& each : version_->value_files()) plan.cleaned.push_back(each.file->number);
-  ASSERT_OK(Run(plan));
+  picker::CompactionPick pick = Clean();
+  pick.cleaned.clear();
+  for (const auto& each : version_->blob_files()) pick.cleaned.push_back(each.file->number);
+  ASSERT_OK(Run(pick));
   EXPECT_EQ(ShownNow(), before);
-  EXPECT_TRUE(version_->value_files().empty());
+  EXPECT_TRUE(version_->blob_files().empty());
 }
 
 TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
   const Shown before = ShownNow();
-  const auto files = version_->value_files().size();
+  const auto files = version_->blob_files().size();
   tables_.files.AddFault({.op = testing::Op::kRead, .path_contains = ".val", .nth = 3, .sticky = true});
   EXPECT_THAT(Run(Clean()), testing::StatusIs(Code::kIOError));
   tables_.files.ClearFaults();
   EXPECT_EQ(ShownNow(), before);
-  EXPECT_EQ(version_->value_files().size(), files);
+  EXPECT_EQ(version_->blob_files().size(), files);
 }
 
 TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
   const Shown before = ShownNow();
-  const picker::Plan plan = Clean();
-  tables_.values->Evict(plan.cleaned[0]);
+  const picker::CompactionPick pick = Clean();
+  tables_.values->Evict(pick.cleaned[0]);
   tables_.files.AddFault({.op = testing::Op::kOpen, .path_contains = ".val"});
-  EXPECT_THAT(Run(plan), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::ValueFilePath("dir", plan.cleaned[0]))));
+  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath("dir", pick.cleaned[0]))));
   EXPECT_EQ(releases_, 0);
-  ASSERT_OK(Run(plan));
+  ASSERT_OK(Run(pick));
   EXPECT_EQ(ShownNow(), before);
-  EXPECT_EQ(version_->FindValueFile(plan.cleaned[0]), nullptr);
+  EXPECT_EQ(version_->FindBlobFile(pick.cleaned[0]), nullptr);
 }
 
 // Whole to its checksum; no program wrote it.
@@ -309,11 +309,11 @@ TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
   ASSERT_OK(table->Add(ViewOf(OwnedEntry{Key(0), kv::MakeTag(9'000, kv::Kind::kPutRef), "\xff"}, tables_.order)));
   ASSERT_OK_AND_ASSIGN(const auto forged, table->Finish());
   Add(kv::Position{2}, forged);
-  picker::Plan plan = Clean();
-  plan.sources = {kv::Position{2}, kv::Position{1}};
-  EXPECT_THAT(Run(plan), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
+  picker::CompactionPick pick = Clean();
+  pick.sources = {kv::Position{2}, kv::Position{1}};
+  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
   EXPECT_EQ(releases_, 0);
-  format::Edit without;
+  format::VersionEdit without;
   without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
   ASSERT_OK(Install(without));
   EXPECT_EQ(ShownNow(), before);
@@ -322,15 +322,15 @@ TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
 
 TEST_F(JobTest, MovesWithoutWriting) {
   const size_t files = tables_.files_there();
-  picker::Plan plan = MergeAll();
-  plan.is_move = true;
+  picker::CompactionPick pick = MergeAll();
+  pick.is_move = true;
   // Disjoint: what each run shows is cut to its half.
-  format::Edit halves;
+  format::VersionEdit halves;
   halves.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = Key(300)}});
   halves.cuts.push_back({.position = kv::Position{1}, .bounds = {.upper = Key(300)}});
   ASSERT_OK(Install(halves));
   const Shown before = ShownNow();
-  Job job(Context(), plan, version_);
+  CompactionJob job(Context(), pick, version_);
   const auto step = job.Step(0);
   ASSERT_OK(step.status());
   EXPECT_TRUE(*step);
@@ -351,12 +351,12 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
     const auto forged = WithSequence(*written, 100);
     Add(kv::Position{3}, forged);
     const size_t files = tables_.files_there();
-    picker::Plan plan = MergeAll();
-    plan.sources = {kv::Position{3}};
-    EXPECT_THAT(Run(plan), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
+    picker::CompactionPick pick = MergeAll();
+    pick.sources = {kv::Position{3}};
+    EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
     EXPECT_EQ(releases_, 0);
     EXPECT_EQ(tables_.files_there(), files);
-    format::Edit without;
+    format::VersionEdit without;
     without.cuts.push_back({.position = kv::Position{3}, .bounds = {}});
     ASSERT_OK(Install(without));
   }

@@ -24,7 +24,7 @@ class FlushTest : public ::testing::Test {
   Result<format::FileMetaPtr> Flush(std::vector<kv::Sequence> snapshots) {
     ASSIGN_OR_RETURN(Flushed flushed,
                      compaction::Flush(tables_.factory, memtable_, std::move(snapshots), Compression::kNone, &counts_));
-    value_files_ = std::move(flushed.value_files);
+    blob_files_ = std::move(flushed.blob_files);
     return flushed.table;
   }
 
@@ -36,8 +36,8 @@ class FlushTest : public ::testing::Test {
 
   testing::Tables tables_;
   memtable::Memtable memtable_{tables_.order, memtable::NewMemory(1 << 20)};
-  iterator::CollapseCounts counts_;
-  std::vector<format::ValueFilePtr> value_files_;
+  iterator::CompactionIteratorCounts counts_;
+  std::vector<format::BlobFilePtr> blob_files_;
 };
 
 TEST_F(FlushTest, KeepsTheNewestVersionsInOrder) {
@@ -68,7 +68,7 @@ TEST_F(FlushTest, SaysWhichSequencesItTookIn) {
   ASSERT_OK_AND_ASSIGN(const auto table, Flush({}));
   ASSERT_OK_AND_ASSIGN(const auto salvaged, table::Salvage({.file_system = &tables_.files, .path = format::TablePath("dir", table->number),
                                                             .number = table->number, .order = tables_.order}, nullptr));
-  EXPECT_EQ(salvaged.settled, (std::vector<format::Settled>{{.from = 7, .sequence = 12}}));
+  EXPECT_EQ(salvaged.compacted_ranges, (std::vector<format::CompactedRange>{{.from = 7, .sequence = 12}}));
 }
 
 // The table may lie above others that hold the key.
@@ -87,15 +87,15 @@ TEST_F(FlushTest, MakesNoTableOfNothing) {
   EXPECT_EQ(tables_.files_there(), before);
 }
 
-TEST_F(FlushTest, PutsLargeValuesInOneValueFile) {
+TEST_F(FlushTest, PutsLargeValuesInOneBlobFile) {
   tables_.factory.separated_value_bytes_min = 100;
   for (int i = 0; i < 2'000; ++i) {
     Add("key" + std::to_string(10'000 + i), static_cast<kv::Sequence>(i + 1), std::string(i % 2 == 0 ? 200 : 20, 'v'));
   }
   ASSERT_OK_AND_ASSIGN(const auto table, Flush({3'000}));
-  ASSERT_EQ(value_files_.size(), 1u);
-  EXPECT_EQ(value_files_[0]->records, 1'000u);
-  EXPECT_EQ(table->value_bytes(), value_files_[0]->record_bytes);
+  ASSERT_EQ(blob_files_.size(), 1u);
+  EXPECT_EQ(blob_files_[0]->records, 1'000u);
+  EXPECT_EQ(table->value_bytes(), blob_files_[0]->record_bytes);
   EXPECT_LT(table->bytes, 120'000u);
 }
 

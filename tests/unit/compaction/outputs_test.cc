@@ -108,34 +108,34 @@ TEST(Outputs, ClipsRangeTombstonesWhereATableIsFull) {
 TEST(Outputs, OfRangeTombstonesAloneAreATable) {
   testing::Tables tables;
   Outputs::Options options = WithRanges(tables, {{"c", "m", 9}});
-  options.covered_bytes = [](const kv::RangeTombstones& ranges) { return 100 * ranges.tombstones(); };
+  options.masked_bytes = [](const kv::RangeTombstones& ranges) { return 100 * ranges.tombstones(); };
   Outputs outputs(tables.factory, options);
   ASSERT_OK(outputs.Finish());
   const auto made = outputs.Take();
   EXPECT_EQ(Print(tables, made), "c..m) c-m#9; ");
   EXPECT_EQ(made[0]->entries, 0u);
-  EXPECT_EQ(made[0]->covered_bytes, 100u);
+  EXPECT_EQ(made[0]->masked_bytes, 100u);
 }
 
 // The shares that tables claim for themselves lie side by side and fill what the merge settled, gaps between keys included.
 TEST(Outputs, ShareWhatTheMergeSettles) {
   testing::Tables tables;
   Outputs outputs(tables.factory, {.cut_keys = {"c", "e"},
-                                   .settled = {{.from = 3, .sequence = 9, .bounds = {.lower = "a", .upper = "d"}},
+                                   .compacted_ranges = {{.from = 3, .sequence = 9, .bounds = {.lower = "a", .upper = "d"}},
                                                {.from = 3, .sequence = 7, .bounds = {.lower = "d", .upper = "z"}}}});
   for (const char* key : {"b", "d", "f"}) ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 0, "v"), tables.order)));
   ASSERT_OK(outputs.Finish());
-  std::vector<std::vector<format::Settled>> shares;
+  std::vector<std::vector<format::CompactedRange>> shares;
   for (uint64_t number = 1; number <= 3; ++number) {
     auto salvaged = table::Salvage({.file_system = &tables.files, .path = format::TablePath("dir", kv::FileNumber{number}),
                                     .number = kv::FileNumber{number}, .order = tables.order}, nullptr);
     ASSERT_OK(salvaged.status());
-    shares.push_back(salvaged->settled);
+    shares.push_back(salvaged->compacted_ranges);
   }
-  EXPECT_EQ(shares, (std::vector<std::vector<format::Settled>>{{{3, 9, {"a", "c"}}}, {{3, 9, {"c", "d"}}, {3, 7, {"d", "e"}}}, {{3, 7, {"e", "z"}}}}));
+  EXPECT_EQ(shares, (std::vector<std::vector<format::CompactedRange>>{{{3, 9, {"a", "c"}}}, {{3, 9, {"c", "d"}}, {3, 7, {"d", "e"}}}, {{3, 7, {"e", "z"}}}}));
 }
 
-TEST(Outputs, PutsLargeValuesInAValueFile) {
+TEST(Outputs, PutsLargeValuesInABlobFile) {
   testing::Tables tables;
   tables.factory.separated_value_bytes_min = 100;
   Outputs outputs(tables.factory, {.separates_values = true});
@@ -144,7 +144,7 @@ TEST(Outputs, PutsLargeValuesInAValueFile) {
   ASSERT_OK(outputs.Add(ViewOf(testing::DeleteEntry("c", 5), tables.order)));
   ASSERT_OK(outputs.Finish());
   const auto made = outputs.Take();
-  const auto values = outputs.TakeValueFiles();
+  const auto values = outputs.TakeBlobFiles();
   ASSERT_EQ(made.size(), 1u);
   ASSERT_EQ(values.size(), 1u);
   EXPECT_EQ(values[0]->records, 1u);
@@ -168,7 +168,7 @@ TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
   ASSERT_OK(outputs.AddMoved(ViewOf(PutEntry("b", 7, std::string(100, 'b')), tables.order)));  // it came from a value file
   ASSERT_OK(outputs.Finish());
-  EXPECT_EQ(outputs.TakeValueFiles().at(0)->records, 1u);
+  EXPECT_EQ(outputs.TakeBlobFiles().at(0)->records, 1u);
   const auto entries = tables.Read(outputs.Take().at(0));
   EXPECT_EQ(kv::KindOf(entries[0].tag), kv::Kind::kPut);
   EXPECT_EQ(kv::KindOf(entries[1].tag), kv::Kind::kPutRef);
@@ -184,7 +184,7 @@ TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
     if (!outputs.is_at_release()) continue;
     ++releases;
     const auto made = outputs.Take();
-    const auto values = outputs.TakeValueFiles();
+    const auto values = outputs.TakeBlobFiles();
     ASSERT_EQ(values.size(), 1u);
     uint64_t referred = 0;
     for (const auto& table : made) {
@@ -202,15 +202,15 @@ TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
 TEST(Outputs, AFewLargeValuesAmongManySmallOnesAreNotWorthAFile) {
   testing::Tables tables;
   tables.factory.separated_value_bytes_min = 1'000;
-  EXPECT_TRUE(AreWorthAValueFile(tables.factory, 1'000, 1'000'000));
-  EXPECT_FALSE(AreWorthAValueFile(tables.factory, 100, 100'000)) << "too few";
-  EXPECT_FALSE(AreWorthAValueFile(tables.factory, 100'000, 10'000'000)) << "too small on the average";
-  EXPECT_TRUE(AreWorthAValueFile(tables.factory, 1, 50'000'000)) << "one giant";
+  EXPECT_TRUE(AreWorthABlobFile(tables.factory, 1'000, 1'000'000));
+  EXPECT_FALSE(AreWorthABlobFile(tables.factory, 100, 100'000)) << "too few";
+  EXPECT_FALSE(AreWorthABlobFile(tables.factory, 100'000, 10'000'000)) << "too small on the average";
+  EXPECT_TRUE(AreWorthABlobFile(tables.factory, 1, 50'000'000)) << "one giant";
   tables.factory.separated_value_bytes_min = 0;
-  EXPECT_FALSE(AreWorthAValueFile(tables.factory, 1'000, 1'000'000));
+  EXPECT_FALSE(AreWorthABlobFile(tables.factory, 1'000, 1'000'000));
 }
 
-TEST(Outputs, WritesTablesAndValueFilesOverSpareOnes) {
+TEST(Outputs, WritesTablesAndBlobFilesOverSpareOnes) {
   testing::Tables tables;
   tables.factory.separated_value_bytes_min = 1;
   std::vector<std::string> reused;
@@ -227,7 +227,7 @@ TEST(Outputs, WritesTablesAndValueFilesOverSpareOnes) {
   ASSERT_OK(outputs.Finish());
   EXPECT_EQ(reused, (std::vector<std::string>{"dir/000001.tbl", "dir/000002.val"}));
   EXPECT_EQ(tables.Read(outputs.Take().at(0)).size(), 1u);
-  ASSERT_OK_AND_ASSIGN(const auto reader, tables.values->Open(*outputs.TakeValueFiles().at(0)));
+  ASSERT_OK_AND_ASSIGN(const auto reader, tables.values->Open(*outputs.TakeBlobFiles().at(0)));
   EXPECT_OK(reader->CheckIntegrity());
 }
 
@@ -262,7 +262,7 @@ TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
   }
 }
 
-TEST(Outputs, RemovesAValueFileThatIsNotFinished) {
+TEST(Outputs, RemovesABlobFileThatIsNotFinished) {
   testing::Tables tables;
   tables.factory.separated_value_bytes_min = 1;
   {

@@ -31,8 +31,8 @@ class RangeInputs : public ::testing::Test {
     }
     return text;
   }
-  version::RunPtr Run(uint64_t position, std::vector<version::Slice> slices) {
-    return std::make_shared<const version::Run>(kv::Position{position}, 0, std::move(slices));
+  version::RunPtr Run(uint64_t position, std::vector<version::VirtualTable> virtual_tables) {
+    return std::make_shared<const version::Run>(kv::Position{position}, 0, std::move(virtual_tables));
   }
 
   testing::Tables tables_;
@@ -88,7 +88,7 @@ TEST_F(RangeInputs, CoverAboutTheBytesThatLieUnderThem) {
   const auto file = tables_.Write(entries);
   const version::Version version({Run(5, {{tables_.Write({PutEntry("1500", 3, "v")}), {}}}), Run(2, {{file, {}}})});
   const auto covered = [&](std::vector<kv::RangeTombstone> ranges, uint64_t older_than) {
-    return EstimateCoveredBytes(tables_.order, *tables_.cache, version, kv::Position{older_than}, Fragment(std::move(ranges), {}));
+    return EstimateMaskedBytes(tables_.order, *tables_.cache, version, kv::Position{older_than}, Fragment(std::move(ranges), {}));
   };
   const auto bytes = static_cast<double>(file->bytes);
   EXPECT_EQ(covered({{"0", "9", 9}}, 5), file->bytes);

@@ -9,48 +9,48 @@ namespace {
 version::Version VersionOf(const std::vector<uint64_t>& positions) {
   std::vector<version::RunPtr> runs;
   for (const uint64_t position : positions) {
-    runs.push_back(std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::Slice>()));
+    runs.push_back(std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::VirtualTable>()));
   }
   return version::Version(std::move(runs));
 }
 
-picker::Plan PlanOf(const std::vector<uint64_t>& positions, const format::Bounds& bounds = {}) {
-  picker::Plan plan;
-  for (const uint64_t position : positions) plan.sources.push_back(kv::Position{position});
-  plan.bounds = bounds;
-  return plan;
+picker::CompactionPick PlanOf(const std::vector<uint64_t>& positions, const format::Bounds& bounds = {}) {
+  picker::CompactionPick pick;
+  for (const uint64_t position : positions) pick.sources.push_back(kv::Position{position});
+  pick.bounds = bounds;
+  return pick;
 }
 
 class LedgerTest : public ::testing::Test {
  protected:
   const version::Version version_ = VersionOf({9, 7, 5, 3, 1});
-  Ledger ledger_{kv::Order(BytewiseComparator())};
+  RunningCompactions running_{kv::Order(BytewiseComparator())};
 };
 
 TEST_F(LedgerTest, LetsDisjointRunsBeMergedAtOnce) {
-  EXPECT_TRUE(ledger_.Claim(PlanOf({9, 7}), version_));
-  EXPECT_TRUE(ledger_.Claim(PlanOf({3, 1}), version_));
-  EXPECT_EQ(ledger_.busy().size(), 2u);
+  EXPECT_TRUE(running_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({3, 1}), version_));
+  EXPECT_EQ(running_.busy().size(), 2u);
 }
 
 TEST_F(LedgerTest, RefusesARunThatIsTaken) {
-  EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}), version_));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 7}), version_));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({5, 3}), version_));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 7, 5, 3}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({5, 3}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 7, 5, 3}), version_));
 }
 
 TEST_F(LedgerTest, LetsDisjointKeysOfTheSameRunsBeMergedAtOnce) {
-  EXPECT_TRUE(ledger_.Claim(PlanOf({5, 3}, {.upper = "m"}), version_));
-  EXPECT_TRUE(ledger_.Claim(PlanOf({5, 3}, {.lower = "m"}), version_));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({5, 3}, {.upper = "m"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({5, 3}, {.lower = "m"}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
 }
 
 TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
-  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 8}), version_));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 5}), version_));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({1, 0}), version_));
-  EXPECT_TRUE(ledger_.busy().empty());
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 8}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 5}), version_));
+  EXPECT_FALSE(running_.Claim(PlanOf({1, 0}), version_));
+  EXPECT_TRUE(running_.busy().empty());
 }
 
 // A plan was made when no run below held a key of its own. A job that ended since moved one there: the plan's tombstones are needed.
@@ -60,21 +60,21 @@ TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
     meta->number = kv::FileNumber{position};
     meta->smallest = smallest;
     meta->largest = largest;
-    return std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::Slice>{{.file = meta, .bounds = {}}});
+    return std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::VirtualTable>{{.file = meta, .bounds = {}}});
   };
-  picker::Plan plan = PlanOf({5, 3});
-  plan.is_bottom = true;
-  EXPECT_FALSE(ledger_.Claim(plan, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
-  EXPECT_TRUE(ledger_.busy().empty());
-  EXPECT_TRUE(ledger_.Claim(plan, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
+  picker::CompactionPick pick = PlanOf({5, 3});
+  pick.is_bottom = true;
+  EXPECT_FALSE(running_.Claim(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
+  EXPECT_TRUE(running_.busy().empty());
+  EXPECT_TRUE(running_.Claim(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
 }
 
 TEST_F(LedgerTest, TakesAgainWhatWasReleased) {
-  EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}, {.upper = "m"}), version_));
-  EXPECT_TRUE(ledger_.Claim(PlanOf({7, 5}, {.lower = "m"}), version_));
-  ledger_.Release(PlanOf({7, 5}, {.upper = "m"}));
-  EXPECT_FALSE(ledger_.Claim(PlanOf({9, 7}), version_));
-  EXPECT_TRUE(ledger_.Claim(PlanOf({9, 7}, {.upper = "k"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}, {.upper = "m"}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}, {.lower = "m"}), version_));
+  running_.Release(PlanOf({7, 5}, {.upper = "m"}));
+  EXPECT_FALSE(running_.Claim(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(running_.Claim(PlanOf({9, 7}, {.upper = "k"}), version_));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ class Tables {
   // From now on a file goes when the last one lets go of its description, as in a database.
   void RemoveWhatNobodyNames() {
     factory.track = [this](const format::FileMetaPtr& meta) { return Tracked(format::FileKind::kTable, *meta); };
-    factory.track_values = [this](const format::ValueFilePtr& meta) { return Tracked(format::FileKind::kValueFile, *meta); };
+    factory.track_values = [this](const format::BlobFilePtr& meta) { return Tracked(format::FileKind::kBlobFile, *meta); };
   }
 
   // One table of entries in order.
@@ -63,7 +63,7 @@ class Tables {
                                    .allocate_number = [this] { return kv::FileNumber{++last_number}; },
                                    .entropy = [this] { return last_number + 100; },
                                    .track = [](const format::FileMetaPtr& meta) { return meta; },
-                                   .track_values = [](const format::ValueFilePtr& meta) { return meta; }};
+                                   .track_values = [](const format::BlobFilePtr& meta) { return meta; }};
   std::unique_ptr<table::Cache> cache;
   std::unique_ptr<blob::Cache> values;
 

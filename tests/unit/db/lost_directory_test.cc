@@ -26,7 +26,7 @@ class AsideTest : public ::testing::Test {
 TEST_F(AsideTest, KeepsNamesApart) {
   for (const char* content : {"first", "second", "third"}) {
     ASSERT_OK(files_.WriteWhole("/d/000012.tbl", content));
-    ASSERT_OK_AND_ASSIGN(Aside aside, Aside::Look(&files_, "/d"));
+    ASSERT_OK_AND_ASSIGN(LostDirectory aside, LostDirectory::Look(&files_, "/d"));
     ASSERT_OK(aside.Create());
     ASSERT_OK(aside.Move("000012.tbl"));
     ASSERT_OK(aside.Sync());
@@ -34,20 +34,20 @@ TEST_F(AsideTest, KeepsNamesApart) {
   EXPECT_THAT(files_.ReadWhole("/d/lost/000012.tbl"), IsOkAndHolds("first"));
   EXPECT_THAT(files_.ReadWhole("/d/lost/000012.tbl.1"), IsOkAndHolds("second"));
   EXPECT_THAT(files_.ReadWhole("/d/lost/000012.tbl.2"), IsOkAndHolds("third"));
-  ASSERT_OK_AND_ASSIGN(const Aside aside, Aside::Look(&files_, "/d"));
+  ASSERT_OK_AND_ASSIGN(const LostDirectory aside, LostDirectory::Look(&files_, "/d"));
   EXPECT_EQ(aside.largest(), kv::FileNumber{12});
   EXPECT_EQ(aside.TargetOf("000012.tbl"), "lost/000012.tbl.3");
 }
 
 TEST_F(AsideTest, RefusesAFileInItsPlace) {
   ASSERT_OK(files_.WriteWhole("/d/lost", "somebody's"));
-  EXPECT_THAT(Aside::Look(&files_, "/d"), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(LostDirectory::Look(&files_, "/d"), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(files_.ReadWhole("/d/lost"), IsOkAndHolds("somebody's"));
 }
 
 TEST_F(AsideTest, APowerCutLosesNothing) {
   ASSERT_OK(files_.WriteWhole("/d/000012.tbl", "bytes"));
-  ASSERT_OK_AND_ASSIGN(Aside aside, Aside::Look(&files_, "/d"));
+  ASSERT_OK_AND_ASSIGN(LostDirectory aside, LostDirectory::Look(&files_, "/d"));
   std::vector<std::unique_ptr<testing::FaultFileSystem>> images;
   files_.SetOpHook([&](uint64_t op, const char*, const std::string&) {
     for (const CrashMode mode : testing::kPowerCutModes) {

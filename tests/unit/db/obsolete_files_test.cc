@@ -20,15 +20,15 @@ TEST(ObsoleteFiles, BuriesWhatNobodyHolds) {
   auto b = obsolete->Track(Meta(2, 200));
   EXPECT_EQ(obsolete->bytes_on_disk(), 300u);
   a = nullptr;
-  EXPECT_FALSE(obsolete->HasBuried());
+  EXPECT_FALSE(obsolete->HasAny());
   same = nullptr;
-  EXPECT_TRUE(obsolete->HasBuried());
-  const auto buried = obsolete->Take();
-  ASSERT_EQ(buried.size(), 1u);
-  EXPECT_EQ(buried[0].number, kv::FileNumber{1});
+  EXPECT_TRUE(obsolete->HasAny());
+  const auto obsolete = obsolete->Take();
+  ASSERT_EQ(obsolete.size(), 1u);
+  EXPECT_EQ(obsolete[0].number, kv::FileNumber{1});
   EXPECT_TRUE(obsolete->Take().empty());
   EXPECT_EQ(obsolete->bytes_on_disk(), 300u);  // until it is removed
-  obsolete->Removed(buried[0]);
+  obsolete->Removed(obsolete[0]);
   EXPECT_EQ(obsolete->bytes_on_disk(), 200u);
 }
 

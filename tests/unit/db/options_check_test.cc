@@ -52,12 +52,12 @@ TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
     options.write_buffer_bytes = buffer;
     options.memory_bytes = 4 * buffer;
     ASSERT_OK(CheckOptions(&options));
-    const MemoryPlan plan = PlanMemory(options);
-    EXPECT_LE(plan.staging_bytes + plan.memtables_max * plan.memtable_bytes, 2 * buffer) << buffer;
-    EXPECT_GT(plan.memtable_bytes, 0u);
-    EXPECT_LE(plan.memtable_bytes, memtable::kMemoryBytesMax);
-    EXPECT_LE(plan.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;
-    EXPECT_GE(plan.log_quota_bytes, 2 * buffer);
+    const MemoryPlan pick = PlanMemory(options);
+    EXPECT_LE(pick.staging_bytes + pick.memtables_max * pick.memtable_bytes, 2 * buffer) << buffer;
+    EXPECT_GT(pick.memtable_bytes, 0u);
+    EXPECT_LE(pick.memtable_bytes, memtable::kMemoryBytesMax);
+    EXPECT_LE(pick.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;
+    EXPECT_GE(pick.log_quota_bytes, 2 * buffer);
   }
 }
 

@@ -101,7 +101,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
     for (const char* key : {"a", "b", "a"}) format::AppendRecord(&batch, kv::Kind::kPut, key, "value");
     uint64_t next_file = 10;
     {
-      auto log = wal::Log::Create({.file_system = world.files.get(), .executor = &world.executor, .directory = "/d", .database_id = 7, .salt = 42,
+      auto log = wal::Wal::Create({.file_system = world.files.get(), .executor = &world.executor, .directory = "/d", .database_id = 7, .salt = 42,
                                    .first_sequence = first, .staging_bytes = 32 << 10, .segment_bytes = 64 << 10,
                                    .allocate_number = [&] { return kv::FileNumber{next_file++}; }, .reusable_segments = {}});
       ASSERT_OK(log.status());
@@ -114,7 +114,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
     Store store(options, "/d");
     manifest::Loaded loaded;
     loaded.database_id = 7;
-    loaded.log_start = {.epoch = 1, .salt = 42, .position = 0, .chain = 0, .sequence = first};
+    loaded.wal_start = {.epoch = 1, .salt = 42, .position = 0, .chain = 0, .sequence = first};
     EXPECT_THAT(ReplayLog(store, loaded, nullptr), StatusIs(Code::kCorruption, HasSubstr("follows sequence")));
   }
 }

@@ -19,7 +19,7 @@ class SpareFilesTest : public ::testing::Test {
   void SetUp() override { ASSERT_OK(files_.CreateDirectory("/db")); }
 
   // A table that nobody names any more.
-  ObsoleteFiles::Buried Bury(uint64_t number, uint64_t bytes) {
+  ObsoleteFiles::ObsoleteFile Add(uint64_t number, uint64_t bytes) {
     auto file = files_.Open(format::TablePath("/db", kv::FileNumber{number}), {.access = Access::kCreate});
     EXPECT_OK(file.status());
     auto meta = std::make_shared<format::FileMeta>();
@@ -37,121 +37,121 @@ class SpareFilesTest : public ::testing::Test {
 
   testing::FaultFileSystem files_;
   std::shared_ptr<ObsoleteFiles> obsolete_ = std::make_shared<ObsoleteFiles>();
-  SpareFiles spares_{&files_, "/db", *obsolete_};
+  RecycledFiles recycled_files_{&files_, "/db", *obsolete_};
 };
 
 using Names = std::vector<std::string>;
 
 TEST_F(SpareFilesTest, AFileBecomesTheNextTable) {
-  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
+  EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000012.spare"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 2 * kMiB) << "a spare is space on disk";
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u) << "the new table counts for itself";
-  EXPECT_TRUE(spares_.empty());
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_TRUE(recycled_files_.empty());
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(false));
 }
 
-TEST_F(SpareFilesTest, ATableBecomesAValueFileAndBack) {
-  EXPECT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kValueFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
+TEST_F(SpareFilesTest, ATableBecomesABlobFileAndBack) {
+  EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kBlobFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.val"}));
-  const auto values = obsolete_->Track(std::make_shared<format::ValueFileMeta>(
-      format::ValueFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
-  EXPECT_TRUE(spares_.Keep({format::FileKind::kValueFile, values->number, values->bytes}));
+  const auto values = obsolete_->Track(std::make_shared<format::BlobFileMeta>(
+      format::BlobFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
+  EXPECT_TRUE(recycled_files_.Keep({format::FileKind::kBlobFile, values->number, values->bytes}));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.spare"}));
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000048.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
 TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
-  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB)));
-  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB)));
-  ASSERT_TRUE(spares_.Keep(Bury(13, 4 * kMiB)));
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
+  ASSERT_TRUE(recycled_files_.Keep(Add(11, 2 * kMiB)));
+  ASSERT_TRUE(recycled_files_.Keep(Add(12, 8 * kMiB)));
+  ASSERT_TRUE(recycled_files_.Keep(Add(13, 4 * kMiB)));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }
 
 TEST_F(SpareFilesTest, ATinyOneFitsHoweverLittleIsExpected) {
-  ASSERT_TRUE(spares_.Keep(Bury(11, 4096)));
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 100), IsOkAndHolds(true));
+  ASSERT_TRUE(recycled_files_.Keep(Add(11, 4096)));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 100), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
 }
 
 TEST_F(SpareFilesTest, SmallOnesAreBoundedInNumberAndTheOldestGo) {
-  ASSERT_TRUE(spares_.Keep(Bury(10, 2 * kMiB)));
-  for (uint64_t number = 11; number < 1011; ++number) ASSERT_TRUE(spares_.Keep(Bury(number, 512 << 10)));
+  ASSERT_TRUE(recycled_files_.Keep(Add(10, 2 * kMiB)));
+  for (uint64_t number = 11; number < 1011; ++number) ASSERT_TRUE(recycled_files_.Keep(Add(number, 512 << 10)));
   const std::vector<std::string> names = Names();
   EXPECT_EQ(names.size(), 257U);
   EXPECT_EQ(names.front(), "000010.spare") << "it is not small";
   EXPECT_EQ(names.back(), "001010.spare");
-  EXPECT_EQ(spares_.removed(), 744U);
+  EXPECT_EQ(recycled_files_.removed(), 744U);
   EXPECT_EQ(obsolete_->bytes_on_disk(), 130 * kMiB);
 }
 
 TEST_F(SpareFilesTest, RemovesTheOneThatWasKeptFirst) {
-  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
-  ASSERT_TRUE(spares_.Keep(Bury(11, kMiB)));
-  EXPECT_OK(spares_.RemoveOldest());
+  ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
+  ASSERT_TRUE(recycled_files_.Keep(Add(11, kMiB)));
+  EXPECT_OK(recycled_files_.RemoveOldest());
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare"}));
-  EXPECT_EQ(spares_.bytes(), kMiB);
+  EXPECT_EQ(recycled_files_.bytes(), kMiB);
   EXPECT_EQ(obsolete_->bytes_on_disk(), kMiB);
-  EXPECT_EQ(spares_.removed(), 1u);
-  EXPECT_OK(spares_.RemoveOldest());
-  EXPECT_OK(spares_.RemoveOldest()) << "there is none";
-  EXPECT_EQ(spares_.removed(), 2u);
+  EXPECT_EQ(recycled_files_.removed(), 1u);
+  EXPECT_OK(recycled_files_.RemoveOldest());
+  EXPECT_OK(recycled_files_.RemoveOldest()) << "there is none";
+  EXPECT_EQ(recycled_files_.removed(), 2u);
 }
 
 TEST_F(SpareFilesTest, TakesOverWhatAKilledProcessLeft) {
   ASSERT_OK(files_.WriteWhole("/db/000012.spare", std::string(kMiB, 'x')));
-  spares_.Adopt(kv::FileNumber{12});
+  recycled_files_.Adopt(kv::FileNumber{12});
   EXPECT_EQ(obsolete_->bytes_on_disk(), kMiB);
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(true));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.tbl"}));
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
-  spares_.Adopt(kv::FileNumber{13});
-  EXPECT_TRUE(spares_.empty()) << "it is not there";
+  recycled_files_.Adopt(kv::FileNumber{13});
+  EXPECT_TRUE(recycled_files_.empty()) << "it is not there";
 }
 
 TEST_F(SpareFilesTest, KeepsWhatCouldNotBeRemoved) {
-  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
+  ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   files_.AddFault({.op = testing::Op::kRemove});
-  EXPECT_FALSE(spares_.RemoveOldest().ok());
-  EXPECT_EQ(spares_.bytes(), 2 * kMiB);
-  EXPECT_OK(spares_.RemoveAll());
+  EXPECT_FALSE(recycled_files_.RemoveOldest().ok());
+  EXPECT_EQ(recycled_files_.bytes(), 2 * kMiB);
+  EXPECT_OK(recycled_files_.RemoveAll());
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
 TEST_F(SpareFilesTest, OneThatCannotBeRemovedDoesNotKeepTheOthers) {
-  for (uint64_t number = 11; number < 14; ++number) ASSERT_TRUE(spares_.Keep(Bury(number, kMiB)));
+  for (uint64_t number = 11; number < 14; ++number) ASSERT_TRUE(recycled_files_.Keep(Add(number, kMiB)));
   files_.AddFault({.op = testing::Op::kRemove, .path_contains = "000011", .sticky = true});
-  EXPECT_FALSE(spares_.RemoveOldest().ok());
-  EXPECT_OK(spares_.RemoveOldest());
-  EXPECT_OK(spares_.RemoveOldest());
+  EXPECT_FALSE(recycled_files_.RemoveOldest().ok());
+  EXPECT_OK(recycled_files_.RemoveOldest());
+  EXPECT_OK(recycled_files_.RemoveOldest());
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare"}));
-  EXPECT_FALSE(spares_.RemoveOldest().ok()) << "it is tried again";
-  EXPECT_EQ(spares_.bytes(), kMiB);
+  EXPECT_FALSE(recycled_files_.RemoveOldest().ok()) << "it is tried again";
+  EXPECT_EQ(recycled_files_.bytes(), kMiB);
 }
 
 TEST_F(SpareFilesTest, RemovesAllOfThem) {
-  ASSERT_TRUE(spares_.Keep(Bury(11, 2 * kMiB)));
-  ASSERT_TRUE(spares_.Keep(Bury(12, 8 * kMiB)));
-  EXPECT_OK(spares_.RemoveAll());
+  ASSERT_TRUE(recycled_files_.Keep(Add(11, 2 * kMiB)));
+  ASSERT_TRUE(recycled_files_.Keep(Add(12, 8 * kMiB)));
+  EXPECT_OK(recycled_files_.RemoveAll());
   EXPECT_TRUE(Names().empty());
   EXPECT_EQ(obsolete_->bytes_on_disk(), 0u);
 }
 
 TEST_F(SpareFilesTest, AFailedRenameLeavesAnOrphanAtMost) {
-  const auto buried = Bury(11, 2 * kMiB);
+  const auto obsolete = Add(11, 2 * kMiB);
   ASSERT_OK(files_.Remove("/db/000011.tbl"));
-  EXPECT_FALSE(spares_.Keep(buried)) << "it is not there";
-  EXPECT_TRUE(spares_.empty());
-  ASSERT_TRUE(spares_.Keep(Bury(12, 2 * kMiB)));
+  EXPECT_FALSE(recycled_files_.Keep(obsolete)) << "it is not there";
+  EXPECT_TRUE(recycled_files_.empty());
+  ASSERT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   ASSERT_OK(files_.Remove("/db/000012.spare"));
-  EXPECT_THAT(spares_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(false));
   EXPECT_TRUE(Names().empty());
 }
 

@@ -1,4 +1,4 @@
-// The View and the MANIFEST: what a commit makes durable, and what a failed one leaves to the next.
+// The SuperVersion and the MANIFEST: what a commit makes durable, and what a failed one leaves to the next.
 #include "db/version_set.h"
 
 #include <gtest/gtest.h>
@@ -29,14 +29,14 @@ class ShapeTest : public ::testing::Test {
     EXPECT_OK((*file)->WriteAt(0, std::string(5000, fill)));
   }
   // A table, and a value file that it refers to, in files that were written and never synced.
-  format::ValueFilePtr NewValueFile() {
-    const kv::FileNumber number = shape_.AllocateNumber();
-    WriteFile(format::ValueFilePath("/d", number), 'v');
-    return std::make_shared<format::ValueFileMeta>(
-        format::ValueFileMeta{.number = number, .bytes = 5000, .records = 1, .record_bytes = 4000});
+  format::BlobFilePtr NewBlobFile() {
+    const kv::FileNumber number = version_set_.AllocateNumber();
+    WriteFile(format::BlobFilePath("/d", number), 'v');
+    return std::make_shared<format::BlobFileMeta>(
+        format::BlobFileMeta{.number = number, .bytes = 5000, .records = 1, .record_bytes = 4000});
   }
-  format::FileMetaPtr NewTable(const format::ValueFilePtr& values) {
-    const kv::FileNumber number = shape_.AllocateNumber();
+  format::FileMetaPtr NewTable(const format::BlobFilePtr& values) {
+    const kv::FileNumber number = version_set_.AllocateNumber();
     WriteFile(format::TablePath("/d", number), 't');
     auto meta = std::make_shared<format::FileMeta>();
     meta->number = number;
@@ -48,13 +48,13 @@ class ShapeTest : public ::testing::Test {
     return meta;
   }
   void Flush(uint64_t end) {
-    if (shape_.Current() == nullptr || shape_.Current()->active == nullptr) shape_.Seal(NewMemtable(), {});
-    shape_.Seal(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
-    const auto values = NewValueFile();
-    ASSERT_OK(shape_.InstallFlush(NewTable(values), {values}));
+    if (version_set_.Current() == nullptr || version_set_.Current()->active == nullptr) version_set_.Seal(NewMemtable(), {});
+    version_set_.Seal(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
+    const auto values = NewBlobFile();
+    ASSERT_OK(version_set_.InstallFlush(NewTable(values), {values}));
   }
   Status Commit() {
-    return shape_.Commit([](const Shape::LogStart&) { return Shape::LogFacts{}; }, std::nullopt, [this](const Shape::LogStart& start) { released_ = start; });
+    return version_set_.Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, [this](const VersionSet::WalStart& start) { released_ = start; });
   }
   // Are the tables of the durable MANIFEST there, whole, after a power cut?
   void CheckPowerCut(size_t tables) {
@@ -64,23 +64,23 @@ class ShapeTest : public ::testing::Test {
     for (const auto& meta : loaded.version->file_metas()) {
       EXPECT_THAT(image->ReadWhole(format::TablePath("/d", meta->number)), testing::IsOkAndHolds(std::string(5000, 't')));
     }
-    EXPECT_EQ(loaded.version->value_files().size(), tables);
-    for (const auto& each : loaded.version->value_files()) {
-      EXPECT_THAT(image->ReadWhole(format::ValueFilePath("/d", each.file->number)),
+    EXPECT_EQ(loaded.version->blob_files().size(), tables);
+    for (const auto& each : loaded.version->blob_files()) {
+      EXPECT_THAT(image->ReadWhole(format::BlobFilePath("/d", each.file->number)),
                   testing::IsOkAndHolds(std::string(5000, 'v')));
     }
   }
 
   testing::FaultFileSystem files_;
   const kv::Order order_{BytewiseComparator()};
-  Shape::LogStart released_;
+  VersionSet::WalStart released_;
   std::vector<kv::FileNumber> replaced_;
-  Shape shape_{{.file_system = &files_,
+  VersionSet version_set_{{.file_system = &files_,
                 .directory = "/d",
                 .order = order_,
                 .database_id = 7,
                 .check_table = [](const std::string&, const format::FileMetaPtr&) { return Status(); },
-                .check_value_file = [](const std::string&, const format::ValueFileMeta&) { return Status(); },
+                .check_blob_file = [](const std::string&, const format::BlobFileMeta&) { return Status(); },
                 .file_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
                std::make_shared<const version::Version>(),
                kv::FileNumber{10},
@@ -90,21 +90,21 @@ class ShapeTest : public ::testing::Test {
 
 TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {
   Flush(100);
-  EXPECT_EQ(shape_.Current()->version->files().size(), 1u);
-  EXPECT_EQ(shape_.Current()->sealed.size(), 0u);
-  EXPECT_TRUE(shape_.HasUncommitted());
-  EXPECT_EQ(shape_.UncommittedLogBytes(), 100u);
+  EXPECT_EQ(version_set_.Current()->version->files().size(), 1u);
+  EXPECT_EQ(version_set_.Current()->sealed.size(), 0u);
+  EXPECT_TRUE(version_set_.HasUncommitted());
+  EXPECT_EQ(version_set_.UncommittedLogBytes(), 100u);
   ASSERT_OK(Commit());
-  EXPECT_FALSE(shape_.HasUncommitted());
+  EXPECT_FALSE(version_set_.HasUncommitted());
   EXPECT_EQ(released_.position, 100u);
-  EXPECT_EQ(shape_.UncommittedLogBytes(), 0u);
+  EXPECT_EQ(version_set_.UncommittedLogBytes(), 0u);
   CheckPowerCut(1);
 }
 
 TEST_F(ShapeTest, PutsANewerFlushAtANewerPosition) {
   Flush(100);
   Flush(200);
-  const auto& runs = shape_.Current()->version->runs();
+  const auto& runs = version_set_.Current()->version->runs();
   ASSERT_EQ(runs.size(), 2u);
   EXPECT_GT(runs[0]->position(), runs[1]->position());
 }
@@ -114,7 +114,7 @@ TEST_F(ShapeTest, ReplacesATableWhoseSyncFailed) {
   Flush(100);
   files_.AddFault({.op = Op::kSync, .path_contains = ".tbl"});
   EXPECT_THAT(Commit(), testing::StatusIs(Code::kIOError));
-  EXPECT_TRUE(shape_.HasUncommitted());
+  EXPECT_TRUE(version_set_.HasUncommitted());
   ASSERT_OK(Commit());
   EXPECT_EQ(replaced_.size(), 1u);
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
@@ -139,36 +139,36 @@ TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
 // Neither a flush nor a merge makes a tree that the next open would refuse.
 TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
   Flush(100);
-  const read::ViewPtr before = shape_.Current();
-  format::Edit edit;
-  edit.adds.push_back({.position = before->version->runs().front()->position(), .level = 0, .file = NewTable(NewValueFile()), .bounds = {}});
-  EXPECT_THAT(shape_.Install(edit), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
-  EXPECT_EQ(shape_.Current(), before);
+  const read::SuperVersionPtr before = version_set_.Current();
+  format::VersionEdit edit;
+  edit.adds.push_back({.position = before->version->runs().front()->position(), .level = 0, .file = NewTable(NewBlobFile()), .bounds = {}});
+  EXPECT_THAT(version_set_.Install(edit), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
+  EXPECT_EQ(version_set_.Current(), before);
 
-  shape_.Seal(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
-  const auto values = NewValueFile();
+  version_set_.Seal(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
+  const auto values = NewBlobFile();
   const auto table = NewTable(values);
-  EXPECT_THAT(shape_.InstallFlush(table, {}), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
-  EXPECT_EQ(shape_.Current()->version, before->version);
-  EXPECT_EQ(shape_.Current()->sealed.size(), 1u) << "readers find it there";
-  ASSERT_OK(shape_.InstallFlush(table, {values}));
-  EXPECT_EQ(shape_.Current()->version->files().size(), 2u);
+  EXPECT_THAT(version_set_.InstallFlush(table, {}), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
+  EXPECT_EQ(version_set_.Current()->version, before->version);
+  EXPECT_EQ(version_set_.Current()->sealed.size(), 1u) << "readers find it there";
+  ASSERT_OK(version_set_.InstallFlush(table, {values}));
+  EXPECT_EQ(version_set_.Current()->version->files().size(), 2u);
 }
 
-// A reader that took its View before a batch was put into several memtables may hold the first of them and not the last.
+// A reader that took its SuperVersion before a batch was put into several memtables may hold the first of them and not the last.
 TEST_F(ShapeTest, AViewFromBeforeALargeBatchIsTooOld) {
   Flush(100);
-  const read::ViewPtr before = shape_.Current();
-  EXPECT_FALSE(shape_.IsTooOld(*before));
-  shape_.Seal(NewMemtable(), {.epoch = 1, .position = 110, .sequence = 110});  // between two pieces
-  const read::ViewPtr amid = shape_.Current();
-  EXPECT_FALSE(shape_.IsTooOld(*amid)) << "the batch is not published";
-  shape_.CountLargeBatch();
-  EXPECT_TRUE(shape_.IsTooOld(*before));
-  EXPECT_TRUE(shape_.IsTooOld(*amid));
-  EXPECT_FALSE(shape_.IsTooOld(*shape_.Current()));
+  const read::SuperVersionPtr before = version_set_.Current();
+  EXPECT_FALSE(version_set_.IsTooOld(*before));
+  version_set_.Seal(NewMemtable(), {.epoch = 1, .position = 110, .sequence = 110});  // between two pieces
+  const read::SuperVersionPtr amid = version_set_.Current();
+  EXPECT_FALSE(version_set_.IsTooOld(*amid)) << "the batch is not published";
+  version_set_.CountLargeBatch();
+  EXPECT_TRUE(version_set_.IsTooOld(*before));
+  EXPECT_TRUE(version_set_.IsTooOld(*amid));
+  EXPECT_FALSE(version_set_.IsTooOld(*version_set_.Current()));
   Flush(200);
-  EXPECT_FALSE(shape_.IsTooOld(*shape_.Current()));
+  EXPECT_FALSE(version_set_.IsTooOld(*version_set_.Current()));
 }
 
 }  // namespace

@@ -26,10 +26,10 @@ std::string Reference(const ValueReference& reference) {
   return {bytes, StoreReference(bytes, reference)};
 }
 
-const ValueFileMeta kFile{
+const BlobFileMeta kFile{
     .number = kv::FileNumber{13}, .bytes = 8192, .unique_id = 0x1122334455667788, .records = 3, .record_bytes = 5000};
 
-TEST(ValueFile, IsTheBytesOfTheSpecification) {
+TEST(BlobFile, IsTheBytesOfTheSpecification) {
   EXPECT_EQ(base::ToHex(Record("apple", "green")), "25a9dce9" "000505" "6170706c65" "677265656e");
   EXPECT_EQ(base::ToHex(Reference({.file = kv::FileNumber{13}, .offset = 0, .bytes = 17})), "0d0011");
   EXPECT_EQ(base::ToHex(EncodeValueFooter(kFile)),
@@ -43,7 +43,7 @@ TEST(ValueFile, IsTheBytesOfTheSpecification) {
             "6d6572676564622076616c75650d0a1a");
 }
 
-TEST(ValueFile, RecordsComeBack) {
+TEST(BlobFile, RecordsComeBack) {
   const std::string long_key(70'000, 'k'), long_value(300'000, 'v');
   for (const std::string& key : {std::string(), std::string("a"), long_key}) {
     for (const std::string& value : {std::string(), std::string("b"), long_value}) {
@@ -61,7 +61,7 @@ TEST(ValueFile, RecordsComeBack) {
   EXPECT_EQ(Record("", "").size(), kRecordBytesMin);
 }
 
-TEST(ValueFile, ReferencesComeBack) {
+TEST(BlobFile, ReferencesComeBack) {
   for (const ValueReference& reference :
        {ValueReference{.file = kv::FileNumber{1}, .offset = 0, .bytes = kRecordBytesMin},
         ValueReference{.file = kv::FileNumber{UINT64_MAX}, .offset = UINT64_MAX, .bytes = UINT32_MAX}}) {
@@ -78,7 +78,7 @@ TEST(ValueFile, ReferencesComeBack) {
   EXPECT_TRUE(ParseReference(Reference({.file = kv::FileNumber{1}, .bytes = kRecordBytesMin - 1}), &back).IsCorruption());
 }
 
-TEST(ValueFile, ARecordPassesOnlyWhereItWasWritten) {
+TEST(BlobFile, ARecordPassesOnlyWhereItWasWritten) {
   const std::string bytes = Record("key", "value", {.unique_id = 7, .offset = 100});
   ValueRecord record;
   EXPECT_TRUE(OpenRecord(bytes, {.unique_id = 7, .offset = 100}, true, &record).ok());
@@ -87,7 +87,7 @@ TEST(ValueFile, ARecordPassesOnlyWhereItWasWritten) {
   EXPECT_TRUE(OpenRecord(bytes, {}, false, &record).ok()) << "nobody asked for the checksum";
 }
 
-TEST(ValueFile, EveryFlippedBitAndEveryOtherLengthOfARecordIsAnError) {
+TEST(BlobFile, EveryFlippedBitAndEveryOtherLengthOfARecordIsAnError) {
   const std::string bytes = Record("key", std::string(300, 'v'));
   ValueRecord record;
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
@@ -102,15 +102,15 @@ TEST(ValueFile, EveryFlippedBitAndEveryOtherLengthOfARecordIsAnError) {
   EXPECT_TRUE(OpenRecord(bytes + "x", kPlace, true, &record).IsCorruption());
 }
 
-TEST(ValueFile, AnUnknownCodecNeedsANewerVersion) {
+TEST(BlobFile, AnUnknownCodecNeedsANewerVersion) {
   ValueRecord record;
   const std::string bytes = Record("key", "value", kPlace, static_cast<Compression>(9));
   EXPECT_EQ(OpenRecord(bytes, kPlace, true, &record).code(), Code::kNotSupported);
 }
 
-TEST(ValueFile, FootersComeBackAndDamageToThemIsAnError) {
+TEST(BlobFile, FootersComeBackAndDamageToThemIsAnError) {
   const std::string bytes = EncodeValueFooter(kFile);
-  ValueFileMeta file;
+  BlobFileMeta file;
   ASSERT_TRUE(DecodeValueFooter(bytes, 8192, &file).ok());
   EXPECT_EQ(file, kFile);
   EXPECT_TRUE(DecodeValueFooter(bytes, 12288, &file).IsCorruption()) << "a file of another size";
@@ -119,17 +119,17 @@ TEST(ValueFile, FootersComeBackAndDamageToThemIsAnError) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
     EXPECT_TRUE(DecodeValueFooter(damaged, 8192, &file).IsCorruption()) << bit << ": not a newer version";
   }
-  ValueFileMeta too_much = kFile;
+  BlobFileMeta too_much = kFile;
   too_much.record_bytes = 8192 - kValueFooterBytes + 1;
   EXPECT_TRUE(DecodeValueFooter(EncodeValueFooter(too_much), 8192, &file).IsCorruption());
   too_much.record_bytes = UINT64_MAX;
   EXPECT_TRUE(DecodeValueFooter(EncodeValueFooter(too_much), 8192, &file).IsCorruption());
 }
 
-TEST(ValueFile, ANewerFormatIsNotSupported) {
+TEST(BlobFile, ANewerFormatIsNotSupported) {
   std::string bytes = EncodeValueFooter(kFile);
   bytes[44] = 2;
-  ValueFileMeta file;
+  BlobFileMeta file;
   EXPECT_TRUE(DecodeValueFooter(bytes, 8192, &file).IsCorruption()) << "no program wrote this";
   base::StoreFixed32(bytes.data() + 40, base::Crc32c(bytes.substr(0, 40) + bytes.substr(44)));
   EXPECT_EQ(DecodeValueFooter(bytes, 8192, &file).code(), Code::kNotSupported);

@@ -216,8 +216,8 @@ TEST(LevelDbEdit, ReadsWhatLevelDbWrote) {
   const auto files = testing::LevelDbGolden("raw");
   State state;
   for (const std::string& record : Read(files.at("MANIFEST-000002")).records) {
-    ASSERT_OK_AND_ASSIGN(const Edit edit, DecodeEdit(record));
-    EXPECT_EQ(DecodeEdit(EncodeEdit(edit)).value(), edit);
+    ASSERT_OK_AND_ASSIGN(const VersionEdit edit, DecodeVersionEdit(record));
+    EXPECT_EQ(DecodeVersionEdit(EncodeVersionEdit(edit)).value(), edit);
     state.Apply(edit);
   }
   EXPECT_OK(state.Check());
@@ -235,19 +235,19 @@ TEST(LevelDbEdit, ReadsWhatLevelDbWrote) {
 TEST(LevelDbEdit, KnowsTheLevelsOfTheOriginalMergeDb) {
   std::string key;
   AppendInternalKey(&key, "k", kv::MakeTag(1, kv::Kind::kPut));
-  Edit edit;
+  VersionEdit edit;
   edit.added.emplace_back(22, File{.number = kv::FileNumber{9}, .bytes = 10, .smallest = key, .largest = key});
   edit.removed.emplace(3, kv::FileNumber{8});
   edit.pointers.emplace_back(1, key);
   edit.previous_log = kv::FileNumber{0};
-  EXPECT_EQ(DecodeEdit(EncodeEdit(edit)).value(), edit);
+  EXPECT_EQ(DecodeVersionEdit(EncodeVersionEdit(edit)).value(), edit);
   edit.added.front().first = 23;
-  EXPECT_THAT(DecodeEdit(EncodeEdit(edit)), testing::StatusIs(Code::kCorruption));
+  EXPECT_THAT(DecodeVersionEdit(EncodeVersionEdit(edit)), testing::StatusIs(Code::kCorruption));
 }
 
 TEST(LevelDbEdit, WhatAnEditRemovesAndAddsIsThere) {
   State state;
-  Edit edit;
+  VersionEdit edit;
   edit.added.emplace_back(0, File{.number = kv::FileNumber{9}, .bytes = 1, .smallest = "", .largest = ""});
   edit.removed.emplace(0, kv::FileNumber{9});
   state.Apply(edit);
@@ -262,11 +262,11 @@ TEST(LevelDbEdit, WhatAnEditRemovesAndAddsIsThere) {
 TEST(LevelDbEdit, RefusesWhatIsCutOrUnknown) {
   for (const std::string& record : Read(testing::LevelDbGolden("raw").at("MANIFEST-000002")).records) {
     for (size_t size = 0; size < record.size(); ++size) {
-      const auto cut = DecodeEdit(record.substr(0, size));  // between two facts it is an edit
-      if (cut) { EXPECT_EQ(EncodeEdit(*cut).size(), size); }
+      const auto cut = DecodeVersionEdit(record.substr(0, size));  // between two facts it is an edit
+      if (cut) { EXPECT_EQ(EncodeVersionEdit(*cut).size(), size); }
     }
-    EXPECT_THAT(DecodeEdit(record + '\x08'), testing::StatusIs(Code::kCorruption));
-    EXPECT_THAT(DecodeEdit(record + '\x40'), testing::StatusIs(Code::kCorruption));
+    EXPECT_THAT(DecodeVersionEdit(record + '\x08'), testing::StatusIs(Code::kCorruption));
+    EXPECT_THAT(DecodeVersionEdit(record + '\x40'), testing::StatusIs(Code::kCorruption));
   }
 }
 

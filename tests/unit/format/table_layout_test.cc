@@ -162,7 +162,7 @@ TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
   for (const Bounds& bounds : {Bounds{}, Bounds{.lower = "a", .upper = {}}, Bounds{.lower = {}, .upper = ""}, Bounds{.lower = "a", .upper = "z"}}) {
     Properties properties = SomeProperties();
     for (const kv::Sequence from : {kv::Sequence{0}, kv::Sequence{1}, kv::kSequenceMax}) {
-      properties.settled = {Settled{.from = from, .sequence = kv::kSequenceMax, .bounds = bounds}, Settled{.sequence = 1}};
+      properties.compacted_ranges = {CompactedRange{.from = from, .sequence = kv::kSequenceMax, .bounds = bounds}, CompactedRange{.sequence = 1}};
       Properties back;
       ASSERT_TRUE(DecodeProperties(EncodeProperties(properties), &back).ok());
       EXPECT_EQ(back, properties);
@@ -184,9 +184,9 @@ TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
 TEST(Properties, SettledIsStoredSo) {
   Properties properties = SomeProperties();
   const size_t before = EncodeProperties(properties).size();
-  properties.settled = {{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}}};
+  properties.compacted_ranges = {{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}}};
   EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "03" "056170706c65" "0162");
-  properties.settled = {{.from = 0x0605, .sequence = 0x0102030405, .bounds = {}}};
+  properties.compacted_ranges = {{.from = 0x0605, .sequence = 0x0102030405, .bounds = {}}};
   EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "04" "0506000000000000");
 }
 

@@ -1,4 +1,4 @@
-// Goal: every Edit comes back as it was; its bytes are those of docs/formats/manifest.md; other bytes are errors that
+// Goal: every VersionEdit comes back as it was; its bytes are those of docs/formats/manifest.md; other bytes are errors that
 // say where, and never more.
 #include "format/version_edit.h"
 
@@ -30,24 +30,24 @@ FileMetaPtr NewFile() {
   });
 }
 
-Edit FullEdit() {
-  Edit edit;
+VersionEdit FullEdit() {
+  VersionEdit edit;
   edit.cuts.push_back({.position = kv::Position{9}, .bounds = {.lower = "b", .upper = {}}});
   edit.cuts.push_back({.position = kv::Position{8}, .bounds = {}});
   edit.adds.push_back(
       {.position = kv::Position{9}, .level = 1, .file = NewFile(), .bounds = {.lower = {}, .upper = "m"}});
   edit.levels.push_back({.position = kv::Position{9}, .level = kBottomLevel});
-  edit.value_files.push_back({std::make_shared<const ValueFileMeta>(ValueFileMeta{
+  edit.blob_files.push_back({std::make_shared<const BlobFileMeta>(BlobFileMeta{
       .number = kv::FileNumber{11}, .bytes = 8192, .unique_id = 0x99aabbccddeeff00, .records = 3, .record_bytes = 5000})});
   edit.database_id = 0x0102030405060708;
   edit.comparator = "mergedb.bytewise";
   edit.next_file = kv::FileNumber{13};
   edit.next_position = kv::Position{10};
   edit.last_sequence = 306;
-  edit.log_start = {.epoch = 2, .salt = 0xa1a2a3a4a5a6a7a8, .position = 65536, .chain = 0xdeadbeef, .sequence = 307};
-  edit.log_durable = 70000;
-  edit.log_segments = {kv::FileNumber{10}, kv::FileNumber{11}};
-  edit.clean_log_end = 70008;
+  edit.wal_start = {.epoch = 2, .salt = 0xa1a2a3a4a5a6a7a8, .position = 65536, .chain = 0xdeadbeef, .sequence = 307};
+  edit.wal_durable = 70000;
+  edit.wal_segments = {kv::FileNumber{10}, kv::FileNumber{11}};
+  edit.clean_wal_end = 70008;
   edit.flushed_sequence = 300;
   edit.key_marker = "\xff";
   edit.staging_bytes = 65536;
@@ -98,14 +98,14 @@ std::string GoldenHex() {
   return hex;
 }
 
-Status DecodeStatus(std::string_view bytes) { return DecodeEdit(bytes).status(); }
+Status DecodeStatus(std::string_view bytes) { return DecodeVersionEdit(bytes).status(); }
 
-TEST(VersionEdit, IsTheBytesOfTheSpecification) { EXPECT_EQ(base::ToHex(EncodeEdit(FullEdit())), GoldenHex()); }
+TEST(VersionEdit, IsTheBytesOfTheSpecification) { EXPECT_EQ(base::ToHex(EncodeVersionEdit(FullEdit())), GoldenHex()); }
 
 TEST(VersionEdit, StoredBytesStillDecode) {
-  const auto edit = DecodeEdit(FromHexOrDie(GoldenHex()));
+  const auto edit = DecodeVersionEdit(FromHexOrDie(GoldenHex()));
   ASSERT_TRUE(edit) << edit.status().ToString();
-  EXPECT_TRUE(*edit == FullEdit()) << PrintEdit(*edit);
+  EXPECT_TRUE(*edit == FullEdit()) << PrintVersionEdit(*edit);
 }
 
 // A file with range tombstones: tag 13, and a fact behind the description. Also in docs/formats/manifest.md.
@@ -113,17 +113,17 @@ TEST(VersionEdit, AFileWithRangeTombstonesHasAFactOfItsOwn) {
   FileMeta file = *NewFile();
   file.range_tombstones = 3;
   file.largest_is_open = true;
-  file.covered_bytes = 70'000;
-  Edit edit;
+  file.masked_bytes = 70'000;
+  VersionEdit edit;
   edit.adds.push_back({.position = kv::Position{9}, .level = 1, .file = std::make_shared<const FileMeta>(file), .bounds = {}});
   const std::string add =
       "09" "01" "00" "0c" "8020" "8877665544332211" "ac02" "02" "8827" "07" "b202" "056170706c65" "04706c756d" "00";
-  EXPECT_EQ(base::ToHex(EncodeEdit(edit)), "0d" "29" + add + "01" "05" "03" "01" "f0a204" "15" "06" "0c" "0764" "04a01f");
-  const auto back = DecodeEdit(EncodeEdit(edit));
+  EXPECT_EQ(base::ToHex(EncodeVersionEdit(edit)), "0d" "29" + add + "01" "05" "03" "01" "f0a204" "15" "06" "0c" "0764" "04a01f");
+  const auto back = DecodeVersionEdit(EncodeVersionEdit(edit));
   ASSERT_TRUE(back) << back.status().ToString();
-  EXPECT_TRUE(*back == edit) << PrintEdit(*back);
-  EXPECT_NE(PrintEdit(edit).find("[apple .. plum) bytes"), std::string::npos) << PrintEdit(edit);
-  EXPECT_NE(PrintEdit(edit).find("range_tombstones 3 covering 70000"), std::string::npos) << PrintEdit(edit);
+  EXPECT_TRUE(*back == edit) << PrintVersionEdit(*back);
+  EXPECT_NE(PrintVersionEdit(edit).find("[apple .. plum) bytes"), std::string::npos) << PrintVersionEdit(edit);
+  EXPECT_NE(PrintVersionEdit(edit).find("range_tombstones 3 covering 70000"), std::string::npos) << PrintVersionEdit(edit);
 
   const auto decode = [&](std::string_view facts) {
     return DecodeStatus(Field(13, FromHexOrDie(add) + FromHexOrDie(facts)));
@@ -139,41 +139,41 @@ TEST(VersionEdit, AFileWithRangeTombstonesHasAFactOfItsOwn) {
 }
 
 TEST(VersionEdit, OfNothingIsNoBytes) {
-  EXPECT_EQ(EncodeEdit({}), "");
-  const auto edit = DecodeEdit("");
+  EXPECT_EQ(EncodeVersionEdit({}), "");
+  const auto edit = DecodeVersionEdit("");
   ASSERT_TRUE(edit);
-  EXPECT_TRUE(*edit == Edit());
+  EXPECT_TRUE(*edit == VersionEdit());
 }
 
 TEST(VersionEdit, ExtremesComeBack) {
-  Edit edit;
+  VersionEdit edit;
   FileMeta file{.number = kv::FileNumber{kFileNumberMax}, .bytes = UINT64_MAX, .unique_id = UINT64_MAX,
                 .entries = UINT64_MAX, .tombstones = UINT64_MAX, .raw_bytes = UINT64_MAX, .smallest_sequence = 0,
                 .largest_sequence = kv::kSequenceMax, .smallest = "", .largest = std::string(100000, '\xff')};
   edit.adds.push_back({.position = kv::Position{uint64_t{1} << 62}, .level = UINT32_MAX,
                        .file = std::make_shared<const FileMeta>(file), .bounds = {.lower = "", .upper = ""}});
   edit.comparator = "";
-  edit.log_segments.emplace();
-  edit.log_start = {.epoch = UINT64_MAX, .salt = 0, .position = UINT64_MAX, .chain = UINT32_MAX,
+  edit.wal_segments.emplace();
+  edit.wal_start = {.epoch = UINT64_MAX, .salt = 0, .position = UINT64_MAX, .chain = UINT32_MAX,
                     .sequence = kv::kSequenceMax};
   edit.last_sequence = 0;
-  const auto decoded = DecodeEdit(EncodeEdit(edit));
+  const auto decoded = DecodeVersionEdit(EncodeVersionEdit(edit));
   ASSERT_TRUE(decoded) << decoded.status().ToString();
-  EXPECT_TRUE(*decoded == edit) << PrintEdit(*decoded);
+  EXPECT_TRUE(*decoded == edit) << PrintVersionEdit(*decoded);
 }
 
 // There must always be a next number and a next position.
 TEST(VersionEdit, RefusesNumbersWithoutASuccessor) {
-  Edit edit;
+  VersionEdit edit;
   edit.next_file = kv::FileNumber{kFileNumberMax + 1};
-  EXPECT_TRUE(DecodeEdit(EncodeEdit(edit)).status().IsCorruption());
+  EXPECT_TRUE(DecodeVersionEdit(EncodeVersionEdit(edit)).status().IsCorruption());
   edit = {};
   edit.next_position = kv::Position{UINT64_MAX};
-  EXPECT_TRUE(DecodeEdit(EncodeEdit(edit)).status().IsCorruption());
+  EXPECT_TRUE(DecodeVersionEdit(EncodeVersionEdit(edit)).status().IsCorruption());
 }
 
 TEST(VersionEdit, PrintsOneLineAFact) {
-  EXPECT_EQ(PrintEdit(FullEdit()),
+  EXPECT_EQ(PrintVersionEdit(FullEdit()),
             "cut position 9 [b ..)\n"
             "cut position 8 [..)\n"
             "add position 9 level 1 [.. m) file 12 [apple .. plum] bytes 4096 raw 5000 entries 300 tombstones 2 "
@@ -202,13 +202,13 @@ TEST(VersionEdit, AnUnknownFieldBelow64NeedsANewerVersion) {
 }
 
 TEST(VersionEdit, AnUnknownFieldFrom64UpIsSkipped) {
-  const auto edit = DecodeEdit(Field(99, "ignored") + EncodeEdit(FullEdit()) + Field(UINT32_MAX, ""));
+  const auto edit = DecodeVersionEdit(Field(99, "ignored") + EncodeVersionEdit(FullEdit()) + Field(UINT32_MAX, ""));
   ASSERT_TRUE(edit) << edit.status().ToString();
   EXPECT_TRUE(*edit == FullEdit());
 }
 
 TEST(VersionEdit, EveryTruncationIsAnErrorUnlessItEndsBetweenFields) {
-  const std::string bytes = EncodeEdit(FullEdit());
+  const std::string bytes = EncodeVersionEdit(FullEdit());
   size_t border = 0, field = 0;
   for (size_t length = 0; length < bytes.size(); ++length) {
     const std::string cut = bytes.substr(0, length);
@@ -259,9 +259,9 @@ TEST(VersionEdit, ValuesOutOfRangeAreCorruption) {
   const auto status_of = [](void (*spoil)(FileMeta*)) {
     FileMeta file = *NewFile();
     spoil(&file);
-    Edit edit;
+    VersionEdit edit;
     edit.adds.push_back({.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(file), .bounds = {}});
-    return DecodeStatus(EncodeEdit(edit));
+    return DecodeStatus(EncodeVersionEdit(edit));
   };
   EXPECT_TRUE(status_of([](FileMeta*) {}).ok());
   EXPECT_TRUE(status_of([](FileMeta* file) { file->tombstones = file->entries + 1; }).IsCorruption());
@@ -269,9 +269,9 @@ TEST(VersionEdit, ValuesOutOfRangeAreCorruption) {
   EXPECT_TRUE(status_of([](FileMeta* file) { file->largest_sequence = kv::kSequenceMax + 1; }).IsCorruption());
 
   FileMeta plain{.number = kv::FileNumber{1}, .entries = 1, .smallest = "a", .largest = "b"};
-  Edit edit;
+  VersionEdit edit;
   edit.adds.push_back({.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(plain), .bounds = {}});
-  std::string bytes = EncodeEdit(edit);
+  std::string bytes = EncodeVersionEdit(edit);
   ASSERT_TRUE(DecodeStatus(bytes).ok());
   ASSERT_EQ(bytes.back(), '\0') << "the reserved number ends a file";
   bytes.back() = '\1';
@@ -279,9 +279,9 @@ TEST(VersionEdit, ValuesOutOfRangeAreCorruption) {
 }
 
 TEST(VersionEdit, ValueSharesAreOfATableBeforeThemAndInOrder) {
-  Edit edit;
+  VersionEdit edit;
   edit.adds.push_back({.position = kv::Position{1}, .file = NewFile(), .bounds = {}});
-  const std::string table = EncodeEdit(edit);
+  const std::string table = EncodeVersionEdit(edit);
   const auto shares = [](std::string_view hex) { return Field(21, FromHexOrDie(hex)); };
   EXPECT_TRUE(DecodeStatus(table).ok());
   EXPECT_TRUE(DecodeStatus(table + shares("0c076404a01f")).ok()) << "said twice";
@@ -300,11 +300,11 @@ TEST(VersionEdit, SharesOfATableAreThoseOfAllItsAdds) {
   FileMeta middle = *NewFile();
   middle.number = kv::FileNumber{13};
   middle.values = {{.file = kv::FileNumber{14}, .bytes = 5}};
-  Edit edit;
+  VersionEdit edit;
   for (const FileMetaPtr& file : {NewFile(), std::make_shared<const FileMeta>(middle), NewFile()}) {
     edit.adds.push_back({.position = kv::Position{1}, .file = file, .bounds = {}});
   }
-  const auto decoded = DecodeEdit(EncodeEdit(edit));
+  const auto decoded = DecodeVersionEdit(EncodeVersionEdit(edit));
   ASSERT_TRUE(decoded) << decoded.status().ToString();
   EXPECT_TRUE(*decoded == edit);
 }
@@ -312,10 +312,10 @@ TEST(VersionEdit, SharesOfATableAreThoseOfAllItsAdds) {
 TEST(VersionEdit, AddsOfATableWithSharesSayTheSameOfIt) {
   FileMeta other = *NewFile();
   other.bytes += 4096;
-  Edit edit;
+  VersionEdit edit;
   edit.adds.push_back({.position = kv::Position{1}, .file = NewFile(), .bounds = {}});
   edit.adds.push_back({.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(other), .bounds = {}});
-  EXPECT_TRUE(DecodeStatus(EncodeEdit(edit)).IsCorruption());
+  EXPECT_TRUE(DecodeStatus(EncodeVersionEdit(edit)).IsCorruption());
 }
 
 // Symptom: a MANIFEST of 7 MB kept every open, verify and repair busy for minutes. Cause: each field of shares walked
@@ -324,9 +324,9 @@ TEST(VersionEdit, HostileSharesCostNoMoreThanTheirBytes) {
   constexpr uint64_t kAdds = 50'000;
   const auto add = [](uint64_t number) {
     FileMeta plain{.number = kv::FileNumber{number}, .entries = 1, .smallest = "a", .largest = "b"};
-    return Edit::Add{.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(plain), .bounds = {}};
+    return VersionEdit::Add{.position = kv::Position{1}, .file = std::make_shared<const FileMeta>(plain), .bounds = {}};
   };
-  Edit tables, slices;  // many tables; one table in many slices
+  VersionEdit tables, slices;  // many tables; one table in many slices
   for (uint64_t number = 1; number <= kAdds; ++number) {
     tables.adds.push_back(add(number));
     slices.adds.push_back(add(7));
@@ -338,9 +338,9 @@ TEST(VersionEdit, HostileSharesCostNoMoreThanTheirBytes) {
     shares += "\x01\x01";
   }
   const auto begin = std::chrono::steady_clock::now();
-  EXPECT_TRUE(DecodeStatus(EncodeEdit(tables) + often).ok());
-  EXPECT_TRUE(DecodeStatus(EncodeEdit(slices) + often).ok());
-  EXPECT_TRUE(DecodeStatus(EncodeEdit(slices) + Field(21, shares)).ok());
+  EXPECT_TRUE(DecodeStatus(EncodeVersionEdit(tables) + often).ok());
+  EXPECT_TRUE(DecodeStatus(EncodeVersionEdit(slices) + often).ok());
+  EXPECT_TRUE(DecodeStatus(EncodeVersionEdit(slices) + Field(21, shares)).ok());
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
@@ -355,16 +355,16 @@ TEST(VersionEdit, FlippedAndRandomBytesNeverDoMoreThanFail) {
   const uint64_t seed = 13;
   SCOPED_TRACE(seed);
   base::Random random(seed);
-  const std::string bytes = EncodeEdit(FullEdit());
+  const std::string bytes = EncodeVersionEdit(FullEdit());
   for (int round = 0; round < 3000; ++round) {
     std::string hostile = bytes;
     for (uint64_t flips = 1 + random.Uniform(4); flips > 0; --flips) {
       hostile[random.Uniform(hostile.size())] = static_cast<char>(random.Next());
     }
     if (random.OneIn(4)) hostile.resize(random.Uniform(hostile.size()));
-    const auto edit = DecodeEdit(hostile);
-    if (edit) {  // then it is an Edit like any other
-      const auto again = DecodeEdit(EncodeEdit(*edit));
+    const auto edit = DecodeVersionEdit(hostile);
+    if (edit) {  // then it is an VersionEdit like any other
+      const auto again = DecodeVersionEdit(EncodeVersionEdit(*edit));
       ASSERT_TRUE(again) << again.status().ToString();
       ASSERT_TRUE(*again == *edit);
     }

@@ -14,25 +14,25 @@ namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-std::string Collapse(std::vector<OwnedEntry> entries, CollapseOptions options, CollapseCounts* counts = nullptr) {
-  CollapseCounts own;
-  return PrintAll(*NewCollapsingIterator(kOrder, std::move(options), Input(std::move(entries)),
+std::string Collapse(std::vector<OwnedEntry> entries, CompactionIteratorOptions options, CompactionIteratorCounts* counts = nullptr) {
+  CompactionIteratorCounts own;
+  return PrintAll(*NewCompactionIterator(kOrder, std::move(options), Input(std::move(entries)),
                                          counts == nullptr ? &own : counts));
 }
 
-TEST(CollapsingIterator, KeepsOneVersionInEachStripe) {
+TEST(CompactionIterator, KeepsOneVersionInEachStripe) {
   const std::vector<OwnedEntry> entries = {Put("k", 9), Put("k", 8), Put("k", 6), Put("k", 5),
                                            Put("k", 3), Put("k", 2), Put("k", 1)};
   EXPECT_EQ(Collapse(entries, {.snapshots = {2, 7}}), "k#9,PUT= k#6,PUT= k#2,PUT= ");
   EXPECT_EQ(Collapse(entries, {}), "k#9,PUT= ");
 }
 
-TEST(CollapsingIterator, KeepsATombstoneAboveTheBottom) {
+TEST(CompactionIterator, KeepsATombstoneAboveTheBottom) {
   EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3)}, {}), "a#5,DELETE= ");
 }
 
-TEST(CollapsingIterator, DropsATombstoneAtTheBottomAndZeroesWhatAllCanSee) {
-  CollapseCounts counts;
+TEST(CompactionIterator, DropsATombstoneAtTheBottomAndZeroesWhatAllCanSee) {
+  CompactionIteratorCounts counts;
   EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3), Put("b", 4, "v"), Put("b", 4, "v")}, {.is_bottom = true}, &counts),
             "b#0,PUT=v ");
   EXPECT_EQ(counts.entries_in, 4u);
@@ -41,13 +41,13 @@ TEST(CollapsingIterator, DropsATombstoneAtTheBottomAndZeroesWhatAllCanSee) {
   EXPECT_EQ(counts.tombstones, 1u);
 }
 
-TEST(CollapsingIterator, KeepsATombstoneThatASnapshotNeeds) {
+TEST(CompactionIterator, KeepsATombstoneThatASnapshotNeeds) {
   EXPECT_EQ(Collapse({Delete("a", 5), Put("a", 3, "v")}, {.snapshots = {3}, .is_bottom = true}),
             "a#5,DELETE= a#0,PUT=v ");
   EXPECT_EQ(Collapse({Put("a", 5, "v"), Delete("a", 3)}, {.snapshots = {3}, .is_bottom = true}), "a#5,PUT=v ");
 }
 
-TEST(CollapsingIterator, KeepsAReferenceLikeThePutThatItIs) {
+TEST(CompactionIterator, KeepsAReferenceLikeThePutThatItIs) {
   const auto ref = [](std::string key, kv::Sequence sequence) -> OwnedEntry {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), "r"};
   };
@@ -56,10 +56,10 @@ TEST(CollapsingIterator, KeepsAReferenceLikeThePutThatItIs) {
   EXPECT_EQ(Collapse({ref("a", 5), Put("a", 5)}, {}), "a#5,PUT_REF=r ");
 }
 
-TEST(CollapsingIterator, RefusesAKindThatItCannotFold) {
+TEST(CompactionIterator, RefusesAKindThatItCannotFold) {
   // Even where a newer version hides it.
-  CollapseCounts counts;
-  const auto collapsing = NewCollapsingIterator(
+  CompactionIteratorCounts counts;
+  const auto collapsing = NewCompactionIterator(
       kOrder, {}, Input({Put("a", 9), {"a", kv::MakeTag(2, kv::Kind::kRangeDelete), "v"}}), &counts);
   collapsing->SeekToFirst();
   ASSERT_TRUE(collapsing->Valid());
@@ -83,7 +83,7 @@ class Values final : public kv::ValueSource {
   std::string last_;
 };
 
-TEST(CollapsingIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+TEST(CompactionIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   Values values;
   const auto entries = [](std::string reference) -> std::vector<OwnedEntry> {
     return {Merge("a", 9, merge::Append("c")), {"a", kv::MakeTag(5, kv::Kind::kPutRef), std::move(reference)}, Put("a", 3, "x")};
@@ -93,13 +93,13 @@ TEST(CollapsingIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   // Never the reference's own bytes: where the value cannot be had both stay, as they are.
   const std::string operand = merge::Append("c");
   for (const auto& reference : {"r:ab", "bad"}) {
-    const CollapseOptions options{.values = std::string_view(reference) == "bad" ? &values : nullptr};
+    const CompactionIteratorOptions options{.values = std::string_view(reference) == "bad" ? &values : nullptr};
     EXPECT_TRUE(Collapse(entries(reference), options).ends_with("a#5,PUT_REF=" + std::string(reference) + " "));
   }
   EXPECT_TRUE(Collapse(entries("bad"), {.is_bottom = true, .values = &values}).ends_with("a#0,PUT_REF=bad "));
 }
 
-TEST(CollapsingIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
+TEST(CompactionIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
   const std::vector<OwnedEntry> entries = {Merge("k", 9, merge::Append("d")), Merge("k", 8, merge::Append("c")),
                                            Put("k", 7, "b"), Merge("k", 5, merge::Append("!")),
                                            Merge("k", 3, merge::Append("?")), Put("k", 2, "older")};
@@ -109,7 +109,7 @@ TEST(CollapsingIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
             "k#9,MERGE=" + merge::Append("d") + " k#8,PUT=bc k#2,PUT=older ");
 }
 
-TEST(CollapsingIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBottom) {
+TEST(CompactionIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBottom) {
   const std::vector<OwnedEntry> entries = {Merge("k", 9, merge::AddU64(4)), Merge("k", 5, merge::AddU64(2)),
                                            Merge("k", 3, merge::AddU64(1))};
   EXPECT_EQ(Collapse(entries, {}), "k#9,MERGE=" + merge::AddU64(7) + " ");
@@ -120,13 +120,13 @@ TEST(CollapsingIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBott
             "k#0,PUT=b ");
 }
 
-TEST(CollapsingIterator, AddsCountersToWhateverIsBelowThem) {
+TEST(CompactionIterator, AddsCountersToWhateverIsBelowThem) {
   const auto above = [](OwnedEntry base) -> std::vector<OwnedEntry> {
     return {Merge("k", 9, merge::AddU64(4)), Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), std::move(base),
             Put("k", 1, "hidden")};
   };
   const std::string six = "\x01" + merge::FromU64(6), ten = "\x01" + merge::FromU64(10);
-  CollapseCounts counts;
+  CompactionIteratorCounts counts;
   EXPECT_EQ(Collapse(above(Put("k", 7, merge::FromU64(4))), {}, &counts), "k#9,MERGED=" + ten + " ");
   EXPECT_EQ(counts.entries_in, 5u);
   EXPECT_EQ(counts.entries_out, 1u);
@@ -143,13 +143,13 @@ TEST(CollapsingIterator, AddsCountersToWhateverIsBelowThem) {
             "k#9,MERGE=" + appended + " k#8,MERGE=" + merge::AddU64(6) + " l#3,PUT= ");
 }
 
-TEST(CollapsingIterator, ShowsNoSumOfCountersThatItCannotReadToTheEnd) {
+TEST(CompactionIterator, ShowsNoSumOfCountersThatItCannotReadToTheEnd) {
   const std::vector<OwnedEntry> counters = {Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)),
                                             {"k", kv::MakeTag(7, kv::Kind::kRangeDelete), "l"}};
-  CollapseCounts counts;
-  const auto unreadable = NewCollapsingIterator(kOrder, {}, Input(counters, BytewiseComparator(), 1), &counts);
+  CompactionIteratorCounts counts;
+  const auto unreadable = NewCompactionIterator(kOrder, {}, Input(counters, BytewiseComparator(), 1), &counts);
   EXPECT_EQ(PrintAll(*unreadable), "IOError: gap");
-  const auto unknown = NewCollapsingIterator(kOrder, {}, Input(counters), &counts);
+  const auto unknown = NewCompactionIterator(kOrder, {}, Input(counters), &counts);
   unknown->SeekToFirst();
   EXPECT_FALSE(unknown->Valid());
   EXPECT_EQ(unknown->status().code(), Code::kNotSupported);
@@ -157,23 +157,23 @@ TEST(CollapsingIterator, ShowsNoSumOfCountersThatItCannotReadToTheEnd) {
 
 // Symptom: a snapshot saw an older version under the newer version's spelling of the key.
 // Cause: what was folded took the spelling of the key's first stripe.
-TEST(CollapsingIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
+TEST(CompactionIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
   struct Caseless final : Comparator {
     int Compare(std::string_view a, std::string_view b) const override { return strncasecmp(a.data(), b.data(), 1); }
     std::string_view Name() const override { return "caseless"; }
   };
   const Caseless caseless;
-  CollapseCounts counts;
-  const auto collapsing = NewCollapsingIterator(
+  CompactionIteratorCounts counts;
+  const auto collapsing = NewCompactionIterator(
       kv::Order(&caseless), {.snapshots = {5}},
       Input({Put("k", 9, "v"), Merge("K", 4, merge::Append("b")), Merge("k", 3, merge::Append("a"))}, &caseless), &counts);
   EXPECT_EQ(PrintAll(*collapsing), "k#9,PUT=v K#4,MERGE=" + merge::Append("ab") + " ");
 }
 
-TEST(CollapsingIterator, LeavesAloneWhatCannotBeFolded) {
+TEST(CompactionIterator, LeavesAloneWhatCannotBeFolded) {
   const auto missing = [](kv::Sequence sequence) { return Merge("k", sequence, merge::Named("absent", "x")); };
   const std::string operand = merge::Named("absent", "x");
-  CollapseCounts counts;
+  CompactionIteratorCounts counts;
   EXPECT_EQ(Collapse({missing(9), missing(8), Put("k", 7, "base"), Put("k", 6, "hidden")}, {.is_bottom = true}, &counts),
             "k#9,MERGE=" + operand + " k#8,MERGE=" + operand + " k#0,PUT=base ");
   EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
@@ -183,15 +183,15 @@ TEST(CollapsingIterator, LeavesAloneWhatCannotBeFolded) {
             "k#9,MERGE=" + merge::AddU64(2) + " k#7,PUT=abc ");
 }
 
-TEST(CollapsingIterator, LetsMoreOperandsThanItFoldsPassInOrder) {
+TEST(CompactionIterator, LetsMoreOperandsThanItFoldsPassInOrder) {
   std::vector<OwnedEntry> entries;
   const size_t count = kv::kChainOperandsMax + 10;
   entries.reserve(count + 2);
   for (size_t i = 0; i < count; ++i) entries.push_back(Merge("k", 10 + count - i, merge::Named("absent", "")));
   entries.push_back(Put("k", 5, "base"));
   entries.push_back(Put("k", 4, "hidden"));
-  CollapseCounts counts;
-  const auto collapsing = NewCollapsingIterator(
+  CompactionIteratorCounts counts;
+  const auto collapsing = NewCompactionIterator(
       kOrder, {.is_bottom = true}, std::make_unique<VectorIterator>(std::move(entries), kOrder, std::nullopt), &counts);
   size_t seen = 0;
   kv::Tag last = kv::kTagMax;
@@ -204,17 +204,17 @@ TEST(CollapsingIterator, LetsMoreOperandsThanItFoldsPassInOrder) {
   EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
 }
 
-TEST(CollapsingIterator, ReportsWhatItsInputCannotRead) {
-  CollapseCounts counts;
-  const auto collapsing = NewCollapsingIterator(
+TEST(CompactionIterator, ReportsWhatItsInputCannotRead) {
+  CompactionIteratorCounts counts;
+  const auto collapsing = NewCompactionIterator(
       kOrder, {}, Input({Put("a", 1), Put("a", 0), Put("b", 2)}, BytewiseComparator(), 1), &counts);
   EXPECT_EQ(PrintAll(*collapsing), "a#1,PUT= IOError: gap");
 }
 
-TEST(CollapsingIterator, SeeksToWhatAFullWalkWouldShow) {
+TEST(CompactionIterator, SeeksToWhatAFullWalkWouldShow) {
   const std::vector<OwnedEntry> entries = {Put("a", 9), Put("a", 5), Put("a", 2), Put("b", 4), Put("b", 3)};
-  CollapseCounts counts;
-  const auto collapsing = NewCollapsingIterator(kOrder, {.snapshots = {4}}, Input(entries), &counts);
+  CompactionIteratorCounts counts;
+  const auto collapsing = NewCompactionIterator(kOrder, {.snapshots = {4}}, Input(entries), &counts);
   collapsing->Seek("a", kv::SeekTag(6));  // version 5 is hidden by 9
   EXPECT_EQ(PrintRest(*collapsing), "a#2,PUT= b#4,PUT= ");
   collapsing->Seek("b", kv::SeekTag(3));
@@ -223,7 +223,7 @@ TEST(CollapsingIterator, SeeksToWhatAFullWalkWouldShow) {
 
 // What a reader at `sequence` sees, without the tags: those of the bottom become zero.
 std::string ReadAt(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) {
-  const auto visible = NewVisibleIterator(kOrder, {.sequence = sequence}, std::move(input));
+  const auto visible = NewUserIterator(kOrder, {.sequence = sequence}, std::move(input));
   std::string out;
   for (visible->SeekToFirst(); visible->Valid(); visible->Next()) {
     out.append(visible->entry().key).append("=").append(visible->entry().value).append(" ");
@@ -232,7 +232,7 @@ std::string ReadAt(kv::Sequence sequence, std::unique_ptr<kv::Iterator> input) {
   return out;
 }
 
-TEST(CollapsingIterator, ChangesNothingForAnyReader) {
+TEST(CompactionIterator, ChangesNothingForAnyReader) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
@@ -245,9 +245,9 @@ TEST(CollapsingIterator, ChangesNothingForAnyReader) {
     for (uint64_t i = random.Uniform(5); i > 0; --i) snapshots.insert(random.Uniform(152));
     const bool is_bottom = random.OneIn(2);
 
-    CollapseCounts counts;
+    CompactionIteratorCounts counts;
     const auto collapsing =
-        NewCollapsingIterator(kOrder, {.snapshots = {snapshots.begin(), snapshots.end()}, .is_bottom = is_bottom},
+        NewCompactionIterator(kOrder, {.snapshots = {snapshots.begin(), snapshots.end()}, .is_bottom = is_bottom},
                               Input(entries), &counts);
     std::vector<OwnedEntry> kept;
     for (collapsing->SeekToFirst(); collapsing->Valid(); collapsing->Next()) {

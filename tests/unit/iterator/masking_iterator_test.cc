@@ -18,7 +18,7 @@ const kv::Order kOrder(BytewiseComparator());
 
 const testing::ReverseComparator kReverse;
 
-class ListSource final : public CoverSource {
+class ListSource final : public MaskSource {
  public:
   ListSource(const kv::Order& order, std::vector<kv::RangeTombstone> tombstones, kv::Sequence sequence, int* asked)
       : order_(order),
@@ -26,7 +26,7 @@ class ListSource final : public CoverSource {
                                             kv::RangeTombstones::Keys::kCopies)),
         sequence_(sequence),
         asked_(asked) {}
-  Status Find(std::string_view key, kv::Cover* cover) override {
+  Status Find(std::string_view key, kv::Mask* cover) override {
     if (asked_ != nullptr) ++*asked_;
     *cover = list_.Find(order_, key, sequence_);
     return {};
@@ -39,8 +39,8 @@ class ListSource final : public CoverSource {
   int* const asked_;
 };
 
-class FailingSource final : public CoverSource {
-  Status Find(std::string_view, kv::Cover*) override { return Status::IOError("no tombstones to be had"); }
+class FailingSource final : public MaskSource {
+  Status Find(std::string_view, kv::Mask*) override { return Status::IOError("no tombstones to be had"); }
 };
 
 struct Source {
@@ -50,7 +50,7 @@ struct Source {
 
 std::unique_ptr<kv::Iterator> Uncovered(const std::vector<Source>& sources, kv::Sequence sequence,
                                         const Comparator* comparator = BytewiseComparator(), int* asked = nullptr) {
-  UncoveredInput input;
+  MaskingInput input;
   const kv::Order order(comparator);
   for (const Source& source : sources) {
     if (!source.entries.empty()) input.children.push_back(Input(source.entries, comparator));
@@ -58,7 +58,7 @@ std::unique_ptr<kv::Iterator> Uncovered(const std::vector<Source>& sources, kv::
     input.covers.push_back({.source = std::make_unique<ListSource>(order, source.tombstones, sequence, asked),
                             .first_older = input.children.size()});
   }
-  return NewUncoveredIterator(order, std::move(input));
+  return NewMaskingIterator(order, std::move(input));
 }
 
 std::string PrintBackward(kv::Iterator& iterator) {
@@ -68,7 +68,7 @@ std::string PrintBackward(kv::Iterator& iterator) {
   return out;
 }
 
-TEST(UncoveredIterator, HidesWhatIsOlderThanATombstoneOverIt) {
+TEST(MaskingIterator, HidesWhatIsOlderThanATombstoneOverIt) {
   const std::vector<Source> sources = {
       {{Put("c", 12)}, {{"b", "m", 9}}},
       {{Put("a", 3), Put("b", 4), Delete("c", 5), Put("c", 2), Put("m", 6)}, {}},
@@ -78,12 +78,12 @@ TEST(UncoveredIterator, HidesWhatIsOlderThanATombstoneOverIt) {
   EXPECT_EQ(PrintAll(*Uncovered(sources, 8)), "a#3,PUT= b#4,PUT= c#12,PUT= c#5,DELETE= c#2,PUT= m#6,PUT= ");
 }
 
-TEST(UncoveredIterator, AnOldTombstoneHidesNothingNewer) {
+TEST(MaskingIterator, AnOldTombstoneHidesNothingNewer) {
   const std::vector<Source> sources = {{{Put("b", 7), Put("c", 4), Put("d", 5)}, {{"a", "z", 5}}}};
   EXPECT_EQ(PrintAll(*Uncovered(sources, 100)), "b#7,PUT= d#5,PUT= ");
 }
 
-TEST(UncoveredIterator, SkipsALongStretchInAFewSteps) {
+TEST(MaskingIterator, SkipsALongStretchInAFewSteps) {
   std::vector<OwnedEntry> entries;
   for (int i = 1000; i < 9000; ++i) entries.push_back(Put(std::to_string(i), 1));
   int asked = 0;
@@ -102,38 +102,38 @@ TEST(UncoveredIterator, SkipsALongStretchInAFewSteps) {
   EXPECT_LT(asked, 40);
 }
 
-TEST(UncoveredIterator, OutsideOfItsBoundsItSpendsNoTime) {
+TEST(MaskingIterator, OutsideOfItsBoundsItSpendsNoTime) {
   std::vector<OwnedEntry> entries;
   for (int i = 1000; i < 9000; ++i) entries.push_back(Put(std::to_string(i), 1));
-  UncoveredInput input;
+  MaskingInput input;
   input.children.push_back(Input(entries));
   input.covers.push_back(
       {.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"2000", "8000", 5}}, 100, nullptr),
        .first_older = 1});  // the tombstones are the child's own: it is walked
   input.lower = "1500";
   input.upper = "2004";
-  const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+  const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
   uncovered->Seek("1999", kv::kTagMax);
   EXPECT_EQ(uncovered->entry().key, "1999");
   uncovered->Next();
   EXPECT_EQ(uncovered->entry().key, "2004") << "covered, but nobody looks there";
 }
 
-TEST(UncoveredIterator, ReportsTombstonesThatCannotBeRead) {
-  UncoveredInput input;
+TEST(MaskingIterator, ReportsTombstonesThatCannotBeRead) {
+  MaskingInput input;
   input.children.push_back(Input({Put("a", 1)}));
   input.covers.push_back({.source = std::make_unique<FailingSource>(), .first_older = 0});
-  const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+  const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
   EXPECT_EQ(PrintAll(*uncovered), "IOError: no tombstones to be had");
   EXPECT_EQ(PrintBackward(*uncovered), "IOError: no tombstones to be had");
 }
 
 // Throws once, when its last answer is half overwritten.
-class ThrowingSource final : public CoverSource {
+class ThrowingSource final : public MaskSource {
  public:
   ThrowingSource(std::vector<kv::RangeTombstone> tombstones, const std::string* throws_at)
       : source_(kOrder, std::move(tombstones), 100, nullptr), throws_at_(*throws_at) {}
-  Status Find(std::string_view key, kv::Cover* cover) override {
+  Status Find(std::string_view key, kv::Mask* cover) override {
     *cover = {};
     if (key == throws_at_) throw std::bad_alloc();
     return source_.Find(key, cover);
@@ -146,14 +146,14 @@ class ThrowingSource final : public CoverSource {
 
 // Symptom: after a read that had no memory, a seek of the same cursor showed deleted keys. Cause: the source's answer was overwritten
 // and still counted as known.
-TEST(UncoveredIterator, AsksAgainAfterASourceThatThrew) {
+TEST(MaskingIterator, AsksAgainAfterASourceThatThrew) {
   std::string throws_at = "d";
-  UncoveredInput input;
+  MaskingInput input;
   input.children.push_back(Input({Put("a", 1), Put("b", 2), Put("d", 3), Put("f", 4)}));
   input.covers.push_back(
       {.source = std::make_unique<ThrowingSource>(std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
        .first_older = 1});
-  const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+  const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
   EXPECT_THROW(PrintAll(*uncovered), std::bad_alloc);
   throws_at.clear();
   uncovered->Seek("b", kv::kTagMax);
@@ -187,15 +187,15 @@ class Disordered final : public kv::Iterator {
 };
 
 // Symptom: a move did not return. Cause: the child was moved past the same covered stretch again and again.
-TEST(UncoveredIterator, AChildOutOfOrderIsCorruption) {
+TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
   for (const bool is_merged : {false, true}) {
     SCOPED_TRACE(is_merged);
-    UncoveredInput input;
+    MaskingInput input;
     input.children.push_back(std::make_unique<Disordered>(std::vector<OwnedEntry>{Put("b", 4), Put("b", 3), Put("b", 2), Put("b", 1)}));
     if (is_merged) input.children.push_back(Input({Put("a", 1), Put("d", 1)}));
     input.covers.push_back({.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"b", "c", 9}}, 100, nullptr),
                             .first_older = 0});
-    const auto uncovered = NewUncoveredIterator(kOrder, std::move(input));
+    const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
     for (int i = 0; i < 2; ++i) {
       uncovered->SeekToFirst();
       EXPECT_EQ(PrintRest(*uncovered), std::string(is_merged ? "a#1,PUT= " : "") +
@@ -204,7 +204,7 @@ TEST(UncoveredIterator, AChildOutOfOrderIsCorruption) {
   }
 }
 
-TEST(UncoveredIterator, WithoutTombstonesIsAMerge) {
+TEST(MaskingIterator, WithoutTombstonesIsAMerge) {
   testing::CheckIteratorContract({.build = [](const std::vector<OwnedEntry>& entries) -> testing::OpenIterator {
     std::vector<Source> sources(3);
     for (size_t i = 0; i < entries.size(); ++i) sources[i % 3].entries.push_back(entries[i]);
@@ -264,7 +264,7 @@ size_t LookAhead(kv::Iterator& uncovered, const std::vector<OwnedEntry>& shown, 
   return ahead.size();
 }
 
-TEST(UncoveredIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
+TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
   size_t looked_ahead = 0;
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

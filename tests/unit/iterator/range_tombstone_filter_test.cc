@@ -19,11 +19,11 @@ std::string Survivors(std::vector<OwnedEntry> entries, std::vector<kv::RangeTomb
   const auto list =
       kv::RangeTombstones::Fragment(kOrder, std::move(tombstones), stripes, kv::RangeTombstones::Keys::kViews);
   *dropped = 0;
-  const auto surviving = NewSurvivingIterator(kOrder, list, stripes, Input(std::move(entries)), dropped);
+  const auto surviving = NewRangeTombstoneFilter(kOrder, list, stripes, Input(std::move(entries)), dropped);
   return PrintAll(*surviving);
 }
 
-TEST(SurvivingIterator, DropsWhatEverybodySeesCovered) {
+TEST(RangeTombstoneFilter, DropsWhatEverybodySeesCovered) {
   const std::vector<OwnedEntry> entries = {Put("a", 4), Put("c", 4), Put("d", 2), Put("e", 6), Put("n", 1)};
   uint64_t dropped = 0;
   EXPECT_EQ(Survivors(entries, {{"b", "m", 5}}, {3}, &dropped), "a#4,PUT= d#2,PUT= e#6,PUT= n#1,PUT= ");
@@ -33,16 +33,16 @@ TEST(SurvivingIterator, DropsWhatEverybodySeesCovered) {
   EXPECT_EQ(Survivors(entries, {}, {3}, &dropped), "a#4,PUT= c#4,PUT= d#2,PUT= e#6,PUT= n#1,PUT= ");
 }
 
-TEST(SurvivingIterator, ReportsWhatItsInputCannotRead) {
+TEST(RangeTombstoneFilter, ReportsWhatItsInputCannotRead) {
   const auto list =
       kv::RangeTombstones::Fragment(kOrder, {{"a", "b", 9}}, {}, kv::RangeTombstones::Keys::kViews);
   uint64_t dropped = 0;
-  const auto surviving = NewSurvivingIterator(
+  const auto surviving = NewRangeTombstoneFilter(
       kOrder, list, {}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2), &dropped);
   EXPECT_EQ(PrintAll(*surviving), "b#2,PUT= IOError: gap");
 }
 
-TEST(SurvivingIterator, KeepsWhatSomeSnapshotSees) {
+TEST(RangeTombstoneFilter, KeepsWhatSomeSnapshotSees) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);

@@ -28,7 +28,7 @@ TEST(AsOf, ShowsWhatWasThereThenInBothDirections) {
     std::vector<OwnedEntry> then;
     std::copy_if(all.begin(), all.end(), std::back_inserter(then), [&](const OwnedEntry& e) { return kv::SequenceOf(e.tag) <= at; });
     const auto expected = Input(then);
-    const auto shown = NewAsOfIterator(kOrder, at, Input(all));
+    const auto shown = NewSnapshotFilter(kOrder, at, Input(all));
     ASSERT_EQ(PrintAll(*shown), PrintAll(*expected)) << at;
     shown->SeekToLast();
     for (expected->SeekToLast(); expected->Valid(); expected->Prev(), shown->Prev()) {
@@ -57,7 +57,7 @@ TEST(AsOf, ShowsWhatWasThereThenInBothDirections) {
 }
 
 TEST(AsOf, AnErrorIsNoEnd) {
-  const auto shown = NewAsOfIterator(kOrder, 5, Input({Put("a", 1), Put("b", 9), Put("c", 2)}, BytewiseComparator(), 1));
+  const auto shown = NewSnapshotFilter(kOrder, 5, Input({Put("a", 1), Put("b", 9), Put("c", 2)}, BytewiseComparator(), 1));
   shown->SeekToFirst();
   ASSERT_TRUE(shown->Valid());
   shown->Next();

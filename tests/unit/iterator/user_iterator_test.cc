@@ -14,8 +14,8 @@ namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-std::unique_ptr<VisibleCursor> VisibleOf(std::vector<OwnedEntry> entries, VisibleOptions options = {}) {
-  return NewVisibleIterator(kOrder, std::move(options), Input(std::move(entries)));
+std::unique_ptr<UserCursor> VisibleOf(std::vector<OwnedEntry> entries, UserIteratorOptions options = {}) {
+  return NewUserIterator(kOrder, std::move(options), Input(std::move(entries)));
 }
 
 std::string PrintBackward(kv::Iterator& iterator) {
@@ -25,7 +25,7 @@ std::string PrintBackward(kv::Iterator& iterator) {
   return out;
 }
 
-TEST(VisibleIterator, ShowsTheNewestVersionUpToItsSequence) {
+TEST(UserIterator, ShowsTheNewestVersionUpToItsSequence) {
   const std::vector<OwnedEntry> entries = {Put("a", 9, "9"), Put("a", 4, "4"), Delete("b", 5), Put("b", 3, "3"),
                                            Put("c", 6, "6"), Delete("c", 2)};
   EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=9 c#6,PUT=6 ");
@@ -35,7 +35,7 @@ TEST(VisibleIterator, ShowsTheNewestVersionUpToItsSequence) {
   EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 4})), "b#3,PUT=3 a#4,PUT=4 ");
 }
 
-TEST(VisibleIterator, StaysBetweenItsBounds) {
+TEST(UserIterator, StaysBetweenItsBounds) {
   const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3), Put("d", 4)};
   const auto visible = VisibleOf(entries, {.lower = "b", .upper = "d"});
   EXPECT_EQ(PrintAll(*visible), "b#2,PUT= c#3,PUT= ");
@@ -95,11 +95,11 @@ class ForgettingIterator final : public kv::Iterator {
 
 // Symptom: Prev showed a later key again. Cause: a key of many versions is sought from above, and where the seek found another key that
 // one was shown.
-TEST(VisibleIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
+TEST(UserIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
   std::vector<OwnedEntry> entries = {Put("a", 1)};
   for (kv::Sequence sequence = 50; sequence > 30; --sequence) entries.push_back(Put("b", sequence));
   entries.push_back(Put("c", 2));
-  const auto visible = NewVisibleIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
+  const auto visible = NewUserIterator(kOrder, {}, std::make_unique<ForgettingIterator>(entries, "b"));
   EXPECT_EQ(PrintBackward(*visible), "c#2,PUT= a#1,PUT= ");
 }
 
@@ -132,7 +132,7 @@ class Throwing final : public kv::Iterator {
 };
 
 // Symptom: after a move that threw the cursor was valid and showed memory that was freed, or went on with entries left out.
-TEST(VisibleIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
+TEST(UserIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
   std::vector<OwnedEntry> entries;
   for (char key = 'a'; key < 'f'; ++key) {
     const std::string name(1, key);
@@ -149,7 +149,7 @@ TEST(VisibleIterator, AMoveThatThrowsLeavesItNotValidUntilTheNextSeek) {
     int thrown = 0;
     for (int n = 1;; ++n) {
       SCOPED_TRACE(std::to_string(static_cast<int>(way)) + ": " + std::to_string(n));
-      const auto visible = NewVisibleIterator(kOrder, {.sequence = 40}, std::make_unique<Throwing>(entries, &left));
+      const auto visible = NewUserIterator(kOrder, {.sequence = 40}, std::make_unique<Throwing>(entries, &left));
       left = n;
       try {
         way == Way::kBackward ? visible->SeekForPrev("eq") : visible->Seek("a", kv::kTagMax);
@@ -192,25 +192,25 @@ class FoldingComparator final : public Comparator {
 
 // Symptom: a scan backward shows "K", one forward "k". Cause: going backward the key was kept when its oldest version came by, and
 // the newest one's value was put beside it.
-TEST(VisibleIterator, ShowsTheNewestSpellingInBothDirections) {
+TEST(UserIterator, ShowsTheNewestSpellingInBothDirections) {
   const FoldingComparator folding;
   const std::vector<OwnedEntry> entries = {Put("a", 9), Put("k", 7, "new"), Put("K", 5, "old"), Put("z", 1)};
-  const auto visible = NewVisibleIterator(kv::Order(&folding), {}, Input(entries, &folding));
+  const auto visible = NewUserIterator(kv::Order(&folding), {}, Input(entries, &folding));
   EXPECT_EQ(PrintAll(*visible), "a#9,PUT= k#7,PUT=new z#1,PUT= ");
   EXPECT_EQ(PrintBackward(*visible), "z#1,PUT= k#7,PUT=new a#9,PUT= ");
-  const auto older = NewVisibleIterator(kv::Order(&folding), {.sequence = 6}, Input(entries, &folding));
+  const auto older = NewUserIterator(kv::Order(&folding), {.sequence = 6}, Input(entries, &folding));
   EXPECT_EQ(PrintBackward(*older), "z#1,PUT= K#5,PUT=old ");
 }
 
-TEST(VisibleIterator, DoesNotReadBeyondItsUpperBound) {
-  const auto visible = NewVisibleIterator(
+TEST(UserIterator, DoesNotReadBeyondItsUpperBound) {
+  const auto visible = NewUserIterator(
       kOrder, {.upper = "b"}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= ");
 }
 
-TEST(VisibleIterator, ReportsWhatItsInputCannotRead) {
+TEST(UserIterator, ReportsWhatItsInputCannotRead) {
   const std::vector<OwnedEntry> entries = {Put("a", 1), Put("b", 2), Put("c", 3)};
-  const auto visible = NewVisibleIterator(kOrder, {}, Input(entries, BytewiseComparator(), 1));
+  const auto visible = NewUserIterator(kOrder, {}, Input(entries, BytewiseComparator(), 1));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
   // Backward, "c" might have newer versions in the gap: it may not be shown either.
   EXPECT_EQ(PrintBackward(*visible), "IOError: gap");
@@ -218,7 +218,7 @@ TEST(VisibleIterator, ReportsWhatItsInputCannotRead) {
   EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
 }
 
-TEST(VisibleIterator, RefusesAKindThatItCannotShow) {
+TEST(UserIterator, RefusesAKindThatItCannotShow) {
   for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
     const auto visible = VisibleOf({Put("a", 1), {"b", kv::MakeTag(2, kind), "v"}, Put("c", 3)});
     visible->SeekToFirst();
@@ -233,7 +233,7 @@ TEST(VisibleIterator, RefusesAKindThatItCannotShow) {
   }
 }
 
-TEST(VisibleIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
+TEST(UserIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
   const std::vector<OwnedEntry> entries = {
       Merge("a", 9, merge::Append("c")), Merge("a", 6, merge::Append("b")), Put("a", 3, "a"),       Put("a", 2, "old"),
       Merge("b", 5, merge::AddU64(4)),   Delete("b", 4),                    Put("b", 1, "older"),
@@ -245,14 +245,14 @@ TEST(VisibleIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
   EXPECT_EQ(PrintBackward(*VisibleOf(entries, {.sequence = 6})), "b#5,PUT=" + four + " a#6,PUT=ab ");
 }
 
-TEST(VisibleIterator, ShowsWhatMergingMade) {
+TEST(UserIterator, ShowsWhatMergingMade) {
   const std::string five = merge::FromU64(5);
   const auto visible = VisibleOf({{"a", kv::MakeTag(0, kv::Kind::kMerged), "\x01" + five}});
   EXPECT_EQ(PrintAll(*visible), "a#0,PUT=" + five + " ");
   EXPECT_EQ(PrintBackward(*visible), "a#0,PUT=" + five + " ");
 }
 
-TEST(VisibleIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
+TEST(UserIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
   const auto visible = VisibleOf({Put("a", 1), Merge("b", 3, merge::AddU64(1)), Put("b", 2, "abc"), Put("c", 4)});
   const std::string failure =
       "MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 3";
@@ -271,15 +271,15 @@ TEST(VisibleIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
   EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
 }
 
-TEST(VisibleIterator, HasNoFailedKeyWhereItsInputCannotBeRead) {
+TEST(UserIterator, HasNoFailedKeyWhereItsInputCannotBeRead) {
   const auto clash = Merge("b", 3, merge::AddU64(1));
   // The gap is behind the operand: whether it can be folded is not known.
-  const auto visible = NewVisibleIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
+  const auto visible = NewUserIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
   EXPECT_FALSE(visible->failed_key());
 }
 
-TEST(VisibleIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
+TEST(UserIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
   const auto twice = Merge("a", 3, merge::AddU64(1));
   const auto visible = VisibleOf({twice, twice, Merge("a", 2, merge::AddU64(2))});
   EXPECT_EQ(PrintAll(*visible), "a#3,PUT=" + merge::FromU64(3) + " ");
@@ -307,7 +307,7 @@ OwnedEntry Ref(std::string key, kv::Sequence sequence, std::string reference) {
   return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), std::move(reference)};
 }
 
-TEST(VisibleIterator, ShowsTheValuesThatReferencesStandFor) {
+TEST(UserIterator, ShowsTheValuesThatReferencesStandFor) {
   Values values;
   const std::vector<OwnedEntry> entries = {Ref("a", 9, "r:nine"), Put("a", 4, "4"), Put("b", 5, "five"), Ref("c", 3, "r:three"),
                                            Delete("d", 8), Ref("d", 7, "bad")};
@@ -318,7 +318,7 @@ TEST(VisibleIterator, ShowsTheValuesThatReferencesStandFor) {
   EXPECT_EQ(values.asked, 5) << "what is hidden is not read";
 }
 
-TEST(VisibleIterator, ReadsNoValueForWhoWantsKeysAlone) {
+TEST(UserIterator, ReadsNoValueForWhoWantsKeysAlone) {
   Values values;
   const auto visible = VisibleOf({Ref("a", 9, "bad"), Put("b", 5, "five")}, {.values = &values, .keys_only = true});
   EXPECT_EQ(PrintAll(*visible), "a#9,PUT= b#5,PUT= ");
@@ -326,7 +326,7 @@ TEST(VisibleIterator, ReadsNoValueForWhoWantsKeysAlone) {
   EXPECT_EQ(values.asked, 0);
 }
 
-TEST(VisibleIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
+TEST(UserIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   Values values;
   std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")), Ref("a", 38, "r:a")};
   for (kv::Sequence i = 30; i > 10; --i) entries.push_back(Put("a", i, "old"));  // too many to step over backwards
@@ -344,7 +344,7 @@ TEST(VisibleIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   EXPECT_EQ(values.asked, 0);
 }
 
-TEST(VisibleIterator, EndsAtAValueThatCannotBeRead) {
+TEST(UserIterator, EndsAtAValueThatCannotBeRead) {
   Values values;
   const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= Corruption: no value there");
@@ -353,7 +353,7 @@ TEST(VisibleIterator, EndsAtAValueThatCannotBeRead) {
   EXPECT_EQ(PrintRest(*visible), "c#3,PUT= ");
 }
 
-TEST(VisibleIterator, SeekForPrevDoesNotLookAtTheValueBehind) {
+TEST(UserIterator, SeekForPrevDoesNotLookAtTheValueBehind) {
   Values values;
   const auto visible = VisibleOf({Put("a", 1), Ref("b", 2, "bad"), Put("c", 3)}, {.values = &values});
   visible->SeekForPrev("aa");
@@ -383,7 +383,7 @@ std::map<std::string, OwnedEntry> Model(const std::vector<OwnedEntry>& history, 
   return model;
 }
 
-TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
+TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
   for (uint64_t seed = 1; seed <= 80; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
@@ -392,7 +392,7 @@ TEST(VisibleIterator, AgreesWithAMapOnRandomWalks) {
         random.OneIn(2) ? RandomHistory(random, 200, keys) : RandomMergeHistory(random, 200, keys);
     std::vector<OwnedEntry> entries = history;
     SortEntries(&entries, kOrder);
-    VisibleOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201), .keys_only = random.OneIn(4)};
+    UserIteratorOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201), .keys_only = random.OneIn(4)};
     if (random.OneIn(3)) options.lower = "some/directory/" + std::to_string(random.Uniform(keys));
     if (random.OneIn(3)) options.upper = "some/directory/" + std::to_string(random.Uniform(keys));
     auto model = Model(history, options.sequence);
@@ -472,7 +472,7 @@ class Watched final : public kv::Iterator {
 
 // Symptom: scans of large values executed more than twice as many instructions. Cause: what lay ready were references, and all of it was
 // looked at again in each step.
-TEST(VisibleIterator, LooksAheadSeldomWhereNothingThereIsShownAsItIs) {
+TEST(UserIterator, LooksAheadSeldomWhereNothingThereIsShownAsItIs) {
   Values values;
   std::vector<OwnedEntry> references, plain;
   for (int i = 1000; i < 3000; ++i) {
@@ -482,7 +482,7 @@ TEST(VisibleIterator, LooksAheadSeldomWhereNothingThereIsShownAsItIs) {
   const auto looked_by = [&](std::vector<OwnedEntry> entries) {
     auto input = std::make_unique<Watched>(Input(std::move(entries)));
     const Watched& watched = *input;
-    const auto visible = NewVisibleIterator(kOrder, {.values = &values}, std::move(input));
+    const auto visible = NewUserIterator(kOrder, {.values = &values}, std::move(input));
     size_t shown = 0;
     for (visible->SeekToFirst(); visible->Valid(); visible->Next()) ++shown;
     EXPECT_EQ(shown, 2000u);
@@ -506,9 +506,9 @@ std::vector<OwnedEntry> QueueOf(int hidden) {
   return entries;
 }
 
-TEST(VisibleIterator, TellsOfAMoveThatPassesOverVeryMuch) {
-  std::vector<Wade> wades;
-  const VisibleOptions options{.on_wade = [&](Wade wade) { wades.push_back(std::move(wade)); }};
+TEST(UserIterator, TellsOfAMoveThatPassesOverVeryMuch) {
+  std::vector<TombstoneScan> wades;
+  const UserIteratorOptions options{.on_tombstone_scan = [&](TombstoneScan wade) { wades.push_back(std::move(wade)); }};
   const auto visible = VisibleOf(QueueOf(3'000), options);
   visible->SeekToFirst();
   ASSERT_TRUE(visible->Valid());
@@ -525,26 +525,26 @@ TEST(VisibleIterator, TellsOfAMoveThatPassesOverVeryMuch) {
   EXPECT_GT(*wades[1].upper, "q102900");
 }
 
-TEST(VisibleIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
-  std::vector<Wade> wades;
-  const auto on_wade = [&](Wade wade) { wades.push_back(std::move(wade)); };
-  VisibleOf(QueueOf(3'000), {.upper = "q2", .on_wade = on_wade})->SeekToFirst();
+TEST(UserIterator, TellsOfAWadeThatEndsAtABoundOrAtTheEnd) {
+  std::vector<TombstoneScan> wades;
+  const auto on_tombstone_scan = [&](TombstoneScan wade) { wades.push_back(std::move(wade)); };
+  VisibleOf(QueueOf(3'000), {.upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToFirst();
   ASSERT_EQ(wades.size(), 1u);
   EXPECT_EQ(wades[0].upper, "q2");
-  VisibleOf(QueueOf(3'000), {.lower = "q100010", .upper = "q2", .on_wade = on_wade})->SeekToLast();
+  VisibleOf(QueueOf(3'000), {.lower = "q100010", .upper = "q2", .on_tombstone_scan = on_tombstone_scan})->SeekToLast();
   ASSERT_EQ(wades.size(), 2u);
   EXPECT_EQ(wades[1].lower, "q100010");
 }
 
-TEST(VisibleIterator, SaysNothingOfShortWades) {
-  const auto fail = [](Wade) { FAIL(); };
-  const auto visible = VisibleOf(QueueOf(500), {.on_wade = fail});
+TEST(UserIterator, SaysNothingOfShortWades) {
+  const auto fail = [](TombstoneScan) { FAIL(); };
+  const auto visible = VisibleOf(QueueOf(500), {.on_tombstone_scan = fail});
   visible->SeekToFirst();
   ASSERT_TRUE(visible->Valid());
   visible->Prev();
   std::vector<OwnedEntry> live;
   for (int i = 0; i < 5'000; ++i) live.push_back(Put("k" + std::to_string(10'000 + i), 1));
-  PrintAll(*VisibleOf(live, {.on_wade = fail}));
+  PrintAll(*VisibleOf(live, {.on_tombstone_scan = fail}));
 }
 
 }  // namespace

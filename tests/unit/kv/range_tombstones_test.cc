@@ -30,7 +30,7 @@ std::string Print(const RangeTombstones& list) {
   return text;
 }
 
-std::string Print(const Cover& cover) {
+std::string Print(const Mask& cover) {
   const auto open = [](const OptionalKey& key) { return key ? std::string(*key) : "-"; };
   std::string text = std::to_string(cover.sequence) + " [" + open(cover.lower) + ".." + open(cover.upper) + ")";
   if (cover.sequence > 0) text += " of [" + std::string(cover.from) + ".." + std::string(cover.until) + ")";
@@ -132,8 +132,8 @@ TEST(RangeTombstones, OnTopOfEachOtherDoNotMultiply) {
   const auto list = Fragment(tombstones);
   EXPECT_EQ(list.size(), 3999u);
   EXPECT_EQ(list.tombstones(), 3999u);
-  EXPECT_EQ(list.Covering(kOrder, keys[1], 5000), 2u);
-  EXPECT_EQ(list.Covering(kOrder, keys[1999], 5000), 2000u);
+  EXPECT_EQ(list.MaskingSequence(kOrder, keys[1], 5000), 2u);
+  EXPECT_EQ(list.MaskingSequence(kOrder, keys[1999], 5000), 2000u);
 }
 
 void CompareWithALoop(const Order& order, base::Random& random) {
@@ -158,17 +158,17 @@ void CompareWithALoop(const Order& order, base::Random& random) {
         const bool is_over = order.CompareKeys(each.begin, key) <= 0 && order.CompareKeys(key, each.end) < 0;
         if (is_over && each.sequence <= at) expected = std::max(expected, each.sequence);
       }
-      ASSERT_EQ(list.Covering(order, key, at), expected) << key << " at " << at << " in " << Print(list);
-      const Cover cover = list.Find(order, key, at);
+      ASSERT_EQ(list.MaskingSequence(order, key, at), expected) << key << " at " << at << " in " << Print(list);
+      const Mask cover = list.Find(order, key, at);
       ASSERT_EQ(cover.sequence, expected);
       // The same answer all through the span, and something over every key of the group.
       for (const std::string& other : keys) {
         const bool is_in_span = (!cover.lower || order.CompareKeys(other, *cover.lower) >= 0) &&
                                 (!cover.upper || order.CompareKeys(other, *cover.upper) < 0);
-        if (is_in_span) { ASSERT_EQ(list.Covering(order, other, at), expected); }
+        if (is_in_span) { ASSERT_EQ(list.MaskingSequence(order, other, at), expected); }
         if (expected == 0) continue;
         const bool is_in_group = order.CompareKeys(other, cover.from) >= 0 && order.CompareKeys(other, cover.until) < 0;
-        if (is_in_group) { ASSERT_GT(list.Covering(order, other, at), 0u); }
+        if (is_in_group) { ASSERT_GT(list.MaskingSequence(order, other, at), 0u); }
       }
     }
   }

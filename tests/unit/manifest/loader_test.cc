@@ -20,27 +20,27 @@ class LoaderTest : public ::testing::Test {
  protected:
   void SetUp() override { ASSERT_OK(files_.CreateDirectory("/d")); }
   Result<Loaded> LoadIt() { return Load(&files_, "/d", order_); }
-  format::Edit Snapshot() {
-    format::Edit edit;
+  format::VersionEdit Snapshot() {
+    format::VersionEdit edit;
     edit.database_id = 7;
     edit.comparator = std::string(BytewiseComparator()->Name());
     edit.next_file = kv::FileNumber{12};
     edit.next_position = kv::Position{3};
     edit.last_sequence = 99;
-    edit.log_start = format::Edit::LogStart{.epoch = 2, .salt = 5, .position = 640, .chain = 1, .sequence = 100};
-    edit.log_durable = 700;
-    edit.clean_log_end = 720;
+    edit.wal_start = format::VersionEdit::WalStart{.epoch = 2, .salt = 5, .position = 640, .chain = 1, .sequence = 100};
+    edit.wal_durable = 700;
+    edit.clean_wal_end = 720;
     return edit;
   }
   // Of a table with this number in this run.
-  format::Edit WithTable(uint64_t number, kv::Position position) {
-    format::Edit edit = Snapshot();
+  format::VersionEdit WithTable(uint64_t number, kv::Position position) {
+    format::VersionEdit edit = Snapshot();
     const format::FileMeta file{.number = kv::FileNumber{number}, .bytes = 4096, .entries = 1, .smallest_sequence = 1,
                                 .largest_sequence = 2, .smallest = "a", .largest = "b"};
     edit.adds = {{.position = position, .level = 0, .file = std::make_shared<format::FileMeta>(file), .bounds = {}}};
     return edit;
   }
-  void Commit(const format::Edit& edit) {
+  void Commit(const format::VersionEdit& edit) {
     Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [this] { return kv::FileNumber{next_manifest_++}; }});
     ASSERT_OK(manifest.Commit(edit));
   }
@@ -72,9 +72,9 @@ TEST_F(LoaderTest, TellsWhatWasCommitted) {
   EXPECT_EQ(loaded.database_id, 7u);
   EXPECT_EQ(loaded.next_file, kv::FileNumber{12});
   EXPECT_EQ(loaded.last_sequence, 99u);
-  EXPECT_EQ(loaded.log_start, *Snapshot().log_start);
-  EXPECT_EQ(loaded.log_durable, 700u);
-  EXPECT_EQ(loaded.clean_log_end, std::optional<uint64_t>(720));
+  EXPECT_EQ(loaded.wal_start, *Snapshot().wal_start);
+  EXPECT_EQ(loaded.wal_durable, 700u);
+  EXPECT_EQ(loaded.clean_wal_end, std::optional<uint64_t>(720));
   EXPECT_EQ(loaded.report, "");
 }
 
@@ -108,7 +108,7 @@ TEST_F(LoaderTest, ReadsAManifestWhoseNumberIsBeyond32Bits) {
 }
 
 TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {
-  format::Edit edit = Snapshot();
+  format::VersionEdit edit = Snapshot();
   edit.comparator = std::nullopt;
   Commit(edit);
   EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("which database")));
@@ -116,16 +116,16 @@ TEST_F(LoaderTest, RefusesOneThatDoesNotNameItsDatabaseAndComparator) {
 
 // Whole to their checksums; no program wrote them.
 TEST_F(LoaderTest, RefusesRecordsThatAreNoEditsOrDoNotFollowTheTree) {
-  format::Edit backwards;
+  format::VersionEdit backwards;
   backwards.cuts.push_back({.position = kv::Position{2}, .bounds = {.lower = "z", .upper = "a"}});
   const struct {
     std::string record;
     const char* words;
-  } cases[] = {{"\x05\xff\xff\xff\xff\x0f", ""}, {format::EncodeEdit(backwards), "edit cuts from 'z' back to 'a'"}};
+  } cases[] = {{"\x05\xff\xff\xff\xff\x0f", ""}, {format::EncodeVersionEdit(backwards), "edit cuts from 'z' back to 'a'"}};
   for (const auto& [record, words] : cases) {
     const kv::FileNumber number{next_manifest_++};
     ASSERT_OK_AND_ASSIGN(auto writer, MirrorWriter::Create(&files_, format::ManifestPath("/d", number), {.database_id = 7, .number = number}));
-    ASSERT_OK(writer->Append(format::EncodeEdit(Snapshot())));
+    ASSERT_OK(writer->Append(format::EncodeVersionEdit(Snapshot())));
     ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({number})));
     ASSERT_OK(LoadIt().status());
     ASSERT_OK(writer->Append(record));
@@ -144,7 +144,7 @@ TEST_F(LoaderTest, RefusesATreeWithNumbersStillToBeGivenOut) {
 
 // Each run fits by itself.
 TEST_F(LoaderTest, RefusesATreeThatShowsATableTwice) {
-  format::Edit edit = WithTable(11, kv::Position{2});
+  format::VersionEdit edit = WithTable(11, kv::Position{2});
   edit.adds.push_back(edit.adds[0]);
   edit.adds[1].position = kv::Position{1};
   Commit(edit);

@@ -23,7 +23,7 @@ class ManifestTest : public ::testing::Test {
   }
   // Complete whether asked for or not: an edit of facts alone is both.
   Status Commit(kv::Sequence last) {
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.database_id = 7;
     edit.comparator = std::string(BytewiseComparator()->Name());
     edit.last_sequence = last;

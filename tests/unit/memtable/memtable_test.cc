@@ -91,9 +91,9 @@ TEST(Memtable, KeepsRangeDeletesApart) {
     EXPECT_EQ(PrintAll(*table.NewIterator()), "b#2,PUT=one ");
     EXPECT_EQ(Get(table, "b"), "one#2");
     EXPECT_EQ(Get(table, "a"), "none");
-    EXPECT_EQ(table.range_deletes().Covering("b", 2), 1u);
-    EXPECT_EQ(table.range_deletes().Covering("b", 3), 3u);
-    EXPECT_EQ(table.range_deletes().Covering("z", 3), 0u);
+    EXPECT_EQ(table.range_deletes().MaskingSequence("b", 2), 1u);
+    EXPECT_EQ(table.range_deletes().MaskingSequence("b", 3), 3u);
+    EXPECT_EQ(table.range_deletes().MaskingSequence("z", 3), 0u);
     for (kv::Sequence sequence = 4; sequence < 1000; ++sequence) {
       if (sequence % 3 == 0) {
         table.Add("k" + std::to_string(sequence), PutTag(sequence), "v");

@@ -41,15 +41,15 @@ class Ranges {
 TEST(RangeDeletes, CoverAsOfASequence) {
   Ranges ranges;
   EXPECT_TRUE(ranges.deletes.empty());
-  EXPECT_EQ(ranges.deletes.Covering(Key(3), 100), 0u);
+  EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 100), 0u);
   ranges.Add(1, 5, 10);
   ranges.Add(3, 9, 20);
   EXPECT_FALSE(ranges.deletes.empty());
-  EXPECT_EQ(ranges.deletes.Covering(Key(3), 9), 0u);
-  EXPECT_EQ(ranges.deletes.Covering(Key(3), 10), 10u);
-  EXPECT_EQ(ranges.deletes.Covering(Key(3), 20), 20u);
-  EXPECT_EQ(ranges.deletes.Covering(Key(9), 20), 0u) << "the end is not included";
-  const kv::Cover cover = ranges.deletes.Find(Key(4), 100);
+  EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 9), 0u);
+  EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 10), 10u);
+  EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 20), 20u);
+  EXPECT_EQ(ranges.deletes.MaskingSequence(Key(9), 20), 0u) << "the end is not included";
+  const kv::Mask cover = ranges.deletes.Find(Key(4), 100);
   EXPECT_EQ(cover.sequence, 20u);
   EXPECT_EQ(*cover.lower, Key(3));
   EXPECT_EQ(*cover.upper, Key(5));
@@ -62,7 +62,7 @@ TEST(RangeDeletes, EmptyRangesSayNothing) {
   Ranges ranges;
   ranges.Add(4, 4, 1);
   for (uint64_t i = 0; i < 9; ++i) ranges.Add(5, 5, 2 + i);
-  const kv::Cover cover = ranges.deletes.Find(Key(4), 100);
+  const kv::Mask cover = ranges.deletes.Find(Key(4), 100);
   EXPECT_EQ(cover.sequence, 0u);
   EXPECT_FALSE(cover.lower.has_value());
   EXPECT_FALSE(cover.upper.has_value());
@@ -79,8 +79,8 @@ TEST(RangeDeletes, AnswerAsALoopOverAllOfThemWouldAtEverySequence) {
         const std::string key = Key(random.Uniform(60));
         const kv::Sequence at = random.OneIn(2) ? sequence : random.Uniform(sequence + 1);
         const kv::Sequence expected = ranges.Expected(key, at);
-        ASSERT_EQ(ranges.deletes.Covering(key, at), expected) << key << " at " << at;
-        const kv::Cover cover = ranges.deletes.Find(key, at);
+        ASSERT_EQ(ranges.deletes.MaskingSequence(key, at), expected) << key << " at " << at;
+        const kv::Mask cover = ranges.deletes.Find(key, at);
         ASSERT_EQ(cover.sequence, expected);
         const std::string other = Key(random.Uniform(60));
         if ((!cover.lower || other >= *cover.lower) && (!cover.upper || other < *cover.upper)) {

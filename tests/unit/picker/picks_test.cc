@@ -33,25 +33,25 @@ format::Bounds ParseBounds(const std::string& text) {  // "[a..f)"
   return bounds;
 }
 
-Busy ParseBusy(const std::string& text) {  // "9+8" or "9+8:[a..f)"
-  Busy busy;
+RunningCompaction ParseBusy(const std::string& text) {  // "9+8" or "9+8:[a..f)"
+  RunningCompaction running;
   const size_t colon = text.find(':');
   std::istringstream positions(text.substr(0, colon));
   for (std::string position; std::getline(positions, position, '+');) {
-    busy.sources.push_back(kv::Position{std::stoull(position)});
+    running.sources.push_back(kv::Position{std::stoull(position)});
   }
-  if (colon != std::string::npos) busy.bounds = ParseBounds(text.substr(colon + 1));
-  return busy;
+  if (colon != std::string::npos) running.bounds = ParseBounds(text.substr(colon + 1));
+  return running;
 }
 
 struct Command {
   bool is_manual = false;
   bool is_sweep = false;
   Style style = Style::kLazy;
-  Pressure pressure = Pressure::kWriting;
+  Urgency urgency = Urgency::kWriting;
   uint64_t flush_bytes = uint64_t{4} << 20;
   kv::Sequence oldest_snapshot = kv::kSequenceMax;
-  std::vector<Busy> busy;
+  std::vector<RunningCompaction> running;
   format::Bounds bounds;
   kv::Position newest{UINT64_MAX};
 };
@@ -68,12 +68,12 @@ Command ParseCommand(const std::string& line) {
     const std::string value = word.substr(name.size() + 1);
     if (name == "style") command.style = value == "lazy" ? Style::kLazy : Style::kCascade;
     if (name == "pressure") {
-      command.pressure = value == "writing" ? Pressure::kWriting : value == "quiet" ? Pressure::kQuiet : Pressure::kIdle;
+      command.urgency = value == "writing" ? Urgency::kWriting : value == "quiet" ? Urgency::kQuiet : Urgency::kIdle;
     }
     if (name == "flush") command.flush_bytes = std::stoull(value) << (value.ends_with("KB") ? 10 : 20);
     if (name == "snapshot") command.oldest_snapshot = std::stoull(value);
-    if (name == "busy" || name == "cleaning") command.busy.push_back(ParseBusy(value));
-    if (name == "cleaning") command.busy.back().is_cleaning = true;
+    if (name == "busy" || name == "cleaning") command.running.push_back(ParseBusy(value));
+    if (name == "cleaning") command.running.back().collects_blobs = true;
     if (name == "bounds") command.bounds = ParseBounds(value);
     if (name == "newest") command.newest = kv::Position{std::stoull(value)};
   }
@@ -85,17 +85,17 @@ std::string Answer(const std::string& tree, const std::string& line) {
   const auto version = mergedb::testing::ParseTree(order, tree);
   if (!version) return version.error().ToString() + "\n";
   const Command command = ParseCommand(line);
-  const PickInput input{.version = **version, .busy = command.busy, .style = command.style,
-                        .pressure = command.pressure, .flush_bytes = command.flush_bytes, .order = order,
+  const PickInput input{.version = **version, .running = command.running, .style = command.style,
+                        .urgency = command.urgency, .flush_bytes = command.flush_bytes, .order = order,
                         .oldest_snapshot = command.oldest_snapshot};
   ManualPick manual;
   if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
-  const auto plan = command.is_manual ? manual.plan : command.is_sweep ? PickSweep(input, command.bounds) : Pick(input);
-  if (!plan) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
-  std::string text = PrintPlan(*plan) + "\n";
-  if (!plan->cut_keys.empty()) {
+  const auto pick = command.is_manual ? manual.pick : command.is_sweep ? PickTombstoneScan(input, command.bounds) : Pick(input);
+  if (!pick) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
+  std::string text = PrintCompactionPick(*pick) + "\n";
+  if (!pick->cut_keys.empty()) {
     text += "cut at";
-    for (const std::string& key : plan->cut_keys) text += " " + key;
+    for (const std::string& key : pick->cut_keys) text += " " + key;
     text += "\n";
   }
   return text;
@@ -141,9 +141,9 @@ TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
   file->number = kv::FileNumber{1};
   file->entries = 10;
   file->smallest = file->largest = "a";
-  const version::Version version({std::make_shared<version::Run>(kv::Position{1}, 0, std::vector<version::Slice>{{file, {}}})});
+  const version::Version version({std::make_shared<version::Run>(kv::Position{1}, 0, std::vector<version::VirtualTable>{{file, {}}})});
   const kv::Order order(BytewiseComparator());
-  EXPECT_EQ(LiveBytesAtLeast({.version = version, .busy = {}, .order = order}), 0u);
+  EXPECT_EQ(LiveBytesAtLeast({.version = version, .running = {}, .order = order}), 0u);
 }
 
 // The runs of a tree, newest first: which of them show a key in [b..c). Each shows x as well.
@@ -167,15 +167,15 @@ TEST(Picks, CompactRangeBringsDownWhatLiesAboveTheRunsThatOnePlanTakes) {
   for (;; ++plans) {
     ASSERT_LT(plans, 5);
     ASSERT_OK_AND_ASSIGN(const auto version, mergedb::testing::ParseTree(order, TreeOf(shows_b)));
-    const PickInput input{.version = *version, .busy = {}, .order = order};
-    const auto [plan, is_done] = PickManual(input, {.lower = "b", .upper = "c"}, kv::Position{200});
-    EXPECT_EQ(is_done, !plan);
-    if (!plan) break;
-    ASSERT_LE(plan->sources.size(), 64u);
-    const auto target = version->FindRun(plan->sources.back());
-    EXPECT_EQ(plan->target_level, target->level());
-    for (const kv::Position source : plan->sources) shows_b[200 - kv::ToInt(source)] = false;
-    shows_b[200 - kv::ToInt(plan->sources.back())] = true;
+    const PickInput input{.version = *version, .running = {}, .order = order};
+    const auto [pick, is_done] = PickManual(input, {.lower = "b", .upper = "c"}, kv::Position{200});
+    EXPECT_EQ(is_done, !pick);
+    if (!pick) break;
+    ASSERT_LE(pick->sources.size(), 64u);
+    const auto target = version->FindRun(pick->sources.back());
+    EXPECT_EQ(pick->target_level, target->level());
+    for (const kv::Position source : pick->sources) shows_b[200 - kv::ToInt(source)] = false;
+    shows_b[200 - kv::ToInt(pick->sources.back())] = true;
   }
   EXPECT_EQ(plans, 4);
   EXPECT_EQ(std::count(shows_b.begin(), shows_b.end(), true), 1) << "the range lies in one run";

@@ -1,5 +1,5 @@
 // A database without bytes: writes fill memtables, memtables become flushed runs, plans of the picker are carried out a few
-// entries at a time, several at once, and every finished output is committed by an Edit. Keys and versions are real, so that
+// entries at a time, several at once, and every finished output is committed by an VersionEdit. Keys and versions are real, so that
 // reads can be checked (invariant I1) at every commit; sizes are entries x entry_bytes, so that large databases are cheap.
 //
 // Values may stand in value files: each flush writes one, cleaning plans write others. Which of them are live follows from the
@@ -30,7 +30,7 @@ namespace mergedb::simulate {
 struct Cell {
   uint32_t key;
   uint32_t version;  // odd: a tombstone
-  uint32_t value_file = 0;  // where its value is; 0: in the table
+  uint32_t blob_file = 0;  // where its value is; 0: in the table
 };
 constexpr bool IsTombstone(const Cell& cell) { return cell.version % 2 != 0; }
 
@@ -43,7 +43,7 @@ struct Config {
   double merge_speed = 6;           // entries that merges may read while one is put
   size_t workers = 2;               // plans at once
   uint64_t step_entries = 200;      // between two looks at what is most urgent
-  picker::Pressure write_pressure = picker::Pressure::kWriting;
+  picker::Urgency write_pressure = picker::Urgency::kWriting;
   uint64_t seed = 1;
 };
 
@@ -76,7 +76,7 @@ class Database {
 
   void Flush();
   // Merges until nothing is owed at this pressure.
-  void Settle(picker::Pressure pressure);
+  void Settle(picker::Urgency urgency);
   // CompactRange: false if a step could not be taken.
   void CompactRange(const format::Bounds& bounds);
 
@@ -103,14 +103,14 @@ class Database {
 
  private:
   using Cells = std::vector<Cell>;
-  struct Job {
-    picker::Plan plan;
+  struct CompactionJob {
+    picker::CompactionPick pick;
     std::vector<Cells> inputs;       // newest first
     std::vector<size_t> next;
-    std::vector<std::vector<format::Edit::Add>> moved;  // of a move
+    std::vector<std::vector<format::VersionEdit::Add>> moved;  // of a move
     Cells output;
     uint64_t output_bytes = 0;
-    uint32_t value_file = 0;         // being written; 0: none
+    uint32_t blob_file = 0;         // being written; 0: none
     uint64_t values = 0;             // in it
     size_t cut = 0;                  // next of plan.cut_keys
     std::optional<std::string> done; // keys below are committed
@@ -119,20 +119,20 @@ class Database {
   };
 
   void Write(uint32_t key, bool is_delete);
-  picker::PickInput Input(picker::Pressure pressure, std::vector<picker::Busy>* busy);
-  bool StartJobs(picker::Pressure pressure);
-  void Start(picker::Plan plan);
-  void Work(uint64_t entries, picker::Pressure pressure);
-  void Step(Job* job, uint64_t entries);
-  void Emit(Job* job, const Cell& cell);
-  void Commit(Job* job, std::optional<std::string> cursor, bool is_last);
-  void CommitMove(Job* job);
-  void Apply(const format::Edit& edit);
+  picker::PickInput Input(picker::Urgency urgency, std::vector<picker::RunningCompaction>* running);
+  bool StartJobs(picker::Urgency urgency);
+  void Start(picker::CompactionPick pick);
+  void Work(uint64_t entries, picker::Urgency urgency);
+  void Step(CompactionJob* job, uint64_t entries);
+  void Emit(CompactionJob* job, const Cell& cell);
+  void Commit(CompactionJob* job, std::optional<std::string> cursor, bool is_last);
+  void CommitMove(CompactionJob* job);
+  void Apply(const format::VersionEdit& edit);
   void Sample();
   void CheckRead(uint32_t key);
   std::optional<Cell> Read(uint32_t key) const;
   format::FileMetaPtr MakeFile(Cells cells);
-  void AddValueFile(uint32_t number, uint64_t values, format::Edit* edit) const;
+  void AddBlobFile(uint32_t number, uint64_t values, format::VersionEdit* edit) const;
   uint64_t CellBytes(const Cell& cell) const { return IsTombstone(cell) ? config_.entry_bytes / 8 : config_.entry_bytes; }
 
   Config config_;
@@ -145,7 +145,7 @@ class Database {
   uint32_t memtable_entries_ = 0;
   std::vector<uint32_t> flushed_;  // by key: newest flushed version; 1 if none
   std::map<kv::FileNumber, std::shared_ptr<const Cells>> contents_;
-  std::vector<std::unique_ptr<Job>> jobs_;
+  std::vector<std::unique_ptr<CompactionJob>> jobs_;
   uint64_t next_file_ = 1;
   uint64_t next_position_ = 1;
   uint64_t sequence_ = 0;
@@ -177,7 +177,7 @@ inline format::FileMetaPtr Database::MakeFile(Cells cells) {
   for (const Cell& cell : cells) {
     file->bytes += CellBytes(cell);
     file->tombstones += IsTombstone(cell) ? 1 : 0;
-    if (cell.value_file != 0) values[cell.value_file] += config_.value_bytes;
+    if (cell.blob_file != 0) values[cell.blob_file] += config_.value_bytes;
   }
   for (const auto& [number, bytes] : values) file->values.push_back({.file = kv::FileNumber{number}, .bytes = bytes});
   file->smallest_sequence = 1;
@@ -188,12 +188,12 @@ inline format::FileMetaPtr Database::MakeFile(Cells cells) {
   return file;
 }
 
-inline void Database::AddValueFile(uint32_t number, uint64_t values, format::Edit* edit) const {
-  auto file = std::make_shared<format::ValueFileMeta>();
+inline void Database::AddBlobFile(uint32_t number, uint64_t values, format::VersionEdit* edit) const {
+  auto file = std::make_shared<format::BlobFileMeta>();
   file->number = kv::FileNumber{number};
   file->records = values;
   file->bytes = file->record_bytes = values * config_.value_bytes;
-  edit->value_files.push_back({std::move(file)});
+  edit->blob_files.push_back({std::move(file)});
 }
 
 inline void Database::Flush() {
@@ -201,27 +201,27 @@ inline void Database::Flush() {
   sequence_ += memtable_entries_;
   Cells cells;
   if (flushed_.empty()) flushed_.assign(config_.keys, 1);
-  const uint32_t value_file = config_.value_bytes == 0 ? 0 : static_cast<uint32_t>(next_file_++);
+  const uint32_t blob_file = config_.value_bytes == 0 ? 0 : static_cast<uint32_t>(next_file_++);
   uint64_t values = 0;
   for (const auto& [key, version] : memtable_) {
-    cells.push_back({key, version, version % 2 == 0 ? value_file : 0});
-    values += cells.back().value_file != 0;
+    cells.push_back({key, version, version % 2 == 0 ? blob_file : 0});
+    values += cells.back().blob_file != 0;
     flushed_[key] = version;
   }
   memtable_.clear();
   const double entries = memtable_entries_;
   memtable_entries_ = 0;
-  format::Edit edit;
+  format::VersionEdit edit;
   auto& add = edit.adds.emplace_back();
   add.position = kv::Position{next_position_++};
   add.file = MakeFile(std::move(cells));
-  if (values > 0) AddValueFile(value_file, values, &edit);
+  if (values > 0) AddBlobFile(blob_file, values, &edit);
   Apply(edit);
   Work(static_cast<uint64_t>(entries * config_.merge_speed), config_.write_pressure);
   // Pacing, as a stop: a writer waits while the debt is at its maximum.
-  std::vector<picker::Busy> busy;
+  std::vector<picker::RunningCompaction> running;
   const auto in_debt = [&] {
-    const auto input = Input(picker::Pressure::kWriting, &busy);
+    const auto input = Input(picker::Urgency::kWriting, &running);
     return version_->runs().size() > 80 || picker::BytesOverBound(input) > picker::BytesOverBoundMax(input);
   };
   for (int i = 0; i < 10'000 && in_debt(); ++i) {
@@ -230,46 +230,46 @@ inline void Database::Flush() {
   }
 }
 
-inline picker::PickInput Database::Input(picker::Pressure pressure, std::vector<picker::Busy>* busy) {
-  busy->clear();
+inline picker::PickInput Database::Input(picker::Urgency urgency, std::vector<picker::RunningCompaction>* running) {
+  running->clear();
   for (const auto& job : jobs_) {
-    busy->push_back({.sources = job->plan.sources, .bounds = job->plan.bounds, .is_cleaning = !job->plan.cleaned.empty()});
+    running->push_back({.sources = job->pick.sources, .bounds = job->pick.bounds, .collects_blobs = !job->pick.cleaned.empty()});
   }
-  return {.version = *version_, .busy = *busy, .style = config_.style, .pressure = pressure,
+  return {.version = *version_, .running = *running, .style = config_.style, .urgency = urgency,
           .flush_bytes = flush_bytes(), .order = order_, .oldest_snapshot = oldest_snapshot};
 }
 
-inline bool Database::StartJobs(picker::Pressure pressure) {
-  std::vector<picker::Busy> busy;
+inline bool Database::StartJobs(picker::Urgency urgency) {
+  std::vector<picker::RunningCompaction> running;
   while (jobs_.size() < config_.workers) {
-    auto plan = picker::Pick(Input(pressure, &busy));
-    if (!plan) break;
-    Start(*std::move(plan));
+    auto pick = picker::Pick(Input(urgency, &running));
+    if (!pick) break;
+    Start(*std::move(pick));
   }
   return !jobs_.empty();
 }
 
-inline void Database::Start(picker::Plan plan) {
+inline void Database::Start(picker::CompactionPick pick) {
   if (print_plans) {
     std::printf("%6llu puts, %2zu runs, %.2f space: %s\n", static_cast<unsigned long long>(figures_.puts),
                 version_->runs().size(), static_cast<double>(bytes()) / static_cast<double>(live_bytes() + 1),
-                PrintPlan(plan).c_str());
+                PrintCompactionPick(pick).c_str());
   }
-  auto job = std::make_unique<Job>();
-  job->plan = std::move(plan);
-  for (const kv::Position source : job->plan.sources) {
+  auto job = std::make_unique<CompactionJob>();
+  job->pick = std::move(pick);
+  for (const kv::Position source : job->pick.sources) {
     const version::RunPtr run = version_->FindRun(source);
     Cells cells;
-    std::vector<format::Edit::Add> moved;
-    const auto [first, last] = run->Overlap(order_, job->plan.bounds);
+    std::vector<format::VersionEdit::Add> moved;
+    const auto [first, last] = run->Overlap(order_, job->pick.bounds);
     for (size_t i = first; i < last; ++i) {
-      const version::Slice& slice = run->slices()[i];
-      const format::Bounds bounds = version::Intersection(order_, slice.bounds, job->plan.bounds);
+      const version::VirtualTable& virtual_table = run->virtual_tables()[i];
+      const format::Bounds bounds = version::Intersection(order_, virtual_table.bounds, job->pick.bounds);
       const uint32_t lower = bounds.lower ? static_cast<uint32_t>(std::stoul(*bounds.lower)) : 0;
       const uint32_t upper = bounds.upper ? static_cast<uint32_t>(std::stoul(*bounds.upper)) : UINT32_MAX;
-      moved.push_back({.position = job->plan.sources.back(), .level = 0, .file = slice.file, .bounds = bounds});
-      if (job->plan.is_move) continue;
-      for (const Cell& cell : *contents_.at(slice.file->number)) {
+      moved.push_back({.position = job->pick.sources.back(), .level = 0, .file = virtual_table.file, .bounds = bounds});
+      if (job->pick.is_move) continue;
+      for (const Cell& cell : *contents_.at(virtual_table.file->number)) {
         if (cell.key >= lower && cell.key < upper) cells.push_back(cell);
       }
     }
@@ -278,38 +278,38 @@ inline void Database::Start(picker::Plan plan) {
     job->next.push_back(0);
     job->moved.push_back(std::move(moved));
   }
-  job->done = job->plan.bounds.lower;
-  if (job->plan.is_move) {
+  job->done = job->pick.bounds.lower;
+  if (job->pick.is_move) {
     ++figures_.moves;
     CommitMove(job.get());
     return;
   }
   ++figures_.merges;
-  figures_.cleanings += !job->plan.cleaned.empty();
+  figures_.cleanings += !job->pick.cleaned.empty();
   jobs_.push_back(std::move(job));
 }
 
-inline void Database::CommitMove(Job* job) {
-  format::Edit edit;
-  for (const kv::Position source : job->plan.sources) edit.cuts.push_back({.position = source, .bounds = job->plan.bounds});
+inline void Database::CommitMove(CompactionJob* job) {
+  format::VersionEdit edit;
+  for (const kv::Position source : job->pick.sources) edit.cuts.push_back({.position = source, .bounds = job->pick.bounds});
   for (auto& adds : job->moved) {
     for (auto& add : adds) {
       if (version::Clip(order_, add.file, add.bounds)) edit.adds.push_back(std::move(add));
     }
   }
-  edit.levels.push_back({.position = job->plan.sources.back(), .level = job->plan.target_level});
+  edit.levels.push_back({.position = job->pick.sources.back(), .level = job->pick.target_level});
   Apply(edit);
 }
 
-inline void Database::Work(uint64_t entries, picker::Pressure pressure) {
+inline void Database::Work(uint64_t entries, picker::Urgency urgency) {
   while (entries > 0) {
-    if (!StartJobs(pressure)) return;
+    if (!StartJobs(urgency)) return;
     // The most urgent job is the one with least to do.
     const auto job = std::ranges::min_element(jobs_, {}, [](const auto& j) { return j->left; });
     const uint64_t step = std::min(entries, config_.step_entries);
     Step(job->get(), step);
     if ((*job)->left == 0) {
-      Commit(job->get(), (*job)->plan.bounds.upper, true);
+      Commit(job->get(), (*job)->pick.bounds.upper, true);
       jobs_.erase(job);
       Sample();
     }
@@ -317,7 +317,7 @@ inline void Database::Work(uint64_t entries, picker::Pressure pressure) {
   }
 }
 
-inline void Database::Step(Job* job, uint64_t entries) {
+inline void Database::Step(CompactionJob* job, uint64_t entries) {
   using Head = std::pair<uint32_t, size_t>;  // key, source: the newer source comes first
   std::priority_queue<Head, std::vector<Head>, std::greater<>> heads;
   for (size_t i = 0; i < job->inputs.size(); ++i) {
@@ -336,50 +336,50 @@ inline void Database::Step(Job* job, uint64_t entries) {
   }
 }
 
-inline void Database::Emit(Job* job, const Cell& cell) {
+inline void Database::Emit(CompactionJob* job, const Cell& cell) {
   const std::string key = KeyOf(cell.key);
-  const auto& cuts = job->plan.cut_keys;
+  const auto& cuts = job->pick.cut_keys;
   const uint64_t written = job->output_bytes + job->values * config_.value_bytes;
-  bool is_cut = job->plan.output_file_bytes != 0 && written >= job->plan.output_file_bytes;
+  bool is_cut = job->pick.output_file_bytes != 0 && written >= job->pick.output_file_bytes;
   while (job->cut < cuts.size() && key >= cuts[job->cut]) {
     is_cut = true;
     ++job->cut;
   }
   if (is_cut && !job->output.empty()) Commit(job, key, false);
-  if (IsTombstone(cell) && job->plan.is_bottom) return;
+  if (IsTombstone(cell) && job->pick.is_bottom) return;
   job->output_bytes += CellBytes(cell);
   job->output.push_back(cell);
-  if (!std::ranges::binary_search(job->plan.cleaned, kv::FileNumber{cell.value_file})) return;
-  if (job->values++ == 0) job->value_file = static_cast<uint32_t>(next_file_++);
-  job->output.back().value_file = job->value_file;
+  if (!std::ranges::binary_search(job->pick.cleaned, kv::FileNumber{cell.blob_file})) return;
+  if (job->values++ == 0) job->blob_file = static_cast<uint32_t>(next_file_++);
+  job->output.back().blob_file = job->blob_file;
   ++figures_.values_moved;
 }
 
-inline void Database::Commit(Job* job, std::optional<std::string> cursor, bool is_last) {
+inline void Database::Commit(CompactionJob* job, std::optional<std::string> cursor, bool is_last) {
   Sample();
-  format::Edit edit;
-  for (const kv::Position source : job->plan.sources) {
+  format::VersionEdit edit;
+  for (const kv::Position source : job->pick.sources) {
     edit.cuts.push_back({.position = source, .bounds = {.lower = job->done, .upper = cursor}});
   }
-  const kv::Position target = job->plan.sources.back();
+  const kv::Position target = job->pick.sources.back();
   if (!job->output.empty()) {
     figures_.merge_writes += job->output.size();
     const auto run = version_->FindRun(target);
     auto& add = edit.adds.emplace_back();
     add.position = target;
-    add.level = run ? run->level() : job->plan.target_level;
+    add.level = run ? run->level() : job->pick.target_level;
     add.file = MakeFile(std::move(job->output));
   }
-  if (job->values > 0) AddValueFile(job->value_file, job->values, &edit);
+  if (job->values > 0) AddBlobFile(job->blob_file, job->values, &edit);
   job->output.clear();
   job->output_bytes = 0;
   job->values = 0;
   job->done = cursor;
-  if (is_last) edit.levels.push_back({.position = target, .level = job->plan.target_level});
+  if (is_last) edit.levels.push_back({.position = target, .level = job->pick.target_level});
   Apply(edit);
 }
 
-inline void Database::Apply(const format::Edit& edit) {
+inline void Database::Apply(const format::VersionEdit& edit) {
   auto applied = version::ApplyEdit(order_, *version_, edit);
   if (!applied) {
     error_ = applied.error().ToString();
@@ -410,9 +410,9 @@ inline void Database::Sample() {
 inline std::optional<Cell> Database::Read(uint32_t key) const {
   const std::string text = KeyOf(key);
   for (const version::RunPtr& run : version_->runs()) {
-    const version::Slice* slice = run->Find(order_, text);
-    if (!slice) continue;
-    const Cells& cells = *contents_.at(slice->file->number);
+    const version::VirtualTable* virtual_table = run->Find(order_, text);
+    if (!virtual_table) continue;
+    const Cells& cells = *contents_.at(virtual_table->file->number);
     const auto it = std::ranges::lower_bound(cells, key, {}, &Cell::key);
     if (it != cells.end() && it->key == key) return *it;
   }
@@ -432,24 +432,24 @@ inline bool Database::AllReadsAreRight() {
   return error_.empty();
 }
 
-inline void Database::Settle(picker::Pressure pressure) {
+inline void Database::Settle(picker::Urgency urgency) {
   for (int i = 0; i < 1'000'000 && error_.empty(); ++i) {
-    if (!StartJobs(pressure)) return;
-    Work(config_.step_entries, pressure);
+    if (!StartJobs(urgency)) return;
+    Work(config_.step_entries, urgency);
   }
   if (error_.empty()) error_ = "does not settle";
 }
 
 inline void Database::CompactRange(const format::Bounds& bounds) {
   const kv::Position newest{next_position_};
-  std::vector<picker::Busy> busy;
+  std::vector<picker::RunningCompaction> running;
   for (int i = 0; i < 100'000; ++i) {
-    auto pick = picker::PickManual(Input(picker::Pressure::kQuiet, &busy), bounds, newest);
+    auto pick = picker::PickManual(Input(picker::Urgency::kQuiet, &running), bounds, newest);
     if (pick.is_done) return;
-    Start(*std::move(pick.plan));
+    Start(*std::move(pick.pick));
     while (!jobs_.empty()) {
       Step(jobs_.front().get(), UINT64_MAX);
-      Commit(jobs_.front().get(), jobs_.front()->plan.bounds.upper, true);
+      Commit(jobs_.front().get(), jobs_.front()->pick.bounds.upper, true);
       jobs_.erase(jobs_.begin());
     }
   }

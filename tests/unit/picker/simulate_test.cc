@@ -12,7 +12,7 @@
 namespace mergedb::simulate {
 namespace {
 
-using picker::Pressure;
+using picker::Urgency;
 
 constexpr uint32_t kKeys = 24'000;
 
@@ -53,12 +53,12 @@ double Space(const Database& db) { return static_cast<double>(db.bytes()) / stat
 
 void ExpectSettles(Database* db) {
   db->Flush();
-  db->Settle(Pressure::kQuiet);
+  db->Settle(Urgency::kQuiet);
   EXPECT_LE(Space(*db), 1.25);
-  db->Settle(Pressure::kIdle);
+  db->Settle(Urgency::kIdle);
   EXPECT_EQ(db->version().runs().size(), 1u);
   EXPECT_EQ(db->version().tombstones(), 0u);
-  if (db->version().value_files().empty()) {
+  if (db->version().blob_files().empty()) {
     EXPECT_EQ(db->bytes(), db->live_bytes());
   } else {
     EXPECT_LE(Space(*db), 1.1);
@@ -71,7 +71,7 @@ TEST(Lazy, FillingFromEmptyIsCheapDrainIncluded) {
   Database db(ConfigOf(Style::kLazy, 150));
   base::Random random(7);
   Overwrite(&db, kKeys, &random);
-  db.Settle(Pressure::kQuiet);
+  db.Settle(Urgency::kQuiet);
   EXPECT_LE(PerPut(db.figures().merge_writes, db.figures()), 2.1);
   EXPECT_LE(PerPut(db.figures().merge_reads, db.figures()), 2.5);
   EXPECT_LE(db.figures().runs_max, 48u);
@@ -95,7 +95,7 @@ TEST(Lazy, SpaceIsBoundedAtEveryStepOfALongOverwrite) {
 
 TEST(Lazy, SpaceIsBoundedAtQuietPressure) {
   Config config = ConfigOf(Style::kLazy, 100);
-  config.write_pressure = Pressure::kQuiet;
+  config.write_pressure = Urgency::kQuiet;
   Database db(config);
   base::Random random(3);
   Overwrite(&db, 2 * kKeys, &random);
@@ -174,7 +174,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceBack) {
   Overwrite(&db, 2 * kKeys, &random);
   for (uint32_t key = 0; key < kKeys; ++key) db.Delete(key);
   db.Flush();
-  db.Settle(Pressure::kQuiet);
+  db.Settle(Urgency::kQuiet);
   EXPECT_EQ(db.error(), "");
   EXPECT_EQ(db.bytes(), 0u);
 }
@@ -194,7 +194,7 @@ TEST_P(BothStyles, ACompactedRangeLiesInTheOldestRunAlone) {
   base::Random random(5);
   Overwrite(&db, 2 * kKeys, &random);
   db.Flush();
-  db.Settle(Pressure::kWriting);
+  db.Settle(Urgency::kWriting);
   const format::Bounds bounds{.lower = Database::KeyOf(6'000), .upper = Database::KeyOf(12'000)};
   db.CompactRange(bounds);
   EXPECT_TRUE(db.AllReadsAreRight()) << db.error();
@@ -266,7 +266,7 @@ TEST_P(BothStyles, FillingWithValuesMovesFewOfThem) {
   const bool is_lazy = GetParam() == Style::kLazy;
   EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.02 : 0.3) << "1.58 bytes were put for each live one";
   db.Flush();
-  db.Settle(Pressure::kQuiet);
+  db.Settle(Urgency::kQuiet);
   EXPECT_LE(Space(db), 1.25);
   EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.25 : 0.45);
   ExpectSettles(&db);
@@ -278,7 +278,7 @@ TEST_P(BothStyles, DeletingEverythingGivesTheSpaceOfValuesBack) {
   Overwrite(&db, 2 * kKeys, &random);
   for (uint32_t key = 0; key < kKeys; ++key) db.Delete(key);
   db.Flush();
-  db.Settle(Pressure::kQuiet);
+  db.Settle(Urgency::kQuiet);
   EXPECT_EQ(db.error(), "");
   EXPECT_EQ(db.bytes(), 0u);
 }
@@ -326,7 +326,7 @@ void PrintRow(Style style, uint32_t memtables, bool is_overwrite) {
   }
   Overwrite(&db, is_overwrite ? 5 * kKeys : kKeys, &random);
   const Figures loaded = db.figures();
-  db.Settle(Pressure::kQuiet);
+  db.Settle(Urgency::kQuiet);
   const Figures drained = db.figures();
   const double space = Space(db);
   const auto per_put = [&](uint64_t count) { return PerPut(count, loaded); };

@@ -11,18 +11,18 @@ namespace {
 constexpr uint64_t kPauseMicros = 10'000;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 
-Debt LowDebt() {
+Backlog LowDebt() {
   return {.staged_bytes = 2 * kMebi, .staging_bytes_max = 16 * kMebi, .unflushed_bytes = 20 * kMebi,
           .unflushed_bytes_max = 32 * kMebi, .runs = 20, .runs_max = 80, .upper_bytes = 1 * kMebi,
           .upper_bytes_max = 100 * kMebi};
 }
 
-uint64_t* FieldOf(Debt& debt, int which) {
-  uint64_t* const fields[] = {&debt.staged_bytes, &debt.unflushed_bytes, &debt.runs, &debt.upper_bytes};
+uint64_t* FieldOf(Backlog& backlog, int which) {
+  uint64_t* const fields[] = {&backlog.staged_bytes, &backlog.unflushed_bytes, &backlog.runs, &backlog.upper_bytes};
   return fields[which];
 }
-uint64_t MaxOf(const Debt& debt, int which) {
-  const uint64_t maxima[] = {debt.staging_bytes_max, debt.unflushed_bytes_max, debt.runs_max, debt.upper_bytes_max};
+uint64_t MaxOf(const Backlog& backlog, int which) {
+  const uint64_t maxima[] = {backlog.staging_bytes_max, backlog.unflushed_bytes_max, backlog.runs_max, backlog.upper_bytes_max};
   return maxima[which];
 }
 
@@ -33,25 +33,25 @@ TEST(Pace, IsNothingWithoutDebt) {
 
 TEST(Pace, IsWholeWhenADebtReachesItsMaximum) {
   for (int which = 0; which < 4; ++which) {
-    Debt debt = LowDebt();
-    *FieldOf(debt, which) = MaxOf(debt, which);
-    EXPECT_EQ(DelayNanos(debt, 1, kPauseMicros), kPauseMicros * 1000) << which;
-    *FieldOf(debt, which) = UINT64_MAX;
-    EXPECT_EQ(DelayNanos(debt, 1, kPauseMicros), kPauseMicros * 1000) << which;
+    Backlog backlog = LowDebt();
+    *FieldOf(backlog, which) = MaxOf(backlog, which);
+    EXPECT_EQ(DelayNanos(backlog, 1, kPauseMicros), kPauseMicros * 1000) << which;
+    *FieldOf(backlog, which) = UINT64_MAX;
+    EXPECT_EQ(DelayNanos(backlog, 1, kPauseMicros), kPauseMicros * 1000) << which;
   }
 }
 
 TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
   for (int which = 0; which < 4; ++which) {
-    Debt debt = LowDebt();
+    Backlog backlog = LowDebt();
     const uint64_t debt_max = 100'000;
-    (which == 0 ? debt.staging_bytes_max : which == 1 ? debt.unflushed_bytes_max : which == 2 ? debt.runs_max
-                                                                                  : debt.upper_bytes_max) = debt_max;
-    for (int other = 0; other < 4; ++other) *FieldOf(debt, other) = 0;
+    (which == 0 ? backlog.staging_bytes_max : which == 1 ? backlog.unflushed_bytes_max : which == 2 ? backlog.runs_max
+                                                                                  : backlog.upper_bytes_max) = debt_max;
+    for (int other = 0; other < 4; ++other) *FieldOf(backlog, other) = 0;
     uint64_t previous = 0;
     for (uint64_t value = 0; value <= debt_max; value += debt_max / 10'000) {
-      *FieldOf(debt, which) = value;
-      const uint64_t delay = DelayNanos(debt, 132, kPauseMicros);
+      *FieldOf(backlog, which) = value;
+      const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
       EXPECT_GE(delay, previous);
       // Below a hundred microseconds a step of a ten-thousandth of the debt is felt by a few percent at most.
       if (delay < 100'000) {
@@ -66,24 +66,24 @@ TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
 TEST(Pace, TheWorstDebtRules) {
   base::Random random(11);
   for (int i = 0; i < 1000; ++i) {
-    Debt debt = LowDebt();
-    for (int which = 0; which < 4; ++which) *FieldOf(debt, which) = random.Uniform(MaxOf(debt, which) + 1);
-    const uint64_t delay = DelayNanos(debt, 132, kPauseMicros);
+    Backlog backlog = LowDebt();
+    for (int which = 0; which < 4; ++which) *FieldOf(backlog, which) = random.Uniform(MaxOf(backlog, which) + 1);
+    const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
     EXPECT_LE(delay, kPauseMicros * 1000);
     for (int which = 0; which < 4; ++which) {
-      Debt more = debt;
-      *FieldOf(more, which) += random.Uniform(MaxOf(debt, which));
+      Backlog more = backlog;
+      *FieldOf(more, which) += random.Uniform(MaxOf(backlog, which));
       EXPECT_GE(DelayNanos(more, 132, kPauseMicros), delay);
     }
   }
 }
 
 TEST(Pace, GrowsWithTheBytesOfThePut) {
-  Debt debt = LowDebt();
-  debt.runs = 60;
-  const uint64_t small = DelayNanos(debt, 100, kPauseMicros);
+  Backlog backlog = LowDebt();
+  backlog.runs = 60;
+  const uint64_t small = DelayNanos(backlog, 100, kPauseMicros);
   EXPECT_GT(small, 0u);
-  EXPECT_NEAR(static_cast<double>(DelayNanos(debt, 1000, kPauseMicros)), 10.0 * static_cast<double>(small), 10.0);
+  EXPECT_NEAR(static_cast<double>(DelayNanos(backlog, 1000, kPauseMicros)), 10.0 * static_cast<double>(small), 10.0);
 }
 
 TEST(Pace, RemovalRestsLongerThanItTookUntilTooMuchWaits) {

@@ -34,7 +34,7 @@ class DbIteratorTest : public ::testing::Test {
   testing::Tables tables_;
   std::shared_ptr<std::atomic<bool>> is_closed_ = std::make_shared<std::atomic<bool>>(false);
   int released_ = 0;
-  ViewPtr view_ = std::make_shared<const View>(
+  SuperVersionPtr view_ = std::make_shared<const SuperVersion>(
       testing::ViewOf(tables_, {PutEntry("d", 9, "active"), DeleteEntry("a", 10)}, {PutEntry("ba", 7, "sealed")},
                       {{PutEntry("b", 5, "new"), PutEntry("c", 6, "c")}, {PutEntry("a", 1, "a"), PutEntry("b", 2, "old")}}));
 };
@@ -91,7 +91,7 @@ TEST_F(DbIteratorTest, ReportsATableThatCannotBeRead) {
 }
 
 TEST_F(DbIteratorTest, LetsGoOfItsViewWhenItDies) {
-  const std::weak_ptr<const View> view = view_;
+  const std::weak_ptr<const SuperVersion> view = view_;
   auto it = New();
   view_ = nullptr;
   EXPECT_FALSE(view.expired());

@@ -20,7 +20,7 @@ class LookupTest : public ::testing::Test {
   }
 
   testing::Tables tables_;
-  View view_ = testing::ViewOf(tables_, {PutEntry("a", 9, "active")}, {PutEntry("a", 7, "sealed"), DeleteEntry("b", 8)},
+  SuperVersion view_ = testing::ViewOf(tables_, {PutEntry("a", 9, "active")}, {PutEntry("a", 7, "sealed"), DeleteEntry("b", 8)},
                                {{PutEntry("a", 5, "newer run"), PutEntry("c", 6, "c")},
                                 {PutEntry("a", 1, "older run"), PutEntry("b", 2, "b"), DeleteEntry("d", 4), PutEntry("d", 3, "d")}});
 };

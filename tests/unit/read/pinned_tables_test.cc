@@ -27,7 +27,7 @@ class KeptTablesTest : public ::testing::Test {
 
   testing::MemoryFiles files_;
   const std::shared_ptr<db::ObsoleteFiles> obsolete_ = std::make_shared<db::ObsoleteFiles>();
-  KeptTables kept_;
+  PinnedTables kept_;
 };
 
 TEST_F(KeptTablesTest, HoldsWhatLiesWhollyInAKeptTable) {
@@ -63,10 +63,10 @@ TEST_F(KeptTablesTest, AFileIsBuriedWhenItIsLetGoOf) {
   kept_.Keep(table.file, table.reader);
   const std::string_view mapped = table.mapped();
   table = {};
-  EXPECT_FALSE(obsolete_->HasBuried());
+  EXPECT_FALSE(obsolete_->HasAny());
   EXPECT_TRUE(kept_.Holds(mapped));
   kept_.Clear();
-  EXPECT_TRUE(obsolete_->HasBuried());
+  EXPECT_TRUE(obsolete_->HasAny());
   EXPECT_FALSE(kept_.Holds(mapped));
 }
 

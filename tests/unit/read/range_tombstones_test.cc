@@ -22,7 +22,7 @@ struct Shown {  // a tombstone, as far as a slice shows it
 
 // Slices side by side, some of them tables of range tombstones, shown in part.
 version::RunPtr RandomRun(testing::Tables& tables, base::Random& random, std::vector<Shown>* shown) {
-  std::vector<version::Slice> slices;
+  std::vector<version::VirtualTable> virtual_tables;
   for (uint64_t at = random.Uniform(5); at + 4 < kKeys;) {
     const uint64_t end = std::min(kKeys, at + 4 + random.Uniform(15));
     std::vector<std::string> keys;
@@ -43,22 +43,22 @@ version::RunPtr RandomRun(testing::Tables& tables, base::Random& random, std::ve
       format::Bounds bounds;
       if (random.OneIn(3)) bounds.lower = keys[1];
       if (random.OneIn(3)) bounds.upper = keys[keys.size() - 2];
-      auto slice = version::Clip(tables.order, meta, bounds);
-      if (!slice) continue;
+      auto virtual_table = version::Clip(tables.order, meta, bounds);
+      if (!virtual_table) continue;
       for (const auto& range : ranges) {
         Shown each{std::string(range.begin), std::string(range.end), range.sequence};
         if (bounds.lower) each.begin = std::max(each.begin, *bounds.lower);
         if (bounds.upper) each.end = std::min(each.end, *bounds.upper);
         shown->push_back(each);
       }
-      slices.push_back(*std::move(slice));
+      virtual_tables.push_back(*std::move(virtual_table));
     }
     at = end + random.Uniform(4);
   }
-  return std::make_shared<const version::Run>(kv::Position{1}, 0, std::move(slices));
+  return std::make_shared<const version::Run>(kv::Position{1}, 0, std::move(virtual_tables));
 }
 
-TEST(RunCovers, SayWhatSlicesShow) {
+TEST(RunMasks, SayWhatSlicesShow) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
@@ -73,10 +73,10 @@ TEST(RunCovers, SayWhatSlicesShow) {
       }
       return newest;
     };
-    const auto covers = NewRunCovers(tables.order, *tables.cache, run, at);
+    const auto covers = NewRunMasks(tables.order, *tables.cache, run, at);
     for (int i = 0; i < 200; ++i) {
       const std::string key = Key(random.Uniform(kKeys + 4));
-      kv::Cover cover;
+      kv::Mask cover;
       ASSERT_OK(covers->Find(key, &cover));
       ASSERT_EQ(cover.sequence, expected(key)) << key;
       for (uint64_t other_key = 0; other_key < kKeys + 4; ++other_key) {

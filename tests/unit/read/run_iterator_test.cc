@@ -12,9 +12,9 @@ using testing::OpenIterator;
 using testing::OwnedEntry;
 using testing::Tables;
 
-OpenSlice Opener(Tables& tables) {
-  return [&tables](const version::Slice& slice) {
-    auto reader = tables.cache->Open(slice.file);
+OpenVirtualTable Opener(Tables& tables) {
+  return [&tables](const version::VirtualTable& virtual_table) {
+    auto reader = tables.cache->Open(virtual_table.file);
     if (!reader) return kv::NewEmptyIterator(reader.error());
     return (*reader)->NewIterator({}, *reader);
   };
@@ -22,10 +22,10 @@ OpenSlice Opener(Tables& tables) {
 
 // The entries in tables of about 40, cut where the key changes.
 version::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) {
-  std::vector<version::Slice> slices;
+  std::vector<version::VirtualTable> virtual_tables;
   std::vector<OwnedEntry> part;
   const auto finish = [&] {
-    if (!part.empty()) slices.push_back({.file = tables.Write(part), .bounds = {}});
+    if (!part.empty()) virtual_tables.push_back({.file = tables.Write(part), .bounds = {}});
     part.clear();
   };
   for (const OwnedEntry& entry : entries) {
@@ -33,7 +33,7 @@ version::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) 
     part.push_back(entry);
   }
   finish();
-  return std::make_shared<const version::Run>(kv::Position{1}, 0, std::move(slices));
+  return std::make_shared<const version::Run>(kv::Position{1}, 0, std::move(virtual_tables));
 }
 
 TEST(RunIterator, KeepsTheContract) {
@@ -54,16 +54,16 @@ TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
     padded.insert(padded.begin(), testing::PutEntry("", kv::kSequenceMax - 1, "hidden"));
     std::erase_if(padded, [&](const OwnedEntry& entry) { return entry.key.empty() && entry.value == "hidden" && !entries.empty() && entries[0].key.empty(); });
     const bool has_padding = padded.size() > entries.size();
-    std::vector<version::Slice> slices;
+    std::vector<version::VirtualTable> virtual_tables;
     if (!entries.empty()) {
       const auto file = tables->Write(padded);
       const std::string middle = entries[entries.size() / 2].key;
       format::Bounds low{.upper = middle}, high{.lower = middle};
       if (has_padding) low.lower = entries[0].key;
-      if (entries[0].key != middle) slices.push_back({file, low});
-      slices.push_back({file, high});
+      if (entries[0].key != middle) virtual_tables.push_back({file, low});
+      virtual_tables.push_back({file, high});
     }
-    return [tables, run = std::make_shared<const version::Run>(kv::Position{1}, 0, slices)] {
+    return [tables, run = std::make_shared<const version::Run>(kv::Position{1}, 0, virtual_tables)] {
       return NewRunIterator(tables->order, run, {}, Opener(*tables));
     };
   }});
@@ -74,11 +74,11 @@ TEST(RunIterator, ShowsOnlyKeysWithinItsBoundsAndOpensNoOtherTable) {
   std::vector<OwnedEntry> entries;
   for (int i = 100; i < 300; ++i) entries.push_back(testing::PutEntry("k" + std::to_string(i), 7, "v"));
   const auto run = MakeRun(tables, entries);
-  ASSERT_EQ(run->slices().size(), 5u);
+  ASSERT_EQ(run->virtual_tables().size(), 5u);
   int opened = 0;
-  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"}, [&](const version::Slice& slice) {
+  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"}, [&](const version::VirtualTable& virtual_table) {
     ++opened;
-    return Opener(tables)(slice);
+    return Opener(tables)(virtual_table);
   });
   it->SeekToFirst();
   ASSERT_TRUE(it->Valid());

@@ -17,16 +17,16 @@ inline std::shared_ptr<memtable::Memtable> MemtableOf(const kv::Order& order, co
 }
 
 // `runs`: newest first, each the entries of its one table, in order.
-inline read::View ViewOf(Tables& tables, const std::vector<OwnedEntry>& active, const std::vector<OwnedEntry>& sealed,
+inline read::SuperVersion ViewOf(Tables& tables, const std::vector<OwnedEntry>& active, const std::vector<OwnedEntry>& sealed,
                          const std::vector<std::vector<OwnedEntry>>& runs) {
-  read::View view;
+  read::SuperVersion view;
   view.active = MemtableOf(tables.order, active);
   if (!sealed.empty()) view.sealed.push_back(MemtableOf(tables.order, sealed));
   std::vector<version::RunPtr> made;
   uint64_t position = runs.size();
   for (const auto& entries : runs) {
-    std::vector<version::Slice> slices{{.file = tables.Write(entries), .bounds = {}}};
-    made.push_back(std::make_shared<const version::Run>(kv::Position{position--}, 0, std::move(slices)));
+    std::vector<version::VirtualTable> virtual_tables{{.file = tables.Write(entries), .bounds = {}}};
+    made.push_back(std::make_shared<const version::Run>(kv::Position{position--}, 0, std::move(virtual_tables)));
   }
   view.version = std::make_shared<const version::Version>(std::move(made));
   return view;

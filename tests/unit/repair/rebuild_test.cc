@@ -35,7 +35,7 @@ LooseTable Found(testing::Tables& tables, kv::FileNumber number) {
                                   .order = tables.order}, nullptr);
   if (!salvaged || (salvaged->found.entries == 0 && salvaged->range_tombstones.empty())) return {};
   EXPECT_TRUE(salvaged->flaws.empty()) << salvaged->flaws.front().what;
-  return {.meta = std::make_shared<const format::FileMeta>(salvaged->found), .settled = salvaged->settled};
+  return {.meta = std::make_shared<const format::FileMeta>(salvaged->found), .compacted_ranges = salvaged->compacted_ranges};
 }
 
 // What a reader of the rebuilt tables sees; they are disjoint.
@@ -76,8 +76,8 @@ Shown ShowOf(testing::Tables& tables, const Rebuilt& rebuilt) {
 
 class RebuildTest : public ::testing::Test {
  protected:
-  LooseTable Write(const std::vector<OwnedEntry>& entries, std::vector<format::Settled> settled = {}) {
-    return {.meta = tables_.Write(entries), .settled = std::move(settled)};
+  LooseTable Write(const std::vector<OwnedEntry>& entries, std::vector<format::CompactedRange> compacted_ranges = {}) {
+    return {.meta = tables_.Write(entries), .compacted_ranges = std::move(compacted_ranges)};
   }
   LooseTable WriteRanges(const std::vector<kv::RangeTombstone>& tombstones) {
     compaction::Outputs outputs(tables_.factory,
@@ -89,7 +89,7 @@ class RebuildTest : public ::testing::Test {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kMerge), merge::Append(more)};
   }
   // A claim to all keys, up to `sequence`.
-  static std::vector<format::Settled> UpTo(kv::Sequence sequence, format::Bounds bounds = {}, kv::Sequence from = 0) {
+  static std::vector<format::CompactedRange> UpTo(kv::Sequence sequence, format::Bounds bounds = {}, kv::Sequence from = 0) {
     return {{.from = from, .sequence = sequence, .bounds = std::move(bounds)}};
   }
 
@@ -268,12 +268,12 @@ class History {
 
   void Flush() {
     Write();
-    iterator::CollapseCounts counts;
+    iterator::CompactionIteratorCounts counts;
     ASSERT_OK_AND_ASSIGN(const auto flushed, compaction::Flush(tables_.factory, *memtable_, Snapshots(), Compression::kNone, &counts));
     const format::FileMetaPtr& table = flushed.table;
     NewMemtable();
     if (table == nullptr) return;
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.adds.push_back({.position = kv::Position{++position_}, .level = 0, .file = table, .bounds = {}});
     Install(edit);
     flushed_ = changes_.size();
@@ -285,7 +285,7 @@ class History {
     if (runs.empty()) return;
     const size_t newest = random_.Uniform(runs.size());
     const size_t oldest = newest + random_.Uniform(runs.size() - newest);
-    picker::Plan plan;
+    picker::CompactionPick plan;
     for (size_t i = newest; i <= oldest; ++i) plan.sources.push_back(runs[i]->position());
     if (random_.OneIn(2)) plan.bounds.lower = Key();
     if (random_.OneIn(2)) plan.bounds.upper = Key();
@@ -348,13 +348,13 @@ class History {
     return {sequence_};
   }
   std::string Key() { return "k" + std::to_string(100 + random_.Uniform(40)); }
-  void Install(const format::Edit& edit) {
+  void Install(const format::VersionEdit& edit) {
     ASSERT_OK_AND_ASSIGN(version_, version::ApplyEdit(tables_.order, *version_, edit));
   }
   compaction::JobContext Context() {
     return {.factory = tables_.factory, .tables = *tables_.cache, .clock = &clock_, .compression = {Compression::kNone, Compression::kNone},
             .snapshots = [this] { return Snapshots(); },
-            .install = [this](const format::Edit& edit) { Install(edit); return Status(); },
+            .install = [this](const format::VersionEdit& edit) { Install(edit); return Status(); },
             .release_bytes = 200,
             .flushed_sequence = flushed_ == 0 ? 0 : kv::SequenceOf(changes_[flushed_ - 1].tag)};
   }
@@ -405,7 +405,7 @@ TEST_F(RebuildTest, ShowsWhatTheTreeShowed) {
         return rebuilt ? ShowOf(tables, *rebuilt) : Shown();
       };
       wrong += Differences(rebuild(), history.model());
-      for (LooseTable& table : loose) table.settled.clear();
+      for (LooseTable& table : loose) table.compacted_ranges.clear();
       wrong_without_claims += Differences(rebuild(), history.model());
     }
     std::printf("             %3u %% of merged tables left: of %u keys %u wrong, %u without claims\n", unsigned(kept_percent),

@@ -365,7 +365,7 @@ class Limited final : public kv::Iterator {
   const std::shared_ptr<uint64_t> moves_;
 };
 
-class ListCovers final : public iterator::CoverSource {
+class ListCovers final : public iterator::MaskSource {
  public:
   explicit ListCovers(const std::vector<kv::RangeTombstone>& tombstones)
       : list_(kv::RangeTombstones::Fragment(Bytewise(), tombstones, {}, kv::RangeTombstones::Keys::kCopies)) {}
@@ -402,17 +402,17 @@ class OutOfOrder {
     const auto reader = Reader::Open(&files_, kPath, nullptr, Bytewise(), nullptr);
     EXPECT_TRUE(reader.has_value()) << reader.status().ToString();
     if (!reader) return;
-    iterator::UncoveredInput input;
+    iterator::MaskingInput input;
     for (int i = 0; i <= (shape.is_merged ? 1 : 0); ++i) {
       std::unique_ptr<kv::Iterator> child = std::make_unique<Limited>((*reader)->NewIterator({}, *reader), moves_);
-      if (shape.is_as_of) child = iterator::NewAsOfIterator(Bytewise(), shape.sequence, std::move(child));
+      if (shape.is_as_of) child = iterator::NewSnapshotFilter(Bytewise(), shape.sequence, std::move(child));
       input.children.push_back(std::move(child));
     }
     if (!shape.tombstones.empty()) {
       input.covers.push_back({.source = std::make_unique<ListCovers>(shape.tombstones), .first_older = 0});
     }
-    cursor_ = iterator::NewVisibleIterator(Bytewise(), {.sequence = shape.is_as_of ? kv::kSequenceMax : shape.sequence},
-                                         iterator::NewUncoveredIterator(Bytewise(), std::move(input)));
+    cursor_ = iterator::NewUserIterator(Bytewise(), {.sequence = shape.is_as_of ? kv::kSequenceMax : shape.sequence},
+                                         iterator::NewMaskingIterator(Bytewise(), std::move(input)));
   }
 
   // From one end to the other, past each key that fails. Without an end in sight: Aborted.
@@ -433,12 +433,12 @@ class OutOfOrder {
     }
     return Status::Aborted("the walk does not end");
   }
-  iterator::VisibleCursor& cursor() { return *cursor_; }
+  iterator::UserCursor& cursor() { return *cursor_; }
 
  private:
   MemoryFiles files_;
   const std::shared_ptr<uint64_t> moves_ = std::make_shared<uint64_t>(0);
-  std::unique_ptr<iterator::VisibleCursor> cursor_;
+  std::unique_ptr<iterator::UserCursor> cursor_;
 };
 
 Row RowOfKind(const std::string& key, kv::Sequence sequence, kv::Kind kind, const std::string& value = "") {

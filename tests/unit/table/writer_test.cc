@@ -203,12 +203,12 @@ TEST(Writer, GivesUpQuietlyWhenItDies) {
 class WriterOverASpare : public ::testing::TestWithParam<size_t> {};
 
 TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
-  const size_t spare_bytes = GetParam();
+  const size_t recycled_bytes = GetParam();
   MemoryFiles files;
   {
     auto spare = files.Open("7.tbl", {.access = Access::kCreate});
     ASSERT_TRUE(spare.has_value());
-    ASSERT_TRUE((*spare)->WriteAt(0, std::string(spare_bytes, 'x')).ok());
+    ASSERT_TRUE((*spare)->WriteAt(0, std::string(recycled_bytes, 'x')).ok());
   }
   auto writer = Create(&files, Bytewise(), {.is_reuse = true});
   ASSERT_TRUE(writer.has_value());

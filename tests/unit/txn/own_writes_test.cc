@@ -112,8 +112,8 @@ TEST_F(OwnWritesTest, ARangeDeleteHidesWhatIsBeforeItInTheBatch) {
   EXPECT_EQ(Find("c"), Says::kOperandsAlone);
   EXPECT_EQ(operands_, std::vector<std::string_view>{"2"});
   EXPECT_EQ(Find("d"), Says::kNothing);
-  kv::Cover cover;
-  ASSERT_TRUE(own_.NewCovers()->Find("b", &cover).ok());
+  kv::Mask cover;
+  ASSERT_TRUE(own_.NewMaskSource()->Find("b", &cover).ok());
   EXPECT_EQ(cover.sequence, OwnWrites::kSequenceFirst + 2);
 }
 
@@ -138,7 +138,7 @@ TEST_F(OwnWritesTest, ARollbackTakesBackRecordsIndexAndRanges) {
   EXPECT_EQ(Backward(), before);
   EXPECT_EQ(Find("b"), Says::kOperands);
   EXPECT_EQ(Find("c"), Says::kNothing);
-  EXPECT_EQ(own_.NewCovers(), nullptr);
+  EXPECT_EQ(own_.NewMaskSource(), nullptr);
   own_.Add(Kind::kPut, "c", "3");
   EXPECT_EQ(Find("c"), Says::kValue);
 }

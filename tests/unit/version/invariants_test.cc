@@ -19,8 +19,8 @@ std::shared_ptr<format::FileMeta> File(uint64_t number, std::string smallest, st
   return file;
 }
 
-RunPtr RunOf(uint64_t position, std::vector<Slice> slices) {
-  return std::make_shared<Run>(kv::Position{position}, 0, std::move(slices));
+RunPtr RunOf(uint64_t position, std::vector<VirtualTable> virtual_tables) {
+  return std::make_shared<Run>(kv::Position{position}, 0, std::move(virtual_tables));
 }
 
 std::string Broken(const Version& version) {
@@ -79,12 +79,12 @@ TEST(Invariants, I6AKeyOfAFileIsShownOnce) {
   EXPECT_EQ(Broken(Version({RunOf(9, {{File(1, "a", "b"), {}}}), RunOf(3, {{File(1, "c", "d"), {}}})})), "I6");
 }
 
-format::ValueFilePtr Values(uint64_t number, uint64_t record_bytes = 1000) {
-  return std::make_shared<format::ValueFileMeta>(
-      format::ValueFileMeta{.number = kv::FileNumber{number}, .bytes = 4096, .record_bytes = record_bytes});
+format::BlobFilePtr Values(uint64_t number, uint64_t record_bytes = 1000) {
+  return std::make_shared<format::BlobFileMeta>(
+      format::BlobFileMeta{.number = kv::FileNumber{number}, .bytes = 4096, .record_bytes = record_bytes});
 }
 
-TEST(Invariants, I7ValueFilesThatTablesReferToAreThere) {
+TEST(Invariants, I7BlobFilesThatTablesReferToAreThere) {
   const auto table = File(1, "a", "z");
   table->values = {{.file = kv::FileNumber{7}, .bytes = 10}, {.file = kv::FileNumber{8}, .bytes = 10}};
   const auto runs = [&] { return std::vector<RunPtr>{RunOf(3, {{table, {}}})}; };

@@ -1,4 +1,4 @@
-// Goal: an Edit does to a Version what it says, for any edit, and touches nothing else. Method: trees as text, then random
+// Goal: an VersionEdit does to a Version what it says, for any edit, and touches nothing else. Method: trees as text, then random
 // edits against a map from key to file.
 #include "version/version_builder.h"
 
@@ -32,22 +32,22 @@ format::FileMetaPtr File(uint64_t number, std::string smallest, std::string larg
   return file;
 }
 
-format::Edit::Cut Cut(uint64_t position, std::optional<std::string> lower, std::optional<std::string> upper) {
+format::VersionEdit::Cut Cut(uint64_t position, std::optional<std::string> lower, std::optional<std::string> upper) {
   return {.position = kv::Position{position}, .bounds = {.lower = std::move(lower), .upper = std::move(upper)}};
 }
 
-format::Edit::Add Add(uint64_t position, format::FileMetaPtr file, format::Bounds bounds = {}) {
+format::VersionEdit::Add Add(uint64_t position, format::FileMetaPtr file, format::Bounds bounds = {}) {
   return {.position = kv::Position{position}, .level = 0, .file = std::move(file), .bounds = std::move(bounds)};
 }
 
-std::string Apply(const Version& version, const format::Edit& edit) {
+std::string Apply(const Version& version, const format::VersionEdit& edit) {
   auto applied = ApplyEdit(kOrder, version, edit);
   return applied ? (*applied)->ToString() : std::string(CodeName(applied.error().code()));
 }
 
 TEST(ApplyEdit, AddsARunAtItsPositionNewestFirst) {
   const auto version = Tree("position 5 level 0: 000005[a..z]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.adds = {Add(9, File(9, "b", "c")), Add(2, File(2, "d", "e"))};
   EXPECT_EQ(Apply(*version, edit),
             "position 9 level 0: 000009[b..c]\n"
@@ -62,26 +62,26 @@ format::FileMetaPtr FileWith(uint64_t number, std::string smallest, std::string 
   return file;
 }
 
-format::Edit::AddValueFile Values(uint64_t number, uint64_t record_bytes) {
-  return {std::make_shared<format::ValueFileMeta>(format::ValueFileMeta{
+format::VersionEdit::AddBlobFile Values(uint64_t number, uint64_t record_bytes) {
+  return {std::make_shared<format::BlobFileMeta>(format::BlobFileMeta{
       .number = kv::FileNumber{number}, .bytes = 2 * record_bytes, .record_bytes = record_bytes})};
 }
 
 // "7:40/100 9:..." bytes live of those in each value file
 std::string LiveBytes(const Version& version) {
   std::string text;
-  for (const ValueFile& each : version.value_files()) {
+  for (const BlobFile& each : version.blob_files()) {
     text += (text.empty() ? "" : " ") + std::to_string(kv::ToInt(each.file->number)) + ":" + std::to_string(each.live_bytes) +
             "/" + std::to_string(each.file->record_bytes);
   }
   return text;
 }
 
-TEST(ApplyEdit, ValueFilesComeWithAnEditAndGoWithTheLastTableThatRefersToThem) {
+TEST(ApplyEdit, BlobFilesComeWithAnEditAndGoWithTheLastTableThatRefersToThem) {
   const kv::FileNumber seven{7}, nine{9};
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "f", {{seven, 40}})), Add(4, FileWith(2, "a", "z", {{seven, 60}, {nine, 10}}))};
-  edit.value_files = {Values(9, 10), Values(7, 100)};
+  edit.blob_files = {Values(9, 10), Values(7, 100)};
   const auto both = *ApplyEdit(kOrder, Version(), edit);
   EXPECT_EQ(LiveBytes(*both), "7:100/100 9:10/10");
   EXPECT_EQ(both->bytes(), 2'000u);
@@ -89,22 +89,22 @@ TEST(ApplyEdit, ValueFilesComeWithAnEditAndGoWithTheLastTableThatRefersToThem) {
   EXPECT_EQ(both->garbage_bytes(), 0u);
 
   // A merge keeps 30 bytes of what both referred to in 7, and nothing of 9.
-  format::Edit merge;
+  format::VersionEdit merge;
   merge.cuts = {Cut(5, {}, {}), Cut(4, {}, {})};
   merge.adds = {Add(4, FileWith(3, "a", "z", {{seven, 30}}))};
   const auto merged = *ApplyEdit(kOrder, *both, merge);
   EXPECT_EQ(LiveBytes(*merged), "7:30/100");
   EXPECT_EQ(merged->garbage_bytes(), 70u);
-  EXPECT_EQ(merged->FindValueFile(nine), nullptr);
-  EXPECT_NE(merged->FindValueFile(seven), nullptr);
+  EXPECT_EQ(merged->FindBlobFile(nine), nullptr);
+  EXPECT_NE(merged->FindBlobFile(seven), nullptr);
 }
 
 TEST(ApplyEdit, WhileATableIsShownInPartAllOfItsReferencesCount) {
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
-  edit.value_files = {Values(7, 100)};
+  edit.blob_files = {Values(7, 100)};
   const auto version = *ApplyEdit(kOrder, Version(), edit);
-  format::Edit release;  // [a, m) was merged and kept 45 bytes
+  format::VersionEdit release;  // [a, m) was merged and kept 45 bytes
   release.cuts = {Cut(5, {}, "m")};
   release.adds = {Add(5, FileWith(2, "a", "l", {{kv::FileNumber{7}, 45}}))};
   const auto half = *ApplyEdit(kOrder, *version, release);
@@ -114,51 +114,51 @@ TEST(ApplyEdit, WhileATableIsShownInPartAllOfItsReferencesCount) {
   EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *half, release)), "7:45/100");
 }
 
-TEST(ApplyEdit, AReferenceToAValueFileThatNobodyAddedIsCorruption) {
-  format::Edit edit;
+TEST(ApplyEdit, AReferenceToABlobFileThatNobodyAddedIsCorruption) {
+  format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
   EXPECT_EQ(Apply(Version(), edit), "Corruption");
 }
 
-TEST(ApplyEdit, AValueFileHasOneDescription) {
-  format::Edit edit;
+TEST(ApplyEdit, ABlobFileHasOneDescription) {
+  format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "f", {{kv::FileNumber{7}, 100}}))};
-  edit.value_files = {Values(7, 100)};
+  edit.blob_files = {Values(7, 100)};
   const auto version = *ApplyEdit(kOrder, Version(), edit);
-  format::Edit again;
-  again.value_files = {Values(7, 100)};
+  format::VersionEdit again;
+  again.blob_files = {Values(7, 100)};
   EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *version, again)), "7:100/100");
-  again.value_files = {Values(7, 101)};
+  again.blob_files = {Values(7, 101)};
   EXPECT_EQ(Apply(*version, again), "Corruption");
-  edit.value_files = {Values(7, 100), Values(7, 99)};
+  edit.blob_files = {Values(7, 100), Values(7, 99)};
   EXPECT_EQ(Apply(Version(), edit), "Corruption") << "within one edit";
 }
 
-TEST(DiffVersions, NamesTheValueFilesThatAreNew) {
-  format::Edit edit;
+TEST(DiffVersions, NamesTheBlobFilesThatAreNew) {
+  format::VersionEdit edit;
   edit.adds = {Add(5, FileWith(1, "a", "z", {{kv::FileNumber{7}, 100}}))};
-  edit.value_files = {Values(7, 100)};
+  edit.blob_files = {Values(7, 100)};
   const auto source = *ApplyEdit(kOrder, Version(), edit);
-  format::Edit flush;
+  format::VersionEdit flush;
   flush.adds = {Add(6, FileWith(2, "a", "z", {{kv::FileNumber{8}, 50}}))};
-  flush.value_files = {Values(8, 50)};
+  flush.blob_files = {Values(8, 50)};
   const auto target = *ApplyEdit(kOrder, *source, flush);
-  const format::Edit diff = DiffVersions(kOrder, *source, *target);
+  const format::VersionEdit diff = DiffVersions(kOrder, *source, *target);
   EXPECT_EQ(diff, flush);
   EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, *source, diff)), "7:100/100 8:50/50");
-  EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, Version(), EditFromEmpty(*target))), "7:100/100 8:50/50");
+  EXPECT_EQ(LiveBytes(**ApplyEdit(kOrder, Version(), VersionEditFromEmpty(*target))), "7:100/100 8:50/50");
 }
 
 TEST(ApplyEdit, CutInTheMiddleOfASliceLeavesTwo) {
   const auto version = Tree("position 5 level 0: 000005[a..z]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, "f", "m")};
   EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000005[a..f) 000005[m..z]\n");
 }
 
 TEST(ApplyEdit, CutTakesWholeSlicesAndClipsTheOutermost) {
   const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f] 000003[g..i] 000004[j..l]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, "b", "k")};
   EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000001[a..b) 000004[k..l]\n");
   edit.cuts = {Cut(5, "c5", "j")};
@@ -170,7 +170,7 @@ TEST(ApplyEdit, ATableWithAnOpenEndMeetsItsNeighbourAndNoMore) {
   auto open = std::make_shared<format::FileMeta>(*File(1, "a", "f"));
   open->range_tombstones = 1;
   open->largest_is_open = true;
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.adds = {Add(5, open), Add(5, File(2, "f", "m"))};
   const auto version = ApplyEdit(kOrder, Version(), edit);
   ASSERT_TRUE(version.has_value()) << version.status().ToString();
@@ -179,7 +179,7 @@ TEST(ApplyEdit, ATableWithAnOpenEndMeetsItsNeighbourAndNoMore) {
   const version::Run& run = *(*version)->runs()[0];
   EXPECT_EQ(run.Find(kOrder, "e")->file->number, kv::FileNumber{1});
   EXPECT_EQ(run.Find(kOrder, "f")->file->number, kv::FileNumber{2});
-  EXPECT_EQ(run.slices_with_ranges(), std::vector<uint32_t>{0});
+  EXPECT_EQ(run.virtual_tables_with_ranges(), std::vector<uint32_t>{0});
   edit = {};
   edit.cuts = {Cut(5, "f", std::nullopt)};
   EXPECT_EQ(Apply(**version, edit), "position 5 level 0: 000001[a..f)\n");
@@ -191,7 +191,7 @@ TEST(ApplyEdit, ATableWithAnOpenEndMeetsItsNeighbourAndNoMore) {
 
 TEST(ApplyEdit, ASliceThatShowsNothingVanishes) {
   const auto version = Tree("position 5 level 0: 000001[a..c] 000002[d..f]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, std::nullopt, "c1")};
   EXPECT_EQ(Apply(*version, edit), "position 5 level 0: 000002[d..f]\n");
   edit.cuts = {Cut(5, std::nullopt, "c")};
@@ -200,7 +200,7 @@ TEST(ApplyEdit, ASliceThatShowsNothingVanishes) {
 
 TEST(ApplyEdit, ARunThatShowsNothingVanishesAndMayBeCutAgain) {
   const auto version = Tree("position 5 level 0: 000001[a..c]\nposition 3 level 0: 000002[a..z]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, std::nullopt, std::nullopt), Cut(4, "a", "b")};
   edit.levels = {{.position = kv::Position{5}, .level = 1}};
   EXPECT_EQ(Apply(*version, edit), "position 3 level 0: 000002[a..z]\n");
@@ -208,7 +208,7 @@ TEST(ApplyEdit, ARunThatShowsNothingVanishesAndMayBeCutAgain) {
 
 TEST(ApplyEdit, MovesAPartOfTwoRunsIntoTheOlder) {
   const auto version = Tree("position 5 level 0: 000005[a..z]\nposition 3 level 1: 000003[b..y]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, std::nullopt, "m"), Cut(3, std::nullopt, "m")};
   edit.adds = {Add(3, File(7, "a", "l"))};
   edit.levels = {{.position = kv::Position{3}, .level = 2}};
@@ -220,41 +220,41 @@ TEST(ApplyEdit, MovesAPartOfTwoRunsIntoTheOlder) {
 TEST(ApplyEdit, RefusesSlicesThatOverlap) {
   const auto version = Tree("position 5 level 0: 000005[f..m]");
   for (const auto& [smallest, largest] : {std::pair{"a", "f"}, {"m", "z"}, {"g", "h"}, {"a", "z"}}) {
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.adds = {Add(5, File(9, smallest, largest))};
     EXPECT_EQ(Apply(*version, edit), "Corruption") << smallest;
   }
-  format::Edit twins;
+  format::VersionEdit twins;
   twins.adds = {Add(5, File(9, "a", "c")), Add(5, File(10, "b", "d"))};
   EXPECT_EQ(Apply(*version, twins), "Corruption");
 }
 
 TEST(ApplyEdit, RefusesWhatMakesNoSense) {
   const Version empty;
-  format::Edit backwards;
+  format::VersionEdit backwards;
   backwards.cuts = {Cut(1, "m", "a")};
   EXPECT_EQ(Apply(empty, backwards), "Corruption");
-  format::Edit hidden;
+  format::VersionEdit hidden;
   hidden.adds = {Add(1, File(1, "a", "c"), {.lower = "d", .upper = {}})};
   EXPECT_EQ(Apply(empty, hidden), "Corruption");
-  format::Edit no_table;
+  format::VersionEdit no_table;
   no_table.adds = {Add(1, nullptr)};
   EXPECT_EQ(Apply(empty, no_table), "Corruption");
-  format::Edit inside_out;
+  format::VersionEdit inside_out;
   inside_out.adds = {Add(1, File(1, "z", "a"))};
   EXPECT_EQ(Apply(empty, inside_out), "Corruption");
 }
 
 TEST(ApplyEdit, AnEmptyCutDoesNothing) {
   const auto version = Tree("position 5 level 0: 000005[a..z]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, "f", "f")};
   EXPECT_EQ(Apply(*version, edit), version->ToString());
 }
 
 TEST(ApplyEdit, SharesTheRunsThatItDoesNotTouch) {
   const auto version = Tree("position 5 level 0: 000005[a..z]\nposition 3 level 1: 000003[b..y]");
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, "f", "g")};
   const auto applied = ApplyEdit(kOrder, *version, edit);
   ASSERT_TRUE(applied.has_value());
@@ -269,7 +269,7 @@ TEST(Version, CountsAFileOnceAndWholeUntilNothingShowsIt) {
   EXPECT_EQ(version->runs()[0]->bytes(), 10u << 20);
   EXPECT_EQ(version->runs()[1]->bytes(), 8u << 20);
   EXPECT_EQ(version->files().size(), 2u);
-  format::Edit edit;
+  format::VersionEdit edit;
   edit.cuts = {Cut(5, std::nullopt, std::nullopt)};
   EXPECT_EQ((*ApplyEdit(kOrder, *version, edit))->bytes(), 8u << 20);
   edit.cuts.push_back(Cut(3, std::nullopt, std::nullopt));
@@ -280,8 +280,8 @@ TEST(RunFind, FindsTheSliceThatMayShowAKey) {
   const auto version = Tree("position 5 level 0: 000005[b..f) 000006[f..h] 000007[m..p]");
   const version::Run& run = *version->runs()[0];
   const auto found = [&](std::string_view key) {
-    const Slice* slice = run.Find(kOrder, key);
-    return slice ? kv::ToInt(slice->file->number) : 0;
+    const VirtualTable* virtual_table = run.Find(kOrder, key);
+    return virtual_table ? kv::ToInt(virtual_table->file->number) : 0;
   };
   EXPECT_EQ(found("a"), 0u);
   EXPECT_EQ(found("b"), 5u);
@@ -310,9 +310,9 @@ class RandomEdits {
       Step();
       if (::testing::Test::HasFailure()) return;
       Check();
-      const format::Edit diff = DiffVersions(kOrder, *before, *version_);
+      const format::VersionEdit diff = DiffVersions(kOrder, *before, *version_);
       EXPECT_EQ(Apply(*before, diff), version_->ToString());
-      EXPECT_EQ(Apply(Version(), EditFromEmpty(*version_)), version_->ToString());
+      EXPECT_EQ(Apply(Version(), VersionEditFromEmpty(*version_)), version_->ToString());
     }
   }
 
@@ -324,7 +324,7 @@ class RandomEdits {
     const uint64_t lower = random_.Uniform(100);
     const uint64_t upper = lower + 1 + random_.Uniform(100 - lower);
     auto& shown = model_[position];
-    format::Edit edit;
+    format::VersionEdit edit;
     edit.cuts.push_back(Cut(position, Key(lower), Key(upper)));
     for (uint64_t key = lower; key < upper; ++key) shown[key] = 0;
     if (!random_.OneIn(3)) {
@@ -346,8 +346,8 @@ class RandomEdits {
     for (auto& [position, shown] : model_) {
       const RunPtr run = version_->FindRun(kv::Position{position});
       for (uint64_t key = 0; key < 100; ++key) {
-        const Slice* slice = run ? run->Find(kOrder, Key(key)) : nullptr;
-        ASSERT_EQ(slice ? kv::ToInt(slice->file->number) : 0, shown[key]) << Key(key) << "\n" << version_->ToString();
+        const VirtualTable* virtual_table = run ? run->Find(kOrder, Key(key)) : nullptr;
+        ASSERT_EQ(virtual_table ? kv::ToInt(virtual_table->file->number) : 0, shown[key]) << Key(key) << "\n" << version_->ToString();
       }
     }
   }

@@ -98,7 +98,7 @@ class CrashRun {
   base::Random random_;
   const Size size_;
   World world_;
-  std::unique_ptr<Log> log_;
+  std::unique_ptr<Wal> log_;
   uint64_t index_ = 0;
   bool is_appending_ = false;
   std::vector<Mark> ends_;

@@ -35,7 +35,7 @@ class PosixLog : public ::testing::TestWithParam<bool> {
   // How many frames come back; fails the test if they are not the first ones.
   uint64_t CountReplayed() {
     uint64_t count = 0;
-    const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
+    const format::VersionEdit::WalStart start = {.epoch = 1, .salt = 42, .sequence = 1};
     // WHY not DefaultEnv's: it brings threads, and the next test's child would be forked from among them, which the thread sanitizer refuses.
     auto replayed = Replay(env::PosixFileSystem(), directory_.path(), kDatabase, start, {},
                            [&](kv::Sequence, std::string_view payload) {
@@ -57,7 +57,7 @@ TEST_P(PosixLog, FramesSurviveADyingProcess) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    auto log = Log::Create(LogOptions());
+    auto log = Wal::Create(LogOptions());
     if (!log) _exit(1);
     for (uint64_t i = 0; i < 2000; ++i) {
       if (!Append(**log, PayloadOf(i, i % 3000)).ok()) _exit(2);
@@ -72,7 +72,7 @@ TEST_P(PosixLog, FramesSurviveADyingProcess) {
 }
 
 TEST_P(PosixLog, WriterAndBackgroundDrainWorkAtOnce) {
-  auto log = Log::Create(LogOptions());
+  auto log = Wal::Create(LogOptions());
   ASSERT_OK(log);
   for (uint64_t i = 0; i < 5000; ++i) {
     ASSERT_OK(Append(**log, PayloadOf(i, i % 1000)));

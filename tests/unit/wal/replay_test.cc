@@ -25,7 +25,7 @@ class Damage : public ::testing::Test {
   uint64_t FrameStart(uint64_t i) const { return i * FrameBytes(90); }
 
   World world_;
-  std::unique_ptr<Log> log_;
+  std::unique_ptr<Wal> log_;
 };
 
 TEST_F(Damage, AnyFlippedBitBelowADurableMarkIsCorruptionAndAboveItIsReported) {
@@ -120,7 +120,7 @@ TEST_F(Damage, TheRingStandsInForADamagedSegmentAfterAKill) {
 
 TEST_F(Damage, SegmentsOfAnotherDatabaseAreLeftAlone) {
   Outcome outcome;
-  const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
+  const format::VersionEdit::WalStart start = {.epoch = 1, .salt = 42, .sequence = 1};
   auto replayed = Replay(&world_.files, kDirectory, kDatabase + 1, start, {},
                          [](kv::Sequence, std::string_view) { return Status(); });
   ASSERT_OK(replayed);
@@ -172,7 +172,7 @@ TEST_F(Damage, ReplayWritesNothing) {
 
 TEST_F(Damage, AnErrorOfTheCallerStopsReplay) {
   int calls = 0;
-  const format::Edit::LogStart start = {.epoch = 1, .salt = 42, .sequence = 1};
+  const format::VersionEdit::WalStart start = {.epoch = 1, .salt = 42, .sequence = 1};
   auto replayed = Replay(&world_.files, kDirectory, kDatabase, start, {}, [&](kv::Sequence, std::string_view) {
     return ++calls == 3 ? Status::NoSpace("memtable") : Status();
   });

@@ -26,7 +26,7 @@ struct KilledLog {
   }
 
   World world;
-  std::unique_ptr<Log> log;
+  std::unique_ptr<Wal> log;
   uint64_t frames = 0;
 };
 

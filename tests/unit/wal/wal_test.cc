@@ -114,7 +114,7 @@ TEST_P(LogTest, LargeFrameFindsItsWayAtEveryOffsetOfABlock) {
 }
 
 // Small frames, the last of which ends at `position`. Returns how many.
-uint64_t FillUpTo(Log& log, uint64_t position) {
+uint64_t FillUpTo(Wal& log, uint64_t position) {
   uint64_t frames = 0;
   while (log.end().position < position) {
     const uint64_t left = position - log.end().position;

@@ -32,7 +32,7 @@ inline std::string PayloadOf(uint64_t index, size_t bytes) {
   return payload;
 }
 
-inline Status Append(Log& log, std::string_view payload, uint64_t records = 1) {
+inline Status Append(Wal& log, std::string_view payload, uint64_t records = 1) {
   if (payload.size() > log.direct_bytes_max()) return log.AppendLarge(payload, records);
   const std::string_view pieces[] = {payload.substr(0, payload.size() / 3), payload.substr(payload.size() / 3)};
   RETURN_IF_ERROR(log.Append(pieces, records));
@@ -57,7 +57,7 @@ struct ReplayArgs {
 
 inline Outcome ReplayAll(FileSystem& file_system, const ReplayArgs& args = {}) {
   Outcome outcome;
-  const format::Edit::LogStart start = {.epoch = args.epoch,
+  const format::VersionEdit::WalStart start = {.epoch = args.epoch,
                                         .salt = args.salt,
                                         .position = args.start.position,
                                         .chain = args.start.chain,
@@ -108,9 +108,9 @@ class World {
     options.allocate_number = [this] { return kv::FileNumber(next_file--); };
     return options;
   }
-  std::unique_ptr<Log> Create() { return Create(LogOptions()); }
-  std::unique_ptr<Log> Create(const Options& options) {
-    auto log = Log::Create(options);
+  std::unique_ptr<Wal> Create() { return Create(LogOptions()); }
+  std::unique_ptr<Wal> Create(const Options& options) {
+    auto log = Wal::Create(options);
     EXPECT_OK(log.status());
     return log ? std::move(*log) : nullptr;
   }

@@ -28,7 +28,7 @@ class FakeHost final : public Host {
  public:
   FakeHost() {
     EXPECT_OK(files.CreateDirectory("/d"));
-    auto made = wal::Log::Create({.file_system = &files,
+    auto made = wal::Wal::Create({.file_system = &files,
                                   .executor = &executor,
                                   .directory = "/d",
                                   .staging_bytes = 32 << 10,
@@ -59,7 +59,7 @@ class FakeHost final : public Host {
   bool FitsOneMemtable(const Room& room) const override {
     return memtable::Memtable::MemoryHolds(kMemtableBytes, room.records, room.bytes);
   }
-  wal::Log& log() override { return *log_; }
+  wal::Wal& log() override { return *log_; }
   memtable::Memtable& active() override { return *memtables.back(); }
   void Publish(kv::Sequence last) override {
     EXPECT_GT(last, published);
@@ -94,7 +94,7 @@ class FakeHost final : public Host {
   std::function<void()> before_next_group;  // once
 
  private:
-  std::unique_ptr<wal::Log> log_;
+  std::unique_ptr<wal::Wal> log_;
 };
 
 class CommitQueueTest : public ::testing::Test {
@@ -106,7 +106,7 @@ class CommitQueueTest : public ::testing::Test {
     return queue_.Commit({.batch = batch.rep(), .is_batch = true, .records = batch.count()});
   }
   FakeHost host_;
-  CommitQueue queue_{host_};
+  WriterQueue queue_{host_};
 };
 
 TEST_F(CommitQueueTest, GivesEachRecordASequenceAndPublishesTheLast) {
@@ -214,7 +214,7 @@ TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   EXPECT_EQ(host_.published, 0u);
   ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
   EXPECT_EQ(host_.published, 1u);
-  { CommitQueue::Turn turn(queue_); }  // turns do not care
+  { WriterQueue::ExclusiveSection turn(queue_); }  // turns do not care
   queue_.UnlockWriters(&owner);
   for (std::thread& other : others) other.join();
   EXPECT_EQ(host_.published, 4u);
@@ -227,18 +227,18 @@ TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
 
 TEST_F(CommitQueueTest, ATurnThatDoesNotWaitIsTakenOnlyWhileNobodyElseHasIt) {
   {
-    const CommitQueue::Turn first(queue_, std::try_to_lock);
+    const WriterQueue::ExclusiveSection first(queue_, std::try_to_lock);
     EXPECT_TRUE(first.is_taken());
-    const CommitQueue::Turn second(queue_, std::try_to_lock);
+    const WriterQueue::ExclusiveSection second(queue_, std::try_to_lock);
     EXPECT_FALSE(second.is_taken());
   }
   {
-    const CommitQueue::Turn waiting(queue_);
+    const WriterQueue::ExclusiveSection waiting(queue_);
     EXPECT_TRUE(waiting.is_taken());
-    EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+    EXPECT_FALSE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
   }
   ASSERT_OK(Put("a"));
-  EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+  EXPECT_TRUE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
 }
 
 // It does not stand in the queue: whoever comes while it commits waits for it all the same, and goes on behind it.
@@ -248,9 +248,9 @@ TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
     std::vector<std::thread> others;
     const kv::Sequence before = host_.published;
     host_.before_next_group = [&] {
-      EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+      EXPECT_FALSE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
       others.emplace_back([&] {
-        const CommitQueue::Turn turn(queue_);
+        const WriterQueue::ExclusiveSection turn(queue_);
         EXPECT_GE(host_.published, before + 1);
       });
       others.emplace_back([&] { EXPECT_OK(Put("second")); });
@@ -261,12 +261,12 @@ TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
       });
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
       EXPECT_EQ(host_.published, before);
-      EXPECT_FALSE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+      EXPECT_FALSE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
     };
     ASSERT_OK(Put("first"));
     for (std::thread& other : others) other.join();
     EXPECT_EQ(host_.published, before + 2);
-    EXPECT_TRUE(CommitQueue::Turn(queue_, std::try_to_lock).is_taken());
+    EXPECT_TRUE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
   }
 }
 
@@ -321,7 +321,7 @@ TEST_F(CommitQueueTest, WhoWaitsForTheWritersLockIsToldOfTheEnd) {
 // Symptom: Close beside a Begin with a time limit read a null pointer, if the limit and the end came together.
 TEST_F(CommitQueueTest, TheEndMayComeTogetherWithTheLimitOfAWait) {
   for (int i = 0; i < 3'000; ++i) {
-    CommitQueue queue(host_);
+    WriterQueue queue(host_);
     const int owner = 0, other = 0;
     ASSERT_OK(queue.LockWriters(&owner, 0));
     std::atomic<bool> has_begun = false;
@@ -390,7 +390,7 @@ TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
   constexpr int kWritesEach = 50;
   OnThreads([this](int i) {
     for (int n = 0; n < kWritesEach; ++n) {
-      if (n % 10 == 0) CommitQueue::Turn turn(queue_);
+      if (n % 10 == 0) WriterQueue::ExclusiveSection turn(queue_);
       EXPECT_OK(Put(std::to_string(i * 1000 + n), n % 25 == 0 ? Durability::kSynced : Durability::kProcessCrash));
     }
   });
@@ -413,7 +413,7 @@ TEST_F(CommitQueueTest, WhoIsNotPatientGetsThroughThoseWhoAre) {
   std::atomic<bool> is_over = false;
   std::thread other([&] {
     for (int n = 0; n < 100; ++n) {
-      { CommitQueue::Turn turn(queue_); }
+      { WriterQueue::ExclusiveSection turn(queue_); }
       EXPECT_OK(Put("synced", Durability::kSynced));
       EXPECT_OK(queue_.LockWriters(&is_over, UINT64_MAX));
       EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &is_over}));
