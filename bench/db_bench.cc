@@ -41,14 +41,15 @@ void PrintHeader(const Flags& flags) {
 
 int PrintHelp() {
   const std::string flags = FlagsHelp(), benchmarks = WorkloadsHelp();
-  std::printf("usage: db_bench [--FLAG=VALUE]...\n"
-              "Runs benchmarks one after the other on one database and prints a line for each.\n\n"
-              "    db_bench --benchmarks=fillrandom,waitforcompaction,readrandom --num=1000000 --engine=leveldb\n\n"
-              "Flags and their defaults:\n%s\n"
-              "Flags of RocksDB's db_bench without a meaning here are accepted, ignored and named at the start.\n\n"
-              "Benchmarks:\n%s"
-              "  %-24sprint this property of the engine\n",
-              flags.c_str(), benchmarks.c_str(), "stats sstables counters");
+  std::printf(
+      "usage: db_bench [--FLAG=VALUE]...\n"
+      "Runs benchmarks one after the other on one database and prints a line for each.\n\n"
+      "    db_bench --benchmarks=fillrandom,waitforcompaction,readrandom --num=1000000 --engine=leveldb\n\n"
+      "Flags and their defaults:\n%s\n"
+      "Flags of RocksDB's db_bench without a meaning here are accepted, ignored and named at the start.\n\n"
+      "Benchmarks:\n%s"
+      "  %-24sprint this property of the engine\n",
+      flags.c_str(), benchmarks.c_str(), "stats sstables counters");
   return 0;
 }
 

@@ -47,17 +47,18 @@ struct Flags {
   std::string style = "lazy";
   int64_t memory = 0;  // Options::memory_bytes; 0: twice the write buffer, and the cache
   bool mapped_staging = true;
-  int64_t min_blob_size = -1;  // Options::separated_value_bytes_min (RocksDB's name); -1: the default; 0: none are separated
+  int64_t min_blob_size =
+      -1;  // Options::separated_value_bytes_min (RocksDB's name); -1: the default; 0: none are separated
   std::string distribution = "uniform";  // or zipfian
   double zipf_theta = 0.99;
   double rate = 100000;   // openloop: puts a second
   double duration = 10;   // openloop: seconds
   double write_rate = 0;  // ...whilewriting: writes a second; 0: as fast as they go
   // RocksDB's, of its merge benchmarks.
-  std::string merge_operator;      // uint64add stringappend max put bytesxor
-  int64_t merge_keys = -1;         // how many keys are merged into; < 0: num
-  int64_t writes = -1;             // operations of benchmarks that read and write; < 0, and reads too: num
-  int64_t mergereadpercent = 70;   // of readrandommergerandom: merges in a hundred
+  std::string merge_operator;     // uint64add stringappend max put bytesxor
+  int64_t merge_keys = -1;        // how many keys are merged into; < 0: num
+  int64_t writes = -1;            // operations of benchmarks that read and write; < 0, and reads too: num
+  int64_t mergereadpercent = 70;  // of readrandommergerandom: merges in a hundred
 
   std::string rocksdb_library;
   std::string rocksdb_style = "leveled";  // or universal

@@ -120,8 +120,9 @@ void ReadRandomMergeRandom(Task& task) {
     task.stats.FinishedOps(1);
   }
   task.stats.AddFound(found);
-  task.stats.AddMessage("(reads:" + Number(work.num - merges) + " merges:" + Number(merges) + " total:" + Number(work.num) +
-                        " hits:" + Number(found) + " maxlength:" + Number(static_cast<int64_t>(longest)) + ")");
+  task.stats.AddMessage("(reads:" + Number(work.num - merges) + " merges:" + Number(merges) +
+                        " total:" + Number(work.num) + " hits:" + Number(found) +
+                        " maxlength:" + Number(static_cast<int64_t>(longest)) + ")");
 }
 
 void ReadWhileMerging(Task& task) {

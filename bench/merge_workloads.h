@@ -8,9 +8,9 @@ namespace mergedb::bench {
 
 struct Task;
 
-void UpdateRandom(Task& task);         // get, put of a new value
-void AppendRandom(Task& task);         // get, put with a comma and a value behind it
-void XorUpdateRandom(Task& task);      // get, put xor a value
+void UpdateRandom(Task& task);     // get, put of a new value
+void AppendRandom(Task& task);     // get, put with a comma and a value behind it
+void XorUpdateRandom(Task& task);  // get, put xor a value
 void MergeRandom(Task& task);
 void ReadRandomMergeRandom(Task& task);
 void ReadWhileMerging(Task& task);

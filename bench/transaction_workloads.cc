@@ -56,7 +56,8 @@ void WriteBesideReaders(Task& task) {
     writer->Commit();
   }
   const double seconds = static_cast<double>(NowNanos() - start) * 1e-9;
-  task.stats.AddMessage("(" + std::to_string(static_cast<int64_t>(static_cast<double>(written) / seconds)) + " writes/s beside)");
+  task.stats.AddMessage("(" + std::to_string(static_cast<int64_t>(static_cast<double>(written) / seconds)) +
+                        " writes/s beside)");
 }
 
 void CheckCall(bool is_ok, const char* act) {

@@ -18,7 +18,7 @@ struct Workload {
   std::string name;
   void (*run)(struct Task& task) = nullptr;
   bool needs_fresh_db = false;
-  bool is_sampled = true;  // the engine stays the same one while it runs
+  bool is_sampled = true;             // the engine stays the same one while it runs
   bool waits_for_background = false;  // its clock stops by itself
   bool is_sequential = false;
   bool changes = false;  // values, by reading them or by merging

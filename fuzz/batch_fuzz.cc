@@ -27,7 +27,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   if (!reader.status().ok()) return 0;
   format::BatchReader first(rep), second(again);  // lengths may have been written longer than needed
   while (first.Next()) {
-    FUZZ_CHECK(second.Next() && first.kind() == second.kind() && first.key() == second.key() && first.value() == second.value());
+    FUZZ_CHECK(second.Next() && first.kind() == second.kind() && first.key() == second.key() &&
+               first.value() == second.value());
   }
   FUZZ_CHECK(!second.Next() && second.status().ok());
   return 0;

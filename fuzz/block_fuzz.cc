@@ -10,7 +10,8 @@ namespace {
 std::string BlockOf(int entries, const std::string& key_start, size_t value_bytes, bool is_bytewise) {
   format::BlockBuilder builder(is_bytewise);
   for (int i = 0; i < entries; ++i) {
-    builder.Add(key_start + std::to_string(100 + i / 2), kv::MakeTag(static_cast<kv::Sequence>(1000 - i), i % 3 == 0 ? kv::Kind::kDelete : kv::Kind::kPut),
+    builder.Add(key_start + std::to_string(100 + i / 2),
+                kv::MakeTag(static_cast<kv::Sequence>(1000 - i), i % 3 == 0 ? kv::Kind::kDelete : kv::Kind::kPut),
                 i % 3 == 0 ? "" : std::string(value_bytes, static_cast<char>('a' + i % 26)));
   }
   return std::string(builder.Finish());
@@ -20,8 +21,8 @@ std::string BlockOf(int entries, const std::string& key_start, size_t value_byte
 
 // First byte: whether the order is bytewise.
 std::vector<std::string> Seeds() {
-  return {'\1' + BlockOf(12, "user:", 5, true), '\1' + BlockOf(1, "", 0, true), '\0' + BlockOf(5, "long/common/beginning/", 30, false),
-          '\1' + BlockOf(3, "big", 1'000, true)};
+  return {'\1' + BlockOf(12, "user:", 5, true), '\1' + BlockOf(1, "", 0, true),
+          '\0' + BlockOf(5, "long/common/beginning/", 30, false), '\1' + BlockOf(3, "big", 1'000, true)};
 }
 
 }  // namespace mergedb::fuzz

@@ -20,7 +20,8 @@ std::vector<std::string> Seeds() {
   options.bloom_bits_per_key = -1;
   options.block_bytes = 4096;
   std::string chosen(reinterpret_cast<const char*>(&options), sizeof options);
-  return {plain + "\x01\x00\x00\x00\x00\x00\x00\x10" + "\x01keyvalue\x02key\x03", chosen + std::string(8, '\0') + "\x01\x01k\x04"};
+  return {plain + "\x01\x00\x00\x00\x00\x00\x00\x10" + "\x01keyvalue\x02key\x03",
+          chosen + std::string(8, '\0') + "\x01\x01k\x04"};
 }
 
 namespace {
@@ -39,7 +40,8 @@ void OpenNowhere(Input* input) {
   mergedb_db db = 1;
   mergedb_error error;
   FUZZ_CHECK(mergedb_open("/proc/none/such", &options, &db, &error) != MERGEDB_OK && db == 0);
-  FUZZ_CHECK(error.code != MERGEDB_OK && std::memchr(error.message, 0, sizeof error.message) != nullptr && error.message[0] != 0);
+  FUZZ_CHECK(error.code != MERGEDB_OK && std::memchr(error.message, 0, sizeof error.message) != nullptr &&
+             error.message[0] != 0);
 }
 
 void UseNobodysHandle(uint64_t handle) {
@@ -65,12 +67,19 @@ void FillBatches(Input* input) {
     const std::string_view key = input->TakeBytes(step >> 3 & 7), value = input->TakeBytes(step >> 4 & 7);
     const size_t other = 1 - which;
     switch (step % 5) {
-      case 0: FUZZ_CHECK(mergedb_batch_clear(batches[which], nullptr) == MERGEDB_OK); expected[which] = 0; break;
+      case 0:
+        FUZZ_CHECK(mergedb_batch_clear(batches[which], nullptr) == MERGEDB_OK);
+        expected[which] = 0;
+        break;
       case 1:
-        FUZZ_CHECK(mergedb_batch_put(batches[which], key.data(), key.size(), value.data(), value.size(), nullptr) == MERGEDB_OK);
+        FUZZ_CHECK(mergedb_batch_put(batches[which], key.data(), key.size(), value.data(), value.size(), nullptr) ==
+                   MERGEDB_OK);
         ++expected[which];
         break;
-      case 2: FUZZ_CHECK(mergedb_batch_delete(batches[which], key.data(), key.size(), nullptr) == MERGEDB_OK); ++expected[which]; break;
+      case 2:
+        FUZZ_CHECK(mergedb_batch_delete(batches[which], key.data(), key.size(), nullptr) == MERGEDB_OK);
+        ++expected[which];
+        break;
       case 3:
         if (expected[which] + expected[other] > 100'000) break;  // doubling is quick
         FUZZ_CHECK(mergedb_batch_append(batches[which], batches[other], nullptr) == MERGEDB_OK);

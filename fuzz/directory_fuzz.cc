@@ -36,8 +36,10 @@ Base MakeBase(Style style, bool is_closed, Compression compression) {
   FUZZ_CHECK(db.has_value());
   for (int round = 0; round < 4; ++round) {
     for (int i = round; i < kKeys; i += 1 + round) {
-      const std::string value = std::to_string(round) + std::string(static_cast<size_t>(i), static_cast<char>('a' + i % 26));
-      FUZZ_CHECK((*db)->Put({.durability = i == 30 ? Durability::kSynced : Durability::kProcessCrash}, Key(i), value).ok());
+      const std::string value =
+          std::to_string(round) + std::string(static_cast<size_t>(i), static_cast<char>('a' + i % 26));
+      FUZZ_CHECK(
+          (*db)->Put({.durability = i == 30 ? Durability::kSynced : Durability::kProcessCrash}, Key(i), value).ok());
       made.written[Key(i)].insert(value);
       if (i % 7 == 0) FUZZ_CHECK((*db)->Delete({}, Key(i)).ok());
     }
@@ -51,8 +53,9 @@ Base MakeBase(Style style, bool is_closed, Compression compression) {
 }
 
 const Base& BaseOf(uint8_t which) {
-  static const Base bases[] = {MakeBase(Style::kLazy, true, Compression::kNone), MakeBase(Style::kLazy, false, Compression::kNone),
-                               MakeBase(Style::kCascade, true, Compression::kZstd), MakeBase(Style::kCascade, false, Compression::kLz4)};
+  static const Base bases[] = {
+      MakeBase(Style::kLazy, true, Compression::kNone), MakeBase(Style::kLazy, false, Compression::kNone),
+      MakeBase(Style::kCascade, true, Compression::kZstd), MakeBase(Style::kCascade, false, Compression::kLz4)};
   return bases[which % std::size(bases)];
 }
 
@@ -68,17 +71,24 @@ void Damage(Input* input, testing::FaultFileSystem* files, bool is_resealed) {
     std::string bytes = found != changed.end() ? found->second : *files->ReadWhole(path);
     const uint8_t act = input->TakeByte();
     // Most of a segment and of a MANIFEST is zeros behind its end: small numbers lead where something is.
-    const size_t at = bytes.empty() ? 0 : (act % 2 == 0 ? input->TakeNumber(2) % 8192 : input->TakeNumber(3)) % bytes.size();
+    const size_t at =
+        bytes.empty() ? 0 : (act % 2 == 0 ? input->TakeNumber(2) % 8192 : input->TakeNumber(3)) % bytes.size();
     switch (act / 2 % 6) {
-      case 0: if (!bytes.empty()) bytes[at] = static_cast<char>(bytes[at] ^ 1 << input->TakeByte() % 8); break;
-      case 1: if (!bytes.empty()) bytes[at] = static_cast<char>(input->TakeByte()); break;
+      case 0:
+        if (!bytes.empty()) bytes[at] = static_cast<char>(bytes[at] ^ 1 << input->TakeByte() % 8);
+        break;
+      case 1:
+        if (!bytes.empty()) bytes[at] = static_cast<char>(input->TakeByte());
+        break;
       case 2: bytes.resize(at); break;
       case 3: {
         const std::string_view piece = input->TakeBytes(input->TakeByte() % 16);
         bytes.replace(at, std::min(piece.size(), bytes.size() - at), piece);
         break;
       }
-      case 4: std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(at), std::min<size_t>(512, bytes.size() - at), '\0'); break;
+      case 4:
+        std::fill_n(bytes.begin() + static_cast<ptrdiff_t>(at), std::min<size_t>(512, bytes.size() - at), '\0');
+        break;
       case 5: bytes = *files->ReadWhole(paths[input->TakeByte() % paths.size()]); break;
     }
     changed[path] = std::move(bytes);
@@ -113,7 +123,8 @@ void ReadAll(DB& db, const Written* written) {
     }
   }
   (void)db.CheckIntegrity();
-  for (const char* name : {"mergedb.stats", "mergedb.runs", "mergedb.recovery", "mergedb.counters"}) (void)db.GetProperty(name, &value);
+  for (const char* name : {"mergedb.stats", "mergedb.runs", "mergedb.recovery", "mergedb.counters"})
+    (void)db.GetProperty(name, &value);
   (void)db.ApproximateSizes({{"", "zzz"}, {"key120", "key130"}});
 }
 
@@ -133,8 +144,7 @@ void Use(World* world, OpenMode mode, const Written* written) {
     FUZZ_CHECK(world->files->Fingerprint() == before);
     return;
   }
-  for (int i = 0; i < 100 && world->executor.RunOne(); ++i) {
-  }
+  for (int i = 0; i < 100 && world->executor.RunOne(); ++i) {}
   (void)(*db)->Put({}, "new key", "value");
   (void)(*db)->Flush();
   (void)(*db)->CompactRange(nullptr, nullptr);

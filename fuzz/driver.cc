@@ -66,9 +66,29 @@ void RunOne(const std::string& input) {
 
 // ---- mutations ---------------------------------------------------------------------------------------------------------
 
-constexpr uint64_t kOddNumbers[] = {0, 1, 2, 7, 8, 0x7f, 0x80, 0xff, 0x100, 0xfff, 0x1000, 0x7fff, 0x8000, 0xffff, 0x10000,
-                                    0x7fffffff, 0x80000000, 0xfffffff0, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
-                                    0xfffffffffffffff8, 0xffffffffffffffff};
+constexpr uint64_t kOddNumbers[] = {0,
+                                    1,
+                                    2,
+                                    7,
+                                    8,
+                                    0x7f,
+                                    0x80,
+                                    0xff,
+                                    0x100,
+                                    0xfff,
+                                    0x1000,
+                                    0x7fff,
+                                    0x8000,
+                                    0xffff,
+                                    0x10000,
+                                    0x7fffffff,
+                                    0x80000000,
+                                    0xfffffff0,
+                                    0xffffffff,
+                                    0x100000000,
+                                    0x7fffffffffffffff,
+                                    0xfffffffffffffff8,
+                                    0xffffffffffffffff};
 
 void MutateOnce(std::string* input, const std::vector<std::string>& others, base::Random* random) {
   const size_t at = random->Uniform(input->size() + 1);
@@ -101,7 +121,8 @@ void MutateOnce(std::string* input, const std::vector<std::string>& others, base
 
 std::string Mutant(const std::vector<std::string>& inputs, base::Random* random) {
   std::string input = inputs[random->Uniform(inputs.size())];
-  for (uint64_t times = 1 + random->Uniform(random->OneIn(8) ? 16 : 3); times > 0; --times) MutateOnce(&input, inputs, random);
+  for (uint64_t times = 1 + random->Uniform(random->OneIn(8) ? 16 : 3); times > 0; --times)
+    MutateOnce(&input, inputs, random);
   if (input.size() > kInputBytesMax) input.resize(kInputBytesMax);
   return input;
 }
@@ -167,7 +188,8 @@ int Main(int count, char** arguments) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   uint64_t runs = inputs.size();
   for (; std::chrono::steady_clock::now() < end; ++runs) RunOne(Mutant(inputs, &random));
-  std::printf("%llu inputs, MERGEDB_SEED=%llu\n", static_cast<unsigned long long>(runs), static_cast<unsigned long long>(seed));
+  std::printf("%llu inputs, MERGEDB_SEED=%llu\n", static_cast<unsigned long long>(runs),
+              static_cast<unsigned long long>(seed));
   return 0;
 }
 

@@ -23,7 +23,9 @@ using testing::World;
 using Files = std::map<std::string, std::string>;  // name -> bytes
 
 std::string Key(int i) { return "key" + std::to_string(100 + i); }
-std::string Value(int i, int round) { return std::to_string(round) + std::string(static_cast<size_t>(i % 40), static_cast<char>('a' + i % 26)); }
+std::string Value(int i, int round) {
+  return std::to_string(round) + std::string(static_cast<size_t>(i % 40), static_cast<char>('a' + i % 26));
+}
 
 const UserOrder kUser{kv::Order(BytewiseComparator())};
 const InternalOrder kInternal{kUser};
@@ -31,23 +33,36 @@ const InternalOrder kInternal{kUser};
 // Two tables in two levels, the upper one with newer versions and deletes, and two logs.
 Files MakeFiles(Compression compression) {
   Files files;
-  VersionEdit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{4}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{7},
-            .last_sequence = 200, .pointers = {}, .removed = {}, .added = {}};
+  VersionEdit edit{.comparator = std::string(kBytewiseName),
+                   .log = kv::FileNumber{4},
+                   .previous_log = kv::FileNumber{0},
+                   .next_file = kv::FileNumber{7},
+                   .last_sequence = 200,
+                   .pointers = {},
+                   .removed = {},
+                   .added = {}};
   for (const int round : {0, 1}) {
     const BloomPolicy bloom(10);
     std::string bytes, key, smallest;
     TableBuilder builder(kInternal, {.block_bytes = 200, .codec = {.compression = compression}, .filter = &bloom},
-                         [&](std::string_view part) { bytes += part; return Status(); });
+                         [&](std::string_view part) {
+                           bytes += part;
+                           return Status();
+                         });
     for (int i = 0; i < 60; i += 1 + round) {
       const bool is_delete = round == 1 && i % 8 == 0;
       key.clear();
-      AppendInternalKey(&key, Key(i), kv::MakeTag(static_cast<kv::Sequence>(1 + i + 100 * round), is_delete ? kv::Kind::kDelete : kv::Kind::kPut));
+      AppendInternalKey(
+          &key, Key(i),
+          kv::MakeTag(static_cast<kv::Sequence>(1 + i + 100 * round), is_delete ? kv::Kind::kDelete : kv::Kind::kPut));
       builder.Add(key, is_delete ? "" : Value(i, round));
       if (smallest.empty()) smallest = key;
     }
     FUZZ_CHECK(builder.Finish().ok());
     const kv::FileNumber number{static_cast<uint64_t>(2 + round)};
-    edit.added.emplace_back(3 * (1 - round), format::leveldb::File{.number = number, .bytes = bytes.size(), .smallest = smallest, .largest = key});
+    edit.added.emplace_back(
+        3 * (1 - round),
+        format::leveldb::File{.number = number, .bytes = bytes.size(), .smallest = smallest, .largest = key});
     files[PrintName(NameKind::kTable, number)] = bytes;
   }
   for (const int round : {2, 3}) {
@@ -67,7 +82,8 @@ Files MakeFiles(Compression compression) {
 }
 
 const Files& FilesOf(uint8_t which) {
-  static const Files bases[] = {MakeFiles(Compression::kNone), MakeFiles(Compression::kSnappy), MakeFiles(Compression::kZstd)};
+  static const Files bases[] = {MakeFiles(Compression::kNone), MakeFiles(Compression::kSnappy),
+                                MakeFiles(Compression::kZstd)};
   return bases[which % std::size(bases)];
 }
 
@@ -150,11 +166,13 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const Files files = Damage(base, &input, is_resealed);
   World world;
   FUZZ_CHECK(world.files->CreateDirectory(World::kPath).ok());
-  for (const auto& [name, content] : files) FUZZ_CHECK(world.files->WriteWhole(World::kPath + "/" + name, content).ok());
+  for (const auto& [name, content] : files)
+    FUZZ_CHECK(world.files->WriteWhole(World::kPath + "/" + name, content).ok());
   if (is_repaired) {
     (void)mergedb::RepairLevelDb(world.SmallOptions(), World::kPath);
   } else if (auto db = world.Open(); !db) {
-    for (const auto& [name, content] : files) FUZZ_CHECK(world.files->ReadWhole(World::kPath + "/" + name).value() == content);
+    for (const auto& [name, content] : files)
+      FUZZ_CHECK(world.files->ReadWhole(World::kPath + "/" + name).value() == content);
   }
   Use(world, is_resealed);
   return 0;

@@ -18,7 +18,9 @@ using namespace format::leveldb;
 
 // First byte: which part; second: whether checksums are made right.
 std::vector<std::string> Seeds() {
-  const auto seed = [](char which, char is_resealed, const std::string& bytes) { return std::string{which, is_resealed} + bytes; };
+  const auto seed = [](char which, char is_resealed, const std::string& bytes) {
+    return std::string{which, is_resealed} + bytes;
+  };
   std::string batch, key, log, stored, filter;
   AppendBatchHeader(&batch, 7, 2);
   AppendOperation(&batch, kv::Kind::kPut, "key", "value");
@@ -28,16 +30,27 @@ std::vector<std::string> Seeds() {
   writer.Append("", &log);
   writer.Append(std::string(40'000, 'r'), &log);
   AppendInternalKey(&key, "key", kv::MakeTag(7, kv::Kind::kPut));
-  VersionEdit edit{.comparator = std::string(kBytewiseName), .log = kv::FileNumber{3}, .previous_log = kv::FileNumber{0}, .next_file = kv::FileNumber{9},
-            .last_sequence = 8, .pointers = {{1, key}}, .removed = {{0, kv::FileNumber{5}}},
-            .added = {{2, {.number = kv::FileNumber{6}, .bytes = 99, .smallest = key, .largest = key}}}};
+  VersionEdit edit{.comparator = std::string(kBytewiseName),
+                   .log = kv::FileNumber{3},
+                   .previous_log = kv::FileNumber{0},
+                   .next_file = kv::FileNumber{9},
+                   .last_sequence = 8,
+                   .pointers = {{1, key}},
+                   .removed = {{0, kv::FileNumber{5}}},
+                   .added = {{2, {.number = kv::FileNumber{6}, .bytes = 99, .smallest = key, .largest = key}}}};
   BlockBuilder block(3);
   for (int i = 100; i < 140; ++i) block.Add("key" + std::to_string(i), std::string(20, 'v'));
   const std::string built(block.Finish());
   SealBlock(built, {.compression = Compression::kSnappy}, &stored);
   BloomPolicy(10).AppendFilter({"a", "b", "c"}, &filter);
-  return {seed(0, 0, "MANIFEST-000005\n"), seed(1, 1, log), seed(2, 0, batch), seed(3, 0, EncodeVersionEdit(edit)), seed(4, 0, built),
-          seed(5, 1, stored), seed(6, 0, filter), seed(7, 0, EncodeTableFooter({{10, 20}, {30, 40}}))};
+  return {seed(0, 0, "MANIFEST-000005\n"),
+          seed(1, 1, log),
+          seed(2, 0, batch),
+          seed(3, 0, EncodeVersionEdit(edit)),
+          seed(4, 0, built),
+          seed(5, 1, stored),
+          seed(6, 0, filter),
+          seed(7, 0, EncodeTableFooter({{10, 20}, {30, 40}}))};
 }
 
 namespace {
@@ -70,7 +83,8 @@ void CheckBatch(const std::string& bytes) {
   std::string again;
   AppendBatchHeader(&again, reader.first_sequence(), reader.count());
   while (reader.Next()) AppendOperation(&again, reader.kind(), reader.key(), reader.value());
-  FUZZ_CHECK(!reader.status().ok() || again.size() <= bytes.size());  // lengths may have been written longer than needed
+  FUZZ_CHECK(!reader.status().ok() ||
+             again.size() <= bytes.size());  // lengths may have been written longer than needed
 }
 
 void CheckEdit(const std::string& bytes) {

@@ -4,8 +4,8 @@
 #include "format/file_name.h"
 #include "fuzz/reseal.h"
 #include "fuzz/target.h"
-#include "wal/frame.h"
 #include "testing/fault_file_system.h"
+#include "wal/frame.h"
 
 namespace mergedb::fuzz {
 
@@ -21,8 +21,10 @@ std::string StreamOf(std::initializer_list<size_t> payloads) {
   for (const size_t bytes : payloads) {
     const size_t at = stream.size();
     stream.resize(at + wal::FrameBytes(bytes), '\0');
-    std::fill_n(stream.begin() + static_cast<ptrdiff_t>(at + wal::kFrameHeaderBytes), bytes, static_cast<char>('a' + sequence % 26));
-    wal::StoreFrameHead(stream.data() + at, 0, wal::MakeFrameHead(0, at, static_cast<uint32_t>(bytes), at / 2, sequence));
+    std::fill_n(stream.begin() + static_cast<ptrdiff_t>(at + wal::kFrameHeaderBytes), bytes,
+                static_cast<char>('a' + sequence % 26));
+    wal::StoreFrameHead(stream.data() + at, 0,
+                        wal::MakeFrameHead(0, at, static_cast<uint32_t>(bytes), at / 2, sequence));
     sequence += 1 + bytes / 100;
   }
   ResealFrames(kSalt, &stream);
@@ -48,10 +50,16 @@ std::vector<std::string> Seeds() {
 
 namespace {
 
-std::string SegmentFile(const std::string& stream, size_t in_segment, Input& changes, bool is_changed, bool is_resealed) {
+std::string SegmentFile(const std::string& stream, size_t in_segment, Input& changes, bool is_changed,
+                        bool is_resealed) {
   const uint64_t capacity = std::max<uint64_t>(wal::RoundUp(in_segment, wal::kBlockBytes), wal::kBlockBytes);
   std::string file(wal::kBlockBytes, '\0');
-  wal::StoreSegmentHead(file.data(), {.database_id = kDatabase, .epoch = kEpoch, .salt_crc = wal::SaltCrc(kSalt), .generation = 1, .start = 0, .capacity = capacity});
+  wal::StoreSegmentHead(file.data(), {.database_id = kDatabase,
+                                      .epoch = kEpoch,
+                                      .salt_crc = wal::SaltCrc(kSalt),
+                                      .generation = 1,
+                                      .start = 0,
+                                      .capacity = capacity});
   const uint8_t at = changes.TakeByte(), byte = changes.TakeByte();
   if (is_changed) file[at % 64] = static_cast<char>(byte);
   if (is_changed && is_resealed) ResealSegmentHead(&file);
@@ -83,22 +91,27 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
 
   testing::FaultFileSystem files;
   FUZZ_CHECK(files.CreateDirectory("/db").ok());
-  FUZZ_CHECK(files.WriteWhole("/db/000004.seg", fuzz::SegmentFile(stream, in_segment, changes, (flags & 8) != 0, (flags & 1) != 0)).ok());
+  FUZZ_CHECK(files
+                 .WriteWhole("/db/000004.seg",
+                             fuzz::SegmentFile(stream, in_segment, changes, (flags & 8) != 0, (flags & 1) != 0))
+                 .ok());
   FUZZ_CHECK(files.WriteWhole("/db/STAGING", fuzz::RingFile(stream, in_segment)).ok());
   const wal::Mark start = wal::FirstMark(fuzz::kSalt, 1);
-  const format::VersionEdit::WalStart from{.epoch = fuzz::kEpoch, .salt = fuzz::kSalt, .position = 0, .chain = start.chain, .sequence = 1};
+  const format::VersionEdit::WalStart from{
+      .epoch = fuzz::kEpoch, .salt = fuzz::kSalt, .position = 0, .chain = start.chain, .sequence = 1};
   const auto clean_end = (flags & 2) != 0 ? std::optional<uint64_t>(stream.size()) : std::nullopt;
   kv::Sequence last = 0;
   uint64_t applied_bytes = 0;
-  const auto replayed = wal::Replay(&files, "/db", fuzz::kDatabase, from,
-                                    {.clean_end = clean_end, .durable_position = (flags & 4) != 0 ? durable : 0, .segments = {kv::FileNumber{4}}},
-                                    [&](kv::Sequence sequence, std::string_view payload) {
-                                      FUZZ_CHECK(sequence > last);
-                                      last = sequence;
-                                      applied_bytes += wal::FrameBytes(payload.size());
-                                      for (const char byte : payload) FUZZ_CHECK(byte == byte);
-                                      return Status();
-                                    });
+  const auto replayed = wal::Replay(
+      &files, "/db", fuzz::kDatabase, from,
+      {.clean_end = clean_end, .durable_position = (flags & 4) != 0 ? durable : 0, .segments = {kv::FileNumber{4}}},
+      [&](kv::Sequence sequence, std::string_view payload) {
+        FUZZ_CHECK(sequence > last);
+        last = sequence;
+        applied_bytes += wal::FrameBytes(payload.size());
+        for (const char byte : payload) FUZZ_CHECK(byte == byte);
+        return Status();
+      });
   FUZZ_CHECK(applied_bytes <= stream.size() + fuzz::kRingBytes + wal::kBlockBytes);
   if (replayed) FUZZ_CHECK(replayed->end.position == applied_bytes);
   if (replayed && clean_end) FUZZ_CHECK(replayed->end.position == *clean_end);

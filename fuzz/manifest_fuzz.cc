@@ -17,7 +17,9 @@ constexpr char kManifest[] = "/db/MANIFEST-000005";
 std::string StreamOf(int commits) {
   testing::FaultFileSystem files;
   FUZZ_CHECK(files.CreateDirectory("/db").ok());
-  manifest::Manifest writer({.file_system = &files, .directory = "/db", .database_id = 9, .allocate_number = [] { return kv::FileNumber{5}; }});
+  manifest::Manifest writer({.file_system = &files, .directory = "/db", .database_id = 9, .allocate_number = [] {
+                               return kv::FileNumber{5};
+                             }});
   for (int i = 0; i < commits; ++i) {
     format::VersionEdit edit;
     if (i == 0) {
@@ -27,9 +29,18 @@ std::string StreamOf(int commits) {
     edit.next_file = kv::FileNumber{static_cast<uint64_t>(10 + i)};
     edit.wal_start = format::VersionEdit::WalStart{.epoch = 1, .salt = 2, .position = 0, .chain = 3, .sequence = 1};
     const auto number = static_cast<uint64_t>(i);
-    const format::FileMeta file{.number = kv::FileNumber{6 + number}, .bytes = 4096, .unique_id = 8, .entries = 2, .smallest_sequence = 1,
-                                .largest_sequence = 2, .smallest = "a", .largest = "b"};
-    edit.adds = {{.position = kv::Position{1 + number}, .level = 0, .file = std::make_shared<format::FileMeta>(file), .bounds = {}}};
+    const format::FileMeta file{.number = kv::FileNumber{6 + number},
+                                .bytes = 4096,
+                                .unique_id = 8,
+                                .entries = 2,
+                                .smallest_sequence = 1,
+                                .largest_sequence = 2,
+                                .smallest = "a",
+                                .largest = "b"};
+    edit.adds = {{.position = kv::Position{1 + number},
+                  .level = 0,
+                  .file = std::make_shared<format::FileMeta>(file),
+                  .bounds = {}}};
     FUZZ_CHECK(writer.Commit(edit).ok());
   }
   std::string stream = files.ReadWhole(kManifest)->substr(0, manifest::kPageBytes);

@@ -8,9 +8,18 @@
 namespace mergedb::fuzz {
 
 std::vector<std::string> Seeds() {
-  return {"000012.tbl", "000007.seg", "MANIFEST-000005", "CURRENT.tmp", "STAGING", "LOCK", "00000000000000000012.tbl",
-          manifest::EncodeCurrent({kv::FileNumber{12}}), kv::PrintKey(std::string("a#7,\0\xff", 6), kv::MakeTag(7, kv::Kind::kDelete)),
-          "foo#7,PUT", "\\x00\\xfe\\\\", "00ff1a"};
+  return {"000012.tbl",
+          "000007.seg",
+          "MANIFEST-000005",
+          "CURRENT.tmp",
+          "STAGING",
+          "LOCK",
+          "00000000000000000012.tbl",
+          manifest::EncodeCurrent({kv::FileNumber{12}}),
+          kv::PrintKey(std::string("a#7,\0\xff", 6), kv::MakeTag(7, kv::Kind::kDelete)),
+          "foo#7,PUT",
+          "\\x00\\xfe\\\\",
+          "00ff1a"};
 }
 
 namespace {

@@ -52,7 +52,8 @@ std::vector<std::string> Seeds() {
   std::vector<std::string> seeds;
   for (uint8_t i = 0; i < 6; ++i) {
     base::Random random(i);
-    seeds.push_back(Encode(static_cast<uint8_t>(5 * i), testing::DrawOps(testing::ModelOpTable(), {.keys = 100}, random, 100)));
+    seeds.push_back(
+        Encode(static_cast<uint8_t>(5 * i), testing::DrawOps(testing::ModelOpTable(), {.keys = 100}, random, 100)));
   }
   return seeds;
 }
@@ -67,7 +68,8 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
   const testing::OpList list = fuzz::Decode(&input);
   const std::string problem = testing::RunOps(list, set, {.seed = 7}).problem;
   if (!problem.empty()) {
-    std::fprintf(stderr, "%s\nMERGEDB_REPLAY='%s %s'\n", problem.c_str(), set.name.c_str(), testing::PrintOps(testing::ModelOpTable(), list).c_str());
+    std::fprintf(stderr, "%s\nMERGEDB_REPLAY='%s %s'\n", problem.c_str(), set.name.c_str(),
+                 testing::PrintOps(testing::ModelOpTable(), list).c_str());
   }
   FUZZ_CHECK(problem.empty());
   return 0;

@@ -8,11 +8,13 @@ namespace mergedb::fuzz {
 std::vector<std::string> Seeds() {
   const kv::Order order(BytewiseComparator());
   const auto encode = [&](std::vector<kv::RangeTombstone> tombstones, std::vector<kv::Sequence> snapshots) {
-    return '\1' + format::EncodeRangeTombstones(kv::RangeTombstones::Fragment(
-                      order, std::move(tombstones), kv::Stripes(std::move(snapshots)), kv::RangeTombstones::Keys::kViews));
+    return '\1' +
+           format::EncodeRangeTombstones(kv::RangeTombstones::Fragment(
+               order, std::move(tombstones), kv::Stripes(std::move(snapshots)), kv::RangeTombstones::Keys::kViews));
   };
   return {encode({}, {}), encode({{"a", "m", 5}}, {}),
-          encode({{"apple", "fig", 300}, {"banana", "cherry", 7}, {"fig", "plum", 9}, {"quince", "rose", 1000}}, {8, 10, 500})};
+          encode({{"apple", "fig", 300}, {"banana", "cherry", 7}, {"fig", "plum", 9}, {"quince", "rose", 1000}},
+                 {8, 10, 500})};
 }
 
 }  // namespace mergedb::fuzz

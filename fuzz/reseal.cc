@@ -7,8 +7,8 @@
 #include "base/crc32c.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
-#include "wal/frame.h"
 #include "manifest/mirror_file.h"
+#include "wal/frame.h"
 
 namespace mergedb::fuzz {
 namespace {
@@ -45,7 +45,8 @@ void ResealTable(std::string* bytes) {
   const size_t footer_at = bytes->size() - format::kFooterBytes;
   // docs/formats/table.md: crc at 72 over bytes 0-71 and 76-95.
   const std::string_view stored = std::string_view(*bytes).substr(footer_at);
-  StoreAt(bytes, footer_at + 72, base::Crc32cExtend(base::Crc32c(stored.substr(0, 72)), stored.data() + 76, format::kFooterBytes - 76));
+  StoreAt(bytes, footer_at + 72,
+          base::Crc32cExtend(base::Crc32c(stored.substr(0, 72)), stored.data() + 76, format::kFooterBytes - 76));
   format::Footer footer;
   if (!format::DecodeFooter(stored, bytes->size(), &footer).ok()) return;
   ResealBlocks(bytes, footer);
@@ -65,7 +66,8 @@ void ResealManifest(std::string* bytes) {
   uint32_t chain = base::Crc32c(std::string_view(stream).substr(0, 32));
   StoreAt(&stream, 32, chain);
   for (size_t at = 40; at + 8 <= stream.size();) {
-    const uint64_t length = base::LoadFixed32(stream.data() + at + 4) & INT32_MAX;  // the highest bit: it goes on in the next
+    const uint64_t length =
+        base::LoadFixed32(stream.data() + at + 4) & INT32_MAX;  // the highest bit: it goes on in the next
     if (length == 0 || length > stream.size() - at - 8) break;
     char before[4];
     base::StoreFixed32(before, chain);
@@ -84,7 +86,8 @@ void ResealCurrent(std::string* bytes) {
   if (bytes->size() < 9) return;
   bytes->resize(bytes->size() - 9);
   // How far the MANIFEST reached: the one that was made right has other checksums.
-  if (const size_t name_end = bytes->find(' ', bytes->find(' ') + 1); name_end != std::string::npos) bytes->resize(name_end);
+  if (const size_t name_end = bytes->find(' ', bytes->find(' ') + 1); name_end != std::string::npos)
+    bytes->resize(name_end);
   char crc[16];
   std::snprintf(crc, sizeof crc, " %08x", base::Crc32c(*bytes));
   *bytes += crc;

@@ -9,8 +9,8 @@
 
 namespace mergedb::fuzz {
 
-void ResealTable(std::string* bytes);        // footer, index, properties, filter, and the blocks that the index names
-void ResealManifest(std::string* bytes);     // header and records; the second copy becomes the first
+void ResealTable(std::string* bytes);     // footer, index, properties, filter, and the blocks that the index names
+void ResealManifest(std::string* bytes);  // header and records; the second copy becomes the first
 void ResealCurrent(std::string* bytes);
 void ResealSegmentHead(std::string* bytes);  // the first block of a segment file
 // Frames from offset 0 of `stream`, which is the log's position 0, chained from the epoch's salt.

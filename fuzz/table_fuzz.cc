@@ -22,7 +22,8 @@ std::string TableOf(int entries, const table::WriterOptions& options, std::vecto
     const std::string key = "key" + std::to_string(1000 + i / 2);
     const bool is_delete = i % 5 == 0;
     const std::string value = is_delete ? "" : std::string(20, static_cast<char>('a' + i % 26));
-    const kv::Tag tag = kv::MakeTag(static_cast<kv::Sequence>(2000 - i), is_delete ? kv::Kind::kDelete : kv::Kind::kPut);
+    const kv::Tag tag =
+        kv::MakeTag(static_cast<kv::Sequence>(2000 - i), is_delete ? kv::Kind::kDelete : kv::Kind::kPut);
     FUZZ_CHECK((*writer)->Add({.prefix = kOrder.Prefix(key), .key = key, .tag = tag, .value = value}).ok());
   }
   (*writer)->SetRangeTombstones(
@@ -40,7 +41,8 @@ std::vector<std::string> Seeds() {
   for (const char is_resealed : {'\0', '\1'}) {
     seeds.push_back(is_resealed + TableOf(60, {.block_bytes = 300}));
     seeds.push_back(is_resealed + TableOf(3, {.bloom_bits_per_key = 0}));
-    seeds.push_back(is_resealed + TableOf(20, {.block_bytes = 300}, {{"key1003", "key1007", 3000}, {"key1009", "key2", 1995}}));
+    seeds.push_back(is_resealed +
+                    TableOf(20, {.block_bytes = 300}, {{"key1003", "key1007", 3000}, {"key1009", "key2", 1995}}));
     seeds.push_back(is_resealed + TableOf(0, {}, {{"key1003", "key1007", 3000}}));
     seeds.push_back(is_resealed + TableOf(80, {.compression = Compression::kLz4, .block_bytes = 500}));
   }

@@ -8,14 +8,30 @@ namespace mergedb::fuzz {
 
 // First byte: which part; second: whether checksums are made right.
 std::vector<std::string> Seeds() {
-  const format::Footer footer{.unique_id = 7, .file_bytes = 8192, .data_bytes = 4000, .filter_bytes = 70, .index_bytes = 50, .properties_bytes = 90};
-  const format::FileMeta meta{.number = kv::FileNumber{7}, .bytes = 0, .unique_id = 9, .entries = 3, .tombstones = 1, .raw_bytes = 30,
-                              .smallest_sequence = 1, .largest_sequence = 5, .smallest = "a", .largest = "zz"};
+  const format::Footer footer{.unique_id = 7,
+                              .file_bytes = 8192,
+                              .data_bytes = 4000,
+                              .filter_bytes = 70,
+                              .index_bytes = 50,
+                              .properties_bytes = 90};
+  const format::FileMeta meta{.number = kv::FileNumber{7},
+                              .bytes = 0,
+                              .unique_id = 9,
+                              .entries = 3,
+                              .tombstones = 1,
+                              .raw_bytes = 30,
+                              .smallest_sequence = 1,
+                              .largest_sequence = 5,
+                              .smallest = "a",
+                              .largest = "zz"};
   const format::Properties properties{.meta = meta, .comparator = "mergedb.bytewise", .writer = "mergedb"};
   std::string part = "payload", trailer(format::kTrailerBytes, '\0');
   format::StoreTrailer(trailer.data(), part, Compression::kNone, {});
-  const auto seed = [](char which, char is_resealed, const std::string& bytes) { return std::string{which, is_resealed} + bytes; };
-  return {seed(0, 0, format::EncodeFooter(footer)), seed(0, 1, format::EncodeFooter(footer)), seed(1, 0, format::EncodeProperties(properties)),
+  const auto seed = [](char which, char is_resealed, const std::string& bytes) {
+    return std::string{which, is_resealed} + bytes;
+  };
+  return {seed(0, 0, format::EncodeFooter(footer)), seed(0, 1, format::EncodeFooter(footer)),
+          seed(1, 0, format::EncodeProperties(properties)),
           seed(2, 0, format::EncodeBloom({1, 2, 3, 0xffffffffffffffff}, 10)), seed(3, 0, part + trailer)};
 }
 
@@ -50,7 +66,8 @@ void CheckBloom(const std::string& bytes) {
 void CheckPart(const std::string& bytes) {
   format::Part part;
   for (const bool verify : {true, false}) {
-    if (format::OpenPart(bytes, {}, verify, &part).ok()) FUZZ_CHECK(part.payload.size() + format::kTrailerBytes == bytes.size());
+    if (format::OpenPart(bytes, {}, verify, &part).ok())
+      FUZZ_CHECK(part.payload.size() + format::kTrailerBytes == bytes.size());
   }
 }
 

@@ -23,8 +23,7 @@ namespace mergedb::fuzz {
 std::vector<std::string> Seeds();
 
 // What a target holds true, in every build: says where, and aborts.
-#define FUZZ_CHECK(condition) \
-  ((condition) ? void() : ::mergedb::fuzz::FailedCheck(#condition, __FILE__, __LINE__))
+#define FUZZ_CHECK(condition) ((condition) ? void() : ::mergedb::fuzz::FailedCheck(#condition, __FILE__, __LINE__))
 [[noreturn]] void FailedCheck(const char* condition, const char* file, int line);
 
 // Takes small decisions off the front of an input; zeros when it is used up.

@@ -10,9 +10,16 @@ namespace mergedb::fuzz {
 namespace {
 
 format::FileMetaPtr File(uint64_t number, const std::string& smallest, const std::string& largest) {
-  return std::make_shared<format::FileMeta>(format::FileMeta{.number = kv::FileNumber{number}, .bytes = 8192, .unique_id = number * 3, .entries = 30,
-                                                             .tombstones = 2, .raw_bytes = 900, .smallest_sequence = 5, .largest_sequence = 50,
-                                                             .smallest = smallest, .largest = largest});
+  return std::make_shared<format::FileMeta>(format::FileMeta{.number = kv::FileNumber{number},
+                                                             .bytes = 8192,
+                                                             .unique_id = number * 3,
+                                                             .entries = 30,
+                                                             .tombstones = 2,
+                                                             .raw_bytes = 900,
+                                                             .smallest_sequence = 5,
+                                                             .largest_sequence = 50,
+                                                             .smallest = smallest,
+                                                             .largest = largest});
 }
 
 // Each edit behind its length, u16.
@@ -40,7 +47,8 @@ std::vector<std::string> Seeds() {
   first.wal_start = format::VersionEdit::WalStart{.epoch = 2, .salt = 3, .position = 4096, .chain = 77, .sequence = 51};
   first.wal_segments = std::vector<kv::FileNumber>{kv::FileNumber{3}, kv::FileNumber{4}};
   format::VersionEdit second;
-  second.cuts = {{.position = kv::Position{5}, .bounds = {.lower = "f", .upper = "k"}}, {.position = kv::Position{4}, .bounds = {}}};
+  second.cuts = {{.position = kv::Position{5}, .bounds = {.lower = "f", .upper = "k"}},
+                 {.position = kv::Position{4}, .bounds = {}}};
   second.levels = {{.position = kv::Position{5}, .level = format::kBottomLevel}};
   second.clean_wal_end = 8192;
   return {Framed({first}), Framed({first, second}), Framed({second, first, second})};

@@ -131,8 +131,8 @@ typedef enum MDB_cursor_op {
 #define MDB_LAST_ERRCODE MDB_BAD_DBI
 
 typedef struct MDB_stat {
-  unsigned int ms_psize;    /* 4096 */
-  unsigned int ms_depth;    /* this and the next two: of a tree that could hold as much */
+  unsigned int ms_psize; /* 4096 */
+  unsigned int ms_depth; /* this and the next two: of a tree that could hold as much */
   size_t ms_branch_pages;
   size_t ms_leaf_pages;
   size_t ms_overflow_pages; /* 0 */
@@ -155,7 +155,8 @@ char* mdb_strerror(int err);
 int mdb_env_create(MDB_env** env);
 int mdb_env_open(MDB_env* env, const char* path, unsigned int flags, mdb_mode_t mode);
 int mdb_env_copy(MDB_env* env, const char* path);
-int mdb_env_copyfd(MDB_env* env, mdb_filehandle_t fd); /* a tar archive, which mdb_env_open takes where it expects data.mdb */
+int mdb_env_copyfd(MDB_env* env,
+                   mdb_filehandle_t fd); /* a tar archive, which mdb_env_open takes where it expects data.mdb */
 int mdb_env_copy2(MDB_env* env, const char* path, unsigned int flags);
 int mdb_env_copyfd2(MDB_env* env, mdb_filehandle_t fd, unsigned int flags);
 int mdb_env_stat(MDB_env* env, MDB_stat* stat);

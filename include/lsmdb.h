@@ -27,7 +27,8 @@ typedef uint8_t LSMDB_level;
 
 int lsmdb_env_create(LSMDB_env** out);
 int lsmdb_env_set_mapsize(LSMDB_env* env, size_t size);
-int lsmdb_env_open(LSMDB_env* env, char const* name, unsigned flags, mdb_mode_t mode); /* flags: of mdb_env_open, MDB_RDONLY too */
+int lsmdb_env_open(LSMDB_env* env, char const* name, unsigned flags,
+                   mdb_mode_t mode); /* flags: of mdb_env_open, MDB_RDONLY too */
 void lsmdb_env_close(LSMDB_env* env);
 
 int lsmdb_txn_begin(LSMDB_env* env, LSMDB_txn* parent, unsigned flags, LSMDB_txn** out); /* MDB_RDONLY or MDB_RDWR */
@@ -39,20 +40,24 @@ int lsmdb_txn_get_flags(LSMDB_txn* txn, unsigned* flags);
 int lsmdb_txn_cursor(LSMDB_txn* txn, LSMDB_cursor** out); /* the transaction's own; it ends with it */
 
 int lsmdb_get(LSMDB_txn* txn, MDB_val const* key, MDB_val* data);
-int lsmdb_put(LSMDB_txn* txn, MDB_val const* key, MDB_val const* data, unsigned flags); /* MDB_NOOVERWRITE; MDB_APPEND is a hint */
+int lsmdb_put(LSMDB_txn* txn, MDB_val const* key, MDB_val const* data,
+              unsigned flags);                     /* MDB_NOOVERWRITE; MDB_APPEND is a hint */
 int lsmdb_del(LSMDB_txn* txn, MDB_val const* key); /* 0 also if it is not there */
 int lsmdb_cmp(LSMDB_txn* txn, MDB_val const* a, MDB_val const* b);
 
 int lsmdb_cursor_open(LSMDB_txn* txn, LSMDB_cursor** out);
 void lsmdb_cursor_close(LSMDB_cursor* cursor);
 int lsmdb_cursor_renew(LSMDB_txn* txn, LSMDB_cursor* cursor);
-int lsmdb_cursor_clear(LSMDB_cursor* cursor); /* it stands nowhere then, as after lsmdb_cursor_put and lsmdb_cursor_del */
+int lsmdb_cursor_clear(
+    LSMDB_cursor* cursor); /* it stands nowhere then, as after lsmdb_cursor_put and lsmdb_cursor_del */
 LSMDB_txn* lsmdb_cursor_txn(LSMDB_cursor* cursor);
 /* MDB_GET_CURRENT, SET, SET_RANGE, FIRST, LAST, PREV, NEXT; others are EINVAL. */
 int lsmdb_cursor_get(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op);
 int lsmdb_cursor_current(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data); /* EINVAL if it stands nowhere */
-int lsmdb_cursor_seek(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data, int dir); /* 1: to the first key >= *key; -1: the last <= it */
-int lsmdb_cursor_first(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data, int dir); /* 1: the first key, -1: the last; 0: EINVAL */
+int lsmdb_cursor_seek(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data,
+                      int dir); /* 1: to the first key >= *key; -1: the last <= it */
+int lsmdb_cursor_first(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data,
+                       int dir); /* 1: the first key, -1: the last; 0: EINVAL */
 int lsmdb_cursor_next(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data, int dir);
 int lsmdb_cursor_put(LSMDB_cursor* cursor, MDB_val const* key, MDB_val const* data, unsigned flags);
 int lsmdb_cursor_del(LSMDB_cursor* cursor);

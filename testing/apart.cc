@@ -74,8 +74,7 @@ Outcome RunApart(const std::function<std::string()>& code, const ApartOptions& o
   outcome.answer = ReadAll(ends[0]);
   close(ends[0]);
   int wait_status = 0;
-  while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {
-  }
+  while (waitpid(child, &wait_status, 0) < 0 && errno == EINTR) {}
   outcome.trouble = TroubleOf(wait_status, options);
   if (!outcome.trouble.empty()) outcome.answer.clear();
   return outcome;

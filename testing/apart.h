@@ -13,7 +13,8 @@
 namespace mergedb::testing {
 
 struct ApartOptions {
-  uint64_t seconds = 60;  // after so many of its CPU, or ten times as many of the clock, it is killed (testing/time_limit.h)
+  uint64_t seconds =
+      60;  // after so many of its CPU, or ten times as many of the clock, it is killed (testing/time_limit.h)
   bool is_quiet = false;  // what it prints to stderr is dropped
 };
 struct Outcome {

@@ -20,7 +20,9 @@ mergedb_slice SliceOf(std::string_view bytes) { return {bytes.data(), bytes.size
 std::string_view ViewOf(const mergedb_slice& slice) { return {static_cast<const char*>(slice.data), slice.size}; }
 
 mergedb_write_options ToC(const WriteOptions& options) {
-  return {.struct_size = sizeof(mergedb_write_options), .durability = static_cast<int32_t>(options.durability), .keyspace = 0};
+  return {.struct_size = sizeof(mergedb_write_options),
+          .durability = static_cast<int32_t>(options.durability),
+          .keyspace = 0};
 }
 
 class CSnapshot final : public Snapshot {
@@ -317,10 +319,11 @@ Result<std::unique_ptr<DB>> OpenThroughC(const Options& options, const std::stri
   const mergedb_comparator comparator = {
       .struct_size = sizeof comparator,
       .name = name.c_str(),
-      .compare = [](void* state, const void* a, size_t a_size, const void* b, size_t b_size) {
-        return static_cast<const Comparator*>(state)->Compare({static_cast<const char*>(a), a_size},
-                                                              {static_cast<const char*>(b), b_size});
-      },
+      .compare =
+          [](void* state, const void* a, size_t a_size, const void* b, size_t b_size) {
+            return static_cast<const Comparator*>(state)->Compare({static_cast<const char*>(a), a_size},
+                                                                  {static_cast<const char*>(b), b_size});
+          },
       .destroy = nullptr,
       .state = const_cast<Comparator*>(options.comparator)};
   if (options.comparator != BytewiseComparator()) c.comparator = &comparator;

@@ -9,7 +9,8 @@ namespace mergedb::testing {
 std::string Short(std::string_view bytes) { return std::to_string(bytes.size()) + " bytes " + base::Escape(bytes, 40); }
 
 std::string DifferenceOf(const Iterator& iterator, const std::pair<std::string, std::string>& expected) {
-  if (iterator.key() != expected.first) return "at key " + Short(iterator.key()) + ", expected " + Short(expected.first);
+  if (iterator.key() != expected.first)
+    return "at key " + Short(iterator.key()) + ", expected " + Short(expected.first);
   if (iterator.value() == expected.second) return {};
   return "key " + Short(expected.first) + " has " + Short(iterator.value()) + ", expected " + Short(expected.second);
 }
@@ -21,17 +22,18 @@ std::optional<size_t> CheckedIterator::Target(uint64_t how, const std::string& k
   if (how == 1) return before(shown_.size());
   if (how >= 9) return at_ ? before(*at_) : std::nullopt;
   if (how >= 6) return at_ ? index_or_end(*at_ + 1) : std::nullopt;
-  const auto found = std::lower_bound(shown_.begin(), shown_.end(), key, [&](const auto& pair, const std::string& target) {
-    return comparator_->Compare(pair.first, target) < 0;
-  });
+  const auto found = std::lower_bound(
+      shown_.begin(), shown_.end(), key,
+      [&](const auto& pair, const std::string& target) { return comparator_->Compare(pair.first, target) < 0; });
   const auto index = static_cast<size_t>(found - shown_.begin());
   const bool is_there = found != shown_.end() && comparator_->Compare(found->first, key) == 0;
   return how < 4 || is_there ? index_or_end(index) : before(index);
 }
 
 std::string CheckedIterator::Move(uint64_t how, const std::string& key) {
-  static constexpr const char* kNames[kMoves] = {"SeekToFirst", "SeekToLast", "Seek", "Seek", "SeekForPrev", "SeekForPrev",
-                                                 "Next",        "Next",       "Next", "Prev", "Prev",        "Prev"};
+  static constexpr const char* kNames[kMoves] = {"SeekToFirst", "SeekToLast",  "Seek", "Seek",
+                                                 "SeekForPrev", "SeekForPrev", "Next", "Next",
+                                                 "Next",        "Prev",        "Prev", "Prev"};
   at_ = Target(how, key);
   if (how == 0) iterator_->SeekToFirst();
   if (how == 1) iterator_->SeekToLast();

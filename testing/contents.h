@@ -18,9 +18,11 @@ inline std::string Show(const Status& status, const std::string& value) {
 inline std::string Contents(DB& db, const IteratorOptions& options = {}) {
   auto it = db.NewIterator(options);
   std::string forward, backward;
-  for (it->SeekToFirst(); it->Valid(); it->Next()) forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
+  for (it->SeekToFirst(); it->Valid(); it->Next())
+    forward += std::string(it->key()) + "=" + std::string(it->value()) + " ";
   EXPECT_OK(it->status());
-  for (it->SeekToLast(); it->Valid(); it->Prev()) backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
+  for (it->SeekToLast(); it->Valid(); it->Prev())
+    backward.insert(0, std::string(it->key()) + "=" + std::string(it->value()) + " ");
   EXPECT_OK(it->status());
   EXPECT_EQ(forward, backward);
   return forward;

@@ -130,9 +130,7 @@ uint64_t CowBytes::Chunk::Fingerprint() {
 uint64_t CowBytes::Fingerprint() const {
   static const uint64_t hole = HashChunk(kZeros);
   uint64_t hash = Mix(2, size_);
-  for (const std::shared_ptr<Chunk>& chunk : chunks_) {
-    hash = Mix(hash, chunk ? chunk->Fingerprint() : hole);
-  }
+  for (const std::shared_ptr<Chunk>& chunk : chunks_) { hash = Mix(hash, chunk ? chunk->Fingerprint() : hole); }
   return hash;
 }
 

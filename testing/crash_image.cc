@@ -20,12 +20,9 @@ bool IsMixing(CrashMode mode) {
 size_t SectorVersion(uint64_t seed, uint64_t sector, size_t count) {
   const uint64_t hash = Hash(seed, sector);
   switch (hash % 3) {
-    case 0:
-      return 0;
-    case 1:
-      return count;
-    default:
-      return (hash >> 32) % (count + 1);
+    case 0: return 0;
+    case 1: return count;
+    default: return (hash >> 32) % (count + 1);
   }
 }
 
@@ -57,12 +54,9 @@ uint64_t SizeBetween(const Inode& file, base::Random& random) {
   const uint64_t low = std::min(file.durable.size(), file.live.size());
   const uint64_t high = std::max(file.durable.size(), file.live.size());
   switch (random.Uniform(4)) {
-    case 0:
-      return file.durable.size();
-    case 1:
-      return file.live.size();
-    default:
-      return std::clamp((low + random.Uniform(high - low + 1)) / kSectorBytes * kSectorBytes, low, high);
+    case 0: return file.durable.size();
+    case 1: return file.live.size();
+    default: return std::clamp((low + random.Uniform(high - low + 1)) / kSectorBytes * kSectorBytes, low, high);
   }
 }
 

@@ -25,14 +25,21 @@
 namespace mergedb::testing {
 
 enum class CrashMode : uint8_t {
-  kKill, kMin, kNamesFull, kNamesMinDataFull, kPrefixTorn, kBlockMix, kGarbageTail, kLostSync,
+  kKill,
+  kMin,
+  kNamesFull,
+  kNamesMinDataFull,
+  kPrefixTorn,
+  kBlockMix,
+  kGarbageTail,
+  kLostSync,
 };
 enum class CrashModel : uint8_t { kJournaled, kStrict };
 
 // Everything that an honest disk may do when the power goes.
-inline constexpr CrashMode kPowerCutModes[] = {CrashMode::kMin,        CrashMode::kNamesFull,
-                                               CrashMode::kNamesMinDataFull, CrashMode::kPrefixTorn,
-                                               CrashMode::kBlockMix,   CrashMode::kGarbageTail};
+inline constexpr CrashMode kPowerCutModes[] = {
+    CrashMode::kMin,        CrashMode::kNamesFull, CrashMode::kNamesMinDataFull,
+    CrashMode::kPrefixTorn, CrashMode::kBlockMix,  CrashMode::kGarbageTail};
 inline constexpr CrashModel kCrashModels[] = {CrashModel::kJournaled, CrashModel::kStrict};
 
 const char* CrashModeName(CrashMode mode);

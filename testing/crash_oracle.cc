@@ -82,7 +82,8 @@ bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix
                                                         : rest == change.value;
     if (presence == Presence::kMust && !(is_append && matches)) return matches;
     const bool tells = change.kind != Kind::kDelete;  // a key that is absent may be so for another reason
-    if (presence == Presence::kMay && tells && choices->try_emplace(version->commit, matches).first->second != matches) return false;
+    if (presence == Presence::kMay && tells && choices->try_emplace(version->commit, matches).first->second != matches)
+      return false;
     if (matches && !is_append) return true;
     if (!matches) continue;
     rest->resize(rest->size() - change.value.size());
@@ -93,14 +94,10 @@ bool CrashOracle::MatchKey(const std::vector<Version>& versions, uint64_t prefix
 
 CrashOracle::Presence CrashOracle::PresenceOf(uint64_t commit, uint64_t prefix, const Owed& owed) const {
   switch (commits_[commit - 1]) {
-    case Standing::kLogged:
-      return commit <= prefix ? Presence::kMust : Presence::kNever;
-    case Standing::kUnlogged:
-      return commit <= owed.unlogged ? Presence::kMust : Presence::kMay;
-    case Standing::kUnknown:
-      return Presence::kMay;
-    case Standing::kFailed:
-      break;
+    case Standing::kLogged: return commit <= prefix ? Presence::kMust : Presence::kNever;
+    case Standing::kUnlogged: return commit <= owed.unlogged ? Presence::kMust : Presence::kMay;
+    case Standing::kUnknown: return Presence::kMay;
+    case Standing::kFailed: break;
   }
   return Presence::kNever;
 }

@@ -25,7 +25,12 @@ namespace mergedb::testing {
 
 class CrashOracle {
  public:
-  enum class Kind : uint8_t { kPut, kDelete, kDeleteRange, kAppend };  // kAppend: a merge, which puts `value` behind what is there
+  enum class Kind : uint8_t {
+    kPut,
+    kDelete,
+    kDeleteRange,
+    kAppend
+  };  // kAppend: a merge, which puts `value` behind what is there
   struct Change {
     Kind kind = Kind::kPut;
     std::string key;

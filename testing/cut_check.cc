@@ -33,7 +33,8 @@ std::string ReadByKey(DB& db, const std::vector<std::string>& keys, const State&
     const bool is_there = expected != state.end();
     for (const Status& each : {status, statuses[i]}) {
       if (!each.ok() && !each.IsNotFound()) return Failed("get", each);
-      if (each.ok() != is_there) return "get " + keys[i] + (is_there ? ": absent, but" : ": there, but not") + " in the scan";
+      if (each.ok() != is_there)
+        return "get " + keys[i] + (is_there ? ": absent, but" : ": there, but not") + " in the scan";
     }
     if (is_there && (one != expected->second || many[i] != one)) return "get " + keys[i] + ": not what the scan showed";
   }
@@ -78,7 +79,8 @@ std::string ReadEverything(DB& db, const CrashOracle& oracle, base::Random& rand
   if (problem.empty()) problem = ReadPart(db, *state, random);
   if (problem.empty()) problem = Failed("integrity", db.CheckIntegrity());
   std::string text;
-  if (problem.empty() && db.GetProperty("mergedb.snapshots", &text) && !text.empty()) problem = "snapshots outlived: " + text;
+  if (problem.empty() && db.GetProperty("mergedb.snapshots", &text) && !text.empty())
+    problem = "snapshots outlived: " + text;
   if (problem.empty() && db.GetProperty("mergedb.errors", &text) && !text.empty()) problem = "errors: " + text;
   return problem;
 }
@@ -118,8 +120,8 @@ std::string CompareAgain(DB& db, const State& expected) {
 }
 
 // Stop, and what the next open finds.
-std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<World> world, std::unique_ptr<DB> db, const State& expected,
-                          uint64_t seed) {
+std::string StopAndReopen(const CutSetup& setup, std::unique_ptr<World> world, std::unique_ptr<DB> db,
+                          const State& expected, uint64_t seed) {
   static constexpr CrashMode kStops[] = {CrashMode::kKill, CrashMode::kMin, CrashMode::kPrefixTorn};
   const uint64_t choice = seed % (1 + std::size(kStops));
   std::unique_ptr<World> next;

@@ -22,9 +22,9 @@ struct RecoveryCheck {
 };
 
 struct Recovered {
-  std::string problem = {};            // empty: every promise was kept
-  CrashOracle::State state = {};       // what the database held
-  bool is_corrupt = false;             // it said so, and that was allowed
+  std::string problem = {};       // empty: every promise was kept
+  CrashOracle::State state = {};  // what the database held
+  bool is_corrupt = false;        // it said so, and that was allowed
 };
 
 // `image` is written to.

@@ -19,7 +19,7 @@
 namespace mergedb::testing {
 namespace {
 
-constexpr size_t kShortSteps = 8;       // so few steps meet on one hot key
+constexpr size_t kShortSteps = 8;  // so few steps meet on one hot key
 constexpr size_t kSmallValueBytes = 200;
 constexpr size_t kMiddleValueBytes = 1'500;
 constexpr size_t kLargeValueBytes = 40'000;
@@ -60,7 +60,8 @@ class Followers {
         statuses_[i] = write_(i);
       });
       while (id == 0) std::this_thread::yield();
-      for (int seen = 0; seen < 2; seen = IsAsleep(id) ? seen + 1 : 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
+      for (int seen = 0; seen < 2; seen = IsAsleep(id) ? seen + 1 : 0)
+        std::this_thread::sleep_for(std::chrono::microseconds(50));
     }
   }
   void Join() {
@@ -149,7 +150,9 @@ uint64_t CutWorkload::Draw(size_t index, uint64_t salt, uint64_t bound) const {
   return base::Random(setup_.seed * 0x9E3779B97F4A7C15u + index * 64 + salt).Uniform(bound);
 }
 
-std::string CutWorkload::FreshKey(size_t index, uint64_t salt) const { return "k" + std::to_string(Draw(index, salt, 60)); }
+std::string CutWorkload::FreshKey(size_t index, uint64_t salt) const {
+  return "k" + std::to_string(Draw(index, salt, 60));
+}
 
 std::string CutWorkload::HotKey(size_t index) const {
   return "hot" + std::to_string(setup_.steps.size() <= kShortSteps ? 0 : Draw(index, 1, 3));
@@ -171,18 +174,21 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
     return CrashOracle::Change{.kind = Kind::kAppend, .key = std::move(key), .value = "+" + Value(index, salt, 8)};
   };
   switch (letter) {
-    case 'p':
-      return {.changes = {put(FreshKey(index, 3), 0, bytes)}};
+    case 'p': return {.changes = {put(FreshKey(index, 3), 0, bytes)}};
     case 'o':  // by turns a put and a merge
       return {.changes = {index % 2 == 0 ? put(HotKey(index), 0, bytes) : append(HotKey(index), 0)}};
-    case 'd':
-      return {.changes = {{.kind = Kind::kDelete, .key = HotKey(index)}}};
+    case 'd': return {.changes = {{.kind = Kind::kDelete, .key = HotKey(index)}}};
     case 'b':
-      return {.changes = {put(FreshKey(index, 3), 0, bytes), {.kind = Kind::kDelete, .key = HotKey(index)},
-                          put(FreshKey(index, 4), 1, bytes), put("twice", 2, bytes), put("twice", 3, bytes),
-                          append("twice", 5), append("list", 6)}};
+      return {.changes = {put(FreshKey(index, 3), 0, bytes),
+                          {.kind = Kind::kDelete, .key = HotKey(index)},
+                          put(FreshKey(index, 4), 1, bytes),
+                          put("twice", 2, bytes),
+                          put("twice", 3, bytes),
+                          append("twice", 5),
+                          append("list", 6)}};
     case 'e': {  // of some keys, or of all; what the batch puts before it goes, too
-      std::string begin = Draw(index, 6, 8) == 0 ? "" : FreshKey(index, 7), end = Draw(index, 6, 8) == 0 ? "z" : FreshKey(index, 8);
+      std::string begin = Draw(index, 6, 8) == 0 ? "" : FreshKey(index, 7),
+                  end = Draw(index, 6, 8) == 0 ? "z" : FreshKey(index, 8);
       if (end < begin) std::swap(begin, end);
       return {.changes = {put(FreshKey(index, 3), 0, bytes),
                           {.kind = Kind::kDeleteRange, .key = std::move(begin), .value = std::move(end)},
@@ -194,27 +200,24 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
       draft.durability = Draw(index, 9, 3) == 0 ? Durability::kSynced : Durability::kProcessCrash;
       return draft;
     }
-    case 's':
-      return {.changes = {put(FreshKey(index, 3), 0, bytes)}, .durability = Durability::kSynced};
-    case 'n':
-      return {.changes = {put(HotKey(index), 0, bytes)}, .durability = Durability::kNoLog};
-    case 'l':
-      return {.changes = {put(FreshKey(index, 3), 0, kLargeValueBytes)}};
+    case 's': return {.changes = {put(FreshKey(index, 3), 0, bytes)}, .durability = Durability::kSynced};
+    case 'n': return {.changes = {put(HotKey(index), 0, bytes)}, .durability = Durability::kNoLog};
+    case 'l': return {.changes = {put(FreshKey(index, 3), 0, kLargeValueBytes)}};
     case 'a': {
       Draft draft;
       if (index % 2 == 1) {  // by its records alone: a batch of few bytes
-        draft.changes.assign(kSmallRecords, CrashOracle::Change{.kind = Kind::kDelete, .key = FreshKey(index, 30), .value = {}});
+        draft.changes.assign(kSmallRecords,
+                             CrashOracle::Change{.kind = Kind::kDelete, .key = FreshKey(index, 30), .value = {}});
         draft.changes.push_back(put(FreshKey(index, 30), 30, kSmallValueBytes));
         return draft;
       }
       for (uint64_t i = 30; i < 30 + kLargeBatchRecords; ++i) {
-        draft.changes.push_back(i % 4 == 0 ? append(FreshKey(index, i), i) : put(FreshKey(index, i), i, 2 * kMiddleValueBytes));
+        draft.changes.push_back(i % 4 == 0 ? append(FreshKey(index, i), i)
+                                           : put(FreshKey(index, i), i, 2 * kMiddleValueBytes));
       }
       return draft;
     }
-    default:
-      ASSERT(false, "not a letter that writes");
-      return {};
+    default: ASSERT(false, "not a letter that writes"); return {};
   }
 }
 
@@ -246,7 +249,8 @@ std::string CutWorkload::Close() {
 }
 
 Status CutWorkload::CommitTransaction(const Draft& draft) {
-  ASSIGN_OR_RETURN(const auto transaction, Transaction::Begin(*db_, {.kind = *draft.transaction, .durability = draft.durability}));
+  ASSIGN_OR_RETURN(const auto transaction,
+                   Transaction::Begin(*db_, {.kind = *draft.transaction, .durability = draft.durability}));
   for (const CrashOracle::Change& change : draft.changes) {
     std::string value;
     const Status got = transaction->Get(change.key, &value);
@@ -255,7 +259,9 @@ Status CutWorkload::CommitTransaction(const Draft& draft) {
       case CrashOracle::Kind::kPut: RETURN_IF_ERROR(transaction->Put(change.key, change.value)); break;
       case CrashOracle::Kind::kDelete: RETURN_IF_ERROR(transaction->Delete(change.key)); break;
       case CrashOracle::Kind::kDeleteRange: RETURN_IF_ERROR(transaction->DeleteRange(change.key, change.value)); break;
-      case CrashOracle::Kind::kAppend: RETURN_IF_ERROR(transaction->Merge(change.key, merge::Append(change.value))); break;
+      case CrashOracle::Kind::kAppend:
+        RETURN_IF_ERROR(transaction->Merge(change.key, merge::Append(change.value)));
+        break;
     }
   }
   RETURN_IF_ERROR(transaction->SetSavepoint());
@@ -274,18 +280,10 @@ Status CutWorkload::Commit(const Draft& draft, uint64_t commit) {
   WriteBatch batch;
   for (const CrashOracle::Change& change : draft.changes) {
     switch (change.kind) {
-      case CrashOracle::Kind::kPut:
-        batch.Put(change.key, change.value);
-        break;
-      case CrashOracle::Kind::kDelete:
-        batch.Delete(change.key);
-        break;
-      case CrashOracle::Kind::kDeleteRange:
-        batch.DeleteRange(change.key, change.value);
-        break;
-      case CrashOracle::Kind::kAppend:
-        batch.Merge(change.key, merge::Append(change.value));
-        break;
+      case CrashOracle::Kind::kPut: batch.Put(change.key, change.value); break;
+      case CrashOracle::Kind::kDelete: batch.Delete(change.key); break;
+      case CrashOracle::Kind::kDeleteRange: batch.DeleteRange(change.key, change.value); break;
+      case CrashOracle::Kind::kAppend: batch.Merge(change.key, merge::Append(change.value)); break;
     }
   }
   const Status status = db_->Write({.durability = draft.durability}, batch);
@@ -299,8 +297,9 @@ std::string CutWorkload::Write(const Draft& draft) {
 
 // The others start at the first operation of the writer that syncs, and are in the queue before it goes on.
 std::string CutWorkload::WriteAsGroup(size_t index) {
-  static constexpr Durability kAsked[kGroupWriters] = {Durability::kSynced, Durability::kProcessCrash, Durability::kProcessCrash,
-                                                       Durability::kNoLog,  Durability::kNoLog,        Durability::kProcessCrash};
+  static constexpr Durability kAsked[kGroupWriters] = {Durability::kSynced,       Durability::kProcessCrash,
+                                                       Durability::kProcessCrash, Durability::kNoLog,
+                                                       Durability::kNoLog,        Durability::kProcessCrash};
   Draft leader = DraftFor('s', index);
   Draft drafts[kGroupWriters];
   uint64_t commits[kGroupWriters] = {};
@@ -340,7 +339,9 @@ std::string CutWorkload::Rest() {
   world_->PassTime(kSecondsToRest);
   on_return_();
   const uint64_t runs = Counter(*db_, "runs");
-  return runs <= 1 ? "" : std::to_string(runs) + " runs after " + std::to_string(kSecondsToRest) + " seconds without a write";
+  return runs <= 1
+             ? ""
+             : std::to_string(runs) + " runs after " + std::to_string(kSecondsToRest) + " seconds without a write";
 }
 
 std::string CutWorkload::CheckLive() {
@@ -375,9 +376,7 @@ std::string CutWorkload::Step(size_t index) {
       problem = Outcome("sync", status);
       break;
     }
-    case 'q':
-      problem = Outcome("wait for compaction", db_->WaitForCompaction());
-      break;
+    case 'q': problem = Outcome("wait for compaction", db_->WaitForCompaction()); break;
     case 'r':
       problem = Close();
       if (problem.empty()) problem = Open();
@@ -389,17 +388,10 @@ std::string CutWorkload::Step(size_t index) {
       world_->executor.RunTimers();
       world_->executor.RunOne();
       break;
-    case 'i':
-      problem = Rest();
-      break;
-    case 'v':
-      problem = Snapshot();
-      break;
-    case 'g':
-      problem = WriteAsGroup(index);
-      break;
-    default:
-      problem = Write(DraftFor(letter, index));
+    case 'i': problem = Rest(); break;
+    case 'v': problem = Snapshot(); break;
+    case 'g': problem = WriteAsGroup(index); break;
+    default: problem = Write(DraftFor(letter, index));
   }
   for (uint64_t steps = Draw(index, 5, 3); problem.empty() && steps > 0; --steps) world_->executor.RunOne();
   if (problem.empty() && (setup_.steps.size() <= kShortSteps || index % 8 == 0)) problem = CheckLive();

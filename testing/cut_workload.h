@@ -35,10 +35,11 @@ struct CutSetup {
   bool use_mapping = true;
   bool is_append_only = false;  // the file system; then nothing is mapped either
   std::string steps;
-  bool separates = false;     // every value goes to a value file; else those of some size do, once they fill one
-  std::optional<Tenancy> tenancy = {};  // the database's keyspace that all steps are about; without transactions
+  bool separates = false;  // every value goes to a value file; else those of some size do, once they fill one
+  std::optional<Tenancy> tenancy = {};    // the database's keyspace that all steps are about; without transactions
   std::optional<Geometry> geometry = {};  // sizes and limits; without it those of World::SmallOptions
-  uint64_t failing_sync = 0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
+  uint64_t failing_sync =
+      0;  // the n-th sync of a file in the steps fails, once; what it covered never reaches the disk
 };
 inline constexpr std::string_view kNineSteps = "podbsfcnr";
 inline constexpr std::string_view kAllSteps = "podbsfcnrylawtvqgexi";

@@ -154,11 +154,14 @@ class Search {
 
   Scheduler::Outcome RunOnce(const Scheduler::Choose& choose, bool tells_story = false) {
     Places::Counts counts;
-    const auto outcome = Scheduler::Run(exploration_.scheduler, [&](const Scheduler::Decision& decision) {
-      if (!Matters(decision)) return size_t{0};
-      ++counts[decision.running];
-      return choose(decision);
-    }, program_, tells_story);
+    const auto outcome = Scheduler::Run(
+        exploration_.scheduler,
+        [&](const Scheduler::Decision& decision) {
+          if (!Matters(decision)) return size_t{0};
+          ++counts[decision.running];
+          return choose(decision);
+        },
+        program_, tells_story);
     for (const auto& [thread, decisions] : counts) counts_[thread] = std::max(counts_[thread], decisions);
     return outcome;
   }

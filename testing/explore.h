@@ -38,10 +38,10 @@ struct Exploration {
 };
 
 struct Explored {
-  std::string finding;        // empty: no schedule failed
-  uint64_t runs = 0;          // until the first that failed
-  uint64_t decisions = 0;     // of the run without deviations
-  bool is_complete = false;   // all schedules with up to `deviations_max` deviations were run
+  std::string finding;       // empty: no schedule failed
+  uint64_t runs = 0;         // until the first that failed
+  uint64_t decisions = 0;    // of the run without deviations
+  bool is_complete = false;  // all schedules with up to `deviations_max` deviations were run
 };
 
 Explored Explore(const Exploration& exploration, const std::function<void(Scheduler&)>& program);

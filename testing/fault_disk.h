@@ -111,8 +111,8 @@ struct Disk {
     return inode.links > 0 || inode.handles > 0 ? inode.live.allocated_bytes() : 0;
   }
 
-  uint64_t op = 0;            // the number of the operation under way
-  uint64_t journal_op = 0;    // a journaling file system keeps every name op up to this one
+  uint64_t op = 0;                    // the number of the operation under way
+  uint64_t journal_op = 0;            // a journaling file system keeps every name op up to this one
   std::vector<NameOp> pending_names;  // in order, not yet durable for a strict file system
   std::shared_ptr<Inode> root;
   uint64_t used_bytes = 0;

@@ -25,10 +25,8 @@ bool IsChange(Op op) {
     case Op::kLink:
     case Op::kCreateDirectory:
     case Op::kRemoveDirectory:
-    case Op::kSyncDirectory:
-      return true;
-    default:
-      return false;
+    case Op::kSyncDirectory: return true;
+    default: return false;
   }
 }
 
@@ -41,10 +39,9 @@ Status Missing(const std::string& path) { return Status::NotFound(path + ": No s
 }  // namespace
 
 const char* OpName(Op op) {
-  static constexpr const char* kNames[] = {"open",   "create", "read",  "write",   "truncate", "sync",
-                                           "close",  "map",    "size",  "list",    "lock",     "remove",
-                                           "rename", "link",   "mkdir", "rmdir",   "syncdir",  "unshare",
-                                           "any",    "change"};
+  static constexpr const char* kNames[] = {"open",  "create", "read",    "write",   "truncate", "sync",   "close",
+                                           "map",   "size",   "list",    "lock",    "remove",   "rename", "link",
+                                           "mkdir", "rmdir",  "syncdir", "unshare", "any",      "change"};
   return kNames[static_cast<size_t>(op)];
 }
 
@@ -137,7 +134,8 @@ Result<std::unique_ptr<File>> FaultFileSystem::Open(const std::string& path, con
   if (!place.inode) return Missing(path);
   if (place.inode->is_directory) return Status::IOError(path + ": open: not a regular file");
   if (options.access == Access::kReuse && place.inode->links != 1) {
-    return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " + std::to_string(place.inode->links));
+    return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " +
+                                   std::to_string(place.inode->links));
   }
   ++place.inode->handles;
   return std::unique_ptr<File>(new OpenFile(state_, place.inode, std::move(descriptor), path, options));
@@ -404,7 +402,8 @@ Status FaultFileSystem::PatchBytes(const std::string& path, uint64_t offset, std
   const std::shared_ptr<Inode> inode = state_->disk.Find(path).inode;
   if (!inode || inode->is_directory) return Missing(path);
   if (offset > inode->size() || bytes.size() > inode->size() - offset) {
-    return Status::InvalidArgument(path + ": no " + std::to_string(bytes.size()) + " bytes at " + std::to_string(offset));
+    return Status::InvalidArgument(path + ": no " + std::to_string(bytes.size()) + " bytes at " +
+                                   std::to_string(offset));
   }
   if (inode->memory) bytes.copy(inode->memory->data() + offset, bytes.size());
   for (CowBytes* content : {&inode->live, &inode->durable}) {

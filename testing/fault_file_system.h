@@ -33,8 +33,24 @@
 namespace mergedb::testing {
 
 enum class Op : uint8_t {
-  kOpen, kCreate, kRead, kWrite, kTruncate, kSync, kClose, kMap, kSizeOf, kList, kLock,
-  kRemove, kRename, kLink, kCreateDirectory, kRemoveDirectory, kSyncDirectory, kUnshare,
+  kOpen,
+  kCreate,
+  kRead,
+  kWrite,
+  kTruncate,
+  kSync,
+  kClose,
+  kMap,
+  kSizeOf,
+  kList,
+  kLock,
+  kRemove,
+  kRename,
+  kLink,
+  kCreateDirectory,
+  kRemoveDirectory,
+  kSyncDirectory,
+  kUnshare,
   kAny,        // in a Fault: every call
   kAnyChange,  // in a Fault: every call that `ops` counts
 };
@@ -46,17 +62,17 @@ struct Fault {
   uint64_t nth = 1;                // the first that fails, counted from when the fault was added
   bool sticky = false;             // and all after it
   Status status = Status::IOError("injected");
-  size_t partial_bytes = 0;        // a write: how many of its bytes reach the file before it fails
-  bool has_happened = false;       // the call takes effect and then reports the failure (not for reads and opens)
+  size_t partial_bytes = 0;   // a write: how many of its bytes reach the file before it fails
+  bool has_happened = false;  // the call takes effect and then reports the failure (not for reads and opens)
 };
 
 class FaultFileSystem final : public FileSystem {
  public:
   struct Options {
     uint64_t capacity_bytes = std::numeric_limits<uint64_t>::max();
-    bool allow_mapping = true;      // false: Map is NotSupported
-    bool is_append_only = false;    // a write that is not at the end, or another forbidden call, stops the program
-    bool capture_mappings = true;   // remember earlier states of mapped memory for power cuts
+    bool allow_mapping = true;     // false: Map is NotSupported
+    bool is_append_only = false;   // a write that is not at the end, or another forbidden call, stops the program
+    bool capture_mappings = true;  // remember earlier states of mapped memory for power cuts
   };
   FaultFileSystem() : FaultFileSystem(Options{}) {}
   explicit FaultFileSystem(const Options& options);

@@ -36,7 +36,8 @@ Status FaultFileSystem::OpenFile::WriteAt(uint64_t offset, std::string_view byte
 Status FaultFileSystem::OpenFile::WriteLocked(uint64_t offset, std::string_view bytes) {
   if (bytes.empty()) return {};
   ASSERT(inode_->links < 2, "a file with two names is not written");
-  ASSERT(!state_->options.is_append_only || offset == inode_->size(), "an append-only file is written from front to back");
+  ASSERT(!state_->options.is_append_only || offset == inode_->size(),
+         "an append-only file is written from front to back");
   const uint64_t capacity = state_->options.capacity_bytes;
   const uint64_t room = capacity - std::min(capacity, state_->disk.used_bytes);
   const size_t fit = inode_->memory ? bytes.size() : inode_->live.BytesThatFit(offset, bytes.size(), room);

@@ -73,10 +73,13 @@ Geometry GeometryFor(uint64_t seed, const GeometryLimits& limits) {
 
 std::string Print(const Geometry& g) {
   char text[300];
-  std::snprintf(text, sizeof text, "%s,%s,buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,codecs=%d/%d,finish=%d",
-                g.style == Style::kLazy ? "lazy" : "cascade", g.use_mapping ? "mapped" : "written", g.write_buffer_bytes, g.memory_bytes,
-                g.block_bytes, g.separated_value_bytes_min, g.open_tables_max, static_cast<unsigned long long>(g.descriptors_max), g.bloom_bits,
-                static_cast<int>(g.compression.upper), static_cast<int>(g.compression.bottom), g.finish_merges_on_close ? 1 : 0);
+  std::snprintf(
+      text, sizeof text,
+      "%s,%s,buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,codecs=%d/%d,finish=%d",
+      g.style == Style::kLazy ? "lazy" : "cascade", g.use_mapping ? "mapped" : "written", g.write_buffer_bytes,
+      g.memory_bytes, g.block_bytes, g.separated_value_bytes_min, g.open_tables_max,
+      static_cast<unsigned long long>(g.descriptors_max), g.bloom_bits, static_cast<int>(g.compression.upper),
+      static_cast<int>(g.compression.bottom), g.finish_merges_on_close ? 1 : 0);
   return text;
 }
 
@@ -86,9 +89,12 @@ std::optional<Geometry> ParseGeometry(std::string_view text) {
   unsigned long long descriptors = 0;
   int upper = 0, bottom = 0, finish = 0;
   const std::string copy(text);
-  const int fields = std::sscanf(copy.c_str(), "%15[a-z],%15[a-z],buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,codecs=%d/%d,finish=%d",
-                                 style, staging, &g.write_buffer_bytes, &g.memory_bytes, &g.block_bytes, &g.separated_value_bytes_min,
-                                 &g.open_tables_max, &descriptors, &g.bloom_bits, &upper, &bottom, &finish);
+  const int fields =
+      std::sscanf(copy.c_str(),
+                  "%15[a-z],%15[a-z],buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,"
+                  "codecs=%d/%d,finish=%d",
+                  style, staging, &g.write_buffer_bytes, &g.memory_bytes, &g.block_bytes, &g.separated_value_bytes_min,
+                  &g.open_tables_max, &descriptors, &g.bloom_bits, &upper, &bottom, &finish);
   if (fields != 12) return std::nullopt;
   g.style = std::string_view(style) == "lazy" ? Style::kLazy : Style::kCascade;
   g.use_mapping = std::string_view(staging) == "mapped";

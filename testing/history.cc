@@ -93,7 +93,8 @@ class Checker {
   std::optional<std::string> CheckLast(size_t t, const HistoryTransaction::Op& op) const {
     if (op.read.empty()) return std::nullopt;
     const size_t writer = WriterOf(op.read.back());
-    if (writer == kNobody) return Name(t) + " read " + op.key + " = " + Print(op.read) + ", of which nobody wrote the last";
+    if (writer == kNobody)
+      return Name(t) + " read " + op.key + " = " + Print(op.read) + ", of which nobody wrote the last";
     const auto last = last_appends_.find({writer, op.key});
     if (last != last_appends_.end() && last->second == op.read.back()) return std::nullopt;
     return Name(t) + " read " + op.key + " = " + Print(op.read) + ", a part of what " + Name(writer) + " wrote";
@@ -109,7 +110,8 @@ class Checker {
         places[number] = key;
         const size_t writer = WriterOf(number);
         if (writer == kNobody) return key + " holds " + std::to_string(number) + ", which nobody wrote";
-        if (history_[writer].fate != Fate::kCommitted) return key + " holds " + std::to_string(number) + " of " + Name(writer) + ", which was rolled back";
+        if (history_[writer].fate != Fate::kCommitted)
+          return key + " holds " + std::to_string(number) + " of " + Name(writer) + ", which was rolled back";
       }
     }
     size_t appended = 0;
@@ -119,10 +121,12 @@ class Checker {
         if (op.is_read) continue;
         ++appended;
         const auto place = places.find(op.append);
-        if (place == places.end() || place->second != op.key) return Name(t) + "'s append of " + std::to_string(op.append) + " to " + op.key + " is lost";
+        if (place == places.end() || place->second != op.key)
+          return Name(t) + "'s append of " + std::to_string(op.append) + " to " + op.key + " is lost";
       }
     }
-    if (numbers != appended) return std::to_string(appended) + " were appended, " + std::to_string(numbers) + " are there";
+    if (numbers != appended)
+      return std::to_string(appended) + " were appended, " + std::to_string(numbers) + " are there";
     return std::nullopt;
   }
 
@@ -148,7 +152,8 @@ class Checker {
     }
     by_begin = by_end;
     std::sort(by_end.begin(), by_end.end(), [&](size_t a, size_t b) { return history_[a].ended < history_[b].ended; });
-    std::sort(by_begin.begin(), by_begin.end(), [&](size_t a, size_t b) { return history_[a].began < history_[b].began; });
+    std::sort(by_begin.begin(), by_begin.end(),
+              [&](size_t a, size_t b) { return history_[a].began < history_[b].began; });
     size_t ended = 0;
     for (size_t i = 0; i < by_end.size(); ++i) {
       AddEdge(by_end[i], history_.size() + i, "rt");

@@ -33,8 +33,8 @@ struct HistoryTransaction {
   struct Op {
     std::string key;
     bool is_read = false;
-    List read = {};        // of a read: with the transaction's own appends, if it had any
-    uint64_t append = 0;   // else; unique
+    List read = {};       // of a read: with the transaction's own appends, if it had any
+    uint64_t append = 0;  // else; unique
   };
   enum class Fate : uint8_t { kCommitted, kRolledBack, kUnknown };
 

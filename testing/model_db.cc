@@ -6,7 +6,7 @@ namespace mergedb::testing {
 namespace {
 
 uint64_t DigestOf(const std::string& key, const std::string& value) {
-  const uint64_t hash = std::hash<std::string>{}(key) * 31 + std::hash<std::string>{}(value);
+  const uint64_t hash = std::hash<std::string>{}(key)*31 + std::hash<std::string>{}(value);
   return (hash ^ (hash >> 32)) * 0x9E3779B97F4A7C15u;
 }
 
@@ -26,14 +26,16 @@ uint64_t ModelDb::Commit(const std::vector<Change>& changes) {
     if (change.end) {
       std::vector<std::string> gone;
       for (const auto& [key, versions] : history_) {
-        if (!less_(key, change.key) && less_(key, *change.end) && VersionAt(versions, commit) != nullptr) gone.push_back(key);
+        if (!less_(key, change.key) && less_(key, *change.end) && VersionAt(versions, commit) != nullptr)
+          gone.push_back(key);
       }
       for (const std::string& key : gone) Set(key, std::nullopt, commit, &digest);
       continue;
     }
     const auto found = history_.find(change.key);
     const Version* const before = found == history_.end() ? nullptr : VersionAt(found->second, commit);
-    Set(change.key, change.merge ? change.merge(before == nullptr ? std::nullopt : before->value) : change.value, commit, &digest);
+    Set(change.key, change.merge ? change.merge(before == nullptr ? std::nullopt : before->value) : change.value,
+        commit, &digest);
   }
   digests_.push_back(digest);
   return commit;

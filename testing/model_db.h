@@ -62,7 +62,7 @@ class ModelDb {
     std::string key;  // as this commit spelled it: `less` may take two spellings for one key
     std::optional<std::string> value;
   };
-  using Versions = std::vector<Version>;  // oldest first
+  using Versions = std::vector<Version>;                                   // oldest first
   static const Version* VersionAt(const Versions& versions, uint64_t at);  // null: none that has a value
 
   void Set(const std::string& key, const std::optional<std::string>& value, uint64_t commit, uint64_t* digest);

@@ -89,12 +89,15 @@ inline std::string XorOf(std::string value, const std::string& mask) {
 }
 
 inline ModelMerge DrawBytesMerge(base::Random& random) {
-  const std::string bytes(random.OneIn(20) ? random.Uniform(3000) : random.Uniform(30), static_cast<char>('a' + random.Uniform(26)));
+  const std::string bytes(random.OneIn(20) ? random.Uniform(3000) : random.Uniform(30),
+                          static_cast<char>('a' + random.Uniform(26)));
   switch (random.Uniform(10)) {
     case 0:
-      return {merge::MaxBytes(bytes), [bytes](const ModelValue& before) { return before ? std::max(*before, bytes) : bytes; }};
+      return {merge::MaxBytes(bytes),
+              [bytes](const ModelValue& before) { return before ? std::max(*before, bytes) : bytes; }};
     case 1:
-      return {merge::MinBytes(bytes), [bytes](const ModelValue& before) { return before ? std::min(*before, bytes) : bytes; }};
+      return {merge::MinBytes(bytes),
+              [bytes](const ModelValue& before) { return before ? std::min(*before, bytes) : bytes; }};
     case 2: return {merge::Xor(bytes), [bytes](const ModelValue& before) { return XorOf(before.value_or(""), bytes); }};
     case 3: return {merge::Put(bytes), [bytes](const ModelValue&) { return bytes; }};
     case 4:
@@ -103,9 +106,8 @@ inline ModelMerge DrawBytesMerge(base::Random& random) {
                 return all.size() > 100 ? all.substr(all.size() - 100) : all;
               }};
     case 5:
-      return {merge::Append(bytes, {.cap_bytes = 50, .keep = merge::Keep::kOldest}), [bytes](const ModelValue& before) {
-                return (before.value_or("") + bytes).substr(0, 50);
-              }};
+      return {merge::Append(bytes, {.cap_bytes = 50, .keep = merge::Keep::kOldest}),
+              [bytes](const ModelValue& before) { return (before.value_or("") + bytes).substr(0, 50); }};
     default:
       return {merge::Append(bytes, {.delimiter = ","}),
               [bytes](const ModelValue& before) { return before ? *before + "," + bytes : bytes; }};

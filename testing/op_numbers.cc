@@ -40,7 +40,9 @@ std::optional<std::string> MaybeKeyOf(uint64_t number) {
   return number == 0 ? std::nullopt : std::optional(KeyOf(number - 1));
 }
 
-uint64_t DrawKey(base::Random& random, const Profile& profile) { return random.Uniform(profile.keys) * (1000 / profile.keys); }
+uint64_t DrawKey(base::Random& random, const Profile& profile) {
+  return random.Uniform(profile.keys) * (1000 / profile.keys);
+}
 uint64_t DrawMaybeKey(base::Random& random, const Profile& profile) {
   return random.OneIn(3) ? 1 + DrawKey(random, profile) : 0;
 }

@@ -20,7 +20,9 @@ namespace {
 
 constexpr size_t kSnapshots = 6, kIterators = 4;
 // 0: now; else a snapshot's slot + 1.
-uint64_t DrawSight(base::Random& random, const Profile&) { return random.OneIn(2) ? 0 : 1 + random.Uniform(kSnapshots); }
+uint64_t DrawSight(base::Random& random, const Profile&) {
+  return random.OneIn(2) ? 0 : 1 + random.Uniform(kSnapshots);
+}
 
 // ---- changes -----------------------------------------------------------------------------------------------------------
 
@@ -28,7 +30,7 @@ struct Change {
   enum Kind : uint64_t { kPut, kDelete, kMerge, kDeleteRange, kKinds };
   Kind kind;
   std::string key;
-  std::string value = {};   // of a put; of a merge the operand; of a range its end
+  std::string value = {};  // of a put; of a merge the operand; of a range its end
   std::function<std::string(const ModelValue&)> merge = {};
 };
 
@@ -90,7 +92,9 @@ class OpRunner {
   void Put(const Op& op) { CommitOne(ChangeOf(Change::kPut, Number(op, 0), Number(op, 1)), Number(op, 2)); }
   void Delete(const Op& op) { CommitOne(ChangeOf(Change::kDelete, Number(op, 0), 0), Number(op, 1)); }
   void Merge(const Op& op) { CommitOne(ChangeOf(Change::kMerge, Number(op, 0), Number(op, 1)), Number(op, 2)); }
-  void DeleteRange(const Op& op) { CommitOne(ChangeOf(Change::kDeleteRange, Number(op, 0), Number(op, 1)), Number(op, 2)); }
+  void DeleteRange(const Op& op) {
+    CommitOne(ChangeOf(Change::kDeleteRange, Number(op, 0), Number(op, 1)), Number(op, 2));
+  }
   void DeletePrefix(const Op& op);
   void Batch(const Op& op);
   void InTransaction(const Op& op);
@@ -110,8 +114,12 @@ class OpRunner {
   void Settle(const Op&) { MustBeOk(db_->WaitForCompaction(), "WaitForCompaction"); }
   void Reopen(const Op&);
   void Kill(const Op& op);
-  void Rest(const Op& op) { if (!IsAnythingHeld()) Reopen(op); }
-  void Relapse(const Op& op) { if (!IsAnythingHeld()) Kill(op); }
+  void Rest(const Op& op) {
+    if (!IsAnythingHeld()) Reopen(op);
+  }
+  void Relapse(const Op& op) {
+    if (!IsAnythingHeld()) Kill(op);
+  }
   void ReadOnly(const Op&);
   void ReadBeside(const Op& op);
   void Destroy(const Op&);
@@ -229,7 +237,8 @@ void OpRunner::DeletePrefix(const Op& op) {
   const std::string prefix = KeyOf(Number(op, 0)).substr(0, Number(op, 1));
   const bool has_end = prefix.find_first_not_of('\xff') != std::string::npos;
   const Status status = db_->DeletePrefix(DurabilityOf(Number(op, 2)), prefix);
-  if (set_.comparator != BytewiseComparator() || !has_end) return MustBe(Code::kInvalidArgument, status, "DeletePrefix");
+  if (set_.comparator != BytewiseComparator() || !has_end)
+    return MustBe(Code::kInvalidArgument, status, "DeletePrefix");
   Note(Number(op, 2));
   if (!MustBeOk(status, "DeletePrefix")) return;
   std::vector<ModelDb::Change> changes;
@@ -246,8 +255,8 @@ void OpRunner::Batch(const Op& op) {
   const size_t first_of_second = op.tail.size() - std::min<size_t>(op.tail.size(), Number(op, 1));
   for (size_t i = 0; i < op.tail.size(); ++i) {
     const Op::Numbers& group = op.tail[i];
-    const Change change =
-        ChangeOf(static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
+    const Change change = ChangeOf(static_cast<Change::Kind>(NumberAt(group, 0) % Change::kKinds), NumberAt(group, 1),
+                                   NumberAt(group, 2));
     AddTo(i < first_of_second ? &batch : &second, change);
     changes.push_back(ToModel(change));
   }
@@ -284,10 +293,13 @@ void OpRunner::CheckCursor(Transaction& transaction, const State& state, const s
   for (int step = 0; step < 8; ++step, moves /= 2) {
     if (expected == state.end()) return MustBe(Code::kNotFound, status, "a cursor at the end");
     if (!MustBeOk(status, "a cursor")) return;
-    if (cursor->key() != expected->first) return Fail("cursor: at " + Short(cursor->key()) + ", expected " + Short(expected->first));
-    if (cursor->value() != expected->second) return Fail("cursor: " + Short(cursor->value()) + ", expected " + Short(expected->second));
+    if (cursor->key() != expected->first)
+      return Fail("cursor: at " + Short(cursor->key()) + ", expected " + Short(expected->first));
+    if (cursor->value() != expected->second)
+      return Fail("cursor: " + Short(cursor->value()) + ", expected " + Short(expected->second));
     const bool is_forward = moves % 2 == 0;
-    if (!is_forward && expected == state.begin()) return MustBe(Code::kNotFound, cursor->Prev(), "Prev of the first key");
+    if (!is_forward && expected == state.begin())
+      return MustBe(Code::kNotFound, cursor->Prev(), "Prev of the first key");
     expected = is_forward ? std::next(expected) : std::prev(expected);
     status = is_forward ? cursor->Next() : cursor->Prev();
   }
@@ -297,7 +309,8 @@ void OpRunner::CheckCursor(Transaction& transaction, const State& state, const s
 bool OpRunner::DoInTransaction(Transaction* transaction, const Op::Numbers& group, TransactionModel* model) {
   const uint64_t what = NumberAt(group, 0) % 10;
   if (what < 6) {
-    const Change change = ChangeOf(static_cast<Change::Kind>(what % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
+    const Change change =
+        ChangeOf(static_cast<Change::Kind>(what % Change::kKinds), NumberAt(group, 1), NumberAt(group, 2));
     model->changes.push_back(change);
     Apply(ToModel(change), &model->state);
     return transaction == nullptr || MustBeOk(WriteTo(*transaction, change), "a write in a transaction");
@@ -353,7 +366,8 @@ void OpRunner::InTransaction(const Op& op) {
     changes.push_back(ToModel(change));
   }
   Note(Number(op, 1));
-  if (!MustBeOk(has_transactions ? (*begun)->Commit() : db_->Write(DurabilityOf(Number(op, 1)), batch), "Commit")) return;
+  if (!MustBeOk(has_transactions ? (*begun)->Commit() : db_->Write(DurabilityOf(Number(op, 1)), batch), "Commit"))
+    return;
   if (!changes.empty()) model_.Commit(changes);
 }
 
@@ -395,7 +409,8 @@ void OpRunner::MultiGet(const Op& op) {
   std::vector<std::string> keys, values;
   for (const Op::Numbers& group : op.tail) keys.push_back(KeyOf(NumberAt(group, 0)));
   const auto statuses = db_->MultiGet(ReadOf(sight, Number(op, 1)), {keys.begin(), keys.end()}, &values);
-  if (statuses.size() != keys.size() || values.size() != keys.size()) return Fail("MultiGet answered another number of keys");
+  if (statuses.size() != keys.size() || values.size() != keys.size())
+    return Fail("MultiGet answered another number of keys");
   for (size_t i = 0; i < keys.size(); ++i) CheckAnswer(keys[i], sight, statuses[i], values[i]);
 }
 
@@ -428,7 +443,8 @@ void OpRunner::Scan(const Op& op) {
 // Head: slot, sight, lower, upper, prefix, flags.
 void OpRunner::OpenIterator(const Op& op) {
   const Sight sight = SightOf(Number(op, 1));
-  IteratorOptions options{.lower = MaybeKeyOf(Number(op, 2)), .upper = MaybeKeyOf(Number(op, 3)), .read = ReadOf(sight, Number(op, 5))};
+  IteratorOptions options{
+      .lower = MaybeKeyOf(Number(op, 2)), .upper = MaybeKeyOf(Number(op, 3)), .read = ReadOf(sight, Number(op, 5))};
   if (const uint64_t prefix = Number(op, 4); prefix > 0) options.prefix = KeyOf(prefix - 1).substr(0, 1 + prefix % 5);
   auto iterator = db_->NewIterator(options);
   if (set_.comparator != BytewiseComparator() && !options.prefix.empty()) {
@@ -440,7 +456,8 @@ void OpRunner::OpenIterator(const Op& op) {
   if (iterator->Valid()) Fail("a new iterator stands at a key");
   auto shown = model_.Scan(sight.commit, {.lower = options.lower, .upper = options.upper});
   std::erase_if(shown, [&](const auto& pair) { return !pair.first.starts_with(options.prefix); });
-  iterators_[Number(op, 0) % kIterators] = std::make_unique<CheckedIterator>(std::move(iterator), std::move(shown), set_.comparator);
+  iterators_[Number(op, 0) % kIterators] =
+      std::make_unique<CheckedIterator>(std::move(iterator), std::move(shown), set_.comparator);
 }
 
 // Head: slot. Each: how, key.
@@ -514,7 +531,8 @@ void OpRunner::CloseAndLetGo() {
     held = nullptr;
   }
   for (HeldSnapshot& held : snapshots_) {
-    if (held.snapshot != nullptr && std::exchange(is_next_kept_, !is_next_kept_)) orphan_snapshots_.push_back(held.snapshot);
+    if (held.snapshot != nullptr && std::exchange(is_next_kept_, !is_next_kept_))
+      orphan_snapshots_.push_back(held.snapshot);
     held = {};
   }
   db_ = nullptr;
@@ -592,7 +610,8 @@ void OpRunner::Sizes(const Op& op) {
   if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
   // With real threads the tables may change between the two questions.
   if (set_.place == Place::kWorld && sizes[0] > live) Fail("a range larger than all tables and values");
-  if (set_.place == Place::kWorld && sizes[1] > sizes[0]) Fail("an empty range larger than another from the same key on");
+  if (set_.place == Place::kWorld && sizes[1] > sizes[0])
+    Fail("an empty range larger than another from the same key on");
 }
 
 void OpRunner::Properties(const Op&) {
@@ -607,7 +626,8 @@ void OpRunner::Properties(const Op&) {
     if (!db_->GetProperty("mergedb." + name, &alone)) Fail("no property mergedb." + name);
     if (number.find_first_not_of("0123456789") != std::string::npos) Fail("counter " + name + " is " + number);
   }
-  if (db_->GetProperty("mergedb.nonsense", &text) || db_->GetProperty("counters", &text)) Fail("an unknown property is known");
+  if (db_->GetProperty("mergedb.nonsense", &text) || db_->GetProperty("counters", &text))
+    Fail("an unknown property is known");
 }
 
 // Head: which.
@@ -639,6 +659,7 @@ struct RunnableOp {
 };
 
 const std::vector<RunnableOp>& RunnableOps() {
+  // clang-format off
   static const std::vector<RunnableOp> ops = {
       {{.name = "put", .weight = 3000, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Put},
       {{.name = "merge", .weight = 1500, .head = {DrawKey, DrawValue, DrawDurability}}, &OpRunner::Merge},
@@ -678,6 +699,7 @@ const std::vector<RunnableOp>& RunnableOps() {
       {{.name = "check", .weight = 5, .is_maintenance = true}, &OpRunner::Check},
       {{.name = "misuse", .weight = 4, .head = {Draw<4>}, .is_maintenance = true}, &OpRunner::Misuse},
   };
+  // clang-format on
   return ops;
 }
 
@@ -686,14 +708,22 @@ Verdict OpRunner::Run(const OpList& list) {
   for (size_t i = 0; i < list.size() && !failed(); ++i) {
     (this->*RunnableOps()[list[i].kind].run)(list[i]);
     if (failed()) {
-      return {.problem = "operation " + std::to_string(i) + ", " + PrintOps(ModelOpTable(), {list[i]}) + ": " + problem_, .op = i, .answers = answers_};
+      return {
+          .problem = "operation " + std::to_string(i) + ", " + PrintOps(ModelOpTable(), {list[i]}) + ": " + problem_,
+          .op = i,
+          .answers = answers_};
     }
   }
   // Whatever state the list left: as it is, with nothing owed, and closed.
-  const auto finish = [&](const auto& step) { if (!failed()) step(); };
+  const auto finish = [&](const auto& step) {
+    if (!failed()) step();
+  };
   finish([&] { CheckWhole({nullptr, model_.commits()}); });
   finish([&] { Check({}); });
-  finish([&] { snapshots_ = {}; Settle({}); });
+  finish([&] {
+    snapshots_ = {};
+    Settle({});
+  });
   finish([&] { CheckWhole({nullptr, model_.commits()}); });
   finish([&] { CloseAndLetGo(); });
   if (failed()) problem_ = "after the last operation: " + problem_;

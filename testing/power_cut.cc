@@ -10,14 +10,17 @@
 namespace mergedb::testing {
 namespace {
 
-constexpr CrashMode kModes[] = {CrashMode::kKill,       CrashMode::kMin,      CrashMode::kNamesFull,   CrashMode::kNamesMinDataFull,
-                                CrashMode::kPrefixTorn, CrashMode::kBlockMix, CrashMode::kGarbageTail, CrashMode::kLostSync};
-constexpr uint64_t kDeepOneIn = 12;      // images of the second depth whose recovery is cut
-constexpr uint64_t kDeepCutsOneIn = 4;   // and at which operations of it
+constexpr CrashMode kModes[] = {
+    CrashMode::kKill,       CrashMode::kMin,      CrashMode::kNamesFull,   CrashMode::kNamesMinDataFull,
+    CrashMode::kPrefixTorn, CrashMode::kBlockMix, CrashMode::kGarbageTail, CrashMode::kLostSync};
+constexpr uint64_t kDeepOneIn = 12;     // images of the second depth whose recovery is cut
+constexpr uint64_t kDeepCutsOneIn = 4;  // and at which operations of it
 constexpr size_t kSeenMax = 300'000;
 constexpr char kFailures[] = "power_cut_failures";
 
-uint64_t Mix(uint64_t hash, uint64_t value) { return base::Random((hash ^ value) * 0x9E3779B97F4A7C15u + value).Next(); }
+uint64_t Mix(uint64_t hash, uint64_t value) {
+  return base::Random((hash ^ value) * 0x9E3779B97F4A7C15u + value).Next();
+}
 
 std::string PrintCut(const Cut& cut) { return std::string(CrashModeName(cut.mode)) + "/" + CrashModelName(cut.model); }
 
@@ -227,13 +230,18 @@ std::string PowerCuts::Blame(const Image& image, const std::string& problem) con
 // ---- the line that replays ---------------------------------------------------------------------------------------------
 
 std::string PrintCuts(const CutSetup& setup, const std::vector<Cut>& cuts) {
-  std::string text = "seed=" + std::to_string(setup.seed) + " style=" + (setup.style == Style::kLazy ? "lazy" : "cascade") +
-                     " staging=" + (setup.is_append_only ? "appended" : setup.use_mapping ? "mapped" : "written") + " steps=" + setup.steps +
-                     (setup.separates ? " values=separated" : "") + (setup.geometry ? " geometry=" + Print(*setup.geometry) : "") +
+  std::string text = "seed=" + std::to_string(setup.seed) +
+                     " style=" + (setup.style == Style::kLazy ? "lazy" : "cascade") + " staging=" +
+                     (setup.is_append_only ? "appended"
+                      : setup.use_mapping  ? "mapped"
+                                           : "written") +
+                     " steps=" + setup.steps + (setup.separates ? " values=separated" : "") +
+                     (setup.geometry ? " geometry=" + Print(*setup.geometry) : "") +
                      (setup.failing_sync > 0 ? " fail=" + std::to_string(setup.failing_sync) : "");
   for (size_t i = 0; i < cuts.size(); ++i) {
     const std::string point = std::to_string(cuts[i].point);
-    text += i == 0 ? " point=" + point + " cut=" + PrintCut(cuts[i]) : (i == 1 ? " nested=" : ",") + point + ":" + PrintCut(cuts[i]);
+    text += i == 0 ? " point=" + point + " cut=" + PrintCut(cuts[i])
+                   : (i == 1 ? " nested=" : ",") + point + ":" + PrintCut(cuts[i]);
   }
   return text;
 }

@@ -35,7 +35,7 @@ struct Cut {
 
 // Which crashes of a workload are checked.
 struct CutPlan {
-  size_t first_step = 0;      // none before it: a shorter workload had them; nor before a sync that is to fail did
+  size_t first_step = 0;  // none before it: a shorter workload had them; nor before a sync that is to fail did
   uint64_t point_one_in = 1;
   uint64_t nest_one_in = 24;  // images whose recovery is cut as well
   int depth_max = 3;
@@ -76,15 +76,16 @@ class PowerCuts {
     std::vector<Cut> cuts;  // how it came to be
     CrashOracle::Owed owed;
     std::optional<CrashOracle::State> exact = {};  // what it must hold
-    bool is_durable = true;  // nothing of it is at the mercy of the next power cut
-    bool has_lied = false;   // a sync was lost on the way
+    bool is_durable = true;                        // nothing of it is at the mercy of the next power cut
+    bool has_lied = false;                         // a sync was lost on the way
   };
 
   std::string RunSteps();
   void AtPoint();
   uint64_t SeedOf(const std::vector<Cut>& cuts) const;
   Image Take(const Cut& cut) const;
-  Image TakeNested(const Image& image, const FaultFileSystem& files, const Cut& cut, const CrashOracle::State& held) const;
+  Image TakeNested(const Image& image, const FaultFileSystem& files, const Cut& cut,
+                   const CrashOracle::State& held) const;
   std::string CheckImage(Image image);
   std::string CutRecovery(const Image& image, const CrashOracle::State& held);
   std::string Blame(const Image& image, const std::string& problem) const;

@@ -25,9 +25,9 @@ namespace mergedb::testing {
 // What kind of list to draw.
 struct Profile {
   const char* name = "usual";
-  uint64_t keys = 1000;                         // how many different ones
-  uint64_t large_value_one_in = 200;            // values of up to 100,000 bytes
-  std::vector<std::string> favourites = {};     // kinds that are drawn ten times as often
+  uint64_t keys = 1000;                      // how many different ones
+  uint64_t large_value_one_in = 200;         // values of up to 100,000 bytes
+  std::vector<std::string> favourites = {};  // kinds that are drawn ten times as often
 };
 
 // How one number is drawn.
@@ -35,7 +35,7 @@ using DrawNumber = uint64_t (*)(base::Random& random, const Profile& profile);
 
 struct OpKind {
   const char* name = "";
-  uint64_t weight = 0;                // how often, beside the others
+  uint64_t weight = 0;  // how often, beside the others
   std::vector<DrawNumber> head = {};
   std::vector<DrawNumber> each = {};  // one group of the tail
   uint64_t groups_max = 0;            // in the tail; now and then 40 times as many

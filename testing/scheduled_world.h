@@ -27,8 +27,11 @@ class ScheduledWorld {
     options.write_buffer_bytes = 64 << 10;
     options.separated_value_bytes_min = 0;
     options.compression = {Compression::kNone, Compression::kNone};
-    options.env = {.file_system = files.get(), .clock = scheduler.clock(), .executor = scheduler.executor(),
-                   .logger = nullptr, .entropy = [this] { return entropy_.Next(); }};
+    options.env = {.file_system = files.get(),
+                   .clock = scheduler.clock(),
+                   .executor = scheduler.executor(),
+                   .logger = nullptr,
+                   .entropy = [this] { return entropy_.Next(); }};
     return options;
   }
   // Null, and the run has failed, if it does not open.

@@ -35,8 +35,7 @@ class Semaphore {
   Semaphore& operator=(const Semaphore&) = delete;
   void Post() { sem_post(&semaphore_); }
   void Wait() {
-    while (sem_wait(&semaphore_) != 0) {
-    }
+    while (sem_wait(&semaphore_) != 0) {}
   }
 
  private:
@@ -192,9 +191,8 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   void Settle() {
     running->what = "begin";
     for (;;) {
-      const auto next = std::ranges::find_if(order, [&](const Thread* each) {
-        return each != running && each->blocked == Thread::Blocked::kNo;
-      });
+      const auto next = std::ranges::find_if(
+          order, [&](const Thread* each) { return each != running && each->blocked == Thread::Blocked::kNo; });
       if (next == order.end()) return;
       SwitchTo(**next);
     }
@@ -319,8 +317,11 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   size_t Decide(bool is_forced) {
     const uint64_t number = outcome.decisions++;
     const std::span<const int> enabled = enabled_scratch;
-    const size_t choice = choose({.number = number, .threads = enabled, .is_forced = is_forced,
-                                  .is_new_task = is_new_task && !is_forced, .running = running->number,
+    const size_t choice = choose({.number = number,
+                                  .threads = enabled,
+                                  .is_forced = is_forced,
+                                  .is_new_task = is_new_task && !is_forced,
+                                  .running = running->number,
                                   .what = running->what});
     ASSERT(choice < enabled.size(), "a choice is one of those offered");
     if (choice == 0) return 0;
@@ -361,7 +362,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
   std::vector<std::unique_ptr<Thread>> threads;
   std::vector<Thread*> order;  // who goes first when the running thread blocks
   Thread* running = nullptr;
-  size_t alive = 0;  // of those that Join waits for
+  size_t alive = 0;                             // of those that Join waits for
   std::deque<std::function<void()>> queues[2];  // urgent, patient
   std::multimap<uint64_t, std::function<void()>> timers;
   uint64_t now_nanos = 1'000'000'000;

@@ -42,7 +42,7 @@ class Scheduler {
   struct Options {
     int patient_workers = 2;
     int urgent_workers = 2;
-    uint64_t tick_nanos = 1'000;   // time that passes with each look at the clock
+    uint64_t tick_nanos = 1'000;  // time that passes with each look at the clock
     bool explores_time = false;
     uint64_t points_max = 400'000;  // a run with more never ends
   };
@@ -53,10 +53,10 @@ class Scheduler {
     bool is_forced;                // the thread that ran cannot go on
     bool is_new_task;              // a worker begins a piece of work: it may be given another priority
     int running;
-    const char* what;              // the point that the running thread is at
+    const char* what;  // the point that the running thread is at
   };
   using Choose = std::function<size_t(const Decision&)>;  // an index into `threads`
-  struct Deviation {  // a choice that is not the default
+  struct Deviation {                                      // a choice that is not the default
     uint64_t decision;
     int thread;
     bool operator==(const Deviation&) const = default;

@@ -44,7 +44,9 @@ inline uint64_t Sized(uint64_t standard, uint64_t full, uint64_t least = 1) {
 }
 
 // Of what a test tries one in so many: `standard`, or `full`; fewer in an instrumented build.
-inline uint64_t SizedOneIn(uint64_t standard, uint64_t full) { return (IsFullSize() ? full : standard) * kInstrumentedFactor; }
+inline uint64_t SizedOneIn(uint64_t standard, uint64_t full) {
+  return (IsFullSize() ? full : standard) * kInstrumentedFactor;
+}
 
 // The same for one of what a test tries all of, in no order that a format knows: an offset, a length.
 inline bool IsTried(uint64_t which) { return (which * 0x9e3779b97f4a7c15u >> 40) % kInstrumentedFactor == 0; }

@@ -26,7 +26,8 @@ class SlowDisk final : public FileSystem {
     uint64_t operation_nanos = 100'000;
     uint64_t sync_nanos = 1'000'000;
   };
-  SlowDisk(SimulatedTime& time, FileSystem& files, const Options& options) : time_(time), files_(files), options_(options) {}
+  SlowDisk(SimulatedTime& time, FileSystem& files, const Options& options)
+      : time_(time), files_(files), options_(options) {}
 
   Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) override;
   Status Remove(const std::string& path) override { return files_.Remove(path); }

@@ -60,8 +60,7 @@ MATCHER_P(IsOkAndHolds, value, "is OK and holds a value that " + ::testing::Prin
 #define ASSERT_OK(expr) ASSERT_THAT((expr), ::mergedb::testing::IsOk())
 
 // In functions that return void: unwrap a Result or fail the test.
-#define ASSERT_OK_AND_ASSIGN(target, expr) \
-  ASSERT_OK_AND_ASSIGN_INNER(MERGEDB_CONCAT(outcome_, __LINE__), target, expr)
+#define ASSERT_OK_AND_ASSIGN(target, expr) ASSERT_OK_AND_ASSIGN_INNER(MERGEDB_CONCAT(outcome_, __LINE__), target, expr)
 #define ASSERT_OK_AND_ASSIGN_INNER(outcome, target, expr) \
   auto outcome = (expr);                                  \
   ASSERT_OK(outcome);                                     \

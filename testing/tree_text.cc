@@ -65,7 +65,8 @@ bool ParseBlobFile(const std::string& line, std::vector<format::VersionEdit::Add
 }
 
 // "000012[a..f)8MB,25%,3MB{90:60MB}"
-bool ParseVirtualTable(const kv::Order& order, const std::string& word, Mention* mention, std::map<uint64_t, Table>* tables) {
+bool ParseVirtualTable(const kv::Order& order, const std::string& word, Mention* mention,
+                       std::map<uint64_t, Table>* tables) {
   const size_t open = word.find('[');
   const size_t dots = word.find("..");
   const size_t close = word.find_first_of(")]");

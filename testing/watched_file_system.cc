@@ -45,22 +45,14 @@ std::string_view FileKindOf(Op op, std::string_view path) {
   const auto name = format::ParseFileName(path.substr(path.rfind('/') + 1));
   if (!name) return "other";
   switch (name->kind) {
-    case format::FileKind::kCurrent:
-      return "CURRENT";
-    case format::FileKind::kCurrentTemporary:
-      return "CURRENT.tmp";
-    case format::FileKind::kLock:
-      return "LOCK";
-    case format::FileKind::kManifest:
-      return "MANIFEST";
-    case format::FileKind::kStaging:
-      return "STAGING";
-    case format::FileKind::kSegment:
-      return "seg";
-    case format::FileKind::kTable:
-      return "tbl";
-    default:
-      return "other";
+    case format::FileKind::kCurrent: return "CURRENT";
+    case format::FileKind::kCurrentTemporary: return "CURRENT.tmp";
+    case format::FileKind::kLock: return "LOCK";
+    case format::FileKind::kManifest: return "MANIFEST";
+    case format::FileKind::kStaging: return "STAGING";
+    case format::FileKind::kSegment: return "seg";
+    case format::FileKind::kTable: return "tbl";
+    default: return "other";
   }
 }
 
@@ -143,13 +135,16 @@ Result<std::vector<std::string>> WatchedFileSystem::List(const std::string& dire
   return Watched(watch_, {Op::kList, directory, MERGEDB_CALL_SITE}, [&] { return inner_->List(directory); });
 }
 Status WatchedFileSystem::CreateDirectory(const std::string& path) {
-  return Watched(watch_, {Op::kCreateDirectory, path, MERGEDB_CALL_SITE}, [&] { return inner_->CreateDirectory(path); });
+  return Watched(watch_, {Op::kCreateDirectory, path, MERGEDB_CALL_SITE},
+                 [&] { return inner_->CreateDirectory(path); });
 }
 Status WatchedFileSystem::RemoveDirectory(const std::string& path) {
-  return Watched(watch_, {Op::kRemoveDirectory, path, MERGEDB_CALL_SITE}, [&] { return inner_->RemoveDirectory(path); });
+  return Watched(watch_, {Op::kRemoveDirectory, path, MERGEDB_CALL_SITE},
+                 [&] { return inner_->RemoveDirectory(path); });
 }
 Status WatchedFileSystem::SyncDirectory(const std::string& directory) {
-  return Watched(watch_, {Op::kSyncDirectory, directory, MERGEDB_CALL_SITE}, [&] { return inner_->SyncDirectory(directory); });
+  return Watched(watch_, {Op::kSyncDirectory, directory, MERGEDB_CALL_SITE},
+                 [&] { return inner_->SyncDirectory(directory); });
 }
 Result<uint64_t> WatchedFileSystem::SizeOf(const std::string& path) {
   return Watched(watch_, {Op::kSizeOf, path, MERGEDB_CALL_SITE}, [&] { return inner_->SizeOf(path); });
@@ -217,7 +212,8 @@ std::vector<std::string> CallSitesInSources(const std::string& root) {
     std::ifstream source(path);
     std::string line;
     for (int number = 1; std::getline(source, line); ++number) {
-      if (std::regex_search(line.substr(0, line.find("//")), kCall)) sites.push_back(FromSrc(path) + ":" + std::to_string(number));
+      if (std::regex_search(line.substr(0, line.find("//")), kCall))
+        sites.push_back(FromSrc(path) + ":" + std::to_string(number));
     }
   }
   std::sort(sites.begin(), sites.end());

@@ -24,9 +24,9 @@ namespace mergedb::testing {
 
 struct FileCall {
   Op op;
-  std::string_view path;    // of a rename or a link, the source
-  uintptr_t site;           // the return address in the program
-  uint64_t offset = 0;      // of a read or a write
+  std::string_view path;        // of a rename or a link, the source
+  uintptr_t site;               // the return address in the program
+  uint64_t offset = 0;          // of a read or a write
   std::string_view bytes = {};  // of a write
 };
 

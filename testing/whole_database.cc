@@ -53,7 +53,8 @@ std::vector<std::string> WholeDatabase::EarlierContents(const std::string& path)
   const std::string last = Bytes(path);
   for (const auto& moment : moments_) {
     auto bytes = moment->ReadWhole(path);
-    if (bytes && *bytes != last && (contents.empty() || *bytes != contents.back())) contents.push_back(std::move(*bytes));
+    if (bytes && *bytes != last && (contents.empty() || *bytes != contents.back()))
+      contents.push_back(std::move(*bytes));
   }
   return contents;
 }
@@ -78,10 +79,12 @@ void WholeDatabase::Merge(WriteBatch* batch, std::vector<ModelDb::Change>* chang
                           return merge::FromU64((before ? merge::ToU64(*before).value() : 0) + delta);
                         }});
   } else {
-    const std::string key = random.OneIn(2) ? "k" + std::to_string(random.Uniform(kKeys)) : "l" + std::to_string(random.Uniform(8));
+    const std::string key =
+        random.OneIn(2) ? "k" + std::to_string(random.Uniform(kKeys)) : "l" + std::to_string(random.Uniform(8));
     const std::string more = "+" + std::to_string(model_.commits());
     batch->Merge(key, merge::Append(more));
-    changes->push_back({.key = key, .merge = [more](const std::optional<std::string>& before) { return before.value_or("") + more; }});
+    changes->push_back(
+        {.key = key, .merge = [more](const std::optional<std::string>& before) { return before.value_or("") + more; }});
   }
 }
 
@@ -94,7 +97,8 @@ void WholeDatabase::Commit(DB& db, World& world, int count, base::Random& random
       if (random.OneIn(7)) {
         Merge(&batch, &changes, random);
       } else if (random.OneIn(25)) {
-        const std::string end = key + std::string(1, static_cast<char>('0' + random.Uniform(10)));  // some keys, or none
+        const std::string end =
+            key + std::string(1, static_cast<char>('0' + random.Uniform(10)));  // some keys, or none
         batch.DeleteRange(key, end);
         changes.push_back({.key = key, .end = end});
       } else if (random.OneIn(6)) {

@@ -30,7 +30,7 @@ class WholeDatabase {
     Style style = Style::kLazy;
     Compression compression = Compression::kNone;
     uint64_t seed = 5;
-    bool separates = false;   // true: values of 64 bytes and more stand in value files
+    bool separates = false;  // true: values of 64 bytes and more stand in value files
   };
   explicit WholeDatabase(const Shape& shape);
 
@@ -47,12 +47,12 @@ class WholeDatabase {
 
   std::vector<std::string> Files() const { return image_->Files(); }  // full paths
   std::vector<std::string> Files(std::string_view ending) const;
-  bool IsLiveTable(const std::string& path) const;                // one that the MANIFEST names
+  bool IsLiveTable(const std::string& path) const;  // one that the MANIFEST names
   std::string Bytes(const std::string& path) const { return *image_->ReadWhole(path); }
 
   const ModelDb& model() const { return model_; }
-  uint64_t durable() const { return durable_; }                    // commits that a power cut leaves
-  const ModelDb::Pairs& expected() const { return expected_; }     // after all commits
+  uint64_t durable() const { return durable_; }                 // commits that a power cut leaves
+  const ModelDb::Pairs& expected() const { return expected_; }  // after all commits
 
  private:
   void Write();

@@ -67,8 +67,10 @@ class World {
     options.write_buffer_bytes = 64 << 10;
     options.separated_value_bytes_min = 64;  // small ones stand in tables, others in value files
     options.compression = {Compression::kNone, Compression::kNone};
-    options.env = {.file_system = files.get(), .clock = &clock, .executor = &executor, .logger = nullptr,
-                   .entropy = [this] { return entropy_.Next(); }};
+    options.env = {
+        .file_system = files.get(), .clock = &clock, .executor = &executor, .logger = nullptr, .entropy = [this] {
+          return entropy_.Next();
+        }};
     return options;
   }
   Result<std::unique_ptr<DB>> Open() { return DB::Open(SmallOptions(), kPath); }

@@ -28,8 +28,8 @@ constexpr int kTriesMax = 3;
 constexpr uint64_t kBatchesBeforeFullMin = 50;
 constexpr uint64_t kBatchesBeforeFullMax = 250;
 constexpr uint64_t kErrorsWhileFull = 100;
-constexpr double kFullSeconds = 4;    // then there is space again, whether the engine noticed the lack of it or not
-constexpr double kBackSeconds = 10;   // to write again without being reopened
+constexpr double kFullSeconds = 4;   // then there is space again, whether the engine noticed the lack of it or not
+constexpr double kBackSeconds = 10;  // to write again without being reopened
 constexpr double kGiveUpSeconds = 40;
 
 double SecondsSince(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
@@ -57,7 +57,8 @@ void SetFull(bool is_full) {
 SharedProgress::SharedProgress(const Order& order) {
   const int fd = open((order.directory + "/progress").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
   void* memory = MAP_FAILED;
-  if (fd >= 0 && ftruncate(fd, sizeof(Progress)) == 0) memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  if (fd >= 0 && ftruncate(fd, sizeof(Progress)) == 0)
+    memory = mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
   if (memory == MAP_FAILED) {
     std::perror("torture: a shared page");
     std::abort();
@@ -92,14 +93,15 @@ int RunChild(const Order& order, const ChildOptions& options) {
     if (!options.trace.empty()) setenv(kEnvTrace, options.trace.c_str(), 1);
     if (options.fail_sync > 0) setenv(kEnvFailSync, std::to_string(options.fail_sync).c_str(), 1);
     const std::string seed = std::to_string(order.seed), batches = std::to_string(order.batches);
-    execl("/proc/self/exe", "torture", "child", options.command.c_str(), order.engine.c_str(), "--dir", order.directory.c_str(), "--seed",
-          seed.c_str(), "--batches", batches.c_str(), nullptr);
+    execl("/proc/self/exe", "torture", "child", options.command.c_str(), order.engine.c_str(), "--dir",
+          order.directory.c_str(), "--seed", seed.c_str(), "--batches", batches.c_str(), nullptr);
     _exit(127);
   }
   close(ends[1]);
   std::string text;
   char buffer[4096];
-  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(count));
+  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
   close(ends[0]);
   int outcome = 0;
   waitpid(child, &outcome, 0);
@@ -147,7 +149,8 @@ void FillAsChild(const Order& order) {
     if (error.empty()) progress->returned = returned = n;
     return error;
   };
-  const uint64_t before_full = kBatchesBeforeFullMin + order.seed * 37 % (kBatchesBeforeFullMax - kBatchesBeforeFullMin);
+  const uint64_t before_full =
+      kBatchesBeforeFullMin + order.seed * 37 % (kBatchesBeforeFullMax - kBatchesBeforeFullMin);
   for (uint64_t n = 1; n <= before_full; ++n) (void)write(n);
 
   const auto start = Clock::now();
@@ -170,7 +173,8 @@ void FillAsChild(const Order& order) {
     if (errors++ == 0) first_error = error;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  std::printf("error %s\nwritten %llu\nlongest %.2f\n", first_error.c_str(), static_cast<unsigned long long>(returned - before_full), longest);
+  std::printf("error %s\nwritten %llu\nlongest %.2f\n", first_error.c_str(),
+              static_cast<unsigned long long>(returned - before_full), longest);
   Pairs found;
   const std::string read_error = engine->Scan(&found);
   std::printf("read %s\n", read_error.c_str());

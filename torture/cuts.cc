@@ -70,8 +70,7 @@ uint64_t BoundariesOf(const std::string& trace) {
 // are written by stdio, which it does not see.
 std::string RecorderError(const Order& order, const std::string& trace) {
   Replay replay(trace, "/db");
-  for (bool changed = false; replay.Step(&changed);) {
-  }
+  for (bool changed = false; replay.Step(&changed);) {}
   const std::string target = order.directory + "/state";
   Materialise(testing::CrashImage(replay.disk(), {.mode = CrashMode::kKill}), "/db", target);
   for (const auto& entry : std::filesystem::directory_iterator(DatabaseOf(order))) {
@@ -84,7 +83,8 @@ std::string RecorderError(const Order& order, const std::string& trace) {
 
 // About `trials` states of the given kinds, spread evenly over the trace from the first record for which `begins` holds.
 template <typename Begins>
-void CrashThroughout(const Order& order, const std::string& trace, const std::vector<Kind>& kinds, Begins&& begins, States* states, Result* result) {
+void CrashThroughout(const Order& order, const std::string& trace, const std::vector<Kind>& kinds, Begins&& begins,
+                     States* states, Result* result) {
   base::Random random(order.seed * 77 + kinds.size());
   const uint64_t all = std::max<uint64_t>(1, BoundariesOf(trace) * kinds.size());
   Replay replay(trace, "/db");
@@ -108,7 +108,8 @@ void CrashThroughout(const Order& order, const std::string& trace, const std::ve
 void Result::Count(const Finding& finding, const std::string& where) {
   const std::string name = VerdictName(finding.verdict);
   const uint64_t count = ++counts[name];
-  if (finding.verdict != Verdict::kRight && count <= kExamplesMax) examples.push_back(name + ", " + where + ": " + finding.detail.substr(0, 300));
+  if (finding.verdict != Verdict::kRight && count <= kExamplesMax)
+    examples.push_back(name + ", " + where + ": " + finding.detail.substr(0, 300));
 }
 
 std::vector<Result> CutPower(const Order& order) {
@@ -118,7 +119,8 @@ std::vector<Result> CutPower(const Order& order) {
   const Workload workload(order.seed);
   States states(order, workload);
   const auto always = [](const Replay&) { return true; };
-  std::vector<Result> results = {{.test = "kill between calls"}, {.test = "power cut, journaling"}, {.test = "power cut, strict"}};
+  std::vector<Result> results = {
+      {.test = "kill between calls"}, {.test = "power cut, journaling"}, {.test = "power cut, strict"}};
   Order fewer = order;
   fewer.trials = order.trials / 5;
   CrashThroughout(fewer, trace, {{CrashMode::kKill, CrashModel::kStrict}}, always, &states, &results[0]);
@@ -144,12 +146,12 @@ Result FailSyncs(const Order& order) {
     Order few = order;
     few.trials = 12;
     const uint64_t before = result.trials;
-    CrashThroughout(few, trace, {{CrashMode::kKill, CrashModel::kJournaled}, {CrashMode::kMin, CrashModel::kJournaled}},
-                    [](const Replay& replay) { return replay.failed_syncs() > 0; }, &states, &result);
+    CrashThroughout(
+        few, trace, {{CrashMode::kKill, CrashModel::kJournaled}, {CrashMode::kMin, CrashModel::kJournaled}},
+        [](const Replay& replay) { return replay.failed_syncs() > 0; }, &states, &result);
     result.counts[end == "\n" ? "went on" : "gave up writing"] += 1;
     Replay replay(trace, "/db");
-    for (bool changed = false; replay.Step(&changed);) {
-    }
+    for (bool changed = false; replay.Step(&changed);) {}
     if (replay.failed_syncs() == 0) {  // past the last sync
       result.counts[end == "\n" ? "went on" : "gave up writing"] -= 1;
       break;

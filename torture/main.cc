@@ -12,9 +12,10 @@ namespace mergedb::torture {
 namespace {
 
 void Print(const Order& order, const Result& result) {
-  const nlohmann::json line = {{"engine", order.engine},       {"test", result.test},         {"seed", order.seed},
-                               {"trials", result.trials},      {"counts", result.counts},     {"notes", result.notes},
-                               {"examples", result.examples},  {"version", NewEngine(order.engine)->version()}};
+  const nlohmann::json line = {{"engine", order.engine},      {"test", result.test},
+                               {"seed", order.seed},          {"trials", result.trials},
+                               {"counts", result.counts},     {"notes", result.notes},
+                               {"examples", result.examples}, {"version", NewEngine(order.engine)->version()}};
   std::cout << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 

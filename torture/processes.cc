@@ -42,8 +42,8 @@ using Files = std::vector<std::pair<std::string, std::string>>;  // name, bytes
 
 // Without what no engine keeps data in.
 bool HoldsData(const std::string& name) {
-  return name != "LOCK" && name != "lock.mdb" && name != "IDENTITY" && !name.starts_with("LOG") && !name.starts_with("OPTIONS") &&
-         !name.ends_with("-shm");
+  return name != "LOCK" && name != "lock.mdb" && name != "IDENTITY" && !name.starts_with("LOG") &&
+         !name.starts_with("OPTIONS") && !name.ends_with("-shm");
 }
 
 // "000012.log" -> "log", "MANIFEST-000005" -> "MANIFEST"
@@ -65,26 +65,22 @@ void WriteAll(const Files& files, const std::string& directory) {
   std::filesystem::remove_all(directory);
   std::filesystem::create_directories(directory);
   for (const auto& [name, bytes] : files) {
-    std::ofstream(directory + "/" + name, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(directory + "/" + name, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
   }
 }
 
 std::string FlipVerdict(const Finding& finding) {
   switch (finding.verdict) {
-    case Verdict::kRight:
-      return finding.complained ? "detected" : "harmless";
+    case Verdict::kRight: return finding.complained ? "detected" : "harmless";
     case Verdict::kLost:
     case Verdict::kHole:
-    case Verdict::kWrong:
-      return finding.complained ? "detected" : "silent";
+    case Verdict::kWrong: return finding.complained ? "detected" : "silent";
     case Verdict::kRefused:
     case Verdict::kEarly:
-    case Verdict::kPoisoned:
-      return "detected";
-    case Verdict::kDied:
-      return "died";
-    case Verdict::kHung:
-      return "hung";
+    case Verdict::kPoisoned: return "detected";
+    case Verdict::kDied: return "died";
+    case Verdict::kHung: return "hung";
   }
   return "?";
 }
@@ -103,13 +99,13 @@ void FlipSome(const Order& order, const Files& files, const char* state, base::R
     const uint64_t at = random->Uniform(used);
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << random->Uniform(8)));
     WriteAll(flipped, target);
-    const Finding finding =
-        JudgeApart(order.engine, target, workload, {.begun = order.batches, .promised = order.batches, .was_ready = true}, false);
+    const Finding finding = JudgeApart(order.engine, target, workload,
+                                       {.begun = order.batches, .promised = order.batches, .was_ready = true}, false);
     ++result->trials;
     const std::string verdict = FlipVerdict(finding);
     if (++result->counts[verdict] <= 3 && verdict != "detected" && verdict != "harmless") {
-      result->examples.push_back(verdict + ", " + state + ", " + name + " at " + std::to_string(at) + ": " + VerdictName(finding.verdict) + ", " +
-                                 finding.detail.substr(0, 300));
+      result->examples.push_back(verdict + ", " + state + ", " + name + " at " + std::to_string(at) + ": " +
+                                 VerdictName(finding.verdict) + ", " + finding.detail.substr(0, 300));
     }
     if (verdict == "silent") ++result->counts["silent in " + KindOf(name)];
   }
@@ -139,9 +135,9 @@ Result KillProcesses(const Order& order) {
       ++result.counts["writer stopped"];
       result.examples.push_back("the writer stopped by itself, exit " + std::to_string(WEXITSTATUS(outcome)));
     }
-    const Finding finding =
-        JudgeApart(order.engine, DatabaseOf(order), workload,
-                   {.begun = progress->begun, .promised = progress->returned, .was_ready = progress->returned > 0}, false);
+    const Finding finding = JudgeApart(
+        order.engine, DatabaseOf(order), workload,
+        {.begun = progress->begun, .promised = progress->returned, .was_ready = progress->returned > 0}, false);
     result.Count(finding, "cycle " + std::to_string(cycle));
     if (finding.verdict != Verdict::kRight) EmptyDatabase(order);
     found = finding.verdict == Verdict::kRight ? finding.last : 0;
@@ -180,11 +176,16 @@ Result FillDisk(const Order& order) {
     }
     ++result.trials;
     const bool is_back = said["back"].empty() && said["after"].empty();
-    const char* const fate = said.contains("stuck") ? "stuck" : !said.contains("lived") ? "process died" : is_back ? "back" : "not back";
+    const char* const fate = said.contains("stuck")    ? "stuck"
+                             : !said.contains("lived") ? "process died"
+                             : is_back                 ? "back"
+                                                       : "not back";
     ++result.counts[fate];
     if (!said["read"].empty()) ++result.counts["read failed"];
-    for (const char* name : {"error", "written", "longest", "read", "back", "back_seconds", "after"}) result.notes[name] = said[name].substr(0, 200);
-    result.Count(JudgeApart(seeded.engine, DatabaseOf(seeded), Workload(seeded.seed), {.begun = progress->begun, .promised = progress->returned, .was_ready = true}, true),
+    for (const char* name : {"error", "written", "longest", "read", "back", "back_seconds", "after"})
+      result.notes[name] = said[name].substr(0, 200);
+    result.Count(JudgeApart(seeded.engine, DatabaseOf(seeded), Workload(seeded.seed),
+                            {.begun = progress->begun, .promised = progress->returned, .was_ready = true}, true),
                  "after the disk was full");
   }
   return result;

@@ -44,7 +44,8 @@ bool Replay::Step(bool* changed) {
   at_ += sizeof head;
   const std::string path = trace_.substr(at_, head.path_bytes);
   const std::string other_path = trace_.substr(at_ + head.path_bytes, head.other_path_bytes);
-  const std::string_view data = std::string_view(trace_).substr(at_ + head.path_bytes + head.other_path_bytes, head.data_bytes);
+  const std::string_view data =
+      std::string_view(trace_).substr(at_ + head.path_bytes + head.other_path_bytes, head.data_bytes);
   at_ += bytes;
   ++records_;
   const bool is_store = head.record == Record::kStore;  // seen together with the record that follows
@@ -54,35 +55,25 @@ bool Replay::Step(bool* changed) {
   return true;
 }
 
-void Replay::Take(const RecordHead& head, const std::string& path, const std::string& other_path, std::string_view data) {
+void Replay::Take(const RecordHead& head, const std::string& path, const std::string& other_path,
+                  std::string_view data) {
   switch (head.record) {
-    case Record::kOpen:
-      return Open(head, path);
-    case Record::kClose:
-      return;  // a mapping may outlive it
+    case Record::kOpen: return Open(head, path);
+    case Record::kClose: return;  // a mapping may outlive it
     case Record::kWrite:
-    case Record::kStore:
-      return Write(head, data);
-    case Record::kTruncate:
-      return handles_.at(head.handle).inode->Truncate(head.offset);
+    case Record::kStore: return Write(head, data);
+    case Record::kTruncate: return handles_.at(head.handle).inode->Truncate(head.offset);
     case Record::kSync: {
       const auto& inode = handles_.at(head.handle).inode;
       return inode->is_directory ? disk_.SyncDirectory(inode) : disk_.SyncFile(inode);
     }
-    case Record::kFailedSync:
-      ++failed_syncs_;
-      return handles_.at(head.handle).inode->LoseUnsynced();
-    case Record::kRename:
-      return Rename(path, other_path, false);
-    case Record::kLink:
-      return Rename(path, other_path, true);
+    case Record::kFailedSync: ++failed_syncs_; return handles_.at(head.handle).inode->LoseUnsynced();
+    case Record::kRename: return Rename(path, other_path, false);
+    case Record::kLink: return Rename(path, other_path, true);
     case Record::kUnlink:
-    case Record::kRemoveDirectory:
-      return disk_.Unlink(disk_.Find(path));
-    case Record::kMakeDirectory:
-      return disk_.Link(disk_.Find(path), std::make_shared<Inode>(true));
-    case Record::kMark:
-      return Note(head);
+    case Record::kRemoveDirectory: return disk_.Unlink(disk_.Find(path));
+    case Record::kMakeDirectory: return disk_.Link(disk_.Find(path), std::make_shared<Inode>(true));
+    case Record::kMark: return Note(head);
   }
 }
 
@@ -104,7 +95,9 @@ void Replay::Write(const RecordHead& head, std::string_view data) {
   // After a sync that failed the kernel takes the pages for clean; a page that is written to again goes out whole.
   if (inode.has_lost) {
     const uint64_t begin = head.offset / testing::kChunkBytes * testing::kChunkBytes;
-    const uint64_t end = std::min<uint64_t>((head.offset + data.size() + testing::kChunkBytes - 1) / testing::kChunkBytes * testing::kChunkBytes, inode.live.size());
+    const uint64_t end = std::min<uint64_t>(
+        (head.offset + data.size() + testing::kChunkBytes - 1) / testing::kChunkBytes * testing::kChunkBytes,
+        inode.live.size());
     std::string pages(end - begin, '\0');
     inode.live.Read(begin, pages.size(), pages.data());
     inode.pending.back() = {.offset = begin, .bytes = std::make_shared<const std::string>(std::move(pages))};
@@ -125,17 +118,10 @@ void Replay::Rename(const std::string& source, const std::string& target, bool i
 
 void Replay::Note(const RecordHead& head) {
   switch (static_cast<Mark>(head.flags)) {
-    case Mark::kBegun:
-      begun_ = head.offset;
-      return;
-    case Mark::kReturned:
-      returned_ = head.offset;
-      return;
-    case Mark::kDurable:
-      durable_ = head.offset;
-      return;
-    case Mark::kFailed:
-      return;
+    case Mark::kBegun: begun_ = head.offset; return;
+    case Mark::kReturned: returned_ = head.offset; return;
+    case Mark::kDurable: durable_ = head.offset; return;
+    case Mark::kFailed: return;
   }
 }
 

@@ -128,7 +128,8 @@ class Recorder {
   void Unmapped(void* memory, size_t bytes) {
     PutStores();
     const char* const begin = static_cast<const char*>(memory);
-    std::erase_if(regions_, [&](const Region& region) { return region.memory >= begin && region.memory < begin + bytes; });
+    std::erase_if(regions_,
+                  [&](const Region& region) { return region.memory >= begin && region.memory < begin + bytes; });
   }
 
   // ---- faults ----
@@ -153,7 +154,9 @@ class Recorder {
 
  private:
   Recorder() {
-    const auto text = [](const char* name) { return getenv(name) == nullptr ? std::string() : std::string(getenv(name)); };
+    const auto text = [](const char* name) {
+      return getenv(name) == nullptr ? std::string() : std::string(getenv(name));
+    };
     root_ = text(kEnvRoot);
     REAL(open);
     if (const std::string trace = text(kEnvTrace); !trace.empty()) {
@@ -219,7 +222,9 @@ ssize_t WriteWatched(int fd, const void* data, size_t bytes, off_t offset, Call&
   }
   const ssize_t count = call(std::min<uint64_t>(bytes, room - static_cast<uint64_t>(offset)));
   const int error = errno;
-  if (count > 0) recorder.Put(Record::kWrite, fd, static_cast<uint64_t>(offset), {static_cast<const char*>(data), static_cast<size_t>(count)});
+  if (count > 0)
+    recorder.Put(Record::kWrite, fd, static_cast<uint64_t>(offset),
+                 {static_cast<const char*>(data), static_cast<size_t>(count)});
   errno = error;
   return count;
 }
@@ -267,7 +272,8 @@ int ReserveWatched(int fd, int mode, off_t offset, off_t bytes, int error_of_ful
   const int returned = call();
   if (returned != 0) return returned;
   recorder.Reserved(fd, end);
-  if (!(mode & FALLOC_FL_KEEP_SIZE) && end > static_cast<uint64_t>(found.st_size)) recorder.Put(Record::kTruncate, fd, end);
+  if (!(mode & FALLOC_FL_KEEP_SIZE) && end > static_cast<uint64_t>(found.st_size))
+    recorder.Put(Record::kTruncate, fd, end);
   return returned;
 }
 
@@ -310,13 +316,13 @@ SHIM void torture_set_full(int is_full) {
   Recorder::Get().set_full(is_full != 0);
 }
 
-#define MODE_ARGUMENT(mode)                       \
-  mode_t mode = 0;                                \
-  if (flags & (O_CREAT | O_TMPFILE)) {            \
-    va_list arguments;                            \
-    va_start(arguments, flags);                   \
-    mode = va_arg(arguments, mode_t);             \
-    va_end(arguments);                            \
+#define MODE_ARGUMENT(mode)            \
+  mode_t mode = 0;                     \
+  if (flags & (O_CREAT | O_TMPFILE)) { \
+    va_list arguments;                 \
+    va_start(arguments, flags);        \
+    mode = va_arg(arguments, mode_t);  \
+    va_end(arguments);                 \
   }
 
 SHIM int open(const char* path, int flags, ...) {
@@ -367,7 +373,9 @@ SHIM ssize_t writev(int fd, const struct iovec* pieces, int count) {
   if (Recorder::Get().At(fd).handle != 0) {
     for (int i = 0; i < count; ++i) all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
   }
-  return WriteWatched(fd, all.data(), all.size(), -1, [&](size_t fit) { return fit < all.size() ? Real<decltype(::write)>("write")(fd, all.data(), fit) : real(fd, pieces, count); });
+  return WriteWatched(fd, all.data(), all.size(), -1, [&](size_t fit) {
+    return fit < all.size() ? Real<decltype(::write)>("write")(fd, all.data(), fit) : real(fd, pieces, count);
+  });
 }
 SHIM ssize_t pwritev(int fd, const struct iovec* pieces, int count, off_t offset) {
   REAL(pwritev);
@@ -375,8 +383,10 @@ SHIM ssize_t pwritev(int fd, const struct iovec* pieces, int count, off_t offset
   if (Recorder::Get().At(fd).handle != 0) {
     for (int i = 0; i < count; ++i) all.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
   }
-  return WriteWatched(fd, all.data(), all.size(), offset,
-                      [&](size_t fit) { return fit < all.size() ? Real<decltype(::pwrite)>("pwrite")(fd, all.data(), fit, offset) : real(fd, pieces, count, offset); });
+  return WriteWatched(fd, all.data(), all.size(), offset, [&](size_t fit) {
+    return fit < all.size() ? Real<decltype(::pwrite)>("pwrite")(fd, all.data(), fit, offset)
+                            : real(fd, pieces, count, offset);
+  });
 }
 
 SHIM int fsync(int fd) {
@@ -427,11 +437,13 @@ SHIM int rmdir(const char* path) noexcept {
 
 SHIM void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t offset) noexcept {
   REAL(mmap);
-  return MapWatched(bytes, protection, flags, fd, offset, [&] { return real(address, bytes, protection, flags, fd, offset); });
+  return MapWatched(bytes, protection, flags, fd, offset,
+                    [&] { return real(address, bytes, protection, flags, fd, offset); });
 }
 SHIM void* mmap64(void* address, size_t bytes, int protection, int flags, int fd, off64_t offset) noexcept {
   REAL(mmap64);
-  return MapWatched(bytes, protection, flags, fd, offset, [&] { return real(address, bytes, protection, flags, fd, offset); });
+  return MapWatched(bytes, protection, flags, fd, offset,
+                    [&] { return real(address, bytes, protection, flags, fd, offset); });
 }
 SHIM int munmap(void* address, size_t bytes) noexcept {
   REAL(munmap);

@@ -11,19 +11,19 @@
 namespace mergedb::torture {
 
 enum class Record : uint32_t {
-  kOpen = 1,     // handle, path; flags
-  kClose,        // handle
-  kWrite,        // handle, offset, data
-  kStore,        // the same, by a store to a mapping; seen when the next record was made
-  kTruncate,     // handle, offset = the size
-  kSync,         // handle: of a file or a directory
-  kFailedSync,   // handle: the caller was told EIO
-  kRename,       // path, other path
-  kLink,         // path, other path
-  kUnlink,       // path
+  kOpen = 1,    // handle, path; flags
+  kClose,       // handle
+  kWrite,       // handle, offset, data
+  kStore,       // the same, by a store to a mapping; seen when the next record was made
+  kTruncate,    // handle, offset = the size
+  kSync,        // handle: of a file or a directory
+  kFailedSync,  // handle: the caller was told EIO
+  kRename,      // path, other path
+  kLink,        // path, other path
+  kUnlink,      // path
   kMakeDirectory,
   kRemoveDirectory,
-  kMark,         // offset = number; flags = Mark
+  kMark,  // offset = number; flags = Mark
 };
 
 enum OpenFlags : uint32_t { kCreated = 1, kTruncated = 2, kDataSync = 4 };

@@ -56,14 +56,18 @@ Finding Compare(const Pairs& found, const Workload& workload, const Expectation&
       continue;
     }
     if (first_missing != 0 && finding.verdict == Verdict::kRight) {
-      finding = {Verdict::kHole, "batch " + std::to_string(first_missing) + " is missing, " + std::to_string(n) + " is there"};
+      finding = {Verdict::kHole,
+                 "batch " + std::to_string(first_missing) + " is missing, " + std::to_string(n) + " is there"};
     }
     Apply(workload.BatchOf(n), &wanted);
     finding.last = n;
   }
-  if (std::string difference = FirstDifference(found, wanted); !difference.empty()) return {Verdict::kWrong, difference, finding.last};
+  if (std::string difference = FirstDifference(found, wanted); !difference.empty())
+    return {Verdict::kWrong, difference, finding.last};
   if (finding.verdict == Verdict::kRight && finding.last < expected.promised) {
-    return {Verdict::kLost, "ends at " + std::to_string(finding.last) + ", promised " + std::to_string(expected.promised), finding.last};
+    return {Verdict::kLost,
+            "ends at " + std::to_string(finding.last) + ", promised " + std::to_string(expected.promised),
+            finding.last};
   }
   return finding;
 }
@@ -87,9 +91,13 @@ Finding CompareGets(Engine& engine, const Pairs& found, const Expectation& expec
 }
 
 Finding WriteOn(Engine& engine, const std::string& directory, Pairs state) {
-  const auto poisoned = [](const char* where, const std::string& error) { return Finding{Verdict::kPoisoned, std::string(where) + ": " + error}; };
+  const auto poisoned = [](const char* where, const std::string& error) {
+    return Finding{Verdict::kPoisoned, std::string(where) + ": " + error};
+  };
   for (uint64_t n = 0; n < kNewBatches; ++n) {
-    const Batch batch{.number = n, .changes = {{"new" + std::to_string(n), std::string(1000, 'n')}}, .is_synced = n + 1 == kNewBatches};
+    const Batch batch{.number = n,
+                      .changes = {{"new" + std::to_string(n), std::string(1000, 'n')}},
+                      .is_synced = n + 1 == kNewBatches};
     if (std::string error = engine.Write(batch); !error.empty()) return poisoned("write", error);
     Apply(batch, &state);
   }
@@ -124,11 +132,13 @@ Batch Workload::BatchOf(uint64_t number) const {
 }
 
 const char* VerdictName(Verdict verdict) {
-  static constexpr const char* kNames[] = {"right", "lost", "hole", "wrong", "refused", "early", "died", "hung", "poisoned"};
+  static constexpr const char* kNames[] = {"right", "lost", "hole", "wrong",   "refused",
+                                           "early", "died", "hung", "poisoned"};
   return kNames[static_cast<size_t>(verdict)];
 }
 
-Finding Judge(Engine& engine, const std::string& directory, const Workload& workload, const Expectation& expected, bool write_on) {
+Finding Judge(Engine& engine, const std::string& directory, const Workload& workload, const Expectation& expected,
+              bool write_on) {
   if (std::string error = engine.Open(directory); !error.empty()) return Refused(expected, "open", error);
   Pairs found;
   if (std::string error = engine.Scan(&found); !error.empty()) return Refused(expected, "scan", error);
@@ -143,8 +153,8 @@ Finding Judge(Engine& engine, const std::string& directory, const Workload& work
   return after;
 }
 
-Finding JudgeApart(const std::string& engine_name, const std::string& directory, const Workload& workload, const Expectation& expected,
-                   bool write_on, unsigned seconds) {
+Finding JudgeApart(const std::string& engine_name, const std::string& directory, const Workload& workload,
+                   const Expectation& expected, bool write_on, unsigned seconds) {
   int ends[2];
   if (pipe(ends) != 0) return {Verdict::kDied, "no pipe"};
   const pid_t child = fork();
@@ -155,8 +165,8 @@ Finding JudgeApart(const std::string& engine_name, const std::string& directory,
     auto* const engine = NewEngine(engine_name).release();
     const Finding finding = Judge(*engine, directory, workload, expected, write_on);
     char head[64] = {};
-    const int bytes = std::snprintf(head, sizeof head, "%d %d %llu ", static_cast<int>(finding.verdict), finding.complained ? 1 : 0,
-                                    static_cast<unsigned long long>(finding.last));
+    const int bytes = std::snprintf(head, sizeof head, "%d %d %llu ", static_cast<int>(finding.verdict),
+                                    finding.complained ? 1 : 0, static_cast<unsigned long long>(finding.last));
     const std::string text = std::string(head, static_cast<size_t>(bytes)) + finding.detail.substr(0, 2000);
     (void)!write(ends[1], text.data(), text.size());
     _exit(0);
@@ -164,7 +174,8 @@ Finding JudgeApart(const std::string& engine_name, const std::string& directory,
   close(ends[1]);
   std::string text;
   char buffer[4096];
-  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<size_t>(count));
+  for (ssize_t count; (count = read(ends[0], buffer, sizeof buffer)) > 0;)
+    text.append(buffer, static_cast<size_t>(count));
   close(ends[0]);
   int outcome = 0;
   waitpid(child, &outcome, 0);
@@ -173,7 +184,8 @@ Finding JudgeApart(const std::string& engine_name, const std::string& directory,
   }
   int verdict = static_cast<int>(Verdict::kDied), complained = 0, at = 0;
   unsigned long long last = 0;
-  if (std::sscanf(text.c_str(), "%d %d %llu %n", &verdict, &complained, &last, &at) < 3) return {Verdict::kDied, "it said nothing"};
+  if (std::sscanf(text.c_str(), "%d %d %llu %n", &verdict, &complained, &last, &at) < 3)
+    return {Verdict::kDied, "it said nothing"};
   return {static_cast<Verdict>(verdict), text.substr(static_cast<size_t>(at)), last, complained != 0};
 }
 

@@ -33,8 +33,8 @@ enum class Verdict : uint8_t {
 const char* VerdictName(Verdict verdict);
 
 struct Expectation {
-  uint64_t begun = 0;     // numbers of batches: the last that may be there
-  uint64_t promised = 0;  // the last that must be
+  uint64_t begun = 0;      // numbers of batches: the last that may be there
+  uint64_t promised = 0;   // the last that must be
   bool was_ready = false;  // the engine had returned from its first open
 };
 
@@ -47,10 +47,11 @@ struct Finding {
 
 // Open `directory`, read everything both ways, compare; with `write_on`, write more, reopen, and compare again. In this process: it
 // may die of it.
-Finding Judge(Engine& engine, const std::string& directory, const Workload& workload, const Expectation& expected, bool write_on);
+Finding Judge(Engine& engine, const std::string& directory, const Workload& workload, const Expectation& expected,
+              bool write_on);
 
 // The same in a process of its own that has `seconds` of CPU to live. `make` makes the engine there.
-Finding JudgeApart(const std::string& engine_name, const std::string& directory, const Workload& workload, const Expectation& expected,
-                   bool write_on, unsigned seconds = 30);
+Finding JudgeApart(const std::string& engine_name, const std::string& directory, const Workload& workload,
+                   const Expectation& expected, bool write_on, unsigned seconds = 30);
 
 }  // namespace mergedb::torture

@@ -44,7 +44,9 @@ void Die(std::string_view engine, std::string_view act, std::string_view reason)
   std::_Exit(1);  // background threads of the engine may be running
 }
 
-void Writer::DeleteRange(std::string_view, std::string_view) { Die("--engine", "deleterange", "it has no range deletes"); }
+void Writer::DeleteRange(std::string_view, std::string_view) {
+  Die("--engine", "deleterange", "it has no range deletes");
+}
 
 std::unique_ptr<Engine> OpenEngine(const Flags& flags, const std::string& path) {
   std::error_code error;

@@ -59,7 +59,9 @@ class Engine {
   virtual std::unique_ptr<Writer> NewWriter(Durability durability, bool is_batched) = 0;
   // Commit ends a transaction, in the engine's own sense of the word; the next Put begins one. `is_sequential`: keys ascend, and
   // stand after all that are there.
-  virtual std::unique_ptr<Writer> NewTransactionWriter(Durability durability, bool) { return NewWriter(durability, true); }
+  virtual std::unique_ptr<Writer> NewTransactionWriter(Durability durability, bool) {
+    return NewWriter(durability, true);
+  }
   virtual std::unique_ptr<Reader> NewReader() = 0;
   virtual std::unique_ptr<Cursor> NewCursor() = 0;
 

@@ -32,12 +32,9 @@ Options OptionsOf(const Flags& flags) {
 
 WriteOptions WriteOptionsOf(Durability durability) {
   switch (durability) {
-    case Durability::kSynced:
-      return {.durability = mergedb::Durability::kSynced};
-    case Durability::kNoLog:
-      return {.durability = mergedb::Durability::kNoLog};
-    case Durability::kProcessCrash:
-      break;
+    case Durability::kSynced: return {.durability = mergedb::Durability::kSynced};
+    case Durability::kNoLog: return {.durability = mergedb::Durability::kNoLog};
+    case Durability::kProcessCrash: break;
   }
   return {.durability = mergedb::Durability::kProcessCrash};
 }
@@ -86,7 +83,9 @@ class BatchWriter final : public Writer {
 
 class TransactionWriter final : public Writer {
  public:
-  TransactionWriter(DB* db, Durability durability) : db_(db) { options_.durability = WriteOptionsOf(durability).durability; }
+  TransactionWriter(DB* db, Durability durability) : db_(db) {
+    options_.durability = WriteOptionsOf(durability).durability;
+  }
   void Put(std::string_view key, std::string_view value) override { Check(Begun().Put(key, value), "put"); }
   void Delete(std::string_view key) override { Check(Begun().Delete(key), "delete"); }
   void Commit() override {
@@ -96,7 +95,8 @@ class TransactionWriter final : public Writer {
 
  private:
   Transaction& Begun() {
-    if (transaction_ != nullptr) [[likely]] return *transaction_;
+    if (transaction_ != nullptr) [[likely]]
+      return *transaction_;
     auto begun = Transaction::Begin(*db_, options_);
     Check(begun.status(), "begin");
     transaction_ = std::move(*begun);

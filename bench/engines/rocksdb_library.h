@@ -23,10 +23,10 @@ struct rocksdb_mergeoperator_t;
 struct rocksdb_wait_for_compact_options_t;
 
 // Of a merge operator: all operands, oldest first, onto a value or onto each other. The result is of malloc.
-using RocksdbFullMerge = char* (*)(void*, const char*, size_t, const char*, size_t, const char* const*, const size_t*, int,
-                                   unsigned char*, size_t*);
-using RocksdbPartialMerge = char* (*)(void*, const char*, size_t, const char* const*, const size_t*, int, unsigned char*,
-                                      size_t*);
+using RocksdbFullMerge = char* (*)(void*, const char*, size_t, const char*, size_t, const char* const*, const size_t*,
+                                   int, unsigned char*, size_t*);
+using RocksdbPartialMerge = char* (*)(void*, const char*, size_t, const char* const*, const size_t*, int,
+                                      unsigned char*, size_t*);
 
 // X(result, name, parameters); found in every version.
 #define MERGEDB_ROCKSDB_CALLS(X)                                                                                   \
@@ -65,8 +65,9 @@ using RocksdbPartialMerge = char* (*)(void*, const char*, size_t, const char* co
   X(void, writebatch_merge, (rocksdb_writebatch_t*, const char*, size_t, const char*, size_t))                     \
   X(void, options_set_uint64add_merge_operator, (rocksdb_options_t*))                                              \
   X(void, options_set_merge_operator, (rocksdb_options_t*, rocksdb_mergeoperator_t*))                              \
-  X(rocksdb_mergeoperator_t*, mergeoperator_create, (void*, void (*)(void*), RocksdbFullMerge, RocksdbPartialMerge,\
-    void (*)(void*, const char*, size_t), const char* (*)(void*)))                                                 \
+  X(rocksdb_mergeoperator_t*, mergeoperator_create,                                                                \
+    (void*, void (*)(void*), RocksdbFullMerge, RocksdbPartialMerge, void (*)(void*, const char*, size_t),          \
+     const char* (*)(void*)))                                                                                      \
   X(void, write, (rocksdb_t*, const rocksdb_writeoptions_t*, rocksdb_writebatch_t*, char**))                       \
   X(rocksdb_writebatch_t*, writebatch_create, ())                                                                  \
   X(void, writebatch_destroy, (rocksdb_writebatch_t*))                                                             \

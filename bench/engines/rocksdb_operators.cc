@@ -45,8 +45,8 @@ char* Fold(void* state, std::optional<std::string> value, const char* const* ope
   return copy;
 }
 
-char* FullMerge(void* state, const char*, size_t, const char* existing, size_t existing_bytes, const char* const* operands,
-                const size_t* sizes, int count, unsigned char* success, size_t* bytes) {
+char* FullMerge(void* state, const char*, size_t, const char* existing, size_t existing_bytes,
+                const char* const* operands, const size_t* sizes, int count, unsigned char* success, size_t* bytes) {
   std::optional<std::string> value;
   if (existing != nullptr) value.emplace(existing, existing_bytes);
   return Fold(state, std::move(value), operands, sizes, count, success, bytes);
@@ -68,8 +68,8 @@ void SetMergeOperator(const RocksdbLibrary& rocks, std::string_view name, rocksd
   for (const Operator& each : kOperators) {
     if (each.name != name) continue;
     void* const state = const_cast<Operator*>(&each);  // never written to
-    rocks.options_set_merge_operator_(options,
-                                      rocks.mergeoperator_create_(state, Nothing, FullMerge, PartialMerge, Free, NameOf));
+    rocks.options_set_merge_operator_(
+        options, rocks.mergeoperator_create_(state, Nothing, FullMerge, PartialMerge, Free, NameOf));
   }
 }
 

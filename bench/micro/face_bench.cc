@@ -54,7 +54,9 @@ class Store {
     Check(db_->Put({}, leveldb::Slice(key.data(), key.size()), leveldb::Slice(value.data(), value.size())), "put");
   }
   void Settle() { db_->CompactRange(nullptr, nullptr); }
-  void Get(std::string_view key, std::string* value) { Check(db_->Get({}, leveldb::Slice(key.data(), key.size()), value), "get"); }
+  void Get(std::string_view key, std::string* value) {
+    Check(db_->Get({}, leveldb::Slice(key.data(), key.size()), value), "get");
+  }
   std::unique_ptr<leveldb::Iterator> Scan() { return std::unique_ptr<leveldb::Iterator>(db_->NewIterator({})); }
 
  private:
@@ -94,7 +96,8 @@ template <typename Work>
 double Time(size_t ops, Work work) {
   const auto start = std::chrono::steady_clock::now();
   work();
-  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() / static_cast<double>(ops);
+  return std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count() /
+         static_cast<double>(ops);
 }
 
 // 16 digits.
@@ -124,13 +127,14 @@ void Run(const std::string& path, size_t num) {
   size_t bytes = 0;
   for (int round = 0; round < kRounds; ++round) {
     get = std::min(get, Time(num, [&] {
-      for (size_t i = 0; i < num; ++i) store.Get(key(random() % num), &found);
-    }));
+                     for (size_t i = 0; i < num; ++i) store.Get(key(random() % num), &found);
+                   }));
     step = std::min(step, Time(num, [&] {
-      const auto cursor = store.Scan();
-      for (cursor->SeekToFirst(); cursor->Valid(); cursor->Next()) bytes += cursor->key().size() + cursor->value().size();
-      Check(cursor->status(), "scan");
-    }));
+                      const auto cursor = store.Scan();
+                      for (cursor->SeekToFirst(); cursor->Valid(); cursor->Next())
+                        bytes += cursor->key().size() + cursor->value().size();
+                      Check(cursor->status(), "scan");
+                    }));
   }
   if (bytes != kRounds * num * 116) {
     std::fprintf(stderr, "the scans saw %zu bytes, expected %zu\n", bytes, kRounds * num * 116);

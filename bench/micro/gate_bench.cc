@@ -21,7 +21,9 @@ namespace {
 double CpuNanos() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto nanos = [](const timeval& time) { return 1e9 * static_cast<double>(time.tv_sec) + 1e3 * static_cast<double>(time.tv_usec); };
+  const auto nanos = [](const timeval& time) {
+    return 1e9 * static_cast<double>(time.tv_sec) + 1e3 * static_cast<double>(time.tv_usec);
+  };
   return nanos(usage.ru_utime) + nanos(usage.ru_stime);
 }
 
@@ -79,12 +81,14 @@ int main(int argc, char** argv) {
   const double flushed = CpuNanos() - start;
   std::printf("put                  %7.1f ns\n", put / static_cast<double>(entries));
   std::printf("put + flush          %7.1f ns\n", flushed / static_cast<double>(entries));
-  if (Counter(**db, "merges") != merges) std::printf("note: %llu merges ran meanwhile\n", static_cast<unsigned long long>(Counter(**db, "merges") - merges));
+  if (Counter(**db, "merges") != merges)
+    std::printf("note: %llu merges ran meanwhile\n", static_cast<unsigned long long>(Counter(**db, "merges") - merges));
 
   const uint64_t merged = Counter(**db, "merge_entries_in");
   start = CpuNanos();
   Check((*db)->CompactRange(nullptr, nullptr));
-  std::printf("merge, entry and step %6.1f ns\n", (CpuNanos() - start) / static_cast<double>(Counter(**db, "merge_entries_in") - merged));
+  std::printf("merge, entry and step %6.1f ns\n",
+              (CpuNanos() - start) / static_cast<double>(Counter(**db, "merge_entries_in") - merged));
   Check((*db)->Close());
   Check(mergedb::DB::Destroy(options, path));
 }

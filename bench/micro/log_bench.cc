@@ -14,8 +14,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "wal/wal.h"
 #include "mergedb/env.h"
+#include "wal/wal.h"
 
 namespace mergedb::wal {
 namespace {
@@ -23,7 +23,9 @@ namespace {
 double CpuNanos() {
   rusage usage;
   getrusage(RUSAGE_SELF, &usage);
-  const auto nanos = [](const timeval& t) { return 1e9 * static_cast<double>(t.tv_sec) + 1e3 * static_cast<double>(t.tv_usec); };
+  const auto nanos = [](const timeval& t) {
+    return 1e9 * static_cast<double>(t.tv_sec) + 1e3 * static_cast<double>(t.tv_usec);
+  };
   return nanos(usage.ru_utime) + nanos(usage.ru_stime);
 }
 double ThreadNanos() {

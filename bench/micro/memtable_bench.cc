@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "base/random.h"
-#include "memtable/memtable.h"
 #include "iterator/compaction_iterator.h"
 #include "iterator/merging_iterator.h"
 #include "iterator/user_iterator.h"
+#include "memtable/memtable.h"
 
 namespace {
 
@@ -199,9 +199,8 @@ void MeasureStreams(const char* name, std::vector<std::string> keys) {
              return (CpuNanos() - begin) / static_cast<double>(keys.size());
            }));
     if (width > 1) continue;
-    Report("  visible over it", LeastNanos([&] {
-             return Walk(*iterator::NewUserIterator(kOrder, {}, merged()), keys.size());
-           }));
+    Report("  visible over it",
+           LeastNanos([&] { return Walk(*iterator::NewUserIterator(kOrder, {}, merged()), keys.size()); }));
     Report("  collapsing over it", LeastNanos([&] {
              iterator::CompactionIteratorCounts counts;
              const auto collapsing = iterator::NewCompactionIterator(kOrder, {.is_bottom = true}, merged(), &counts);

@@ -27,7 +27,9 @@ using mergedb::Status;
 double CpuNanos() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
-  const auto nanos = [](const timeval& time) { return 1e9 * static_cast<double>(time.tv_sec) + 1e3 * static_cast<double>(time.tv_usec); };
+  const auto nanos = [](const timeval& time) {
+    return 1e9 * static_cast<double>(time.tv_sec) + 1e3 * static_cast<double>(time.tv_usec);
+  };
   return nanos(usage.ru_utime) + nanos(usage.ru_stime);
 }
 

@@ -93,10 +93,9 @@ int main(int argc, char** argv) {
   const auto write = [&](int bloom_bits) {
     const std::string path = format::TablePath(directory, kv::FileNumber{7});
     (void)file_system->Remove(path);
-    auto writer = table::Writer::Create(file_system, path, kv::FileNumber{7}, 42, order,
-                                        {.compression = codec,
-                                         .bloom_bits_per_key = bloom_bits,
-                                         .bytes_expected = rows.bytes.size()});
+    auto writer = table::Writer::Create(
+        file_system, path, kv::FileNumber{7}, 42, order,
+        {.compression = codec, .bloom_bits_per_key = bloom_bits, .bytes_expected = rows.bytes.size()});
     Require(writer.status());
     for (const kv::Entry& entry : rows.entries) Require((*writer)->Add(entry));
     auto finished = (*writer)->Finish();

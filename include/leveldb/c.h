@@ -41,8 +41,8 @@ LEVELDB_EXPORT leveldb_t* leveldb_open(const leveldb_options_t* options, const c
 LEVELDB_EXPORT void leveldb_close(leveldb_t* db);
 LEVELDB_EXPORT void leveldb_put(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key, size_t keylen,
                                 const char* val, size_t vallen, char** errptr);
-LEVELDB_EXPORT void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key,
-                                   size_t keylen, char** errptr);
+LEVELDB_EXPORT void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key, size_t keylen,
+                                   char** errptr);
 LEVELDB_EXPORT void leveldb_write(leveldb_t* db, const leveldb_writeoptions_t* options, leveldb_writebatch_t* batch,
                                   char** errptr);
 /* Malloc'ed, without a zero at its end. NULL and *vallen = 0, without an error, if the key is absent. */
@@ -82,7 +82,8 @@ LEVELDB_EXPORT void leveldb_writebatch_put(leveldb_writebatch_t*, const char* ke
                                            size_t vlen);
 LEVELDB_EXPORT void leveldb_writebatch_delete(leveldb_writebatch_t*, const char* key, size_t klen);
 LEVELDB_EXPORT void leveldb_writebatch_iterate(const leveldb_writebatch_t*, void* state,
-                                               void (*put)(void*, const char* k, size_t klen, const char* v, size_t vlen),
+                                               void (*put)(void*, const char* k, size_t klen, const char* v,
+                                                           size_t vlen),
                                                void (*deleted)(void*, const char* k, size_t klen));
 LEVELDB_EXPORT void leveldb_writebatch_append(leveldb_writebatch_t* destination, const leveldb_writebatch_t* source);
 
@@ -106,9 +107,10 @@ LEVELDB_EXPORT void leveldb_options_set_max_file_size(leveldb_options_t*, size_t
 LEVELDB_EXPORT void leveldb_options_set_compression(leveldb_options_t*, int);
 
 /* A program's own order of keys. The callbacks are called from several threads at once. */
-LEVELDB_EXPORT leveldb_comparator_t* leveldb_comparator_create(
-    void* state, void (*destructor)(void*),
-    int (*compare)(void*, const char* a, size_t alen, const char* b, size_t blen), const char* (*name)(void*));
+LEVELDB_EXPORT leveldb_comparator_t* leveldb_comparator_create(void* state, void (*destructor)(void*),
+                                                               int (*compare)(void*, const char* a, size_t alen,
+                                                                              const char* b, size_t blen),
+                                                               const char* (*name)(void*));
 LEVELDB_EXPORT void leveldb_comparator_destroy(leveldb_comparator_t*);
 
 /* A program's own filters. What create_filter returns is malloc'ed and freed here. */

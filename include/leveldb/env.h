@@ -40,8 +40,9 @@ class LEVELDB_EXPORT Env {
   // Each of these: OK and *result, which the caller deletes; or an error and null. NotFound if a file to read does not exist.
   virtual Status NewSequentialFile(const std::string& fname, SequentialFile** result) = 0;
   virtual Status NewRandomAccessFile(const std::string& fname, RandomAccessFile** result) = 0;
-  virtual Status NewWritableFile(const std::string& fname, WritableFile** result) = 0;  // empty; replaces one that exists
-  virtual Status NewAppendableFile(const std::string& fname, WritableFile** result);    // at its end; made if missing
+  virtual Status NewWritableFile(const std::string& fname,
+                                 WritableFile** result) = 0;                          // empty; replaces one that exists
+  virtual Status NewAppendableFile(const std::string& fname, WritableFile** result);  // at its end; made if missing
 
   virtual bool FileExists(const std::string& fname) = 0;
   // Names in `dir`, without the directory; what *result held goes.
@@ -142,14 +143,18 @@ class LEVELDB_EXPORT EnvWrapper : public Env {
 
   Env* target() const { return target_; }
 
-  Status NewSequentialFile(const std::string& f, SequentialFile** r) override { return target_->NewSequentialFile(f, r); }
+  Status NewSequentialFile(const std::string& f, SequentialFile** r) override {
+    return target_->NewSequentialFile(f, r);
+  }
   Status NewRandomAccessFile(const std::string& f, RandomAccessFile** r) override {
     return target_->NewRandomAccessFile(f, r);
   }
   Status NewWritableFile(const std::string& f, WritableFile** r) override { return target_->NewWritableFile(f, r); }
   Status NewAppendableFile(const std::string& f, WritableFile** r) override { return target_->NewAppendableFile(f, r); }
   bool FileExists(const std::string& f) override { return target_->FileExists(f); }
-  Status GetChildren(const std::string& dir, std::vector<std::string>* r) override { return target_->GetChildren(dir, r); }
+  Status GetChildren(const std::string& dir, std::vector<std::string>* r) override {
+    return target_->GetChildren(dir, r);
+  }
   Status RemoveFile(const std::string& f) override { return target_->RemoveFile(f); }
   Status CreateDir(const std::string& d) override { return target_->CreateDir(d); }
   Status RemoveDir(const std::string& d) override { return target_->RemoveDir(d); }

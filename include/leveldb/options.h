@@ -23,23 +23,23 @@ enum CompressionType : int { kNoCompression = 0x0, kSnappyCompression = 0x1, kZs
 struct LEVELDB_EXPORT Options {
   Options();
 
-  const Comparator* comparator;    // BytewiseComparator()
+  const Comparator* comparator;  // BytewiseComparator()
   bool create_if_missing = false;
   bool error_if_exists = false;
-  bool paranoid_checks = false;    // stop at damage that could be passed over
-  Env* env;                        // Env::Default()
-  Logger* info_log = nullptr;      // null: a file LOG in the database's directory
+  bool paranoid_checks = false;                // stop at damage that could be passed over
+  Env* env;                                    // Env::Default()
+  Logger* info_log = nullptr;                  // null: a file LOG in the database's directory
   size_t write_buffer_size = 4 * 1024 * 1024;  // bytes; up to twice as many are held in memory
   int max_open_files = 1000;
-  Cache* block_cache = nullptr;    // null: one of 8 MiB
-  size_t block_size = 4 * 1024;    // bytes before compression
-  int block_restart_interval = 16; // of LevelDB's own tables
+  Cache* block_cache = nullptr;            // null: one of 8 MiB
+  size_t block_size = 4 * 1024;            // bytes before compression
+  int block_restart_interval = 16;         // of LevelDB's own tables
   size_t max_file_size = 2 * 1024 * 1024;  // bytes; a hint
   CompressionType compression = kSnappyCompression;
 #ifdef MERGEDB_LEVELDB_UPSTREAM_LAYOUT
   int zstd_compression_level = 1;  // -5 to 22
 #endif
-  bool reuse_logs = false;         // accepted; logs are always reused
+  bool reuse_logs = false;  // accepted; logs are always reused
   const FilterPolicy* filter_policy = nullptr;
 };
 

@@ -38,7 +38,9 @@ class LEVELDB_EXPORT Status {
   static Status OK() { return Status(); }
   // The second message, if there is one, follows after ": ".
   static Status NotFound(const Slice& message, const Slice& more = Slice()) { return Status(kNotFound, message, more); }
-  static Status Corruption(const Slice& message, const Slice& more = Slice()) { return Status(kCorruption, message, more); }
+  static Status Corruption(const Slice& message, const Slice& more = Slice()) {
+    return Status(kCorruption, message, more);
+  }
   static Status NotSupported(const Slice& message, const Slice& more = Slice()) {
     return Status(kNotSupported, message, more);
   }

@@ -167,7 +167,8 @@ typedef struct mergedb_merge_operator {
   void (*apply)(void* state, mergedb_slice key, const mergedb_slice* base, const mergedb_slice* operands, size_t count,
                 mergedb_merge_result* result);
   /* Set one operand that does what `older` and then `newer` do; or set nothing: there is none. NULL: there never is. */
-  void (*combine)(void* state, mergedb_slice key, mergedb_slice older, mergedb_slice newer, mergedb_merge_result* result);
+  void (*combine)(void* state, mergedb_slice key, mergedb_slice older, mergedb_slice newer,
+                  mergedb_merge_result* result);
   void (*destroy)(void* state);
   void* state;
 } mergedb_merge_operator;
@@ -175,18 +176,18 @@ typedef struct mergedb_merge_operator {
 /* Meanings and defaults: include/mergedb/options.h. */
 typedef struct mergedb_options {
   size_t struct_size;
-  int32_t mode;                      /* MERGEDB_CREATE_IF_MISSING, ... */
-  int32_t style;                     /* MERGEDB_STYLE_... */
-  uint64_t memory_bytes;             /* default 256 MiB */
-  uint64_t write_buffer_bytes;       /* default an eighth of memory_bytes */
-  int32_t compression_upper;         /* MERGEDB_COMPRESSION_... */
-  int32_t compression_bottom;        /* MERGEDB_COMPRESSION_... */
-  int32_t bloom_bits_per_key;        /* default 10; -1: no filters */
-  int32_t open_tables_max;           /* default 1,000 */
-  uint64_t block_bytes;              /* default 4,096 */
-  uint64_t pause_us_max;             /* default 10,000 microseconds */
-  int32_t finish_merges_on_close;    /* MERGEDB_YES: close waits for merges */
-  int32_t use_mapped_staging;        /* MERGEDB_NO: one system call a commit group instead of a mapped file */
+  int32_t mode;                         /* MERGEDB_CREATE_IF_MISSING, ... */
+  int32_t style;                        /* MERGEDB_STYLE_... */
+  uint64_t memory_bytes;                /* default 256 MiB */
+  uint64_t write_buffer_bytes;          /* default an eighth of memory_bytes */
+  int32_t compression_upper;            /* MERGEDB_COMPRESSION_... */
+  int32_t compression_bottom;           /* MERGEDB_COMPRESSION_... */
+  int32_t bloom_bits_per_key;           /* default 10; -1: no filters */
+  int32_t open_tables_max;              /* default 1,000 */
+  uint64_t block_bytes;                 /* default 4,096 */
+  uint64_t pause_us_max;                /* default 10,000 microseconds */
+  int32_t finish_merges_on_close;       /* MERGEDB_YES: close waits for merges */
+  int32_t use_mapped_staging;           /* MERGEDB_NO: one system call a commit group instead of a mapped file */
   const mergedb_comparator* comparator; /* NULL: bytewise */
   const mergedb_logger* logger;         /* NULL: silence */
   const mergedb_merge_operator* const* merge_operators; /* `merge_operator_count` pointers to a program's own */
@@ -286,8 +287,8 @@ enum { MERGEDB_KEEP_NEWEST = 0, MERGEDB_KEEP_OLDEST = 1 };
 
 typedef struct mergedb_operand {
   size_t struct_size;
-  int32_t type;            /* MERGEDB_ADD_U64, ... */
-  int32_t keep;            /* which bytes stay when `cap_bytes` cuts: MERGEDB_KEEP_... */
+  int32_t type; /* MERGEDB_ADD_U64, ... */
+  int32_t keep; /* which bytes stay when `cap_bytes` cuts: MERGEDB_KEEP_... */
   uint64_t u64;
   int64_t i64;
   double f64;
@@ -402,8 +403,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_iterator_failed_key(mergedb_iterator itera
  * NOT_FOUND: the iterator does not stand at a key. Any other code: that of the move that brought it where it is; an error
  * that is met after the first entry is left to the next call. */
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_read(mergedb_iterator iterator, int32_t backwards, void* buffer,
-                                                    size_t capacity, size_t* used, size_t* count,
-                                                    mergedb_error* error);
+                                                    size_t capacity, size_t* used, size_t* count, mergedb_error* error);
 MERGEDB_C_EXPORT mergedb_code mergedb_iterator_close(mergedb_iterator iterator, mergedb_error* error);
 
 /* ---- transactions ------------------------------------------------------------------------------------------
@@ -480,10 +480,10 @@ enum {
   MERGEDB_TO_LAST = 2,
   MERGEDB_TO_NEXT = 3,
   MERGEDB_TO_PREV = 4,
-  MERGEDB_TO_KEY = 5,          /* to this key; else NOT_FOUND, and it stands at the first one after it */
-  MERGEDB_TO_KEY_OR_NEXT = 6,  /* to the first key at or after this one */
-  MERGEDB_TO_KEY_OR_PREV = 7,  /* to the last key at or before this one */
-  MERGEDB_TO_CURRENT = 8       /* where it stands; after a delete the key behind the gap */
+  MERGEDB_TO_KEY = 5,         /* to this key; else NOT_FOUND, and it stands at the first one after it */
+  MERGEDB_TO_KEY_OR_NEXT = 6, /* to the first key at or after this one */
+  MERGEDB_TO_KEY_OR_PREV = 7, /* to the last key at or before this one */
+  MERGEDB_TO_CURRENT = 8      /* where it stands; after a delete the key behind the gap */
 };
 MERGEDB_C_EXPORT mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspace keyspace,
                                                   mergedb_cursor* cursor, mergedb_error* error);
@@ -576,8 +576,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_approximate_sizes(mergedb_db db, const mer
 
 /* A property as NUL-terminated text, to be given to mergedb_free: "mergedb.stats", "mergedb.runs", "mergedb.counters",
  * "mergedb.recovery", ... (include/mergedb/db.h has the list). NOT_FOUND if the name is unknown. */
-MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value,
-                                                   mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_get_property(mergedb_db db, const char* name, char** value, mergedb_error* error);
 
 /* Read every byte of every live table and check it. CORRUPTION: the first damage found. */
 MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error);
@@ -591,9 +590,10 @@ MERGEDB_C_EXPORT mergedb_code mergedb_check(mergedb_db db, mergedb_error* error)
  * call, and whole batches only. */
 typedef struct mergedb_checkpoint_options {
   size_t struct_size;
-  int32_t may_link; /* MERGEDB_NO: copy every byte, so that damage to one file is not damage to both. Default: second names
+  int32_t
+      may_link; /* MERGEDB_NO: copy every byte, so that damage to one file is not damage to both. Default: second names
                      * (hard links) where one file system holds both */
-  int32_t verify;   /* MERGEDB_NO: do not read the copy back before it takes its name */
+  int32_t verify; /* MERGEDB_NO: do not read the copy back before it takes its name */
   /* Called now and then, by the calling thread, with bytes taken and verified so far and in all; 0 gives up (ABORTED). NULL:
    * nobody asks. Must not call into mergedb. */
   int32_t (*progress)(void* state, uint64_t bytes_done, uint64_t bytes_all);
@@ -613,7 +613,8 @@ typedef struct mergedb_checkpoint_report {
 /* `target` (NUL-terminated) must not be there, or be an empty directory; its parent must. It is `target`.partial until it is whole,
  * verified and durable; after a failure `target` is as it was, and another call goes on with what is there. `report` may be
  * NULL. Errors: INVALID_ARGUMENT (something is there), CORRUPTION (a file is damaged), IO_ERROR, NO_SPACE, ABORTED, SHUTTING_DOWN. */
-MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* target, const mergedb_checkpoint_options* options,
+MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* target,
+                                                 const mergedb_checkpoint_options* options,
                                                  mergedb_checkpoint_report* report, mergedb_error* error);
 
 /* ---- a damaged database: include/mergedb/care.h and docs/CARE.md say what is found and what is kept ------------
@@ -627,7 +628,8 @@ MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* targ
  * Both work on a directory that mergedb_open refuses, and that nobody has open. */
 typedef struct mergedb_care_options {
   size_t struct_size;
-  const mergedb_options* options; /* the comparator must be the database's; programs' merge operators fold what they can */
+  const mergedb_options*
+      options; /* the comparator must be the database's; programs' merge operators fold what they can */
   /* Called now and then with bytes read so far and in all; 0 gives up (ABORTED). NULL: nobody asks. Must not call into mergedb. */
   int32_t (*progress)(void* state, uint64_t bytes_done, uint64_t bytes_all);
   void* state;
@@ -637,13 +639,13 @@ typedef struct mergedb_care_options {
 
 /* Find every damage; change nothing. OK if that could be tried: the report has what was found. Errors: NOT_FOUND (there is no
  * database), BUSY (it is open), INVALID_ARGUMENT (another comparator), NOT_SUPPORTED (a newer version made it), ABORTED. */
-MERGEDB_C_EXPORT mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options, mergedb_report* report,
-                                             mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options,
+                                             mergedb_report* report, mergedb_error* error);
 
 /* Make it open again; what is damaged is moved to the directory's "lost". Interrupted at any point, call it again. Errors as
  * mergedb_verify, and IO_ERROR, NO_SPACE: nothing was lost, call it again. */
-MERGEDB_C_EXPORT mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options, mergedb_report* report,
-                                             mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options,
+                                             mergedb_report* report, mergedb_error* error);
 
 /* The lists of a report. A verified database has no losses and no actions. */
 enum {
@@ -659,13 +661,13 @@ MERGEDB_C_EXPORT mergedb_code mergedb_report_text(mergedb_report report, int32_t
                                                   mergedb_error* error);
 
 typedef struct mergedb_damage {
-  size_t struct_size;         /* set by the caller */
-  const char* file;           /* its name in the directory */
-  const char* what;           /* what was expected and what was found */
-  uint64_t offset;            /* of the first byte concerned */
-  uint64_t bytes;             /* how many; 0: not known, or the whole file */
-  int32_t loses_entries;      /* 0: another copy is whole, or it can be made anew */
-  int32_t has_smallest_key;   /* 0: that end of the lost keys is open */
+  size_t struct_size;       /* set by the caller */
+  const char* file;         /* its name in the directory */
+  const char* what;         /* what was expected and what was found */
+  uint64_t offset;          /* of the first byte concerned */
+  uint64_t bytes;           /* how many; 0: not known, or the whole file */
+  int32_t loses_entries;    /* 0: another copy is whole, or it can be made anew */
+  int32_t has_smallest_key; /* 0: that end of the lost keys is open */
   int32_t has_largest_key;
   int32_t reserved;
   mergedb_slice smallest_key; /* keys of the entries that may be lost, both ends included */
@@ -673,22 +675,23 @@ typedef struct mergedb_damage {
 } mergedb_damage;
 
 /* The same of MERGEDB_DAMAGES or MERGEDB_LOSSES, for programs. What *damage points to is the report's and lives as long. */
-MERGEDB_C_EXPORT mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t index, mergedb_damage* damage,
-                                                    mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t index,
+                                                    mergedb_damage* damage, mergedb_error* error);
 
 typedef struct mergedb_report_totals {
-  size_t struct_size;     /* set by the caller */
-  uint64_t damages;       /* in that list */
+  size_t struct_size; /* set by the caller */
+  uint64_t damages;   /* in that list */
   uint64_t losses;
   uint64_t actions;
   uint64_t notes;
-  uint64_t tables;        /* that verify read, */
-  uint64_t entries;       /* in them, */
+  uint64_t tables;  /* that verify read, */
+  uint64_t entries; /* in them, */
   uint64_t log_frames;
   uint64_t bytes;         /* and of all files */
   uint64_t entries_saved; /* that repair took out of damaged tables, and of the log */
 } mergedb_report_totals;
-MERGEDB_C_EXPORT mergedb_code mergedb_report_count(mergedb_report report, mergedb_report_totals* totals, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_report_count(mergedb_report report, mergedb_report_totals* totals,
+                                                   mergedb_error* error);
 
 MERGEDB_C_EXPORT mergedb_code mergedb_report_close(mergedb_report report, mergedb_error* error);
 

@@ -26,15 +26,16 @@ namespace mergedb {
 struct CheckpointOptions {
   bool may_link = true;  // false: copy every byte, so that damage to one file is not damage to both
   bool verify = true;    // read the copy back and check all of it before it takes its name
-  Progress progress = {};  // bytes copied, linked and verified; false gives up (Aborted), to be gone on with by another call
+  Progress progress =
+      {};  // bytes copied, linked and verified; false gives up (Aborted), to be gone on with by another call
 };
 
 struct CheckpointReport {
-  uint64_t files = 0;   // tables and value files
-  uint64_t linked = 0;  // of them: second names
-  uint64_t copied = 0;  // of them: copied, or written from what was in memory
-  uint64_t kept = 0;    // of them: there already, from a call that was interrupted
-  uint64_t bytes = 0;   // of all of them
+  uint64_t files = 0;     // tables and value files
+  uint64_t linked = 0;    // of them: second names
+  uint64_t copied = 0;    // of them: copied, or written from what was in memory
+  uint64_t kept = 0;      // of them: there already, from a call that was interrupted
+  uint64_t bytes = 0;     // of all of them
   uint64_t sequence = 0;  // writes up to this one are in the copy
 };
 
@@ -42,6 +43,7 @@ struct CheckpointReport {
 // its open. Errors: InvalidArgument (something is there), Corruption (a file is damaged: see docs/CARE.md), IOError, NoSpace,
 // Aborted, ShuttingDown; `target` is then as it was, and `target`.partial holds what was done. THREADS: any; one call at a
 // time for one target.
-MERGEDB_EXPORT Result<CheckpointReport> Checkpoint(DB& db, const std::string& target, const CheckpointOptions& options = {});
+MERGEDB_EXPORT Result<CheckpointReport> Checkpoint(DB& db, const std::string& target,
+                                                   const CheckpointOptions& options = {});
 
 }  // namespace mergedb

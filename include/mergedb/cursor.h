@@ -45,8 +45,9 @@ class MERGEDB_EXPORT Cursor {
   virtual Status Prev() = 0;
   // To this key; NotFound if it is not there, and the cursor stands at the first key after it, or the end.
   virtual Status Set(std::string_view key) = 0;
-  virtual Status SetRange(std::string_view key) = 0;     // to the first key at or after this one
-  virtual Status SetForPrev(std::string_view key) = 0;   // to the last key at or before this one; none: to the first key, NotFound
+  virtual Status SetRange(std::string_view key) = 0;  // to the first key at or after this one
+  virtual Status SetForPrev(
+      std::string_view key) = 0;  // to the last key at or before this one; none: to the first key, NotFound
   // Where it stands; in a gap it moves to the key behind it. Brings key() and value() back after a write.
   virtual Status Current() = 0;
 

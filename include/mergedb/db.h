@@ -101,12 +101,13 @@ class MERGEDB_EXPORT DB {
 
   virtual Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value);
   virtual Status Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key);
-  virtual Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end);
+  virtual Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
+                             std::string_view end);
   virtual Status DeletePrefix(const WriteOptions& options, Keyspace keyspace, std::string_view prefix);
   virtual Status Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand);
   virtual Status Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value);
-  virtual std::vector<Status> MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
-                                       std::vector<std::string>* values);
+  virtual std::vector<Status> MultiGet(const ReadOptions& options, Keyspace keyspace,
+                                       const std::vector<std::string_view>& keys, std::vector<std::string>* values);
   virtual Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper);
   virtual std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges);
 

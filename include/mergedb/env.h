@@ -31,7 +31,7 @@ enum class Access : uint8_t {
   kRead,       // must exist; ReadAt only
   kReadWrite,  // must exist
   kCreate,     // must not exist; read and write; mode 0600
-  kReuse,      // must exist under this one name (InvalidArgument if it has a hard link): all of it is to be written again
+  kReuse,  // must exist under this one name (InvalidArgument if it has a hard link): all of it is to be written again
 };
 struct FileOptions {
   Access access = Access::kRead;

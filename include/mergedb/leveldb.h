@@ -27,11 +27,12 @@ namespace mergedb {
 struct LevelDbExportOptions {
   // Which one. None: the default one, and NotSupported if there are others, since LevelDB has no room for them: export each by itself.
   std::optional<Keyspace> keyspace = {};
-  Compression compression = Compression::kSnappy;  // or kNone; kZstd only for a LevelDB newer than 1.23. kLz4: InvalidArgument
-  int bloom_bits_per_key = 10;                     // 0: no filters
-  uint64_t table_bytes = uint64_t{2} << 20;        // of a table, about
-  uint64_t block_bytes = 4096;                     // of a block, before compression, about
-  Progress progress = {};                          // called with bytes written so far, and what they will be, about
+  Compression compression =
+      Compression::kSnappy;     // or kNone; kZstd only for a LevelDB newer than 1.23. kLz4: InvalidArgument
+  int bloom_bits_per_key = 10;  // 0: no filters
+  uint64_t table_bytes = uint64_t{2} << 20;  // of a table, about
+  uint64_t block_bytes = 4096;               // of a block, before compression, about
+  Progress progress = {};                    // called with bytes written so far, and what they will be, about
   // Called with each key whose value cannot be read (Iterator::failed_key): it is left out. Null: the first such key ends the export.
   std::function<void(std::string_view key, const Status& status)> on_failed_key = {};
 };
@@ -60,6 +61,7 @@ MERGEDB_EXPORT Result<bool> IsLevelDb(const Options& options, const std::string&
 // again. Of each key the largest sequence wins. If anything is lost LevelDB's files go to `path`/lost; nothing is deleted then. What is
 // lost stands in the report, by file and offset. Options and errors as DB::Open's; Busy: somebody has it open;
 // InvalidArgument: the database is converted already.
-MERGEDB_EXPORT Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path, const Progress& progress = {});
+MERGEDB_EXPORT Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path,
+                                                  const Progress& progress = {});
 
 }  // namespace mergedb

@@ -45,14 +45,16 @@ class MERGEDB_EXPORT MergeOperator {
   // *operand = one operand that does what `older` and then `newer` do, to any base. False if there is none, as by
   // default: operands are then all kept until they meet their base, and a key of which more than a million have
   // gathered, or more than 1 GiB of them, cannot be read until it is put or deleted.
-  virtual bool Combine(std::string_view key, std::string_view older, std::string_view newer, std::string* operand) const;
+  virtual bool Combine(std::string_view key, std::string_view older, std::string_view newer,
+                       std::string* operand) const;
 };
 
 // For operators whose operands are values: result = Join(Join(base, first), second)..., and joining is associative.
 class MERGEDB_EXPORT AssociativeMergeOperator : public MergeOperator {
  public:
   // *joined is empty before the call. Where there is no base, the first operand is it.
-  virtual Status Join(std::string_view key, std::string_view older, std::string_view newer, std::string* joined) const = 0;
+  virtual Status Join(std::string_view key, std::string_view older, std::string_view newer,
+                      std::string* joined) const = 0;
 
   Status Apply(std::string_view key, std::optional<std::string_view> base, std::span<const std::string_view> operands,
                std::string* result) const final;

@@ -76,7 +76,7 @@ struct Options {
 
   // The program's own merge operators, by name (include/mergedb/merge_operator.h). The built-in ones need no entry.
   std::vector<std::shared_ptr<const MergeOperator>> merge_operators = {};
-  Env env = {};                                         // null members are taken from DefaultEnv()
+  Env env = {};  // null members are taken from DefaultEnv()
 };
 
 enum class Durability : uint8_t {

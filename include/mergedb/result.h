@@ -12,7 +12,7 @@ namespace mergedb {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}  // NOLINT: implicit, as std::expected is
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT: implicit, as std::expected is
   Result(Status error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT. REQUIRES: !error.ok()
 
   bool has_value() const { return state_.index() == 0; }

@@ -101,16 +101,16 @@ MERGEDB_EXPORT std::string_view CodeName(Code code);
 #define MERGEDB_CONCAT(a, b) MERGEDB_CONCAT_INNER(a, b)
 
 // Return from the calling function when `expr` yields a failed Status.
-#define RETURN_IF_ERROR(expr)                                                                       \
-  do {                                                                                              \
-    if (::mergedb::Status returned_status = (expr); !returned_status.ok()) [[unlikely]]             \
-      return returned_status;                                                                       \
+#define RETURN_IF_ERROR(expr)                                                           \
+  do {                                                                                  \
+    if (::mergedb::Status returned_status = (expr); !returned_status.ok()) [[unlikely]] \
+      return returned_status;                                                           \
   } while (0)
 
 // `ASSIGN_OR_RETURN(auto file, fs.Open(path))`: unwrap a Result or return its Status.
 #define ASSIGN_OR_RETURN(target, expr) ASSIGN_OR_RETURN_INNER(MERGEDB_CONCAT(result_, __LINE__), target, expr)
-#define ASSIGN_OR_RETURN_INNER(result, target, expr)      \
-  auto result = (expr);                                   \
-  if (!result.has_value()) [[unlikely]]                   \
-    return std::move(result).error();                     \
+#define ASSIGN_OR_RETURN_INNER(result, target, expr) \
+  auto result = (expr);                              \
+  if (!result.has_value()) [[unlikely]]              \
+    return std::move(result).error();                \
   target = std::move(result).value()

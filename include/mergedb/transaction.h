@@ -76,8 +76,8 @@ struct TransactionOptions {
 // Why a commit was refused.
 struct TransactionConflict {
   Keyspace keyspace = {};
-  std::string key = {};    // what was read and has been written since
-  uint64_t sequence = 0;   // of the snapshot that it was read from
+  std::string key = {};   // what was read and has been written since
+  uint64_t sequence = 0;  // of the snapshot that it was read from
 };
 
 class MERGEDB_EXPORT Transaction {

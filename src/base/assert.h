@@ -11,17 +11,17 @@ namespace mergedb::base {
 
 }  // namespace mergedb::base
 
-#define ASSERT(condition, message)                                                    \
-  do {                                                                                \
-    if (!(condition)) [[unlikely]]                                                    \
-      ::mergedb::base::AssertFailed(__FILE__, __LINE__, #condition, message);         \
+#define ASSERT(condition, message)                                            \
+  do {                                                                        \
+    if (!(condition)) [[unlikely]]                                            \
+      ::mergedb::base::AssertFailed(__FILE__, __LINE__, #condition, message); \
   } while (0)
 
 #ifdef MERGEDB_DCHECK
 #define DCHECK(condition, message) ASSERT(condition, message)
 #else
-#define DCHECK(condition, message)     \
-  do {                                 \
-    if (false) (void)(condition);      \
+#define DCHECK(condition, message) \
+  do {                             \
+    if (false) (void)(condition);  \
   } while (0)
 #endif

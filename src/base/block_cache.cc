@@ -148,7 +148,8 @@ BlockCache::Shard& BlockCache::ShardOf(uint64_t file, uint64_t offset) const {
 void BlockCache::LetGo(Block* block) { Release(block); }
 
 BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
-  if (keeper_ != nullptr) [[unlikely]] return keeper_->Find(file, offset);
+  if (keeper_ != nullptr) [[unlikely]]
+    return keeper_->Find(file, offset);
   if (ZOO(kCacheKeyedByOffset)) file = 0;
   Shard& shard = ShardOf(file, offset);
   Lock lock(shard.mutex);
@@ -163,7 +164,8 @@ BlockCache::Pin BlockCache::Find(uint64_t file, uint64_t offset) {
 }
 
 void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
-  if (keeper_ != nullptr) [[unlikely]] return keeper_->Insert(file, offset, pin);
+  if (keeper_ != nullptr) [[unlikely]]
+    return keeper_->Insert(file, offset, pin);
   if (ZOO(kCacheKeyedByOffset)) file = 0;
   const size_t charge = ChargeOf(*pin.block());
   const size_t shard_bytes_max = bytes_max_ / shard_count_;
@@ -181,7 +183,8 @@ void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
 }
 
 void BlockCache::EvictFile(uint64_t file) {
-  if (keeper_ != nullptr) [[unlikely]] return keeper_->EvictFile(file);
+  if (keeper_ != nullptr) [[unlikely]]
+    return keeper_->EvictFile(file);
   for (Shard& shard : shards()) {
     Lock lock(shard.mutex);
     for (size_t index = 0; index < shard.slots.size();) {

@@ -33,7 +33,9 @@ class BlockCache {
   // Uninitialized bytes; one reference, the caller's.
   static Block* Allocate(size_t bytes);
   // One reference more, or less.
-  static void Hold(Block* block) { block->references.fetch_add(1, std::memory_order_relaxed); }  // WHY: the caller holds one
+  static void Hold(Block* block) {
+    block->references.fetch_add(1, std::memory_order_relaxed);
+  }  // WHY: the caller holds one
   static void LetGo(Block* block);
 
   // Holds one reference.

@@ -12,8 +12,8 @@ namespace mergedb::base {
 // Printable ASCII as it is, the rest and '\\' as \xNN; cut after `bytes_max` with "...".
 std::string Escape(std::string_view bytes, size_t bytes_max = 64);
 [[nodiscard]] bool Unescape(std::string_view text, std::string* bytes);  // false: not the whole text of an Escape
-std::string ToHex(std::string_view bytes);                      // lower-case
-[[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);  // false: odd length or another character
+std::string ToHex(std::string_view bytes);                               // lower-case
+[[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);    // false: odd length or another character
 
 size_t CommonPrefixBytes(std::string_view a, std::string_view b);
 // The first key, bytewise, after all that begin with `prefix`; none if it is empty or has no byte but 0xff.

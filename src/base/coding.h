@@ -20,9 +20,21 @@ inline constexpr size_t kVarint64BytesMax = 10;
 inline void StoreFixed16(char* out, uint16_t value) { std::memcpy(out, &value, sizeof value); }
 inline void StoreFixed32(char* out, uint32_t value) { std::memcpy(out, &value, sizeof value); }
 inline void StoreFixed64(char* out, uint64_t value) { std::memcpy(out, &value, sizeof value); }
-inline uint16_t LoadFixed16(const char* in) { uint16_t v; std::memcpy(&v, in, sizeof v); return v; }
-inline uint32_t LoadFixed32(const char* in) { uint32_t v; std::memcpy(&v, in, sizeof v); return v; }
-inline uint64_t LoadFixed64(const char* in) { uint64_t v; std::memcpy(&v, in, sizeof v); return v; }
+inline uint16_t LoadFixed16(const char* in) {
+  uint16_t v;
+  std::memcpy(&v, in, sizeof v);
+  return v;
+}
+inline uint32_t LoadFixed32(const char* in) {
+  uint32_t v;
+  std::memcpy(&v, in, sizeof v);
+  return v;
+}
+inline uint64_t LoadFixed64(const char* in) {
+  uint64_t v;
+  std::memcpy(&v, in, sizeof v);
+  return v;
+}
 
 // Write a varint at `out` (room for the maximum); returns the end.
 inline char* StoreVarint64(char* out, uint64_t value) {

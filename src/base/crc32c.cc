@@ -146,7 +146,8 @@ inline bool HasHardware() { return false; }
 
 template <class First>
 uint32_t ExtendNumbers(uint32_t crc, First first, uint64_t second, uint64_t third) {
-  if (HasHardware()) [[likely]] return NumbersHardware(crc, first, second, third);
+  if (HasHardware()) [[likely]]
+    return NumbersHardware(crc, first, second, third);
   char bytes[sizeof first + 16];
   std::memcpy(bytes, &first, sizeof first);
   StoreFixed64(bytes + sizeof first, second);
@@ -175,7 +176,8 @@ uint32_t Crc32cExtendPortable(uint32_t crc, const char* bytes, size_t count) {
 }
 
 uint32_t Crc32cExtend(uint32_t crc, const char* bytes, size_t count) {
-  if (HasHardware()) [[likely]] return ExtendHardware(crc, bytes, count);
+  if (HasHardware()) [[likely]]
+    return ExtendHardware(crc, bytes, count);
   return Crc32cExtendPortable(crc, bytes, count);
 }
 

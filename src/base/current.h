@@ -35,7 +35,8 @@ namespace mergedb::base {
 inline size_t ThreadNumber() {
   static std::atomic<size_t> threads{0};
   constinit thread_local size_t number_plus_one = 0;
-  if (number_plus_one == 0) [[unlikely]] number_plus_one = threads.fetch_add(1, std::memory_order_relaxed) + 1;  // WHY relaxed: a number
+  if (number_plus_one == 0) [[unlikely]]
+    number_plus_one = threads.fetch_add(1, std::memory_order_relaxed) + 1;  // WHY relaxed: a number
   return number_plus_one - 1;
 }
 
@@ -54,7 +55,8 @@ class Current {
         : value_(other.value_), slot_(std::exchange(other.slot_, nullptr)), share_(std::move(other.share_)) {}
     Pin& operator=(Pin&&) = delete;
     ~Pin() {
-      if (slot_ != nullptr) [[likely]] slot_->TakeBack(value_);
+      if (slot_ != nullptr) [[likely]]
+        slot_->TakeBack(value_);
     }
     const T& operator*() const { return *value_; }
     const T* operator->() const { return value_; }
@@ -81,7 +83,8 @@ class Current {
       Slot& slot = slots_[(home + i) % kSlots];
       const T* const seen = now_.load();
       DCHECK(seen != nullptr, "pinned before anything was installed");
-      if (PinIn(slot, seen)) [[likely]] return Pin(seen, &slot);
+      if (PinIn(slot, seen)) [[likely]]
+        return Pin(seen, &slot);
     }
     return Pin(Share());
   }
@@ -126,7 +129,8 @@ class Current {
     }
     void TakeBack(const T* seen) {
       uintptr_t expected = BitsOf(seen);
-      if (note_.compare_exchange_strong(expected, 0)) [[likely]] return;
+      if (note_.compare_exchange_strong(expected, 0)) [[likely]]
+        return;
       DCHECK(expected == (BitsOf(seen) | kMark), "a note is changed by its reader, or marked");
       const Pointer share = std::move(share_);  // dies when the slot is free again: what it frees may take its time
       note_.store(0);
@@ -134,7 +138,8 @@ class Current {
     // (mutex of the Current)
     void HandOver(const Pointer& before) {
       uintptr_t expected = BitsOf(before.get());
-      if (expected == 0 || note_.load() != expected) [[likely]] return;
+      if (expected == 0 || note_.load() != expected) [[likely]]
+        return;
       // WHY nobody else has share_: its reader looks at it only behind a mark, and marks are made here.
       share_ = before;
       if (!note_.compare_exchange_strong(expected, expected | kMark)) share_ = nullptr;
@@ -156,7 +161,8 @@ class Current {
     SCHEDULE_POINT("note what is pinned");
     if (!slot.Note(seen)) return false;
     SCHEDULE_POINT("look again at what is pinned");
-    if (now_.load() == seen) [[likely]] return true;
+    if (now_.load() == seen) [[likely]]
+      return true;
     slot.TakeBack(seen);
     return false;
   }

@@ -28,8 +28,10 @@ inline void PrefetchForWrite(const char* place) {
 // kMax, the processor sees by itself where it goes.
 inline void PrefetchForWritesAhead(const char* place, size_t bytes) {
   constexpr size_t kAhead = 512, kMax = 1024;
-  const uintptr_t begin = reinterpret_cast<uintptr_t>(place) + kAhead;  // a number: it may lie behind the end of what `place` is in
-  for (size_t i = 0; i < std::min(bytes, kMax); i += kCacheLineBytes) PrefetchForWrite(reinterpret_cast<const char*>(begin + i));
+  const uintptr_t begin =
+      reinterpret_cast<uintptr_t>(place) + kAhead;  // a number: it may lie behind the end of what `place` is in
+  for (size_t i = 0; i < std::min(bytes, kMax); i += kCacheLineBytes)
+    PrefetchForWrite(reinterpret_cast<const char*>(begin + i));
 }
 
 }  // namespace mergedb::base

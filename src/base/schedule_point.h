@@ -42,7 +42,8 @@ class ThreadScheduler {
 inline constinit thread_local ThreadScheduler* thread_scheduler = nullptr;
 
 [[gnu::always_inline]] inline void AtSchedulePoint(const char* what) {
-  if (thread_scheduler != nullptr) [[unlikely]] thread_scheduler->Point(what);
+  if (thread_scheduler != nullptr) [[unlikely]]
+    thread_scheduler->Point(what);
 }
 
 }  // namespace mergedb::base

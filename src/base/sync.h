@@ -19,8 +19,9 @@
 
 // The scheduler learns the caller's place from its return address, so the functions that call it are part of their callers.
 #ifdef MERGEDB_DCHECK
-#define MERGEDB_IF_SCHEDULED(act) \
-  if (ThreadScheduler* const scheduler = thread_scheduler; scheduler != nullptr) [[unlikely]] return scheduler->act
+#define MERGEDB_IF_SCHEDULED(act)                                                             \
+  if (ThreadScheduler* const scheduler = thread_scheduler; scheduler != nullptr) [[unlikely]] \
+  return scheduler->act
 #define MERGEDB_SYNC_INLINE [[gnu::always_inline]]
 #else
 #define MERGEDB_IF_SCHEDULED(act) (void)0
@@ -48,7 +49,9 @@ class MERGEDB_ANNOTATION(capability("mutex")) Mutex {
 
 class MERGEDB_ANNOTATION(scoped_lockable) Lock {
  public:
-  MERGEDB_SYNC_INLINE explicit Lock(Mutex& mutex) MERGEDB_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) { mutex_.lock(); }
+  MERGEDB_SYNC_INLINE explicit Lock(Mutex& mutex) MERGEDB_ANNOTATION(acquire_capability(mutex)) : mutex_(mutex) {
+    mutex_.lock();
+  }
   MERGEDB_SYNC_INLINE ~Lock() MERGEDB_ANNOTATION(release_capability()) {
     if (is_held_) mutex_.unlock();
   }

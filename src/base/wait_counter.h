@@ -14,8 +14,7 @@ class WaitCounter {
     count_.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed, all of them: numbers for people
     nanos_.fetch_add(nanos, std::memory_order_relaxed);
     uint64_t longest = nanos_max_.load(std::memory_order_relaxed);
-    while (nanos > longest && !nanos_max_.compare_exchange_weak(longest, nanos, std::memory_order_relaxed)) {
-    }
+    while (nanos > longest && !nanos_max_.compare_exchange_weak(longest, nanos, std::memory_order_relaxed)) {}
   }
   uint64_t count() const { return count_.load(std::memory_order_relaxed); }
   uint64_t nanos() const { return nanos_.load(std::memory_order_relaxed); }

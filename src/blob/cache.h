@@ -8,18 +8,23 @@
 
 #include "base/block_cache.h"
 #include "base/open_files.h"
+#include "blob/reader.h"
 #include "env/descriptors.h"
 #include "format/version_edit.h"
 #include "mergedb/env.h"
-#include "blob/reader.h"
 
 namespace mergedb::blob {
 
 class Cache {
  public:
   // `blocks` may be null (values are not cached). At most `files_max` files are held open.
-  Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks, size_t files_max)
-      : file_system_(file_system), directory_(std::move(directory)), order_(order), blocks_(blocks), files_(files_max) {}
+  Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks,
+        size_t files_max)
+      : file_system_(file_system),
+        directory_(std::move(directory)),
+        order_(order),
+        blocks_(blocks),
+        files_(files_max) {}
 
   Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
   // Forget a file that is about to be deleted, and its values.
@@ -33,7 +38,7 @@ class Cache {
   const kv::Order order_;
   base::BlockCache* const blocks_;
 
-  base::OpenFiles<Reader> files_;                            // guards itself
+  base::OpenFiles<Reader> files_;                              // guards itself
   const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member: it goes first
 };
 

@@ -58,15 +58,12 @@ Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, c
 
 Reader::Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
                BlockCache* cache)
-    : file_(std::move(file)),
-      path_(std::move(path)),
-      meta_(meta),
-      order_(order),
-      cache_(cache) {}
+    : file_(std::move(file)), path_(std::move(path)), meta_(meta), order_(order), cache_(cache) {}
 
 // WHY not byte by byte: under a comparator that takes different bytes for one key the reader may ask with either.
 Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
-  if (order_.SameKey(expected, found) || ZOO(kRecordKeyNotCompared)) [[likely]] return {};
+  if (order_.SameKey(expected, found) || ZOO(kRecordKeyNotCompared)) [[likely]]
+    return {};
   return Status::Corruption("a reference of key \"" + base::Escape(expected) + "\" leads to a value of key \"" +
                             base::Escape(found) + "\"");
 }
@@ -75,7 +72,8 @@ Status Reader::CheckKey(std::string_view expected, std::string_view found) const
 Status Reader::CheckFooter() const {
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
   if (file_bytes != meta_.bytes) return Differs("file's size", meta_.bytes, file_bytes);
-  if (file_bytes < format::kValueFooterBytes) return Differs("file's least size", format::kValueFooterBytes, file_bytes);
+  if (file_bytes < format::kValueFooterBytes)
+    return Differs("file's least size", format::kValueFooterBytes, file_bytes);
   char footer[format::kValueFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), file_bytes - sizeof footer, sizeof footer, footer));
   format::BlobFileMeta found;
@@ -83,20 +81,24 @@ Status Reader::CheckFooter() const {
   if (found.unique_id != meta_.unique_id) return Differs("unique id", meta_.unique_id, found.unique_id);
   if (found.number != meta_.number) return Differs("number", kv::ToInt(meta_.number), kv::ToInt(found.number));
   if (found.records != meta_.records) return Differs("records", meta_.records, found.records);
-  if (found.record_bytes != meta_.record_bytes) return Differs("bytes of records", meta_.record_bytes, found.record_bytes);
+  if (found.record_bytes != meta_.record_bytes)
+    return Differs("bytes of records", meta_.record_bytes, found.record_bytes);
   return {};
 }
 
 // WHY the look first: the text costs more than what most callers did.
 Status Reader::At(uint64_t offset, Status status) const {
-  if (status.ok()) [[likely]] return status;
+  if (status.ok()) [[likely]]
+    return status;
   return status.WithContext(path_ + ": value at " + std::to_string(offset));
 }
 
 Status Reader::CheckReference(const format::ValueReference& reference) const {
-  if (reference.bytes <= meta_.record_bytes && reference.offset <= meta_.record_bytes - reference.bytes) [[likely]] return {};
-  return At(reference.offset, Status::Corruption("a reference to " + std::to_string(reference.bytes) + " bytes, the file has " +
-                                                 std::to_string(meta_.record_bytes) + " of values"));
+  if (reference.bytes <= meta_.record_bytes && reference.offset <= meta_.record_bytes - reference.bytes) [[likely]]
+    return {};
+  return At(reference.offset,
+            Status::Corruption("a reference to " + std::to_string(reference.bytes) + " bytes, the file has " +
+                               std::to_string(meta_.record_bytes) + " of values"));
 }
 
 Status Reader::ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* out) const {
@@ -104,8 +106,8 @@ Status Reader::ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* ou
   return At(offset, env::ReadExactly(file_.get(), offset, bytes, out));
 }
 
-Status Reader::OpenValue(std::string_view record, const format::ValueReference& reference, std::string_view key, bool verify,
-                         std::string* room, std::string_view* value) const {
+Status Reader::OpenValue(std::string_view record, const format::ValueReference& reference, std::string_view key,
+                         bool verify, std::string* room, std::string_view* value) const {
   format::ValueRecord opened;
   Status status =
       format::OpenRecord(record, {.unique_id = meta_.unique_id, .offset = reference.offset}, verify, &opened);
@@ -119,7 +121,8 @@ Status Reader::OpenValue(std::string_view record, const format::ValueReference& 
       opened.stored = *room;
     }
   }
-  if (!status.ok()) [[unlikely]] return At(reference.offset, status);
+  if (!status.ok()) [[unlikely]]
+    return At(reference.offset, status);
   *value = opened.stored;
   return {};
 }
@@ -173,7 +176,8 @@ Status Reader::CheckRecords() const {
   uint64_t begin = 0, end = 0, records = 0;  // bytes [begin, end) are in `window`
   const auto have = [&](uint64_t offset, uint64_t bytes) -> Status {
     if (offset + bytes <= end) return {};
-    window.resize(static_cast<size_t>(std::min(std::max<uint64_t>(bytes, kCheckReadBytes), meta_.record_bytes - offset)));
+    window.resize(
+        static_cast<size_t>(std::min(std::max<uint64_t>(bytes, kCheckReadBytes), meta_.record_bytes - offset)));
     begin = offset;
     end = offset + window.size();
     return ReadAt(begin, window.size(), false, window.data());

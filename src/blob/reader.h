@@ -49,7 +49,8 @@ class Reader {
                                                        const format::BlobFileMeta& meta, const kv::Order& order);
 
   // REQUIRES: reference.file is this file's number.
-  Status Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control, Found* found) const;
+  Status Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
+             Found* found) const;
 
   // The pieces of Get, for who brings the memory along. Check a reference before anything is read for it:
   Status CheckReference(const format::ValueReference& reference) const;
@@ -69,7 +70,8 @@ class Reader {
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
          base::BlockCache* cache);
   Status CheckKey(std::string_view expected, std::string_view found) const;
-  Status Load(const format::ValueReference& reference, std::string_view key, const ReadControl& control, Found* found) const;
+  Status Load(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
+              Found* found) const;
   Status CheckFooter() const;
   Status CheckRecords() const;
   Status CheckZeros() const;

@@ -17,9 +17,9 @@
 #include <string>
 #include <string_view>
 
+#include "blob/cache.h"
 #include "env/buffer_pool.h"
 #include "format/blob_file.h"
-#include "blob/cache.h"
 
 namespace mergedb::blob {
 
@@ -38,7 +38,7 @@ class Scanner {
     std::shared_ptr<Reader> reader;
     format::ValueReference last{};
     bool is_forward = true;
-    int neighbours = 0;  // records in a row, each beside the one before
+    int neighbours = 0;         // records in a row, each beside the one before
     env::AlignedBuffer window;  // bytes [begin, end) of the file
     uint64_t begin = 0;
     uint64_t end = 0;

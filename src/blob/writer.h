@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "env/file_sink.h"
-#include "format/compression.h"
 #include "format/blob_file.h"
+#include "format/compression.h"
 #include "mergedb/env.h"
 #include "mergedb/options.h"
 #include "mergedb/result.h"
@@ -27,7 +27,8 @@ namespace mergedb::blob {
 struct WriterOptions {
   Compression compression = Compression::kNone;
   bool is_direct = true;
-  bool is_reuse = false;  // the file is there already, with no meaning left: write over it, and cut off what it has too much
+  bool is_reuse =
+      false;  // the file is there already, with no meaning left: write over it, and cut off what it has too much
 };
 
 class Writer {

@@ -159,7 +159,8 @@ mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* o
 mergedb_code mergedb_write(mergedb_db db, const mergedb_write_options* options, mergedb_batch batch,
                            mergedb_error* error) {
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
-    if (!keyspace.is_default()) return Status::InvalidArgument("a batch says itself of which keyspaces its changes are");
+    if (!keyspace.is_default())
+      return Status::InvalidArgument("a batch says itself of which keyspaces its changes are");
     Pinned<BatchHolder> source(batch);
     if (source.outcome() != PinOutcome::kPinned) return BadHandle(source.outcome(), HandleKind::kBatch);
     return target.Write(write, source->batch);
@@ -199,8 +200,7 @@ mergedb_code mergedb_get_into(mergedb_db db, const mergedb_read_options* options
 }
 
 mergedb_code mergedb_multi_get(mergedb_db db, const mergedb_read_options* options, const mergedb_slice* keys,
-                               size_t count, void** values, size_t* value_sizes, int32_t* codes,
-                               mergedb_error* error) {
+                               size_t count, void** values, size_t* value_sizes, int32_t* codes, mergedb_error* error) {
   if (values != nullptr) std::fill_n(values, count, nullptr);
   if (value_sizes != nullptr) std::fill_n(value_sizes, count, size_t{0});
   if (codes != nullptr) std::fill_n(codes, count, static_cast<int32_t>(MERGEDB_ABORTED));

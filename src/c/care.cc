@@ -40,7 +40,8 @@ Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
 
 // Options and pointers checked, *report set to none; then `body(options, report's holder)`, whose OK makes the handle.
 template <typename Body>
-mergedb_code Look(const char* path, const mergedb_care_options* given, mergedb_report* report, mergedb_error* error, Body body) {
+mergedb_code Look(const char* path, const mergedb_care_options* given, mergedb_report* report, mergedb_error* error,
+                  Body body) {
   if (report != nullptr) *report = 0;
   return Call(error, [&]() -> Outcome {
     Borrowed borrowed;
@@ -67,7 +68,8 @@ using namespace mergedb::c;
 
 extern "C" {
 
-mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options, mergedb_report* report, mergedb_error* error) {
+mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options, mergedb_report* report,
+                            mergedb_error* error) {
   return Look(path, options, report, error, [&](const DecodedCare& care, ReportHolder* holder) -> Status {
     ASSIGN_OR_RETURN(VerifyReport found, Verify(care.options, path, care.repair.progress));
     holder->damages = std::move(found.damages);
@@ -80,7 +82,8 @@ mergedb_code mergedb_verify(const char* path, const mergedb_care_options* option
   });
 }
 
-mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options, mergedb_report* report, mergedb_error* error) {
+mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options, mergedb_report* report,
+                            mergedb_error* error) {
   return Look(path, options, report, error, [&](const DecodedCare& care, ReportHolder* holder) -> Status {
     ASSIGN_OR_RETURN(RepairReport done, Repair(care.options, path, care.repair));
     holder->damages = std::move(done.damages);
@@ -92,22 +95,26 @@ mergedb_code mergedb_repair(const char* path, const mergedb_care_options* option
   });
 }
 
-mergedb_code mergedb_report_text(mergedb_report report, int32_t list, size_t index, const char** text, mergedb_error* error) {
+mergedb_code mergedb_report_text(mergedb_report report, int32_t list, size_t index, const char** text,
+                                 mergedb_error* error) {
   if (text != nullptr) *text = nullptr;
   return On<ReportHolder>(report, error, [&](ReportHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckPointer(text, "text"));
-    if (list < MERGEDB_DAMAGES || list > MERGEDB_NOTES) return Status::InvalidArgument("list is " + std::to_string(list) + ", expected 0 to 3");
+    if (list < MERGEDB_DAMAGES || list > MERGEDB_NOTES)
+      return Status::InvalidArgument("list is " + std::to_string(list) + ", expected 0 to 3");
     RETURN_IF_ERROR(CheckIndex(holder.lists[list], index));
     *text = holder.lists[list][index].c_str();
     return Status::Ok();
   });
 }
 
-mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t index, mergedb_damage* damage, mergedb_error* error) {
+mergedb_code mergedb_report_damage(mergedb_report report, int32_t list, size_t index, mergedb_damage* damage,
+                                   mergedb_error* error) {
   return On<ReportHolder>(report, error, [&](ReportHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckPointer(damage, "damage"));
     RETURN_IF_ERROR(CheckRoom(damage->struct_size, sizeof(mergedb_damage), "mergedb_damage"));
-    if (list != MERGEDB_DAMAGES && list != MERGEDB_LOSSES) return Status::InvalidArgument("list is " + std::to_string(list) + ", expected 0 or 1");
+    if (list != MERGEDB_DAMAGES && list != MERGEDB_LOSSES)
+      return Status::InvalidArgument("list is " + std::to_string(list) + ", expected 0 or 1");
     const std::vector<Damage>& all = list == MERGEDB_DAMAGES ? holder.damages : holder.losses;
     RETURN_IF_ERROR(CheckIndex(all, index));
     const Damage& each = all[index];

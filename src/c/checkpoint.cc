@@ -13,7 +13,8 @@ mergedb_code mergedb_checkpoint(mergedb_db db, const char* target, const mergedb
                                 mergedb_checkpoint_report* report, mergedb_error* error) {
   return On<Database>(db, error, [&](Database& database) -> Outcome {
     RETURN_IF_ERROR(CheckPointer(target, "target"));
-    if (report != nullptr) RETURN_IF_ERROR(CheckRoom(report->struct_size, sizeof(mergedb_checkpoint_report), "mergedb_checkpoint_report"));
+    if (report != nullptr)
+      RETURN_IF_ERROR(CheckRoom(report->struct_size, sizeof(mergedb_checkpoint_report), "mergedb_checkpoint_report"));
     CheckpointOptions decoded;
     RETURN_IF_ERROR(DecodeCheckpointOptions(options, &decoded));
     ASSIGN_OR_RETURN(const CheckpointReport made, Checkpoint(database.db(), target, decoded));

@@ -155,8 +155,8 @@ mergedb_code mergedb_snapshot_close(mergedb_snapshot snapshot, mergedb_error* er
   return CloseHandle(snapshot, HandleKind::kSnapshot, error);
 }
 
-mergedb_code mergedb_iterator_create(mergedb_db db, const mergedb_iterator_options* options,
-                                     mergedb_iterator* iterator, mergedb_error* error) {
+mergedb_code mergedb_iterator_create(mergedb_db db, const mergedb_iterator_options* options, mergedb_iterator* iterator,
+                                     mergedb_error* error) {
   if (iterator != nullptr) *iterator = 0;
   return On<Database>(db, error, [&](Database& database) -> Outcome {
     RETURN_IF_ERROR(CheckPointer(iterator, "iterator"));
@@ -179,8 +179,7 @@ mergedb_code mergedb_iterator_seek_to_last(mergedb_iterator iterator, mergedb_er
   return MoveIterator(iterator, error, [](Iterator& it) { it.SeekToLast(); });
 }
 
-mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, const void* key, size_t key_size,
-                                   mergedb_error* error) {
+mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, const void* key, size_t key_size, mergedb_error* error) {
   return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     holder.iterator->Seek(View(key, key_size));

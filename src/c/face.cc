@@ -49,9 +49,7 @@ mergedb_code ReportException(mergedb_error* error) noexcept {
   } catch (const std::bad_alloc&) {
     FillError(error, MERGEDB_OUT_OF_MEMORY, true, "out of memory");
     return MERGEDB_OUT_OF_MEMORY;
-  } catch (const std::exception& exception) {
-    FillError(error, MERGEDB_ABORTED, true, exception.what());
-  } catch (...) {
+  } catch (const std::exception& exception) { FillError(error, MERGEDB_ABORTED, true, exception.what()); } catch (...) {
     FillError(error, MERGEDB_ABORTED, true, "unknown exception");
   }
   return MERGEDB_ABORTED;

@@ -42,9 +42,7 @@ template <typename Body>
 mergedb_code Call(mergedb_error* error, Body body) noexcept {
   try {
     return Report(error, body());
-  } catch (...) {
-    return ReportException(error);
-  }
+  } catch (...) { return ReportException(error); }
 }
 
 template <typename T, typename Body>
@@ -113,8 +111,8 @@ struct IteratorHolder final : Object {
 
 // A transaction that its own handle and those of its cursors share: any of them may be closed first, by any thread.
 struct SharedTransaction {
-  std::shared_ptr<Opened> opened;  // outlives the transaction: declared before it
-  base::Mutex mutex;               // held for the length of a call, of the transaction or of a cursor
+  std::shared_ptr<Opened> opened;            // outlives the transaction: declared before it
+  base::Mutex mutex;                         // held for the length of a call, of the transaction or of a cursor
   std::unique_ptr<Transaction> transaction;  // null once its handle is closed
 };
 

@@ -29,7 +29,15 @@
 
 namespace mergedb::c {
 
-enum class HandleKind : uint8_t { kDatabase = 1, kIterator = 2, kSnapshot = 3, kBatch = 4, kTransaction = 5, kCursor = 6, kReport = 7 };
+enum class HandleKind : uint8_t {
+  kDatabase = 1,
+  kIterator = 2,
+  kSnapshot = 3,
+  kBatch = 4,
+  kTransaction = 5,
+  kCursor = 6,
+  kReport = 7
+};
 
 // What a handle can stand for: a class with a `kKind`.
 struct Object {

@@ -80,9 +80,10 @@ Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
     case MERGEDB_OR: *operand = merge::Or(bytes); return {};
     case MERGEDB_XOR: *operand = merge::Xor(bytes); return {};
     case MERGEDB_APPEND:
-      *operand = merge::Append(bytes, {.delimiter = View(given.delimiter),
-                                       .cap_bytes = given.cap_bytes,
-                                       .keep = given.keep == MERGEDB_KEEP_OLDEST ? merge::Keep::kOldest : merge::Keep::kNewest});
+      *operand = merge::Append(
+          bytes, {.delimiter = View(given.delimiter),
+                  .cap_bytes = given.cap_bytes,
+                  .keep = given.keep == MERGEDB_KEEP_OLDEST ? merge::Keep::kOldest : merge::Keep::kNewest});
       return {};
     case MERGEDB_FIRST: *operand = merge::First(given.u64, bytes); return {};
     case MERGEDB_LAST: *operand = merge::Last(given.u64, bytes); return {};
@@ -94,7 +95,8 @@ Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
       return {};
     case MERGEDB_ENCODED: operand->assign(bytes); return {};
     default:
-      return Status::InvalidArgument("mergedb_operand: type is " + std::to_string(given.type) + ", expected MERGEDB_ADD_U64, ...");
+      return Status::InvalidArgument("mergedb_operand: type is " + std::to_string(given.type) +
+                                     ", expected MERGEDB_ADD_U64, ...");
   }
 }
 

@@ -73,7 +73,8 @@ Outcome TakeSnapshot(mergedb_snapshot handle, const Opened* opened, std::shared_
 template <typename Given>
 Progress ProgressOf(const Given& c) {
   if (c.progress == nullptr) return {};
-  return [progress = c.progress, state = c.state](uint64_t done, uint64_t all) { return progress(state, done, all) != 0; };
+  return
+      [progress = c.progress, state = c.state](uint64_t done, uint64_t all) { return progress(state, done, all) != 0; };
 }
 
 Status DecodeCompression(const char* field, int32_t given, Compression* compression) {

@@ -54,7 +54,9 @@ Status MoveTo(Cursor& cursor, int32_t to, std::string_view key) {
     case MERGEDB_TO_KEY_OR_NEXT: return cursor.SetRange(key);
     case MERGEDB_TO_KEY_OR_PREV: return cursor.SetForPrev(key);
     case MERGEDB_TO_CURRENT: return cursor.Current();
-    default: return Status::InvalidArgument("to is " + std::to_string(to) + ", expected MERGEDB_TO_FIRST to MERGEDB_TO_CURRENT");
+    default:
+      return Status::InvalidArgument("to is " + std::to_string(to) +
+                                     ", expected MERGEDB_TO_FIRST to MERGEDB_TO_CURRENT");
   }
 }
 
@@ -187,12 +189,14 @@ mergedb_code mergedb_transaction_keyspace_list(mergedb_transaction transaction, 
 
 mergedb_code mergedb_transaction_keyspace_drop(mergedb_transaction transaction, mergedb_keyspace keyspace,
                                                mergedb_error* error) {
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome { return target.DropKeyspace(Keyspace(keyspace)); });
+  return OnTransaction(transaction, error,
+                       [&](Transaction& target) -> Outcome { return target.DropKeyspace(Keyspace(keyspace)); });
 }
 
 mergedb_code mergedb_transaction_keyspace_clear(mergedb_transaction transaction, mergedb_keyspace keyspace,
                                                 mergedb_error* error) {
-  return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome { return target.ClearKeyspace(Keyspace(keyspace)); });
+  return OnTransaction(transaction, error,
+                       [&](Transaction& target) -> Outcome { return target.ClearKeyspace(Keyspace(keyspace)); });
 }
 
 mergedb_code mergedb_transaction_set_savepoint(mergedb_transaction transaction, mergedb_error* error) {
@@ -246,7 +250,8 @@ mergedb_code mergedb_cursor_open(mergedb_transaction transaction, mergedb_keyspa
     {
       const InUse in_use(*holder.shared);
       if (!in_use.is_mine()) return Busy();
-      opened = std::make_unique<CursorHolder>(holder.shared, holder.shared->transaction->OpenCursor(Keyspace(keyspace)));
+      opened =
+          std::make_unique<CursorHolder>(holder.shared, holder.shared->transaction->OpenCursor(Keyspace(keyspace)));
     }
     return GiveHandle(HandleKind::kCursor, std::move(opened), cursor);
   });

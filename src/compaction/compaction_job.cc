@@ -23,7 +23,8 @@ constexpr int kEntriesPerLook = 256;
 // is let go of: once its release is installed it may be removed, while the job goes on.
 class SourceIterator final : public kv::Iterator {
  public:
-  SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::VirtualTable> virtual_tables, const format::Bounds& bounds)
+  SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::VirtualTable> virtual_tables,
+                 const format::Bounds& bounds)
       : order_(order), tables_(tables), bounds_(bounds), virtual_tables_(std::move(virtual_tables)) {}
 
   void SeekToFirst() override { Enter(); }
@@ -96,7 +97,8 @@ class SourceIterator final : public kv::Iterator {
 // is part of the newest Version.
 class BaseValues final : public kv::ValueSource {
  public:
-  BaseValues(const CompactionJobContext& context, uint64_t* bytes_read) : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
+  BaseValues(const CompactionJobContext& context, uint64_t* bytes_read)
+      : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
     format::ValueReference reference;
@@ -115,7 +117,8 @@ class BaseValues final : public kv::ValueSource {
 
 }  // namespace
 
-CompactionJob::CompactionJob(const CompactionJobContext& context, picker::CompactionPick pick, const version::VersionPtr& version)
+CompactionJob::CompactionJob(const CompactionJobContext& context, picker::CompactionPick pick,
+                             const version::VersionPtr& version)
     : context_(context), pick_(std::move(pick)), rest_(pick_.bounds) {
   for (const kv::Position position : pick_.sources) {
     sources_.push_back(version->FindRun(position));
@@ -125,8 +128,8 @@ CompactionJob::CompactionJob(const CompactionJobContext& context, picker::Compac
     // One that is gone since the plan was made needs no cleaning.
     if (auto file = version->FindBlobFile(number)) cleaned_.push_back(std::move(file));
   }
-  compacted_ranges_ = version::CompactedRangesBy(context_.factory.order, *version, pick_.sources.front(), pick_.sources.back(), pick_.bounds,
-                             context_.flushed_sequence);
+  compacted_ranges_ = version::CompactedRangesBy(context_.factory.order, *version, pick_.sources.front(),
+                                                 pick_.sources.back(), pick_.bounds, context_.flushed_sequence);
 }
 
 CompactionJob::~CompactionJob() = default;
@@ -165,8 +168,10 @@ Status CompactionJob::Add(const kv::Entry& entry) {
 Status CompactionJob::AddReference(const kv::Entry& entry) {
   format::ValueReference reference;
   RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
-  const auto file = std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
-  if (file == cleaned_.end() || (*file)->number != reference.file || ZOO(kCleaningMovesNothing)) return outputs_->Add(entry);
+  const auto file =
+      std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
+  if (file == cleaned_.end() || (*file)->number != reference.file || ZOO(kCleaningMovesNothing))
+    return outputs_->Add(entry);
   kv::Entry whole = entry;
   whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
   RETURN_IF_ERROR(scanner_->Read(**file, reference, entry.key, &whole.value));
@@ -198,9 +203,9 @@ Status CompactionJob::Start() {
   const kv::Order& order = context_.factory.order;
   // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
   iterator::CompactionIteratorOptions options{.snapshots = context_.snapshots(),
-                                   .is_bottom = pick_.is_bottom,
-                                   .operators = context_.factory.operators,
-                                   .values = base_values_.get()};
+                                              .is_bottom = pick_.is_bottom,
+                                              .operators = context_.factory.operators,
+                                              .values = base_values_.get()};
   if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
   const kv::Stripes stripes(options.snapshots);
   ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes));
@@ -212,12 +217,12 @@ Status CompactionJob::Start() {
       entries += virtual_table.file->entries;
       raw_bytes += virtual_table.file->raw_bytes;
     }
-    children.push_back(std::make_unique<SourceIterator>(order, context_.tables, std::move(virtual_tables), pick_.bounds));
+    children.push_back(
+        std::make_unique<SourceIterator>(order, context_.tables, std::move(virtual_tables), pick_.bounds));
   }
   sources_.clear();
-  auto survivors = iterator::NewRangeTombstoneFilter(order, ranges_, stripes,
-                                                iterator::NewMergingIterator(order, std::move(children)),
-                                                &counts_.collapse.covered);
+  auto survivors = iterator::NewRangeTombstoneFilter(
+      order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.collapse.covered);
   input_ = iterator::NewCompactionIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
   std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes;
   if (context_.masked_bytes) {
@@ -229,8 +234,9 @@ Status CompactionJob::Start() {
       context_.factory,
       Outputs::Options{.compression = pick_.is_bottom ? context_.compression.bottom : context_.compression.upper,
                        .table_bytes_max = pick_.output_file_bytes,
-                       .bytes_expected = pick_.output_file_bytes != 0 ? std::min(pick_.output_file_bytes, pick_.input_bytes)
-                                                                      : pick_.input_bytes,
+                       .bytes_expected = pick_.output_file_bytes != 0
+                                             ? std::min(pick_.output_file_bytes, pick_.input_bytes)
+                                             : pick_.input_bytes,
                        .value_bytes_expected = context_.release_bytes,
                        .cut_keys = pick_.cut_keys,
                        .range_tombstones = PassedOn(order, ranges_, stripes, pick_.is_bottom),
@@ -244,13 +250,15 @@ Status CompactionJob::Start() {
 }
 
 // What of a source has to be read.
-std::deque<version::VirtualTable> CompactionJob::TakeVirtualTables(const kv::Stripes& stripes, const version::Run& run) {
+std::deque<version::VirtualTable> CompactionJob::TakeVirtualTables(const kv::Stripes& stripes,
+                                                                   const version::Run& run) {
   const kv::Order& order = context_.factory.order;
   const auto [first, last] = run.Overlap(order, pick_.bounds);
   std::deque<version::VirtualTable> virtual_tables;
   for (size_t i = first; i < last; ++i) {
     const version::VirtualTable& virtual_table = run.virtual_tables()[i];
-    const auto shown = version::Clip(order, virtual_table.file, version::Intersection(order, virtual_table.bounds, pick_.bounds));
+    const auto shown =
+        version::Clip(order, virtual_table.file, version::Intersection(order, virtual_table.bounds, pick_.bounds));
     if (!shown) continue;
     const bool is_hidden = IsHidden(order, ranges_, stripes, *shown);
     (is_hidden ? counts_.bytes_unread : counts_.bytes_read) += virtual_table.file->bytes;
@@ -266,14 +274,16 @@ Status CompactionJob::Release(const std::string* cursor) {
   if (cursor != nullptr) done.upper = *cursor;
   if (ZOO(kPartialRelease)) done = pick_.bounds;
   kv::Position target = pick_.sources.back();
-  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty())) target = kv::Position{kv::ToInt(pick_.sources.front()) + 1000};
+  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty()))
+    target = kv::Position{kv::ToInt(pick_.sources.front()) + 1000};
   for (const kv::Position position : pick_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
   for (auto& file : outputs_->Take()) {
     // WHY it is looked at: a forged input whose deletes are newer than any reader would be merged again for ever.
     if (file->largest_sequence > largest_sequence_) {
       return Status::Corruption("an input of a merge holds sequence " + std::to_string(file->largest_sequence) +
-                                ", beyond the largest that the MANIFEST knows of, " + std::to_string(largest_sequence_));
+                                ", beyond the largest that the MANIFEST knows of, " +
+                                std::to_string(largest_sequence_));
     }
     counts_.bytes_written += file->bytes;
     edit.adds.push_back({.position = target, .level = pick_.target_level, .file = std::move(file), .bounds = {}});
@@ -296,7 +306,10 @@ Status CompactionJob::Move() {
     const auto [first, last] = run->Overlap(context_.factory.order, pick_.bounds);
     for (size_t i = first; i < last; ++i) {
       const version::VirtualTable& virtual_table = run->virtual_tables()[i];
-      edit.adds.push_back({.position = target, .level = pick_.target_level, .file = virtual_table.file, .bounds = virtual_table.bounds});
+      edit.adds.push_back({.position = target,
+                           .level = pick_.target_level,
+                           .file = virtual_table.file,
+                           .bounds = virtual_table.bounds});
     }
   }
   edit.levels.push_back({.position = target, .level = pick_.target_level});

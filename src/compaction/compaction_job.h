@@ -22,13 +22,13 @@
 #include <string>
 #include <vector>
 
+#include "blob/scanner.h"
 #include "compaction/outputs.h"
+#include "iterator/compaction_iterator.h"
 #include "kv/iterator.h"
 #include "picker/compaction_pick.h"
-#include "iterator/compaction_iterator.h"
 #include "table/cache.h"
 #include "version/version.h"
-#include "blob/scanner.h"
 
 namespace mergedb::compaction {
 
@@ -46,9 +46,9 @@ struct CompactionJobContext {
   std::function<uint64_t(kv::Position, const kv::RangeTombstones&)> masked_bytes = {};
   // In the newest Version; null if none. With `values`, for operands on large values; null: these stay as they are.
   std::function<format::BlobFilePtr(kv::FileNumber)> find_blob_file = {};
-  uint64_t release_bytes = uint64_t{64} << 20;  // outputs between two releases
+  uint64_t release_bytes = uint64_t{64} << 20;    // outputs between two releases
   uint64_t warm_bytes_max = uint64_t{256} << 20;  // of the page cache, for value files that are cleaned
-  kv::Sequence flushed_sequence = 0;            // all changes up to this one are in the version's tables
+  kv::Sequence flushed_sequence = 0;              // all changes up to this one are in the version's tables
 };
 
 class CompactionJob {
@@ -63,7 +63,7 @@ class CompactionJob {
   struct Counts {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
-    uint64_t bytes_unread = 0;  // of tables that lay under range tombstones as a whole
+    uint64_t bytes_unread = 0;       // of tables that lay under range tombstones as a whole
     uint64_t value_bytes_moved = 0;  // from cleaned value files; part of both
     iterator::CompactionIteratorCounts collapse;
   };
@@ -86,12 +86,12 @@ class CompactionJob {
   std::vector<format::CompactedRange> compacted_ranges_;  // what the outputs say
   Counts counts_;
 
-  kv::RangeTombstones ranges_;  // of the inputs
+  kv::RangeTombstones ranges_;                    // of the inputs
   std::unique_ptr<kv::ValueSource> base_values_;  // before the input, which asks it
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::Iterator> input_;
-  format::Bounds rest_;  // of the plan's bounds: not yet released
-  kv::Sequence largest_sequence_ = 0;  // of the inputs, as the tree has it
+  format::Bounds rest_;                       // of the plan's bounds: not yet released
+  kv::Sequence largest_sequence_ = 0;         // of the inputs, as the tree has it
   std::vector<format::BlobFilePtr> cleaned_;  // by number; held until the job ends
   std::unique_ptr<blob::Scanner> scanner_;
 };

@@ -21,20 +21,22 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, s
   const kv::Stripes stripes(snapshots);
   const auto ranges = kv::RangeTombstones::Fragment(factory.order, sealed.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);
-  auto survivors = iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
-  auto input = iterator::NewCompactionIterator(factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators},
-                                             std::move(survivors), counts);
+  auto survivors =
+      iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
+  auto input = iterator::NewCompactionIterator(
+      factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators}, std::move(survivors), counts);
   const uint64_t bytes = sealed.bytes_used();
   const bool separates = AreWorthABlobFile(factory, sealed.entries(), bytes);
-  Outputs outputs(factory, {.compression = compression,
-                            .bytes_expected = separates ? std::min(bytes, sealed.entries() * kEntryBytes) : bytes,
-                            .value_bytes_expected = bytes,
-                            .range_tombstones = ranges,
-                            .stripes = stripes,
-                            .masked_bytes = std::move(masked_bytes),
-                            // All changes of the database with these sequences went through this memtable.
-                            .compacted_ranges = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
-                            .separates_values = separates});
+  Outputs outputs(factory,
+                  {.compression = compression,
+                   .bytes_expected = separates ? std::min(bytes, sealed.entries() * kEntryBytes) : bytes,
+                   .value_bytes_expected = bytes,
+                   .range_tombstones = ranges,
+                   .stripes = stripes,
+                   .masked_bytes = std::move(masked_bytes),
+                   // All changes of the database with these sequences went through this memtable.
+                   .compacted_ranges = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
+                   .separates_values = separates});
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
     if (sampled != nullptr) sampled->Add(input->entry());
     RETURN_IF_ERROR(outputs.Add(input->entry()));

@@ -7,14 +7,14 @@
 
 #include "compaction/live_sample.h"
 #include "compaction/outputs.h"
+#include "iterator/compaction_iterator.h"
 #include "memtable/memtable.h"
 #include "mergedb/result.h"
-#include "iterator/compaction_iterator.h"
 
 namespace mergedb::compaction {
 
 struct Flushed {
-  format::FileMetaPtr table;                      // null if the memtable held nothing that anybody needs
+  format::FileMetaPtr table;                    // null if the memtable held nothing that anybody needs
   std::vector<format::BlobFilePtr> blob_files;  // that the table refers to
 
   uint64_t bytes() const {
@@ -28,6 +28,7 @@ struct Flushed {
 // `sampled`, if there is one, is told of each entry.
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
                       Compression compression, iterator::CompactionIteratorCounts* counts,
-                      std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {}, LiveSample::Changes* sampled = nullptr);
+                      std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {},
+                      LiveSample::Changes* sampled = nullptr);
 
 }  // namespace mergedb::compaction

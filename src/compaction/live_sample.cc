@@ -18,8 +18,9 @@ void LiveSample::Changes::Add(const kv::Entry& entry) {
 }
 
 void LiveSample::Apply(const Changes& changes, uint64_t file_bytes) {
-  const double share =
-      changes.raw_bytes_ == 0 ? 1.0 : std::min(1.0, static_cast<double>(file_bytes) / static_cast<double>(changes.raw_bytes_));
+  const double share = changes.raw_bytes_ == 0
+                           ? 1.0
+                           : std::min(1.0, static_cast<double>(file_bytes) / static_cast<double>(changes.raw_bytes_));
   for (const Changes::Change& change : changes.changes_) {
     Set(change.hash, static_cast<uint64_t>(share * static_cast<double>(change.bytes)));
   }

@@ -10,7 +10,8 @@ namespace {
 constexpr size_t kSampleMax = 256;
 
 // Of the run, with the values that it refers to: they are taken to be spread over a table as its own bytes are.
-uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version::Run& run, const format::Bounds& range) {
+uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version::Run& run,
+                    const format::Bounds& range) {
   const auto [first, last] = run.Overlap(order, range);
   uint64_t bytes = 0;
   for (size_t i = first; i < last; ++i) {
@@ -25,7 +26,8 @@ uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version:
     const auto reader = tables.Open(virtual_table.file);
     if (!reader) continue;  // who merges it will hear
     const uint64_t from = clipped->bounds.lower ? (*reader)->ApproximateOffset(*clipped->bounds.lower) : 0;
-    const uint64_t to = clipped->bounds.upper ? (*reader)->ApproximateOffset(*clipped->bounds.upper) : virtual_table.file->bytes;
+    const uint64_t to =
+        clipped->bounds.upper ? (*reader)->ApproximateOffset(*clipped->bounds.upper) : virtual_table.file->bytes;
     if (to <= from) continue;
     const double share = static_cast<double>(to - from) / static_cast<double>(virtual_table.file->bytes);
     bytes += to - from + static_cast<uint64_t>(share * static_cast<double>(virtual_table.file->value_bytes()));
@@ -36,7 +38,7 @@ uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version:
 }  // namespace
 
 uint64_t EstimateMaskedBytes(const kv::Order& order, table::Cache& tables, const version::Version& version,
-                              kv::Position older_than, const kv::RangeTombstones& tombstones) {
+                             kv::Position older_than, const kv::RangeTombstones& tombstones) {
   const size_t step = (tombstones.size() + kSampleMax - 1) / kSampleMax;
   uint64_t bytes = 0;
   for (size_t i = 0; i < tombstones.size(); i += step) {

@@ -18,13 +18,11 @@ constexpr uint64_t kShareOfEntries = 4;
 
 // A writer for file `number`: in a spare file if there is one that can be had, else in a new one. `create(path, is_reuse)` makes it.
 template <class Create>
-auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected, Create create)
-    -> decltype(create(std::string(), false)) {
+auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected,
+                  Create create) -> decltype(create(std::string(), false)) {
   const std::string path = format::FilePath(factory.directory, kind, number);
   bool is_reuse = false;
-  if (factory.reuse) {
-    ASSIGN_OR_RETURN(is_reuse, factory.reuse(kind, number, bytes_expected));
-  }
+  if (factory.reuse) { ASSIGN_OR_RETURN(is_reuse, factory.reuse(kind, number, bytes_expected)); }
   auto writer = create(path, is_reuse);
   if (writer || !is_reuse) return writer;
   RETURN_IF_ERROR(factory.file_system->Remove(path));  // somebody made a hard link to it, for example
@@ -100,11 +98,12 @@ Status Outputs::BeginValues() {
   values_number_ = factory_.allocate_number();
   const auto create = [&](const std::string& path, bool is_reuse) {
     const blob::WriterOptions options{.compression = options_.compression,
-                                        .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
-                                        .is_reuse = is_reuse};
+                                      .is_direct = is_direct_ && options_.value_bytes_expected >= kBufferedBytesMax,
+                                      .is_reuse = is_reuse};
     return blob::Writer::Create(factory_.file_system, path, values_number_, factory_.entropy(), options);
   };
-  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kBlobFile, values_number_, options_.value_bytes_expected, create));
+  ASSIGN_OR_RETURN(values_, CreateWriter(factory_, format::FileKind::kBlobFile, values_number_,
+                                         options_.value_bytes_expected, create));
   return {};
 }
 

@@ -23,15 +23,15 @@
 #include <utility>
 #include <vector>
 
+#include "blob/writer.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
 #include "format/version_edit.h"
 #include "kv/order.h"
-#include "kv/range_tombstones.h"
 #include "kv/program_operators.h"
+#include "kv/range_tombstones.h"
 #include "mergedb/env.h"
 #include "table/writer.h"
-#include "blob/writer.h"
 
 namespace mergedb::compaction {
 
@@ -68,9 +68,9 @@ class Outputs {
  public:
   struct Options {
     Compression compression = Compression::kNone;
-    uint64_t table_bytes_max = 0;        // 0: no limit
-    uint64_t bytes_expected = 0;         // of one table
-    uint64_t value_bytes_expected = 0;   // of one value file
+    uint64_t table_bytes_max = 0;            // 0: no limit
+    uint64_t bytes_expected = 0;             // of one table
+    uint64_t value_bytes_expected = 0;       // of one value file
     std::vector<std::string> cut_keys = {};  // ascending: a new table begins at each
     // What goes into the tables beside the entries.
     kv::RangeTombstones range_tombstones = {};
@@ -79,8 +79,8 @@ class Outputs {
     std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
     // What the tables say together (format::CompactedRange); each says it of its own share of the bounds.
     std::vector<format::CompactedRange> compacted_ranges = {};
-    bool separates_values = false;       // large values go to value files; those that came from one do in any case
-    uint64_t release_bytes = 0;          // outputs between two releases; 0: there is none before Finish
+    bool separates_values = false;  // large values go to value files; those that came from one do in any case
+    uint64_t release_bytes = 0;     // outputs between two releases; 0: there is none before Finish
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
   ~Outputs();  // removes the table and the value file that are not finished; those that are go when nobody names them
@@ -96,7 +96,7 @@ class Outputs {
   // too, is in finished files, and nothing in those belongs to what comes.
   bool is_at_release() const { return is_at_release_; }
   const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_release()
-  uint64_t bytes() const { return bytes_; }  // of the files finished so far
+  uint64_t bytes() const { return bytes_; }               // of the files finished so far
 
  private:
   Status Add(const kv::Entry& entry, bool separates);

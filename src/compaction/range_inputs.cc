@@ -8,8 +8,8 @@
 namespace mergedb::compaction {
 
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
-                                                  const std::vector<version::RunPtr>& sources, const format::Bounds& bounds,
-                                                  const kv::Stripes& stripes) {
+                                                  const std::vector<version::RunPtr>& sources,
+                                                  const format::Bounds& bounds, const kv::Stripes& stripes) {
   // What the views of `all` are of, until they are copied. WHY a deque: its elements stay where they are.
   std::vector<std::shared_ptr<table::Reader>> readers;
   std::deque<format::Bounds> limits;

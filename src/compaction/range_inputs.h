@@ -12,8 +12,8 @@ namespace mergedb::compaction {
 
 // All of the sources' within `bounds`, as far as their slices show.
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
-                                                  const std::vector<version::RunPtr>& sources, const format::Bounds& bounds,
-                                                  const kv::Stripes& stripes);
+                                                  const std::vector<version::RunPtr>& sources,
+                                                  const format::Bounds& bounds, const kv::Stripes& stripes);
 
 // Those that a merge passes on: at the bottom the ones that every reader sees have nothing left to hide.
 kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& gathered, const kv::Stripes& stripes,

@@ -61,7 +61,8 @@ class RunningCompactions {
     return newest;
   }
   bool Interleaves(const picker::CompactionPick& pick, const picker::RunningCompaction& running) const {
-    const bool is_apart = pick.sources.front() < running.sources.back() || running.sources.front() < pick.sources.back();
+    const bool is_apart =
+        pick.sources.front() < running.sources.back() || running.sources.front() < pick.sources.back();
     return !is_apart && Overlap(pick.bounds, running.bounds);
   }
   bool Overlap(const format::Bounds& a, const format::Bounds& b) const {

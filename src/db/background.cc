@@ -24,7 +24,7 @@ constexpr uint64_t kRetryLastNanos = 5 * kSecond;
 // Outputs of a job between two releases: few, but small databases are not to hold twice their size either.
 constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kFlushesPerRelease = 8;
-constexpr size_t kJobsMax = 4;  // each holds read buffers for all of its inputs
+constexpr size_t kJobsMax = 4;      // each holds read buffers for all of its inputs
 constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ours
 // Sorted runs at which writers are slowed down as far as they may be.
 constexpr uint64_t kRunsMax = 128;
@@ -176,8 +176,7 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
 
 void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
   switch (task) {
-    case Task::kNone:
-      return;
+    case Task::kNone: return;
     case Task::kCommit: {
       const Status status = Commit();
       base::Lock lock(mutex_);
@@ -188,18 +187,12 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
       is_committing_ = false;
       return;
     }
-    case Task::kPick:
-      return PickJob();
-    case Task::kJob:
-      return StepJob(job);
-    case Task::kRecycle:
-      return RecycleObsolete();
-    case Task::kRemoveRecycled:
-      return RemoveRecycled();
-    case Task::kSeal:
-      return parts_.seal_at_rest();
-    case Task::kWarm:
-      return WarmTables();
+    case Task::kPick: return PickJob();
+    case Task::kJob: return StepJob(job);
+    case Task::kRecycle: return RecycleObsolete();
+    case Task::kRemoveRecycled: return RemoveRecycled();
+    case Task::kSeal: return parts_.seal_at_rest();
+    case Task::kWarm: return WarmTables();
   }
 }
 
@@ -213,9 +206,9 @@ Status Background::Flush() {
     return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
   auto sampled = live_sample_.Begin();
-  ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(),
-                                                   parts_.options.compression.upper, &counts, masked_bytes,
-                                                   parts_.order.is_bytewise() ? &sampled : nullptr));
+  ASSIGN_OR_RETURN(auto flushed,
+                   compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(), parts_.options.compression.upper,
+                                     &counts, masked_bytes, parts_.order.is_bytewise() ? &sampled : nullptr));
   const uint64_t bytes = flushed.bytes();
   RETURN_IF_ERROR(parts_.version_set.InstallFlush(flushed.table, flushed.blob_files));
   SampleFlushed(sampled, flushed);
@@ -233,19 +226,19 @@ void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, c
   const CompressionByTier& compression = parts_.options.compression;
   if (compression.bottom != compression.upper && compression.bottom != Compression::kNone) return;
   live_sample_.Apply(sampled, flushed.bytes());
-  if (flushed.table != nullptr && flushed.table->range_tombstones > 0 && !ZOO(kDeletedRangeStaysLive)) live_sample_.Forget();
+  if (flushed.table != nullptr && flushed.table->range_tombstones > 0 && !ZOO(kDeletedRangeStaysLive))
+    live_sample_.Forget();
 }
 
-Status Background::Commit() {
-  return parts_.version_set.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released);
-}
+Status Background::Commit() { return parts_.version_set.Commit(parts_.wal_facts, std::nullopt, parts_.wal_released); }
 
 kv::Sequence Background::OldestSnapshot() const {
   const Snapshots::Oldest oldest = parts_.snapshots.oldest();
   return oldest.count > 0 ? oldest.sequence : kv::kSequenceMax;
 }
 
-picker::PickInput Background::PickInputFor(const read::SuperVersion& super_version, const std::vector<picker::RunningCompaction>& busy,
+picker::PickInput Background::PickInputFor(const read::SuperVersion& super_version,
+                                           const std::vector<picker::RunningCompaction>& busy,
                                            picker::Urgency urgency) const {
   return {.version = *super_version.version,
           .busy = busy,
@@ -272,7 +265,8 @@ void Background::PickJob() {
   if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
   const std::vector<picker::RunningCompaction> busy = running_.busy();
   SCHEDULE_POINT("pick between two looks");
-  const read::SuperVersionPtr super_version = ZOO(kPickedFromOldView) ? old_super_version : parts_.version_set.Current();
+  const read::SuperVersionPtr super_version =
+      ZOO(kPickedFromOldView) ? old_super_version : parts_.version_set.Current();
   const picker::PickInput input = PickInputFor(*super_version, busy, urgency);
   picker::ManualPick manual_pick;
   if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
@@ -282,7 +276,8 @@ void Background::PickJob() {
   // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
   // WHY the sequence first: it must not be of a flush that this version lacks.
   const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
-  const version::VersionPtr version = ZOO(kPickedFromOldView) ? super_version->version : parts_.version_set.Current()->version;
+  const version::VersionPtr version =
+      ZOO(kPickedFromOldView) ? super_version->version : parts_.version_set.Current()->version;
   const bool is_claimed = pick && running_.Claim(*pick, *version);
   std::shared_ptr<Running> running;
   if (is_claimed) {
@@ -302,9 +297,11 @@ void Background::PickJob() {
             },
         .masked_bytes =
             [this](kv::Position target, const kv::RangeTombstones& ranges) {
-              return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *parts_.version_set.Current()->version, target, ranges);
+              return compaction::EstimateMaskedBytes(parts_.order, parts_.tables,
+                                                     *parts_.version_set.Current()->version, target, ranges);
             },
-        .find_blob_file = [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
+        .find_blob_file =
+            [this](kv::FileNumber number) { return parts_.version_set.Current()->version->FindBlobFile(number); },
         .release_bytes = release_bytes_,
         .warm_bytes_max = kWarmShare * parts_.options.memory_bytes,
         .flushed_sequence = flushed_sequence};
@@ -317,7 +314,8 @@ void Background::PickJob() {
   // A sweep that is blocked now is given up: the next move that wades asks again.
   if (sweep) {
     sweep_ = std::nullopt;
-    if (is_claimed && running->job->pick().reason == picker::CompactionReason::kSwept) counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
+    if (is_claimed && running->job->pick().reason == picker::CompactionReason::kSwept)
+      counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
   }
   if (running != nullptr) {
     jobs_.push_back(std::move(running));
@@ -403,7 +401,8 @@ void Background::RemoveRecycled() {
     NoteOutcomeLocked(&removal_retry_, status);
     if (!status.ok()) break;
     if (UrgencyLocked() != picker::Urgency::kWriting) continue;
-    rest_nanos = picker::RemovalRestNanos(took_nanos, ExcessRecycledBytesLocked(), backlog_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
+    rest_nanos = picker::RemovalRestNanos(took_nanos, ExcessRecycledBytesLocked(),
+                                          backlog_upper_bytes_max_.load(std::memory_order_relaxed) / 4);
   }
   is_removing_ = false;
   if (rest_nanos == 0) return;
@@ -415,7 +414,8 @@ void Background::RemoveRecycled() {
 
 uint64_t Background::ExcessRecycledBytesLocked() const {
   const uint64_t bytes = parts_.recycled_files.bytes();
-  return bytes - std::min(bytes, RecycledBytesMaxLocked(IsAtRestLocked() ? UrgencyLocked() : picker::Urgency::kWriting));
+  return bytes -
+         std::min(bytes, RecycledBytesMaxLocked(IsAtRestLocked() ? UrgencyLocked() : picker::Urgency::kWriting));
 }
 
 // As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
@@ -450,7 +450,8 @@ bool Background::IsWorthSealingLocked() const {
   constexpr uint64_t kShare = 64;
   if (!IsAtRestLocked() || UrgencyLocked() != picker::Urgency::kIdle) return false;
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  return !super_version->active->empty() && super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
+  return !super_version->active->empty() &&
+         super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
 }
 
 // Newest tables first, each once, and no more of them than a few times the memory that the database was given.
@@ -514,9 +515,11 @@ picker::Urgency Background::UrgencyLocked() const {
 }
 
 bool Background::NeedsNoCompactionLocked(picker::Urgency urgency) const {
-  if (parts_.version_set.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_) return false;
+  if (parts_.version_set.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_)
+    return false;
   if (parts_.version_set.HasUncommitted() || parts_.obsolete.HasAny() || is_removing_ ||
-      parts_.recycled_files.bytes() > RecycledBytesMaxLocked(urgency)) return false;
+      parts_.recycled_files.bytes() > RecycledBytesMaxLocked(urgency))
+    return false;
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   const std::vector<picker::RunningCompaction> none;
   return picker::NeedsNoCompaction(PickInputFor(*super_version, none, urgency));
@@ -537,15 +540,16 @@ void Background::UpdateTreeBacklog() {
 
 void Background::UpdateWriteDelay() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
-  const uint64_t unflushed = super_version->sealed.size() * parts_.memory.memtable_bytes + super_version->active->bytes_used();
+  const uint64_t unflushed =
+      super_version->sealed.size() * parts_.memory.memtable_bytes + super_version->active->bytes_used();
   const picker::Backlog backlog{.staged_bytes = parts_.wal_backlog(),
-                          .staging_bytes_max = parts_.memory.undrained_bytes_max,
-                          .unflushed_bytes = unflushed,
-                          .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
-                          .runs = backlog_runs_.load(std::memory_order_relaxed),
-                          .runs_max = kRunsMax,
-                          .upper_bytes = backlog_upper_bytes_.load(std::memory_order_relaxed),
-                          .upper_bytes_max = backlog_upper_bytes_max_.load(std::memory_order_relaxed)};
+                                .staging_bytes_max = parts_.memory.undrained_bytes_max,
+                                .unflushed_bytes = unflushed,
+                                .unflushed_bytes_max = parts_.memory.memtables_max * parts_.memory.memtable_bytes,
+                                .runs = backlog_runs_.load(std::memory_order_relaxed),
+                                .runs_max = kRunsMax,
+                                .upper_bytes = backlog_upper_bytes_.load(std::memory_order_relaxed),
+                                .upper_bytes_max = backlog_upper_bytes_max_.load(std::memory_order_relaxed)};
   parts_.write_delay.SetRate(picker::DelayNanos(backlog, 1024, parts_.options.pause_us_max));
 }
 
@@ -610,7 +614,8 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
     if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
-    if (needs >= Needs::kCommits && !commit_retry_.status.ok()) return read::OfWrite(commit_retry_.status, parts_.directory);
+    if (needs >= Needs::kCommits && !commit_retry_.status.ok())
+      return read::OfWrite(commit_retry_.status, parts_.directory);
     if (needs >= Needs::kMerges && !job_retry_.status.ok()) return read::OfWrite(job_retry_.status, parts_.directory);
     for (const Retry* retry : {&recycle_retry_, &removal_retry_}) {
       if (needs >= Needs::kRemovals && !retry->status.ok()) return read::OfWrite(retry->status, parts_.directory);
@@ -690,8 +695,9 @@ std::string Background::DescribeJobs() const {
   std::string text;
   for (const auto& running : jobs_) {
     const picker::CompactionPick& pick = running->job->pick();
-    text += std::string(picker::CompactionReasonName(pick.reason)) + ": " + std::to_string(pick.sources.size()) + " runs, " +
-            std::to_string(pick.input_bytes) + " bytes, to level " + std::to_string(pick.target_level) + "\n";
+    text += std::string(picker::CompactionReasonName(pick.reason)) + ": " + std::to_string(pick.sources.size()) +
+            " runs, " + std::to_string(pick.input_bytes) + " bytes, to level " + std::to_string(pick.target_level) +
+            "\n";
   }
   return text;
 }

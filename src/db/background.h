@@ -27,18 +27,18 @@
 #include <vector>
 
 #include "base/sync.h"
-#include "compaction/flush_job.h"
+#include "blob/cache.h"
 #include "compaction/compaction_job.h"
+#include "compaction/flush_job.h"
 #include "compaction/running_compactions.h"
 #include "db/obsolete_files.h"
-#include "db/recycled_files.h"
 #include "db/options_check.h"
-#include "db/version_set.h"
+#include "db/recycled_files.h"
 #include "db/snapshots.h"
-#include "picker/write_delay.h"
+#include "db/version_set.h"
 #include "picker/picker.h"
+#include "picker/write_delay.h"
 #include "table/cache.h"
-#include "blob/cache.h"
 #include "write/write_delay.h"
 
 namespace mergedb::db {
@@ -60,9 +60,9 @@ class Background : public std::enable_shared_from_this<Background> {
     const compaction::TableFactory& factory;
     std::function<VersionSet::WalFacts(const VersionSet::WalStart&)> wal_facts;
     std::function<void(const VersionSet::WalStart&)> wal_released;
-    std::function<uint64_t()> wal_backlog;                 // wal::Wal::backlog()
-    std::function<void()> make_standby;                 // a memory for the next memtable
-    std::function<void()> seal_at_rest;                 // the active memtable, if nobody writes just now
+    std::function<uint64_t()> wal_backlog;  // wal::Wal::backlog()
+    std::function<void()> make_standby;     // a memory for the next memtable
+    std::function<void()> seal_at_rest;     // the active memtable, if nobody writes just now
   };
   explicit Background(Parts parts);
   ~Background();
@@ -73,7 +73,8 @@ class Background : public std::enable_shared_from_this<Background> {
   void SealHappened();
   // A writer was here: the pressure is on. A load and a compare, but for the first one of each second.
   void WriteHappened() {
-    if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]] NoteWrite();
+    if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]]
+      NoteWrite();
   }
   // A reader passed over very many deleted keys in `bounds`, where nothing is left: merge them away. One sweep at a time, and
   // one for each flush: what the memtables delete has to be in tables first. THREADS: any.
@@ -103,7 +104,8 @@ class Background : public std::enable_shared_from_this<Background> {
   struct Counters {
     std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
     std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
-    std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_bytes_unread{0}, merge_entries_in{0}, merge_entries_out{0}, merge_nanos{0};
+    std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_bytes_unread{0}, merge_entries_in{0},
+        merge_entries_out{0}, merge_nanos{0};
     std::atomic<uint64_t> value_bytes_moved{0};
     std::atomic<uint64_t> files_removed{0}, sweeps{0};
     std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
@@ -154,8 +156,8 @@ class Background : public std::enable_shared_from_this<Background> {
     return {&flush_retry_, &commit_retry_, &job_retry_, &recycle_retry_, &removal_retry_};
   }
   picker::Urgency UrgencyLocked() const;
-  picker::PickInput PickInputFor(const read::SuperVersion& super_version, const std::vector<picker::RunningCompaction>& busy,
-                                 picker::Urgency urgency) const;
+  picker::PickInput PickInputFor(const read::SuperVersion& super_version,
+                                 const std::vector<picker::RunningCompaction>& busy, picker::Urgency urgency) const;
   kv::Sequence OldestSnapshot() const;  // kSequenceMax if there is none
   bool NeedsNoCompactionLocked(picker::Urgency urgency) const;
   void UpdateTreeBacklog();
@@ -170,7 +172,7 @@ class Background : public std::enable_shared_from_this<Background> {
   const uint64_t release_bytes_;  // outputs of a job between two releases
   Counters counters_;
   compaction::RunningCompactions running_;
-  std::atomic<bool> wrote_{false};            // since the last tick
+  std::atomic<bool> wrote_{false};  // since the last tick
   std::atomic<bool> seal_is_wanted_{false};
   std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
 
@@ -215,7 +217,7 @@ class Background : public std::enable_shared_from_this<Background> {
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);
   Retry job_retry_ GUARDED_BY(mutex_);
-  Retry recycle_retry_ GUARDED_BY(mutex_);   // of dead files that can be neither renamed nor removed
+  Retry recycle_retry_ GUARDED_BY(mutex_);  // of dead files that can be neither renamed nor removed
   Retry removal_retry_ GUARDED_BY(mutex_);  // of spares
 };
 

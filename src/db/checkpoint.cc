@@ -5,15 +5,15 @@
 #include <utility>
 
 #include "base/zoo.h"
+#include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/db_impl.h"
 #include "env/copy_file.h"
 #include "format/file_name.h"
-#include "wal/wal.h"
 #include "manifest/manifest.h"
 #include "table/reader.h"
 #include "version/version_builder.h"
-#include "blob/reader.h"
+#include "wal/wal.h"
 
 namespace mergedb::db {
 namespace {
@@ -114,7 +114,8 @@ class Checkpointer {
 // Bytes count once when they are taken, and once more when they are verified.
 Status Checkpointer::Advance(uint64_t bytes) {
   done_bytes_ += bytes;
-  if (!options_.progress || options_.progress(done_bytes_, options_.verify ? 2 * report_.bytes : report_.bytes)) return {};
+  if (!options_.progress || options_.progress(done_bytes_, options_.verify ? 2 * report_.bytes : report_.bytes))
+    return {};
   return Status::Aborted(target_ + ": given up on request; what was done is in " + partial_);
 }
 
@@ -184,10 +185,12 @@ Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
 }
 
 Status Checkpointer::FlushMemtables() {
-  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.super_version->sealed.rbegin(), source_.super_version->sealed.rend());
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.super_version->sealed.rbegin(),
+                                                             source_.super_version->sealed.rend());
   for (const auto& memtable : memtables) {
     iterator::CompactionIteratorCounts counts;
-    ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
+    ASSIGN_OR_RETURN(auto flushed,
+                     compaction::Flush(factory_, *memtable, {}, store_.options.compression.upper, &counts));
     if (flushed.table == nullptr) continue;
     flushed_tables_.push_back(flushed.table);
     std::vector<Piece> pieces = {{.table = flushed.table}};
@@ -247,13 +250,15 @@ Status Checkpointer::Describe() {
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;
-  edit.wal_start = format::VersionEdit::WalStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain,
-                                          .sequence = first.sequence};
+  edit.wal_start = format::VersionEdit::WalStart{
+      .epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
   edit.wal_durable = 0;
   edit.wal_segments.emplace();
   edit.clean_wal_end = 0;
   if (auto operators = store_.operator_names.List(); !operators.empty()) edit.merge_operators = std::move(operators);
-  manifest::Manifest manifest({.file_system = files_, .directory = partial_, .database_id = database_id,
+  manifest::Manifest manifest({.file_system = files_,
+                               .directory = partial_,
+                               .database_id = database_id,
                                .allocate_number = factory_.allocate_number});
   return manifest.Commit(edit);
 }
@@ -266,7 +271,8 @@ Status Checkpointer::TakeName() {
 
 }  // namespace
 
-Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target, const CheckpointOptions& options) {
+Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target,
+                                        const CheckpointOptions& options) {
   if (target.empty()) return Status::InvalidArgument("Checkpoint: expected a directory's name, found an empty one");
   return Checkpointer(source, target, options).Run();
 }

@@ -24,11 +24,13 @@ namespace mergedb::db {
 struct CheckpointSource {
   std::shared_ptr<Store> store;
   read::SuperVersionPtr super_version;
-  const kv::KeyMap* key_map = nullptr;  // as of the SuperVersion: a marker that was chosen since may begin keys that were there then
-  kv::Sequence sequence = 0;            // the newest in the SuperVersion
+  const kv::KeyMap* key_map =
+      nullptr;  // as of the SuperVersion: a marker that was chosen since may begin keys that were there then
+  kv::Sequence sequence = 0;  // the newest in the SuperVersion
   // Makes the SuperVersion's files durable, which the MANIFEST, since it lags, may not name yet. Null: it names all of them.
   std::function<Status()> sync_files = {};
 };
-Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target, const CheckpointOptions& options);
+Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const std::string& target,
+                                        const CheckpointOptions& options);
 
 }  // namespace mergedb::db

@@ -9,11 +9,11 @@
 #include "base/schedule_point.h"
 #include "base/zoo.h"
 #include "db/write_checks.h"
-#include "format/file_name.h"
 #include "format/blob_file.h"
+#include "format/file_name.h"
+#include "read/blob_values.h"
 #include "read/db_iterator.h"
 #include "read/keyspace_iterator.h"
-#include "read/blob_values.h"
 
 namespace mergedb {
 
@@ -49,12 +49,14 @@ Status DbImpl::Delete(const WriteOptions& options, Keyspace keyspace, std::strin
   return Commit(keyspace, {.kind = kv::Kind::kDelete, .key = key, .value = {}, .durability = options.durability});
 }
 
-Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end) {
+Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
+                           std::string_view end) {
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(CheckWritable(options));
   RETURN_IF_ERROR(CheckMade(keyspace));
   if (store_->order.SameKey(begin, end)) return options.durability == Durability::kSynced ? SyncLog() : Status();
-  return Commit(keyspace, {.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
+  return Commit(keyspace,
+                {.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
 }
 
 Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std::string_view prefix) {
@@ -62,7 +64,8 @@ Status DbImpl::DeletePrefix(const WriteOptions& options, Keyspace keyspace, std:
     return Status::InvalidArgument("a prefix needs the bytewise comparator; use DeleteRange");
   }
   const std::optional<std::string> end = base::PrefixEnd(std::string(prefix));
-  if (!end) return Status::InvalidArgument("no key ends the range of a prefix that is empty or all 0xff; use DeleteRange");
+  if (!end)
+    return Status::InvalidArgument("no key ends the range of a prefix that is empty or all 0xff; use DeleteRange");
   return DeleteRange(options, keyspace, prefix, *end);
 }
 
@@ -88,13 +91,15 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
 // ---- Reading -----------------------------------------------------------------------------------------------------------
 
 Status DbImpl::CheckOpen() const {
-  if (!store_->is_closed->load(std::memory_order_acquire)) [[likely]] return {};
+  if (!store_->is_closed->load(std::memory_order_acquire)) [[likely]]
+    return {};
   return Status::ShuttingDown(store_->directory + ": the database is closed");
 }
 
 Status DbImpl::CheckWritable() const {
   RETURN_IF_ERROR(CheckOpen());
-  if (store_->options.mode != OpenMode::kReadOnly) [[likely]] return {};
+  if (store_->options.mode != OpenMode::kReadOnly) [[likely]]
+    return {};
   return Status::NotSupported(store_->directory + ": opened read-only");
 }
 
@@ -105,7 +110,8 @@ Status DbImpl::CheckWritable(const WriteOptions& options) {
 }
 
 Status DbImpl::CheckSnapshot(const ReadOptions& options) const {
-  if (options.snapshot == nullptr || store_->snapshots->Owns(options.snapshot)) [[likely]] return {};
+  if (options.snapshot == nullptr || store_->snapshots->Owns(options.snapshot)) [[likely]]
+    return {};
   return Status::InvalidArgument("the snapshot is of another database");
 }
 
@@ -115,19 +121,23 @@ auto DbImpl::TakeSuperVersion(const ReadOptions& options, const Take& take, kv::
   for (;;) {
     auto super_version = take();
     *sequence = options.snapshot == nullptr ? store_->snapshots->published() : options.snapshot->sequence();
-    if (options.snapshot != nullptr || !version_set_->IsTooOld(*super_version)) [[likely]] return super_version;
+    if (options.snapshot != nullptr || !version_set_->IsTooOld(*super_version)) [[likely]]
+      return super_version;
   }
 }
 
 // WHY again: between the look at the map and the one at the SuperVersion the first keyspace may have been made, and its records, or keys that begin
 // with its marker, be there. Snapshots are older than that, or found the map. There is one first one.
-bool DbImpl::StillHasNoKeyMap(const ReadOptions& options) const { return store_->key_map() == nullptr || options.snapshot != nullptr; }
+bool DbImpl::StillHasNoKeyMap(const ReadOptions& options) const {
+  return store_->key_map() == nullptr || options.snapshot != nullptr;
+}
 
 Status DbImpl::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
   RETURN_IF_ERROR(CheckMade(keyspace));
   if (store_->key_map() == nullptr) [[likely]] {
     Status status = GetUnder(options, key, {}, value);
-    if (StillHasNoKeyMap(options)) [[likely]] return status;
+    if (StillHasNoKeyMap(options)) [[likely]]
+      return status;
   }
   const kv::KeyMap* const map = store_->key_map();
   std::string scratch;
@@ -139,21 +149,23 @@ Status DbImpl::GetUnder(const ReadOptions& options, std::string_view key, std::s
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(CheckSnapshot(options));
   kv::Sequence sequence = 0;
-  const read::SuperVersionPin super_version = TakeSuperVersion(options, [this] { return version_set_->Pinned(); }, &sequence);
-  return read::WithNextStep(read::Lookup(LookupIn(), *super_version, key, sequence, {options.verify_checksums, options.fill_cache}, value,
-                                         newer, in_place),
+  const read::SuperVersionPin super_version = TakeSuperVersion(
+      options, [this] { return version_set_->Pinned(); }, &sequence);
+  return read::WithNextStep(read::Lookup(LookupIn(), *super_version, key, sequence,
+                                         {options.verify_checksums, options.fill_cache}, value, newer, in_place),
                             store_->directory);
 }
 
-std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
-                                     std::vector<std::string>* values) {
+std::vector<Status> DbImpl::MultiGet(const ReadOptions& options, Keyspace keyspace,
+                                     const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
   values->assign(keys.size(), std::string());
   Status status = CheckOpen();
   if (status.ok()) status = CheckMade(keyspace);
   if (!status.ok()) return std::vector<Status>(keys.size(), status);
   if (store_->key_map() == nullptr) [[likely]] {
     auto statuses = MultiGetUnder(options, nullptr, keyspace, keys, values);
-    if (StillHasNoKeyMap(options)) [[likely]] return statuses;
+    if (StillHasNoKeyMap(options)) [[likely]]
+      return statuses;
   }
   return MultiGetUnder(options, store_->key_map(), keyspace, keys, values);
 }
@@ -162,12 +174,14 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
                                           const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
   if (Status status = CheckSnapshot(options); !status.ok()) return std::vector<Status>(keys.size(), status);
   kv::Sequence sequence = 0;
-  const read::SuperVersionPin super_version = TakeSuperVersion(options, [this] { return version_set_->Pinned(); }, &sequence);
+  const read::SuperVersionPin super_version = TakeSuperVersion(
+      options, [this] { return version_set_->Pinned(); }, &sequence);
   std::vector<Status> statuses(keys.size());
   std::string scratch;
   for (size_t i = 0; i < keys.size(); ++i) {
     const std::string_view key = map == nullptr ? keys[i] : map->ToTree(keyspace.id(), keys[i], &scratch);
-    Status status = read::Lookup(LookupIn(), *super_version, key, sequence, {options.verify_checksums, options.fill_cache}, &(*values)[i]);
+    Status status = read::Lookup(LookupIn(), *super_version, key, sequence,
+                                 {options.verify_checksums, options.fill_cache}, &(*values)[i]);
     statuses[i] = read::WithNextStep(std::move(status), store_->directory);
   }
   return statuses;
@@ -176,7 +190,8 @@ std::vector<Status> DbImpl::MultiGetUnder(const ReadOptions& options, const kv::
 std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions& options, kv::SkippedErrors* skipped) {
   if (store_->key_map() == nullptr) [[likely]] {
     auto tree = OpenTreeIterator(options, {}, nullptr, skipped);
-    if (StillHasNoKeyMap(options.read)) [[likely]] return tree;
+    if (StillHasNoKeyMap(options.read)) [[likely]]
+      return tree;
   }
   const kv::KeyMap* const map = store_->key_map();
   auto tree = OpenTreeIterator(read::ToTreeOptions(*map, options), {}, nullptr, skipped);
@@ -185,17 +200,20 @@ std::unique_ptr<read::WalkableIterator> DbImpl::NewCursor(const IteratorOptions&
 
 std::unique_ptr<Iterator> DbImpl::NewIterator(const IteratorOptions& options) { return NewIteratorUnder(options, {}); }
 
-std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay, read::PinnedTables* kept) {
+std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
+                                                   read::PinnedTables* kept) {
   if (!options.keyspace.is_default()) {
     if (Status status = CheckMade(options.keyspace); !status.ok()) return read::NewErrorIterator(std::move(status));
   }
   if (store_->key_map() == nullptr) [[likely]] {
     auto tree = NewTreeIterator(options, std::move(overlay), kept);
-    if (StillHasNoKeyMap(options.read)) [[likely]] return tree;
+    if (StillHasNoKeyMap(options.read)) [[likely]]
+      return tree;
     overlay = {};  // there was none: transactions read by snapshots
   }
   const kv::KeyMap* const map = store_->key_map();
-  return read::NewKeyspaceIterator(*map, options, NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay), kept));
+  return read::NewKeyspaceIterator(*map, options,
+                                   NewTreeIterator(read::ToTreeOptions(*map, options), std::move(overlay), kept));
 }
 
 std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorOptions& options, read::Overlay overlay,
@@ -203,7 +221,8 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
   if (Status status = CheckOpen(); !status.ok()) return read::NewErrorIterator(std::move(status));
   if (Status status = CheckSnapshot(options.read); !status.ok()) return read::NewErrorIterator(std::move(status));
   kv::Sequence sequence = 0;
-  read::SuperVersionPtr super_version = TakeSuperVersion(options.read, [this] { return version_set_->Current(); }, &sequence);
+  read::SuperVersionPtr super_version = TakeSuperVersion(
+      options.read, [this] { return version_set_->Current(); }, &sequence);
   read::DbIteratorContext context{.order = store_->order,
                                   .tables = *store_->tables,
                                   .values = store_->values,
@@ -215,7 +234,8 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
                                   .kept = kept};
   if (background_ != nullptr) {
     context.on_tombstone_scan = [background = std::weak_ptr(background_)](iterator::TombstoneScan wade) {
-      if (auto alive = background.lock()) alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
+      if (auto alive = background.lock())
+        alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
     };
   }
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));
@@ -245,7 +265,8 @@ uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Boun
       if (to <= from) continue;
       // References are about evenly spread over the blocks of their table.
       const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(virtual_table.file->largest), 1);
-      const double share = static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);
+      const double share =
+          static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);
       bytes += to - from;
       referred_bytes += static_cast<uint64_t>(share * static_cast<double>(value_bytes));
     }
@@ -262,12 +283,14 @@ std::vector<uint64_t> DbImpl::ApproximateSizes(Keyspace keyspace, const std::vec
   for (const KeyRange& range : ranges) {
     kv::KeyMap::Range asked{.lower = std::string(range.lower), .upper = std::string(range.upper)};
     if (map == nullptr) {
-      sizes.push_back(SizeOfRange(*super_version->version, {.lower = std::move(asked.lower), .upper = std::move(asked.upper)}));
+      sizes.push_back(
+          SizeOfRange(*super_version->version, {.lower = std::move(asked.lower), .upper = std::move(asked.upper)}));
       continue;
     }
     sizes.push_back(0);
     for (auto& stretch : map->ToTreeRanges(keyspace.id(), asked)) {
-      sizes.back() += SizeOfRange(*super_version->version, {.lower = std::move(stretch.lower), .upper = std::move(stretch.upper)});
+      sizes.back() +=
+          SizeOfRange(*super_version->version, {.lower = std::move(stretch.lower), .upper = std::move(stretch.upper)});
     }
   }
   return sizes;
@@ -286,7 +309,8 @@ Status DbImpl::CheckLiveFiles() {
     ASSIGN_OR_RETURN(auto reader, store_->values.Open(*each.file));
     RETURN_IF_ERROR(reader->CheckIntegrity());
   }
-  for (const auto& meta : super_version->version->file_metas()) RETURN_IF_ERROR(CheckReferences(*super_version->version, meta));
+  for (const auto& meta : super_version->version->file_metas())
+    RETURN_IF_ERROR(CheckReferences(*super_version->version, meta));
   return {};
 }
 
@@ -340,7 +364,8 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
   if (lower != nullptr) bounds.lower = std::string(*lower);
   if (upper != nullptr) bounds.upper = std::string(*upper);
   if (const kv::KeyMap* const map = store_->key_map(); map != nullptr) {
-    auto stretches = map->ToTreeRanges(keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
+    auto stretches =
+        map->ToTreeRanges(keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
     bounds = {.lower = std::move(stretches.front().lower), .upper = std::move(stretches.back().upper)};
   }
   // An empty range owes nothing. Inside a table it would look as if it did, after every merge of it anew.
@@ -378,7 +403,11 @@ Status DbImpl::Close() noexcept {
   if (status.ok()) {
     // From here on the log's end is known: damage to it will be noticed whatever it looks like.
     const wal::Mark end = log_->end();
-    status = version_set_->Commit([&](const VersionSet::WalStart& from) { return VersionSet::WalFacts{end.position, log_->segments_from(from.position)}; }, end.position, nullptr);
+    status = version_set_->Commit(
+        [&](const VersionSet::WalStart& from) {
+          return VersionSet::WalFacts{end.position, log_->segments_from(from.position)};
+        },
+        end.position, nullptr);
   }
   (void)recycled_files_.RemoveAll();  // else at the next open
   log_->Stop();

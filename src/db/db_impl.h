@@ -17,18 +17,18 @@
 #include "db/background.h"
 #include "db/keyspace_ids.h"
 #include "db/recovery.h"
-#include "db/version_set.h"
 #include "db/store.h"
 #include "db/transaction_host.h"
-#include "wal/wal.h"
+#include "db/version_set.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "read/db_iterator.h"
 #include "read/lookup.h"
 #include "read/next_step.h"
-#include "write/writer_queue.h"
-#include "write/write_delay.h"
+#include "wal/wal.h"
 #include "write/recent_writes.h"
+#include "write/write_delay.h"
+#include "write/writer_queue.h"
 
 namespace mergedb::db {
 
@@ -38,7 +38,8 @@ std::string ParentOf(const std::string& path);  // of a directory: "." if its na
 class DbImpl final : public DB, public TransactionHost, private write::Host {
  public:
   // open.cc
-  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path, const Supplies& supplies = {});
+  static Result<std::unique_ptr<DbImpl>> Open(const Options& options, const std::string& path,
+                                              const Supplies& supplies = {});
   static Status Destroy(const Options& options, const std::string& path);
   ~DbImpl() override;
 
@@ -49,7 +50,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override {
     return DeleteRange(options, Keyspace(), begin, end);
   }
-  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override { return DeletePrefix(options, Keyspace(), prefix); }
+  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override {
+    return DeletePrefix(options, Keyspace(), prefix);
+  }
   Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
     return Merge(options, Keyspace(), key, operand);
   }
@@ -69,7 +72,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
     return CompactRange(Keyspace(), lower, upper);
   }
   Status WaitForCompaction() noexcept override;
-  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override { return ApproximateSizes(Keyspace(), ranges); }
+  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override {
+    return ApproximateSizes(Keyspace(), ranges);
+  }
   bool GetProperty(std::string_view name, std::string* value) override;  // properties.cc
   Status CheckIntegrity() override;
   Status Close() noexcept override;
@@ -85,13 +90,15 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   // The same in any keyspace.
   Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;
   Status Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) override;
-  Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin, std::string_view end) override;
+  Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
+                     std::string_view end) override;
   Status DeletePrefix(const WriteOptions& options, Keyspace keyspace, std::string_view prefix) override;
   Status Merge(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view operand) override;
   Status Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) override;
   std::vector<Status> MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
                                std::vector<std::string>* values) override;
-  Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper) noexcept override;
+  Status CompactRange(Keyspace keyspace, const std::string_view* lower,
+                      const std::string_view* upper) noexcept override;
   std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges) override;
 
   // keyspace_records.cc
@@ -125,7 +132,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CommitTransaction(const write::Change& change) override;
   const kv::KeyMap* key_map() const override { return store_->key_map(); }
   Status CheckMade(Keyspace keyspace) override {
-    if (keyspace.is_default() || keyspace_ids_.WasMade(keyspace.id())) [[likely]] return {};
+    if (keyspace.is_default() || keyspace_ids_.WasMade(keyspace.id())) [[likely]]
+      return {};
     return CheckMadeSlowly(keyspace);
   }
   bool IsLiveKeyspace(kv::KeyspaceId id) const override { return keyspace_ids_.IsLive(id); }
@@ -141,7 +149,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
                                                            read::PinnedTables* kept, kv::SkippedErrors* skipped);
 
   // open.cc
-  static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path, const Supplies& supplies);
+  static Result<std::unique_ptr<DbImpl>> OpenOrFail(const Options& options, const std::string& path,
+                                                    const Supplies& supplies);
   VersionSet::Options VersionSetOptions();
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
@@ -188,7 +197,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
 
   Status CommitToQueue(const write::Change& change) {
     Status status = queue_.Commit(change);
-    if (status.ok()) [[likely]] return status;
+    if (status.ok()) [[likely]]
+      return status;
     return read::OfWrite(std::move(status), store_->directory);
   }
 
@@ -199,9 +209,11 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CommitDefault(const write::Change& change) {
     if (store_->key_map() == nullptr) [[likely]] {
       Status status = CommitToQueue(change);
-      if (!status.IsAborted() || store_->key_map() == nullptr) [[likely]] return status;
+      if (!status.IsAborted() || store_->key_map() == nullptr) [[likely]]
+        return status;
     }
-    return change.is_batch ? CommitBatch({.durability = change.durability}, change.batch) : CommitMapped(Keyspace(), change);
+    return change.is_batch ? CommitBatch({.durability = change.durability}, change.batch)
+                           : CommitMapped(Keyspace(), change);
   }
   Status CommitMapped(Keyspace keyspace, write::Change change);
   Status CommitBatch(const WriteOptions& options, std::string_view rep);
@@ -219,7 +231,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CheckWritable() const;
   Status CheckWritable(const WriteOptions& options);
   read::LookupContext LookupIn() const {
-    return {.order = store_->order, .tables = *store_->tables, .values = store_->values, .operators = &store_->operators};
+    return {
+        .order = store_->order, .tables = *store_->tables, .values = store_->values, .operators = &store_->operators};
   }
   std::vector<Status> MultiGetUnder(const ReadOptions& options, const kv::KeyMap* map, Keyspace keyspace,
                                     const std::vector<std::string_view>& keys, std::vector<std::string>* values);
@@ -260,10 +273,10 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::optional<wal::Mark> pieces_from_;  // a batch is being applied piece by piece
   size_t paced_bytes_ = 0;                // since the pace was last set
   const size_t pace_look_bytes_ = std::min(store_->memory.memtable_bytes, store_->memory.undrained_bytes_max) / 16;
-  uint64_t epoch_ = 0;                    // of log_; changes with it, under the mutex
+  uint64_t epoch_ = 0;  // of log_; changes with it, under the mutex
   uint64_t salt_ = 0;
   Status log_failure_;
-  bool epoch_is_owed_ = false;                // a new epoch must begin before the next write, or has begun in the SuperVersion alone
+  bool epoch_is_owed_ = false;  // a new epoch must begin before the next write, or has begun in the SuperVersion alone
   std::optional<std::string> marker_to_come_;  // of keyspaces, with that epoch
   uint64_t resume_not_before_nanos_ = 0;
 

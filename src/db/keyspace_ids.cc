@@ -48,10 +48,13 @@ void KeyspaceIds::Reserve(kv::KeyspaceId end) {
 Status KeyspaceIds::Check(const write::Change& change) {
   base::Lock lock(mutex_);
   for (const kv::KeyspaceId id : change.keyspaces) {
-    if (!dropped_.contains(id) && (live_.contains(id) || created_.contains(id))) [[likely]] continue;
-    return Status::InvalidArgument("keyspace " + std::to_string(id) + (WasMade(id) ? " was dropped" : " was never made"));
+    if (!dropped_.contains(id) && (live_.contains(id) || created_.contains(id))) [[likely]]
+      continue;
+    return Status::InvalidArgument("keyspace " + std::to_string(id) +
+                                   (WasMade(id) ? " was dropped" : " was never made"));
   }
-  if (change.keyspace_changes == nullptr) [[likely]] return {};
+  if (change.keyspace_changes == nullptr) [[likely]]
+    return {};
   has_pending_ = true;
   const write::KeyspaceChanges& changes = *change.keyspace_changes;
   ASSERT(changes.created.size() == changes.created_names.size(), "a keyspace is created with its name");

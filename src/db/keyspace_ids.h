@@ -53,10 +53,12 @@ class KeyspaceIds {
   // A change that was checked came to nothing, and is not published with its group.
   void Withdraw(const write::KeyspaceChanges& changes);
   void Publish() {
-    if (has_pending_) [[unlikely]] PublishPending();
+    if (has_pending_) [[unlikely]]
+      PublishPending();
   }
   void Discard() {
-    if (has_pending_) [[unlikely]] DiscardPending();
+    if (has_pending_) [[unlikely]]
+      DiscardPending();
   }
 
  private:

@@ -27,11 +27,14 @@ constexpr kv::KeyspaceId kIdsAtATime = 64;
 constexpr int kMarkersOfOneLength = 64;
 constexpr size_t kMarkerBytesTried = 8;
 
-std::string NextIdKey(const kv::KeyMap& map) { return map.Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey); }
+std::string NextIdKey(const kv::KeyMap& map) {
+  return map.Prefix(kv::kDefaultKeyspace) + std::string(format::kNextIdKey);
+}
 
 void AppendClear(const kv::KeyMap& map, kv::KeyspaceId id, std::string* rep) {
   const std::string prefix = map.Prefix(id);
-  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix, ZOO(kDropKeepsKeys) ? prefix + '\0' : *base::PrefixEnd(prefix));
+  format::AppendRecord(rep, kv::Kind::kRangeDelete, prefix,
+                       ZOO(kDropKeepsKeys) ? prefix + '\0' : *base::PrefixEnd(prefix));
 }
 
 }  // namespace
@@ -120,9 +123,10 @@ Status DbImpl::LoadKeyspaces() {
   for (const KeyspaceEntry& entry : entries) {
     // A crash right after the marker was chosen leaves no next id, and nothing else either.
     if (entry.keyspace.id() >= next || !live.emplace(entry.keyspace.id(), entry.name).second) {
-      return Status::Corruption(store_->directory + ": catalog of keyspaces: \"" + base::Escape(entry.name, 64) + "\" has id " +
-                                std::to_string(entry.keyspace.id()) + ", which is another one's, or was never given out (next: " +
-                                std::to_string(next) + ")");
+      return Status::Corruption(store_->directory + ": catalog of keyspaces: \"" + base::Escape(entry.name, 64) +
+                                "\" has id " + std::to_string(entry.keyspace.id()) +
+                                ", which is another one's, or was never given out (next: " + std::to_string(next) +
+                                ")");
     }
   }
   if (ZOO(kKeyspaceIdUsedTwice)) next = live.empty() ? 1 : live.rbegin()->first + 1;
@@ -152,7 +156,8 @@ Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
 // WHY with a new epoch of the log: its frames are replayed by a MANIFEST that names it, which names the marker, too. One that lost that
 // edit, to a disk that lies, would else take the keys of named keyspaces for the default one's.
 Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) {
-  if (!store_->order.is_bytewise()) return Status::NotSupported("keyspaces need a database with the bytewise comparator");
+  if (!store_->order.is_bytewise())
+    return Status::NotSupported("keyspaces need a database with the bytewise comparator");
   if (store_->key_map() != nullptr) return {};
   write::WriterQueue::ExclusiveSection turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
@@ -228,7 +233,8 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   RETURN_IF_ERROR(EnableKeyspaces(&lock, nullptr));
   const auto found = FindKeyspace(name, {});
   if (found) {
-    if (!options.may_exist) return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
+    if (!options.may_exist)
+      return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
     RETURN_IF_ERROR(CheckMade(Keyspace(*found)));
     return Keyspace(*found);
   }
@@ -237,8 +243,13 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   const kv::KeyMap* const map = store_->key_map();
   const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
-  RETURN_IF_ERROR(CommitCatalog({.kind = kv::Kind::kPut, .key = key, .value = value, .durability = options.write.durability,
-                                 .owner = &lock, .key_map = map, .keyspace_changes = &changes}));
+  RETURN_IF_ERROR(CommitCatalog({.kind = kv::Kind::kPut,
+                                 .key = key,
+                                 .value = value,
+                                 .durability = options.write.durability,
+                                 .owner = &lock,
+                                 .key_map = map,
+                                 .keyspace_changes = &changes}));
   return Keyspace(id);
 }
 
@@ -255,19 +266,29 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
-  return CommitCatalog({.batch = rep, .is_batch = true, .records = 2, .durability = options.durability, .owner = &lock,
-                        .key_map = map, .keyspace_changes = &changes});
+  return CommitCatalog({.batch = rep,
+                        .is_batch = true,
+                        .records = 2,
+                        .durability = options.durability,
+                        .owner = &lock,
+                        .key_map = map,
+                        .keyspace_changes = &changes});
 }
 
 Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
   RETURN_IF_ERROR(CheckWritable(options));
-  if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
+  if (keyspace.is_default())
+    return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
   RETURN_IF_ERROR(CheckMade(keyspace));
   const kv::KeyMap* const map = store_->key_map();
   std::string rep;
   AppendClear(*map, keyspace.id(), &rep);
   const kv::KeyspaceId ids[] = {keyspace.id()};
-  RETURN_IF_ERROR(CommitToQueue({.batch = rep, .is_batch = true, .records = 1, .durability = options.durability, .key_map = map,
+  RETURN_IF_ERROR(CommitToQueue({.batch = rep,
+                                 .is_batch = true,
+                                 .records = 1,
+                                 .durability = options.durability,
+                                 .key_map = map,
                                  .keyspaces = ids}));
   // WHY no error: one would say that the clear did not happen. A log in trouble is told to the next write.
   (void)SealWhatCovers(keyspace.id());  // else when it is full

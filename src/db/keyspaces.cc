@@ -40,8 +40,8 @@ Status DB::Merge(const WriteOptions& options, Keyspace keyspace, std::string_vie
 Status DB::Get(const ReadOptions& options, Keyspace keyspace, std::string_view key, std::string* value) {
   return keyspace.is_default() ? Get(options, key, value) : NoKeyspaces();
 }
-std::vector<Status> DB::MultiGet(const ReadOptions& options, Keyspace keyspace, const std::vector<std::string_view>& keys,
-                                 std::vector<std::string>* values) {
+std::vector<Status> DB::MultiGet(const ReadOptions& options, Keyspace keyspace,
+                                 const std::vector<std::string_view>& keys, std::vector<std::string>* values) {
   if (keyspace.is_default()) return MultiGet(options, keys, values);
   values->assign(keys.size(), {});
   return std::vector<Status>(keys.size(), NoKeyspaces());
@@ -70,11 +70,13 @@ struct MappedBatch {
 void AppendMapped(const kv::KeyMap& map, const format::BatchReader& record, std::string* scratch, MappedBatch* mapped) {
   AddId(&mapped->keyspaces, record.keyspace());
   if (record.kind() != kv::Kind::kRangeDelete) {
-    format::AppendRecord(&mapped->rep, record.kind(), map.ToTree(record.keyspace(), record.key(), scratch), record.value());
+    format::AppendRecord(&mapped->rep, record.kind(), map.ToTree(record.keyspace(), record.key(), scratch),
+                         record.value());
     ++mapped->records;
     return;
   }
-  const auto stretches = map.ToTreeRanges(record.keyspace(), {.lower = std::string(record.key()), .upper = std::string(record.value())});
+  const auto stretches =
+      map.ToTreeRanges(record.keyspace(), {.lower = std::string(record.key()), .upper = std::string(record.value())});
   for (const auto& stretch : stretches) {
     format::AppendRecord(&mapped->rep, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper);
     ++mapped->records;
@@ -89,8 +91,8 @@ Status MapBatch(const kv::KeyMap& map, std::string_view rep, MappedBatch* mapped
   while (reader.Next()) AppendMapped(map, reader, &scratch, mapped);
   ASSERT(reader.status().ok(), "the batch was checked before it is mapped");
   if (mapped->rep.size() <= kBatchBytesMax) return {};
-  return Status::InvalidArgument("batch of " + std::to_string(mapped->rep.size()) + " bytes, as it is logged; the most is " +
-                                 std::to_string(kBatchBytesMax));
+  return Status::InvalidArgument("batch of " + std::to_string(mapped->rep.size()) +
+                                 " bytes, as it is logged; the most is " + std::to_string(kBatchBytesMax));
 }
 
 }  // namespace

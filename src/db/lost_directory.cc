@@ -20,7 +20,8 @@ Result<LostDirectory> LostDirectory::Look(FileSystem* file_system, std::string d
   for (const std::string& name : names) {
     aside.names_.insert(name);
     // "000012.tbl.1" was table 12, too.
-    for (size_t end = name.size(); end != std::string::npos; end = end == 0 ? std::string::npos : name.rfind('.', end - 1)) {
+    for (size_t end = name.size(); end != std::string::npos;
+         end = end == 0 ? std::string::npos : name.rfind('.', end - 1)) {
       if (const auto parsed = format::ParseFileName(std::string_view(name).substr(0, end))) {
         aside.largest_ = std::max(aside.largest_, parsed->number);
       }

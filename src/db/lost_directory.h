@@ -33,7 +33,8 @@ class LostDirectory {
   Status Sync();
 
  private:
-  LostDirectory(FileSystem* file_system, std::string directory) : file_system_(file_system), directory_(std::move(directory)) {}
+  LostDirectory(FileSystem* file_system, std::string directory)
+      : file_system_(file_system), directory_(std::move(directory)) {}
 
   FileSystem* file_system_;
   std::string directory_;

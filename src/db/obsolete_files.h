@@ -41,9 +41,7 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     base::Lock lock(mutex_);
     files_.push_back(file);
   }
-  void Removed(const ObsoleteFile& file) {
-    BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed);
-  }
+  void Removed(const ObsoleteFile& file) { BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed); }
   // One that was dead before this was made.
   void Found(const ObsoleteFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
   bool HasAny() const {

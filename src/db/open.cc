@@ -35,7 +35,8 @@ Result<version::VersionPtr> TrackFiles(const Store& store, const version::Versio
   for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
   format::VersionEdit edit = version::VersionEditFromEmpty(version);
   for (auto& add : edit.adds) add.file = tracked[add.file->number];
-  if (ZOO(kRecencyByFileNumber)) for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
+  if (ZOO(kRecencyByFileNumber))
+    for (auto& add : edit.adds) add.position = kv::Position{kv::ToInt(add.file->number)};
   for (auto& add : edit.blob_files) add.file = store.obsolete->Track(add.file);
   return version::ApplyEdit(store.order, version::Version(), edit);
 }
@@ -55,16 +56,21 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   }
   if (owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(store.directory, found);
   if (owner == legacy::Owner::kOverwritten) {
-    return Status::Corruption(store.directory + ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
+    return Status::Corruption(
+        store.directory +
+        ": CURRENT is LevelDB's, but the files are mergedb's: LevelDB's repair overwrote it; run `mergedb repair`");
   }
-  if (store.options.mode == OpenMode::kMustNotExist) return Status::InvalidArgument(store.directory + ": a database is there already");
+  if (store.options.mode == OpenMode::kMustNotExist)
+    return Status::InvalidArgument(store.directory + ": a database is there already");
   if (store.options.mode == OpenMode::kReadOnly) {
     return Status::NotSupported(store.directory + ": a LevelDB database; open it for writing once, which converts it");
   }
-  const auto converted = legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order});
+  const auto converted =
+      legacy::Convert({.options = store.options, .directory = store.directory, .order = store.order});
   if (!converted && converted.error().IsCorruption() && !converted.error().outcome_unknown()) {
-    return Status::Corruption(std::string(converted.error().message()) + "; LevelDB's files are as they were: `mergedb convert --salvage " +
-                              store.directory + "` takes what is whole of them");
+    return Status::Corruption(std::string(converted.error().message()) +
+                              "; LevelDB's files are as they were: `mergedb convert --salvage " + store.directory +
+                              "` takes what is whole of them");
   }
   if (!converted) return converted.error();
   *report = converted->report;
@@ -72,9 +78,10 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
 }
 
 Status ConvertedIsDamaged(const Status& status, const std::string& path) {
-  return Status::Corruption(std::string(status.message()) +
-                            "; the database was converted from LevelDB, and LevelDB's files are still there: run `mergedb repair " +
-                            path + "`, after which the next open moves them to " + path + "/" + std::string(format::kLostDirectory));
+  return Status::Corruption(
+      std::string(status.message()) +
+      "; the database was converted from LevelDB, and LevelDB's files are still there: run `mergedb repair " + path +
+      "`, after which the next open moves them to " + path + "/" + std::string(format::kLostDirectory));
 }
 
 }  // namespace
@@ -91,7 +98,8 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                .keeps_keys_whole = store_->supplies.maps_tables,
                .allocate_number = [this] { return version_set_->AllocateNumber(); },
                .entropy = store_->options.env.entropy,
-               .reuse = [this](format::FileKind kind, kv::FileNumber number, uint64_t bytes) { return recycled_files_.Reuse(kind, number, bytes); },
+               .reuse = [this](format::FileKind kind, kv::FileNumber number,
+                               uint64_t bytes) { return recycled_files_.Reuse(kind, number, bytes); },
                .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
                .track_values = [this](const format::BlobFilePtr& meta) { return store_->obsolete->Track(meta); },
                .separated_value_bytes_min = store_->options.separated_value_bytes_min,
@@ -101,13 +109,15 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
 
-Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path, const Supplies& supplies) {
+Result<std::unique_ptr<DbImpl>> DbImpl::Open(const Options& options, const std::string& path,
+                                             const Supplies& supplies) {
   auto opened = OpenOrFail(options, path, supplies);
   if (!opened) return read::WithNextStep(opened.error(), path);
   return opened;
 }
 
-Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const std::string& path, const Supplies& supplies) {
+Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const std::string& path,
+                                                   const Supplies& supplies) {
   Options checked = options;
   RETURN_IF_ERROR(CheckOptions(&checked));
   FileSystem* const files = checked.env.file_system;
@@ -120,16 +130,15 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
     ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
     if (!is_directory) {
       const bool is_absent = files->SizeOf(path).status().IsNotFound();
-      return is_absent ? Status::NotFound(path + ": no such directory") : Status::InvalidArgument(path + ": not a directory");
+      return is_absent ? Status::NotFound(path + ": no such directory")
+                       : Status::InvalidArgument(path + ": not a directory");
     }
   }
   auto store = std::make_shared<Store>(checked, path, supplies);
   std::unique_ptr<DbImpl> database(new DbImpl(store));
   const std::string lock_path = format::JoinPath(path, format::PrintFileName(format::FileKind::kLock));
   const bool makes_lock_file = files->SizeOf(lock_path).status().IsNotFound();
-  if (!is_read_only && !ZOO(kLockNotTaken)) {
-    ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path));
-  }
+  if (!is_read_only && !ZOO(kLockNotTaken)) { ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path)); }
 
   auto loaded = manifest::Load(files, path, store->order);
   // A writer that replaces the MANIFEST removes the one that a CURRENT from just before names.
@@ -146,7 +155,8 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
     (void)files->Remove(lock_path);  // while it is held: nothing is left in a directory that is none of ours
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
-  if (!loaded) RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));  // of which CURRENT is gone, and tables there are none
+  if (!loaded)
+    RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));  // of which CURRENT is gone, and tables there are none
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
   }
@@ -155,9 +165,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   } else if (loaded) {
     ASSIGN_OR_RETURN(Inventory inventory, TakeInventory(files, path));
     ASSIGN_OR_RETURN(const bool is_adopted, AdoptFiles(files, path, inventory, &*loaded, true));
-    if (is_adopted) {
-      ASSIGN_OR_RETURN(inventory, TakeInventory(files, path));
-    }
+    if (is_adopted) { ASSIGN_OR_RETURN(inventory, TakeInventory(files, path)); }
     if (inventory.has_repair_marker) return InterruptedRepair(path);
     Status checked_files = CheckFiles(files, path, *loaded->version);
     if (inventory.has_import_marker && checked_files.IsCorruption()) return ConvertedIsDamaged(checked_files, path);
@@ -175,16 +183,14 @@ VersionSet::Options DbImpl::VersionSetOptions() {
           .directory = store_->directory,
           .order = store_->order,
           .database_id = database_id_,
-          .check_table =
-              [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
-                ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
-                return reader->CheckIntegrity();
-              },
-          .check_blob_file =
-              [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
-                ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
-                return reader->CheckIntegrity();
-              },
+          .check_table = [this, files](const std::string& path, const format::FileMetaPtr& meta) -> Status {
+            ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files, path, meta, store_->order, nullptr));
+            return reader->CheckIntegrity();
+          },
+          .check_blob_file = [this, files](const std::string& path, const format::BlobFileMeta& meta) -> Status {
+            ASSIGN_OR_RETURN(auto reader, blob::Reader::Open(files, path, meta, store_->order, nullptr));
+            return reader->CheckIntegrity();
+          },
           .file_replaced =
               [this](kv::FileNumber number) {
                 store_->tables->Evict(number);
@@ -197,15 +203,13 @@ VersionSet::Options DbImpl::VersionSetOptions() {
 Status DbImpl::Create() {
   const Env& env = store_->options.env;
   ASSIGN_OR_RETURN(const Inventory inventory, TakeInventory(env.file_system, store_->directory));
-  do {
-    database_id_ = env.entropy();
-  } while (database_id_ == 0);
+  do { database_id_ = env.entropy(); } while (database_id_ == 0);
   const uint64_t salt = env.entropy();
   const wal::Mark first = wal::FirstMark(salt, 1);
-  const VersionSet::WalStart start{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
-  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(),
-                                   std::make_shared<const version::Version>(),
-                                   kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
+  const VersionSet::WalStart start{
+      .epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = 1};
+  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::make_shared<const version::Version>(),
+                                              kv::FileNumber{kv::ToInt(inventory.largest) + 1}, kv::Position{1}, start);
   const std::string parent = ZOO(kSkippedDirectorySyncOfParent) ? store_->directory : ParentOf(store_->directory);
   RETURN_IF_ERROR(env.file_system->SyncDirectory(parent));  // rule W5
   RETURN_IF_ERROR(StartWriting(start, {}));
@@ -220,7 +224,8 @@ namespace {
 Status CheckNoneNewer(const Store& store, const version::Version& version, kv::Sequence last) {
   for (const auto& file : version.file_metas()) {
     if (file->largest_sequence <= last) continue;
-    return Status::Corruption(format::TablePath(store.directory, file->number) + ": holds sequence " + std::to_string(file->largest_sequence) +
+    return Status::Corruption(format::TablePath(store.directory, file->number) + ": holds sequence " +
+                              std::to_string(file->largest_sequence) +
                               ", but the newest that MANIFEST and log know of is " + std::to_string(last));
   }
   return {};
@@ -234,7 +239,8 @@ Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file
   if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
   for (const std::string& name : loaded.merge_operators) store_->operator_names.Add(name);
   ASSIGN_OR_RETURN(version::VersionPtr version, TrackFiles(*store_, *loaded.version));
-  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::move(version), next_file, loaded.next_position, loaded.wal_start);
+  version_set_ = std::make_unique<VersionSet>(VersionSetOptions(), std::move(version), next_file, loaded.next_position,
+                                              loaded.wal_start);
   return {};
 }
 
@@ -276,10 +282,15 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   // After a failure the next open removes them.
   if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
-  const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
+  const kv::Sequence next =
+      std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
   const uint64_t salt = env.entropy();
   const wal::Mark first = wal::FirstMark(salt, next);
-  const VersionSet::WalStart start{.epoch = loaded.wal_start.epoch + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = next};
+  const VersionSet::WalStart start{.epoch = loaded.wal_start.epoch + 1,
+                                   .salt = salt,
+                                   .position = first.position,
+                                   .chain = first.chain,
+                                   .sequence = next};
   if (!loaded.has_dropped() && !inventory.has_keep_marker) {
     RETURN_IF_ERROR(StartWriting(start, std::move(replay->log.segments)));
     RemoveOrphans(inventory, replay->log.dropped_bytes > 0);
@@ -309,33 +320,34 @@ Status DbImpl::StartWriting(const VersionSet::WalStart& start, std::vector<kv::F
   active_ = store_->memtables->NewMemtable(store_->order);
   version_set_->Seal(active_, start);
   version_set_->StartEpoch(start);
-  RETURN_IF_ERROR(version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
+  RETURN_IF_ERROR(
+      version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
   if (before_log) before_log();
   return StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
 
 void DbImpl::StartBackground() noexcept {
-  background_ = std::make_shared<Background>(Background::Parts{
-      .options = store_->options,
-      .memory = store_->memory,
-      .order = store_->order,
-      .directory = store_->directory,
-      .version_set = *version_set_,
-      .snapshots = *store_->snapshots,
-      .tables = *store_->tables,
-      .values = store_->values,
-      .obsolete = *store_->obsolete,
-      .recycled_files = recycled_files_,
-      .write_delay = write_delay_,
-      .factory = factory_,
-      .wal_facts = [this](const VersionSet::WalStart& from) { return FactsOf(from); },
-      .wal_released =
-          [this](const VersionSet::WalStart& start) {
-            if (const auto log = LogOf(start.epoch)) log->Release(start.position);
-          },
-      .wal_backlog = [this] { return CurrentLog()->backlog(); },
-      .make_standby = [this] { MakeStandby(); },
-      .seal_at_rest = [this] { SealAtRest(); }});
+  background_ = std::make_shared<Background>(
+      Background::Parts{.options = store_->options,
+                        .memory = store_->memory,
+                        .order = store_->order,
+                        .directory = store_->directory,
+                        .version_set = *version_set_,
+                        .snapshots = *store_->snapshots,
+                        .tables = *store_->tables,
+                        .values = store_->values,
+                        .obsolete = *store_->obsolete,
+                        .recycled_files = recycled_files_,
+                        .write_delay = write_delay_,
+                        .factory = factory_,
+                        .wal_facts = [this](const VersionSet::WalStart& from) { return FactsOf(from); },
+                        .wal_released =
+                            [this](const VersionSet::WalStart& start) {
+                              if (const auto log = LogOf(start.epoch)) log->Release(start.position);
+                            },
+                        .wal_backlog = [this] { return CurrentLog()->backlog(); },
+                        .make_standby = [this] { MakeStandby(); },
+                        .seal_at_rest = [this] { SealAtRest(); }});
   background_->Nudge();
 }
 

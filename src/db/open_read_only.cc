@@ -23,7 +23,7 @@ namespace {
 constexpr int kAttemptsMax = 50;
 
 struct Attempt {
-  Status problem;  // of the files or of the log
+  Status problem;          // of the files or of the log
   bool is_prefix = false;  // the tree's files are there, and the log is whole up to `replayed.log.end`
   Replayed replayed;
   uint64_t end() const { return replayed.log.end.position; }
@@ -62,16 +62,17 @@ bool IsSame(const manifest::Loaded& a, const manifest::Loaded& b) {
 }
 
 std::string Place(const manifest::Loaded& loaded) {
-  return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " + std::to_string(loaded.wal_start.epoch) +
-         ", log from " + std::to_string(loaded.wal_start.position);
+  return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " +
+         std::to_string(loaded.wal_start.epoch) + ", log from " + std::to_string(loaded.wal_start.position);
 }
 
 // One attempt, for Env::logger: enough to explain a wrong answer.
 std::string Print(int number, const manifest::Loaded& loaded, const Attempt& attempt, const manifest::Loaded& again) {
-  return "read-only open, attempt " + std::to_string(number) + ": " + Place(loaded) + " (sequence " + std::to_string(loaded.last_sequence) +
-         ", flushed " + std::to_string(loaded.flushed_sequence) + "); log read to " + std::to_string(attempt.end()) + " (sequence " +
-         std::to_string(attempt.replayed.last_sequence) + "); then " + Place(again) + "; " + attempt.problem.ToString() +
-         (attempt.replayed.log.report.empty() ? "" : "; " + attempt.replayed.log.report);
+  return "read-only open, attempt " + std::to_string(number) + ": " + Place(loaded) + " (sequence " +
+         std::to_string(loaded.last_sequence) + ", flushed " + std::to_string(loaded.flushed_sequence) +
+         "); log read to " + std::to_string(attempt.end()) + " (sequence " +
+         std::to_string(attempt.replayed.last_sequence) + "); then " + Place(again) + "; " +
+         attempt.problem.ToString() + (attempt.replayed.log.report.empty() ? "" : "; " + attempt.replayed.log.report);
 }
 
 }  // namespace
@@ -109,7 +110,8 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
   }
   RETURN_IF_ERROR(unreadable);
   return Status::Busy(store_->directory + ": another process writes faster than a read-only open can follow (" +
-                      std::to_string(kAttemptsMax) + " attempts); open again, or make a checkpoint in the writing process and open that");
+                      std::to_string(kAttemptsMax) +
+                      " attempts); open again, or make a checkpoint in the writing process and open that");
 }
 
 Status DbImpl::ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed) {

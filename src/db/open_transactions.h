@@ -31,7 +31,11 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
   class Entry {
    public:
     Entry(std::shared_ptr<OpenTransactions> home, Facts facts)
-        : home_(std::move(home)), name_(std::move(facts.name)), kind_(facts.kind), sequence_(facts.sequence), since_nanos_(facts.since_nanos) {}
+        : home_(std::move(home)),
+          name_(std::move(facts.name)),
+          kind_(facts.kind),
+          sequence_(facts.sequence),
+          since_nanos_(facts.since_nanos) {}
     ~Entry() { home_->Remove(*this); }
 
     // The transaction has ended, and may begin again. WHY not a new entry: that costs a reader as much as what it reads.
@@ -67,7 +71,8 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
 
   size_t count() const {
     base::Lock lock(mutex_);
-    return static_cast<size_t>(std::ranges::count_if(open_, [](const Entry* entry) { return entry->is_listed_.load(); }));
+    return static_cast<size_t>(
+        std::ranges::count_if(open_, [](const Entry* entry) { return entry->is_listed_.load(); }));
   }
 
   // A line each, oldest first.
@@ -79,8 +84,8 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
       const uint64_t since = std::min<uint64_t>(entry->since_nanos_, now_nanos);
       lines.push_back({since, KindName(entry->kind_) + " \"" + base::Escape(entry->name_) + "\": " +
                                   std::to_string((now_nanos - since) / 1'000'000) + " ms old, reads as of sequence " +
-                                  std::to_string(entry->sequence_) + ", " + std::to_string(entry->writes) + " writes, " +
-                                  std::to_string(entry->bytes) + " bytes\n"});
+                                  std::to_string(entry->sequence_) + ", " + std::to_string(entry->writes) +
+                                  " writes, " + std::to_string(entry->bytes) + " bytes\n"});
     }
     std::ranges::stable_sort(lines, {}, &std::pair<uint64_t, std::string>::first);
     std::string text;

@@ -23,7 +23,8 @@ class OperatorNames {
   // If `operand` is a program's.
   void AddOf(std::string_view operand) {
     kv::ProgramParts parts;
-    if (operand.empty() || kv::TypeOf(operand) != kv::OperandType::kProgram) [[likely]] return;
+    if (operand.empty() || kv::TypeOf(operand) != kv::OperandType::kProgram) [[likely]]
+      return;
     if (kv::ParseProgram(operand, &parts)) Add(parts.name);
   }
   // In order.

@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
 constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // a memtable's offsets reach so far: memtable/memory.h
-constexpr size_t kMemoryBytesMax = size_t{1} << 50;  // more than any machine has
+constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
 constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
 constexpr size_t kStagingBytesMin = size_t{32} << 10;
 constexpr size_t kStagingBytesMax = size_t{16} << 20;  // MEASURED: ENGINE.md section 3, larger rings cost more a record
@@ -61,7 +61,8 @@ Status CheckOptions(Options* options) {
   if (options->bloom_bits_per_key < 0 || options->bloom_bits_per_key > kBloomBitsMax) {
     return Refuse("bloom_bits_per_key", std::to_string(options->bloom_bits_per_key), "between 0 and 64");
   }
-  if (options->open_tables_max < 16) return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the least is 16");
+  if (options->open_tables_max < 16)
+    return Refuse("open_tables_max", std::to_string(options->open_tables_max), "the least is 16");
   for (const Compression codec : {options->compression.upper, options->compression.bottom}) {
     if (static_cast<int>(codec) > static_cast<int>(Compression::kLz4)) {
       return Refuse("compression", std::to_string(static_cast<int>(codec)), "no such codec");

@@ -17,11 +17,11 @@ struct MemoryPlan {
   size_t write_buffer_bytes = 0;
   size_t staging_bytes = 0;
   size_t undrained_bytes_max = 0;  // of what is staged; a synced commit pays for them
-  size_t memtable_bytes = 0;    // each; arena and index
-  size_t memtables_max = 3;     // active, sealed and standby together
+  size_t memtable_bytes = 0;       // each; arena and index
+  size_t memtables_max = 3;        // active, sealed and standby together
   size_t block_cache_bytes = 0;
-  size_t segment_bytes = 0;     // of a log segment
-  size_t log_quota_bytes = 0;   // log kept for tables not yet in the MANIFEST
+  size_t segment_bytes = 0;    // of a log segment
+  size_t log_quota_bytes = 0;  // log kept for tables not yet in the MANIFEST
 };
 
 // Fill in what is null or 0 and check the rest.

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/zoo.h"
-#include "db/lost_directory.h"
 #include "db/db_impl.h"
+#include "db/lost_directory.h"
 #include "format/file_name.h"
 
 namespace mergedb::db {
@@ -38,7 +38,8 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
     if (!live.contains(number) || ZOO(kLiveTableTakenForOrphan)) remove(format::TablePath(store_->directory, number));
   }
   for (const kv::FileNumber number : inventory.blob_files) {
-    if (version->FindBlobFile(number) == nullptr || ZOO(kLiveBlobFileTakenForOrphan)) remove(format::BlobFilePath(store_->directory, number));
+    if (version->FindBlobFile(number) == nullptr || ZOO(kLiveBlobFileTakenForOrphan))
+      remove(format::BlobFilePath(store_->directory, number));
   }
 }
 
@@ -48,7 +49,9 @@ std::vector<std::string> DbImpl::UnnamedFiles(const Inventory& inventory, bool w
   const auto live = version->files();
   const auto current = version_set_->manifest_number();
   std::vector<std::string> names;
-  const auto add = [&](FileKind kind, kv::FileNumber number = {}) { names.push_back(format::PrintFileName(kind, number)); };
+  const auto add = [&](FileKind kind, kv::FileNumber number = {}) {
+    names.push_back(format::PrintFileName(kind, number));
+  };
   for (const kv::FileNumber number : inventory.tables) {
     if (!live.contains(number)) add(FileKind::kTable, number);
   }
@@ -102,7 +105,8 @@ Status DbImpl::KeepOrphans(const VersionSet::WalStart& start, const Inventory& i
   };
   RETURN_IF_ERROR(StartWriting(start, with_log ? std::vector<kv::FileNumber>() : std::move(replayed.segments), move));
   for (const kv::FileNumber number : inventory.recycled_files) recycled_files_.Adopt(number);
-  recovery_report_ += store_->directory + ": " + std::to_string(moved) + " files that the rest of the MANIFEST does not name were moved to lost/\n";
+  recovery_report_ += store_->directory + ": " + std::to_string(moved) +
+                      " files that the rest of the MANIFEST does not name were moved to lost/\n";
   if (!status.ok()) recovery_report_ += "not moved: " + status.ToString() + "\n";
   return {};
 }

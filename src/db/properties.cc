@@ -119,7 +119,8 @@ std::string DbImpl::StatsText() {
         super_version->version->file_count(), MiB(super_version->version->bytes()), super_version->version->entries());
   if (const auto& files = super_version->version->blob_files(); !files.empty()) {
     Print(&text, "%zu value files, %.1f MiB, of them %.1f live, %.1f garbage\n", files.size(),
-          MiB(super_version->version->blob_file_bytes()), MiB(super_version->version->value_bytes()), MiB(super_version->version->garbage_bytes()));
+          MiB(super_version->version->blob_file_bytes()), MiB(super_version->version->value_bytes()),
+          MiB(super_version->version->garbage_bytes()));
   }
   Print(&text, "%10s %8s %8s %12s %14s %14s\n", "position", "level", "slices", "MiB", "values MiB", "entries");
   for (const auto& run : super_version->version->runs()) {
@@ -136,7 +137,8 @@ std::string DbImpl::StatsText() {
           staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
     const std::string jobs = background_->DescribeJobs();
     if (!jobs.empty()) Print(&text, "running merges:\n%s", jobs.c_str());
-    if (Status status = background_->error(); !status.ok()) Print(&text, "background error: %s\n", status.ToString().c_str());
+    if (Status status = background_->error(); !status.ok())
+      Print(&text, "background error: %s\n", status.ToString().c_str());
   }
   return text;
 }
@@ -162,8 +164,8 @@ bool DbImpl::GetProperty(std::string_view name, std::string* value) {
     value->clear();
     if (oldest.count > 0) {
       const uint64_t age = store_->options.env.clock->NowNanos() - oldest.since_nanos;
-      Print(value, "%zu snapshots, the oldest at sequence %" PRIu64 ", %" PRIu64 " ms old", oldest.count, oldest.sequence,
-            age / 1'000'000);
+      Print(value, "%zu snapshots, the oldest at sequence %" PRIu64 ", %" PRIu64 " ms old", oldest.count,
+            oldest.sequence, age / 1'000'000);
     }
   } else if (name == "transactions") {
     *value = store_->transactions->Text(store_->options.env.clock->NowNanos());

@@ -36,9 +36,7 @@ Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, c
     if (std::ranges::find(inventory.tables, number) != inventory.tables.end()) continue;
     const std::string path = PathWith(directory, number, ".ldb");
     bool is_ours = named.contains(number);
-    if (loaded == nullptr) {
-      ASSIGN_OR_RETURN(is_ours, legacy::HoldsOurTable(file_system, path));
-    }
+    if (loaded == nullptr) { ASSIGN_OR_RETURN(is_ours, legacy::HoldsOurTable(file_system, path)); }
     if (is_ours) renames.emplace_back(path, format::TablePath(directory, number));
   }
   for (const kv::FileNumber number : inventory.log_files) {
@@ -50,7 +48,8 @@ Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, c
   }
   if (renames.empty()) return false;
   if (!may_rename) {
-    return Status::NotSupported(renames[0].first + ": has LevelDB's name; open the database for writing once, or repair it, which renames it");
+    return Status::NotSupported(
+        renames[0].first + ": has LevelDB's name; open the database for writing once, or repair it, which renames it");
   }
   for (const auto& [source, target] : renames) RETURN_IF_ERROR(file_system->Rename(source, target));
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));
@@ -69,35 +68,16 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
     }
     inventory.largest = std::max(inventory.largest, parsed->number);
     switch (parsed->kind) {
-      case format::FileKind::kTable:
-        inventory.tables.push_back(parsed->number);
-        break;
-      case format::FileKind::kBlobFile:
-        inventory.blob_files.push_back(parsed->number);
-        break;
-      case format::FileKind::kSegment:
-        inventory.segments.push_back(parsed->number);
-        break;
-      case format::FileKind::kManifest:
-        inventory.manifests.push_back(parsed->number);
-        break;
-      case format::FileKind::kRecycled:
-        inventory.recycled_files.push_back(parsed->number);
-        break;
-      case format::FileKind::kStaging:
-        inventory.has_staging = true;
-        break;
-      case format::FileKind::kRepair:
-        inventory.has_repair_marker = true;
-        break;
-      case format::FileKind::kImport:
-        inventory.has_import_marker = true;
-        break;
-      case format::FileKind::kKeep:
-        inventory.has_keep_marker = true;
-        break;
-      default:
-        break;
+      case format::FileKind::kTable: inventory.tables.push_back(parsed->number); break;
+      case format::FileKind::kBlobFile: inventory.blob_files.push_back(parsed->number); break;
+      case format::FileKind::kSegment: inventory.segments.push_back(parsed->number); break;
+      case format::FileKind::kManifest: inventory.manifests.push_back(parsed->number); break;
+      case format::FileKind::kRecycled: inventory.recycled_files.push_back(parsed->number); break;
+      case format::FileKind::kStaging: inventory.has_staging = true; break;
+      case format::FileKind::kRepair: inventory.has_repair_marker = true; break;
+      case format::FileKind::kImport: inventory.has_import_marker = true; break;
+      case format::FileKind::kKeep: inventory.has_keep_marker = true; break;
+      default: break;
     }
   }
   return inventory;
@@ -125,18 +105,22 @@ Status CheckFiles(FileSystem* file_system, const std::string& directory, const v
     RETURN_IF_ERROR(CheckSize(file_system, format::TablePath(directory, meta->number), meta->bytes, &damage));
   }
   for (const auto& each : version.blob_files()) {
-    RETURN_IF_ERROR(CheckSize(file_system, format::BlobFilePath(directory, each.file->number), each.file->bytes, &damage));
+    RETURN_IF_ERROR(
+        CheckSize(file_system, format::BlobFilePath(directory, each.file->number), each.file->bytes, &damage));
   }
   return damage.empty() ? Status() : Status::Corruption("files that the MANIFEST names are damaged:" + damage);
 }
 
 Status InterruptedRepair(const std::string& directory) {
-  return Status::Corruption(format::JoinPath(directory, "REPAIR") + ": a repair was interrupted; run `mergedb repair` again");
+  return Status::Corruption(format::JoinPath(directory, "REPAIR") +
+                            ": a repair was interrupted; run `mergedb repair` again");
 }
 
 Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence) {
-  if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]] return {};
-  return Status::Corruption("log record at sequence " + std::to_string(sequence) + ": a range that begins after its end");
+  if (record.kind() != kv::Kind::kRangeDelete || order.CompareKeys(record.key(), record.value()) <= 0) [[likely]]
+    return {};
+  return Status::Corruption("log record at sequence " + std::to_string(sequence) +
+                            ": a range that begins after its end");
 }
 
 namespace {
@@ -152,8 +136,8 @@ class Replayer {
   Status Apply(kv::Sequence first, std::string_view payload) {
     // The memtable counts on it: versions come in order, and no tag overflows. A payload of n bytes has fewer than n records.
     if (first <= last_sequence_ || first > kv::kSequenceMax - payload.size()) {
-      return Status::Corruption(store_.directory + ": a log frame of sequence " + std::to_string(first) + " follows sequence " +
-                                std::to_string(last_sequence_));
+      return Status::Corruption(store_.directory + ": a log frame of sequence " + std::to_string(first) +
+                                " follows sequence " + std::to_string(last_sequence_));
     }
     format::BatchReader reader(payload);
     kv::Sequence sequence = first;
@@ -185,7 +169,8 @@ class Replayer {
     }
     current_ = store_.memtables->NewMemtable(store_.order);
     if (!current_->HasRoom(key_bytes, value_bytes)) {
-      current_ = write::MemoryPool::NewLargeMemtable(store_.order, memtable::Memtable::BytesNeeded(key_bytes, value_bytes));
+      current_ =
+          write::MemoryPool::NewLargeMemtable(store_.order, memtable::Memtable::BytesNeeded(key_bytes, value_bytes));
     }
     return {};
   }
@@ -213,8 +198,9 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
   Replayer replayer(store, loaded.flushed_sequence, on_full);
   ASSIGN_OR_RETURN(replayed.log,
                    wal::Replay(store.options.env.file_system, store.directory, loaded.database_id, loaded.wal_start,
-                               ExpectedOf(loaded),
-                               [&](kv::Sequence first, std::string_view payload) { return replayer.Apply(first, payload); }));
+                               ExpectedOf(loaded), [&](kv::Sequence first, std::string_view payload) {
+                                 return replayer.Apply(first, payload);
+                               }));
   replayed.last_sequence = replayer.last_sequence();
   replayed.memtables = replayer.Take();
   return replayed;
@@ -226,7 +212,8 @@ Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const ma
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
     format::BatchReader reader(payload);
-    for (kv::Sequence sequence = first; reader.Next(); ++sequence) RETURN_IF_ERROR(CheckRange(store.order, reader, sequence));
+    for (kv::Sequence sequence = first; reader.Next(); ++sequence)
+      RETURN_IF_ERROR(CheckRange(store.order, reader, sequence));
     RETURN_IF_ERROR(reader.status());
     return replayer.Apply(first, payload);
   };

@@ -10,9 +10,9 @@
 #include "db/store.h"
 #include "format/batch.h"
 #include "format/version_edit.h"
-#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "memtable/memtable.h"
+#include "wal/wal.h"
 
 namespace mergedb::db {
 
@@ -52,7 +52,7 @@ Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv:
 
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first
-  kv::Sequence last_sequence = 0;  // of the last record replayed; 0 if none
+  kv::Sequence last_sequence = 0;                              // of the last record replayed; 0 if none
   wal::Replayed log;
 };
 // Replay the log into memtables; `on_full` may take a full one away (flush it) by resetting the pointer.

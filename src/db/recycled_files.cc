@@ -16,15 +16,16 @@ bool IsSmall(const ObsoleteFiles::ObsoleteFile& file) { return file.bytes < kSma
 
 bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
   if (file_system_->is_append_only()) return false;
-  const Status renamed =
-      file_system_->Rename(format::FilePath(directory_, file.kind, file.number), format::RecycledPath(directory_, file.number));
+  const Status renamed = file_system_->Rename(format::FilePath(directory_, file.kind, file.number),
+                                              format::RecycledPath(directory_, file.number));
   if (!renamed.ok()) return false;
   size_t small_count = 0;
   {
     base::Lock lock(mutex_);
     recycled_files_.push_back(file);
     bytes_ += file.bytes;
-    if (IsSmall(file)) small_count = static_cast<size_t>(std::count_if(recycled_files_.begin(), recycled_files_.end(), IsSmall));
+    if (IsSmall(file))
+      small_count = static_cast<size_t>(std::count_if(recycled_files_.begin(), recycled_files_.end(), IsSmall));
   }
   if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // after a failure the next Keep removes another one
   return true;

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/block_cache.h"
 #include "base/schedule_point.h"
+#include "blob/cache.h"
 #include "db/obsolete_files.h"
 #include "db/open_transactions.h"
 #include "db/operator_names.h"
@@ -22,7 +23,6 @@
 #include "kv/program_operators.h"
 #include "mergedb/options.h"
 #include "table/cache.h"
-#include "blob/cache.h"
 #include "write/memory_pool.h"
 
 namespace mergedb::db {

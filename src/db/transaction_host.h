@@ -52,9 +52,10 @@ class TransactionHost {
   // Keyspaces: null while there are none. Own writes and reads are of tree keys (kv/key_map.h), made by one map: of a transaction
   // that used another one than is current when it commits, the commit is Aborted.
   virtual const kv::KeyMap* key_map() const = 0;
-  virtual Status CheckMade(Keyspace keyspace) = 0;  // InvalidArgument: no such id was ever given out
+  virtual Status CheckMade(Keyspace keyspace) = 0;           // InvalidArgument: no such id was ever given out
   virtual bool IsLiveKeyspace(kv::KeyspaceId id) const = 0;  // REQUIRES: CheckMade was OK once
-  virtual std::optional<std::string> NameOfKeyspace(kv::KeyspaceId id) const = 0;  // as of the newest commit; none: it is not live. As above
+  virtual std::optional<std::string> NameOfKeyspace(
+      kv::KeyspaceId id) const = 0;  // as of the newest commit; none: it is not live. As above
   // There is a key map when this returns OK, which was chosen so that it leaves the caller's own uncommitted keys as they are.
   // `owner` holds the writers' lock.
   using BeginsOwnKey = std::function<bool(const std::string& prefix)>;

@@ -44,7 +44,8 @@ Status DbImpl::CheckConflicts(const write::Change& change) {
   const bool is_recording = recent_writes_.is_recording();
   if (is_recording && change.reads != nullptr) RETURN_IF_ERROR(recent_writes_.Check(change.reads));
   if (!change.keyspaces.empty() || change.keyspace_changes != nullptr) RETURN_IF_ERROR(keyspace_ids_.Check(change));
-  if (is_recording) [[unlikely]] recent_writes_.Add(change);
+  if (is_recording) [[unlikely]]
+    recent_writes_.Add(change);
   return {};
 }
 
@@ -56,7 +57,8 @@ void DbImpl::Withdraw(const write::Change& change) {
 // WHY in this order: a transaction that sees these writes may begin, and one that does not see them must be checked. A transaction that
 // sees a keyspace's record writes to the keyspace.
 void DbImpl::Publish(kv::Sequence last) {
-  if (recent_writes_.is_recording()) [[unlikely]] recent_writes_.Publish(last);
+  if (recent_writes_.is_recording()) [[unlikely]]
+    recent_writes_.Publish(last);
   if (store_->key_map() != nullptr) keyspace_ids_.Publish();
   store_->snapshots->Publish(last);
 }

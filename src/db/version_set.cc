@@ -23,8 +23,8 @@ std::set<kv::FileNumber> FilesOf(const version::Version& version) {
 
 }  // namespace
 
-VersionSet::VersionSet(const Options& options, version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
-             const WalStart& wal_start)
+VersionSet::VersionSet(const Options& options, version::VersionPtr version, kv::FileNumber next_file,
+                       kv::Position next_position, const WalStart& wal_start)
     : options_(options),
       next_file_(kv::ToInt(next_file)),
       manifest_({.file_system = options.file_system,
@@ -43,7 +43,8 @@ read::SuperVersionPtr VersionSet::InstallSuperVersionLocked(uint64_t large_batch
   auto super_version = std::make_shared<read::SuperVersion>();
   super_version->active = active_;
   super_version->sealed.reserve(sealed_.size());
-  for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed) super_version->sealed.push_back(sealed->memtable);
+  for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed)
+    super_version->sealed.push_back(sealed->memtable);
   if (ZOO(kSealedReadOldestFirst)) std::reverse(super_version->sealed.begin(), super_version->sealed.end());
   super_version->version = version_;
   super_version->large_batches = large_batches;
@@ -170,10 +171,9 @@ Status VersionSet::SyncNewFiles(const format::VersionEdit& edit) {
 }
 
 Status VersionSet::SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
-                          std::set<kv::FileNumber>* fresh) {
+                               std::set<kv::FileNumber>* fresh) {
   if (synced_.contains(number)) return {};
-  RETURN_IF_ERROR(SyncHasFailed(number) ? ReplaceFile(kind, number, check)
-                                        : SyncFile(kind, number));
+  RETURN_IF_ERROR(SyncHasFailed(number) ? ReplaceFile(kind, number, check) : SyncFile(kind, number));
   fresh->insert(number);
   return {};
 }
@@ -201,7 +201,8 @@ bool VersionSet::SyncHasFailed(kv::FileNumber number) const {
 // The bytes can still be read; they go into a new file, are checked there, and take over the name.
 Status VersionSet::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
   const std::string path = format::FilePath(options_.directory, kind, number);
-  const std::string copy = format::FilePath(options_.directory, kind, AllocateNumber());  // an orphan, should we die here
+  const std::string copy =
+      format::FilePath(options_.directory, kind, AllocateNumber());  // an orphan, should we die here
   Status status = env::CopyFile(options_.file_system, path, copy);
   if (status.ok()) status = check(copy);
   if (status.ok()) status = options_.file_system->Rename(copy, path);
@@ -217,9 +218,11 @@ Status VersionSet::ReplaceFile(format::FileKind kind, kv::FileNumber number, con
   return {};
 }
 
-format::VersionEdit VersionSet::Describe(const Target& target, const WalFacts& facts, std::optional<uint64_t> clean_wal_end) const {
-  format::VersionEdit edit = manifest_.needs_snapshot() ? version::VersionEditFromEmpty(*target.version)
-                                                 : version::DiffVersions(options_.order, *committed_, *target.version);
+format::VersionEdit VersionSet::Describe(const Target& target, const WalFacts& facts,
+                                         std::optional<uint64_t> clean_wal_end) const {
+  format::VersionEdit edit = manifest_.needs_snapshot()
+                                 ? version::VersionEditFromEmpty(*target.version)
+                                 : version::DiffVersions(options_.order, *committed_, *target.version);
   if (manifest_.needs_snapshot()) {
     edit.database_id = options_.database_id;
     edit.comparator = std::string(options_.order.comparator()->Name());
@@ -240,8 +243,8 @@ format::VersionEdit VersionSet::Describe(const Target& target, const WalFacts& f
   return edit;
 }
 
-Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_facts, std::optional<uint64_t> clean_wal_end,
-                     const LogReleased& wal_released) {
+Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_facts,
+                          std::optional<uint64_t> clean_wal_end, const LogReleased& wal_released) {
   base::Lock commit_lock(commit_mutex_);
   Target target;
   uint64_t changes;

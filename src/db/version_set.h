@@ -59,7 +59,7 @@ class VersionSet {
 
   // The first Commit writes a complete MANIFEST.
   VersionSet(const Options& options, version::VersionPtr version, kv::FileNumber next_file, kv::Position next_position,
-        const WalStart& wal_start);
+             const WalStart& wal_start);
 
   kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_.fetch_add(1, std::memory_order_relaxed)}; }
   read::SuperVersionPtr Current() const { return super_versions_.Share(); }
@@ -133,26 +133,28 @@ class VersionSet {
   Result<version::VersionPtr> NextVersion(const format::VersionEdit& edit);
   Status SyncNewFiles(const format::VersionEdit& edit);
   using CheckCopy = std::function<Status(const std::string& path)>;
-  Status SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check, std::set<kv::FileNumber>* fresh);
+  Status SyncNewFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check,
+                     std::set<kv::FileNumber>* fresh);
   Status SyncFile(format::FileKind kind, kv::FileNumber number);
   Status ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check);
-  format::VersionEdit Describe(const Target& target, const WalFacts& facts, std::optional<uint64_t> clean_wal_end) const;
+  format::VersionEdit Describe(const Target& target, const WalFacts& facts,
+                               std::optional<uint64_t> clean_wal_end) const;
 
   const Options options_;
   std::atomic<uint64_t> next_file_;
   std::atomic<uint64_t> dead_bytes_{0};
   std::atomic<uint64_t> commits_{0};
   std::atomic<uint64_t> manifest_bytes_{0};  // as of the last commit: asking must not wait for the next one's sync
-  std::atomic<uint64_t> large_batches_{0};  // written under mutex_, after the SuperVersion that counts as many
+  std::atomic<uint64_t> large_batches_{0};   // written under mutex_, after the SuperVersion that counts as many
   read::SuperVersionHolder super_versions_;
 
   mutable base::Mutex commit_mutex_;
   manifest::Manifest manifest_ GUARDED_BY(commit_mutex_);
-  version::VersionPtr committed_ GUARDED_BY(commit_mutex_);               // what the MANIFEST says
+  version::VersionPtr committed_ GUARDED_BY(commit_mutex_);                 // what the MANIFEST says
   std::vector<std::string> committed_operators_ GUARDED_BY(commit_mutex_);  // the names that it has
   std::optional<std::string> key_marker_ GUARDED_BY(commit_mutex_);
   bool key_marker_is_committed_ GUARDED_BY(commit_mutex_);
-  std::vector<version::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);   // what it may say: commits of unknown outcome
+  std::vector<version::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);  // what it may say: commits of unknown outcome
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
   mutable base::Mutex failed_mutex_;                                // a leaf
   std::set<kv::FileNumber> sync_failed_ GUARDED_BY(failed_mutex_);  // never to be synced again: to be replaced

@@ -12,7 +12,8 @@ namespace mergedb::db {
 
 Status CheckKey(std::string_view key) {
   if (key.size() <= kKeyBytesMax) return {};
-  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the most is " + std::to_string(kKeyBytesMax));
+  return Status::InvalidArgument("key of " + std::to_string(key.size()) + " bytes; the most is " +
+                                 std::to_string(kKeyBytesMax));
 }
 
 Status CheckValue(std::string_view value) {
@@ -45,7 +46,8 @@ Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options) {
   }
   if (options.comparator == BytewiseComparator()) return {};
   if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator is null");
-  return Status::NotSupported("keyspaces have the bytewise comparator, not \"" + base::Escape(options.comparator->Name()) + "\"");
+  return Status::NotSupported("keyspaces have the bytewise comparator, not \"" +
+                              base::Escape(options.comparator->Name()) + "\"");
 }
 
 Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names, bool* has_keyspaces) {

@@ -39,7 +39,8 @@ bool DbImpl::FitsOneMemtable(const write::Room& room) const {
 
 Status DbImpl::MakeRoom(const write::Room& room) {
   const bool is_full = !active_->Reserve(room.records, room.bytes);
-  if (!is_full && !(background_->seal_is_wanted() && IsWorthSealing())) [[likely]] return {};
+  if (!is_full && !(background_->seal_is_wanted() && IsWorthSealing())) [[likely]]
+    return {};
   RETURN_IF_ERROR(WaitForSealedSlot());
   MakeRoomAnyway(room);
   return {};
@@ -53,9 +54,9 @@ bool DbImpl::IsWorthSealing() {
 }
 
 void DbImpl::MakeRoomAnyway(const write::Room& room) {
-  Seal(FitsOneMemtable(room) ? TakeStandby()
-                             : write::MemoryPool::NewLargeMemtable(
-                                   store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
+  Seal(FitsOneMemtable(room)
+           ? TakeStandby()
+           : write::MemoryPool::NewLargeMemtable(store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
   (void)active_->Reserve(room.records, room.bytes);  // else operands leave no folds, that is all
 }
 
@@ -65,7 +66,8 @@ Status DbImpl::WaitForSealedSlot() {
   const size_t sealed_max = store_->memory.memtables_max - 2;
   if (version_set_->sealed_count() <= sealed_max) return {};
   const uint64_t start = store_->options.env.clock->NowNanos();
-  Status status = background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() <= sealed_max; });
+  Status status =
+      background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() <= sealed_max; });
   memory_waits_.Add(store_->options.env.clock->NowNanos() - start);
   return status;
 }
@@ -91,7 +93,8 @@ Status DbImpl::SealIfUsed() {
 // Of the background, which does not wait for writers.
 void DbImpl::SealAtRest() {
   const write::WriterQueue::ExclusiveSection turn(queue_, std::try_to_lock);
-  if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || version_set_->sealed_count() > 0) return;
+  if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || version_set_->sealed_count() > 0)
+    return;
   Seal(TakeStandby());
 }
 
@@ -116,7 +119,8 @@ void DbImpl::LogFailed(const Status& status) {
 
 // OK if the log can be written. It may have failed behind everyone's back, when the background synced it.
 Status DbImpl::ReviveLog() {
-  if (LogGoesOn()) [[likely]] return {};
+  if (LogGoesOn()) [[likely]]
+    return {};
   if (log_failure_.ok()) {
     const Status failure = log_->failure();
     if (failure.ok()) return {};
@@ -152,8 +156,10 @@ Status DbImpl::StartNewEpoch() {
   epoch_is_owed_ = true;
   const uint64_t salt = store_->options.env.entropy();
   const wal::Mark first = wal::FirstMark(salt, sequence);
-  version_set_->StartEpoch({.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
-  RETURN_IF_ERROR(version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
+  version_set_->StartEpoch(
+      {.epoch = epoch_ + 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = sequence});
+  RETURN_IF_ERROR(
+      version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
 
   const auto failed_segments = log_->segments();
   log_->Stop();
@@ -170,20 +176,20 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                         std::vector<kv::FileNumber> reusable_segments) {
   const Env& env = store_->options.env;
   const wal::Options options{.file_system = env.file_system,
-                       .clock = env.clock,
-                       .executor = env.executor,
-                       .directory = store_->directory,
-                       .database_id = database_id_,
-                       .epoch = epoch,
-                       .salt = salt,
-                       .first_sequence = sequence,
-                       .staging_bytes = store_->memory.staging_bytes,
-                       .undrained_bytes_max = store_->memory.undrained_bytes_max,
-                       .segment_bytes = store_->memory.segment_bytes,
-                       .recycled_bytes = store_->memory.log_quota_bytes,
-                       .use_mapping = store_->options.use_mapped_staging,
-                       .allocate_number = [this] { return version_set_->AllocateNumber(); },
-                       .reusable_segments = std::move(reusable_segments)};
+                             .clock = env.clock,
+                             .executor = env.executor,
+                             .directory = store_->directory,
+                             .database_id = database_id_,
+                             .epoch = epoch,
+                             .salt = salt,
+                             .first_sequence = sequence,
+                             .staging_bytes = store_->memory.staging_bytes,
+                             .undrained_bytes_max = store_->memory.undrained_bytes_max,
+                             .segment_bytes = store_->memory.segment_bytes,
+                             .recycled_bytes = store_->memory.log_quota_bytes,
+                             .use_mapping = store_->options.use_mapped_staging,
+                             .allocate_number = [this] { return version_set_->AllocateNumber(); },
+                             .reusable_segments = std::move(reusable_segments)};
   ASSIGN_OR_RETURN(std::shared_ptr<wal::Wal> log, wal::Wal::Create(options));
   (void)log->Prepare();  // a full disk is the first writer's error, not the open's
   salt_ = salt;
@@ -193,7 +199,8 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
     log_ = log;
   }
   if (!log->staging_file_bytes()) return {};
-  Status status = version_set_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
+  Status status =
+      version_set_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
   if (!status.ok()) log->Stop();  // nothing is staged that the MANIFEST does not know of
   return status;
 }

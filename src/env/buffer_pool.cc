@@ -21,7 +21,7 @@ struct Pool {
   // WHY the lock is held across a fork: the child has none of the threads that could unlock it there.
   static Pool& Get() {
     static Pool* const pool = [] {
-      static Pool* made = new Pool;  // never destroyed: threads may outlive main's statics
+      static Pool* made = new Pool;      // never destroyed: threads may outlive main's statics
       made->free.reserve(kBuffersKept);  // so that giving a buffer back allocates nothing
       pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
       return made;
@@ -30,9 +30,9 @@ struct Pool {
   }
 };
 
-char* Allocate(size_t bytes) { return static_cast<char*>(::operator new(bytes, std::align_val_t{kDirectIoAlign})); }
+char* Allocate(size_t bytes) { return static_cast<char*>(::operator new (bytes, std::align_val_t{kDirectIoAlign})); }
 
-void Free(char* memory) { ::operator delete(memory, std::align_val_t{kDirectIoAlign}); }
+void Free(char* memory) { ::operator delete (memory, std::align_val_t{kDirectIoAlign}); }
 
 char* TakePooled() {
   Pool& pool = Pool::Get();

@@ -60,7 +60,8 @@ class SharedPool {
  public:
   static SharedPool& Get() {
     static SharedPool* const shared = [] {
-      static auto* made = new SharedPool;  // never destroyed: at exit another static's destructor may still use a database
+      static auto* made =
+          new SharedPool;  // never destroyed: at exit another static's destructor may still use a database
       pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
                      [] {
                        made->pool_ = nullptr;

@@ -5,7 +5,8 @@
 namespace mergedb::env {
 
 Status OfRead(Status status) {
-  if (!status.IsNotFound()) [[likely]] return status;
+  if (!status.IsNotFound()) [[likely]]
+    return status;
   return Status::IOError(std::string(status.message()) + ": an open file is gone");
 }
 

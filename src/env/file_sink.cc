@@ -19,14 +19,15 @@ Result<SinkFile> SinkFile::Open(FileSystem* file_system, const std::string& path
   const Access access = options.is_reuse ? Access::kReuse : Access::kCreate;
   ASSIGN_OR_RETURN(target.file, file_system->Open(path, {.access = access, .direct = options.is_direct}));
   target.is_append_only = file_system->is_append_only();
-  if (options.is_reuse) {
-    ASSIGN_OR_RETURN(target.recycled_bytes, target.file->Size());
-  }
+  if (options.is_reuse) { ASSIGN_OR_RETURN(target.recycled_bytes, target.file->Size()); }
   return target;
 }
 
 FileSink::FileSink(SinkFile target)
-    : file_(std::move(target.file)), recycled_bytes_(target.recycled_bytes), is_append_only_(target.is_append_only), buffer_(kWriteBytes) {}
+    : file_(std::move(target.file)),
+      recycled_bytes_(target.recycled_bytes),
+      is_append_only_(target.is_append_only),
+      buffer_(kWriteBytes) {}
 
 Status FileSink::WriteBuffer() {
   RETURN_IF_ERROR(file_->WriteAt(written_, {buffer_.data(), used_}));

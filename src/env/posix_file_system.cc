@@ -60,8 +60,8 @@ Status PosixFile::ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) 
   *got = 0;
   if (!Fits(offset, bytes)) return PosixStatus(EINVAL, path_, "pread", bytes, offset);
   while (*got < bytes) {
-    const ssize_t count = RetryOnSignal(
-        [&] { return pread(fd_, out + *got, bytes - *got, static_cast<off_t>(offset + *got)); });
+    const ssize_t count =
+        RetryOnSignal([&] { return pread(fd_, out + *got, bytes - *got, static_cast<off_t>(offset + *got)); });
     if (count < 0) return PosixStatus(errno, path_, "pread", bytes, offset);
     if (count == 0) break;
     *got += static_cast<size_t>(count);
@@ -120,13 +120,10 @@ Result<std::unique_ptr<Mapping>> PosixFile::Map(size_t bytes) {
 
 int OpenFlags(Access access) {
   switch (access) {
-    case Access::kRead:
-      return O_RDONLY;
+    case Access::kRead: return O_RDONLY;
     case Access::kReadWrite:
-    case Access::kReuse:
-      return O_RDWR;
-    case Access::kCreate:
-      return O_RDWR | O_CREAT | O_EXCL;
+    case Access::kReuse: return O_RDWR;
+    case Access::kCreate: return O_RDWR | O_CREAT | O_EXCL;
   }
   return O_RDONLY;
 }
@@ -165,7 +162,8 @@ Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path,
   if (fstat(fd, &opened) != 0) return PosixStatus(errno, path, "fstat");
   if (!S_ISREG(opened.st_mode)) return Status::IOError(path + ": open: not a regular file");
   if (options.access == Access::kReuse && opened.st_nlink != 1 && !ZOO(kLinkedFileWrittenAgain)) {
-    return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " + std::to_string(opened.st_nlink));
+    return Status::InvalidArgument(path + ": open to write again: expected 1 name, found " +
+                                   std::to_string(opened.st_nlink));
   }
   if (options.direct) TurnDirect(fd);
   return std::unique_ptr<File>(std::move(file));

@@ -178,8 +178,8 @@ Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request
   struct stat file {};
   if (fstat(request.fd, &file) != 0) return PosixStatus(errno, request.path, "fstat");
   if (static_cast<uint64_t>(file.st_size) < request.bytes) {
-    return Status::Corruption(request.path + ": map for reading: expected " + std::to_string(request.bytes) + " bytes, found " +
-                              std::to_string(file.st_size));
+    return Status::Corruption(request.path + ": map for reading: expected " + std::to_string(request.bytes) +
+                              " bytes, found " + std::to_string(file.st_size));
   }
   void* const base = mmap(nullptr, request.bytes, PROT_READ, MAP_SHARED, request.fd, 0);
   if (base == MAP_FAILED) return PosixStatus(errno, request.path, "map for reading");

@@ -8,19 +8,14 @@ namespace {
 
 Code CodeOf(int error) {
   switch (error) {
-    case ENOENT:
-      return Code::kNotFound;
+    case ENOENT: return Code::kNotFound;
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
-      return Code::kNoSpace;
+    case EFBIG: return Code::kNoSpace;
     case EMFILE:
-    case ENFILE:
-      return Code::kBusy;
-    case EEXIST:
-      return Code::kInvalidArgument;
-    default:
-      return Code::kIOError;
+    case ENFILE: return Code::kBusy;
+    case EEXIST: return Code::kInvalidArgument;
+    default: return Code::kIOError;
   }
 }
 

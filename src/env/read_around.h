@@ -41,7 +41,8 @@ class ReadAround {
   // About to read at `offset`.
   void Before(File* file, uint64_t offset) const {
     const uint64_t piece = std::min(offset / kPieceBytes, pieces_ - 1);
-    if (!was_asked_for_[piece].load(std::memory_order_relaxed)) Ask(file, piece);  // WHY relaxed: asking twice is harmless
+    if (!was_asked_for_[piece].load(std::memory_order_relaxed))
+      Ask(file, piece);  // WHY relaxed: asking twice is harmless
   }
 
  private:

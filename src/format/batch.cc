@@ -23,9 +23,9 @@ constexpr bool IsWritten(uint8_t byte) {
 }
 
 Status BadRecord(size_t offset, std::string_view expected, std::string_view found) {
-  return Status::Corruption("batch record at offset " + std::to_string(offset) + ": expected " +
-                            std::string(expected) + ", found " + base::ToHex(found.substr(0, kRecordHeaderBytesMax)) +
-                            " and " + std::to_string(found.size()) + " bytes in all");
+  return Status::Corruption("batch record at offset " + std::to_string(offset) + ": expected " + std::string(expected) +
+                            ", found " + base::ToHex(found.substr(0, kRecordHeaderBytesMax)) + " and " +
+                            std::to_string(found.size()) + " bytes in all");
 }
 
 // Why this version does not read a record that begins with `byte`.
@@ -33,7 +33,8 @@ Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
   const auto kind = static_cast<kv::Kind>(byte & ~kKeyspaceFlag);
   if (kind > kKindWrittenMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kKindWrittenMax)), record);
   if (byte & kKeyspaceFlag) {
-    return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": a keyspace flag, which no log has");
+    return Status::NotSupported("batch record at offset " + std::to_string(offset) +
+                                ": a keyspace flag, which no log has");
   }
   return Status::NotSupported("batch record at offset " + std::to_string(offset) + ": kind " +
                               std::string(kv::KindName(kind)) + " needs a newer version of mergedb");

@@ -14,8 +14,8 @@ static_assert(kBlobFileMagic.size() == 16);
 constexpr size_t kCrcBytes = 4;
 
 // Offsets within the footer. Checksum, version and magic stay where they are in later versions.
-constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32, kChecksumAt = 40,
-                 kVersionAt = 44, kMagicAt = 48;
+constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32,
+                 kChecksumAt = 40, kVersionAt = 44, kMagicAt = 48;
 static_assert(kMagicAt + kBlobFileMagic.size() == kValueFooterBytes);
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
@@ -63,7 +63,8 @@ size_t StoreSizes(char* out, Compression codec, size_t key_bytes, size_t stored_
 }
 
 Status NoHead(std::string_view bytes) {
-  return Status::Corruption("expected the head of a value's record, found " + base::ToHex(bytes.substr(0, kRecordHeadBytesMax)));
+  return Status::Corruption("expected the head of a value's record, found " +
+                            base::ToHex(bytes.substr(0, kRecordHeadBytesMax)));
 }
 
 }  // namespace
@@ -83,10 +84,12 @@ Status ParseReference(std::string_view bytes, ValueReference* reference) {
     reference->file = kv::FileNumber{number};
     return {};
   }
-  return Status::Corruption("expected a reference to a value, found " + base::ToHex(bytes.substr(0, kReferenceBytesMax)));
+  return Status::Corruption("expected a reference to a value, found " +
+                            base::ToHex(bytes.substr(0, kReferenceBytesMax)));
 }
 
-size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec, const Place& place) {
+size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec,
+                       const Place& place) {
   const size_t bytes = StoreSizes(out, codec, key.size(), stored.size());
   uint32_t crc = base::Crc32cExtend(0, out + kCrcBytes, bytes - kCrcBytes);
   crc = base::Crc32cExtend(crc, key.data(), key.size());
@@ -107,7 +110,8 @@ Status OpenRecord(std::string_view bytes, const Place& place, bool verify, Value
   if (verify && !ZOO(kRecordNotChecked)) {
     const uint32_t expected = base::LoadFixed32(bytes.data());
     const uint32_t found = Salted(base::Crc32c(bytes.substr(kCrcBytes)), place);
-    if (expected != found) [[unlikely]] return Damaged("checksum", expected, found);
+    if (expected != found) [[unlikely]]
+      return Damaged("checksum", expected, found);
   }
   if (!IsKnownCompression(head.codec)) {
     return Status::NotSupported("codec " + std::to_string(head.codec) + ": a newer version wrote it");

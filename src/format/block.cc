@@ -71,7 +71,8 @@ uint64_t HeadOf(const char* bytes, size_t count) {
   uint64_t head;
   std::memcpy(&head, bytes, sizeof head);
   head = __builtin_bswap64(head);
-  if (count >= 8) [[likely]] return head;
+  if (count >= 8) [[likely]]
+    return head;
   return count == 0 ? 0 : head & (~uint64_t{0} << (64 - 8 * count));
 }
 
@@ -96,7 +97,8 @@ Status CheckBlock(std::string_view raw) {
                          LastOffset(value_offsets, tail.count, tail.offset_width);
   if (total != raw.size()) return Damaged("size", total, raw.size());
 
-  const uint8_t kind_max = LargestKind(suffix_offsets - size_t{tail.count} * tail.tag_width, tail.count, tail.tag_width);
+  const uint8_t kind_max =
+      LargestKind(suffix_offsets - size_t{tail.count} * tail.tag_width, tail.count, tail.tag_width);
   if (kind_max > static_cast<uint8_t>(kv::kKindMax)) {
     return Damaged("largest kind", static_cast<uint64_t>(kv::kKindMax), kind_max);
   }

@@ -61,9 +61,8 @@ void BlockBuilder::Add(std::string_view key, kv::Tag tag, std::string_view value
   if (!value.empty()) std::memcpy(value_target, value.data(), value.size());
   block_.used += value.size();
   value_bytes_ += value.size();
-  marks_.push_back({.tag = tag,
-                    .key_end = static_cast<uint32_t>(keys_.used),
-                    .value_end = static_cast<uint32_t>(value_bytes_)});
+  marks_.push_back(
+      {.tag = tag, .key_end = static_cast<uint32_t>(keys_.used), .value_end = static_cast<uint32_t>(value_bytes_)});
 }
 
 std::string_view BlockBuilder::last_key() const {
@@ -73,7 +72,8 @@ std::string_view BlockBuilder::last_key() const {
 
 bool BlockBuilder::IsFullFor(size_t key_bytes, size_t value_bytes, size_t target) const {
   const size_t entry_bytes = key_bytes + value_bytes + kEntryBytes;
-  if (2 * bytes() + entry_bytes <= 2 * target || empty()) [[likely]] return false;
+  if (2 * bytes() + entry_bytes <= 2 * target || empty()) [[likely]]
+    return false;
   if (!shares_prefix_) return true;
   // Near the end it pays to know what the shared prefix will save.
   const size_t saved = base::CommonPrefixBytes(first_key(), last_key()) * marks_.size();
@@ -112,7 +112,8 @@ std::string_view BlockBuilder::Finish() {
   const size_t suffix_bytes = keys_.used - count * prefix_bytes;
   const uint32_t offset_width = std::max(suffix_bytes, value_bytes_) <= 0xffff ? 2 : 4;
 
-  const size_t rest = prefix_bytes + suffix_bytes + count * tag_width + 2 * (count + 1) * offset_width + kBlockTailBytes;
+  const size_t rest =
+      prefix_bytes + suffix_bytes + count * tag_width + 2 * (count + 1) * offset_width + kBlockTailBytes;
   ASSERT(value_bytes_ + rest <= UINT32_MAX, "a block is below 4 GiB");
   char* out = block_.Reserve(rest + kCopyBytes);
   std::memcpy(out, keys_.bytes(), prefix_bytes);

@@ -52,7 +52,8 @@ class BlockBuilder {
     char* bytes() { return memory.get(); }
     const char* bytes() const { return memory.get(); }
     char* Reserve(size_t more) {
-      if (room - used < more) [[unlikely]] Grow(used + more);
+      if (room - used < more) [[unlikely]]
+        Grow(used + more);
       return memory.get() + used;
     }
     void Grow(size_t room_least);

@@ -50,7 +50,7 @@ Status Bloom::Decode(std::string_view bytes) {
     return Status::Corruption("filter with " + std::to_string(probes) + " probes, the most is " +
                               std::to_string(kBloomProbesMax));
   }
-  bits_.reset(static_cast<char*>(::operator new(lines * kBloomLineBytes, std::align_val_t{kBloomLineBytes})));
+  bits_.reset(static_cast<char*>(::operator new (lines* kBloomLineBytes, std::align_val_t{kBloomLineBytes})));
   std::memcpy(bits_.get(), bytes.data(), lines * kBloomLineBytes);
   lines_ = lines;
   probes_ = probes;

@@ -65,7 +65,7 @@ class Bloom {
 
  private:
   struct FreeLines {
-    void operator()(char* lines) const { ::operator delete(lines, std::align_val_t{kBloomLineBytes}); }
+    void operator()(char* lines) const { ::operator delete (lines, std::align_val_t{kBloomLineBytes}); }
   };
   const char* Line(uint64_t hash) const { return bits_.get() + bloom_detail::LineOf(hash, lines_) * kBloomLineBytes; }
 

@@ -96,16 +96,16 @@ size_t Compressor::CompressTo(std::string_view raw, char* out, size_t out_bytes)
       if (state_ == nullptr) return 0;
       // WHY a stream that is reset for every block: the one-shot call clears its 16 KiB table each time.
       LZ4_resetStream_fast(static_cast<LZ4_stream_t*>(state_));
-      const int bytes = LZ4_compress_fast_continue(static_cast<LZ4_stream_t*>(state_), raw.data(), out,
-                                                   static_cast<int>(raw.size()), static_cast<int>(out_bytes),
-                                                   kLz4Acceleration);
+      const int bytes =
+          LZ4_compress_fast_continue(static_cast<LZ4_stream_t*>(state_), raw.data(), out, static_cast<int>(raw.size()),
+                                     static_cast<int>(out_bytes), kLz4Acceleration);
       return bytes > 0 ? static_cast<size_t>(bytes) : 0;
     }
     case Compression::kZstd: {
       if (state_ == nullptr) state_ = ZSTD_createCCtx();
       if (state_ == nullptr) return 0;
-      const size_t bytes = ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(state_), out, out_bytes, raw.data(), raw.size(),
-                                             kZstdLevel);
+      const size_t bytes =
+          ZSTD_compressCCtx(static_cast<ZSTD_CCtx*>(state_), out, out_bytes, raw.data(), raw.size(), kZstdLevel);
       return ZSTD_isError(bytes) ? 0 : bytes;
     }
   }

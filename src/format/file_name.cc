@@ -19,7 +19,7 @@ constexpr Pattern kPatterns[] = {
     {FileKind::kLock, "LOCK", "", false},       {FileKind::kManifest, "MANIFEST-", "", true},
     {FileKind::kStaging, "STAGING", "", false}, {FileKind::kSegment, "", ".seg", true},
     {FileKind::kTable, "", ".tbl", true},       {FileKind::kRecycled, "", ".spare", true},
-    {FileKind::kBlobFile, "", ".val", true},   {FileKind::kRepair, "REPAIR", "", false},
+    {FileKind::kBlobFile, "", ".val", true},    {FileKind::kRepair, "REPAIR", "", false},
     {FileKind::kImport, "IMPORT", "", false},   {FileKind::kKeep, "KEEP", "", false},
 };
 constexpr size_t kDigitsMin = 6;

@@ -25,7 +25,17 @@
 namespace mergedb::format {
 
 enum class FileKind : uint8_t {
-  kCurrent, kCurrentTemporary, kLock, kManifest, kStaging, kSegment, kTable, kRecycled, kBlobFile, kRepair, kImport,
+  kCurrent,
+  kCurrentTemporary,
+  kLock,
+  kManifest,
+  kStaging,
+  kSegment,
+  kTable,
+  kRecycled,
+  kBlobFile,
+  kRepair,
+  kImport,
   kKeep,
 };
 

@@ -7,19 +7,22 @@ namespace mergedb::format::leveldb {
 
 BatchReader::BatchReader(std::string_view batch) : rest_(batch) {
   if (batch.size() < kBatchHeaderBytes) {
-    status_ = Status::Corruption("a batch of " + std::to_string(batch.size()) + " bytes, the least is " + std::to_string(kBatchHeaderBytes));
+    status_ = Status::Corruption("a batch of " + std::to_string(batch.size()) + " bytes, the least is " +
+                                 std::to_string(kBatchHeaderBytes));
     return;
   }
   (void)base::TakeFixed64(&rest_, &first_);
   (void)base::TakeFixed32(&rest_, &count_);
-  if (first_ > kv::kSequenceMax - count_) status_ = Status::Corruption("a batch of sequence " + std::to_string(first_) + ", beyond the largest");
+  if (first_ > kv::kSequenceMax - count_)
+    status_ = Status::Corruption("a batch of sequence " + std::to_string(first_) + ", beyond the largest");
 }
 
 bool BatchReader::Next() {
   if (!status_.ok()) return false;
   if (rest_.empty()) {
     if (done_ != count_) {
-      status_ = Status::Corruption("a batch of " + std::to_string(done_) + " operations says that it has " + std::to_string(count_));
+      status_ = Status::Corruption("a batch of " + std::to_string(done_) + " operations says that it has " +
+                                   std::to_string(count_));
     }
     return false;
   }
@@ -37,7 +40,8 @@ bool BatchReader::Next() {
     return false;
   }
   if (done_ == count_) {
-    status_ = Status::Corruption("a batch of more operations than the " + std::to_string(count_) + " that it says it has");
+    status_ =
+        Status::Corruption("a batch of more operations than the " + std::to_string(count_) + " that it says it has");
     return false;
   }
   ++done_;

@@ -25,9 +25,9 @@ class BatchReader {
 
   bool Next();
   kv::Sequence first_sequence() const { return first_; }
-  uint32_t count() const { return count_; }      // as the header says
+  uint32_t count() const { return count_; }                     // as the header says
   kv::Sequence sequence() const { return first_ + done_ - 1; }  // of the operation shown
-  kv::Kind kind() const { return kind_; }        // kPut or kDelete
+  kv::Kind kind() const { return kind_; }                       // kPut or kDelete
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }
   const Status& status() const { return status_; }

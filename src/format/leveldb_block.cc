@@ -62,13 +62,16 @@ bool BlockIterator::Fail(std::string_view why) {
   return false;
 }
 
-size_t BlockIterator::Restart(size_t index) const { return base::LoadFixed32(block_.data() + restarts_at_ + 4 * index); }
+size_t BlockIterator::Restart(size_t index) const {
+  return base::LoadFixed32(block_.data() + restarts_at_ + 4 * index);
+}
 
 bool BlockIterator::Read(size_t offset) {
   std::string_view rest = block_.substr(offset, restarts_at_ - offset);
   uint32_t shared = 0, unshared = 0, value_bytes = 0;
-  if (!base::TakeVarint32(&rest, &shared) || !base::TakeVarint32(&rest, &unshared) || !base::TakeVarint32(&rest, &value_bytes) ||
-      uint64_t{unshared} + value_bytes > rest.size() || shared > key_.size()) {
+  if (!base::TakeVarint32(&rest, &shared) || !base::TakeVarint32(&rest, &unshared) ||
+      !base::TakeVarint32(&rest, &value_bytes) || uint64_t{unshared} + value_bytes > rest.size() ||
+      shared > key_.size()) {
     return Fail("a bad entry at offset " + std::to_string(offset));
   }
   key_.resize(shared);
@@ -96,8 +99,8 @@ bool BlockIterator::KeyAtRestart(size_t index, std::string_view* key) {
   if (offset >= restarts_at_) return Fail("a restart beyond its entries");
   std::string_view rest = block_.substr(offset, restarts_at_ - offset);
   uint32_t shared = 0, unshared = 0, value_bytes = 0;
-  if (!base::TakeVarint32(&rest, &shared) || !base::TakeVarint32(&rest, &unshared) || !base::TakeVarint32(&rest, &value_bytes) ||
-      shared != 0 || unshared > rest.size()) {
+  if (!base::TakeVarint32(&rest, &shared) || !base::TakeVarint32(&rest, &unshared) ||
+      !base::TakeVarint32(&rest, &value_bytes) || shared != 0 || unshared > rest.size()) {
     return Fail("a bad entry at offset " + std::to_string(offset));
   }
   *key = rest.substr(0, unshared);

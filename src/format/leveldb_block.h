@@ -69,8 +69,8 @@ class BlockIterator {
   const std::string_view block_;
   size_t restarts_at_ = 0;
   size_t restart_count_ = 0;
-  size_t at_ = 0;       // of the entry shown; restarts_at_: none
-  size_t next_ = 0;     // of the one after it
+  size_t at_ = 0;    // of the entry shown; restarts_at_: none
+  size_t next_ = 0;  // of the one after it
   std::string key_;
   std::string_view value_;
   Status status_;

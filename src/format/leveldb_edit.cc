@@ -6,7 +6,14 @@ namespace mergedb::format::leveldb {
 namespace {
 
 enum Tag : uint32_t {
-  kComparator = 1, kLogNumber = 2, kNextFile = 3, kLastSequence = 4, kPointer = 5, kRemoved = 6, kAdded = 7, kPreviousLog = 9
+  kComparator = 1,
+  kLogNumber = 2,
+  kNextFile = 3,
+  kLastSequence = 4,
+  kPointer = 5,
+  kRemoved = 6,
+  kAdded = 7,
+  kPreviousLog = 9
 };
 
 bool TakeVarint64(std::string_view* in, uint64_t* value) {
@@ -24,7 +31,9 @@ bool TakeNumber(std::string_view* in, kv::FileNumber* number) {
   *number = kv::FileNumber{value};
   return true;
 }
-bool TakeNumber(std::string_view* in, std::optional<kv::FileNumber>* number) { return TakeNumber(in, &number->emplace()); }
+bool TakeNumber(std::string_view* in, std::optional<kv::FileNumber>* number) {
+  return TakeNumber(in, &number->emplace());
+}
 
 bool TakeKey(std::string_view* in, std::string* key) {
   std::string_view taken, user_key;
@@ -122,8 +131,8 @@ Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
     const size_t offset = bytes.size() - rest.size();
     uint32_t tag = 0;
     if (!base::TakeVarint32(&rest, &tag) || !TakeFact(tag, &rest, &edit)) {
-      return Status::Corruption("LevelDB's edit, offset " + std::to_string(offset) + ": expected a fact, found tag " + std::to_string(tag) +
-                                " and " + std::to_string(rest.size()) + " bytes");
+      return Status::Corruption("LevelDB's edit, offset " + std::to_string(offset) + ": expected a fact, found tag " +
+                                std::to_string(tag) + " and " + std::to_string(rest.size()) + " bytes");
     }
   }
   return edit;
@@ -132,8 +141,7 @@ Result<VersionEdit> DecodeVersionEdit(std::string_view bytes) {
 bool HasRocksDbTag(std::string_view bytes) {
   VersionEdit edit;
   uint32_t tag = 0;
-  while (base::TakeVarint32(&bytes, &tag) && TakeFact(tag, &bytes, &edit)) {
-  }
+  while (base::TakeVarint32(&bytes, &tag) && TakeFact(tag, &bytes, &edit)) {}
   return (tag >= 10 && tag <= 13) || (tag >= 100 && tag <= 103) || (tag >= 200 && tag <= 203) || tag == 300 ||
          (tag >= 400 && tag <= 410) || (tag >= 8192 && tag <= 8300);
 }
@@ -149,11 +157,14 @@ void State::Apply(const VersionEdit& edit) {
 }
 
 Status State::Check() const {
-  const auto lacks = [](std::string_view what) { return Status::Corruption("LevelDB's MANIFEST has no " + std::string(what)); };
+  const auto lacks = [](std::string_view what) {
+    return Status::Corruption("LevelDB's MANIFEST has no " + std::string(what));
+  };
   if (!next_file) return lacks("next file number");
   if (!log) return lacks("log number");
   if (!last_sequence) return lacks("last sequence");
-  if (*last_sequence > kv::kSequenceMax) return Status::Corruption("LevelDB's MANIFEST has a last sequence beyond the largest");
+  if (*last_sequence > kv::kSequenceMax)
+    return Status::Corruption("LevelDB's MANIFEST has a last sequence beyond the largest");
   return {};
 }
 

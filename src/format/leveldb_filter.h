@@ -54,7 +54,7 @@ class FilterBlockBuilder {
   void EndFilter();
 
   const FilterPolicy& policy_;
-  std::string keys_;                  // of the filter being gathered, one after the other
+  std::string keys_;  // of the filter being gathered, one after the other
   std::vector<size_t> key_ends_;
   std::string bytes_;
   std::vector<uint32_t> offsets_;

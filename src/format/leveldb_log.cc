@@ -43,7 +43,8 @@ void LogWriter::AppendFragment(uint8_t type, std::string_view payload, std::stri
   char header[kFragmentHeaderBytes];
   header[6] = static_cast<char>(type);
   base::StoreFixed16(header + 4, static_cast<uint16_t>(payload.size()));
-  base::StoreFixed32(header, MaskCrc(base::Crc32cExtend(base::Crc32c({header + 6, 1}), payload.data(), payload.size())));
+  base::StoreFixed32(header,
+                     MaskCrc(base::Crc32cExtend(base::Crc32c({header + 6, 1}), payload.data(), payload.size())));
   out->append(header, sizeof header).append(payload);
   block_offset_ += kFragmentHeaderBytes + payload.size();
 }
@@ -57,7 +58,8 @@ bool LogReader::Next(std::string_view* record) {
     // Old writers left an empty first part where exactly a header fitted, and began again in the next block.
     if (begins && in_partial_ && !partial_.empty()) DropPartial("a record begins before the one before it ended");
     if (!begins && !in_partial_) {
-      on_damage_(fragment.offset, kFragmentHeaderBytes + fragment.payload.size(), "a part of a record without its beginning");
+      on_damage_(fragment.offset, kFragmentHeaderBytes + fragment.payload.size(),
+                 "a part of a record without its beginning");
       continue;
     }
     if (begins) {

@@ -60,7 +60,7 @@ class LogReader {
   // In OnDamage: there is a whole fragment among the bytes passed over, or behind them if they are zeros. A crash
   // leaves no such thing behind it.
   bool passed_over_whole() const { return passed_over_whole_; }
-  bool is_cut_short() const { return is_cut_short_; }        // REQUIRES: at the end. It lies within a record
+  bool is_cut_short() const { return is_cut_short_; }  // REQUIRES: at the end. It lies within a record
 
  private:
   struct Fragment {
@@ -82,8 +82,8 @@ class LogReader {
   uint64_t block_begin_ = 0;  // of the block in memory
   size_t at_ = 0;             // in it
   bool has_block_ = false;
-  bool is_last_ = false;      // nothing comes after it
-  std::string partial_;       // fragments of a record so far
+  bool is_last_ = false;  // nothing comes after it
+  std::string partial_;   // fragments of a record so far
   bool in_partial_ = false;
   std::optional<uint64_t> hole_begin_;  // zeros reach from here to the end of the block in memory
   uint64_t partial_offset_ = 0;

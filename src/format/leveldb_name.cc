@@ -12,7 +12,9 @@ struct Suffix {
   NameKind kind;
   std::string_view text;
 };
-constexpr Suffix kSuffixes[] = {{NameKind::kLog, ".log"}, {NameKind::kTable, ".ldb"}, {NameKind::kOldTable, ".sst"},
+constexpr Suffix kSuffixes[] = {{NameKind::kLog, ".log"},
+                                {NameKind::kTable, ".ldb"},
+                                {NameKind::kOldTable, ".sst"},
                                 {NameKind::kTemporary, ".dbtmp"}};
 
 std::optional<kv::FileNumber> ParseNumber(std::string_view digits) {

@@ -23,7 +23,9 @@ bool TakeVarint64(std::string_view* in, uint64_t* value) {
   in->remove_prefix(static_cast<size_t>(end - in->data()));
   return true;
 }
-bool TakeHandle(std::string_view* in, Handle* handle) { return TakeVarint64(in, &handle->offset) && TakeVarint64(in, &handle->bytes); }
+bool TakeHandle(std::string_view* in, Handle* handle) {
+  return TakeVarint64(in, &handle->offset) && TakeVarint64(in, &handle->bytes);
+}
 
 // Both are empty where the block is better stored raw.
 std::string CompressSnappy(std::string_view block) {
@@ -38,7 +40,9 @@ std::string CompressZstd(std::string_view block, int level) {
   return out;
 }
 
-Status BadContents(std::string_view codec) { return Status::Corruption("a stored block: damaged " + std::string(codec) + " contents"); }
+Status BadContents(std::string_view codec) {
+  return Status::Corruption("a stored block: damaged " + std::string(codec) + " contents");
+}
 
 // The size is claimed by the first bytes; before it is believed it is compared with what so many bytes can hold at most.
 Result<std::string> UncompressSnappy(std::string_view contents) {
@@ -75,11 +79,13 @@ Result<Handle> DecodeHandle(std::string_view bytes) {
 
 Status CheckHandle(const Handle& handle, uint64_t file_bytes) {
   const uint64_t end = file_bytes < kTableFooterBytes ? 0 : file_bytes - kTableFooterBytes;
-  if (end < kBlockTrailerBytes || handle.offset > end - kBlockTrailerBytes || handle.bytes > end - kBlockTrailerBytes - handle.offset) {
-    return Status::Corruption("a table of " + std::to_string(file_bytes) + " bytes: a block of " + std::to_string(handle.bytes) + " at offset " +
-                              std::to_string(handle.offset));
+  if (end < kBlockTrailerBytes || handle.offset > end - kBlockTrailerBytes ||
+      handle.bytes > end - kBlockTrailerBytes - handle.offset) {
+    return Status::Corruption("a table of " + std::to_string(file_bytes) + " bytes: a block of " +
+                              std::to_string(handle.bytes) + " at offset " + std::to_string(handle.offset));
   }
-  if (handle.bytes > kBlockBytesMax) return Status::NotSupported("a table: a block of " + std::to_string(handle.bytes) + " bytes");
+  if (handle.bytes > kBlockBytesMax)
+    return Status::NotSupported("a table: a block of " + std::to_string(handle.bytes) + " bytes");
   return {};
 }
 
@@ -99,7 +105,8 @@ Result<TableFooter> DecodeTableFooter(std::string_view bytes) {
     return Status::Corruption("not an sstable (bad magic number)");
   }
   TableFooter footer;
-  if (!TakeHandle(&bytes, &footer.metaindex) || !TakeHandle(&bytes, &footer.index)) return Status::Corruption("a table: bad block handle");
+  if (!TakeHandle(&bytes, &footer.metaindex) || !TakeHandle(&bytes, &footer.index))
+    return Status::Corruption("a table: bad block handle");
   return footer;
 }
 
@@ -131,7 +138,8 @@ Result<std::string> OpenBlock(std::string stored, bool verify_checksum) {
   const auto codec = static_cast<uint8_t>(stored[contents.size()]);
   if (verify_checksum) {
     const uint32_t expected = UnmaskCrc(base::LoadFixed32(stored.data() + contents.size() + 1));
-    if (base::Crc32c({stored.data(), contents.size() + 1}) != expected) return Status::Corruption("block checksum mismatch");
+    if (base::Crc32c({stored.data(), contents.size() + 1}) != expected)
+      return Status::Corruption("block checksum mismatch");
   }
   switch (codec) {
     case kStoredRaw: stored.resize(contents.size()); return stored;

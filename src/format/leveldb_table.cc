@@ -106,7 +106,11 @@ std::optional<Handle> FindFilter(std::string_view metaindex, std::string_view po
 }
 
 TableIterator::TableIterator(const KeyOrder& order, Block index, ReadBlock read)
-    : order_(order), index_block_(std::move(index)), read_(std::move(read)), index_(order_, *index_block_), status_(index_.status()) {}
+    : order_(order),
+      index_block_(std::move(index)),
+      read_(std::move(read)),
+      index_(order_, *index_block_),
+      status_(index_.status()) {}
 
 bool TableIterator::OpenBlock() {
   data_.reset();

@@ -15,7 +15,8 @@ static_assert(kTableMagic.size() == 16);
 
 // Offsets within the footer. What a later version may move stands first; magic, version and checksum stay at the end.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kDataBytesAt = 16, kFilterBytesAt = 24, kIndexBytesAt = 32,
-                 kPropertiesBytesAt = 40, kRangeTombstoneBytesAt = 48, kReservedAt = 56, kChecksumAt = 72, kVersionAt = 76, kMagicAt = 80;
+                 kPropertiesBytesAt = 40, kRangeTombstoneBytesAt = 48, kReservedAt = 56, kChecksumAt = 72,
+                 kVersionAt = 76, kMagicAt = 80;
 static_assert(kMagicAt + kTableMagic.size() == kFooterBytes);
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
@@ -53,7 +54,8 @@ Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* 
   if (verify && !ZOO(kBlockNotChecked)) {
     const uint32_t expected = base::LoadFixed32(stored.data() + covered.size());
     const uint32_t found = Checksum(covered, place);
-    if (expected != found) [[unlikely]] return Damaged("checksum", expected, found);
+    if (expected != found) [[unlikely]]
+      return Damaged("checksum", expected, found);
   }
   const uint8_t codec = static_cast<uint8_t>(covered.back());
   if (!IsKnownCompression(codec)) {
@@ -106,9 +108,8 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
   if ((version == 1) != (footer->range_tombstone_bytes == 0)) return Damaged("table format", 3 - version, version);
   if (footer->file_bytes != file_bytes) return Damaged("file's size", footer->file_bytes, file_bytes);
   uint64_t left = file_bytes - kFooterBytes;
-  for (const uint64_t section :
-       {footer->data_bytes, footer->filter_bytes, footer->range_tombstone_bytes, footer->index_bytes,
-        footer->properties_bytes}) {
+  for (const uint64_t section : {footer->data_bytes, footer->filter_bytes, footer->range_tombstone_bytes,
+                                 footer->index_bytes, footer->properties_bytes}) {
     if (section > left) return Damaged("section's most bytes", left, section);
     left -= section;
   }
@@ -163,7 +164,8 @@ std::string EncodeCompactedRanges(const CompactedRange& compacted_ranges) {
   std::string out;
   base::AppendFixed64(&out, compacted_ranges.sequence);
   const Bounds& bounds = compacted_ranges.bounds;
-  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0) | (compacted_ranges.from != 0 ? kHasFrom : 0));
+  out += static_cast<char>((bounds.lower ? kHasLower : 0) | (bounds.upper ? kHasUpper : 0) |
+                           (compacted_ranges.from != 0 ? kHasFrom : 0));
   if (bounds.lower) base::AppendLengthPrefixed(&out, *bounds.lower);
   if (bounds.upper) base::AppendLengthPrefixed(&out, *bounds.upper);
   if (compacted_ranges.from != 0) base::AppendFixed64(&out, compacted_ranges.from);
@@ -171,10 +173,13 @@ std::string EncodeCompactedRanges(const CompactedRange& compacted_ranges) {
 }
 
 bool DecodeCompactedRanges(std::string_view in, CompactedRange* compacted_ranges) {
-  if (!base::TakeFixed64(&in, &compacted_ranges->sequence) || compacted_ranges->sequence > kv::kSequenceMax || in.empty()) return false;
+  if (!base::TakeFixed64(&in, &compacted_ranges->sequence) || compacted_ranges->sequence > kv::kSequenceMax ||
+      in.empty())
+    return false;
   const auto flags = static_cast<uint8_t>(in[0]);
   in.remove_prefix(1);
-  for (const auto& [flag, bound] : {std::pair(kHasLower, &compacted_ranges->bounds.lower), std::pair(kHasUpper, &compacted_ranges->bounds.upper)}) {
+  for (const auto& [flag, bound] :
+       {std::pair(kHasLower, &compacted_ranges->bounds.lower), std::pair(kHasUpper, &compacted_ranges->bounds.upper)}) {
     if ((flags & flag) == 0) continue;
     std::string_view key;
     if (!base::TakeLengthPrefixed(&in, &key)) return false;
@@ -182,7 +187,8 @@ bool DecodeCompactedRanges(std::string_view in, CompactedRange* compacted_ranges
   }
   const bool has_from = (flags & kHasFrom) != 0;
   if (has_from && (!base::TakeFixed64(&in, &compacted_ranges->from) || compacted_ranges->from == 0)) return false;
-  return flags <= (kHasLower | kHasUpper | kHasFrom) && compacted_ranges->from <= compacted_ranges->sequence && in.empty();
+  return flags <= (kHasLower | kHasUpper | kHasFrom) && compacted_ranges->from <= compacted_ranges->sequence &&
+         in.empty();
 }
 
 Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
@@ -191,23 +197,51 @@ Status DecodeField(Tag tag, std::string_view payload, Properties* properties) {
   const auto take = [&] { return base::TakeFixed64(&payload, &number) && payload.empty(); };
   bool is_whole = true;
   switch (tag) {
-    case Tag::kNumber: is_whole = take(); meta.number = kv::FileNumber{number}; break;
-    case Tag::kUniqueId: is_whole = take(); meta.unique_id = number; break;
-    case Tag::kEntries: is_whole = take(); meta.entries = number; break;
-    case Tag::kTombstones: is_whole = take(); meta.tombstones = number; break;
-    case Tag::kRawBytes: is_whole = take(); meta.raw_bytes = number; break;
-    case Tag::kSmallestSequence: is_whole = take(); meta.smallest_sequence = number; break;
-    case Tag::kLargestSequence: is_whole = take(); meta.largest_sequence = number; break;
+    case Tag::kNumber:
+      is_whole = take();
+      meta.number = kv::FileNumber{number};
+      break;
+    case Tag::kUniqueId:
+      is_whole = take();
+      meta.unique_id = number;
+      break;
+    case Tag::kEntries:
+      is_whole = take();
+      meta.entries = number;
+      break;
+    case Tag::kTombstones:
+      is_whole = take();
+      meta.tombstones = number;
+      break;
+    case Tag::kRawBytes:
+      is_whole = take();
+      meta.raw_bytes = number;
+      break;
+    case Tag::kSmallestSequence:
+      is_whole = take();
+      meta.smallest_sequence = number;
+      break;
+    case Tag::kLargestSequence:
+      is_whole = take();
+      meta.largest_sequence = number;
+      break;
     case Tag::kSmallest: meta.smallest = payload; break;
     case Tag::kLargest: meta.largest = payload; break;
     case Tag::kComparator: properties->comparator = payload; break;
-    case Tag::kRangeTombstones: is_whole = take(); meta.range_tombstones = number; break;
-    case Tag::kLargestIsOpen: is_whole = take() && number <= 1; meta.largest_is_open = number == 1; break;
+    case Tag::kRangeTombstones:
+      is_whole = take();
+      meta.range_tombstones = number;
+      break;
+    case Tag::kLargestIsOpen:
+      is_whole = take() && number <= 1;
+      meta.largest_is_open = number == 1;
+      break;
     case Tag::kFilterPolicy: properties->filter_policy = payload; break;
     case Tag::kWriter: properties->writer = payload; break;
     case Tag::kCompactedRanges:
       if (DecodeCompactedRanges(payload, &properties->compacted_ranges.emplace_back())) break;
-      return Status::Corruption("property 65: expected a sequence, bounds and where it begins, found " + base::ToHex(payload.substr(0, 16)));
+      return Status::Corruption("property 65: expected a sequence, bounds and where it begins, found " +
+                                base::ToHex(payload.substr(0, 16)));
     default:
       if (static_cast<uint32_t>(tag) < kFirstIgnorable) {
         return Status::NotSupported("property " + std::to_string(static_cast<uint32_t>(tag)) +
@@ -237,7 +271,8 @@ std::string EncodeProperties(const Properties& properties) {
   if (meta.largest_is_open) AppendField(&out, Tag::kLargestIsOpen, 1);
   if (!properties.filter_policy.empty()) AppendField(&out, Tag::kFilterPolicy, properties.filter_policy);
   AppendField(&out, Tag::kWriter, properties.writer);
-  for (const CompactedRange& compacted_ranges : properties.compacted_ranges) AppendField(&out, Tag::kCompactedRanges, EncodeCompactedRanges(compacted_ranges));
+  for (const CompactedRange& compacted_ranges : properties.compacted_ranges)
+    AppendField(&out, Tag::kCompactedRanges, EncodeCompactedRanges(compacted_ranges));
   return out;
 }
 

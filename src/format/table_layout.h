@@ -31,7 +31,8 @@ namespace mergedb::format {
 inline constexpr size_t kTrailerBytes = 5;
 inline constexpr size_t kFooterBytes = 96;
 inline constexpr size_t kTableAlign = 4096;
-inline constexpr uint32_t kTableVersion = 2;  // the newest: 1 has no range tombstones, and is what a table without them says
+inline constexpr uint32_t kTableVersion =
+    2;  // the newest: 1 has no range tombstones, and is what a table without them says
 inline constexpr std::string_view kTableMagic = "mergedb table\r\n\x1a";  // 16 bytes; text-mode copies damage it
 
 // What a part's checksum knows of its place.
@@ -54,10 +55,10 @@ struct Part {
 struct Footer {
   uint64_t unique_id = 0;
   uint64_t file_bytes = 0;
-  uint64_t data_bytes = 0;        // of all blocks: the filter begins here
-  uint64_t filter_bytes = 0;      // 0: no filter
-  uint64_t index_bytes = 0;       // 0: no blocks
-  uint64_t properties_bytes = 0;  // trailers included in each
+  uint64_t data_bytes = 0;             // of all blocks: the filter begins here
+  uint64_t filter_bytes = 0;           // 0: no filter
+  uint64_t index_bytes = 0;            // 0: no blocks
+  uint64_t properties_bytes = 0;       // trailers included in each
   uint64_t range_tombstone_bytes = 0;  // 0: none
 
   uint64_t range_tombstone_offset() const { return data_bytes + filter_bytes; }
@@ -88,9 +89,9 @@ struct CompactedRange {
 struct Properties {
   FileMeta meta;  // but for `bytes`, which the footer has
   std::string comparator;
-  std::string writer;  // "mergedb": which program wrote it, for people
+  std::string writer;                                 // "mergedb": which program wrote it, for people
   std::vector<CompactedRange> compacted_ranges = {};  // of key ranges that do not overlap
-  std::string filter_policy = {};  // of the program's own; empty: the filter is a bloom
+  std::string filter_policy = {};                     // of the program's own; empty: the filter is a bloom
   friend bool operator==(const Properties&, const Properties&) = default;
 };
 std::string EncodeProperties(const Properties& properties);

@@ -26,7 +26,7 @@ enum class Field : uint32_t {
   kLogDurable = 10,
   kLogSegments = 11,
   kCleanLogEnd = 12,
-  kAddMore = 13,  // kAdd, and facts of the file that not every file has
+  kAddMore = 13,          // kAdd, and facts of the file that not every file has
   kFlushedSequence = 16,  // 14, 15: room
   kAddBlobFile = 20,
   kValueShares = 21,
@@ -315,10 +315,10 @@ VersionEdit::Add TakeAdd(PayloadReader& in, bool has_facts) {
 
 VersionEdit::AddBlobFile TakeAddBlobFile(PayloadReader& in) {
   BlobFileMeta file{.number = in.FileNumber(),
-                     .bytes = in.Varint64(),
-                     .unique_id = in.Fixed64(),
-                     .records = in.Varint64(),
-                     .record_bytes = in.Varint64()};
+                    .bytes = in.Varint64(),
+                    .unique_id = in.Fixed64(),
+                    .records = in.Varint64(),
+                    .record_bytes = in.Varint64()};
   if (file.record_bytes > file.bytes) in.Expect("records that fit their file");
   return {std::make_shared<const BlobFileMeta>(std::move(file))};
 }
@@ -473,18 +473,19 @@ std::string PrintShares(const std::vector<ValueShare>& shares) {
 
 std::string PrintFileMeta(const FileMeta& file) {
   return "file " + Number(ToInt(file.number)) + " [" + base::Escape(file.smallest) + " .. " +
-         base::Escape(file.largest) + (file.largest_is_open ? ")" : "]") + " bytes " + Number(file.bytes) + " raw " + Number(file.raw_bytes) +
-         " entries " + Number(file.entries) + " tombstones " + Number(file.tombstones) + " sequences " +
-         Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " + Number(file.unique_id) +
-         (file.range_tombstones == 0 ? ""
-                                     : " range_tombstones " + Number(file.range_tombstones) + " covering " +
-                                           Number(file.masked_bytes)) +
+         base::Escape(file.largest) + (file.largest_is_open ? ")" : "]") + " bytes " + Number(file.bytes) + " raw " +
+         Number(file.raw_bytes) + " entries " + Number(file.entries) + " tombstones " + Number(file.tombstones) +
+         " sequences " + Number(file.smallest_sequence) + ".." + Number(file.largest_sequence) + " id " +
+         Number(file.unique_id) +
+         (file.range_tombstones == 0
+              ? ""
+              : " range_tombstones " + Number(file.range_tombstones) + " covering " + Number(file.masked_bytes)) +
          PrintShares(file.values);
 }
 
 std::string PrintBlobFile(const BlobFileMeta& file) {
-  return "value_file " + Number(ToInt(file.number)) + " bytes " + Number(file.bytes) + " records " + Number(file.records) +
-         " of bytes " + Number(file.record_bytes) + " id " + Number(file.unique_id) + "\n";
+  return "value_file " + Number(ToInt(file.number)) + " bytes " + Number(file.bytes) + " records " +
+         Number(file.records) + " of bytes " + Number(file.record_bytes) + " id " + Number(file.unique_id) + "\n";
 }
 
 void PrintLogFacts(const VersionEdit& edit, std::string* text) {

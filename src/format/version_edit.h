@@ -24,8 +24,8 @@ namespace mergedb::format {
 // THREADS: immutable once made; shared by pointer.
 struct BlobFileMeta {
   kv::FileNumber number{};
-  uint64_t bytes = 0;         // of the file
-  uint64_t unique_id = 0;     // also in the file; salts its checksums
+  uint64_t bytes = 0;      // of the file
+  uint64_t unique_id = 0;  // also in the file; salts its checksums
   uint64_t records = 0;
   uint64_t record_bytes = 0;  // of all records together
 
@@ -44,12 +44,12 @@ struct ValueShare {
 // THREADS: immutable once made; shared by pointer.
 struct FileMeta {
   kv::FileNumber number{};
-  uint64_t bytes = 0;        // of the file
-  uint64_t unique_id = 0;    // also in the file; salts its checksums (rule W9: a swapped file is noticed)
+  uint64_t bytes = 0;      // of the file
+  uint64_t unique_id = 0;  // also in the file; salts its checksums (rule W9: a swapped file is noticed)
   uint64_t entries = 0;
   // Entries that a full compaction drops: deletes, and versions kept for a snapshot beside a newer one of their key.
   uint64_t tombstones = 0;
-  uint64_t raw_bytes = 0;    // of keys and values before compression
+  uint64_t raw_bytes = 0;  // of keys and values before compression
   kv::Sequence smallest_sequence = 0;
   kv::Sequence largest_sequence = 0;
   // User keys: every version and every range tombstone of the table lies between them. The largest is included, unless
@@ -121,20 +121,20 @@ struct VersionEdit {
   // Facts of the whole database; set when present.
   std::optional<uint64_t> database_id;
   std::optional<std::string> comparator;
-  std::optional<kv::FileNumber> next_file;      // numbers from this one on are unused
+  std::optional<kv::FileNumber> next_file;  // numbers from this one on are unused
   std::optional<kv::Position> next_position;
-  std::optional<kv::Sequence> last_sequence;    // of what the tables hold and the log below replay_from held
+  std::optional<kv::Sequence> last_sequence;  // of what the tables hold and the log below replay_from held
   struct WalStart {
-    uint64_t epoch = 0;        // only this epoch's frames are replayed
+    uint64_t epoch = 0;  // only this epoch's frames are replayed
     uint64_t salt = 0;
-    uint64_t position = 0;     // log position of the first frame to replay
-    uint32_t chain = 0;        // checksum of its predecessor
-    kv::Sequence sequence = 0; // the first frame's first sequence
+    uint64_t position = 0;      // log position of the first frame to replay
+    uint32_t chain = 0;         // checksum of its predecessor
+    kv::Sequence sequence = 0;  // the first frame's first sequence
     friend bool operator==(const WalStart&, const WalStart&) = default;
   };
   std::optional<WalStart> wal_start;
-  std::optional<uint64_t> wal_durable;                       // log position known durable when this was written
-  std::optional<std::vector<kv::FileNumber>> wal_segments;   // files of the log: all must be there at the next open
+  std::optional<uint64_t> wal_durable;                      // log position known durable when this was written
+  std::optional<std::vector<kv::FileNumber>> wal_segments;  // files of the log: all must be there at the next open
   // Set by a clean Close: the log ends exactly here; anything else is Corruption. An edit without it takes it back.
   std::optional<uint64_t> clean_wal_end;
   // Frames of this epoch may be in the file STAGING alone, which has this many bytes. An edit without it takes it back.

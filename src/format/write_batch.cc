@@ -69,7 +69,8 @@ Status WriteBatch::Visit(Visitor& visitor) const {
     if (reader.keyspace() != keyspace) {
       keyspace = reader.keyspace();
       if (!visitor.EnterKeyspace(Keyspace(keyspace))) {
-        return Status::NotSupported("the batch writes to keyspace " + std::to_string(keyspace) + ", which its visitor does not know");
+        return Status::NotSupported("the batch writes to keyspace " + std::to_string(keyspace) +
+                                    ", which its visitor does not know");
       }
     }
     switch (reader.kind()) {

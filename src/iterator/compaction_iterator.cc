@@ -8,8 +8,8 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
-#include "iterator/saved_key.h"
 #include "iterator/plain_moves.h"
+#include "iterator/saved_key.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -44,7 +44,8 @@ class CompactionIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (next_made_ < made_.size()) [[unlikely]] return ShowMade();
+    if (next_made_ < made_.size()) [[unlikely]]
+      return ShowMade();
     if (!is_ahead_) input_->Next();
     is_ahead_ = false;
     FindKept();
@@ -68,13 +69,15 @@ class CompactionIterator final : public kv::Iterator {
     for (; input_->Valid(); input_->Next()) {
       const kv::Entry& entry = input_->entry();
       ++counts_->entries_in;
-      if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]] return Fail(ReservedKind(entry));
+      if (!IsKnownKind(kv::KindOf(entry.tag))) [[unlikely]]
+        return Fail(ReservedKind(entry));
       if (IsKept(entry)) {
         if (kv::KindOf(entry.tag) == kv::Kind::kMerge && !passes_) return FoldStripe();
         ++counts_->entries_out;
         CopyEntry(entry, &entry_);
         const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
-        if ((is_settled() || ZOO(kSequenceZeroedEarly)) && !is_operand) entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
+        if ((is_settled() || ZOO(kSequenceZeroedEarly)) && !is_operand)
+          entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
         return;
       }
@@ -104,7 +107,8 @@ class CompactionIterator final : public kv::Iterator {
   // The input stands at the newest operand of its stripe. Takes all of its operands, and the base if it is in the stripe.
   void FoldStripe() {
     // WHY: a comparator may take two spellings for one key; each stripe's newest version shows its own.
-    if (!order_.is_bytewise()) [[unlikely]] key_.Keep(input_->entry());
+    if (!order_.is_bytewise()) [[unlikely]]
+      key_.Keep(input_->entry());
     is_ahead_ = true;
     made_.clear();
     next_made_ = 0;
@@ -173,7 +177,8 @@ class CompactionIterator final : public kv::Iterator {
   void ShowCounter(kv::Tag newest_tag, uint64_t taken) {
     if (counter_.kind == kv::Kind::kMerge && is_settled()) AddToCounter({}, counter_.view(), &counter_);
     const bool is_operand = counter_.kind == kv::Kind::kMerge;
-    const kv::Tag tag = is_operand ? newest_tag : kv::MakeTag(is_settled() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
+    const kv::Tag tag =
+        is_operand ? newest_tag : kv::MakeTag(is_settled() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
     entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = counter_.view()};
     counts_->hidden += taken - 1;
     ++counts_->entries_out;
@@ -237,7 +242,7 @@ class CompactionIterator final : public kv::Iterator {
   const CompactionIteratorOptions options_;
   const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, but for is_ahead_
   CompactionIteratorCounts* const counts_;
-  SavedKey key_;           // the last key met,
+  SavedKey key_;          // the last key met,
   size_t stripe_ = 0;     // the stripe of its last version,
   kv::Tag last_tag_ = 0;  // and its tag
   bool passes_ = false;   // the versions of this stripe are too many to fold
@@ -254,7 +259,8 @@ class CompactionIterator final : public kv::Iterator {
 }  // namespace
 
 std::unique_ptr<kv::Iterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
-                                                    std::unique_ptr<kv::Iterator> input, CompactionIteratorCounts* counts) {
+                                                    std::unique_ptr<kv::Iterator> input,
+                                                    CompactionIteratorCounts* counts) {
   return std::make_unique<CompactionIterator>(order, std::move(options), std::move(input), counts);
 }
 

@@ -45,6 +45,7 @@ struct CompactionIteratorCounts {
 
 // `counts` outlives the iterator.
 std::unique_ptr<kv::Iterator> NewCompactionIterator(const kv::Order& order, CompactionIteratorOptions options,
-                                                    std::unique_ptr<kv::Iterator> input, CompactionIteratorCounts* counts);
+                                                    std::unique_ptr<kv::Iterator> input,
+                                                    CompactionIteratorCounts* counts);
 
 }  // namespace mergedb::iterator

@@ -5,9 +5,9 @@
 
 #include "base/assert.h"
 #include "base/zoo.h"
-#include "iterator/reseek_check.h"
 #include "iterator/merging_iterator.h"
 #include "iterator/plain_moves.h"
+#include "iterator/reseek_check.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -144,11 +144,13 @@ class MaskingIterator final : public kv::Iterator {
   }
 
   bool IsBelowUpper(const kv::Entry& entry) const {
-    return entry.prefix < span_upper_prefix_ || (entry.prefix == span_upper_prefix_ && order_.CompareKeys(entry.key, span_upper_) < 0);
+    return entry.prefix < span_upper_prefix_ ||
+           (entry.prefix == span_upper_prefix_ && order_.CompareKeys(entry.key, span_upper_) < 0);
   }
 
   bool IsOutside(const kv::Entry& entry) const {
-    return (lower_ && order_.CompareKeys(entry.key, *lower_) < 0) || (upper_ && order_.CompareKeys(entry.key, *upper_) >= 0);
+    return (lower_ && order_.CompareKeys(entry.key, *lower_) < 0) ||
+           (upper_ && order_.CompareKeys(entry.key, *upper_) >= 0);
   }
 
   bool HoldsFor(const Known& known, std::string_view key) const {
@@ -236,7 +238,7 @@ class MaskingIterator final : public kv::Iterator {
   std::vector<Known> covers_;
   std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   Merging* merging_ = nullptr;           // the input, if it has several children
-  ReseekCheck forward_skips_;                  // of an only child; a merge has its own
+  ReseekCheck forward_skips_;            // of an only child; a merge has its own
   ReseekCheck backward_skips_;
 
   // Where the answer holds: from the last entry looked at to the upper limit, and down to the lower one.

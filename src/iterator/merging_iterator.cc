@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "iterator/saved_key.h"
-#include "iterator/reseek_check.h"
 #include "iterator/plain_moves.h"
+#include "iterator/reseek_check.h"
+#include "iterator/saved_key.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -32,10 +32,7 @@ constexpr uint64_t kRankLast = std::numeric_limits<uint64_t>::max();
 class MergingIterator final : public Merging {
  public:
   MergingIterator(const kv::Order& order, std::vector<std::unique_ptr<kv::Iterator>> children)
-      : order_(order),
-        children_(std::move(children)),
-        losers_(children_.size()),
-        bracket_(2 * children_.size()) {
+      : order_(order), children_(std::move(children)), losers_(children_.size()), bracket_(2 * children_.size()) {
     for (const auto& child : children_) {
       if (!child->status().ok() && status_.ok()) status_ = child->status();
       looks_ahead_ |= child->looks_ahead();
@@ -63,7 +60,8 @@ class MergingIterator final : public Merging {
 
   void Next() override {
     DCHECK(Valid(), "Next of an invalid iterator");
-    if (!is_forward_) [[unlikely]] return TurnForward();
+    if (!is_forward_) [[unlikely]]
+      return TurnForward();
     kv::Iterator& child = *children_[winner_.child];
     child.Next();
     Advance(child);
@@ -71,7 +69,8 @@ class MergingIterator final : public Merging {
 
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
-    if (is_forward_) [[unlikely]] return TurnBackward();
+    if (is_forward_) [[unlikely]]
+      return TurnBackward();
     kv::Iterator& child = *children_[winner_.child];
     child.Prev();
     Advance(child);
@@ -84,8 +83,9 @@ class MergingIterator final : public Merging {
     if (ready == 0) return 0;
     const kv::Iterator* const next = RunnerUp();
     if (next == nullptr || order_.Compare(ahead[ready - 1], next->entry()) < 0) return ready;
-    const auto passed = std::partition_point(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready) - 1,
-                                             [&](const kv::Entry& entry) { return order_.Compare(entry, next->entry()) < 0; });
+    const auto passed =
+        std::partition_point(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready) - 1,
+                             [&](const kv::Entry& entry) { return order_.Compare(entry, next->entry()) < 0; });
     return static_cast<size_t>(passed - ahead.begin());
   }
 
@@ -143,9 +143,11 @@ class MergingIterator final : public Merging {
 
   // The child that was shown has moved by one.
   void Advance(const kv::Iterator& child) {
-    if (!child.Valid()) [[unlikely]] return Restart();  // once a child: its end, or its error
+    if (!child.Valid()) [[unlikely]]
+      return Restart();  // once a child: its end, or its error
     Replay({RankOf(child.entry()), winner_.child});
-    if (winner_.rank == kRankLast || ties_ > 16 * children_.size()) [[unlikely]] return Recenter();
+    if (winner_.rank == kRankLast || ties_ > 16 * children_.size()) [[unlikely]]
+      return Recenter();
     CopyEntry(children_[winner_.child]->entry(), &entry_);
   }
 
@@ -221,7 +223,8 @@ class MergingIterator final : public Merging {
     for (size_t i = (children_.size() + climber.child) / 2; i >= 1; i /= 2) {
       Node& loser = losers_[i];
       bool is_beaten = loser.rank < climber.rank;
-      if (loser.rank == climber.rank) [[unlikely]] is_beaten = IsBeforeByKey(loser, climber);
+      if (loser.rank == climber.rank) [[unlikely]]
+        is_beaten = IsBeforeByKey(loser, climber);
       const uint64_t flip = Opaque(0 - static_cast<uint64_t>(is_beaten));
       SwapWhere(flip, &loser.rank, &climber.rank);
       SwapWhere(flip, &loser.child, &climber.child);
@@ -230,7 +233,8 @@ class MergingIterator final : public Merging {
   }
 
   bool IsBefore(const Node& a, const Node& b) {
-    if (a.rank != b.rank) [[likely]] return a.rank < b.rank;
+    if (a.rank != b.rank) [[likely]]
+      return a.rank < b.rank;
     return IsBeforeByKey(a, b);
   }
 
@@ -303,10 +307,10 @@ class MergingIterator final : public Merging {
   Node winner_ = {};
   bool is_forward_ = true;
   size_t skip_ = 0;
-  std::string shared_;  // the skip_ bytes
-  std::string target_;  // of the last seek
+  std::string shared_;              // the skip_ bytes
+  std::string target_;              // of the last seek
   std::vector<ReseekCheck> skips_;  // of each child, where any skips
-  size_t ties_ = 0;     // matches since the last centring that ranks could not decide
+  size_t ties_ = 0;                 // matches since the last centring that ranks could not decide
 };
 
 }  // namespace

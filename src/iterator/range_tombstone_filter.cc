@@ -11,8 +11,12 @@ namespace {
 class RangeTombstoneFilter final : public kv::Iterator {
  public:
   RangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones, kv::Stripes stripes,
-                    std::unique_ptr<kv::Iterator> input, uint64_t* dropped)
-      : order_(order), tombstones_(tombstones), stripes_(std::move(stripes)), input_(std::move(input)), dropped_(*dropped) {
+                       std::unique_ptr<kv::Iterator> input, uint64_t* dropped)
+      : order_(order),
+        tombstones_(tombstones),
+        stripes_(std::move(stripes)),
+        input_(std::move(input)),
+        dropped_(*dropped) {
     status_ = input_->status();
   }
 
@@ -91,8 +95,8 @@ class RangeTombstoneFilter final : public kv::Iterator {
 }  // namespace
 
 std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
-                                                   kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
-                                                   uint64_t* dropped) {
+                                                      kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
+                                                      uint64_t* dropped) {
   if (tombstones.empty()) return input;
   return std::make_unique<RangeTombstoneFilter>(order, tombstones, std::move(stripes), std::move(input), dropped);
 }

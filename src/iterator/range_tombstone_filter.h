@@ -19,7 +19,7 @@ namespace mergedb::iterator {
 
 // `tombstones` and `dropped`, which counts what is left out, outlive the iterator.
 std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
-                                                   kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
-                                                   uint64_t* dropped);
+                                                      kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
+                                                      uint64_t* dropped);
 
 }  // namespace mergedb::iterator

@@ -25,13 +25,15 @@ class ReseekCheck {
 
   // The walk stands at `at` and is about to leap forward to (key, tag). REQUIRES: `at` is before (key, tag).
   [[nodiscard]] Status Forward(const kv::Order& order, const kv::Entry& at, std::string_view key, kv::Tag tag) {
-    if (has_leapt_ && order.Compare(at, target()) < 0) [[unlikely]] return OutOfOrder(at, "at or after");
+    if (has_leapt_ && order.Compare(at, target()) < 0) [[unlikely]]
+      return OutOfOrder(at, "at or after");
     Keep(order, key, tag);
     return {};
   }
   // The walk stands at `at` and is about to leap before (key, tag). REQUIRES: `at` is not before (key, tag).
   [[nodiscard]] Status Backward(const kv::Order& order, const kv::Entry& at, std::string_view key, kv::Tag tag) {
-    if (has_leapt_ && order.Compare(at, target()) >= 0) [[unlikely]] return OutOfOrder(at, "before");
+    if (has_leapt_ && order.Compare(at, target()) >= 0) [[unlikely]]
+      return OutOfOrder(at, "before");
     Keep(order, key, tag);
     return {};
   }

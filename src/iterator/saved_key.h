@@ -38,7 +38,8 @@ class SavedKey {
   uint64_t prefix() const { return prefix_; }
 
   void Keep(const kv::Entry& entry) {
-    if (entry.key.size() > bytes_.size()) [[unlikely]] bytes_.resize(entry.key.size() + 64);
+    if (entry.key.size() > bytes_.size()) [[unlikely]]
+      bytes_.resize(entry.key.size() + 64);
     count_ = entry.key.size();
     prefix_ = entry.prefix;
     is_kept_ = true;

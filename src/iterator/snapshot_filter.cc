@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "base/assert.h"
-#include "iterator/reseek_check.h"
 #include "iterator/plain_moves.h"
+#include "iterator/reseek_check.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -90,7 +90,7 @@ class SnapshotFilter final : public kv::Iterator {
 }  // namespace
 
 std::unique_ptr<kv::Iterator> NewSnapshotFilter(const kv::Order& order, kv::Sequence sequence,
-                                              std::unique_ptr<kv::Iterator> input) {
+                                                std::unique_ptr<kv::Iterator> input) {
   return std::make_unique<SnapshotFilter>(order, sequence, std::move(input));
 }
 

@@ -13,6 +13,6 @@
 namespace mergedb::iterator {
 
 std::unique_ptr<kv::Iterator> NewSnapshotFilter(const kv::Order& order, kv::Sequence sequence,
-                                              std::unique_ptr<kv::Iterator> input);
+                                                std::unique_ptr<kv::Iterator> input);
 
 }  // namespace mergedb::iterator

@@ -28,18 +28,22 @@ inline constexpr uint64_t kTombstoneScanEntries = 2048;
 // THREADS: none.
 class TombstoneScanMeter {
  public:
-  explicit TombstoneScanMeter(std::function<void(TombstoneScan)> on_tombstone_scan) : on_tombstone_scan_(std::move(on_tombstone_scan)) {}
+  explicit TombstoneScanMeter(std::function<void(TombstoneScan)> on_tombstone_scan)
+      : on_tombstone_scan_(std::move(on_tombstone_scan)) {}
 
   void Begin() { hidden_ = 0; }
   void Pass(std::string_view key) {
-    if (++hidden_ == kUnmeasured) [[unlikely]] from_ = key;
+    if (++hidden_ == kUnmeasured) [[unlikely]]
+      from_ = key;
   }
   // The move ends: forward before `key`, or backward after it; nullopt: at the end or at a bound.
   void EndForward(std::optional<std::string_view> key) {
-    if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]] on_tombstone_scan_({.lower = from_, .upper = Copy(key)});
+    if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]]
+      on_tombstone_scan_({.lower = from_, .upper = Copy(key)});
   }
   void EndBackward(std::optional<std::string_view> key) {
-    if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]] on_tombstone_scan_({.lower = Copy(key), .upper = from_});
+    if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]]
+      on_tombstone_scan_({.lower = Copy(key), .upper = from_});
   }
 
  private:

@@ -8,9 +8,9 @@
 #include "base/assert.h"
 #include "base/bytes.h"
 #include "base/zoo.h"
-#include "iterator/saved_key.h"
-#include "iterator/reseek_check.h"
 #include "iterator/plain_moves.h"
+#include "iterator/reseek_check.h"
+#include "iterator/saved_key.h"
 
 namespace mergedb::iterator {
 namespace {
@@ -144,8 +144,8 @@ class UserIterator final : public UserCursor {
     entry_ = {};
     ahead_at_ = ahead_count_ = 0;
     try {
-      status_ = Status::Aborted(
-          "the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
+      status_ =
+          Status::Aborted("the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
     } catch (...) {
       // Without memory for the message it looks like an end; its caller has the exception.
     }
@@ -240,7 +240,8 @@ class UserIterator final : public UserCursor {
     const kv::Entry* before = &entry_;
     for (size_t i = 0; i < ready; before = &ahead_[i++]) {
       kv::Entry& entry = ahead_[i];
-      if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry)) return i;
+      if (kv::KindOf(entry.tag) != kv::Kind::kPut || kv::SequenceOf(entry.tag) > options_.sequence || IsAtUpper(entry))
+        return i;
       if (!ZOO(kAheadShowsOlder) && IsSameKey(order_, *before, entry)) return i;
       if (options_.keys_only) entry.value = {};
     }
@@ -340,7 +341,8 @@ class UserIterator final : public UserCursor {
         chain_.AddNewer(key_.key(), entry.tag, entry.value);
       }
       // WHY: a comparator may take two spellings for one key; the newest version's is shown, as when moving forward.
-      if (!order_.is_bytewise()) [[unlikely]] key_.Keep(entry);
+      if (!order_.is_bytewise()) [[unlikely]]
+        key_.Keep(entry);
       newest = entry.tag;
       input_->Prev();
     }
@@ -427,7 +429,8 @@ class UserIterator final : public UserCursor {
     std::string_view shown;
     if (!options_.keys_only) {
       const bool is_reference = kv::KindOf(entry.tag) == kv::Kind::kPutRef;
-      Status status = is_reference ? Resolve(entry, &shown) : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
+      Status status =
+          is_reference ? Resolve(entry, &shown) : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
       if (!status.ok() && !is_reference) status = status.WithContext("key \"" + base::Escape(entry.key) + "\"");
       if (!status.ok()) return FailEntry(entry, std::move(status));
     }
@@ -456,7 +459,8 @@ class UserIterator final : public UserCursor {
     kv::Base below{base_.kind, base_.bytes};
     if (below.kind == kv::Kind::kPutRef) {
       below.kind = kv::Kind::kPut;
-      RETURN_IF_ERROR(Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_.bytes}, &below.bytes));
+      RETURN_IF_ERROR(
+          Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_.bytes}, &below.bytes));
     }
     *shown = below.bytes;
     if (chain_.empty() && below.kind == kv::Kind::kPut) return {};
@@ -547,8 +551,8 @@ class UserIterator final : public UserCursor {
   bool is_folded_ = false;  // only going forward
   bool is_failed_ = false;  // `key_` has an error of its own
   SavedKey key_;
-  ReseekCheck leaps_;     // past versions that are not shown
-  ReseekCheck failures_;  // past keys that have errors of their own
+  ReseekCheck leaps_;             // past versions that are not shown
+  ReseekCheck failures_;          // past keys that have errors of their own
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;
@@ -566,7 +570,7 @@ class UserIterator final : public UserCursor {
 }  // namespace
 
 std::unique_ptr<UserCursor> NewUserIterator(const kv::Order& order, UserIteratorOptions options,
-                                                  std::unique_ptr<kv::Iterator> input) {
+                                            std::unique_ptr<kv::Iterator> input) {
   return std::make_unique<UserIterator>(order, std::move(options), std::move(input));
 }
 

@@ -14,11 +14,11 @@
 #include <optional>
 #include <string>
 
+#include "iterator/tombstone_scan.h"
 #include "kv/fold.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "kv/value_source.h"
-#include "iterator/tombstone_scan.h"
 
 namespace mergedb::iterator {
 
@@ -27,7 +27,7 @@ struct UserIteratorOptions {
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
   std::function<void(TombstoneScan)> on_tombstone_scan = {};  // a move passed over very much; may be empty
-  const kv::ProgramOperators* operators = nullptr;  // outlives the iterator; null: none
+  const kv::ProgramOperators* operators = nullptr;            // outlives the iterator; null: none
   // Values of PUT_REF entries; outlives the iterator. Null: there are none (one that turns up is NotSupported).
   kv::ValueSource* values = nullptr;
   bool keys_only = false;  // values are empty views; nothing is folded, nor found to be impossible to fold
@@ -49,6 +49,6 @@ class UserCursor : public kv::Iterator {
 
 // The result's Seek ignores its tag argument: it shows at most one version of a key.
 std::unique_ptr<UserCursor> NewUserIterator(const kv::Order& order, UserIteratorOptions options,
-                                                  std::unique_ptr<kv::Iterator> input);
+                                            std::unique_ptr<kv::Iterator> input);
 
 }  // namespace mergedb::iterator

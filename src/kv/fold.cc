@@ -37,7 +37,8 @@ Status ApplyProgram(const ProgramOperators* operators, std::string_view key, std
   given.reserve(run.size());
   ProgramParts parts;
   for (const std::string_view operand : run) {
-    if (!ParseProgram(operand, &parts)) return Status::MergeFailed(OperandName(operand) + ": an operand without a name");
+    if (!ParseProgram(operand, &parts))
+      return Status::MergeFailed(OperandName(operand) + ": an operand without a name");
     given.push_back(parts.operand);
   }
   const bool has_base = value->family == Family::kBytes;
@@ -119,8 +120,7 @@ bool Chain::CombineTwo(std::string_view key, std::string_view older, std::string
 // would copy the growing sum each time.
 void Chain::Combine(std::string_view key) {
   if (operands_.size() < 2) return;
-  while (CombinePairs(key)) {
-  }
+  while (CombinePairs(key)) {}
   bytes_ = 0;
   for (const Operand& operand : operands_) bytes_ += operand.bytes.size();
 }
@@ -157,9 +157,7 @@ void Chain::Take(std::vector<Operand>* operands) {
 
 std::vector<std::string_view> Chain::OldestFirst() const {
   std::vector<std::string_view> views(operands_.size());
-  for (size_t i = 0; i < views.size(); ++i) {
-    views[is_newest_first_ ? views.size() - 1 - i : i] = operands_[i].bytes;
-  }
+  for (size_t i = 0; i < views.size(); ++i) { views[is_newest_first_ ? views.size() - 1 - i : i] = operands_[i].bytes; }
   return views;
 }
 
@@ -171,9 +169,9 @@ Tag Chain::newest_tag() const {
 Status Chain::CheckBounds() const {
   if (!is_full()) return {};
   return Status::MergeFailed(OperandName(operands_.front().bytes) + ": " + std::to_string(operands_.size()) +
-                             " operands of " + std::to_string(bytes_) +
-                             " bytes wait for their base; fewer than " + std::to_string(kChainOperandsMax) + ", of " +
-                             std::to_string(kChainBytesMax) + " bytes, can be folded");
+                             " operands of " + std::to_string(bytes_) + " bytes wait for their base; fewer than " +
+                             std::to_string(kChainOperandsMax) + ", of " + std::to_string(kChainBytesMax) +
+                             " bytes, can be folded");
 }
 
 Status Fold(const ProgramOperators* operators, std::string_view key, const Base& base,
@@ -184,9 +182,8 @@ Status Fold(const ProgramOperators* operators, std::string_view key, const Base&
     return {};
   }
   Value value;
-  const auto last_put = std::find_if(operands.rbegin(), operands.rend(), [](std::string_view operand) {
-    return IsOfType(operand, OperandType::kPut);
-  });
+  const auto last_put = std::find_if(operands.rbegin(), operands.rend(),
+                                     [](std::string_view operand) { return IsOfType(operand, OperandType::kPut); });
   if (last_put == operands.rend()) {
     RETURN_IF_ERROR(Name(key, DecodeBase(base, &value)));
   } else {

@@ -19,8 +19,6 @@ class EmptyIterator final : public Iterator {
 
 }  // namespace
 
-std::unique_ptr<Iterator> NewEmptyIterator(Status status) {
-  return std::make_unique<EmptyIterator>(std::move(status));
-}
+std::unique_ptr<Iterator> NewEmptyIterator(Status status) { return std::make_unique<EmptyIterator>(std::move(status)); }
 
 }  // namespace mergedb::kv

@@ -47,7 +47,8 @@ std::string KeyMap::Prefix(KeyspaceId id) const {
 
 std::string_view KeyMap::ToTree(KeyspaceId keyspace, std::string_view key, std::string* scratch) const {
   if (keyspace == kDefaultKeyspace) {
-    if (!BeginsWithMarker(key)) [[likely]] return key;
+    if (!BeginsWithMarker(key)) [[likely]]
+      return key;
     scratch->assign(moved_);
   } else {
     scratch->assign(marker_);

@@ -86,8 +86,7 @@ Status AddU64(std::string_view operand, Value* value) {
 Status AddI64(std::string_view operand, Value* value) {
   const bool saturates = TypeOf(operand) == OperandType::kAddI64Saturating;
   bool is_first = false;
-  RETURN_IF_ERROR(
-      EnterI64(operand, saturates ? Family::kI64Saturating : Family::kI64Failing, value, &is_first));
+  RETURN_IF_ERROR(EnterI64(operand, saturates ? Family::kI64Saturating : Family::kI64Failing, value, &is_first));
   Wide delta = 0;
   ASSERT(ParseWide(operand.substr(1), &delta), "the operand was checked");
   if (is_first) value->number = 0;
@@ -115,8 +114,8 @@ Status TakeExtremeNumber(std::string_view operand, Family family, bool is_max, V
                                          : EnterNumber(operand, family, value, &is_first));
   Value given;
   SetNumber(family, base::LoadFixed64(operand.data() + 1), &given);
-  const bool is_larger = family == Family::kF64 ? TotalOrder(given.real) > TotalOrder(value->real)
-                                                : given.number > value->number;
+  const bool is_larger =
+      family == Family::kF64 ? TotalOrder(given.real) > TotalOrder(value->real) : given.number > value->number;
   if (!is_first && is_larger != is_max) return {};
   value->number = given.number;
   value->real = given.real;
@@ -219,7 +218,8 @@ Status ApplyJson(std::span<const std::string_view> operands, Value* value) {
   std::vector<std::string_view> patches;
   for (const std::string_view operand : operands) patches.push_back(operand.substr(1));
   std::string result;
-  RETURN_IF_ERROR(ApplyJsonPatches(is_text ? std::optional<std::string_view>(value->bytes) : std::nullopt, patches, &result));
+  RETURN_IF_ERROR(
+      ApplyJsonPatches(is_text ? std::optional<std::string_view>(value->bytes) : std::nullopt, patches, &result));
   value->family = Family::kJson;
   value->bytes = std::move(result);
   return {};
@@ -240,9 +240,7 @@ bool EncodeOperand(std::string_view like, const Value& value, std::string* opera
   operand->assign(1, like[0]);
   switch (value.family) {
     case Family::kU64:
-    case Family::kI64:
-      base::AppendFixed64(operand, static_cast<uint64_t>(value.number));
-      return true;
+    case Family::kI64: base::AppendFixed64(operand, static_cast<uint64_t>(value.number)); return true;
     case Family::kI64Saturating:
     case Family::kI64Failing: AppendWide(operand, value.number); return true;
     case Family::kF64: base::AppendFixed64(operand, std::bit_cast<uint64_t>(value.real)); return true;
@@ -323,7 +321,10 @@ Kind EncodeValue(const Value& value, std::string* bytes) {
     case Family::kI64Saturating:
     case Family::kI64Failing: AppendWide(bytes, value.number); break;
     case Family::kF64: base::AppendFixed64(bytes, std::bit_cast<uint64_t>(value.real)); break;
-    case Family::kStamped: base::AppendFixed64(bytes, value.timestamp); bytes->append(value.bytes); break;
+    case Family::kStamped:
+      base::AppendFixed64(bytes, value.timestamp);
+      bytes->append(value.bytes);
+      break;
     case Family::kJson: bytes->append(value.bytes); break;
     default: base::AppendFixed64(bytes, static_cast<uint64_t>(value.number)); break;
   }

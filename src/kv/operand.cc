@@ -12,9 +12,9 @@ namespace mergedb::kv {
 namespace {
 
 constexpr std::string_view kNames[] = {
-    {},         "add-u64",  "add-i64",   "add-i64-failing", "add-f64", "max-u64", "max-i64",
-    "max-f64",  "max",      "min-u64",   "min-i64",         "min-f64", "min",     "and",
-    "or",       "xor",      "append",    "first",           "last",    "json",    "put",
+    {},        "add-u64", "add-i64", "add-i64-failing", "add-f64", "max-u64", "max-i64",
+    "max-f64", "max",     "min-u64", "min-i64",         "min-f64", "min",     "and",
+    "or",      "xor",     "append",  "first",           "last",    "json",    "put",
 };
 
 Status Malformed(std::string_view operand, std::string_view expected) {
@@ -108,8 +108,7 @@ Status CheckOperand(std::string_view operand) {
     case OperandType::kMaxF64:
     case OperandType::kMinU64:
     case OperandType::kMinI64:
-    case OperandType::kMinF64:
-      return body.size() == 8 ? Status() : Malformed(operand, "8 bytes");
+    case OperandType::kMinF64: return body.size() == 8 ? Status() : Malformed(operand, "8 bytes");
     case OperandType::kAddI64Saturating:
     case OperandType::kAddI64Failing:
       return body.size() == 8 || body.size() == 16 ? Status() : Malformed(operand, "8 or 16 bytes");
@@ -118,15 +117,13 @@ Status CheckOperand(std::string_view operand) {
     case OperandType::kAnd:
     case OperandType::kOr:
     case OperandType::kXor:
-    case OperandType::kPut:
-      return {};
+    case OperandType::kPut: return {};
     case OperandType::kAppend: {
       AppendParts parts;
       return ParseAppend(operand, &parts) ? Status() : Malformed(operand, "cap, delimiter and bytes");
     }
     case OperandType::kFirst:
-    case OperandType::kLast:
-      return body.size() >= 8 ? Status() : Malformed(operand, "a timestamp of 8 bytes");
+    case OperandType::kLast: return body.size() >= 8 ? Status() : Malformed(operand, "a timestamp of 8 bytes");
     case OperandType::kJsonPatch:
       return !body.empty() && static_cast<uint8_t>(body[0]) <= 1 ? Status() : Malformed(operand, "form 0 or 1");
     case OperandType::kProgram: {

@@ -44,9 +44,7 @@ Status Guard(std::string_view name, Call call) {
     return status.ok() ? status : Status::MergeFailed(Title(name) + " failed: " + status.ToString());
   } catch (const std::exception& exception) {
     return Status::MergeFailed(Title(name) + " threw: " + exception.what());
-  } catch (...) {
-    return Status::MergeFailed(Title(name) + " threw something that is no std::exception");
-  }
+  } catch (...) { return Status::MergeFailed(Title(name) + " threw something that is no std::exception"); }
 }
 
 }  // namespace
@@ -57,7 +55,8 @@ Status ProgramOperators::Check(const Pointers& operators) {
     if (operators[i] == nullptr) return Status::InvalidArgument(field + " is null");
     const std::string_view name = operators[i]->Name();
     if (name.empty() || name.size() > kOperatorNameBytesMax) {
-      return Status::InvalidArgument(field + " has a name of " + std::to_string(name.size()) + " bytes; 1 to 255 are possible");
+      return Status::InvalidArgument(field + " has a name of " + std::to_string(name.size()) +
+                                     " bytes; 1 to 255 are possible");
     }
     if (std::ranges::find(kOurNames, name) != kOurNames.end()) {
       return Status::InvalidArgument(field + " is called \"" + std::string(name) + "\", which is one of mergedb's own");
@@ -86,14 +85,12 @@ std::string_view ProgramOperators::KeyOf(std::string_view tree_key) const {
 Status ProgramOperators::Apply(std::string_view name, std::string_view key, std::optional<std::string_view> base,
                                std::span<const std::string_view> operands, std::string* result) const {
   const MergeOperator* const found = Find(name);
-  if (found == nullptr) {
-    return Status::NotSupported(Title(name) + " is not among options.merge_operators");
-  }
+  if (found == nullptr) { return Status::NotSupported(Title(name) + " is not among options.merge_operators"); }
   result->clear();
   RETURN_IF_ERROR(Guard(name, [&] { return found->Apply(KeyOf(key), base, operands, result); }));
   if (result->size() <= value_bytes_max_) return {};
-  return Status::MergeFailed(Title(name) + " made a value of " + std::to_string(result->size()) + " bytes; the most is " +
-                             std::to_string(value_bytes_max_));
+  return Status::MergeFailed(Title(name) + " made a value of " + std::to_string(result->size()) +
+                             " bytes; the most is " + std::to_string(value_bytes_max_));
 }
 
 bool ProgramOperators::Combine(std::string_view name, std::string_view key, std::string_view older,

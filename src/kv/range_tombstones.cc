@@ -77,8 +77,8 @@ OptionalKey EarlierOf(const Order& order, OptionalKey a, OptionalKey b) {
 
 Mask Combined(const Order& order, const Mask& a, const Mask& b) {
   Mask both{.sequence = std::max(a.sequence, b.sequence),
-             .lower = LaterOf(order, a.lower, b.lower),
-             .upper = EarlierOf(order, a.upper, b.upper)};
+            .lower = LaterOf(order, a.lower, b.lower),
+            .upper = EarlierOf(order, a.upper, b.upper)};
   const Mask& known = a.sequence > 0 ? a : b;
   both.from = known.from;
   both.until = known.until;
@@ -140,8 +140,7 @@ bool RangeTombstones::Builder::Add(const Order& order, std::string_view begin, s
     }
   }
   if (built_.sequences_.size() + sequences.size() > UINT32_MAX) return false;
-  fragments.push_back(
-      {.begin = begin, .end = end, .first_sequence = static_cast<uint32_t>(built_.sequences_.size())});
+  fragments.push_back({.begin = begin, .end = end, .first_sequence = static_cast<uint32_t>(built_.sequences_.size())});
   built_.sequences_.insert(built_.sequences_.end(), sequences.begin(), sequences.end());
   built_.newest_ = std::max(built_.newest_, sequences.front());
   built_.oldest_ = std::min(built_.oldest_, sequences.back());
@@ -182,8 +181,8 @@ size_t RangeTombstones::FindIndex(const Order& order, std::string_view key) cons
   for (size_t left = size(); left > 0;) {
     const size_t half = left / 2;
     const size_t at = first + half;
-    const bool is_before = end_prefixes_[at] != prefix ? end_prefixes_[at] < prefix
-                                                       : order.CompareKeys(fragments_[at].end, key) <= 0;
+    const bool is_before =
+        end_prefixes_[at] != prefix ? end_prefixes_[at] < prefix : order.CompareKeys(fragments_[at].end, key) <= 0;
     first = is_before ? at + 1 : first;
     left = is_before ? left - half - 1 : half;
   }
@@ -198,7 +197,8 @@ Sequence RangeTombstones::NewestUpTo(size_t i, Sequence sequence) const {
 }
 
 Sequence RangeTombstones::MaskingSequence(const Order& order, std::string_view key, Sequence sequence) const {
-  if (empty()) [[likely]] return 0;
+  if (empty()) [[likely]]
+    return 0;
   const size_t i = FindIndex(order, key);
   if (i == size() || order.CompareKeys(fragments_[i].begin, key) > 0) return 0;
   return NewestUpTo(i, sequence);
@@ -243,10 +243,9 @@ void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence,
   size_t end = fragment.group_end;
   if (sequence < newest_) {
     first = end = i;
-    while (first > fragment.group_first && i - first < kGroupStepsMax && sequences(first - 1).back() <= sequence) --first;
-    do {
-      ++end;
-    } while (end < fragment.group_end && end - i < kGroupStepsMax && sequences(end).back() <= sequence);
+    while (first > fragment.group_first && i - first < kGroupStepsMax && sequences(first - 1).back() <= sequence)
+      --first;
+    do { ++end; } while (end < fragment.group_end && end - i < kGroupStepsMax && sequences(end).back() <= sequence);
   }
   cover->from = fragments_[first].begin;
   cover->until = fragments_[end - 1].end;

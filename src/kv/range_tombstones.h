@@ -71,8 +71,8 @@ class RangeTombstones {
   // proof: a comparator that changes its order as a whole, or calls different keys the same, is not noticed here.
   bool is_complete() const { return is_complete_; }
   bool empty() const { return fragments_.empty(); }
-  size_t size() const { return fragments_.size(); }          // fragments
-  size_t tombstones() const { return sequences_.size(); }    // sequences of all fragments
+  size_t size() const { return fragments_.size(); }        // fragments
+  size_t tombstones() const { return sequences_.size(); }  // sequences of all fragments
   std::string_view begin(size_t i) const { return fragments_[i].begin; }
   std::string_view end(size_t i) const { return fragments_[i].end; }
   std::span<const Sequence> sequences(size_t i) const {

@@ -6,16 +6,16 @@
 
 #include "format/file_name.h"
 #include "format/leveldb_name.h"
+#include "iterator/merging_iterator.h"
 #include "legacy/directory.h"
 #include "legacy/log_walk.h"
 #include "legacy/table_walk.h"
-#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "manifest/manifest.h"
 #include "mergedb/db.h"
-#include "iterator/merging_iterator.h"
 #include "table/writer.h"
 #include "version/version_builder.h"
+#include "wal/wal.h"
 
 namespace mergedb::legacy {
 namespace {
@@ -28,7 +28,8 @@ constexpr uint64_t kBytesWorthProgress = uint64_t{256} << 20;
 constexpr uint64_t kPieceBytesMin = uint64_t{1} << 20;
 constexpr kv::Position kPosition{1};
 // What is to become of LevelDB's files after the commit stands in IMPORT.
-constexpr std::string_view kSourceGoes = "A conversion from LevelDB is under way, or was interrupted. Open the database with mergedb to finish it.\n";
+constexpr std::string_view kSourceGoes =
+    "A conversion from LevelDB is under way, or was interrupted. Open the database with mergedb to finish it.\n";
 constexpr std::string_view kSourceIsKept = "A repair of a LevelDB database is under way, or was interrupted.\n";
 
 std::string PrintMegabytes(uint64_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
@@ -51,7 +52,8 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   ASSIGN_OR_RETURN(const auto taken, file_system->List(lost));
   std::string target = name;
-  for (int i = 1; std::find(taken.begin(), taken.end(), target) != taken.end(); ++i) target = name + "." + std::to_string(i);
+  for (int i = 1; std::find(taken.begin(), taken.end(), target) != taken.end(); ++i)
+    target = name + "." + std::to_string(i);
   return file_system->Rename(format::JoinPath(directory, name), format::JoinPath(lost, target));
 }
 
@@ -66,7 +68,8 @@ Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, 
   if (is_kept) RETURN_IF_ERROR(file_system->CreateDirectory(lost));
   for (const std::string& name : names) {
     const auto parsed = leveldb::ParseName(name);
-    const bool is_old_manifest = parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < current.manifest;
+    const bool is_old_manifest =
+        parsed && parsed->kind == leveldb::NameKind::kManifest && parsed->number < current.manifest;
     if (!parsed || (!is_old_manifest && !GoesAfterwards(parsed->kind))) continue;
     if (is_kept) {
       RETURN_IF_ERROR(MoveToLost(file_system, directory, name));
@@ -75,7 +78,8 @@ Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, 
     }
   }
   if (is_kept) RETURN_IF_ERROR(file_system->SyncDirectory(lost));
-  RETURN_IF_ERROR(file_system->SyncDirectory(directory));  // before the marker, without which nobody would look for them
+  RETURN_IF_ERROR(
+      file_system->SyncDirectory(directory));  // before the marker, without which nobody would look for them
   return file_system->Remove(format::JoinPath(directory, format::PrintFileName(FileKind::kImport)));
 }
 
@@ -100,8 +104,8 @@ class Converter {
       if (!status.outcome_unknown()) RemoveOurs();
       return Explain(status);
     }
-    Log("converted from LevelDB: " + std::to_string(converted_.entries) + " keys, " + PrintMegabytes(converted_.bytes_before) + " before, " +
-        PrintMegabytes(converted_.bytes_after) + " after");
+    Log("converted from LevelDB: " + std::to_string(converted_.entries) + " keys, " +
+        PrintMegabytes(converted_.bytes_before) + " before, " + PrintMegabytes(converted_.bytes_after) + " after");
     if (!converted_.report.empty()) Log("converted from LevelDB: " + converted_.report);
     // WHY no error: the database is mergedb's now; what is still there goes at the next open. (After a repair without a loss, interrupted
     // here, to lost/.)
@@ -123,10 +127,13 @@ class Converter {
   Status Explain(const Status& status) const;
   Status Advance(uint64_t bytes);
 
-  std::string PathOf(FileKind kind) const { return format::JoinPath(conversion_.directory, format::PrintFileName(kind)); }
+  std::string PathOf(FileKind kind) const {
+    return format::JoinPath(conversion_.directory, format::PrintFileName(kind));
+  }
   kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_++}; }
   void Log(const std::string& line) const {
-    if (conversion_.options.env.logger != nullptr) conversion_.options.env.logger->Log(conversion_.directory + ": " + line);
+    if (conversion_.options.env.logger != nullptr)
+      conversion_.options.env.logger->Log(conversion_.directory + ": " + line);
   }
 
   const Conversion& conversion_;
@@ -138,9 +145,9 @@ class Converter {
   kv::Sequence last_sequence_ = 0;
   LogWalk logs_;
   std::unique_ptr<table::Writer> writer_;
-  std::vector<kv::FileNumber> made_;          // all tables begun
-  std::vector<format::FileMetaPtr> tables_;   // those finished
-  bool marker_is_ours_ = false;               // all that lies under IMPORT was made by this conversion
+  std::vector<kv::FileNumber> made_;         // all tables begun
+  std::vector<format::FileMetaPtr> tables_;  // those finished
+  bool marker_is_ours_ = false;              // all that lies under IMPORT was made by this conversion
   uint64_t bytes_done_ = 0;
   uint64_t tenths_logged_ = 0;
 };
@@ -148,7 +155,8 @@ class Converter {
 Status Converter::Prepare() {
   auto source = ReadSource(files_, conversion_.directory, conversion_.order);
   if (!source && conversion_.saves_what_is_whole && (source.error().IsCorruption() || source.error().IsNotFound())) {
-    converted_.losses.push_back({.name = "MANIFEST", .offset = 0, .bytes = 0, .what = std::string(source.error().message())});
+    converted_.losses.push_back(
+        {.name = "MANIFEST", .offset = 0, .bytes = 0, .what = std::string(source.error().message())});
     std::string what;
     source = GuessSource(files_, conversion_.directory, conversion_.order, &what);
     converted_.report += what + "\n";
@@ -156,17 +164,18 @@ Status Converter::Prepare() {
   if (!source) return source.error();
   source_ = std::move(*source);
   if (!source_.missing.empty() && !conversion_.saves_what_is_whole) {
-    return Status::Corruption(std::to_string(source_.missing.size()) +
-                              " missing files; e.g.: " + format::JoinPath(conversion_.directory, source_.missing.front()));
+    return Status::Corruption(std::to_string(source_.missing.size()) + " missing files; e.g.: " +
+                              format::JoinPath(conversion_.directory, source_.missing.front()));
   }
-  for (const std::string& name : source_.missing) converted_.losses.push_back({.name = name, .offset = 0, .bytes = 0, .what = "missing, but the MANIFEST names it"});
+  for (const std::string& name : source_.missing)
+    converted_.losses.push_back({.name = name, .offset = 0, .bytes = 0, .what = "missing, but the MANIFEST names it"});
   converted_.tables = source_.tables.size();
   converted_.logs = source_.logs.size();
   converted_.bytes_before = source_.bytes;
   last_sequence_ = source_.last_sequence;
   next_file_ = source_.largest_number + 1;
-  Log("a LevelDB database: converting " + std::to_string(converted_.tables) + " tables and " + std::to_string(converted_.logs) + " logs, " +
-      PrintMegabytes(source_.bytes));
+  Log("a LevelDB database: converting " + std::to_string(converted_.tables) + " tables and " +
+      std::to_string(converted_.logs) + " logs, " + PrintMegabytes(source_.bytes));
   return Begin();
 }
 
@@ -216,9 +225,10 @@ Status Converter::Advance(uint64_t bytes) {
 // ---- the merge ---------------------------------------------------------------------------------------------------------
 
 Status Converter::Merge() {
-  const LogWalkOptions log_options{.piece_bytes = std::max<uint64_t>(conversion_.options.memory_bytes / 4, kPieceBytesMin),
-                                   .allocate_number = [this] { return AllocateNumber(); },
-                                   .entropy = conversion_.options.env.entropy};
+  const LogWalkOptions log_options{
+      .piece_bytes = std::max<uint64_t>(conversion_.options.memory_bytes / 4, kPieceBytesMin),
+      .allocate_number = [this] { return AllocateNumber(); },
+      .entropy = conversion_.options.env.entropy};
   RETURN_IF_ERROR(WalkLogs(walking_, source_.logs, log_options, &logs_));
   if (source_.is_cut_short) RETURN_IF_ERROR(JudgeCutManifest());
   last_sequence_ = std::max(last_sequence_, logs_.last_sequence);
@@ -283,20 +293,22 @@ Result<kv::Sequence> Converter::NewestUnnamed() {
 // At the bottom, below every snapshot, versions need no sequence.
 Status Converter::AddNewest(const kv::Entry& entry) {
   if (entry.key.size() > kKeyBytesMax || entry.value.size() > kValueBytesMax) {
-    return Status::NotSupported("a key of " + std::to_string(entry.key.size()) + " bytes with a value of " + std::to_string(entry.value.size()) +
-                                " bytes: the most are " + std::to_string(kKeyBytesMax) + " and " + std::to_string(kValueBytesMax));
+    return Status::NotSupported("a key of " + std::to_string(entry.key.size()) + " bytes with a value of " +
+                                std::to_string(entry.value.size()) + " bytes: the most are " +
+                                std::to_string(kKeyBytesMax) + " and " + std::to_string(kValueBytesMax));
   }
   if (writer_ != nullptr && writer_->bytes_written() >= kTableBytes) RETURN_IF_ERROR(FinishTable());
   if (writer_ == nullptr) {
     const Options& options = conversion_.options;
-    const table::WriterOptions shape{.compression = options.compression.bottom,
-                                     .bloom_bits_per_key = conversion_.order.is_bytewise() ? options.bloom_bits_per_key : 0,
-                                     .block_bytes = options.block_bytes,
-                                     .bytes_expected = std::min(kTableBytes, 2 * source_.bytes)};
+    const table::WriterOptions shape{
+        .compression = options.compression.bottom,
+        .bloom_bits_per_key = conversion_.order.is_bytewise() ? options.bloom_bits_per_key : 0,
+        .block_bytes = options.block_bytes,
+        .bytes_expected = std::min(kTableBytes, 2 * source_.bytes)};
     const kv::FileNumber number = AllocateNumber();
     made_.push_back(number);
-    ASSIGN_OR_RETURN(writer_, table::Writer::Create(files_, format::TablePath(conversion_.directory, number), number, options.env.entropy(),
-                                                    conversion_.order, shape));
+    ASSIGN_OR_RETURN(writer_, table::Writer::Create(files_, format::TablePath(conversion_.directory, number), number,
+                                                    options.env.entropy(), conversion_.order, shape));
   }
   kv::Entry bottom = entry;
   bottom.tag = kv::MakeTag(0, kv::Kind::kPut);
@@ -319,7 +331,8 @@ Status Converter::FinishTable() {
 // The last sequence goes on from LevelDB's. The log is a new one, which ends where it begins.
 format::VersionEdit Converter::Describe() const {
   format::VersionEdit edit;
-  for (const auto& table : tables_) edit.adds.push_back({.position = kPosition, .level = format::kBottomLevel, .file = table, .bounds = {}});
+  for (const auto& table : tables_)
+    edit.adds.push_back({.position = kPosition, .level = format::kBottomLevel, .file = table, .bounds = {}});
   const auto& entropy = conversion_.options.env.entropy;
   uint64_t database_id = 0;
   while (database_id == 0) database_id = entropy();
@@ -330,7 +343,8 @@ format::VersionEdit Converter::Describe() const {
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = kv::Position{kv::ToInt(kPosition) + 1};
   edit.last_sequence = first.sequence - 1;
-  edit.wal_start = format::VersionEdit::WalStart{.epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+  edit.wal_start = format::VersionEdit::WalStart{
+      .epoch = 1, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
   edit.wal_durable = 0;
   edit.wal_segments.emplace();
   edit.clean_wal_end = 0;
@@ -341,11 +355,14 @@ Status Converter::Commit() {
   const format::VersionEdit edit = Describe();
   // WHY before anything is named: what the next open would refuse must not replace a whole database.
   RETURN_IF_ERROR(version::ApplyEdit(conversion_.order, version::Version(), edit).status());
-  for (const kv::FileNumber number : logs_.tables) RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));
+  for (const kv::FileNumber number : logs_.tables)
+    RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));
   logs_.tables.clear();
   RETURN_IF_ERROR(files_->SyncDirectory(conversion_.directory));
   const kv::FileNumber number = AllocateNumber();
-  manifest::Manifest manifest({.file_system = files_, .directory = conversion_.directory, .database_id = *edit.database_id,
+  manifest::Manifest manifest({.file_system = files_,
+                               .directory = conversion_.directory,
+                               .database_id = *edit.database_id,
                                .allocate_number = [number] { return number; }});
   const Status status = manifest.Commit(edit);
   if (status.ok()) return {};
@@ -371,7 +388,8 @@ void Converter::RemoveOurs() {
 
 Status Converter::Explain(const Status& status) const {
   if (!status.IsNoSpace()) return status.WithContext(conversion_.directory + ": converting from LevelDB");
-  return status.WithContext(conversion_.directory + ": converting from LevelDB needs about as much free space as the database has, " +
+  return status.WithContext(conversion_.directory +
+                            ": converting from LevelDB needs about as much free space as the database has, " +
                             PrintMegabytes(source_.bytes) + "; LevelDB's files are as they were");
 }
 
@@ -380,7 +398,8 @@ Status Converter::Explain(const Status& status) const {
 Result<Converted> Convert(const Conversion& conversion) { return Converter(conversion).Run(); }
 
 Status RemoveSource(FileSystem* file_system, const std::string& directory) {
-  ASSIGN_OR_RETURN(const bool is_kept, IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
+  ASSIGN_OR_RETURN(const bool is_kept,
+                   IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
   // A repair since the conversion may have given up entries that LevelDB's files still hold.
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   const auto report = file_system->SizeOf(format::JoinPath(lost, "report.txt"));
@@ -393,8 +412,10 @@ Status RemoveLevelDb(FileSystem* file_system, const std::string& directory) {
   for (const std::string& name : names) {
     const auto parsed = leveldb::ParseName(name);
     const auto ours = format::ParseFileName(name);
-    const bool is_half_converted = ours && (ours->kind == FileKind::kImport || ours->kind == FileKind::kTable || ours->kind == FileKind::kCurrentTemporary);
-    const bool is_late = parsed && (parsed->kind == leveldb::NameKind::kLock || parsed->kind == leveldb::NameKind::kCurrent);
+    const bool is_half_converted = ours && (ours->kind == FileKind::kImport || ours->kind == FileKind::kTable ||
+                                            ours->kind == FileKind::kCurrentTemporary);
+    const bool is_late =
+        parsed && (parsed->kind == leveldb::NameKind::kLock || parsed->kind == leveldb::NameKind::kCurrent);
     if (is_late || (!parsed && !is_half_converted)) continue;
     RETURN_IF_ERROR(file_system->Remove(format::JoinPath(directory, name)));
   }

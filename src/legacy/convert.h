@@ -39,14 +39,15 @@ struct Conversion {
   const kv::Order& order;
   // Take what is whole and say what is not, instead of failing; LevelDB's files then go to lost/ if anything is not.
   bool saves_what_is_whole = false;
-  std::function<Status(uint64_t bytes_done, uint64_t bytes_all)> progress = {};  // its error ends the conversion; may be null
+  std::function<Status(uint64_t bytes_done, uint64_t bytes_all)> progress =
+      {};  // its error ends the conversion; may be null
 };
 
 struct Converted {
   uint64_t tables = 0, logs = 0;  // that were read
   uint64_t bytes_before = 0, bytes_after = 0;
-  uint64_t entries = 0;           // keys of the database
-  std::string report;             // torn tails that were dropped, which MANIFEST was believed; lines
+  uint64_t entries = 0;  // keys of the database
+  std::string report;    // torn tails that were dropped, which MANIFEST was believed; lines
   std::vector<Loss> losses;
 };
 // An error leaves the directory LevelDB's, and none of our files in it unless the disk refuses even that.

@@ -11,8 +11,8 @@
 #include "format/leveldb_name.h"
 #include "format/table_layout.h"
 #include "legacy/rocksdb.h"
-#include "wal/frame.h"
 #include "manifest/loader.h"
+#include "wal/frame.h"
 
 namespace mergedb::legacy {
 namespace {
@@ -34,19 +34,22 @@ Result<std::optional<kv::FileNumber>> ReadCurrent(FileSystem* file_system, const
 }
 
 bool IsMergedbsOwn(format::FileKind kind) {
-  return kind == format::FileKind::kTable || kind == format::FileKind::kBlobFile || kind == format::FileKind::kSegment ||
-         kind == format::FileKind::kStaging;
+  return kind == format::FileKind::kTable || kind == format::FileKind::kBlobFile ||
+         kind == format::FileKind::kSegment || kind == format::FileKind::kStaging;
 }
 
-Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& path, const kv::Order& order, bool* is_cut_short) {
+Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& path, const kv::Order& order,
+                                    bool* is_cut_short) {
   auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file) return file.error().IsNotFound() ? Status::Corruption(path + ": missing, but CURRENT names it") : file.error();
+  if (!file)
+    return file.error().IsNotFound() ? Status::Corruption(path + ": missing, but CURRENT names it") : file.error();
   Status damage;
   leveldb::LogReader reader(
       [&](uint64_t offset, size_t bytes, char* out, size_t* got) { return (*file)->ReadAt(offset, bytes, out, got); },
       [&](uint64_t offset, uint64_t bytes, std::string_view why) {
         if (!damage.ok()) return;
-        damage = Status::Corruption(path + ": offset " + std::to_string(offset) + ", " + std::to_string(bytes) + " bytes: " + std::string(why));
+        damage = Status::Corruption(path + ": offset " + std::to_string(offset) + ", " + std::to_string(bytes) +
+                                    " bytes: " + std::string(why));
       });
   leveldb::State state;
   std::string_view record;
@@ -54,8 +57,8 @@ Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& 
     auto edit = leveldb::DecodeVersionEdit(record);
     if (!edit) return edit.error().WithContext(path + ": record at offset " + std::to_string(reader.record_offset()));
     if (edit->comparator && *edit->comparator != LevelDbNameOf(order)) {
-      return Status::InvalidArgument(path + ": the database is ordered by \"" + base::Escape(*edit->comparator) + "\", the options by \"" +
-                                     LevelDbNameOf(order) + "\"");
+      return Status::InvalidArgument(path + ": the database is ordered by \"" + base::Escape(*edit->comparator) +
+                                     "\", the options by \"" + LevelDbNameOf(order) + "\"");
     }
     state.Apply(*edit);
   }
@@ -76,7 +79,8 @@ Result<Listing> List(FileSystem* file_system, const std::string& directory) {
   Listing listing;
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   for (const std::string& name : names) {
-    if (const auto ours = format::ParseFileName(name)) listing.largest_number = std::max(listing.largest_number, kv::ToInt(ours->number));
+    if (const auto ours = format::ParseFileName(name))
+      listing.largest_number = std::max(listing.largest_number, kv::ToInt(ours->number));
     const auto parsed = leveldb::ParseName(name);
     if (!parsed) continue;
     // Numbers that mergedb could not count on from are nobody's: LevelDB begins at 1.
@@ -90,7 +94,8 @@ Result<Listing> List(FileSystem* file_system, const std::string& directory) {
   return listing;
 }
 
-Status AddLog(FileSystem* file_system, const std::string& directory, kv::FileNumber number, const std::string& name, Source* source) {
+Status AddLog(FileSystem* file_system, const std::string& directory, kv::FileNumber number, const std::string& name,
+              Source* source) {
   ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
   source->logs.push_back({.name = name, .number = number, .bytes = bytes});
   source->bytes += bytes;
@@ -228,19 +233,20 @@ namespace {
 Result<SourceTable> Unbounded(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
                               const std::string& name) {
   ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
-  return SourceTable{.name = name,
-                     .file = {.number = number, .bytes = bytes, .smallest = "", .largest = ""},
-                     .has_bounds = false};
+  return SourceTable{
+      .name = name, .file = {.number = number, .bytes = bytes, .smallest = "", .largest = ""}, .has_bounds = false};
 }
 
-Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& directory, const kv::Order& order, kv::FileNumber manifest) {
+Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& directory, const kv::Order& order,
+                            kv::FileNumber manifest) {
   const std::string path = format::JoinPath(directory, leveldb::PrintName(NameKind::kManifest, manifest));
   Source source;
   ASSIGN_OR_RETURN(const leveldb::State state, ReadManifest(file_system, path, order, &source.is_cut_short));
   ASSIGN_OR_RETURN(const Listing listing, List(file_system, directory));
   // LevelDB removes a log after the edit that names a later one. An edit that was never finished left the log where it was.
   if (source.is_cut_short && kv::ToInt(*state.log) != 0 && !listing.logs.contains(*state.log)) {
-    return Status::Corruption(path + ": cut short, and the log that it names is gone: more than an unfinished edit is missing");
+    return Status::Corruption(
+        path + ": cut short, and the log that it names is gone: more than an unfinished edit is missing");
   }
   source.last_sequence = *state.last_sequence;
   source.largest_number = std::max(listing.largest_number, kv::ToInt(*state.next_file));
@@ -283,7 +289,8 @@ Result<Source> ReadSource(FileSystem* file_system, const std::string& directory,
   return ReadSourceOf(file_system, directory, order, *manifest);
 }
 
-Result<Source> GuessSource(FileSystem* file_system, const std::string& directory, const kv::Order& order, std::string* what) {
+Result<Source> GuessSource(FileSystem* file_system, const std::string& directory, const kv::Order& order,
+                           std::string* what) {
   ASSIGN_OR_RETURN(const Listing listing, List(file_system, directory));
   for (auto number = listing.manifests.rbegin(); number != listing.manifests.rend(); ++number) {
     auto source = ReadSourceOf(file_system, directory, order, *number);
@@ -300,7 +307,8 @@ Result<Source> GuessSource(FileSystem* file_system, const std::string& directory
     source.bytes += table.file.bytes;
     source.tables.push_back(std::move(table));
   }
-  for (const auto& [number, name] : listing.logs) RETURN_IF_ERROR(AddLog(file_system, directory, number, name, &source));
+  for (const auto& [number, name] : listing.logs)
+    RETURN_IF_ERROR(AddLog(file_system, directory, number, name, &source));
   return source;
 }
 

@@ -23,7 +23,7 @@ namespace mergedb::legacy {
 Result<std::string> ReadPiece(FileSystem* file_system, const std::string& path, size_t bytes, bool at_the_end);
 
 enum class Owner : uint8_t {
-  kOther,        // not LevelDB: nobody's, or mergedb's
+  kOther,  // not LevelDB: nobody's, or mergedb's
   kLevelDb,
   kOverwritten,  // mergedb's, but LevelDB wrote a CURRENT of its own over it
   kRocksDb,      // whose files have LevelDB's names: src/legacy/rocksdb.h
@@ -35,7 +35,8 @@ Status RefuseRocksDb(FileSystem* file_system, const std::string& directory);
 // Is a file with a name of LevelDB's a table, or a segment of the log, of mergedb's? A program's own Env leaves such
 // (docs/decisions/0020-leveldb-face.md). Of any database, unless one is named. What is no regular file is neither.
 Result<bool> HoldsOurTable(FileSystem* file_system, const std::string& path);
-Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, std::optional<uint64_t> database_id = {});
+Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path,
+                             std::optional<uint64_t> database_id = {});
 // For repair: LevelDB's tables, logs or MANIFEST are there, CURRENT is not mergedb's, and mergedb has no other files
 // there than an unfinished conversion leaves.
 Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& directory);
@@ -44,8 +45,8 @@ Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& direct
 Result<bool> IsConverted(FileSystem* file_system, const std::string& directory);
 
 struct SourceTable {
-  std::string name;                 // "000005.ldb"
-  format::leveldb::File file;       // bytes and bounds; without a MANIFEST only number and bytes
+  std::string name;            // "000005.ldb"
+  format::leveldb::File file;  // bytes and bounds; without a MANIFEST only number and bytes
   uint32_t level = 0;
   bool has_bounds = true;
 };
@@ -56,20 +57,21 @@ struct SourceLog {
 };
 
 struct Source {
-  std::vector<SourceTable> tables;  // by level, in each the largest number first
-  std::vector<SourceTable> unnamed; // if is_cut_short: those that the MANIFEST does not name; without bounds
-  std::vector<SourceLog> logs;      // oldest first
-  std::vector<std::string> missing; // tables that the MANIFEST names and nobody has
-  kv::Sequence last_sequence = 0;   // as the MANIFEST says
-  bool is_cut_short = false;        // the MANIFEST: its last edit was never finished, or its length is damaged
-  uint64_t bytes = 0;               // of all of these
-  uint64_t largest_number = 0;      // of any file in the directory, and of the MANIFEST's next one: ours are larger
+  std::vector<SourceTable> tables;   // by level, in each the largest number first
+  std::vector<SourceTable> unnamed;  // if is_cut_short: those that the MANIFEST does not name; without bounds
+  std::vector<SourceLog> logs;       // oldest first
+  std::vector<std::string> missing;  // tables that the MANIFEST names and nobody has
+  kv::Sequence last_sequence = 0;    // as the MANIFEST says
+  bool is_cut_short = false;         // the MANIFEST: its last edit was never finished, or its length is damaged
+  uint64_t bytes = 0;                // of all of these
+  uint64_t largest_number = 0;       // of any file in the directory, and of the MANIFEST's next one: ours are larger
 };
 // What the MANIFEST says. Corruption; InvalidArgument: made with another comparator.
 Result<Source> ReadSource(FileSystem* file_system, const std::string& directory, const kv::Order& order);
 // For repair, when CURRENT or what it names cannot be believed: the newest MANIFEST all of whose tables are there; without one, all tables
 // and logs of the directory. *what says which.
-Result<Source> GuessSource(FileSystem* file_system, const std::string& directory, const kv::Order& order, std::string* what);
+Result<Source> GuessSource(FileSystem* file_system, const std::string& directory, const kv::Order& order,
+                           std::string* what);
 
 // The name by which LevelDB knows an order.
 std::string LevelDbNameOf(const kv::Order& order);

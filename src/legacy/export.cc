@@ -23,7 +23,8 @@ constexpr size_t kWriteBytes = size_t{1} << 20;
 constexpr kv::FileNumber kManifest{1};
 constexpr kv::Sequence kSequence = 1;
 constexpr std::string_view kMarker = "EXPORT";
-constexpr std::string_view kMarkerText = "An export from mergedb to LevelDB is under way, or was interrupted. Run it again, or remove this directory.\n";
+constexpr std::string_view kMarkerText =
+    "An export from mergedb to LevelDB is under way, or was interrupted. Run it again, or remove this directory.\n";
 constexpr uint64_t kLevelOneBytes = 10 << 20;  // LevelDB's; each level holds ten times the one above
 
 // A new file, written from front to back in large pieces.
@@ -61,7 +62,10 @@ class FrontToBack {
 class Exporter {
  public:
   explicit Exporter(const Exporting& exporting)
-      : exporting_(exporting), files_(exporting.file_system), user_(exporting.order), bloom_(std::max(exporting.options.bloom_bits_per_key, 0)) {}
+      : exporting_(exporting),
+        files_(exporting.file_system),
+        user_(exporting.order),
+        bloom_(std::max(exporting.options.bloom_bits_per_key, 0)) {}
 
   Result<LevelDbExport> Run(Iterator& it) {
     RETURN_IF_ERROR(Begin());
@@ -103,7 +107,8 @@ Status Exporter::Begin() {
   RETURN_IF_ERROR(RemoveUnfinished());
   ASSIGN_OR_RETURN(const auto names, files_->List(exporting_.directory));
   if (!names.empty()) {
-    return Status::InvalidArgument(exporting_.directory + ": an export needs a new or an empty directory, but " + names.front() + " is there");
+    return Status::InvalidArgument(exporting_.directory + ": an export needs a new or an empty directory, but " +
+                                   names.front() + " is there");
   }
   RETURN_IF_ERROR(WriteFile(std::string(kMarker), kMarkerText));
   return files_->SyncDirectory(exporting_.directory);
@@ -191,13 +196,13 @@ uint32_t Exporter::LevelOf(uint64_t bytes) const {
 // As after LevelDB's own repair: a MANIFEST of one edit, and no log.
 Status Exporter::Commit() {
   leveldb::VersionEdit edit{.comparator = LevelDbNameOf(exporting_.order),
-                     .log = kv::FileNumber{0},
-                     .previous_log = kv::FileNumber{0},
-                     .next_file = kv::FileNumber{kv::ToInt(kManifest) + 1 + tables_.size()},
-                     .last_sequence = kSequence,
-                     .pointers = {},
-                     .removed = {},
-                     .added = {}};
+                            .log = kv::FileNumber{0},
+                            .previous_log = kv::FileNumber{0},
+                            .next_file = kv::FileNumber{kv::ToInt(kManifest) + 1 + tables_.size()},
+                            .last_sequence = kSequence,
+                            .pointers = {},
+                            .removed = {},
+                            .added = {}};
   for (leveldb::File& table : tables_) edit.added.emplace_back(LevelOf(exported_.bytes), std::move(table));
   std::string manifest;
   leveldb::LogWriter().Append(leveldb::EncodeVersionEdit(edit), &manifest);

@@ -26,7 +26,8 @@ struct Piece {
 // By kv::Order; of two that are equal, which no whole log has, the one that came later stays.
 void Sort(const kv::Order& order, std::vector<kv::Entry>* entries) {
   std::reverse(entries->begin(), entries->end());
-  std::stable_sort(entries->begin(), entries->end(), [&](const kv::Entry& a, const kv::Entry& b) { return order.Compare(a, b) < 0; });
+  std::stable_sort(entries->begin(), entries->end(),
+                   [&](const kv::Entry& a, const kv::Entry& b) { return order.Compare(a, b) < 0; });
   const auto is_same = [&](const kv::Entry& a, const kv::Entry& b) { return order.Compare(a, b) == 0; };
   entries->erase(std::unique(entries->begin(), entries->end(), is_same), entries->end());
 }
@@ -55,7 +56,8 @@ class PieceIterator final : public kv::Iterator {
 // Keeps the table open as long as its cursor.
 class TableIterator final : public kv::Iterator {
  public:
-  explicit TableIterator(std::shared_ptr<table::Reader> reader) : reader_(std::move(reader)), it_(reader_->NewScanIterator()) {}
+  explicit TableIterator(std::shared_ptr<table::Reader> reader)
+      : reader_(std::move(reader)), it_(reader_->NewScanIterator()) {}
 
   void SeekToFirst() override {
     it_->SeekToFirst();
@@ -82,7 +84,8 @@ class TableIterator final : public kv::Iterator {
 
 class LogWalker {
  public:
-  LogWalker(const Walking& walking, const LogWalkOptions& options, LogWalk* walk) : walking_(walking), options_(options), walk_(*walk) {}
+  LogWalker(const Walking& walking, const LogWalkOptions& options, LogWalk* walk)
+      : walking_(walking), options_(options), walk_(*walk) {}
 
   Status Run(const std::vector<SourceLog>& logs) {
     for (const SourceLog& log : logs) RETURN_IF_ERROR(Read(log));
@@ -102,7 +105,9 @@ class LogWalker {
           RETURN_IF_ERROR(file->ReadAt(offset, bytes, out, got));
           return walking_.advance ? walking_.advance(*got) : Status();
         },
-        [&](uint64_t offset, uint64_t bytes, std::string_view why) { Lose(log, offset, bytes, why, reader.passed_over_whole()); });
+        [&](uint64_t offset, uint64_t bytes, std::string_view why) {
+          Lose(log, offset, bytes, why, reader.passed_over_whole());
+        });
     std::string_view record;
     while (reader.Next(&record)) {
       if (!damage_.ok()) return damage_;
@@ -118,8 +123,9 @@ class LogWalker {
     is_no_tail_ |= has_whole_behind;
     if (walking_.on_loss) return walking_.on_loss(log.name, offset, bytes, why);
     if (damage_.ok()) {
-      damage_ = Status::Corruption(format::JoinPath(walking_.directory, log.name) + ": offset " + std::to_string(offset) + ", " +
-                                   std::to_string(bytes) + " bytes: " + std::string(why));
+      damage_ =
+          Status::Corruption(format::JoinPath(walking_.directory, log.name) + ": offset " + std::to_string(offset) +
+                             ", " + std::to_string(bytes) + " bytes: " + std::string(why));
     }
   }
 
@@ -130,14 +136,17 @@ class LogWalker {
     const size_t count_before = piece_->entries.size();
     leveldb::BatchReader reader(batch);
     while (reader.Next()) {
-      piece_->entries.push_back({.prefix = walking_.order.Prefix(reader.key()), .key = reader.key(),
-                                 .tag = kv::MakeTag(reader.sequence(), reader.kind()), .value = reader.value()});
+      piece_->entries.push_back({.prefix = walking_.order.Prefix(reader.key()),
+                                 .key = reader.key(),
+                                 .tag = kv::MakeTag(reader.sequence(), reader.kind()),
+                                 .value = reader.value()});
     }
     if (!reader.status().ok()) {
       piece_->entries.resize(count_before);
       piece_->batches.pop_back();
       if (!walking_.on_loss) {
-        return reader.status().WithContext(format::JoinPath(walking_.directory, log.name) + ": record at offset " + std::to_string(offset));
+        return reader.status().WithContext(format::JoinPath(walking_.directory, log.name) + ": record at offset " +
+                                           std::to_string(offset));
       }
       walking_.on_loss(log.name, offset, record.size(), reader.status().message());
       return {};
@@ -157,11 +166,13 @@ class LogWalker {
     const std::string path = format::TablePath(walking_.directory, number);
     walk_.tables.push_back(number);
     const table::WriterOptions options{.bloom_bits_per_key = 0, .bytes_expected = piece_->bytes};
-    ASSIGN_OR_RETURN(auto writer, table::Writer::Create(walking_.file_system, path, number, options_.entropy(), walking_.order, options));
+    ASSIGN_OR_RETURN(auto writer, table::Writer::Create(walking_.file_system, path, number, options_.entropy(),
+                                                        walking_.order, options));
     for (const kv::Entry& entry : piece_->entries) RETURN_IF_ERROR(writer->Add(entry));
     ASSIGN_OR_RETURN(auto meta, writer->Finish());
     piece_ = std::make_shared<Piece>();
-    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(walking_.file_system, path, std::move(meta), walking_.order, nullptr));
+    ASSIGN_OR_RETURN(auto reader,
+                     table::Reader::Open(walking_.file_system, path, std::move(meta), walking_.order, nullptr));
     walk_.pieces.insert(walk_.pieces.begin(), std::make_unique<TableIterator>(std::move(reader)));
     return {};
   }
@@ -176,7 +187,8 @@ class LogWalker {
 
 }  // namespace
 
-Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options, LogWalk* walk) {
+Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options,
+                LogWalk* walk) {
   return LogWalker(walking, options, walk).Run(logs);
 }
 

@@ -28,13 +28,14 @@ struct LogWalkOptions {
 };
 
 struct LogWalk {
-  std::vector<std::unique_ptr<kv::Iterator>> pieces;  // newest first
-  std::vector<kv::FileNumber> tables;                 // that were made, to be removed after the walk
+  std::vector<std::unique_ptr<kv::Iterator>> pieces;   // newest first
+  std::vector<kv::FileNumber> tables;                  // that were made, to be removed after the walk
   kv::Sequence first_sequence = 0, last_sequence = 0;  // 0: no operations
   uint64_t operations = 0;
-  std::string report;                                 // torn tails that were dropped
+  std::string report;  // torn tails that were dropped
 };
 // On failure *walk->tables says what to remove, too.
-Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options, LogWalk* walk);
+Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options,
+                LogWalk* walk);
 
 }  // namespace mergedb::legacy

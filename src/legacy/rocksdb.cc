@@ -101,9 +101,10 @@ Result<std::optional<std::string>> FindRocksDb(FileSystem* file_system, const st
 }
 
 Status RocksDbRefusal(const std::string& directory, const std::string& found) {
-  return Status::NotSupported(directory + ": a database of RocksDB (" + found +
-                              "), which mergedb cannot read; nothing was changed. Copy its entries into another directory with a program "
-                              "that opens it by RocksDB's library");
+  return Status::NotSupported(
+      directory + ": a database of RocksDB (" + found +
+      "), which mergedb cannot read; nothing was changed. Copy its entries into another directory with a program "
+      "that opens it by RocksDB's library");
 }
 
 }  // namespace mergedb::legacy

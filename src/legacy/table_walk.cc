@@ -31,7 +31,10 @@ class TableFile {
 
  private:
   TableFile(const Walking& walking, const SourceTable& table)
-      : walking_(walking), path_(format::JoinPath(walking.directory, table.name)), bytes_(table.file.bytes), user_(walking.order) {}
+      : walking_(walking),
+        path_(format::JoinPath(walking.directory, table.name)),
+        bytes_(table.file.bytes),
+        user_(walking.order) {}
 
   Status ReadIndex() {
     ASSIGN_OR_RETURN(file_, walking_.file_system->Open(path_, {.access = Access::kRead}));
@@ -39,7 +42,8 @@ class TableFile {
     ASSIGN_OR_RETURN(const uint64_t there, file_->Size());
     if (there < bytes_) return Status::Corruption(std::to_string(there) + " bytes, expected " + std::to_string(bytes_));
     if (bytes_ < leveldb::kTableFooterBytes) return Status::Corruption("file is too short to be an sstable");
-    ASSIGN_OR_RETURN(const std::string bytes, ReadBytes(bytes_ - leveldb::kTableFooterBytes, leveldb::kTableFooterBytes));
+    ASSIGN_OR_RETURN(const std::string bytes,
+                     ReadBytes(bytes_ - leveldb::kTableFooterBytes, leveldb::kTableFooterBytes));
     ASSIGN_OR_RETURN(const leveldb::TableFooter footer, leveldb::DecodeTableFooter(bytes));
     file_->WillRead(0, bytes_);
     ASSIGN_OR_RETURN(index_, Read(footer.index));
@@ -50,7 +54,9 @@ class TableFile {
     std::string bytes(count, '\0');
     size_t got = 0;
     RETURN_IF_ERROR(file_->ReadAt(offset, bytes.size(), bytes.data(), &got));
-    if (got < count) return Status::Corruption("offset " + std::to_string(offset) + ": " + std::to_string(got) + " bytes of " + std::to_string(count));
+    if (got < count)
+      return Status::Corruption("offset " + std::to_string(offset) + ": " + std::to_string(got) + " bytes of " +
+                                std::to_string(count));
     return bytes;
   }
 
@@ -152,14 +158,18 @@ class Lane final : public kv::Iterator {
     std::string_view key;
     kv::Tag tag = 0;
     if (!leveldb::SplitInternalKey(it_->key(), &key, &tag)) {
-      (void)Passes(Status::Corruption(file_->path() + ": a key that is no internal key, in the block at offset " + std::to_string(file_->last_read().offset)),
+      (void)Passes(Status::Corruption(file_->path() + ": a key that is no internal key, in the block at offset " +
+                                      std::to_string(file_->last_read().offset)),
                    file_->last_read());
       return false;
     }
     const kv::Entry entry{.prefix = walking_.order.Prefix(key), .key = key, .tag = tag, .value = it_->value()};
     // WHY checked: a merge of walks that are out of order would take older versions for newer ones.
-    if (has_last_ && walking_.order.Compare({.prefix = walking_.order.Prefix(last_key_), .key = last_key_, .tag = last_tag_, .value = {}}, entry) >= 0) {
-      (void)Passes(Status::Corruption(file_->path() + ": keys out of order in the block at offset " + std::to_string(file_->last_read().offset)),
+    if (has_last_ && walking_.order.Compare(
+                         {.prefix = walking_.order.Prefix(last_key_), .key = last_key_, .tag = last_tag_, .value = {}},
+                         entry) >= 0) {
+      (void)Passes(Status::Corruption(file_->path() + ": keys out of order in the block at offset " +
+                                      std::to_string(file_->last_read().offset)),
                    file_->last_read());
       return false;
     }
@@ -190,7 +200,8 @@ Result<std::optional<UserBounds>> ReadBounds(const Walking& walking, const Sourc
   std::vector<std::function<void()>> losses;  // told when it is read for good, if it is
   if (walking.on_loss) {
     quiet.on_loss = [&](const std::string& name, uint64_t offset, uint64_t bytes, std::string_view what) {
-      losses.push_back([&walking, name, offset, bytes, what = std::string(what)] { walking.on_loss(name, offset, bytes, what); });
+      losses.push_back(
+          [&walking, name, offset, bytes, what = std::string(what)] { walking.on_loss(name, offset, bytes, what); });
     };
   }
   Lane lane(quiet);
@@ -209,7 +220,8 @@ Result<std::optional<UserBounds>> BoundsOf(const Walking& walking, const SourceT
   if (!table.has_bounds) return ReadBounds(walking, table);
   std::string_view smallest, largest;
   kv::Tag tag = 0;
-  if (!leveldb::SplitInternalKey(table.file.smallest, &smallest, &tag) || !leveldb::SplitInternalKey(table.file.largest, &largest, &tag)) {
+  if (!leveldb::SplitInternalKey(table.file.smallest, &smallest, &tag) ||
+      !leveldb::SplitInternalKey(table.file.largest, &largest, &tag)) {
     return Status::Corruption(table.name + ": the MANIFEST has no bounds of it");
   }
   return std::optional(UserBounds{.smallest = std::string(smallest), .largest = std::string(largest)});
@@ -217,7 +229,8 @@ Result<std::optional<UserBounds>> BoundsOf(const Walking& walking, const SourceT
 
 }  // namespace
 
-Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking, const std::vector<SourceTable>& tables) {
+Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking,
+                                                             const std::vector<SourceTable>& tables) {
   struct Bounded {
     const SourceTable* table;
     UserBounds bounds;
@@ -234,7 +247,9 @@ Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walk
     });
     std::vector<std::pair<Lane*, const std::string*>> open;  // and where each ends so far
     for (const Bounded& next : bounded) {
-      auto free = std::find_if(open.begin(), open.end(), [&](const auto& lane) { return walking.order.CompareKeys(*lane.second, next.bounds.smallest) < 0; });
+      auto free = std::find_if(open.begin(), open.end(), [&](const auto& lane) {
+        return walking.order.CompareKeys(*lane.second, next.bounds.smallest) < 0;
+      });
       if (free == open.end()) {
         auto lane = std::make_unique<Lane>(walking);
         open.emplace_back(lane.get(), nullptr);

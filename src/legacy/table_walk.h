@@ -16,9 +16,9 @@
 #include <string_view>
 #include <vector>
 
-#include "legacy/directory.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
+#include "legacy/directory.h"
 #include "mergedb/env.h"
 
 namespace mergedb::legacy {
@@ -36,6 +36,7 @@ struct Walking {
 
 // As few iterators as the tables' overlaps allow, each over some of them, lanes of lower levels first. Reads the bounds of tables that come
 // without. `tables` outlives them.
-Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking, const std::vector<SourceTable>& tables);
+Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking,
+                                                             const std::vector<SourceTable>& tables);
 
 }  // namespace mergedb::legacy

@@ -48,7 +48,9 @@ std::string_view LevelDbNameOf(std::string_view core_name);
 class ComparatorAdapter final : public mergedb::Comparator {
  public:
   explicit ComparatorAdapter(const leveldb::Comparator* target) : target_(target), name_(CoreNameOf(target->Name())) {}
-  int Compare(std::string_view a, std::string_view b) const override { return target_->Compare(ToSlice(a), ToSlice(b)); }
+  int Compare(std::string_view a, std::string_view b) const override {
+    return target_->Compare(ToSlice(a), ToSlice(b));
+  }
   std::string_view Name() const override { return name_; }
 
  private:

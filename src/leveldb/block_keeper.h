@@ -29,7 +29,9 @@ class BlockKeeper final : public mergedb::base::BlockCache::Keeper {
   void EvictFile(uint64_t file) override;
   size_t bytes() const override { return cache_.TotalCharge(); }
   uint64_t hits() const override { return own_ != nullptr ? own_->hits() : hits_.load(std::memory_order_relaxed); }
-  uint64_t misses() const override { return own_ != nullptr ? own_->misses() : misses_.load(std::memory_order_relaxed); }
+  uint64_t misses() const override {
+    return own_ != nullptr ? own_->misses() : misses_.load(std::memory_order_relaxed);
+  }
 
  private:
   bool Fits(uint64_t file) const;

@@ -23,19 +23,37 @@
 
 namespace ldb = leveldb;
 
-struct leveldb_t { std::unique_ptr<ldb::DB> db; };
-struct leveldb_iterator_t { std::unique_ptr<ldb::Iterator> iterator; };
-struct leveldb_writebatch_t { ldb::WriteBatch batch; };
-struct leveldb_snapshot_t { const ldb::Snapshot* snapshot = nullptr; };
-struct leveldb_readoptions_t { ldb::ReadOptions options; };
-struct leveldb_writeoptions_t { ldb::WriteOptions options; };
-struct leveldb_options_t { ldb::Options options; };
-struct leveldb_cache_t { std::unique_ptr<ldb::Cache> cache; };
+struct leveldb_t {
+  std::unique_ptr<ldb::DB> db;
+};
+struct leveldb_iterator_t {
+  std::unique_ptr<ldb::Iterator> iterator;
+};
+struct leveldb_writebatch_t {
+  ldb::WriteBatch batch;
+};
+struct leveldb_snapshot_t {
+  const ldb::Snapshot* snapshot = nullptr;
+};
+struct leveldb_readoptions_t {
+  ldb::ReadOptions options;
+};
+struct leveldb_writeoptions_t {
+  ldb::WriteOptions options;
+};
+struct leveldb_options_t {
+  ldb::Options options;
+};
+struct leveldb_cache_t {
+  std::unique_ptr<ldb::Cache> cache;
+};
 struct leveldb_env_t {
   ldb::Env* env = nullptr;
   bool is_default = false;  // then it is not ours to delete
 };
-struct leveldb_logger_t { ldb::Logger* logger = nullptr; };
+struct leveldb_logger_t {
+  ldb::Logger* logger = nullptr;
+};
 
 struct leveldb_comparator_t final : public ldb::Comparator {
   ~leveldb_comparator_t() override { destructor(state); }
@@ -69,7 +87,8 @@ struct CallbackFilter final : public leveldb_filterpolicy_t {
       lengths.push_back(keys[i].size());
     }
     size_t length = 0;
-    const std::unique_ptr<char, void (*)(void*)> made(create(state, starts.data(), lengths.data(), count, &length), std::free);
+    const std::unique_ptr<char, void (*)(void*)> made(create(state, starts.data(), lengths.data(), count, &length),
+                                                      std::free);
     if (made != nullptr) filter->append(made.get(), length);
   }
   bool KeyMayMatch(const ldb::Slice& key, const ldb::Slice& filter) const override {
@@ -89,7 +108,9 @@ struct BloomFilter final : public leveldb_filterpolicy_t {
   void CreateFilter(const ldb::Slice* keys, int count, std::string* filter) const override {
     bloom->CreateFilter(keys, count, filter);
   }
-  bool KeyMayMatch(const ldb::Slice& key, const ldb::Slice& filter) const override { return bloom->KeyMayMatch(key, filter); }
+  bool KeyMayMatch(const ldb::Slice& key, const ldb::Slice& filter) const override {
+    return bloom->KeyMayMatch(key, filter);
+  }
   const ldb::FilterPolicy* policy() const override { return bloom.get(); }
 
   const std::unique_ptr<const ldb::FilterPolicy> bloom;
@@ -113,9 +134,7 @@ template <typename Act>
 auto Guarded(char** errptr, Act act) -> decltype(act()) {
   try {
     return act();
-  } catch (const std::exception& exception) {
-    SayError(exception.what(), errptr);
-  } catch (...) {
+  } catch (const std::exception& exception) { SayError(exception.what(), errptr); } catch (...) {
     SayError("unknown exception", errptr);
   }
   return decltype(act())();
@@ -179,7 +198,8 @@ void leveldb_put(leveldb_t* db, const leveldb_writeoptions_t* options, const cha
   Guarded(errptr, [&] { return SayError(db->db->Put(OptionsOf(options), {key, keylen}, {val, vallen}), errptr); });
 }
 
-void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key, size_t keylen, char** errptr) {
+void leveldb_delete(leveldb_t* db, const leveldb_writeoptions_t* options, const char* key, size_t keylen,
+                    char** errptr) {
   if (IsMissing(errptr, db) || AreMissing(errptr, key, keylen)) return;
   Guarded(errptr, [&] { return SayError(db->db->Delete(OptionsOf(options), {key, keylen}), errptr); });
 }
@@ -291,9 +311,13 @@ void leveldb_iter_get_error(const leveldb_iterator_t* it, char** errptr) {
 
 // -- batches
 
-leveldb_writebatch_t* leveldb_writebatch_create(void) { return Unfailing([] { return new leveldb_writebatch_t; }); }
+leveldb_writebatch_t* leveldb_writebatch_create(void) {
+  return Unfailing([] { return new leveldb_writebatch_t; });
+}
 void leveldb_writebatch_destroy(leveldb_writebatch_t* batch) { delete batch; }
-void leveldb_writebatch_clear(leveldb_writebatch_t* batch) { Unfailing([&] { batch->batch.Clear(); }); }
+void leveldb_writebatch_clear(leveldb_writebatch_t* batch) {
+  Unfailing([&] { batch->batch.Clear(); });
+}
 void leveldb_writebatch_put(leveldb_writebatch_t* batch, const char* key, size_t klen, const char* val, size_t vlen) {
   Unfailing([&] { batch->batch.Put({key, klen}, {val, vlen}); });
 }
@@ -324,7 +348,9 @@ void leveldb_writebatch_append(leveldb_writebatch_t* destination, const leveldb_
 
 // -- options
 
-leveldb_options_t* leveldb_options_create(void) { return Unfailing([] { return new leveldb_options_t; }); }
+leveldb_options_t* leveldb_options_create(void) {
+  return Unfailing([] { return new leveldb_options_t; });
+}
 void leveldb_options_destroy(leveldb_options_t* options) { delete options; }
 void leveldb_options_set_comparator(leveldb_options_t* options, leveldb_comparator_t* comparator) {
   options->options.comparator = comparator;
@@ -370,7 +396,8 @@ void leveldb_options_set_compression(leveldb_options_t* options, int compression
 // -- comparators and filters
 
 leveldb_comparator_t* leveldb_comparator_create(void* state, void (*destructor)(void*),
-                                                int (*compare)(void*, const char* a, size_t alen, const char* b, size_t blen),
+                                                int (*compare)(void*, const char* a, size_t alen, const char* b,
+                                                               size_t blen),
                                                 const char* (*name)(void*)) {
   auto* const comparator = Unfailing([] { return new leveldb_comparator_t; });
   comparator->state = state;
@@ -381,12 +408,13 @@ leveldb_comparator_t* leveldb_comparator_create(void* state, void (*destructor)(
 }
 void leveldb_comparator_destroy(leveldb_comparator_t* comparator) { delete comparator; }
 
-leveldb_filterpolicy_t* leveldb_filterpolicy_create(
-    void* state, void (*destructor)(void*),
-    char* (*create_filter)(void*, const char* const* key_array, const size_t* key_length_array, int num_keys,
-                           size_t* filter_length),
-    uint8_t (*key_may_match)(void*, const char* key, size_t length, const char* filter, size_t filter_length),
-    const char* (*name)(void*)) {
+leveldb_filterpolicy_t* leveldb_filterpolicy_create(void* state, void (*destructor)(void*),
+                                                    char* (*create_filter)(void*, const char* const* key_array,
+                                                                           const size_t* key_length_array, int num_keys,
+                                                                           size_t* filter_length),
+                                                    uint8_t (*key_may_match)(void*, const char* key, size_t length,
+                                                                             const char* filter, size_t filter_length),
+                                                    const char* (*name)(void*)) {
   auto* const filter = Unfailing([] { return new CallbackFilter; });
   filter->state = state;
   filter->destructor = destructor;
@@ -402,7 +430,9 @@ leveldb_filterpolicy_t* leveldb_filterpolicy_create_bloom(int bits_per_key) {
 
 // -- options of reads and writes
 
-leveldb_readoptions_t* leveldb_readoptions_create(void) { return Unfailing([] { return new leveldb_readoptions_t; }); }
+leveldb_readoptions_t* leveldb_readoptions_create(void) {
+  return Unfailing([] { return new leveldb_readoptions_t; });
+}
 void leveldb_readoptions_destroy(leveldb_readoptions_t* options) { delete options; }
 void leveldb_readoptions_set_verify_checksums(leveldb_readoptions_t* options, uint8_t value) {
   options->options.verify_checksums = value != 0;
@@ -413,9 +443,13 @@ void leveldb_readoptions_set_fill_cache(leveldb_readoptions_t* options, uint8_t 
 void leveldb_readoptions_set_snapshot(leveldb_readoptions_t* options, const leveldb_snapshot_t* snapshot) {
   options->options.snapshot = snapshot == nullptr ? nullptr : snapshot->snapshot;
 }
-leveldb_writeoptions_t* leveldb_writeoptions_create(void) { return Unfailing([] { return new leveldb_writeoptions_t; }); }
+leveldb_writeoptions_t* leveldb_writeoptions_create(void) {
+  return Unfailing([] { return new leveldb_writeoptions_t; });
+}
 void leveldb_writeoptions_destroy(leveldb_writeoptions_t* options) { delete options; }
-void leveldb_writeoptions_set_sync(leveldb_writeoptions_t* options, uint8_t value) { options->options.sync = value != 0; }
+void leveldb_writeoptions_set_sync(leveldb_writeoptions_t* options, uint8_t value) {
+  options->options.sync = value != 0;
+}
 
 // -- cache, environment, the rest
 

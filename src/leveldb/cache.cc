@@ -28,8 +28,8 @@ struct Entry {
   void* value = nullptr;
   size_t charge = 0;
   Deleter deleter = nullptr;
-  uint32_t users = 0;      // handles given out
-  bool is_mapped = false;  // a look-up finds it
+  uint32_t users = 0;                     // handles given out
+  bool is_mapped = false;                 // a look-up finds it
   std::list<Entry*>::iterator idle_at{};  // if it is mapped and nobody uses it
 };
 

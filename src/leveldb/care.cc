@@ -1,4 +1,6 @@
 // DestroyDB and RepairDB.
+#include "mergedb/care.h"
+
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -6,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "repair/inspection.h"
 #include "format/file_name.h"
 #include "format/leveldb_name.h"
 #include "legacy/directory.h"
@@ -14,9 +15,9 @@
 #include "leveldb/db.h"
 #include "leveldb/env.h"
 #include "leveldb/open_options.h"
-#include "mergedb/care.h"
 #include "mergedb/db.h"
 #include "mergedb/leveldb.h"
+#include "repair/inspection.h"
 
 namespace leveldb {
 namespace {

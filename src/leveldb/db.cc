@@ -44,23 +44,28 @@ class Cursor final : public Iterator {
   bool Valid() const noexcept override { return walk_.Valid(); }
   void SeekToFirst() noexcept override {
     walk_.SeekToFirst();
-    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(true);
+    if (!walk_.Valid()) [[unlikely]]
+      PassOverFailedKeys(true);
   }
   void SeekToLast() noexcept override {
     walk_.SeekToLast();
-    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(false);
+    if (!walk_.Valid()) [[unlikely]]
+      PassOverFailedKeys(false);
   }
   void Seek(const Slice& target) noexcept override {
     walk_.Seek(View(target), mergedb::kv::kTagMax);
-    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(true);
+    if (!walk_.Valid()) [[unlikely]]
+      PassOverFailedKeys(true);
   }
   void Next() noexcept override {
     if (walk_.Valid()) walk_.Next();
-    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(true);
+    if (!walk_.Valid()) [[unlikely]]
+      PassOverFailedKeys(true);
   }
   void Prev() noexcept override {
     if (walk_.Valid()) walk_.Prev();
-    if (!walk_.Valid()) [[unlikely]] PassOverFailedKeys(false);
+    if (!walk_.Valid()) [[unlikely]]
+      PassOverFailedKeys(false);
   }
   Slice key() const noexcept override { return ToSlice(walk_.entry().key); }
   Slice value() const noexcept override { return ToSlice(walk_.entry().value); }
@@ -95,7 +100,8 @@ class Translated final : public WriteBatch::Handler {
 
   mergedb::Status WriteTo(mergedb::DB& database, const mergedb::WriteOptions& options) const {
     if (count_ != 1) return database.Write(options, several_);
-    return first_.is_delete ? database.Delete(options, View(first_.key)) : database.Put(options, View(first_.key), View(first_.value));
+    return first_.is_delete ? database.Delete(options, View(first_.key))
+                            : database.Put(options, View(first_.key), View(first_.value));
   }
 
  private:
@@ -142,7 +148,9 @@ class Database final : public DB {
   }
   Iterator* NewIterator(const ReadOptions& options) noexcept override;
   const Snapshot* GetSnapshot() noexcept override { return new HeldSnapshot(core_->GetSnapshot()); }
-  void ReleaseSnapshot(const Snapshot* snapshot) noexcept override { delete static_cast<const HeldSnapshot*>(snapshot); }
+  void ReleaseSnapshot(const Snapshot* snapshot) noexcept override {
+    delete static_cast<const HeldSnapshot*>(snapshot);
+  }
   bool GetProperty(const Slice& property, std::string* value) noexcept override {
     value->clear();
     return PrintProperty(*core_, View(property), value);
@@ -191,7 +199,8 @@ void Database::CompactRange(const Slice* begin, const Slice* end) noexcept {
       if (after->Valid() && order_.Compare(ToSlice(after->key()), *end) == 0) after->Next();
       if (after->Valid()) upper = after->key();
     }
-    return FromCore(core_->CompactRange(begin == nullptr ? nullptr : &lower, upper.data() == nullptr ? nullptr : &upper));
+    return FromCore(
+        core_->CompactRange(begin == nullptr ? nullptr : &lower, upper.data() == nullptr ? nullptr : &upper));
   });
   if (!status.ok()) borrowed_->log.Log("CompactRange: " + status.ToString());
 }
@@ -199,10 +208,12 @@ void Database::CompactRange(const Slice* begin, const Slice* end) noexcept {
 Status Open(const Options& options, const std::string& name, DB** dbptr) {
   if (Status status = CheckOptions(options); !status.ok()) return status;
   auto borrowed = std::make_shared<Borrowed>(options, name);
-  auto core = mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name,
-                                            {.block_keeper = borrowed->blocks.get(), .filter_policy = borrowed->filters.get()});
+  auto core =
+      mergedb::db::DbImpl::Open(ToCore(options, borrowed.get()), name,
+                                {.block_keeper = borrowed->blocks.get(), .filter_policy = borrowed->filters.get()});
   if (!core) return OpenError(options, name, core.error());
-  if (options.error_if_exists && !options.create_if_missing) return Status::InvalidArgument(name, "exists (error_if_exists is true)");
+  if (options.error_if_exists && !options.create_if_missing)
+    return Status::InvalidArgument(name, "exists (error_if_exists is true)");
   borrowed->log.Begin(options.env, name);
   borrowed->log.Log("mergedb serves LevelDB's interface; it keeps its own statistics, see the properties");
   *dbptr = new Database(options.comparator, std::move(borrowed), std::move(*core));

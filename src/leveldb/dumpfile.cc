@@ -29,11 +29,13 @@ std::string PrintKey(std::string_view internal_key) {
   std::string_view key;
   kv::Tag tag = 0;
   if (!format::SplitInternalKey(internal_key, &key, &tag)) return "(bad)" + Escaped(internal_key);
-  return "'" + Escaped(key) + "' @ " + Number(kv::SequenceOf(tag)) + " : " + Number(static_cast<uint64_t>(kv::KindOf(tag)));
+  return "'" + Escaped(key) + "' @ " + Number(kv::SequenceOf(tag)) + " : " +
+         Number(static_cast<uint64_t>(kv::KindOf(tag)));
 }
 
 std::string PrintBatch(std::string_view record) {
-  if (record.size() < format::kBatchHeaderBytes) return "log record length " + Number(record.size()) + " is too small\n";
+  if (record.size() < format::kBatchHeaderBytes)
+    return "log record length " + Number(record.size()) + " is too small\n";
   format::BatchReader batch(record);
   std::string text = "sequence " + Number(batch.first_sequence()) + "\n";
   while (batch.Next()) {
@@ -55,8 +57,8 @@ std::string PrintEdit(std::string_view record) {
   for (const auto& [level, key] : edit->pointers) text += "\n  CompactPointer: " + Number(level) + " " + PrintKey(key);
   for (const auto& [level, number] : edit->removed) text += "\n  RemoveFile: " + Number(level) + " " + Number(number);
   for (const auto& [level, file] : edit->added) {
-    text += "\n  AddFile: " + Number(level) + " " + Number(file.number) + " " + Number(file.bytes) + " " + PrintKey(file.smallest) +
-            " .. " + PrintKey(file.largest);
+    text += "\n  AddFile: " + Number(level) + " " + Number(file.number) + " " + Number(file.bytes) + " " +
+            PrintKey(file.smallest) + " .. " + PrintKey(file.largest);
   }
   return text + "\n}\n";
 }
@@ -73,13 +75,15 @@ Status DumpRecords(Env* env, const std::string& fname, std::string (*print)(std:
     *got = 0;
     if (offset >= bytes) return {};
     Slice found;
-    const Status outcome = file->Read(offset, static_cast<size_t>(std::min<uint64_t>(wanted, bytes - offset)), &found, out);
+    const Status outcome =
+        file->Read(offset, static_cast<size_t>(std::min<uint64_t>(wanted, bytes - offset)), &found, out);
     if (outcome.ok() && found.data() != out) std::memmove(out, found.data(), found.size());
     if (outcome.ok()) *got = found.size();
     return ToCore(outcome);
   };
   const auto tell = [&](uint64_t, uint64_t lost, std::string_view why) {
-    if (status.ok()) status = dst->Append("corruption: " + Number(lost) + " bytes; Corruption: " + std::string(why) + "\n");
+    if (status.ok())
+      status = dst->Append("corruption: " + Number(lost) + " bytes; Corruption: " + std::string(why) + "\n");
   };
   format::LogReader reader(read, tell);
   for (std::string_view record; status.ok() && reader.Next(&record);) {
@@ -113,7 +117,8 @@ Status DumpTable(Env* env, const std::string& fname, WritableFile* dst) {
       continue;
     }
     status = dst->Append("'" + Escaped(key) + "' @ " + Number(kv::SequenceOf(tag)) +
-                         (kv::KindOf(tag) == kv::Kind::kPut ? " : val" : " : del") + " => '" + Escaped(View(it->value())) + "'\n");
+                         (kv::KindOf(tag) == kv::Kind::kPut ? " : val" : " : del") + " => '" +
+                         Escaped(View(it->value())) + "'\n");
   }
   if (status.ok() && !it->status().ok()) status = dst->Append("iterator error: " + it->status().ToString() + "\n");
   return status;
@@ -123,7 +128,8 @@ Status DumpTable(Env* env, const std::string& fname, WritableFile* dst) {
 
 Status DumpFile(Env* env, const std::string& fname, WritableFile* dst) {
   return Guarded([&]() -> Status {
-    if (env == nullptr || dst == nullptr) return Status::InvalidArgument("DumpFile needs an env and a file to write to");
+    if (env == nullptr || dst == nullptr)
+      return Status::InvalidArgument("DumpFile needs an env and a file to write to");
     const auto name = format::ParseName(std::string_view(fname).substr(fname.find_last_of('/') + 1));
     if (!name) return Status::InvalidArgument(fname + ": unknown file type");
     switch (name->kind) {

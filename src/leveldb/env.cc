@@ -231,7 +231,9 @@ class DefaultEnv final : public Env {
     if (FileExists(dirname)) return Status::IOError(dirname, "File exists");
     return FileError(dirname, Files()->CreateDirectory(dirname));
   }
-  Status RemoveDir(const std::string& dirname) override { return FileError(dirname, Files()->RemoveDirectory(dirname)); }
+  Status RemoveDir(const std::string& dirname) override {
+    return FileError(dirname, Files()->RemoveDirectory(dirname));
+  }
   Status GetFileSize(const std::string& fname, uint64_t* file_size) override {
     *file_size = 0;
     const auto bytes = Files()->SizeOf(fname);

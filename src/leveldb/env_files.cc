@@ -79,7 +79,9 @@ class ReadOnly final : public mergedb::File {
   Result<std::unique_ptr<mergedb::Mapping>> Map(size_t) override { return Refuse("mapped"); }
 
  private:
-  CoreStatus Refuse(const char* what) const { return CoreStatus::NotSupported(path_ + ": opened for reading, cannot be " + what); }
+  CoreStatus Refuse(const char* what) const {
+    return CoreStatus::NotSupported(path_ + ": opened for reading, cannot be " + what);
+  }
 
   const std::unique_ptr<RandomAccessFile> file_;
   const std::string path_;
@@ -111,7 +113,9 @@ class Appended final : public mergedb::File {
   Result<std::unique_ptr<mergedb::Mapping>> Map(size_t) override { return Refuse("mapped"); }
 
  private:
-  CoreStatus Refuse(const char* what) const { return CoreStatus::NotSupported(path_ + ": opened for appending, cannot be " + what); }
+  CoreStatus Refuse(const char* what) const {
+    return CoreStatus::NotSupported(path_ + ": opened for appending, cannot be " + what);
+  }
 
   std::unique_ptr<WritableFile> file_;
   const std::string path_;
@@ -158,7 +162,8 @@ bool EnvFiles::IsLevelDbs(const std::vector<std::string>& names) {
   std::string text;
   if (ReadFileToString(&env_, directory_ + "/CURRENT", &text).ok() && !text.empty()) return text.ends_with('\n');
   for (const std::string& name : names) {
-    if (name.starts_with("MANIFEST-") && name != kSyncer) return ReadPiece(directory_ + "/" + name, false) != "mergedb manifest";
+    if (name.starts_with("MANIFEST-") && name != kSyncer)
+      return ReadPiece(directory_ + "/" + name, false) != "mergedb manifest";
   }
   for (const std::string& name : names) {
     if (EndsIn(name, ".ldb")) return ReadPiece(directory_ + "/" + name, true) != mergedb::format::kTableMagic;

@@ -33,7 +33,8 @@ class EnvFiles final : public mergedb::FileSystem {
   EnvFiles(Env* env, std::string directory) : env_(*env), directory_(std::move(directory)) {}
   ~EnvFiles() override;
 
-  mergedb::Result<std::unique_ptr<mergedb::File>> Open(const std::string& path, const mergedb::FileOptions& options) override;
+  mergedb::Result<std::unique_ptr<mergedb::File>> Open(const std::string& path,
+                                                       const mergedb::FileOptions& options) override;
   mergedb::Status Remove(const std::string& path) override;
   mergedb::Status Rename(const std::string& source, const std::string& target) override;
   mergedb::Result<std::vector<std::string>> List(const std::string& directory) override;

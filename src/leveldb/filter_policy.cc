@@ -25,7 +25,9 @@ class Bloom final : public FilterPolicy {
     for (int i = 0; i < count; ++i) views.push_back(View(keys[i]));
     bloom_.AppendFilter(views, filter);
   }
-  bool KeyMayMatch(const Slice& key, const Slice& filter) const override { return bloom_.MayContain(View(key), View(filter)); }
+  bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
+    return bloom_.MayContain(View(key), View(filter));
+  }
 
  private:
   const mergedb::format::leveldb::BloomPolicy bloom_;

@@ -38,7 +38,8 @@ static_assert(sizeof(Slice) == 16 && sizeof(Status) == 8 && sizeof(CompressionTy
 static_assert(sizeof(WriteBatch) == sizeof(std::string) && sizeof(WriteBatch) == 32);
 static_assert(sizeof(Iterator) == 40 && sizeof(EnvWrapper) == 16 && sizeof(Cache) == 16);
 static_assert(sizeof(DB) == 8 && sizeof(Env) == 8 && sizeof(Comparator) == 8 && sizeof(FilterPolicy) == 8);
-static_assert(sizeof(Snapshot) == 8 && sizeof(Logger) == 8 && sizeof(FileLock) == 8 && sizeof(WriteBatch::Handler) == 8);
+static_assert(sizeof(Snapshot) == 8 && sizeof(Logger) == 8 && sizeof(FileLock) == 8 &&
+              sizeof(WriteBatch::Handler) == 8);
 static_assert(sizeof(SequentialFile) == 8 && sizeof(RandomAccessFile) == 8 && sizeof(WritableFile) == 8);
 
 #endif

@@ -66,7 +66,7 @@ void LogOfDatabase::Begin(Env* env, const std::string& directory) {
     const mergedb::base::Lock lock(mutex_);
     if (info_log_ == nullptr) {
       const std::string path = directory + "/LOG";
-      (void)env->RenameFile(path, path + ".old");  // there may be none
+      (void)env->RenameFile(path, path + ".old");             // there may be none
       if (!env->NewLogger(path, &own_).ok()) own_ = nullptr;  // then nobody hears
     }
     has_begun_ = true;
@@ -83,7 +83,9 @@ Borrowed::Borrowed(const Options& options, const std::string& name)
     : comparator(options.comparator == BytewiseComparator() ? nullptr : new ComparatorAdapter(options.comparator)),
       files(options.env == Env::Default() ? nullptr : new EnvFiles(options.env, name)),
       blocks(options.block_cache == nullptr ? nullptr : new BlockKeeper(options.block_cache)),
-      filters(options.filter_policy == nullptr || BitsOf(options.filter_policy) ? nullptr : new FilterAdapter(options.filter_policy)),
+      filters(options.filter_policy == nullptr || BitsOf(options.filter_policy)
+                  ? nullptr
+                  : new FilterAdapter(options.filter_policy)),
       log(options) {}
 
 Status CheckOptions(const Options& options) {

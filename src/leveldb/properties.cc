@@ -109,8 +109,9 @@ bool PrintProperty(DbImpl& database, std::string_view name, std::string* value) 
   } else if (name == "sstables") {
     *value = Tables(database);
   } else if (name == "approximate-memory-usage") {
-    *value = std::to_string(Counter(database, "mergedb.block_cache_bytes") + Counter(database, "mergedb.memtable_bytes") +
-                            Counter(database, "mergedb.table_memory_bytes"));
+    *value =
+        std::to_string(Counter(database, "mergedb.block_cache_bytes") + Counter(database, "mergedb.memtable_bytes") +
+                       Counter(database, "mergedb.table_memory_bytes"));
   } else {
     return false;
   }

@@ -77,7 +77,8 @@ Result<Block> Table::Rep::Get(const format::Handle& handle, const ReadOptions& r
 Status Table::Open(const Options& options, RandomAccessFile* file, uint64_t file_size, Table** table) {
   *table = nullptr;
   return Guarded([&]() -> Status {
-    if (options.comparator == nullptr || file == nullptr) return Status::InvalidArgument("a table needs a comparator and a file");
+    if (options.comparator == nullptr || file == nullptr)
+      return Status::InvalidArgument("a table needs a comparator and a file");
     auto rep = std::make_unique<Rep>(options, file, file_size);
     char scratch[format::kTableFooterBytes];
     Slice found;
@@ -146,9 +147,9 @@ class TableCursor final : public Iterator {
 }  // namespace
 
 Iterator* Table::NewIterator(const ReadOptions& options) const {
-  return new TableCursor(format::TableIterator(rep_->order, rep_->index, [rep = rep_, reading = options](const format::Handle& handle) {
-    return rep->Get(handle, reading);
-  }));
+  return new TableCursor(format::TableIterator(
+      rep_->order, rep_->index,
+      [rep = rep_, reading = options](const format::Handle& handle) { return rep->Get(handle, reading); }));
 }
 
 uint64_t Table::ApproximateOffsetOf(const Slice& key) const {

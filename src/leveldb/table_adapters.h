@@ -16,7 +16,9 @@ class OrderAdapter final : public mergedb::format::leveldb::KeyOrder {
  public:
   explicit OrderAdapter(const Comparator* target) : target_(*target) {}
   int Compare(std::string_view a, std::string_view b) const override { return target_.Compare(ToSlice(a), ToSlice(b)); }
-  void ShortenTowards(std::string_view limit, std::string* key) const override { target_.FindShortestSeparator(key, ToSlice(limit)); }
+  void ShortenTowards(std::string_view limit, std::string* key) const override {
+    target_.FindShortestSeparator(key, ToSlice(limit));
+  }
   void ShortenUpwards(std::string* key) const override { target_.FindShortSuccessor(key); }
 
  private:

@@ -58,7 +58,8 @@ TableBuilder::TableBuilder(const Options& options, WritableFile* file) : rep_(ne
 TableBuilder::~TableBuilder() { delete rep_; }
 
 Status TableBuilder::ChangeOptions(const Options& options) {
-  if (options.comparator != rep_->comparator) return Status::InvalidArgument("changing comparator while building table");
+  if (options.comparator != rep_->comparator)
+    return Status::InvalidArgument("changing comparator while building table");
   rep_->builder.ChangeOptions(rep_->TableOptions(options));
   return {};
 }

@@ -21,12 +21,14 @@ constexpr std::string_view kMagic = std::string_view("ustar\00000", 8);
 struct Field {
   size_t offset, bytes;
 };
-constexpr Field kName{0, 100}, kMode{100, 8}, kOwner{108, 8}, kGroup{116, 8}, kSize{124, 12}, kTime{136, 12}, kChecksum{148, 8}, kType{156, 1},
-    kMagicField{257, 8};
+constexpr Field kName{0, 100}, kMode{100, 8}, kOwner{108, 8}, kGroup{116, 8}, kSize{124, 12}, kTime{136, 12},
+    kChecksum{148, 8}, kType{156, 1}, kMagicField{257, 8};
 
 using Block = std::array<char, kBlockBytes>;
 
-void PutText(Block* block, Field field, std::string_view text) { std::memcpy(block->data() + field.offset, text.data(), std::min(text.size(), field.bytes)); }
+void PutText(Block* block, Field field, std::string_view text) {
+  std::memcpy(block->data() + field.offset, text.data(), std::min(text.size(), field.bytes));
+}
 
 // Octal digits with leading zeros, and a NUL.
 void PutNumber(Block* block, Field field, uint64_t number) {
@@ -83,7 +85,8 @@ Status WriteMember(FileSystem* files, const std::string& directory, const std::s
   const std::string path = format::JoinPath(directory, name);
   ASSIGN_OR_RETURN(auto file, files->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
-  if (bytes > kMemberBytesMax) return Status::NotSupported(path + ": of " + std::to_string(bytes) + " bytes; a member holds less than 8 GiB");
+  if (bytes > kMemberBytesMax)
+    return Status::NotSupported(path + ": of " + std::to_string(bytes) + " bytes; a member holds less than 8 GiB");
   const Block header = HeaderOf(name, bytes);
   RETURN_IF_ERROR(sink({header.data(), header.size()}));
   std::string piece(kPieceBytes, 0);
@@ -116,7 +119,8 @@ class Reader {
     if (got < block.size()) return Bad("cut off: expected a header");
     if (block == Block{}) return false;
     const auto bytes = NumberOf(block, kSize);
-    if (TextOf(block, kMagicField) != "ustar" || NumberOf(block, kChecksum) != ChecksumOf(block) || !bytes) return Bad("not a header");
+    if (TextOf(block, kMagicField) != "ustar" || NumberOf(block, kChecksum) != ChecksumOf(block) || !bytes)
+      return Bad("not a header");
     const std::string_view name = TextOf(block, kName);
     const auto parsed = name.starts_with(kPrefix) ? format::ParseFileName(name.substr(kPrefix.size())) : std::nullopt;
     if (!parsed || block[kType.offset] != '0') return Bad("a member that is no file of a database");
@@ -145,7 +149,8 @@ Status Extract(FileSystem* files, File& archive, const Member& member, const std
   std::string piece(kPieceBytes, 0);
   for (uint64_t done = 0; done < member.bytes;) {
     size_t got = 0;
-    RETURN_IF_ERROR(archive.ReadAt(member.offset + done, std::min<uint64_t>(piece.size(), member.bytes - done), piece.data(), &got));
+    RETURN_IF_ERROR(archive.ReadAt(member.offset + done, std::min<uint64_t>(piece.size(), member.bytes - done),
+                                   piece.data(), &got));
     if (got == 0) return Status::Corruption(path + ": its archive ended early");
     RETURN_IF_ERROR(file->WriteAt(done, std::string_view(piece).substr(0, got)));
     done += got;
@@ -195,12 +200,14 @@ Status Unpack(FileSystem* files, const std::string& archive, const std::string& 
       RETURN_IF_ERROR(Extract(files, *file, member, format::JoinPath(directory, member.name)));
       continue;
     }
-    const std::string temporary = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
+    const std::string temporary =
+        format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
     RETURN_IF_ERROR(Extract(files, *file, member, temporary));
     ASSIGN_OR_RETURN(const bool goes_on, reader.Next(&member));
     if (goes_on) return Status::Corruption(archive + ": archive goes on behind CURRENT");
     RETURN_IF_ERROR(files->SyncDirectory(directory));
-    RETURN_IF_ERROR(files->Rename(temporary, format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))));
+    RETURN_IF_ERROR(
+        files->Rename(temporary, format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))));
     return files->SyncDirectory(directory);
   }
 }

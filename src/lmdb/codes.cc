@@ -61,6 +61,7 @@ char* mdb_version(int* major, int* minor, int* patch) {
 
 char* mdb_strerror(int err) {
   if (err == 0) return const_cast<char*>("Successful return: 0");
-  if (err >= MDB_KEYEXIST && err <= MDB_LAST_ERRCODE) return const_cast<char*>(mergedb::lmdb::kTexts[err - MDB_KEYEXIST]);
+  if (err >= MDB_KEYEXIST && err <= MDB_LAST_ERRCODE)
+    return const_cast<char*>(mergedb::lmdb::kTexts[err - MDB_KEYEXIST]);
   return strerror(err);
 }

@@ -15,14 +15,20 @@ int CheckCursor(MDB_cursor* cursor) {
   if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
   if (!cursor->slot->is_open) return EINVAL;
-  if (cursor->cursor == nullptr) [[unlikely]] cursor->cursor = cursor->txn->transaction().NewCursor(cursor->slot->keyspace);
+  if (cursor->cursor == nullptr) [[unlikely]]
+    cursor->cursor = cursor->txn->transaction().NewCursor(cursor->slot->keyspace);
   return 0;
 }
 
 bool IsOfDuplicates(MDB_cursor_op op) {
   switch (op) {
-    case MDB_FIRST_DUP: case MDB_LAST_DUP: case MDB_GET_BOTH: case MDB_GET_BOTH_RANGE:
-    case MDB_GET_MULTIPLE: case MDB_NEXT_MULTIPLE: case MDB_PREV_MULTIPLE: return true;
+    case MDB_FIRST_DUP:
+    case MDB_LAST_DUP:
+    case MDB_GET_BOTH:
+    case MDB_GET_BOTH_RANGE:
+    case MDB_GET_MULTIPLE:
+    case MDB_NEXT_MULTIPLE:
+    case MDB_PREV_MULTIPLE: return true;
     default: return false;
   }
 }
@@ -39,12 +45,20 @@ int GetOfFreeList(const MDB_cursor* cursor, const MDB_val* key, const MDB_val* d
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
   if (IsOfDuplicates(op)) return RefuseDuplicates(cursor, data, op);
   switch (op) {
-    case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE:
+    case MDB_SET:
+    case MDB_SET_KEY:
+    case MDB_SET_RANGE:
       if (key == nullptr) return EINVAL;
       LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
       return MDB_NOTFOUND;
-    case MDB_FIRST: case MDB_LAST: case MDB_NEXT: case MDB_NEXT_DUP: case MDB_NEXT_NODUP:
-    case MDB_PREV: case MDB_PREV_DUP: case MDB_PREV_NODUP: return MDB_NOTFOUND;
+    case MDB_FIRST:
+    case MDB_LAST:
+    case MDB_NEXT:
+    case MDB_NEXT_DUP:
+    case MDB_NEXT_NODUP:
+    case MDB_PREV:
+    case MDB_PREV_DUP:
+    case MDB_PREV_NODUP: return MDB_NOTFOUND;
     default: return EINVAL;
   }
 }
@@ -148,7 +162,11 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
 // The result of the operation depends on where the cursor stands.
 bool NeedsPlace(MDB_cursor_op op) {
   switch (op) {
-    case MDB_FIRST: case MDB_LAST: case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE: return false;
+    case MDB_FIRST:
+    case MDB_LAST:
+    case MDB_SET:
+    case MDB_SET_KEY:
+    case MDB_SET_RANGE: return false;
     default: return true;
   }
 }
@@ -156,7 +174,8 @@ bool NeedsPlace(MDB_cursor_op op) {
 // The next item of a reader, whose cursors have no gaps, and nothing to settle.
 int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
-  if (const Status status = cursor->cursor->Next(); !status.ok()) [[unlikely]] return CodeOf(status);
+  if (const Status status = cursor->cursor->Next(); !status.ok()) [[unlikely]]
+    return CodeOf(status);
   Arrive(cursor);
   Give(cursor, key, data, Gives::kBoth);
   return 0;
@@ -172,14 +191,23 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
     return RefuseDuplicates(cursor, data, op);
   }
   switch (op) {
-    case MDB_SET: case MDB_SET_KEY: case MDB_SET_RANGE: {
+    case MDB_SET:
+    case MDB_SET_KEY:
+    case MDB_SET_RANGE: {
       if (key == nullptr) return EINVAL;
       LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
       if (const Status status = Seek(cursor, key, op); !status.ok()) return CodeOf(status);
       return Give(cursor, key, data, op == MDB_SET ? Gives::kData : Gives::kBoth), 0;
     }
-    case MDB_FIRST: case MDB_LAST: case MDB_NEXT: case MDB_NEXT_DUP: case MDB_NEXT_NODUP:
-    case MDB_PREV: case MDB_PREV_DUP: case MDB_PREV_NODUP: case MDB_GET_CURRENT: {
+    case MDB_FIRST:
+    case MDB_LAST:
+    case MDB_NEXT:
+    case MDB_NEXT_DUP:
+    case MDB_NEXT_NODUP:
+    case MDB_PREV:
+    case MDB_PREV_DUP:
+    case MDB_PREV_NODUP:
+    case MDB_GET_CURRENT: {
       if (const Status status = Move(cursor, op); !status.ok()) return CodeOf(status);
       Arrive(cursor);
       return Give(cursor, key, data, Gives::kBoth), 0;

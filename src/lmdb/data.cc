@@ -31,7 +31,8 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
   MDB_env* const env = txn->env;
   const uint64_t ours = kMetaBytes + txn->changes.bytes + bytes_more;
   base::Lock lock(env->mutex);
-  if (env->used_bytes + ours <= env->map_bytes) [[likely]] return 0;
+  if (env->used_bytes + ours <= env->map_bytes) [[likely]]
+    return 0;
   const uint64_t share = env->map_bytes / kMeasureShare;
   if (env->used_bytes - env->measured_bytes > share) {
     lock.Unlock();
@@ -51,7 +52,8 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
 // Is there no key at or behind this one?
 Result<bool> IsBehindAll(MDB_txn* txn, MDB_dbi dbi, std::string_view stored) {
   const Root& root = *txn->root;
-  if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() && stored > root.appended_key) return true;
+  if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() && stored > root.appended_key)
+    return true;
   const Slot& slot = txn->env->slots[dbi];
   const auto cursor = txn->transaction().NewCursor(slot.keyspace);
   const Status status = cursor->Last();
@@ -116,7 +118,8 @@ bool MayCount(MDB_txn* txn, MDB_dbi dbi, size_t value_bytes) {
   constexpr size_t kBytesOfStep = 64;
   std::atomic<int64_t>& credit = txn->env->slots[dbi].count_credit;
   if (credit.load(std::memory_order_relaxed) <= 0 || !Touch(txn, dbi).is_known) return false;
-  credit.fetch_sub(kStepsOfGet + static_cast<int64_t>(value_bytes / kBytesOfStep), std::memory_order_relaxed);  // WHY relaxed: it guards nothing
+  credit.fetch_sub(kStepsOfGet + static_cast<int64_t>(value_bytes / kBytesOfStep),
+                   std::memory_order_relaxed);  // WHY relaxed: it guards nothing
   return true;
 }
 
@@ -161,7 +164,8 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
     return code;
   }
   AnchorGaps(txn, dbi);
-  if (const Status status = WriteValue(txn, slot, stored, data, flags & MDB_RESERVE); !status.ok()) return WriteFailed(txn, status);
+  if (const Status status = WriteValue(txn, slot, stored, data, flags & MDB_RESERVE); !status.ok())
+    return WriteFailed(txn, status);
   txn->changes.bytes += bytes;
   if (!is_there) is_new ? CountChange(txn, dbi, 1) : ForgetCount(txn, dbi);
   if (flags & MDB_APPEND) {
@@ -213,7 +217,8 @@ int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
     const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
     std::string_view value;
     if (const Status found = GetValue(txn, dbi, stored, &value); !found.ok()) return CodeOf(found);
-    if (const Status status = txn->transaction().Delete(slot.keyspace, stored); !status.ok()) return WriteFailed(txn, status);
+    if (const Status status = txn->transaction().Delete(slot.keyspace, stored); !status.ok())
+      return WriteFailed(txn, status);
     NoteDeleted(txn, dbi, stored);
     CountChange(txn, dbi, -1);
     root.arena.Clear();

@@ -112,8 +112,14 @@ Result<uint64_t> Entries(MDB_txn* txn, MDB_dbi dbi) {
 // A tree of pages that could hold so much: LMDB's programs look at the depth, and divide by pages.
 void FillStat(MDB_env* env, const Slot& slot, uint64_t entries, MDB_stat* stat) {
   constexpr uint64_t kItemsAPage = 64, kBranchesAPage = 128;
-  const uint64_t bytes = env->db->ApproximateSizes(slot.keyspace, {{std::string_view(), std::string(kKeyBytesMax + 1, '\xff')}}).front();
-  *stat = {.ms_psize = kPageBytes, .ms_depth = 0, .ms_branch_pages = 0, .ms_leaf_pages = 0, .ms_overflow_pages = 0, .ms_entries = entries};
+  const uint64_t bytes =
+      env->db->ApproximateSizes(slot.keyspace, {{std::string_view(), std::string(kKeyBytesMax + 1, '\xff')}}).front();
+  *stat = {.ms_psize = kPageBytes,
+           .ms_depth = 0,
+           .ms_branch_pages = 0,
+           .ms_leaf_pages = 0,
+           .ms_overflow_pages = 0,
+           .ms_entries = entries};
   if (entries == 0) return;
   stat->ms_leaf_pages = std::max({uint64_t{1}, entries / kItemsAPage, bytes / kPageBytes});
   stat->ms_depth = 1;
@@ -207,7 +213,8 @@ int mdb_stat(MDB_txn* txn, MDB_dbi dbi, MDB_stat* stat) {
     if (is_free_list) return FillStat(txn->env, Slot(), 0, stat), 0;
     const auto entries = Entries(txn, dbi);
     if (!entries) return CodeOf(entries.error());
-    txn->env->slots[dbi].count_credit.store(std::max(static_cast<int64_t>(*entries), kCountCreditMin), std::memory_order_relaxed);
+    txn->env->slots[dbi].count_credit.store(std::max(static_cast<int64_t>(*entries), kCountCreditMin),
+                                            std::memory_order_relaxed);
     FillStat(txn->env, txn->env->slots[dbi], *entries, stat);
     return 0;
   });

@@ -16,7 +16,8 @@ namespace mergedb::lmdb {
 namespace {
 
 constexpr unsigned kChangeable = MDB_NOSYNC | MDB_NOMETASYNC | MDB_MAPASYNC | MDB_NOMEMINIT;
-constexpr unsigned kOpenFlags = kChangeable | MDB_FIXEDMAP | MDB_NOSUBDIR | MDB_RDONLY | MDB_WRITEMAP | MDB_NOTLS | MDB_NOLOCK | MDB_NORDAHEAD;
+constexpr unsigned kOpenFlags =
+    kChangeable | MDB_FIXEDMAP | MDB_NOSUBDIR | MDB_RDONLY | MDB_WRITEMAP | MDB_NOTLS | MDB_NOLOCK | MDB_NORDAHEAD;
 constexpr size_t kMemoryBytesMin = size_t{16} << 20;
 constexpr size_t kMemoryBytesMax = size_t{256} << 20;
 constexpr size_t kDefaultMapBytes = size_t{1} << 20;
@@ -50,9 +51,11 @@ int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
 
 int CopyTo(MDB_env* env, const std::string& target, bool is_compact) {
   const auto made = Checkpoint(*env->db, target);
-  if (!made) return made.error().IsInvalidArgument() ? EEXIST : made.error().IsNotFound() ? ENOENT : CodeOf(made.error());
+  if (!made)
+    return made.error().IsInvalidArgument() ? EEXIST : made.error().IsNotFound() ? ENOENT : CodeOf(made.error());
   if (!is_compact) return 0;
-  const Options options{.mode = OpenMode::kMustExist, .memory_bytes = kMemoryBytesMin, .compression = OptionsOf(env).compression};
+  const Options options{
+      .mode = OpenMode::kMustExist, .memory_bytes = kMemoryBytesMin, .compression = OptionsOf(env).compression};
   auto copy = db::DbImpl::Open(options, target, {.maps_tables = true});
   if (!copy) return CodeOf(copy.error());
   if (const Status status = (*copy)->CompactRange(nullptr, nullptr); !status.ok()) return CodeOf(status);
@@ -63,7 +66,8 @@ Status WriteAll(int fd, std::string_view bytes) {
   while (!bytes.empty()) {
     const ssize_t written = ::write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) return Status::IOError("write to descriptor " + std::to_string(fd) + ": error " + std::to_string(errno));
+    if (written <= 0)
+      return Status::IOError("write to descriptor " + std::to_string(fd) + ": error " + std::to_string(errno));
     bytes.remove_prefix(static_cast<size_t>(written));
   }
   return {};
@@ -80,9 +84,11 @@ void RemoveAll(const std::string& directory) {
 // A copy inside of the environment's own directory, since that can be written to; links, so it costs little.
 int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
   static std::atomic<unsigned> copies{0};
-  const std::string place = format::JoinPath(env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(++copies));
+  const std::string place =
+      format::JoinPath(env->directory, "copy-" + std::to_string(getpid()) + "-" + std::to_string(++copies));
   LMDB_RETURN_IF_ERROR(CopyTo(env, place, is_compact));
-  const Status status = WriteArchive(DefaultEnv().file_system, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
+  const Status status =
+      WriteArchive(DefaultEnv().file_system, place, [fd](std::string_view bytes) { return WriteAll(fd, bytes); });
   RemoveAll(place);
   return CodeOf(status);
 }
@@ -129,7 +135,8 @@ void mdb_env_close(MDB_env* env) {
   (void)Guard([&] {
     if (env->generation != ProcessGeneration()) {
       (void)env->db.release();  // the parent's; its threads are not here
-      (void)new RetainedList(std::move(env->retained));  // leaks: its destruction would take locks of the parent's threads
+      (void)new RetainedList(
+          std::move(env->retained));  // leaks: its destruction would take locks of the parent's threads
     } else if (env->db != nullptr) {
       EndAll(env);
       (void)env->db->Close();
@@ -174,7 +181,8 @@ int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
     reader.env = env;
     reader.flags = MDB_RDONLY;
     reader.root = std::make_shared<Root>();
-    auto begun = mergedb::txn::TransactionImpl::Begin(*env->db, *env->db, {.kind = mergedb::TransactionKind::kReadOnly});
+    auto begun =
+        mergedb::txn::TransactionImpl::Begin(*env->db, *env->db, {.kind = mergedb::TransactionKind::kReadOnly});
     if (!begun) return CodeOf(begun.error());
     reader.root->transaction = std::move(*begun);
     RetainedList gone;  // destroyed behind the lock
@@ -284,7 +292,8 @@ int mdb_reader_list(MDB_env* env, MDB_msg_func* func, void* ctx) {
         if (!each->is_read_only()) continue;
         const std::string id = each->state == TxnState::kOpen ? std::to_string(each->id) : "-";
         char line[96];
-        std::snprintf(line, sizeof line, "%10d %llx %s\n", getpid(), static_cast<unsigned long long>(each->thread), id.c_str());
+        std::snprintf(line, sizeof line, "%10d %llx %s\n", getpid(), static_cast<unsigned long long>(each->thread),
+                      id.c_str());
         lines.emplace_back(line);
       }
     }

@@ -10,6 +10,8 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
 #include <map>
@@ -21,9 +23,6 @@
 #include <vector>
 
 #include "base/sync.h"
-#include <bit>
-#include <cerrno>
-
 #include "db/db_impl.h"
 #include "lmdb.h"
 #include "mergedb/transaction.h"
@@ -50,8 +49,8 @@ struct Slot {
   std::string name;  // empty: the main one
   unsigned flags = 0;
   Keyspace keyspace;
-  Count count;                  // (env's mutex) as of the newest commit
-  uint64_t changed_from = 0;    // (env's mutex) snapshots from this sequence on see that state
+  Count count;                // (env's mutex) as of the newest commit
+  uint64_t changed_from = 0;  // (env's mutex) snapshots from this sequence on see that state
   // What plain puts may still spend on keeping the count: see MayCount. A call of mdb_stat fills it up again.
   std::atomic<int64_t> count_credit{0};
 };
@@ -121,9 +120,9 @@ enum class TxnState : uint8_t { kOpen, kReset, kFailed };
 // What a write transaction changes beside the data; a child works on a copy.
 struct Changes {
   std::map<MDB_dbi, Count> counts;  // of databases that it wrote to
-  std::vector<MDB_dbi> opened;   // handles made by it: closed again should it abort
-  std::vector<MDB_dbi> dropped;  // handles to be closed by its commit
-  uint64_t bytes = 0;            // put, about
+  std::vector<MDB_dbi> opened;      // handles made by it: closed again should it abort
+  std::vector<MDB_dbi> dropped;     // handles to be closed by its commit
+  uint64_t bytes = 0;               // put, about
 };
 
 }  // namespace mergedb::lmdb
@@ -153,7 +152,7 @@ struct MDB_env {
   uint64_t used_bytes GUARDED_BY(mutex) = 0;        // about; see mergedb::lmdb::CheckMap
   uint64_t measured_bytes GUARDED_BY(mutex) = 0;
   std::vector<mergedb::lmdb::Retained> retained GUARDED_BY(mutex);  // oldest first
-  int64_t touched_second GUARDED_BY(mutex) = 0;     // of the clock, when the time of data.mdb was last set
+  int64_t touched_second GUARDED_BY(mutex) = 0;  // of the clock, when the time of data.mdb was last set
 };
 
 struct MDB_txn {
@@ -161,7 +160,8 @@ struct MDB_txn {
   MDB_txn* parent = nullptr;
   MDB_txn* child = nullptr;
   unsigned flags = 0;
-  std::atomic<mergedb::lmdb::TxnState> state = mergedb::lmdb::TxnState::kOpen;  // of a reader, looked at by others who begin
+  std::atomic<mergedb::lmdb::TxnState> state =
+      mergedb::lmdb::TxnState::kOpen;  // of a reader, looked at by others who begin
   uint64_t id = 0;
   uint64_t thread = 0;  // that began it
   std::shared_ptr<mergedb::lmdb::Root> root;
@@ -178,14 +178,15 @@ struct MDB_cursor {
   MDB_txn* txn = nullptr;  // null: its transaction has ended
   MDB_dbi dbi = 0;
   const mergedb::lmdb::Slot* slot = nullptr;  // of dbi
-  std::unique_ptr<mergedb::txn::CursorImpl> cursor;  // null: of the list of free pages, or its transaction was reset since
+  std::unique_ptr<mergedb::txn::CursorImpl>
+      cursor;  // null: of the list of free pages, or its transaction was reset since
   bool is_read_only = false;
   bool is_placed = false;    // not fresh
   bool is_in_gap = false;    // the item where it stood is gone: MDB_NEXT is the item behind the gap
   bool is_anchored = false;  // and `cursor` stands at that item already
   // It stands at `key`, and `cursor` goes there when that matters: after a put, a reset, or a move there that failed.
   bool is_pending = false;
-  std::string key;           // as stored, where it stood last
+  std::string key;  // as stored, where it stood last
 };
 
 namespace mergedb::lmdb {
@@ -199,15 +200,13 @@ template <typename Body>
 int Guard(Body body) noexcept {
   try {
     return body();
-  } catch (const std::bad_alloc&) {
-    return ENOMEM;
-  } catch (...) {
+  } catch (const std::bad_alloc&) { return ENOMEM; } catch (...) {
     return MDB_PANIC;
   }
 }
 
-#define LMDB_RETURN_IF_ERROR(expr)                                  \
-  do {                                                              \
+#define LMDB_RETURN_IF_ERROR(expr)                                                  \
+  do {                                                                              \
     if (const int returned_code = (expr); returned_code != 0) return returned_code; \
   } while (0)
 
@@ -233,7 +232,7 @@ inline int CheckDbi(const MDB_txn* txn, MDB_dbi dbi) {
   return CheckTxn(txn);
 }
 int CheckWritable(const MDB_txn* txn, MDB_dbi dbi);  // as CheckDbi; EACCES for a reader
-void EndAll(MDB_env* env);  // for mdb_env_close
+void EndAll(MDB_env* env);                           // for mdb_env_close
 // A commit changes the newest id and the counts beside the data. Readers see the data, and the next writer begins,
 // before the committing thread returns from Transaction::Commit. So the first transaction whose snapshot includes the
 // data publishes the id and the counts when it begins. If no transaction does, the committing thread publishes them.
@@ -255,7 +254,8 @@ void ForgetAfterCommit(MDB_env* env, RetainedList* gone);
 
 // ---- cursor.cc
 
-void RestCursor(MDB_cursor* cursor);  // its reader is reset: it keeps its place, and goes on there when the reader is renewed
+void RestCursor(
+    MDB_cursor* cursor);  // its reader is reset: it keeps its place, and goes on there when the reader is renewed
 
 // ---- data.cc
 
@@ -266,7 +266,9 @@ inline std::string_view StoredKey(const Slot& slot, std::string_view key, std::s
   return slot.flags & (MDB_INTEGERKEY | MDB_REVERSEKEY) ? TurnedKey(slot, key, scratch) : key;
 }
 int CheckKey(const Slot& slot, const MDB_val* key);  // to be put
-inline int CheckWantedKey(const MDB_val* key) { return key->mv_size == 0 || key->mv_data == nullptr ? MDB_BAD_VALSIZE : 0; }
+inline int CheckWantedKey(const MDB_val* key) {
+  return key->mv_size == 0 || key->mv_data == nullptr ? MDB_BAD_VALSIZE : 0;
+}
 inline std::string_view View(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }
 // A view, in the root's scratch or where it lies.
 Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value);
@@ -291,6 +293,7 @@ int WriteFailed(MDB_txn* txn, const Status& status);
 // Make `env->directory` of `path` and look at what is there: LMDB's own files are refused, an archive of mdb_env_copyfd is unpacked.
 int PreparePlace(MDB_env* env, const char* path, mdb_mode_t mode);
 int MarkPlace(MDB_env* env, mdb_mode_t mode);  // data.mdb, lock.mdb: once it is open
-void TouchPlace(MDB_env* env);                 // after a commit: LMDB's programs look at the time of data.mdb. REQUIRES: env->mutex is held
+void TouchPlace(
+    MDB_env* env);  // after a commit: LMDB's programs look at the time of data.mdb. REQUIRES: env->mutex is held
 
 }  // namespace mergedb::lmdb

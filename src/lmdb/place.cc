@@ -20,7 +20,8 @@ namespace mergedb::lmdb {
 
 namespace {
 
-constexpr std::string_view kMark = "This directory is a mergedb database, opened through its liblmdb: not a file of LMDB's.\n";
+constexpr std::string_view kMark =
+    "This directory is a mergedb database, opened through its liblmdb: not a file of LMDB's.\n";
 constexpr const char* kDataName = "data.mdb";
 constexpr const char* kLockName = "lock.mdb";
 constexpr const char* kUnpackingSuffix = ".unpacking";
@@ -41,7 +42,8 @@ bool IsOfLmdb(const std::string& path) {
   const auto file = Files()->Open(path, {.access = Access::kRead});
   char magic[kMagic.size()];
   size_t got = 0;
-  return file && (*file)->ReadAt(kMagicOffset, sizeof magic, magic, &got).ok() && std::string_view(magic, got) == kMagic;
+  return file && (*file)->ReadAt(kMagicOffset, sizeof magic, magic, &got).ok() &&
+         std::string_view(magic, got) == kMagic;
 }
 
 std::string MarkText() {
@@ -142,9 +144,11 @@ int MarkPlace(MDB_env* env, mdb_mode_t mode) {
   const bool is_read_only = (env->flags & MDB_RDONLY) != 0;
   if (!is_read_only) {
     LMDB_RETURN_IF_ERROR(MakeFile(data, mode, MarkText()));
-    if (!(env->flags & MDB_NOLOCK)) LMDB_RETURN_IF_ERROR(MakeFile(format::JoinPath(env->directory, kLockName), mode, {}));
+    if (!(env->flags & MDB_NOLOCK))
+      LMDB_RETURN_IF_ERROR(MakeFile(format::JoinPath(env->directory, kLockName), mode, {}));
   }
-  const bool is_mark = IsMark(data);  // WHY before: to close any descriptor of a file lets go of the locks on all of them
+  const bool is_mark =
+      IsMark(data);  // WHY before: to close any descriptor of a file lets go of the locks on all of them
   env->fd = open(data.c_str(), (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
   if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);  // of another user, by its mode
   return is_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);

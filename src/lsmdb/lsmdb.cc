@@ -91,7 +91,9 @@ int lsmdb_env_create(LSMDB_env** out) {
   return code;
 }
 
-int lsmdb_env_set_mapsize(LSMDB_env* env, size_t size) { return env == nullptr ? EINVAL : mdb_env_set_mapsize(env->env, size); }
+int lsmdb_env_set_mapsize(LSMDB_env* env, size_t size) {
+  return env == nullptr ? EINVAL : mdb_env_set_mapsize(env->env, size);
+}
 
 int lsmdb_env_open(LSMDB_env* env, const char* name, unsigned flags, mdb_mode_t mode) {
   return env == nullptr ? EINVAL : mdb_env_open(env->env, name, flags, mode);
@@ -185,7 +187,9 @@ int lsmdb_del(LSMDB_txn* txn, const MDB_val* key) {
   return code == MDB_NOTFOUND ? 0 : code;
 }
 
-int lsmdb_cmp(LSMDB_txn* txn, const MDB_val* a, const MDB_val* b) { return txn == nullptr ? 0 : mdb_cmp(txn->txn, txn->dbi, a, b); }
+int lsmdb_cmp(LSMDB_txn* txn, const MDB_val* a, const MDB_val* b) {
+  return txn == nullptr ? 0 : mdb_cmp(txn->txn, txn->dbi, a, b);
+}
 
 // ---- cursors
 

@@ -75,8 +75,9 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
         return Status::Corruption(format::JoinPath(directory, "CURRENT") +
                                   ": missing, but a MANIFEST of mergedb's is there; run `mergedb repair`");
       }
-      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name + " is there; `mergedb convert --salvage " +
-                                std::string(directory) + "` takes what is whole");
+      return Status::Corruption(format::JoinPath(directory, "CURRENT") + ": missing, but LevelDB's " + name +
+                                " is there; `mergedb convert --salvage " + std::string(directory) +
+                                "` takes what is whole");
     }
     if (!parsed) continue;
     if (parsed->kind == format::FileKind::kTable || parsed->kind == format::FileKind::kSegment ||
@@ -109,17 +110,20 @@ void TakeFacts(const format::VersionEdit& edit, Loaded* loaded, std::optional<st
 // sequences the log knows, too: db/open.cc.)
 Status CheckFacts(const Loaded& loaded) {
   const auto beyond = [](const std::string& what, uint64_t found, uint64_t next) {
-    return Status::Corruption("the number of " + what + " is " + std::to_string(found) + ", but the next one to be given out " + std::to_string(next));
+    return Status::Corruption("the number of " + what + " is " + std::to_string(found) +
+                              ", but the next one to be given out " + std::to_string(next));
   };
   for (const auto& file : loaded.version->file_metas()) {
-    if (file->number >= loaded.next_file) return beyond("a table", kv::ToInt(file->number), kv::ToInt(loaded.next_file));
+    if (file->number >= loaded.next_file)
+      return beyond("a table", kv::ToInt(file->number), kv::ToInt(loaded.next_file));
   }
   for (const auto& each : loaded.version->blob_files()) {
     const kv::FileNumber number = each.file->number;
     if (number >= loaded.next_file) return beyond("a value file", kv::ToInt(number), kv::ToInt(loaded.next_file));
   }
   for (const auto& run : loaded.version->runs()) {
-    if (run->position() >= loaded.next_position) return beyond("a position", kv::ToInt(run->position()), kv::ToInt(loaded.next_position));
+    if (run->position() >= loaded.next_position)
+      return beyond("a position", kv::ToInt(run->position()), kv::ToInt(loaded.next_position));
   }
   return {};
 }
@@ -146,8 +150,9 @@ Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path) {
       if (EncodeCurrent(current) == bytes) return current;
     }
   }
-  return Status::Corruption(path + ": expected \"mergedb-1 MANIFEST-<number> <bytes> <checksum> <checksum>\", found \"" + base::Escape(bytes) +
-                            "\"; run `mergedb repair`");
+  return Status::Corruption(path +
+                            ": expected \"mergedb-1 MANIFEST-<number> <bytes> <checksum> <checksum>\", found \"" +
+                            base::Escape(bytes) + "\"; run `mergedb repair`");
 }
 
 Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory) {
@@ -178,32 +183,38 @@ Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const
     if (loaded || !loaded.error().IsNotFound()) return loaded;
     auto again = ReadCurrent(file_system, directory);
     if (again && again->manifest == current->manifest) {
-      return Status::Corruption(format::ManifestPath(directory, current->manifest) + ": missing, but CURRENT names it; run `mergedb repair`");
+      return Status::Corruption(format::ManifestPath(directory, current->manifest) +
+                                ": missing, but CURRENT names it; run `mergedb repair`");
     }
     current = std::move(again);
   }
 }
 
-Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current, const kv::Order& order) {
+Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current,
+                            const kv::Order& order) {
   Loaded loaded;
   loaded.manifest = current.manifest;
   loaded.version = std::make_shared<const version::Version>();
   std::optional<std::string> comparator;
   const std::string path = format::ManifestPath(directory, loaded.manifest);
-  auto contents = ReadMirror(file_system, path, [&](std::string_view record) -> Status {
-    ASSIGN_OR_RETURN(const format::VersionEdit edit, format::DecodeVersionEdit(record));
-    // Names come first: a tree under another order would look damaged.
-    if (edit.comparator && *edit.comparator != order.comparator()->Name()) {
-      return Status::InvalidArgument("the database is ordered by \"" + base::Escape(*edit.comparator) +
-                                     "\", the options by \"" + std::string(order.comparator()->Name()) + "\"");
-    }
-    TakeFacts(edit, &loaded, &comparator);
-    ASSIGN_OR_RETURN(loaded.version, version::ApplyEdit(order, *loaded.version, edit));
-    return {};
-  }, current.reached);
+  auto contents = ReadMirror(
+      file_system, path,
+      [&](std::string_view record) -> Status {
+        ASSIGN_OR_RETURN(const format::VersionEdit edit, format::DecodeVersionEdit(record));
+        // Names come first: a tree under another order would look damaged.
+        if (edit.comparator && *edit.comparator != order.comparator()->Name()) {
+          return Status::InvalidArgument("the database is ordered by \"" + base::Escape(*edit.comparator) +
+                                         "\", the options by \"" + std::string(order.comparator()->Name()) + "\"");
+        }
+        TakeFacts(edit, &loaded, &comparator);
+        ASSIGN_OR_RETURN(loaded.version, version::ApplyEdit(order, *loaded.version, edit));
+        return {};
+      },
+      current.reached);
   if (!contents) return contents.error();
   // The header has the number's low 32 bits.
-  if (static_cast<uint32_t>(kv::ToInt(contents->identity.number)) != static_cast<uint32_t>(kv::ToInt(loaded.manifest))) {
+  if (static_cast<uint32_t>(kv::ToInt(contents->identity.number)) !=
+      static_cast<uint32_t>(kv::ToInt(loaded.manifest))) {
     return Status::Corruption(path + ": says it is number " + std::to_string(kv::ToInt(contents->identity.number)));
   }
   if (!comparator || loaded.database_id == 0 || loaded.database_id != contents->identity.database_id) {

@@ -27,10 +27,10 @@ struct Loaded {
   std::vector<kv::FileNumber> wal_segments;
   std::optional<uint64_t> clean_wal_end;
   std::optional<uint64_t> staging_bytes;
-  kv::Sequence flushed_sequence = 0;  // what the log holds up to this one is in tables already
+  kv::Sequence flushed_sequence = 0;         // what the log holds up to this one is in tables already
   std::vector<std::string> merge_operators;  // names
   std::optional<std::string> key_marker;     // there are keyspaces: kv/key_map.h
-  std::string report;  // for property mergedb.recovery: what was repaired or dropped; empty if nothing
+  std::string report;                   // for property mergedb.recovery: what was repaired or dropped; empty if nothing
   std::vector<MirrorFlaw> flaws, tail;  // of the MANIFEST's bytes: see mirror_file.h
   bool has_dropped() const { return !tail.empty(); }  // a record behind the last whole one: unfinished, or damaged
 };
@@ -52,7 +52,8 @@ Result<Current> ReadCurrent(FileSystem* file_system, const std::string& director
 Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path);
 
 // Load, from this MANIFEST, whatever CURRENT says.
-Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current, const kv::Order& order);
+Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current,
+                            const kv::Order& order);
 
 std::string EncodeCurrent(const Current& current);
 Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path);

@@ -46,7 +46,8 @@ Status Manifest::Commit(const format::VersionEdit& edit) {
 // WHY no sync of the directory: after a power cut the CURRENT from before, which names the same file, is as good.
 Status Manifest::BindEnd() {
   if (writer_ == nullptr || writer_->end() == bound_) return {};
-  ASSIGN_OR_RETURN(const std::string temporary, WriteTemporary(options_.file_system, options_.directory, {*number_, writer_->end()}));
+  ASSIGN_OR_RETURN(const std::string temporary,
+                   WriteTemporary(options_.file_system, options_.directory, {*number_, writer_->end()}));
   RETURN_IF_ERROR(options_.file_system->Rename(temporary, CurrentPath(options_.directory)));
   bound_ = writer_->end();
   return {};
@@ -57,7 +58,8 @@ Result<MirrorEnd> Manifest::WriteFile(kv::FileNumber number, const format::Versi
   FileSystem* const files = options_.file_system;
   const std::string path = format::ManifestPath(options_.directory, number);
   const Identity identity{.database_id = options_.database_id, .number = number};
-  if (files->is_append_only()) return MirrorWriter::WriteWhole(files, path, identity, format::EncodeVersionEdit(snapshot));
+  if (files->is_append_only())
+    return MirrorWriter::WriteWhole(files, path, identity, format::EncodeVersionEdit(snapshot));
   ASSIGN_OR_RETURN(writer_, MirrorWriter::Create(files, path, identity));
   RETURN_IF_ERROR(writer_->Append(format::EncodeVersionEdit(snapshot)));
   return writer_->end();
@@ -69,7 +71,9 @@ Status Manifest::TakeOver(const Current& next) {
   Status status = files->SyncDirectory(options_.directory);
   bool is_begun = false;
   if (status.ok()) status = WriteCurrent(files, options_.directory, next, &is_begun);
-  const auto remove = [&](kv::FileNumber number) { (void)files->Remove(format::ManifestPath(options_.directory, number)); };  // else an orphan
+  const auto remove = [&](kv::FileNumber number) {
+    (void)files->Remove(format::ManifestPath(options_.directory, number));
+  };  // else an orphan
   if (!status.ok()) {
     is_begun ? superseded_.push_back(next.manifest) : remove(next.manifest);
     return status;

@@ -58,7 +58,7 @@ class Manifest {
   const Options options_;
   std::unique_ptr<MirrorWriter> writer_;  // null: none, or suspect
   std::optional<kv::FileNumber> number_;
-  MirrorEnd bound_;                         // what CURRENT says of it
+  MirrorEnd bound_;  // what CURRENT says of it
   uint64_t rollover_at_ = 0;
   std::vector<kv::FileNumber> superseded_;  // CURRENT may name them: to be removed when it durably names another
 };

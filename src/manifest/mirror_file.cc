@@ -46,8 +46,8 @@ Status ForEachPart(std::string_view payload, uint64_t part_bytes_max, const Use&
 
 }  // namespace
 
-Result<std::unique_ptr<MirrorWriter>> MirrorWriter::Create(FileSystem* file_system, const std::string& path, const Identity& identity,
-                                                           uint64_t part_bytes_max) {
+Result<std::unique_ptr<MirrorWriter>> MirrorWriter::Create(FileSystem* file_system, const std::string& path,
+                                                           const Identity& identity, uint64_t part_bytes_max) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kCreate}));
   std::unique_ptr<MirrorWriter> writer(new MirrorWriter(std::move(file), part_bytes_max));
   const std::string header = EncodeHeader(identity);
@@ -118,7 +118,8 @@ Status MirrorWriter::AppendPart(std::string_view part, bool goes_on) {
 }
 
 Status MirrorWriter::Append(std::string_view payload) {
-  return ForEachPart(payload, part_bytes_max_, [&](std::string_view part, bool goes_on) { return AppendPart(part, goes_on); });
+  return ForEachPart(payload, part_bytes_max_,
+                     [&](std::string_view part, bool goes_on) { return AppendPart(part, goes_on); });
 }
 
 }  // namespace mergedb::manifest

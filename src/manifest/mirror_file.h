@@ -34,7 +34,8 @@ namespace mergedb::manifest {
 
 inline constexpr size_t kPageBytes = 32 << 10;
 inline constexpr uint32_t kFormatVersion = 1;
-inline constexpr uint64_t kPartBytesMax = uint64_t{256} << 20;  // of a record's payload; a larger one goes on in the next record
+inline constexpr uint64_t kPartBytesMax = uint64_t{256}
+                                          << 20;  // of a record's payload; a larger one goes on in the next record
 
 struct Identity {
   uint64_t database_id = 0;
@@ -53,7 +54,8 @@ struct MirrorEnd {
 class MirrorWriter {
  public:
   // Creates the file with its header; durable only after the first Append (and its directory's sync).
-  static Result<std::unique_ptr<MirrorWriter>> Create(FileSystem* file_system, const std::string& path, const Identity& identity,
+  static Result<std::unique_ptr<MirrorWriter>> Create(FileSystem* file_system, const std::string& path,
+                                                      const Identity& identity,
                                                       uint64_t part_bytes_max = kPartBytesMax);
   // A whole file of one payload, written from front to back, and synced. Returns its end.
   static Result<MirrorEnd> WriteWhole(FileSystem* file_system, const std::string& path, const Identity& identity,
@@ -64,7 +66,8 @@ class MirrorWriter {
   MirrorEnd end() const { return {.bytes = end_, .chain = chain_}; }
 
  private:
-  MirrorWriter(std::unique_ptr<File> file, uint64_t part_bytes_max) : file_(std::move(file)), part_bytes_max_(part_bytes_max) {}
+  MirrorWriter(std::unique_ptr<File> file, uint64_t part_bytes_max)
+      : file_(std::move(file)), part_bytes_max_(part_bytes_max) {}
   Status Extend(uint64_t stream_bytes);
   Status WriteStream(uint64_t offset, std::string_view bytes);
   Status AppendPart(std::string_view part, bool goes_on);

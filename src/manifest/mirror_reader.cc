@@ -32,7 +32,8 @@ class Copy {
   Result<std::string_view> Read(uint64_t offset, size_t bytes) {
     bytes = std::min<uint64_t>(bytes, stream_bytes_ - std::min(offset, stream_bytes_));
     const bool is_held = offset >= window_offset_ && offset + bytes <= window_offset_ + window_.size();
-    if (!is_held) RETURN_IF_ERROR(Fill(offset, std::min<uint64_t>(std::max(bytes, kWindowBytes), stream_bytes_ - offset)));
+    if (!is_held)
+      RETURN_IF_ERROR(Fill(offset, std::min<uint64_t>(std::max(bytes, kWindowBytes), stream_bytes_ - offset)));
     return std::string_view(window_).substr(offset - window_offset_, bytes);
   }
 
@@ -153,7 +154,8 @@ class WholeRecordSearch {
     if (length == 0 || length > bytes_.size() - at - kRecordHeaderBytes || length > work_left_) return false;
     work_left_ -= length;
     const uint32_t seed = RecordSeed(chain, base::LoadFixed32(bytes_.data() + at + 4));
-    return base::Crc32cExtend(seed, bytes_.data() + at + kRecordHeaderBytes, length) == base::LoadFixed32(bytes_.data() + at);
+    return base::Crc32cExtend(seed, bytes_.data() + at + kRecordHeaderBytes, length) ==
+           base::LoadFixed32(bytes_.data() + at);
   }
 
   const std::string_view bytes_;
@@ -191,17 +193,19 @@ class MirrorReader {
     doubt_.reset();
   }
   Status JudgeDoubt();
-  bool HasReached(const MirrorEnd& end) const { return !reached_ || has_reached_ || *reached_ == end || ZOO(kOlderManifestAccepted); }
+  bool HasReached(const MirrorEnd& end) const {
+    return !reached_ || has_reached_ || *reached_ == end || ZOO(kOlderManifestAccepted);
+  }
 
   const std::string& path_;
   std::array<Copy, 2> copies_;
   const std::optional<MirrorEnd>& reached_;
   MirrorContents contents_;
-  MirrorEnd end_;              // of the whole records
-  uint64_t whole_end_ = 0;     // of the whole payloads
+  MirrorEnd end_;           // of the whole records
+  uint64_t whole_end_ = 0;  // of the whole payloads
   bool has_reached_ = false;
   std::optional<Doubt> doubt_;
-  uint64_t behind_ = 0;        // the last byte that is not zero ends here, in either copy
+  uint64_t behind_ = 0;  // the last byte that is not zero ends here, in either copy
 };
 
 Status MirrorReader::ReadHeader() {
@@ -211,7 +215,8 @@ Status MirrorReader::ReadHeader() {
     headers[copy] = ParseHeader(bytes);
   }
   if (!headers[0].is_whole && !headers[1].is_whole) {
-    return Status::Corruption(path_ + ": header: both copies are damaged, or this is not a mergedb MANIFEST" + kNextStep);
+    return Status::Corruption(path_ + ": header: both copies are damaged, or this is not a mergedb MANIFEST" +
+                              kNextStep);
   }
   const Header& header = headers[headers[0].is_whole ? 0 : 1];
   if (header.version != kFormatVersion) {
@@ -220,7 +225,8 @@ Status MirrorReader::ReadHeader() {
   }
   contents_.identity = header.identity;
   for (int copy = 0; copy < 2; ++copy) {
-    if (!headers[copy].is_whole) Note(0, kMirrorHeaderBytes, copy, "header: this copy is damaged, the other one is whole");
+    if (!headers[copy].is_whole)
+      Note(0, kMirrorHeaderBytes, copy, "header: this copy is damaged, the other one is whole");
   }
   if (!headers[0].is_whole) ++contents_.repaired;
   end_ = {.bytes = kMirrorHeaderBytes, .chain = header.chain};
@@ -275,8 +281,9 @@ Status MirrorReader::JudgeDoubt() {
 // take hours to read.
 Status MirrorReader::CheckNotCut() {
   if (copies_[0].stream_bytes() - end_.bytes > kRecordBytesMax + 2 * kPageBytes) {
-    return Status::Corruption(path_ + ": " + std::to_string(copies_[0].stream_bytes() - end_.bytes) + " bytes of the stream behind the last record " +
-                              At(end_.bytes) + ", expected room for one record" + kNextStep);
+    return Status::Corruption(path_ + ": " + std::to_string(copies_[0].stream_bytes() - end_.bytes) +
+                              " bytes of the stream behind the last record " + At(end_.bytes) +
+                              ", expected room for one record" + kNextStep);
   }
   for (Copy& copy : copies_) {
     ASSIGN_OR_RETURN(const std::string_view rest, copy.Read(end_.bytes, kRoomBehind));
@@ -284,19 +291,21 @@ Status MirrorReader::CheckNotCut() {
     const uint32_t length = base::LoadFixed32(rest.data() + 4) & ~kGoesOn;
     if (length <= copy.stream_bytes() - end_.bytes - kRecordHeaderBytes) return {};
   }
-  return Status::Corruption(path_ + ": the file ends at or within the record " + At(end_.bytes) + " (truncated?)" + kNextStep);
+  return Status::Corruption(path_ + ": the file ends at or within the record " + At(end_.bytes) + " (truncated?)" +
+                            kNextStep);
 }
 
 // What is not zero behind the last whole payload. After a crash that is one unfinished record, and zeros follow it in the pages of both copies.
 Status MirrorReader::CountTail() {
   for (int copy = 0; copy < 2; ++copy) {
     uint64_t first = UINT64_MAX, end = whole_end_;
-    RETURN_IF_ERROR(copies_[copy].ForEachPiece(whole_end_, copies_[copy].stream_bytes(), [&](uint64_t at, std::string_view piece) {
-      const size_t last = piece.find_last_not_of('\0');
-      if (last == std::string_view::npos) return;
-      if (first == UINT64_MAX) first = at + piece.find_first_not_of('\0');
-      end = at + last + 1;
-    }));
+    RETURN_IF_ERROR(
+        copies_[copy].ForEachPiece(whole_end_, copies_[copy].stream_bytes(), [&](uint64_t at, std::string_view piece) {
+          const size_t last = piece.find_last_not_of('\0');
+          if (last == std::string_view::npos) return;
+          if (first == UINT64_MAX) first = at + piece.find_first_not_of('\0');
+          end = at + last + 1;
+        }));
     if (end == whole_end_) continue;
     contents_.tail.push_back({copies_[copy].FileOffsetOf(first), end - first, "bytes behind the last record"});
     contents_.dropped_bytes = std::max(contents_.dropped_bytes, end - whole_end_);
@@ -306,7 +315,8 @@ Status MirrorReader::CountTail() {
 }
 
 Status MirrorReader::LookBehind() {
-  const uint64_t bytes = std::min(copies_[0].stream_bytes() - end_.bytes, behind_ - std::min(behind_, end_.bytes) + kRecordHeaderBytes);
+  const uint64_t bytes =
+      std::min(copies_[0].stream_bytes() - end_.bytes, behind_ - std::min(behind_, end_.bytes) + kRecordHeaderBytes);
   std::vector<uint32_t> chains;
   for (Copy& copy : copies_) {
     ASSIGN_OR_RETURN(const Record broken, ParseRecord(copy, end_.bytes, end_.chain));
@@ -321,8 +331,8 @@ Status MirrorReader::LookBehind() {
     if (!found) continue;
     return Status::Corruption(path_ + ": both copies of the record " + At(end_.bytes) + " (file offsets " +
                               std::to_string(copies_[0].FileOffsetOf(end_.bytes)) + " and " +
-                              std::to_string(copies_[1].FileOffsetOf(end_.bytes)) + ") are damaged, and a whole record follows " +
-                              At(end_.bytes + *found) + kNextStep);
+                              std::to_string(copies_[1].FileOffsetOf(end_.bytes)) +
+                              ") are damaged, and a whole record follows " + At(end_.bytes + *found) + kNextStep);
   }
   return {};
 }
@@ -332,11 +342,13 @@ Status MirrorReader::JudgeEnd() {
   RETURN_IF_ERROR(CountTail());
   if (contents_.records == 0) {
     // The first payload is synced before CURRENT names the file.
-    return Status::Corruption(path_ + ": first record " + At(kMirrorHeaderBytes) + ": both copies are damaged" + kNextStep);
+    return Status::Corruption(path_ + ": first record " + At(kMirrorHeaderBytes) + ": both copies are damaged" +
+                              kNextStep);
   }
   if (!HasReached(end_)) {
     return Status::Corruption(path_ + ": its records end " + At(whole_end_) + "; CURRENT says that they reached " +
-                              std::to_string(reached_->bytes) + ", through the checksum " + std::to_string(reached_->chain) +
+                              std::to_string(reached_->bytes) + ", through the checksum " +
+                              std::to_string(reached_->chain) +
                               ": an older MANIFEST, or both copies of a record are damaged" + kNextStep);
   }
   return contents_.dropped_bytes > 0 && !ZOO(kRecordsBehindABreakIgnored) ? LookBehind() : Status();
@@ -353,7 +365,8 @@ Result<uint64_t> StreamBytes(const std::string& path, File& file) {
   std::string part(bytes - whole_bytes, 0);
   size_t got = 0;
   RETURN_IF_ERROR(file.ReadAt(whole_bytes, part.size(), part.data(), &got));
-  if (got != part.size()) return Status::Corruption(path + ": ends at " + std::to_string(whole_bytes + got) + kNextStep);
+  if (got != part.size())
+    return Status::Corruption(path + ": ends at " + std::to_string(whole_bytes + got) + kNextStep);
   if (part.find_first_not_of('\0') != std::string::npos) return wrong_size;
   return whole_bytes / 2;
 }
@@ -361,7 +374,8 @@ Result<uint64_t> StreamBytes(const std::string& path, File& file) {
 }  // namespace
 
 Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& path,
-                                  const std::function<Status(std::string_view)>& apply, const std::optional<MirrorEnd>& reached) {
+                                  const std::function<Status(std::string_view)>& apply,
+                                  const std::optional<MirrorEnd>& reached) {
   ASSIGN_OR_RETURN(const auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t stream_bytes, StreamBytes(path, *file));
   MirrorReader reader(path, *file, stream_bytes, reached);

@@ -26,7 +26,9 @@ class HashIndex {
 
   uint32_t count() const { return count_; }
 
-  void PrefetchForWrite(uint64_t hash) const { base::PrefetchForWrite(reinterpret_cast<const char*>(&slots_[FirstSlot(hash)])); }
+  void PrefetchForWrite(uint64_t hash) const {
+    base::PrefetchForWrite(reinterpret_cast<const char*>(&slots_[FirstSlot(hash)]));
+  }
 
   // Offset of the record under `hash` for which `is_match(offset)`, or 0. THREADS: any.
   template <class IsMatch>

@@ -25,9 +25,7 @@ Memory::Memory(size_t bytes) : bytes_(RoundUp(std::max(bytes, kMemoryBytesMin), 
   // An advice: fewer faults now, fewer misses of the translation buffer on every put and get later.
   if (bytes_ >= size_t{4} << 20) (void)madvise(block, bytes_, MADV_HUGEPAGE);
 #endif
-  for (size_t offset = 0; offset < bytes_; offset += kPageBytes) {
-    static_cast<volatile char*>(begin_)[offset] = 0;
-  }
+  for (size_t offset = 0; offset < bytes_; offset += kPageBytes) { static_cast<volatile char*>(begin_)[offset] = 0; }
 }
 
 Memory::~Memory() { munmap(begin_, bytes_); }

@@ -9,13 +9,13 @@
 #include "base/assert.h"
 #include "base/hash.h"
 #include "base/prefetch.h"
+#include "iterator/merging_iterator.h"
 #include "memtable/fold_on_write.h"
 #include "memtable/hash_index.h"
 #include "memtable/memory.h"
 #include "memtable/ordered_index.h"
 #include "memtable/record.h"
 #include "memtable/sorted_pieces.h"
-#include "iterator/merging_iterator.h"
 
 namespace mergedb::memtable {
 namespace {
@@ -83,10 +83,11 @@ class Memtable::Impl {
     ASSERT(bytes <= arena_bytes_ - used, "Add without HasRoom");
     base::PrefetchForWritesAhead(arena_ + used, bytes);
     newest_ = kv::SequenceOf(tag);
-    if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]] return AddRangeDelete(used, bytes, key, tag, value);
-    const size_t end = ordered_index_                          ? AddOrdered(used, bytes, key, tag, value)
+    if (kv::KindOf(tag) == kv::Kind::kRangeDelete) [[unlikely]]
+      return AddRangeDelete(used, bytes, key, tag, value);
+    const size_t end = ordered_index_                        ? AddOrdered(used, bytes, key, tag, value)
                        : kv::KindOf(tag) == kv::Kind::kMerge ? AddOperand(used, bytes, key, tag, value)
-                                                               : AddHashed(used, bytes, key, tag, value);
+                                                             : AddHashed(used, bytes, key, tag, value);
     // WHY release: an iterator that reads the end reads the records before it.
     used_.store(end, std::memory_order_release);
     entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
@@ -130,9 +131,7 @@ class Memtable::Impl {
   bool is_ordered() const { return ordered_index_.has_value(); }
   uint64_t entries() const { return entries_.load(std::memory_order_relaxed); }
   kv::Sequence newest_sequence() const { return newest_; }
-  kv::Sequence oldest_sequence() const {
-    return newest_ == 0 ? 0 : kv::SequenceOf(Record(arena_ + first_).tag());
-  }
+  kv::Sequence oldest_sequence() const { return newest_ == 0 ? 0 : kv::SequenceOf(Record(arena_ + first_).tag()); }
   size_t bytes_used() const { return used_.load(std::memory_order_relaxed); }
   size_t bytes_held() const { return memory_->bytes(); }
 
@@ -232,8 +231,8 @@ class Memtable::Impl {
   const size_t slots_;
   char* const arena_;
   const size_t arena_bytes_;
-  size_t first_ = 0;  // where the first record lies
-  HashIndex hash_index_;                      // either this
+  size_t first_ = 0;                           // where the first record lies
+  HashIndex hash_index_;                       // either this
   std::optional<OrderedIndex> ordered_index_;  // or that
   SortedPieces pieces_;
   RangeDeletes range_deletes_;
@@ -257,7 +256,8 @@ bool Memtable::HasRoom(size_t key_bytes, size_t value_bytes) const { return impl
 // WHY 7/6: the index takes a seventh of the memory at most. The constant covers the skip list's nodes and roundings.
 size_t Memtable::BytesNeeded(size_t key_bytes, size_t value_bytes) {
   static_assert(kBytesPerSlot == 7 * sizeof(uint64_t));
-  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * base::kCacheLineBytes) / 6 * 7 + 7;
+  return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * base::kCacheLineBytes) / 6 * 7 +
+         7;
 }
 
 bool Memtable::HasRoomFor(uint64_t records, size_t bytes) const { return impl_->HasRoomFor(records, bytes); }

@@ -78,7 +78,7 @@ class Memtable {
   // The same, forward only and faster; for a sealed memtable.
   std::unique_ptr<kv::Iterator> NewFlushIterator();
 
-  uint64_t entries() const;     // range deletes not counted
+  uint64_t entries() const;  // range deletes not counted
   // Of any change, range deletes included; 0 if there is none. THREADS: as Add, or once sealed.
   kv::Sequence oldest_sequence() const;
   kv::Sequence newest_sequence() const;

@@ -74,7 +74,9 @@ kv::Sequence RangeDeletes::MaskingSequence(std::string_view key, kv::Sequence se
   kv::Sequence newest = 0;
   VisitFirst(
       CountUpTo(sequence),
-      [&](const kv::RangeTombstones& node) { newest = std::max(newest, node.MaskingSequence(order_, key, kv::kSequenceMax)); },
+      [&](const kv::RangeTombstones& node) {
+        newest = std::max(newest, node.MaskingSequence(order_, key, kv::kSequenceMax));
+      },
       [&](const kv::RangeTombstone& one) {
         const bool is_over = order_.CompareKeys(one.begin, key) <= 0 && order_.CompareKeys(key, one.end) < 0;
         if (is_over) newest = std::max(newest, one.sequence);
@@ -86,8 +88,7 @@ kv::Mask RangeDeletes::Find(std::string_view key, kv::Sequence sequence) const {
   kv::Mask cover;
   const auto add = [&](const kv::Mask& more) { cover = kv::Combined(order_, cover, more); };
   VisitFirst(
-      CountUpTo(sequence),
-      [&](const kv::RangeTombstones& node) { add(node.Find(order_, key, kv::kSequenceMax)); },
+      CountUpTo(sequence), [&](const kv::RangeTombstones& node) { add(node.Find(order_, key, kv::kSequenceMax)); },
       [&](const kv::RangeTombstone& one) {
         if (order_.CompareKeys(one.begin, one.end) >= 0) return;
         if (order_.CompareKeys(key, one.begin) < 0) return add({.upper = one.begin});

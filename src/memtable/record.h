@@ -45,7 +45,8 @@ class Record {
 
   bool has_trailer() const { return (static_cast<uint8_t>(begin_[0]) & kTrailerFlag) != 0; }
   std::string_view trailer() const {
-    if (!has_trailer()) [[likely]] return {};
+    if (!has_trailer()) [[likely]]
+      return {};
     const char* const trailer = begin_ + kHeaderBytes + key_bytes() + value_bytes();
     const bool has_fold = static_cast<uint8_t>(trailer[0]) != kNoFold;
     return {trailer, has_fold ? kFoldHeaderBytes + base::LoadFixed32(trailer + 1) : kCountsBytes};

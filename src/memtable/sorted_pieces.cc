@@ -159,8 +159,8 @@ class PieceIterator final : public kv::Iterator {
     const Ref* at = std::lower_bound(refs_, refs_ + count_, rank,
                                      [](const Ref& ref, uint64_t wanted) { return ref.rank < wanted; });
     // WHY in two steps: the ranks lie in the array, each key is a cache miss away.
-    const Ref* end = std::upper_bound(at, refs_ + count_, rank,
-                                      [](uint64_t wanted, const Ref& ref) { return wanted < ref.rank; });
+    const Ref* end =
+        std::upper_bound(at, refs_ + count_, rank, [](uint64_t wanted, const Ref& ref) { return wanted < ref.rank; });
     at = std::partition_point(at, end, [&](const Ref& ref) {
       const Record record(arena_, ref.offset);
       const int by_key = base::CompareBytes(record.key(), key);

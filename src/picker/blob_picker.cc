@@ -124,7 +124,8 @@ struct Ground {
         lower = virtual_table.smallest();
         is_empty = false;
       }
-      if (last == nullptr && input.order.CompareKeys(virtual_table.smallest(), lower) < 0) lower = virtual_table.smallest();
+      if (last == nullptr && input.order.CompareKeys(virtual_table.smallest(), lower) < 0)
+        lower = virtual_table.smallest();
       last = &virtual_table;
     }
     if (last == nullptr) return;
@@ -139,7 +140,9 @@ struct Ground {
       for (const version::VirtualTable& virtual_table : input.version.runs()[i]->virtual_tables()) {
         const std::string_view key = virtual_table.smallest();
         if (upper && input.order.CompareKeys(key, *upper) >= 0) continue;
-        if (std::ranges::all_of(lasts, [&](const version::VirtualTable* last) { return last->IsBefore(input.order, key); })) upper = key;
+        if (std::ranges::all_of(lasts,
+                                [&](const version::VirtualTable* last) { return last->IsBefore(input.order, key); }))
+          upper = key;
       }
     }
     return upper ? std::optional<std::string>(*upper) : std::nullopt;
@@ -179,7 +182,8 @@ std::optional<CompactionPick> PickCleaning(const PickInput& input) {
   format::Bounds bounds{.lower = std::string(ground.lower), .upper = ground.Upper(input)};
   if (IsBlocked(input, ground.span, bounds)) return std::nullopt;
   const version::Run& oldest = *input.version.runs()[ground.span.oldest];
-  CompactionPick pick = MakePick(input, ground.span, std::move(bounds), oldest.level(), CompactionReason::kValueGarbage);
+  CompactionPick pick =
+      MakePick(input, ground.span, std::move(bounds), oldest.level(), CompactionReason::kValueGarbage);
   pick.cleaned = choice.files;
   pick.input_bytes += choice.live_bytes;
   pick.output_file_bytes = PartitionBytes(oldest.bytes());

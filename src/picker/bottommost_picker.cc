@@ -120,7 +120,8 @@ struct Step {
 // REQUIRES: the span is not empty.
 Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
   const bool has_flushed = input.version.runs()[span.newest]->level() == 0;
-  const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin), .piece_bytes = partition_bytes};
+  const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin),
+                  .piece_bytes = partition_bytes};
   const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest, kRestStepBytesMin);
   if (input.urgency != Urgency::kQuiet || share >= step.bytes) return step;
   return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPiecesOfPart)};
@@ -153,9 +154,7 @@ CompactionPick PlanFor(const PickInput& input, Span span, const Ground& ground, 
   const CompactionReason reason = input.urgency == Urgency::kIdle ? CompactionReason::kIdle : CompactionReason::kSpace;
   CompactionPick pick = MakePick(input, span, std::move(bounds), format::kBottomLevel, reason);
   pick.output_file_bytes = OutputBytes(input, partition_bytes);
-  for (size_t i = part.first + 1; i <= part.last; ++i) {
-    pick.cut_keys.push_back(*ground.partitions[i].bounds.lower);
-  }
+  for (size_t i = part.first + 1; i <= part.last; ++i) { pick.cut_keys.push_back(*ground.partitions[i].bounds.lower); }
   return pick;
 }
 
@@ -227,7 +226,8 @@ std::optional<CompactionPick> PickTombstones(const PickInput& input) {
     if (!HasTooManyTombstones(input, *virtual_tables[i].file)) continue;
     format::Bounds bounds{.lower = std::string(virtual_tables[i].smallest())};
     uint64_t bytes = 0;
-    for (; i < virtual_tables.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *virtual_tables[i].file); ++i) {
+    for (; i < virtual_tables.size() && bytes < kStepBytesMin && HasTooManyTombstones(input, *virtual_tables[i].file);
+         ++i) {
       bytes += virtual_tables[i].file->bytes;
     }
     if (i < virtual_tables.size()) bounds.upper = virtual_tables[i].smallest();

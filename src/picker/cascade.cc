@@ -97,7 +97,8 @@ std::optional<CompactionPick> PickSpace(const PickInput& input, const Ladder& la
   if (span.newest >= oldest) return std::nullopt;
   const uint64_t behind = BytesOf(input, {.newest = span.newest, .oldest = oldest - 1});
   if (behind <= runs[oldest]->bytes_with_values() / 4) return std::nullopt;
-  return PlanFor(input, span, std::max(ladder.levels[oldest], CascadeLevel(input, BytesOf(input, span))), CompactionReason::kSpace);
+  return PlanFor(input, span, std::max(ladder.levels[oldest], CascadeLevel(input, BytesOf(input, span))),
+                 CompactionReason::kSpace);
 }
 
 std::optional<CompactionPick> PickAdjacent(const PickInput& input, const Ladder& ladder) {

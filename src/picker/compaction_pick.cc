@@ -42,7 +42,8 @@ std::string PrintCompactionPick(const CompactionPick& pick) {
   }
   text += " -> " + PrintLevel(pick.target_level);
   if (pick.bounds != format::Bounds{}) {
-    text += " [" + base::Escape(pick.bounds.lower.value_or("")) + ".." + base::Escape(pick.bounds.upper.value_or("")) + ")";
+    text +=
+        " [" + base::Escape(pick.bounds.lower.value_or("")) + ".." + base::Escape(pick.bounds.upper.value_or("")) + ")";
   }
   text += " reason=" + std::string(CompactionReasonName(pick.reason)) + " input=" + PrintBytes(pick.input_bytes);
   for (size_t i = 0; i < pick.cleaned.size(); ++i) {

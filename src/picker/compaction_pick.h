@@ -16,16 +16,16 @@
 namespace mergedb::picker {
 
 enum class CompactionReason : uint8_t {
-  kTierFull,       // lazy: a tier has its number of runs
-  kSpace,          // too much above the bottom for the space bound
-  kAdjacentFull,   // cascade: four adjacent levels
-  kPrefix,         // cascade: the full prefix into the first level that holds it
-  kIdle,           // settling into one run
-  kManual,         // CompactRange
-  kTombstones,     // tombstones dominate a part of the oldest run
-  kSwept,          // a reader passed over very many deleted keys
-  kDisjoint,       // runs without a key range in common: moved, not merged
-  kValueGarbage,   // value files hold too much that no table refers to
+  kTierFull,      // lazy: a tier has its number of runs
+  kSpace,         // too much above the bottom for the space bound
+  kAdjacentFull,  // cascade: four adjacent levels
+  kPrefix,        // cascade: the full prefix into the first level that holds it
+  kIdle,          // settling into one run
+  kManual,        // CompactRange
+  kTombstones,    // tombstones dominate a part of the oldest run
+  kSwept,         // a reader passed over very many deleted keys
+  kDisjoint,      // runs without a key range in common: moved, not merged
+  kValueGarbage,  // value files hold too much that no table refers to
 };
 std::string_view CompactionReasonName(CompactionReason reason);
 
@@ -33,12 +33,12 @@ struct CompactionPick {
   std::vector<kv::Position> sources;  // newest first, consecutive
   format::Bounds bounds;              // {}: everything
   format::Level target_level = 0;
-  bool is_bottom = false;             // no run older than the target has a key in bounds
+  bool is_bottom = false;  // no run older than the target has a key in bounds
   // Slices are disjoint across the sources: move them without rewriting.
   bool is_move = false;
   CompactionReason reason = CompactionReason::kManual;
   uint64_t input_bytes = 0;
-  uint64_t output_file_bytes = 0;     // cut outputs at about this size, 0: one file
+  uint64_t output_file_bytes = 0;  // cut outputs at about this size, 0: one file
   // Value files to clean, ascending: the values of theirs that are met are written to a new one.
   std::vector<kv::FileNumber> cleaned = {};
   // Also cut outputs at these keys (partition borders), ascending.

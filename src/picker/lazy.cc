@@ -64,7 +64,8 @@ std::optional<CompactionPick> MergeTier(const PickInput& input, size_t flushed_w
   const version::Run& oldest = *runs.back();
   const uint64_t partition_bytes = PartitionBytes(is_oldest ? pick.input_bytes : oldest.bytes());
   pick.output_file_bytes = OutputBytes(input, partition_bytes);
-  if (!is_oldest) pick.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), pick.input_bytes, pick.output_file_bytes);
+  if (!is_oldest)
+    pick.cut_keys = CutKeys(MakePartitions(oldest, partition_bytes), pick.input_bytes, pick.output_file_bytes);
   return pick;
 }
 

@@ -19,7 +19,8 @@ double Partition::GainBytes() const {
 uint64_t PartitionBytes(uint64_t bytes) { return std::clamp(bytes / 32, 8 * kMebibyte, 256 * kMebibyte); }
 
 uint64_t OutputBytes(const PickInput& input, uint64_t partition_bytes) {
-  return std::clamp(input.flushed_bytes != 0 ? input.flushed_bytes : FlushBytes(input), std::max(partition_bytes / 8, kMebibyte), partition_bytes);
+  return std::clamp(input.flushed_bytes != 0 ? input.flushed_bytes : FlushBytes(input),
+                    std::max(partition_bytes / 8, kMebibyte), partition_bytes);
 }
 
 std::vector<Partition> MakePartitions(const version::Run& oldest, uint64_t partition_bytes) {
@@ -50,7 +51,8 @@ void AddUpper(const kv::Order& order, const version::Run& run, std::vector<Parti
     };
     while (ends_before_virtual_table((*partitions)[first])) ++first;
     size_t last = first;
-    while ((*partitions)[last].bounds.upper && !virtual_table.IsBefore(order, *(*partitions)[last].bounds.upper)) ++last;
+    while ((*partitions)[last].bounds.upper && !virtual_table.IsBefore(order, *(*partitions)[last].bounds.upper))
+      ++last;
     const double share = 1.0 / (static_cast<double>(last - first + 1) * static_cast<double>(shares.Of(virtual_table)));
     for (size_t i = first; i <= last; ++i) {
       (*partitions)[i].upper_bytes += static_cast<double>(virtual_table.file->bytes) * share;

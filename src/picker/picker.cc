@@ -15,13 +15,13 @@ namespace {
 constexpr size_t kMoveRatioMax = 64;
 
 bool IsWorthMoving(const PickInput& input, const version::Run& source, const version::Run& target) {
-  return input.urgency != Urgency::kWriting || target.virtual_tables().size() <= kMoveRatioMax * source.virtual_tables().size();
+  return input.urgency != Urgency::kWriting ||
+         target.virtual_tables().size() <= kMoveRatioMax * source.virtual_tables().size();
 }
 
 format::Level LevelAfterMove(const PickInput& input, const version::Run& source, const version::Run& target) {
   const uint64_t bytes = source.bytes_with_values() + target.bytes_with_values();
-  const format::Level fitting =
-      input.style == Style::kLazy ? LazyLevel(input, bytes) : CascadeLevel(input, bytes);
+  const format::Level fitting = input.style == Style::kLazy ? LazyLevel(input, bytes) : CascadeLevel(input, bytes);
   return std::max({source.level() == format::kBottomLevel ? 0 : source.level(), target.level(), fitting});
 }
 
@@ -33,7 +33,8 @@ std::optional<CompactionPick> PickMove(const PickInput& input) {
     const Span pair{.newest = i, .oldest = i + 1};
     if (!IsWorthMoving(input, *runs[i], *runs[i + 1]) || !CanMove(input, pair)) continue;
     if (IsBlocked(input, pair, {})) continue;
-    CompactionPick pick = MakePick(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), CompactionReason::kDisjoint);
+    CompactionPick pick =
+        MakePick(input, pair, {}, LevelAfterMove(input, *runs[i], *runs[i + 1]), CompactionReason::kDisjoint);
     pick.is_move = true;
     return pick;
   }
@@ -86,7 +87,8 @@ uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
 
 uint64_t LiveBytesAtLeast(const PickInput& input) {
   const version::Version& version = input.version;
-  return std::max(LiveAtLeast(version, &version::Run::bytes_with_values), std::min(input.live_bytes_known, BytesOf(version)));
+  return std::max(LiveAtLeast(version, &version::Run::bytes_with_values),
+                  std::min(input.live_bytes_known, BytesOf(version)));
 }
 
 uint64_t LiveTableBytesAtLeast(const version::Version& version) { return LiveAtLeast(version, &version::Run::bytes); }

@@ -55,7 +55,7 @@ std::optional<CompactionPick> Pick(const PickInput& input);
 
 struct ManualPick {
   std::optional<CompactionPick> pick;  // none: nothing is left, or all that is left is blocked
-  bool is_done = false;      // nothing is left: the keys lie in the oldest run alone
+  bool is_done = false;                // nothing is left: the keys lie in the oldest run alone
 };
 // Merge `bounds` of all runs into the oldest (CompactRange), by partitions: the next step of it that is not blocked.
 // Runs newer than `newest` (written since the call began) are left alone.

@@ -10,8 +10,9 @@ namespace mergedb::picker {
 // Adjacent runs without a common key range become one.
 std::optional<CompactionPick> PickMove(const PickInput& input);
 
-std::optional<CompactionPick> PickTier(const PickInput& input);     // lazy: a tier that has its number of runs
-std::optional<CompactionPick> PickTierAtRest(const PickInput& input);  // lazy: a few flushed runs, when writes have stopped
+std::optional<CompactionPick> PickTier(const PickInput& input);  // lazy: a tier that has its number of runs
+std::optional<CompactionPick> PickTierAtRest(
+    const PickInput& input);  // lazy: a few flushed runs, when writes have stopped
 format::Level LazyLevel(const PickInput& input, uint64_t bytes);
 std::optional<CompactionPick> PickCascade(const PickInput& input);  // cascade: all of its rules
 format::Level CascadeLevel(const PickInput& input, uint64_t bytes);

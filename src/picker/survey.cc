@@ -13,7 +13,9 @@ struct PositionRange {
   kv::Position newest;
 };
 
-PositionRange RangeOf(const RunningCompaction& running) { return {.oldest = running.sources.back(), .newest = running.sources.front()}; }
+PositionRange RangeOf(const RunningCompaction& running) {
+  return {.oldest = running.sources.back(), .newest = running.sources.front()};
+}
 
 bool VirtualTablesMeet(const kv::Order& order, const version::Run& a, const version::Run& b) {
   const bool a_is_shorter = a.virtual_tables().size() <= b.virtual_tables().size();
@@ -21,7 +23,9 @@ bool VirtualTablesMeet(const kv::Order& order, const version::Run& a, const vers
   const version::Run& longer = a_is_shorter ? b : a;
   for (const version::VirtualTable& virtual_table : shorter.virtual_tables()) {
     const size_t index = longer.FindIndex(order, virtual_table.smallest());
-    if (index < longer.virtual_tables().size() && !virtual_table.IsBefore(order, longer.virtual_tables()[index].smallest())) return true;
+    if (index < longer.virtual_tables().size() &&
+        !virtual_table.IsBefore(order, longer.virtual_tables()[index].smallest()))
+      return true;
   }
   return false;
 }
@@ -57,10 +61,11 @@ bool AnyKeyBelow(const kv::Order& order, const version::Version& version, Span s
     hull.Add(order, runs[i]->virtual_tables()[last - 1]);
   }
   if (!hull.smallest) return false;
-  return std::any_of(runs.begin() + static_cast<ptrdiff_t>(span.oldest) + 1, runs.end(), [&](const version::RunPtr& run) {
-    const size_t index = run->FindIndex(order, *hull.smallest);
-    return index < run->virtual_tables().size() && !hull.EndsBefore(order, run->virtual_tables()[index].smallest());
-  });
+  return std::any_of(
+      runs.begin() + static_cast<ptrdiff_t>(span.oldest) + 1, runs.end(), [&](const version::RunPtr& run) {
+        const size_t index = run->FindIndex(order, *hull.smallest);
+        return index < run->virtual_tables().size() && !hull.EndsBefore(order, run->virtual_tables()[index].smallest());
+      });
 }
 
 bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds) {
@@ -102,7 +107,8 @@ uint64_t BytesWithin(const kv::Order& order, const version::Run& run, const form
   const VirtualTableShares shares(run);
   const auto [first, last] = run.Overlap(order, bounds);
   uint64_t bytes = 0;
-  for (size_t i = first; i < last; ++i) bytes += run.virtual_tables()[i].file->bytes / shares.Of(run.virtual_tables()[i]);
+  for (size_t i = first; i < last; ++i)
+    bytes += run.virtual_tables()[i].file->bytes / shares.Of(run.virtual_tables()[i]);
   return bytes;
 }
 
@@ -113,7 +119,8 @@ size_t FlushedWidth(const PickInput& input) {
   return std::clamp<uint64_t>(64 * kMebibyte / FlushBytes(input), 16, kSourcesMax);
 }
 
-CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, CompactionReason reason) {
+CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level,
+                        CompactionReason reason) {
   const auto& runs = input.version.runs();
   CompactionPick pick;
   for (size_t i = span.newest; i <= span.oldest; ++i) {

@@ -6,8 +6,8 @@
 #include <cstdint>
 #include <map>
 
-#include "picker/picker.h"
 #include "picker/compaction_pick.h"
+#include "picker/picker.h"
 
 namespace mergedb::picker {
 
@@ -37,7 +37,9 @@ bool CanMove(const PickInput& input, Span span);
 class VirtualTableShares {
  public:
   explicit VirtualTableShares(const version::Run& run);
-  uint64_t Of(const version::VirtualTable& virtual_table) const { return virtual_table.is_whole() ? 1 : counts_.at(virtual_table.file->number); }
+  uint64_t Of(const version::VirtualTable& virtual_table) const {
+    return virtual_table.is_whole() ? 1 : counts_.at(virtual_table.file->number);
+  }
 
  private:
   std::map<kv::FileNumber, uint64_t> counts_;  // of files shown in part
@@ -69,6 +71,7 @@ size_t FlushedWidth(const PickInput& input);
 inline constexpr size_t kFlushedAtRest = 8;
 
 // A plan with sources, bounds, input_bytes and is_bottom filled in.
-CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level, CompactionReason reason);
+CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level,
+                        CompactionReason reason);
 
 }  // namespace mergedb::picker

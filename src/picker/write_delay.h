@@ -15,13 +15,13 @@
 namespace mergedb::picker {
 
 struct Backlog {
-  uint64_t staged_bytes = 0;       // staged, not yet drained, beside the most that may be
+  uint64_t staged_bytes = 0;  // staged, not yet drained, beside the most that may be
   uint64_t staging_bytes_max = 0;
-  uint64_t unflushed_bytes = 0;    // active and sealed memtables
+  uint64_t unflushed_bytes = 0;  // active and sealed memtables
   uint64_t unflushed_bytes_max = 0;
-  uint64_t runs = 0;               // sorted runs
-  uint64_t runs_max = 0;           // where the delay reaches its maximum
-  uint64_t upper_bytes = 0;        // bytes above what the space bound allows now: BytesOverBound() of picker.h
+  uint64_t runs = 0;         // sorted runs
+  uint64_t runs_max = 0;     // where the delay reaches its maximum
+  uint64_t upper_bytes = 0;  // bytes above what the space bound allows now: BytesOverBound() of picker.h
   uint64_t upper_bytes_max = 0;
 };
 

@@ -12,7 +12,8 @@ bool StandsAt(kv::Iterator& iterator, const std::string& prefix) {
 
 }  // namespace
 
-Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version, const std::string& prefix) {
+Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version,
+                          const std::string& prefix) {
   const auto in_memtable = [&](memtable::Memtable& table) { return StandsAt(*table.NewIterator(), prefix); };
   if (in_memtable(*super_version.active)) return true;
   for (const auto& table : super_version.sealed) {

@@ -10,6 +10,7 @@
 namespace mergedb::read {
 
 // REQUIRES: the bytewise order.
-Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version, const std::string& prefix);
+Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version,
+                          const std::string& prefix);
 
 }  // namespace mergedb::read

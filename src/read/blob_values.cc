@@ -3,10 +3,11 @@
 namespace mergedb::read {
 
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
-                                                 format::ValueReference* reference) {
+                                               format::ValueReference* reference) {
   Status status = format::ParseReference(entry.value, reference);
   if (status.ok()) {
-    if (const format::BlobFileMeta* file = version.FindBlobFile(reference->file).get()) [[likely]] return file;
+    if (const format::BlobFileMeta* file = version.FindBlobFile(reference->file).get()) [[likely]]
+      return file;
     status = Status::Corruption("it refers to value file " + std::to_string(kv::ToInt(reference->file)) +
                                 ", which is not part of the database");
   }

@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "blob/scanner.h"
 #include "kv/value_source.h"
 #include "version/version.h"
-#include "blob/scanner.h"
 
 namespace mergedb::read {
 
@@ -24,6 +24,7 @@ class BlobValues final : public kv::ValueSource {
 
 // The description of the file that `reference` leads to, which lives as long as the Version; by invariant I7 it is there, so its
 // absence is Corruption.
-Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry, format::ValueReference* reference);
+Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
+                                               format::ValueReference* reference);
 
 }  // namespace mergedb::read

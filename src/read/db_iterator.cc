@@ -5,21 +5,21 @@
 #include <utility>
 #include <vector>
 
-#include "read/range_tombstones.h"
-#include "read/next_step.h"
-#include "read/run_iterator.h"
-#include "read/blob_values.h"
-#include "iterator/snapshot_filter.h"
 #include "iterator/masking_iterator.h"
+#include "iterator/snapshot_filter.h"
 #include "iterator/user_iterator.h"
+#include "read/blob_values.h"
+#include "read/next_step.h"
+#include "read/range_tombstones.h"
+#include "read/run_iterator.h"
 
 namespace mergedb::read {
 namespace {
 
 // A merge of all that has keys in `bounds`, newest first, less what range tombstones cover.
-std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const SuperVersion& super_version, kv::Sequence sequence,
-                                              const format::Bounds& bounds, const table::ReadControl& control,
-                                              Overlay overlay) {
+std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const SuperVersion& super_version,
+                                              kv::Sequence sequence, const format::Bounds& bounds,
+                                              const table::ReadControl& control, Overlay overlay) {
   iterator::MaskingInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
   auto& children = input.children;
   children.reserve(2 + super_version.sealed.size() + super_version.version->runs().size());
@@ -29,7 +29,8 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
     children.push_back(std::move(child));
   };
   if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
-  if (overlay.covers != nullptr) input.covers.push_back({.source = std::move(overlay.covers), .first_older = children.size()});
+  if (overlay.covers != nullptr)
+    input.covers.push_back({.source = std::move(overlay.covers), .first_older = children.size()});
   const auto add_memtable = [&](memtable::Memtable& table) {
     if (table.entries() > 0) add_child(table.NewIterator());
     if (table.range_deletes().empty()) return;
@@ -40,12 +41,16 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
   for (const version::RunPtr& run : super_version.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
-    if (run->entries() > 0) add_child(NewRunIterator(context.order, run, bounds, [&tables = context.tables, kept = context.kept, control](const version::VirtualTable& virtual_table) {
-      auto reader = tables.Open(virtual_table.file);
-      if (!reader) return kv::NewEmptyIterator(reader.error());
-      if (kept != nullptr) kept->Keep(virtual_table.file, *reader);
-      return (*reader)->NewIterator(control, *reader);
-    }, control.skipped));
+    if (run->entries() > 0)
+      add_child(NewRunIterator(
+          context.order, run, bounds,
+          [&tables = context.tables, kept = context.kept, control](const version::VirtualTable& virtual_table) {
+            auto reader = tables.Open(virtual_table.file);
+            if (!reader) return kv::NewEmptyIterator(reader.error());
+            if (kept != nullptr) kept->Keep(virtual_table.file, *reader);
+            return (*reader)->NewIterator(control, *reader);
+          },
+          control.skipped));
     const auto& with_ranges = run->virtual_tables_with_ranges();
     const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);
     if (in_bounds == with_ranges.end() || *in_bounds >= last) continue;
@@ -57,8 +62,8 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
 
 class DbIterator final : public WalkableIterator {
  public:
-  DbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence, const IteratorOptions& options,
-             Overlay overlay)
+  DbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence,
+             const IteratorOptions& options, Overlay overlay)
       : WalkableIterator(context.is_closed),
         order_(context.order),
         on_release_(context.on_release),
@@ -68,18 +73,18 @@ class DbIterator final : public WalkableIterator {
         values_(*super_version_->version, context.values, options.read.verify_checksums) {
     format::Bounds bounds = BoundsOf(options);
     const kv::Sequence visible = overlay.versions == nullptr ? sequence : kv::kSequenceMax;
-    auto tree = NewTreeIterator(context, *super_version_, sequence, bounds,
-                                {options.read.verify_checksums, options.read.fill_cache, context.skipped}, std::move(overlay));
-    input_ = iterator::NewUserIterator(
-        order_,
-        {.sequence = visible,
-         .lower = std::move(bounds.lower),
-         .upper = std::move(bounds.upper),
-         .on_tombstone_scan = context.on_tombstone_scan,
-         .operators = context.operators,
-         .values = &values_,
-         .keys_only = options.keys_only},
-        std::move(tree));
+    auto tree =
+        NewTreeIterator(context, *super_version_, sequence, bounds,
+                        {options.read.verify_checksums, options.read.fill_cache, context.skipped}, std::move(overlay));
+    input_ = iterator::NewUserIterator(order_,
+                                       {.sequence = visible,
+                                        .lower = std::move(bounds.lower),
+                                        .upper = std::move(bounds.upper),
+                                        .on_tombstone_scan = context.on_tombstone_scan,
+                                        .operators = context.operators,
+                                        .values = &values_,
+                                        .keys_only = options.keys_only},
+                                       std::move(tree));
   }
   ~DbIterator() override {
     input_ = nullptr;
@@ -101,11 +106,13 @@ class DbIterator final : public WalkableIterator {
     if (IsOpen()) input_->SeekForPrev(target);
   }
   void Next() override {
-    if (Valid()) [[likely]] return input_->Next();
+    if (Valid()) [[likely]]
+      return input_->Next();
     if (failed_key()) input_->NextFromFailed();
   }
   void Prev() override {
-    if (Valid()) [[likely]] return input_->Prev();
+    if (Valid()) [[likely]]
+      return input_->Prev();
     if (failed_key()) input_->PrevFromFailed();
   }
   std::optional<std::string_view> failed_key() const override { return IsOpen() ? input_->failed_key() : std::nullopt; }
@@ -115,7 +122,8 @@ class DbIterator final : public WalkableIterator {
   const Status& status() const override {
     static const Status closed = Status::ShuttingDown("the database of this iterator is closed");
     if (!IsOpen()) return closed;
-    if (!input_->status().IsCorruption()) [[likely]] return input_->status();
+    if (!input_->status().IsCorruption()) [[likely]]
+      return input_->status();
     return damage_ = WithNextStep(input_->status(), directory_);
   }
 
@@ -156,12 +164,14 @@ format::Bounds BoundsOf(const IteratorOptions& options) {
   format::Bounds bounds{.lower = options.lower, .upper = options.upper};
   if (options.prefix.empty()) return bounds;
   if (!bounds.lower || *bounds.lower < options.prefix) bounds.lower = options.prefix;
-  if (auto end = base::PrefixEnd(options.prefix); end && (!bounds.upper || *end < *bounds.upper)) bounds.upper = std::move(end);
+  if (auto end = base::PrefixEnd(options.prefix); end && (!bounds.upper || *end < *bounds.upper))
+    bounds.upper = std::move(end);
   return bounds;
 }
 
-std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version, kv::Sequence sequence,
-                                                const IteratorOptions& options, Overlay overlay) {
+std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context, SuperVersionPtr super_version,
+                                                kv::Sequence sequence, const IteratorOptions& options,
+                                                Overlay overlay) {
   if (!options.prefix.empty() && !context.order.is_bytewise()) {
     return NewErrorIterator(Status::InvalidArgument("a prefix needs the bytewise comparator; use lower and upper"));
   }

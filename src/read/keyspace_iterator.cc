@@ -70,7 +70,8 @@ class DefaultWalk final : public kv::Iterator {
 
   // The tree's was moved.
   void PassForward() {
-    if (IsInside()) [[unlikely]] tree_.Seek(map_.named_upper(), kv::kTagMax);
+    if (IsInside()) [[unlikely]]
+      tree_.Seek(map_.named_upper(), kv::kTagMax);
     Arrive();
   }
   void PassBackward() {
@@ -88,13 +89,15 @@ class DefaultWalk final : public kv::Iterator {
  private:
   // WHY a failed key counts: that a key of a named keyspace cannot be read is no error of the default one.
   bool IsInside() const {
-    if (tree_.Valid()) [[likely]] return map_.IsNamed(tree_.entry().key);
+    if (tree_.Valid()) [[likely]]
+      return map_.IsNamed(tree_.entry().key);
     const auto failed = cursor_.failed_key();
     return failed && map_.IsNamed(*failed);
   }
   void Arrive() {
     valid_ = tree_.Valid();
-    if (!valid_ || !status_.ok()) [[unlikely]] status_ = tree_.status();
+    if (!valid_ || !status_.ok()) [[unlikely]]
+      status_ = tree_.status();
     if (!valid_) return;
     entry_ = tree_.entry();
     entry_.key = map_.KeyOf(entry_.key);
@@ -108,7 +111,8 @@ class DefaultWalk final : public kv::Iterator {
 
 class DefaultIterator final : public WalkableIterator {
  public:
-  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<WalkableIterator> tree) : map_(map), tree_(std::move(tree)), walk_(map, *tree_) {}
+  DefaultIterator(const kv::KeyMap& map, std::unique_ptr<WalkableIterator> tree)
+      : map_(map), tree_(std::move(tree)), walk_(map, *tree_) {}
 
   bool Valid() const override { return tree_->Valid(); }
   void SeekToFirst() override {
@@ -159,13 +163,15 @@ IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& opti
   tree.prefix.clear();
   tree.keyspace = {};
   // One or two stretches: the iterator itself leaves out what is between.
-  auto ranges = map.ToTreeRanges(options.keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
+  auto ranges =
+      map.ToTreeRanges(options.keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
   tree.lower = std::move(ranges.front().lower);
   tree.upper = std::move(ranges.back().upper);
   return tree;
 }
 
-std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options, std::unique_ptr<WalkableIterator> tree) {
+std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options,
+                                              std::unique_ptr<WalkableIterator> tree) {
   if (options.keyspace.is_default()) return NewDefaultIterator(map, options, std::move(tree));
   return std::make_unique<NamedIterator>(map.Prefix(options.keyspace.id()), std::move(tree));
 }

@@ -16,7 +16,8 @@ namespace mergedb::read {
 // The same options, with bounds in the place of a prefix, for the tree. Its iterator is then wrapped by the next function.
 IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& options);
 // `map` must live as long as what `options.keyspace` names is used; `tree` is of ToTreeOptions.
-std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options, std::unique_ptr<WalkableIterator> tree);
+std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options,
+                                              std::unique_ptr<WalkableIterator> tree);
 // The same of the default one.
 std::unique_ptr<WalkableIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
                                                      std::unique_ptr<WalkableIterator> tree);

@@ -12,13 +12,19 @@ namespace {
 // What a search has met: the answer, or the operands above it.
 class Answer {
  public:
-  Answer(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control, std::string_view key,
-         std::string* value, InPlace* in_place)
-      : context_(context), super_version_(super_version), control_(control), key_(key), value_(value), in_place_(in_place) {}
+  Answer(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
+         std::string_view key, std::string* value, InPlace* in_place)
+      : context_(context),
+        super_version_(super_version),
+        control_(control),
+        key_(key),
+        value_(value),
+        in_place_(in_place) {}
 
   // Operands above all that will be met. False: that is an error already.
   bool Start(std::span<const std::string_view> newer) {
-    if (newer.empty()) [[likely]] return true;
+    if (newer.empty()) [[likely]]
+      return true;
     chain_.emplace(context_.operators);
     for (const std::string_view operand : newer) {
       if (TakeBelow(kv::MakeTag(kv::kSequenceMax, kv::Kind::kMerge), operand)) return false;
@@ -28,7 +34,8 @@ class Answer {
 
   // The next older version. True: it settles the answer. `is_mapped`: it lies in a mapped table.
   bool Take(kv::Tag tag, std::string_view stored, bool is_mapped = false) {
-    if (chain_) [[unlikely]] return TakeBelow(tag, stored);
+    if (chain_) [[unlikely]]
+      return TakeBelow(tag, stored);
     switch (kv::KindOf(tag)) {
       case kv::Kind::kPut: TakeValue(stored, is_mapped); return true;
       case kv::Kind::kPutRef: status_ = TakeReference(tag, stored); return true;
@@ -66,12 +73,8 @@ class Answer {
         return false;
       case kv::Kind::kPut:
       case kv::Kind::kDelete:
-      case kv::Kind::kMerged:
-        status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_);
-        return true;
-      case kv::Kind::kPutRef:
-        status_ = TakeReference(tag, stored);
-        return true;
+      case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
+      case kv::Kind::kPutRef: status_ = TakeReference(tag, stored); return true;
       default:
         status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
                                        " needs a newer mergedb");
@@ -84,7 +87,8 @@ class Answer {
   // The value that the reference stands for, with the operands above it.
   Status TakeReference(kv::Tag tag, std::string_view stored) {
     format::ValueReference reference;
-    ASSIGN_OR_RETURN(const auto file, BlobFileOf(*super_version_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
+    ASSIGN_OR_RETURN(const auto file,
+                     BlobFileOf(*super_version_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*file));
     blob::Found found;
     RETURN_IF_ERROR(reader->Get(reference, key_, {control_.verify_checksums, control_.fill_cache}, &found));
@@ -107,8 +111,8 @@ class Answer {
 constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 
 // True: the answer is settled.
-bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash, kv::Sequence sequence,
-                     Answer* answer) {
+bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash,
+                     kv::Sequence sequence, Answer* answer) {
   const auto settles = [&](const memtable::Memtable& table) {
     const auto& range_deletes = table.range_deletes();
     const kv::Sequence covering = range_deletes.empty() ? 0 : range_deletes.MaskingSequence(key, sequence);
@@ -132,8 +136,8 @@ struct Span {  // of sequences, both included
 };
 
 // The same for one table, of versions within `span`.
-Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span span, const table::ReadControl& control,
-                         Answer* answer) {
+Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span span,
+                         const table::ReadControl& control, Answer* answer) {
   for (;;) {
     table::Found found;
     Status status = reader.Get(key, span.newest, control, &found);
@@ -157,8 +161,9 @@ struct Candidates {
 
 }  // namespace
 
-Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key, kv::Sequence sequence,
-              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer, InPlace* in_place) {
+Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
+              kv::Sequence sequence, const table::ReadControl& control, std::string* value,
+              std::span<const std::string_view> newer, InPlace* in_place) {
   const bool is_hashed = context.order.is_bytewise();
   const uint64_t hash = is_hashed ? base::Hash64(key) : 0;
 
@@ -181,7 +186,8 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
       const table::Reader& reader = *batch.readers[i];
       const kv::Sequence covering = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
-        ASSIGN_OR_RETURN(const bool is_settled, FindInTable(reader, key, {.newest = sequence, .oldest = covering}, control, &answer));
+        ASSIGN_OR_RETURN(const bool is_settled,
+                         FindInTable(reader, key, {.newest = sequence, .oldest = covering}, control, &answer));
         if (is_settled) {
           answer.KeepTable(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer.Finish();

@@ -14,12 +14,12 @@
 #include <string>
 #include <string_view>
 
+#include "blob/cache.h"
 #include "kv/fold.h"
 #include "kv/order.h"
 #include "read/pinned_tables.h"
 #include "read/super_version.h"
 #include "table/cache.h"
-#include "blob/cache.h"
 
 namespace mergedb::read {
 
@@ -38,8 +38,8 @@ struct InPlace {
 
 // OK and *value (or in_place->value), NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the SuperVersion, newest
 // first, of a transaction that has not committed. THREADS: any.
-Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key, kv::Sequence sequence,
-              const table::ReadControl& control, std::string* value, std::span<const std::string_view> newer = {},
-              InPlace* in_place = nullptr);
+Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
+              kv::Sequence sequence, const table::ReadControl& control, std::string* value,
+              std::span<const std::string_view> newer = {}, InPlace* in_place = nullptr);
 
 }  // namespace mergedb::read

@@ -17,17 +17,20 @@ Status Extended(const Status& status, Code code, const std::string& more) {
 }  // namespace
 
 Status WithNextStep(Status status, std::string_view directory) {
-  if (!status.IsCorruption() || directory.empty() || status.message().find(kCommand) != std::string_view::npos) return status;
+  if (!status.IsCorruption() || directory.empty() || status.message().find(kCommand) != std::string_view::npos)
+    return status;
   const std::string name(directory);
   return Extended(status, Code::kCorruption,
-                  "; close the database, then run `mergedb verify " + name + "` to find all damage and `mergedb repair " + name + "` to save what is whole");
+                  "; close the database, then run `mergedb verify " + name +
+                      "` to find all damage and `mergedb repair " + name + "` to save what is whole");
 }
 
 Status OfWrite(Status status, std::string_view directory) {
   if (!status.IsNotFound()) return WithNextStep(std::move(status), directory);
   return Extended(status, Code::kIOError,
                   "; the directory " + std::string(directory) +
-                      " or a file in it was renamed or removed while the database is open: put it back, or close the database and open it by its new name");
+                      " or a file in it was renamed or removed while the database is open: put it back, or close the "
+                      "database and open it by its new name");
 }
 
 }  // namespace mergedb::read

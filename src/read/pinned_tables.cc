@@ -10,8 +10,9 @@ namespace {
 // The first of `kept` that begins behind `place`.
 template <class Kepts>
 auto FirstBehind(Kepts& kept, const char* place) {
-  return std::upper_bound(kept.begin(), kept.end(), place,
-                          [](const char* at, const auto& each) { return std::less<const char*>()(at, each.mapped.data()); });
+  return std::upper_bound(kept.begin(), kept.end(), place, [](const char* at, const auto& each) {
+    return std::less<const char*>()(at, each.mapped.data());
+  });
 }
 
 }  // namespace

@@ -25,9 +25,7 @@ class PinnedTables {
   void Keep(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader);
 
   // Do all of these bytes lie in a kept table? Most are in the one of the last answer.
-  bool Holds(std::string_view bytes) {
-    return IsIn(bytes, last_) || (!kept_.empty() && HoldsElsewhere(bytes));
-  }
+  bool Holds(std::string_view bytes) { return IsIn(bytes, last_) || (!kept_.empty() && HoldsElsewhere(bytes)); }
 
   size_t count() const { return kept_.size(); }
   void Clear();

@@ -23,7 +23,7 @@ class MemtableMasks final : public iterator::MaskSource {
 class RunMasks final : public iterator::MaskSource {
  public:
   RunMasks(const kv::Order& order, table::Cache& tables, version::RunPtr run, kv::Sequence sequence,
-            kv::SkippedErrors* skipped)
+           kv::SkippedErrors* skipped)
       : order_(order), tables_(tables), run_(std::move(run)), sequence_(sequence), skipped_(skipped) {}
 
   Status Find(std::string_view key, kv::Mask* cover) override {
@@ -40,9 +40,11 @@ class RunMasks final : public iterator::MaskSource {
       }
       ++after;
     }
-    if (after != with_ranges.end()) cover->upper = kv::EarlierOf(order_, cover->upper, virtual_tables[*after].smallest());
+    if (after != with_ranges.end())
+      cover->upper = kv::EarlierOf(order_, cover->upper, virtual_tables[*after].smallest());
     // WHY even where the largest key is included: no tombstone of its table covers it.
-    if (next != with_ranges.begin()) cover->lower = kv::LaterOf(order_, cover->lower, virtual_tables[*std::prev(next)].largest());
+    if (next != with_ranges.begin())
+      cover->lower = kv::LaterOf(order_, cover->lower, virtual_tables[*std::prev(next)].largest());
     return {};
   }
 

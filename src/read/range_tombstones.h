@@ -6,10 +6,10 @@
 
 #include <memory>
 
+#include "iterator/masking_iterator.h"
 #include "kv/order.h"
 #include "kv/skipped_errors.h"
 #include "memtable/memtable.h"
-#include "iterator/masking_iterator.h"
 #include "table/cache.h"
 #include "version/run.h"
 

@@ -1,8 +1,8 @@
 #include "read/run_iterator.h"
 
 #include <optional>
-#include <tuple>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "base/zoo.h"
@@ -65,7 +65,8 @@ class RunIterator final : public kv::Iterator {
 
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     size_t count = child_->LookAhead(ahead);
-    while (upper_ && !ZOO(kAheadBeyondSlice) && count > 0 && order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0) --count;
+    while (upper_ && !ZOO(kAheadBeyondSlice) && count > 0 && order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0)
+      --count;
     return count;
   }
 

@@ -15,7 +15,8 @@ constexpr size_t kDamagesMax = 1000;  // of one table; what comes after joins th
 Result<format::BlobFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
-  if (bytes < format::kValueFooterBytes) return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are no value file");
+  if (bytes < format::kValueFooterBytes)
+    return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are no value file");
   char footer[format::kValueFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file.get(), bytes - sizeof footer, sizeof footer, footer));
   format::BlobFileMeta meta;
@@ -35,7 +36,8 @@ Status BlobFiles::Look(kv::FileNumber number, format::BlobFilePtr meta) {
     if (footer.status().IsBusy()) return footer.status();
     finding.verdict = footer.status();
     if (footer && (*footer)->number != number) {
-      finding.verdict = Status::Corruption("the file says that it is value file " + std::to_string(kv::ToInt((*footer)->number)));
+      finding.verdict =
+          Status::Corruption("the file says that it is value file " + std::to_string(kv::ToInt((*footer)->number)));
     }
     if (finding.verdict.ok()) finding.meta = std::move(*footer);
   }
@@ -61,7 +63,7 @@ bool BlobFiles::IsWhole(kv::FileNumber number) const {
 }
 
 Status BlobFiles::Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
-                        std::string_view* value) const {
+                       std::string_view* value) const {
   RETURN_IF_ERROR(format::ParseReference(value_of_entry, reference));
   const auto found = found_.find(reference->file);
   if (found == found_.end()) return Status::Corruption("missing");

@@ -21,19 +21,19 @@
 #include <vector>
 
 #include "base/open_files.h"
+#include "blob/reader.h"
 #include "env/descriptors.h"
 #include "format/blob_file.h"
 #include "kv/order.h"
 #include "mergedb/care.h"
 #include "mergedb/env.h"
-#include "blob/reader.h"
 
 namespace mergedb::repair {
 
 struct BlobFileFinding {
-  format::BlobFilePtr meta;               // what the MANIFEST says; without one what the file's footer says; null: nobody does
+  format::BlobFilePtr meta;  // what the MANIFEST says; without one what the file's footer says; null: nobody does
   bool can_be_opened = false;
-  Status verdict;                          // OK: it is whole
+  Status verdict;  // OK: it is whole
 };
 
 class BlobFiles {
@@ -49,7 +49,8 @@ class BlobFiles {
 
   // The value that a PUT_REF of this key leads to, whose view lives until the next call; or why it cannot be had. Busy:
   // no file descriptor is left, and the value may be whole. *reference is set if the entry's value is one.
-  Status Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference, std::string_view* value) const;
+  Status Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
+              std::string_view* value) const;
 
  private:
   static constexpr size_t kOpenFilesMax = 64;
@@ -79,7 +80,7 @@ class LostValues {
   std::vector<Damage> Take() { return std::move(damages_); }
 
  private:
-  bool is_open_ = false;  // the last entry's value is lost
+  bool is_open_ = false;   // the last entry's value is lost
   kv::FileNumber file_{};  // where it was
   std::vector<Damage> damages_;
 };

@@ -17,11 +17,13 @@ bool IsIn(const kv::Order& order, const KeyRange& range, std::string_view key) {
          (!range.largest || order.CompareKeys(key, *range.largest) <= 0);
 }
 
-kv::OptionalKey SuperVersion(const std::optional<std::string>& key) { return key ? kv::OptionalKey(*key) : std::nullopt; }
+kv::OptionalKey SuperVersion(const std::optional<std::string>& key) {
+  return key ? kv::OptionalKey(*key) : std::nullopt;
+}
 
 // The parts of the piece that lie below `lower` (null: none) and from `upper` on (null: none).
-void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::OptionalKey lower, kv::OptionalKey upper,
-                   std::vector<kv::RangeTombstone>* out) {
+void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::OptionalKey lower,
+                   kv::OptionalKey upper, std::vector<kv::RangeTombstone>* out) {
   const auto append = [&](std::string_view begin, std::string_view end) {
     if (order.CompareKeys(begin, end) < 0) out->push_back({.begin = begin, .end = end, .sequence = piece.sequence});
   };
@@ -33,13 +35,15 @@ void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::
 
 CompactedInputs::CompactedInputs(const kv::Order& order, const std::vector<LooseTable>& tables) : order_(order) {
   for (const LooseTable& table : tables) {
-    for (const format::CompactedRange& compacted_ranges : table.compacted_ranges) compacted_inputs_.push_back({&table, &compacted_ranges});
+    for (const format::CompactedRange& compacted_ranges : table.compacted_ranges)
+      compacted_inputs_.push_back({&table, &compacted_ranges});
   }
 }
 
 CompactedInputs::On CompactedInputs::Against(const LooseTable& home) const {
   On on(order_, home);
-  for (const format::CompactedRange& compacted_ranges : home.compacted_ranges) on.is_of_bottom_ |= compacted_ranges.from == 0;
+  for (const format::CompactedRange& compacted_ranges : home.compacted_ranges)
+    on.is_of_bottom_ |= compacted_ranges.from == 0;
   for (const Claim& later : compacted_inputs_) {
     if (on.MayConcern(later)) on.later_.push_back(later);
   }
@@ -65,8 +69,8 @@ bool CompactedInputs::On::IsDead(std::string_view key, kv::Sequence sequence) co
     const format::CompactedRange& claim = *later.compacted_ranges;
     // WHY never 0 above the oldest run: what hides it there, whoever took it in still has.
     // Both out of the oldest run: the earlier one went into the later one, whole.
-    const bool has_it = claim.from > 0 ? claim.from <= sequence && sequence <= claim.sequence
-                                       : is_of_bottom_ || most <= claim.sequence;
+    const bool has_it =
+        claim.from > 0 ? claim.from <= sequence && sequence <= claim.sequence : is_of_bottom_ || most <= claim.sequence;
     return has_it && IsIn(order_, claim.bounds, key) &&
            std::none_of(later.table->unclaimed.begin(), later.table->unclaimed.end(),
                         [&](const KeyRange& range) { return IsIn(order_, range, key); });
@@ -101,12 +105,14 @@ void CompactedInputs::On::Cut(const Claim& later, std::vector<kv::RangeTombstone
   *pieces = std::move(left);
 }
 
-void CompactedInputs::On::AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const {
+void CompactedInputs::On::AppendAlive(const kv::RangeTombstone& tombstone,
+                                      std::vector<kv::RangeTombstone>* alive) const {
   std::vector<kv::RangeTombstone> pieces = {tombstone};
   for (const Claim& later : later_) {
     if (pieces.empty()) return;
     const format::CompactedRange& claim = *later.compacted_ranges;
-    const bool has_it = (claim.from == 0 && is_of_bottom_) || (claim.from <= tombstone.sequence && tombstone.sequence <= claim.sequence);
+    const bool has_it = (claim.from == 0 && is_of_bottom_) ||
+                        (claim.from <= tombstone.sequence && tombstone.sequence <= claim.sequence);
     if (has_it) Cut(later, &pieces);
   }
   alive->insert(alive->end(), pieces.begin(), pieces.end());

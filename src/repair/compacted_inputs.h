@@ -29,9 +29,9 @@ struct KeyRange {
 };
 
 struct LooseTable {
-  format::FileMetaPtr meta;                     // of a file that is whole
-  std::vector<format::CompactedRange> compacted_ranges = {};    // what it claims,
-  std::vector<KeyRange> unclaimed = {};         // but not of these keys: entries of them are lost
+  format::FileMetaPtr meta;                                   // of a file that is whole
+  std::vector<format::CompactedRange> compacted_ranges = {};  // what it claims,
+  std::vector<KeyRange> unclaimed = {};                       // but not of these keys: entries of them are lost
   // The number of the table whose entries these are, which tells their age; if not its own. 0 for the log's: older than any claim.
   std::optional<kv::FileNumber> made_as = {};
 

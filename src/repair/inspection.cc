@@ -64,10 +64,12 @@ class Inspector {
   void NoteUnnamed(const std::string& name, std::string_view by) {
     const std::string marker = format::PrintFileName(FileKind::kKeep);
     const bool is_kept = std::binary_search(result_.names.begin(), result_.names.end(), marker);
-    Note(name + ": " + std::string(by) + " does not name it; the next open " + (is_kept ? "moves it to lost/" : "removes it"));
+    Note(name + ": " + std::string(by) + " does not name it; the next open " +
+         (is_kept ? "moves it to lost/" : "removes it"));
   }
   std::string PathOf(std::string_view name) const { return format::JoinPath(input_.directory, name); }
-  Result<wal::Salvaged> ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence);
+  Result<wal::Salvaged> ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded,
+                                  kv::Sequence* last_sequence);
 
   const InspectionInput& input_;
   Inspection result_;
@@ -144,9 +146,7 @@ Status Inspector::ChooseManifest() {
 
   std::optional<manifest::Loaded> of_current;
   if (named) RETURN_IF_ERROR(TryManifest(*named, &of_current));
-  if (of_current) {
-    ASSIGN_OR_RETURN(result_.is_current_right, LeadsToTheNewest(*of_current));
-  }
+  if (of_current) { ASSIGN_OR_RETURN(result_.is_current_right, LeadsToTheNewest(*of_current)); }
   if (result_.is_current_right) {
     result_.loaded = std::move(of_current);
     return {};
@@ -177,14 +177,15 @@ void Inspector::ReportManifest() {
   if (named && !result_.is_current_right) {
     const auto read = manifest::LoadManifest(input_.file_system, input_.directory, *named, input_.order);
     const std::string name = format::PrintFileName(FileKind::kManifest, named->manifest);
-    const std::string what = read ? "its tables or its log are not there as it says"
+    const std::string what = read                        ? "its tables or its log are not there as it says"
                              : read.error().IsNotFound() ? "missing, but CURRENT names it"
                                                          : std::string(read.error().message());
     Report(name, what);
   }
   if (!result_.loaded) {
     // WHY a loss although all tables may be there: nobody can know.
-    Report("MANIFEST", "none can be believed: nothing says which tables there were, nor which is newer").loses_entries = true;
+    Report("MANIFEST", "none can be believed: nothing says which tables there were, nor which is newer").loses_entries =
+        true;
     return;
   }
   const manifest::Loaded& loaded = *result_.loaded;
@@ -227,7 +228,8 @@ Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& me
   const auto bytes = input_.file_system->SizeOf(PathOf(name));
   if (!bytes && (bytes.error().IsNotFound() || bytes.error().IsInvalidArgument())) {
     finding.is_there = false;
-    table::Flaw flaw{.what = bytes.error().IsNotFound() ? "missing" : "not a regular file", .loses_entries = meta != nullptr};
+    table::Flaw flaw{.what = bytes.error().IsNotFound() ? "missing" : "not a regular file",
+                     .loses_entries = meta != nullptr};
     if (meta) {
       flaw.smallest = meta->smallest;
       flaw.largest = meta->largest;
@@ -237,8 +239,12 @@ Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& me
     LostValues lost;
     std::map<kv::FileNumber, uint64_t> shares;
     const auto visit = [&](const kv::Entry& entry) { return LookAt(entry, &finding, &lost, &shares); };
-    ASSIGN_OR_RETURN(auto salvaged, table::Salvage({.file_system = input_.file_system, .path = PathOf(name), .number = number,
-                                                    .meta = meta, .order = input_.order}, visit));
+    ASSIGN_OR_RETURN(auto salvaged, table::Salvage({.file_system = input_.file_system,
+                                                    .path = PathOf(name),
+                                                    .number = number,
+                                                    .meta = meta,
+                                                    .order = input_.order},
+                                                   visit));
     finding.lost_values = lost.Take();
     finding.flaws = std::move(salvaged.flaws);
     finding.compacted_ranges = std::move(salvaged.compacted_ranges);
@@ -252,8 +258,12 @@ Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& me
     result_.report.entries += finding.entries;
   }
   for (const table::Flaw& flaw : finding.flaws) {
-    result_.report.damages.push_back({.file = name, .offset = flaw.offset, .bytes = flaw.bytes, .what = flaw.what,
-                                      .loses_entries = flaw.loses_entries, .smallest_key = flaw.smallest,
+    result_.report.damages.push_back({.file = name,
+                                      .offset = flaw.offset,
+                                      .bytes = flaw.bytes,
+                                      .what = flaw.what,
+                                      .loses_entries = flaw.loses_entries,
+                                      .smallest_key = flaw.smallest,
                                       .largest_key = flaw.largest});
   }
   auto& damages = result_.report.damages;
@@ -263,7 +273,7 @@ Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& me
 
 // Fails only for want of a file descriptor.
 Status Inspector::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
-                        std::map<kv::FileNumber, uint64_t>* shares) {
+                         std::map<kv::FileNumber, uint64_t>* shares) {
   if (kv::KindOf(entry.tag) != kv::Kind::kPutRef) {
     if (finding->meta == nullptr) NoteOperator(entry);
     lost->Pass();
@@ -320,7 +330,8 @@ Status Inspector::ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr&
 // ---- the log -----------------------------------------------------------------------------------------------------------
 
 // `last_sequence`: of the newest change that MANIFEST and log know of.
-Result<wal::Salvaged> Inspector::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded, kv::Sequence* last_sequence) {
+Result<wal::Salvaged> Inspector::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded,
+                                           kv::Sequence* last_sequence) {
   *last_sequence = loaded != nullptr ? loaded->last_sequence : 0;
   const auto check = [&](kv::Sequence first, std::string_view payload) {
     format::BatchReader reader(payload);
@@ -341,7 +352,8 @@ Status Inspector::ReadLog() {
     ASSIGN_OR_RETURN(result_.origin, wal::FindOrigin(input_.file_system, input_.directory));
   }
   if (result_.origin) {
-    ASSIGN_OR_RETURN(result_.log, ReadLogOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
+    ASSIGN_OR_RETURN(result_.log,
+                     ReadLogOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
     result_.report.log_frames = result_.log.replayed.frames;
   }
   return Advance(log_bytes_);
@@ -351,12 +363,15 @@ void Inspector::ReportLog() {
   const wal::Salvaged& log = result_.log;
   if (!result_.origin) {
     const bool is_there = !result_.inventory.segments.empty() || result_.inventory.has_staging;
-    if (is_there) Report("STAGING", "the log cannot be read: neither a MANIFEST nor a segment says where it begins").loses_entries = true;
+    if (is_there)
+      Report("STAGING", "the log cannot be read: neither a MANIFEST nor a segment says where it begins").loses_entries =
+          true;
     return;
   }
   if (result_.origin->unproved_bytes > 0) {
-    Damage& damage = Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
-                                                " bytes at the log's beginning: nothing proves them without a MANIFEST");
+    Damage& damage =
+        Report(log.break_file, std::to_string(result_.origin->unproved_bytes) +
+                                   " bytes at the log's beginning: nothing proves them without a MANIFEST");
     damage.bytes = result_.origin->unproved_bytes;
     damage.loses_entries = true;
   }
@@ -368,9 +383,10 @@ void Inspector::ReportLog() {
     Report(std::string(LastName(path)), what).loses_entries = !has_all;
   }
   if (!log.verdict.ok()) {
-    Damage& damage = Report(log.break_file, std::string(log.verdict.message()) + "; " + std::to_string(log.frames_beyond) +
-                                                " log frames beyond cannot be proved; commits from sequence " +
-                                                std::to_string(log.replayed.end.sequence) + " on are lost");
+    Damage& damage =
+        Report(log.break_file, std::string(log.verdict.message()) + "; " + std::to_string(log.frames_beyond) +
+                                   " log frames beyond cannot be proved; commits from sequence " +
+                                   std::to_string(log.replayed.end.sequence) + " on are lost");
     damage.offset = log.break_offset;
     const uint64_t end = log.replayed.end.position;
     damage.bytes = log.beyond_end > end ? log.beyond_end - end : 0;
@@ -381,8 +397,10 @@ void Inspector::ReportLog() {
   // Tables are flushed from what the log had: one that knows of a later change tells that the log lost its end.
   const kv::Sequence largest = result_.loaded ? LargestSequence(*result_.loaded->version) : 0;
   if (log.verdict.ok() && largest > last_sequence_) {
-    Report(log.break_file, "a table holds sequence " + std::to_string(largest) + ", but the newest that MANIFEST and log know of is " +
-                               std::to_string(last_sequence_) + ": the log's end is gone").loses_entries = true;
+    Report(log.break_file, "a table holds sequence " + std::to_string(largest) +
+                               ", but the newest that MANIFEST and log know of is " + std::to_string(last_sequence_) +
+                               ": the log's end is gone")
+        .loses_entries = true;
   }
 }
 
@@ -399,9 +417,11 @@ void Inspector::NoteTheRest() {
     if (parsed->kind == FileKind::kManifest && result_.loaded && parsed->number != result_.loaded->manifest) {
       NoteUnnamed(name, "CURRENT");
     }
-    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kBlobFile || parsed->kind == FileKind::kCurrent ||
-                         parsed->kind == FileKind::kStaging || parsed->kind == FileKind::kSegment;
-    if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument()) Report(name, "not a regular file");
+    const bool is_told = parsed->kind == FileKind::kTable || parsed->kind == FileKind::kBlobFile ||
+                         parsed->kind == FileKind::kCurrent || parsed->kind == FileKind::kStaging ||
+                         parsed->kind == FileKind::kSegment;
+    if (!is_told && input_.file_system->SizeOf(PathOf(name)).status().IsInvalidArgument())
+      Report(name, "not a regular file");
   }
 }
 
@@ -428,12 +448,15 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   std::string found;
   const auto owner = legacy::OwnerOf(file_system, directory, &found);
   if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
-  if (owner && *owner == legacy::Owner::kLevelDb) return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
+  if (owner && *owner == legacy::Owner::kLevelDb)
+    return Status::InvalidArgument(directory + ": a LevelDB database; `mergedb convert` makes it one of mergedb");
   if (!owner || *owner == legacy::Owner::kOther) {
     ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(file_system, directory));
     if (is_leveldbs) {
-      return Status::InvalidArgument(directory + ": CURRENT is damaged or missing, and the files are LevelDB's; "
-                                     "`mergedb convert --salvage " + directory + "` takes what is whole");
+      return Status::InvalidArgument(directory +
+                                     ": CURRENT is damaged or missing, and the files are LevelDB's; "
+                                     "`mergedb convert --salvage " +
+                                     directory + "` takes what is whole");
     }
   }
   return {};

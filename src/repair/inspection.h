@@ -21,30 +21,31 @@
 #include <utility>
 #include <vector>
 
-#include "repair/blob_files.h"
 #include "db/recovery.h"
 #include "format/file_name.h"
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
-#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "mergedb/care.h"
+#include "repair/blob_files.h"
 #include "table/salvage.h"
+#include "wal/wal.h"
 
 namespace mergedb::repair {
 
 struct TableFinding {
-  format::FileMetaPtr meta;          // what the MANIFEST says; without one what the file says; null: nobody says anything
+  format::FileMetaPtr meta;  // what the MANIFEST says; without one what the file says; null: nobody says anything
   std::vector<format::CompactedRange> compacted_ranges;
   bool is_there = true;
-  uint64_t entries = 0;              // of its whole blocks
+  uint64_t entries = 0;                  // of its whole blocks
   kv::RangeTombstones range_tombstones;  // if something is damaged, but not they
-  std::vector<table::Flaw> flaws;    // none, and there: its file is whole
-  std::vector<Damage> lost_values;   // of the value files that it refers to
-  bool refers_to_damaged = false;    // some of those are not whole
+  std::vector<table::Flaw> flaws;        // none, and there: its file is whole
+  std::vector<Damage> lost_values;       // of the value files that it refers to
+  bool refers_to_damaged = false;        // some of those are not whole
   bool is_whole() const { return is_there && flaws.empty() && !refers_to_damaged && lost_values.empty(); }
   bool loses_entries() const {
-    return !lost_values.empty() || std::any_of(flaws.begin(), flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
+    return !lost_values.empty() ||
+           std::any_of(flaws.begin(), flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
   }
   // Is there anything in it that can be saved?
   bool is_of_use() const { return is_there && (entries > 0 || !range_tombstones.empty()); }
@@ -53,15 +54,15 @@ struct TableFinding {
 struct Inspection {
   explicit Inspection(BlobFiles none_yet) : blob_files(std::move(none_yet)) {}
 
-  std::vector<std::string> names;    // all in the directory
+  std::vector<std::string> names;  // all in the directory
   db::Inventory inventory;
-  bool has_marker = false;           // REPAIR is there
+  bool has_marker = false;  // REPAIR is there
 
-  std::optional<manifest::Current> current;  // what CURRENT says; none: it is missing or damaged
-  std::optional<manifest::Loaded> loaded;  // what to believe; none: no MANIFEST can be
-  bool is_current_right = false;           // CURRENT names it
+  std::optional<manifest::Current> current;       // what CURRENT says; none: it is missing or damaged
+  std::optional<manifest::Loaded> loaded;         // what to believe; none: no MANIFEST can be
+  bool is_current_right = false;                  // CURRENT names it
   std::map<kv::FileNumber, TableFinding> tables;  // those that it names; without it all that are there
-  BlobFiles blob_files;                         // that the MANIFEST names; without it all that are there
+  BlobFiles blob_files;                           // that the MANIFEST names; without it all that are there
   std::set<std::string> merge_operators;          // programs', that the operands in tables ask for; only without it
 
   std::optional<wal::Origin> origin;  // none: nothing can be read of the log

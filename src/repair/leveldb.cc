@@ -2,12 +2,12 @@
 #include "mergedb/leveldb.h"
 
 #include "base/bytes.h"
-#include "repair/inspection.h"
 #include "db/options_check.h"
 #include "format/file_name.h"
 #include "legacy/convert.h"
 #include "legacy/directory.h"
 #include "legacy/export.h"
+#include "repair/inspection.h"
 
 namespace mergedb {
 
@@ -24,12 +24,15 @@ namespace {
 Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
   ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
   if (owner == legacy::Owner::kOverwritten) {
-    return Status::InvalidArgument(path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
+    return Status::InvalidArgument(
+        path + ": CURRENT is LevelDB's, but the files are mergedb's: repair it as a database of mergedb");
   }
   ASSIGN_OR_RETURN(const bool is_converted, legacy::IsConverted(files, path));
   if (is_converted) {
-    return Status::InvalidArgument(path + ": converted already, and LevelDB's files were not removed yet: "
-                                   "an open with mergedb removes them; if that fails, run `mergedb repair " + path + "`");
+    return Status::InvalidArgument(path +
+                                   ": converted already, and LevelDB's files were not removed yet: "
+                                   "an open with mergedb removes them; if that fails, run `mergedb repair " +
+                                   path + "`");
   }
   ASSIGN_OR_RETURN(const bool looks_like_leveldb, legacy::LooksLikeLevelDb(files, path));
   if (owner == legacy::Owner::kOther && !looks_like_leveldb) return Status::NotFound(path + ": no LevelDB database");
@@ -41,8 +44,10 @@ Status CheckNoKeyspaces(DB& db) {
   const auto keyspaces = db.ListKeyspaces();
   if (!keyspaces) return keyspaces.error();
   if (keyspaces->empty()) return {};
-  return Status::NotSupported("LevelDB has no keyspaces, and the database has \"" + base::Escape(keyspaces->front().name) + "\"" +
-                              (keyspaces->size() == 1 ? "" : " and " + std::to_string(keyspaces->size() - 1) + " more") + ": export each by itself");
+  return Status::NotSupported(
+      "LevelDB has no keyspaces, and the database has \"" + base::Escape(keyspaces->front().name) + "\"" +
+      (keyspaces->size() == 1 ? "" : " and " + std::to_string(keyspaces->size() - 1) + " more") +
+      ": export each by itself");
 }
 
 Status CheckSizes(const LevelDbExportOptions& options) {
@@ -53,14 +58,16 @@ Status CheckSizes(const LevelDbExportOptions& options) {
     return Status::InvalidArgument("block_bytes is " + std::to_string(options.block_bytes) + ": between 1 and 4194304");
   }
   if (options.bloom_bits_per_key < 0 || options.bloom_bits_per_key > kBloomBitsMax) {
-    return Status::InvalidArgument("bloom_bits_per_key is " + std::to_string(options.bloom_bits_per_key) + ": between 0 and 64");
+    return Status::InvalidArgument("bloom_bits_per_key is " + std::to_string(options.bloom_bits_per_key) +
+                                   ": between 0 and 64");
   }
   return {};
 }
 
 }  // namespace
 
-Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory, const LevelDbExportOptions& export_options) {
+Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory,
+                                      const LevelDbExportOptions& export_options) {
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
   if (export_options.compression == Compression::kLz4) return Status::InvalidArgument("LevelDB does not know LZ4");
@@ -70,9 +77,14 @@ Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std:
   std::string tables;
   if (db.GetProperty("mergedb.table_bytes_live", &tables)) bytes_expected = std::strtoull(tables.c_str(), nullptr, 10);
   if (!export_options.keyspace) RETURN_IF_ERROR(CheckNoKeyspaces(db));
-  const auto it = db.NewIterator({.read = {.fill_cache = false}, .keyspace = export_options.keyspace.value_or(Keyspace())});
-  return legacy::Export({.file_system = checked.env.file_system, .order = order, .directory = directory, .options = export_options,
-                         .bytes_expected = bytes_expected}, *it);
+  const auto it =
+      db.NewIterator({.read = {.fill_cache = false}, .keyspace = export_options.keyspace.value_or(Keyspace())});
+  return legacy::Export({.file_system = checked.env.file_system,
+                         .order = order,
+                         .directory = directory,
+                         .options = export_options,
+                         .bytes_expected = bytes_expected},
+                        *it);
 }
 
 Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path, const Progress& progress) {
@@ -89,17 +101,22 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   const auto advance = [&](uint64_t done, uint64_t all) -> Status {
     return !progress || progress(done, all) ? Status() : Status::Aborted(path + ": given up on request");
   };
-  ASSIGN_OR_RETURN(const legacy::Converted converted, legacy::Convert({.options = checked, .directory = path, .order = order,
-                                                                       .saves_what_is_whole = true, .progress = advance}));
+  ASSIGN_OR_RETURN(
+      const legacy::Converted converted,
+      legacy::Convert(
+          {.options = checked, .directory = path, .order = order, .saves_what_is_whole = true, .progress = advance}));
   RepairReport report;
   for (const legacy::Loss& loss : converted.losses) {
-    report.damages.push_back({.file = loss.name, .offset = loss.offset, .bytes = loss.bytes, .what = loss.what, .loses_entries = true});
+    report.damages.push_back(
+        {.file = loss.name, .offset = loss.offset, .bytes = loss.bytes, .what = loss.what, .loses_entries = true});
   }
   report.losses = report.damages;
   if (!converted.report.empty()) report.notes.push_back(converted.report);
   report.entries_saved = converted.entries;
-  report.actions.push_back(std::to_string(converted.tables) + " tables and " + std::to_string(converted.logs) + " logs of LevelDB became one run of mergedb's");
-  if (!report.losses.empty()) report.actions.push_back("LevelDB's files -> " + std::string(format::kLostDirectory) + "/");
+  report.actions.push_back(std::to_string(converted.tables) + " tables and " + std::to_string(converted.logs) +
+                           " logs of LevelDB became one run of mergedb's");
+  if (!report.losses.empty())
+    report.actions.push_back("LevelDB's files -> " + std::string(format::kLostDirectory) + "/");
   return report;
 }
 

@@ -48,14 +48,15 @@ std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<L
 // ---- the range tombstones of a group -----------------------------------------------------------------------------------
 
 // Those that live, of all tables together.
-Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory, const CompactedInputs& compacted_inputs,
-                                        const std::vector<LooseTable>& group) {
+Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
+                                        const CompactedInputs& compacted_inputs, const std::vector<LooseTable>& group) {
   std::deque<kv::RangeTombstones> all_tables;  // what the views are of, beside the claims
   std::vector<kv::RangeTombstone> alive;
   for (const LooseTable& table : group) {
     if (table.meta->range_tombstones == 0) continue;
-    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number),
-                                                      table.meta, factory.order, nullptr));
+    ASSIGN_OR_RETURN(auto reader,
+                     table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number),
+                                         table.meta, factory.order, nullptr));
     std::vector<kv::RangeTombstone> all;
     all_tables.emplace_back(reader->range_tombstones()).AppendTo(factory.order, {}, {}, &all);
     const CompactedInputs::On on = compacted_inputs.Against(table);
@@ -108,8 +109,8 @@ class Lane final : public kv::Iterator {
     for (valid_ = false; !waiting_.empty(); waiting_.pop_front()) {
       const LooseTable& table = *waiting_.front().table;
       child_ = nullptr;
-      auto reader = table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number), table.meta,
-                                        factory.order, nullptr);
+      auto reader = table::Reader::Open(factory.file_system, format::TablePath(factory.directory, table.meta->number),
+                                        table.meta, factory.order, nullptr);
       if (!reader) return Fail(reader.error());
       reader_ = std::move(*reader);
       compacted_inputs_.emplace(merger_.compacted_inputs.Against(table));
@@ -139,7 +140,8 @@ class Lane final : public kv::Iterator {
         return false;
       }
       entry_ = entry;
-      entry_.tag = kv::MakeTag(sequence == 0 ? waiting_.front().rank : sequence + merger_.shift(), kv::KindOf(entry.tag));
+      entry_.tag =
+          kv::MakeTag(sequence == 0 ? waiting_.front().rank : sequence + merger_.shift(), kv::KindOf(entry.tag));
       return valid_ = true;
     }
     if (!child_->status().ok()) Fail(child_->status());
@@ -174,7 +176,8 @@ std::unique_ptr<kv::Iterator> MergeLanes(Merger* merger) {
     const auto rank = std::lower_bound(ages.begin(), ages.end(), table.age()) - ages.begin() + 1;
     lane.Add(table, static_cast<uint64_t>(rank));
   }
-  std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(lanes.begin()), std::make_move_iterator(lanes.end()));
+  std::vector<std::unique_ptr<kv::Iterator>> children(std::make_move_iterator(lanes.begin()),
+                                                      std::make_move_iterator(lanes.end()));
   return iterator::NewMergingIterator(merger->factory.order, std::move(children));
 }
 
@@ -249,7 +252,8 @@ Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compres
       factory, {.compression = compression,
                 .table_bytes_max = kTableBytes,
                 .bytes_expected = kTableBytes,
-                .compacted_ranges = {{.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
+                .compacted_ranges = {
+                    {.sequence = largest, .bounds = {.lower = merger.tables.front().meta->smallest, .upper = next}}}});
   iterator::CompactionIteratorCounts counts;
   const auto merged = iterator::NewCompactionIterator(
       factory.order, {.is_bottom = true, .operators = factory.operators},
@@ -282,8 +286,8 @@ Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& table
   return rebuilt;
 }
 
-Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables, Compression compression,
-                        const std::function<Status()>& advance) {
+Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables,
+                        Compression compression, const std::function<Status()>& advance) {
   Rebuilt rebuilt = PlanRebuild(factory.order, tables);
   const CompactedInputs compacted_inputs(factory.order, tables);
   const auto groups = Group(factory.order, tables);
@@ -291,7 +295,8 @@ Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vect
     if (StaysAsItIs(compacted_inputs, groups[i])) continue;
     std::optional<std::string> next;
     if (i + 1 < groups.size()) next = groups[i + 1].front().meta->smallest;
-    RETURN_IF_ERROR(MergeGroup({.factory = factory, .compacted_inputs = compacted_inputs, .tables = groups[i]}, next, compression, advance, &rebuilt));
+    RETURN_IF_ERROR(MergeGroup({.factory = factory, .compacted_inputs = compacted_inputs, .tables = groups[i]}, next,
+                               compression, advance, &rebuilt));
   }
   return rebuilt;
 }

@@ -18,23 +18,23 @@
 #include <string>
 #include <vector>
 
-#include "repair/compacted_inputs.h"
 #include "compaction/outputs.h"
 #include "mergedb/options.h"
+#include "repair/compacted_inputs.h"
 
 namespace mergedb::repair {
 
 struct Rebuilt {
-  std::vector<format::FileMetaPtr> kept;     // as they were
-  std::vector<format::FileMetaPtr> merged;   // into `made`
+  std::vector<format::FileMetaPtr> kept;    // as they were
+  std::vector<format::FileMetaPtr> merged;  // into `made`
   std::vector<format::FileMetaPtr> made;
-  uint64_t entries_dead = 0;                 // left out: dead, or hidden by range tombstones
+  uint64_t entries_dead = 0;  // left out: dead, or hidden by range tombstones
 };
 
 // Which tables stay, and which would be merged. Pure.
 Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& tables);
 // Do it. `advance` is called now and then; its error ends the call. The factory's operators fold.
-Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables, Compression compression,
-                        const std::function<Status()>& advance);
+Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables,
+                        Compression compression, const std::function<Status()>& advance);
 
 }  // namespace mergedb::repair

@@ -13,18 +13,18 @@
 #include <utility>
 
 #include "base/bytes.h"
-#include "repair/table_copies.h"
-#include "repair/inspection.h"
-#include "repair/rebuild.h"
+#include "blob/reader.h"
 #include "compaction/flush_job.h"
 #include "db/lost_directory.h"
 #include "db/store.h"
 #include "env/copy_file.h"
 #include "format/keyspace_record.h"
 #include "manifest/manifest.h"
+#include "repair/inspection.h"
+#include "repair/rebuild.h"
+#include "repair/table_copies.h"
 #include "table/reader.h"
 #include "version/version_builder.h"
-#include "blob/reader.h"
 
 namespace mergedb::repair {
 namespace {
@@ -46,7 +46,8 @@ LooseTable LooseTableOf(const TableFinding& finding) {
 
 class Repairer {
  public:
-  Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost, const RepairOptions& repair);
+  Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost,
+           const RepairOptions& repair);
 
   Status Run();
   RepairReport TakeReport() { return std::move(report_); }
@@ -78,7 +79,9 @@ class Repairer {
   std::string PathOf(std::string_view name) const { return format::JoinPath(store_->directory, name); }
   static std::string NameOf(FileKind kind, kv::FileNumber number = {}) { return format::PrintFileName(kind, number); }
   CopyContext CopyFrom() const {
-    return {.factory = factory_, .compression = store_->options.compression, .blob_files = found_.blob_files,
+    return {.factory = factory_,
+            .compression = store_->options.compression,
+            .blob_files = found_.blob_files,
             .compacted_inputs = compacted_inputs_ ? &*compacted_inputs_ : nullptr};
   }
   Status Advance() const {
@@ -98,7 +101,7 @@ class Repairer {
   compaction::TableFactory factory_;
   std::map<kv::FileNumber, LooseTable> tables_;      // by the number that they had; what can be used of them
   std::vector<LooseTable> found_tables_;             // the same, as they were
-  std::optional<CompactedInputs> compacted_inputs_;                     // of those; only without a MANIFEST
+  std::optional<CompactedInputs> compacted_inputs_;  // of those; only without a MANIFEST
   std::vector<format::FileMetaPtr> log_tables_;      // oldest first
   kv::Sequence last_sequence_ = 0;
   version::VersionPtr version_ = std::make_shared<const version::Version>();
@@ -107,7 +110,8 @@ class Repairer {
   std::optional<kv::FileNumber> manifest_;
 };
 
-Repairer::Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost, const RepairOptions& repair)
+Repairer::Repairer(const Options& checked, const std::string& path, Inspection inspection, db::LostDirectory lost,
+                   const RepairOptions& repair)
     : store_(std::make_shared<db::Store>(checked, path)),
       files_(checked.env.file_system),
       found_(std::move(inspection)),
@@ -179,7 +183,8 @@ Status Repairer::Begin() {
 
 Status Repairer::SaveTables() {
   for (const auto& [number, finding] : found_.tables) {
-    if (finding.meta != nullptr && (finding.is_whole() || finding.is_of_use())) found_tables_.push_back(LooseTableOf(finding));
+    if (finding.meta != nullptr && (finding.is_whole() || finding.is_of_use()))
+      found_tables_.push_back(LooseTableOf(finding));
   }
   if (!has_manifest()) compacted_inputs_.emplace(store_->order, found_tables_);
   for (const LooseTable& found : found_tables_) {
@@ -187,7 +192,8 @@ Status Repairer::SaveTables() {
     const TableFinding& finding = found_.tables.at(number);
     LooseTable taken = found;
     if (!finding.is_whole()) {
-      Act(NameOf(FileKind::kTable, number) + ": its " + std::to_string(finding.entries) + " whole entries go into a new table");
+      Act(NameOf(FileKind::kTable, number) + ": its " + std::to_string(finding.entries) +
+          " whole entries go into a new table");
       report_.entries_saved += finding.entries;
       taken.made_as = number;
       if (is_dry()) {
@@ -222,7 +228,8 @@ Status Repairer::SaveLog() {
     iterator::CompactionIteratorCounts counts;
     format::FileMetaPtr table;
     if (has_manifest()) {  // the factory separates no values
-      ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
+      ASSIGN_OR_RETURN(auto flushed,
+                       compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
       table = std::move(flushed.table);
     } else {
       ASSIGN_OR_RETURN(table, CopyLogged(CopyFrom(), **full));
@@ -233,9 +240,11 @@ Status Repairer::SaveLog() {
     log_tables_.push_back(std::move(table));
     return Advance();
   };
-  ASSIGN_OR_RETURN(auto salvaged, db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
+  ASSIGN_OR_RETURN(auto salvaged,
+                   db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
   if (salvaged.log.replayed.frames != frames) {
-    return Status::IOError(store_->directory + ": of the log's " + std::to_string(frames) + " whole frames " + std::to_string(salvaged.log.replayed.frames) +
+    return Status::IOError(store_->directory + ": of the log's " + std::to_string(frames) + " whole frames " +
+                           std::to_string(salvaged.log.replayed.frames) +
                            " could be read the second time; run the repair again");
   }
   for (auto& memtable : salvaged.replayed.memtables) RETURN_IF_ERROR(flush(&memtable));
@@ -247,9 +256,11 @@ Status Repairer::SaveLog() {
 
 Status Repairer::MakeTree() {
   RETURN_IF_ERROR(has_manifest() ? MakeTreeOfManifest() : MakeTreeOfTables());
-  const bool loses_tables = std::any_of(found_.tables.begin(), found_.tables.end(), [](const auto& each) { return each.second.loses_entries(); });
+  const bool loses_tables = std::any_of(found_.tables.begin(), found_.tables.end(),
+                                        [](const auto& each) { return each.second.loses_entries(); });
   if (loses_tables) {
-    report_.notes.push_back("where entries of tables are lost, older versions of their keys may show, deleted ones among them");
+    report_.notes.push_back(
+        "where entries of tables are lost, older versions of their keys may show, deleted ones among them");
   }
   return {};
 }
@@ -264,7 +275,8 @@ Status Repairer::MakeTreeOfManifest() {
       if (taken == tables_.end()) continue;
       auto shown = version::Clip(order, taken->second.meta, virtual_table.bounds);
       if (!shown) continue;
-      edit.adds.push_back({.position = run->position(), .level = run->level(), .file = shown->file, .bounds = shown->bounds});
+      edit.adds.push_back(
+          {.position = run->position(), .level = run->level(), .file = shown->file, .bounds = shown->bounds});
     }
   }
   for (const auto& table : log_tables_) {
@@ -278,13 +290,15 @@ Status Repairer::MakeTreeOfManifest() {
 
 Status Repairer::MakeTreeOfTables() {
   report_.notes.push_back(
-      "without a MANIFEST the tables speak for themselves: the largest sequence of a key wins; commits may be there in part, and "
+      "without a MANIFEST the tables speak for themselves: the largest sequence of a key wins; commits may be there in "
+      "part, and "
       "what merges had dropped may show again where their inputs were still on disk");
   std::vector<LooseTable> loose;
   for (const auto& [number, taken] : tables_) loose.push_back(taken);
   for (const auto& table : log_tables_) loose.push_back({.meta = table, .made_as = kv::FileNumber{0}});
   Rebuilt rebuilt = PlanRebuild(store_->order, loose);
-  Act(std::to_string(rebuilt.kept.size()) + " tables stay as they are, " + std::to_string(rebuilt.merged.size()) + " are merged anew");
+  Act(std::to_string(rebuilt.kept.size()) + " tables stay as they are, " + std::to_string(rebuilt.merged.size()) +
+      " are merged anew");
   if (is_dry()) return {};
   ASSIGN_OR_RETURN(rebuilt, Rebuild(factory_, loose, store_->options.compression.bottom, [this] { return Advance(); }));
   format::VersionEdit edit;
@@ -308,7 +322,9 @@ Status Repairer::Commit() {
   if (!key_marker_) RETURN_IF_ERROR(FindKeyMarker());
   RETURN_IF_ERROR(KeepOldCurrent());
   const format::VersionEdit edit = Describe();
-  manifest::Manifest manifest({.file_system = files_, .directory = store_->directory, .database_id = *edit.database_id,
+  manifest::Manifest manifest({.file_system = files_,
+                               .directory = store_->directory,
+                               .database_id = *edit.database_id,
                                .allocate_number = factory_.allocate_number});
   RETURN_IF_ERROR(manifest.Commit(edit));
   manifest_ = manifest.number();
@@ -335,7 +351,8 @@ Status Repairer::KeepOldCurrent() {
 // keys that look like it the one of the shortest marker is taken: others may be keys of the program's own.
 Status Repairer::FindKeyMarker() {
   for (const auto& meta : version_->file_metas()) {
-    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files_, format::TablePath(store_->directory, meta->number), meta, store_->order, nullptr));
+    ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files_, format::TablePath(store_->directory, meta->number), meta,
+                                                      store_->order, nullptr));
     const auto entries = reader->NewScanIterator();
     for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
       auto marker = format::MarkerOfNextIdKey(entries->entry().key);
@@ -344,7 +361,9 @@ Status Repairer::FindKeyMarker() {
     RETURN_IF_ERROR(entries->status());
     RETURN_IF_ERROR(Advance());
   }
-  if (key_marker_) report_.notes.push_back("keyspaces: their keys were told by the marker 0x" + base::ToHex(*key_marker_) + ", which a record of theirs names");
+  if (key_marker_)
+    report_.notes.push_back("keyspaces: their keys were told by the marker 0x" + base::ToHex(*key_marker_) +
+                            ", which a record of theirs names");
   return {};
 }
 
@@ -370,7 +389,8 @@ Status Repairer::SyncNewFiles() {
 
 // After a failed sync a copy takes the file's place: nobody knows which of its pages reach the disk, and a second sync, of the next repair
 // too, would say OK.
-Status Repairer::SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check) {
+Status Repairer::SyncFile(FileKind kind, kv::FileNumber number,
+                          const std::function<Status(const std::string& path)>& check) {
   const std::string path = PathOf(NameOf(kind, number));
   ASSIGN_OR_RETURN(auto file, files_->Open(path, {.access = Access::kReadWrite}));
   Status status = file->Sync();
@@ -389,7 +409,8 @@ format::VersionEdit Repairer::Describe() const {
   format::VersionEdit edit = version::VersionEditFromEmpty(*version_);
   uint64_t database_id = has_manifest() ? found_.loaded->database_id : found_.origin ? found_.origin->database_id : 0;
   while (database_id == 0) database_id = store_->options.env.entropy();
-  const uint64_t epoch = std::max(has_manifest() ? found_.loaded->wal_start.epoch : 0, found_.origin ? found_.origin->epoch : 0) + 1;
+  const uint64_t epoch =
+      std::max(has_manifest() ? found_.loaded->wal_start.epoch : 0, found_.origin ? found_.origin->epoch : 0) + 1;
   const uint64_t salt = store_->options.env.entropy();
   kv::Sequence last = last_sequence_;
   for (const auto& meta : version_->file_metas()) last = std::max(last, meta->largest_sequence);
@@ -400,8 +421,8 @@ format::VersionEdit Repairer::Describe() const {
   edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
   edit.next_position = next_position_;
   edit.last_sequence = first.sequence - 1;
-  edit.wal_start = format::VersionEdit::WalStart{.epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain,
-                                          .sequence = first.sequence};
+  edit.wal_start = format::VersionEdit::WalStart{
+      .epoch = epoch, .salt = salt, .position = first.position, .chain = first.chain, .sequence = first.sequence};
   edit.wal_durable = 0;
   edit.wal_segments.emplace();
   edit.clean_wal_end = 0;
@@ -434,7 +455,8 @@ bool Repairer::Stays(const std::string& name) const {
 Status Repairer::MoveAside() {
   if (is_dry()) {
     for (const auto& [number, finding] : found_.tables) {
-      if (finding.is_there && !finding.is_whole()) Act(NameOf(FileKind::kTable, number) + " -> " + lost_.TargetOf(NameOf(FileKind::kTable, number)));
+      if (finding.is_there && !finding.is_whole())
+        Act(NameOf(FileKind::kTable, number) + " -> " + lost_.TargetOf(NameOf(FileKind::kTable, number)));
     }
     for (const auto& [number, finding] : found_.blob_files.found()) {
       if (finding.verdict.ok() || finding.verdict.IsNotFound()) continue;
@@ -492,8 +514,10 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
   ASSIGN_OR_RETURN(db::LostDirectory lost, db::LostDirectory::Look(files, path));
-  ASSIGN_OR_RETURN(auto inspection, repair::Inspect({.file_system = files, .directory = path, .order = kv::Order(checked.comparator),
-                                                   .progress = repair.progress}));
+  ASSIGN_OR_RETURN(auto inspection, repair::Inspect({.file_system = files,
+                                                     .directory = path,
+                                                     .order = kv::Order(checked.comparator),
+                                                     .progress = repair.progress}));
   repair::Repairer repairer(checked, path, std::move(inspection), std::move(lost), repair);
   RETURN_IF_ERROR(repairer.Run());
   RepairReport report = repairer.TakeReport();

@@ -14,7 +14,8 @@ namespace {
 using OptionalClaims = std::optional<CompactedInputs::On>;
 
 // What claims leave of them.
-kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones, const OptionalClaims& compacted_inputs) {
+kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones,
+                            const OptionalClaims& compacted_inputs) {
   if (!tombstones.is_complete()) return tombstones;
   std::vector<kv::RangeTombstone> all, alive;
   tombstones.AppendTo(order, {}, {}, &all);
@@ -31,19 +32,22 @@ kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& t
 // Does what was reported cover the key?
 bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
   return std::ranges::any_of(damaged.unclaimed, [&](const KeyRange& lost) {
-    return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) && (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
+    return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) &&
+           (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
   });
 }
 
 // What cannot be read is given up, if that was told. What a damaged file still has comes into the table: the next merges take it out again.
-Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry, compaction::Outputs* outputs) {
+Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry,
+                    compaction::Outputs* outputs) {
   const BlobFiles& blob_files = context.blob_files;
   format::ValueReference reference;
   std::string_view value;
   if (Status status = blob_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
     if (status.IsBusy()) return status;
     if (IsToldLost(context.factory.order, damaged, entry.key)) return {};
-    return Status::IOError(std::string(status.message()) + ": a value that was whole could not be read the second time; run the repair again");
+    return Status::IOError(std::string(status.message()) +
+                           ": a value that was whole could not be read the second time; run the repair again");
   }
   if (blob_files.IsWhole(reference.file)) return ZOO(kRepairDropsReferences) ? Status() : outputs->Add(entry);
   kv::Entry put = entry;
@@ -59,8 +63,8 @@ format::FileMetaPtr TakeOne(compaction::Outputs* outputs) {
 
 }  // namespace
 
-Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges,
-                                      uint64_t entries) {
+Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged,
+                                      const kv::RangeTombstones& ranges, uint64_t entries) {
   const compaction::TableFactory& factory = context.factory;
   const format::FileMeta& meta = *damaged.meta;
   OptionalClaims compacted_inputs;
@@ -69,12 +73,14 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
       factory, {.compression = context.compression.bottom,
                 .range_tombstones = AliveOf(factory.order, ranges, compacted_inputs),
                 .masked_bytes = [&](const kv::RangeTombstones&) { return meta.masked_bytes; },
-                .compacted_ranges = damaged.unclaimed.empty() ? damaged.compacted_ranges : std::vector<format::CompactedRange>()});
+                .compacted_ranges =
+                    damaged.unclaimed.empty() ? damaged.compacted_ranges : std::vector<format::CompactedRange>()});
   uint64_t shown = 0;
   const auto add = [&](const kv::Entry& entry) {
     ++shown;
     if (compacted_inputs && compacted_inputs->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
-    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context, damaged, entry, &outputs) : outputs.Add(entry);
+    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context, damaged, entry, &outputs)
+                                                      : outputs.Add(entry);
   };
   const std::string path = format::TablePath(factory.directory, meta.number);
   RETURN_IF_ERROR(table::Salvage({.file_system = factory.file_system,
@@ -99,8 +105,10 @@ Result<format::FileMetaPtr> CopyLogged(const CopyContext& context, memtable::Mem
   meta.largest_sequence = logged.newest_sequence();
   const LooseTable home{.meta = std::make_shared<const format::FileMeta>(meta), .made_as = kv::FileNumber{0}};
   const OptionalClaims compacted_inputs = context.compacted_inputs->Against(home);
-  const auto deletes = kv::RangeTombstones::Fragment(factory.order, logged.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
-  compaction::Outputs outputs(factory, {.compression = context.compression.upper, .range_tombstones = AliveOf(factory.order, deletes, compacted_inputs)});
+  const auto deletes =
+      kv::RangeTombstones::Fragment(factory.order, logged.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
+  compaction::Outputs outputs(factory, {.compression = context.compression.upper,
+                                        .range_tombstones = AliveOf(factory.order, deletes, compacted_inputs)});
   const auto input = logged.NewFlushIterator();
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
     const kv::Entry& entry = input->entry();

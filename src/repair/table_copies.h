@@ -8,10 +8,10 @@
 // THREADS: one at a time. Tests: tests/flips/repair_test.cc.
 #pragma once
 
-#include "repair/compacted_inputs.h"
-#include "repair/blob_files.h"
 #include "compaction/outputs.h"
 #include "memtable/memtable.h"
+#include "repair/blob_files.h"
+#include "repair/compacted_inputs.h"
 
 namespace mergedb::repair {
 
@@ -24,7 +24,8 @@ struct CopyContext {
 
 // Every whole entry of a damaged table, `entries` in all, and its range tombstones. A value in a file that is damaged comes into the table. Null if
 // nothing of it is of use any more. IOError: fewer or more are found than the diagnosis found, or a value is lost that was not then.
-Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged, const kv::RangeTombstones& ranges, uint64_t entries);
+Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged,
+                                      const kv::RangeTombstones& ranges, uint64_t entries);
 
 // Every change by itself. WHY not folded, as a flush does: of the operands of a key some may be in tables already, and nobody could
 // take them out of a fold again. Null if tables have it all. REQUIRES: context.claims.

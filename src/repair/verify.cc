@@ -1,10 +1,9 @@
 // Verify: the diagnosis, as it is. Also what a Damage looks like to people.
-#include "mergedb/care.h"
-
 #include "base/bytes.h"
-#include "repair/inspection.h"
 #include "db/options_check.h"
 #include "db/recovery.h"
+#include "mergedb/care.h"
+#include "repair/inspection.h"
 
 namespace mergedb {
 namespace {
@@ -36,7 +35,10 @@ Result<VerifyReport> Verify(const Options& options, const std::string& path, con
   // Under LevelDB's names its tables would pass for missing.
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());
-  ASSIGN_OR_RETURN(auto inspection, repair::Inspect({.file_system = files, .directory = path, .order = kv::Order(checked.comparator), .progress = progress}));
+  ASSIGN_OR_RETURN(
+      auto inspection,
+      repair::Inspect(
+          {.file_system = files, .directory = path, .order = kv::Order(checked.comparator), .progress = progress}));
   return std::move(inspection.report);
 }
 

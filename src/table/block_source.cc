@@ -35,7 +35,8 @@ Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& 
 }
 
 // The same where they lie: an empty pin, unless they are compressed.
-Result<BlockCache::Pin> OpenInPlace(std::string_view stored, const format::Place& place, bool verify, std::string_view* raw) {
+Result<BlockCache::Pin> OpenInPlace(std::string_view stored, const format::Place& place, bool verify,
+                                    std::string_view* raw) {
   format::Part part;
   RETURN_IF_ERROR(format::OpenPart(stored, place, verify, &part));
   BlockCache::Pin pin;
@@ -57,14 +58,16 @@ constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectI
 bool BlockSource::MayCache(std::string_view stored, uint64_t offset, const ReadControl& control) const {
   if (cache == nullptr || !control.fill_cache) return false;
   format::Part part;
-  return control.verify_checksums || format::OpenPart(stored, {.unique_id = unique_id, .offset = offset}, true, &part).ok();
+  return control.verify_checksums ||
+         format::OpenPart(stored, {.unique_id = unique_id, .offset = offset}, true, &part).ok();
 }
 
 Status BlockSource::InContext(uint32_t block, const Status& status) const {
   return status.WithContext(path + ": block at " + std::to_string(index.offset(block)));
 }
 
-Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
+Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
+                               std::string_view* raw) const {
   const uint64_t offset = index.offset(block);
   const std::string_view stored(mapping->data() + offset, index.stored_bytes(block));
   auto opened = OpenInPlace(stored, {.unique_id = unique_id, .offset = offset}, control.verify_checksums, raw);
@@ -78,7 +81,8 @@ Status BlockSource::LoadMapped(uint32_t block, const ReadControl& control, Block
   return {};
 }
 
-Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
+Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
+                         std::string_view* raw) const {
   if (mapping != nullptr) return LoadMapped(block, control, pin, raw);
   const uint64_t offset = index.offset(block);
   const size_t bytes = index.stored_bytes(block);
@@ -88,8 +92,7 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
     return InContext(block, status);
   }
   const bool may_cache = MayCache(stored.bytes(), offset, control);
-  auto opened =
-      OpenStored(std::move(stored), {.unique_id = unique_id, .offset = offset}, control.verify_checksums);
+  auto opened = OpenStored(std::move(stored), {.unique_id = unique_id, .offset = offset}, control.verify_checksums);
   if (!opened) return InContext(block, opened.error());
   *pin = std::move(opened).value();
   *raw = pin->bytes();
@@ -97,7 +100,8 @@ Status BlockSource::Load(uint32_t block, const ReadControl& control, BlockCache:
   return {};
 }
 
-Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin, std::string_view* raw) const {
+Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache::Pin* pin,
+                         std::string_view* raw) const {
   *raw = FindMapped(block);
   if (!raw->empty()) return {};
   *pin = FindCached(block);
@@ -136,8 +140,7 @@ char* BlockWindow::Room(size_t bytes) {
 
 Status BlockWindow::Open(std::string_view stored, uint64_t offset, std::string_view* raw) {
   format::Part part;
-  RETURN_IF_ERROR(
-      format::OpenPart(stored, {.unique_id = source_.unique_id, .offset = offset}, shape_.verify, &part));
+  RETURN_IF_ERROR(format::OpenPart(stored, {.unique_id = source_.unique_id, .offset = offset}, shape_.verify, &part));
   if (part.codec == Compression::kNone) {
     *raw = part.payload;
   } else {

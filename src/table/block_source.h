@@ -32,12 +32,12 @@ struct BlockSource {
   FileSystem* file_system;
   std::string path;
   kv::Order order;
-  base::BlockCache* cache;  // may be null
+  base::BlockCache* cache;               // may be null
   std::unique_ptr<File> file = nullptr;  // buffered
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
-  env::ReadAround around = {};  // made when the index is known
+  env::ReadAround around = {};                     // made when the index is known
   std::unique_ptr<ReadMapping> mapping = nullptr;  // of all blocks, or null
   CheckedBlocks checked = {};                      // of the mapping
 
@@ -51,9 +51,12 @@ struct BlockSource {
     return cache == nullptr ? base::BlockCache::Pin() : cache->Find(number, index.offset(block));
   }
   // The raw bytes of a block, which live as long as *pin, or, if that is empty, as long as this. Load does not look into the cache.
-  [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
-  [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
-  Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin, std::string_view* raw) const;
+  [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
+                            std::string_view* raw) const;
+  [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
+                            std::string_view* raw) const;
+  Status LoadMapped(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
+                    std::string_view* raw) const;
   bool MayCache(std::string_view stored, uint64_t offset, const ReadControl& control) const;
   // "path: block at offset: ..."
   Status InContext(uint32_t block, const Status& status) const;

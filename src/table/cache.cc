@@ -35,7 +35,7 @@ class CacheImpl final : public Cache {
   base::BlockCache* const blocks_;
   const ReaderOptions options_;
 
-  base::OpenFiles<Reader> tables_;                            // guards itself
+  base::OpenFiles<Reader> tables_;                              // guards itself
   const env::IdleFiles idle_{[this] { tables_.CloseIdle(); }};  // the last member: it goes first
 };
 
@@ -48,7 +48,8 @@ Result<ReaderPtr> CacheImpl::OpenFile(const format::FileMetaPtr& meta) {
 
 Result<ReaderPtr> CacheImpl::Open(const format::FileMetaPtr& meta) {
   const uint64_t number = kv::ToInt(meta->number);
-  if (ReaderPtr found = tables_.Find(number)) [[likely]] return found;
+  if (ReaderPtr found = tables_.Find(number)) [[likely]]
+    return found;
   // No lock is held while the file is read; if two open it at once, one of the two is dropped.
   auto opened = OpenFile(meta);
   // WHY: a file that is not found must never pass for a key that is not found.
@@ -81,8 +82,7 @@ size_t CacheImpl::memory_bytes() const {
 Cache::~Cache() = default;
 
 std::unique_ptr<Cache> Cache::New(FileSystem* file_system, std::string directory, const kv::Order& order,
-                                  base::BlockCache* blocks, size_t tables_max,
-                                  const ReaderOptions& options) {
+                                  base::BlockCache* blocks, size_t tables_max, const ReaderOptions& options) {
   return std::make_unique<CacheImpl>(file_system, std::move(directory), order, blocks, tables_max, options);
 }
 

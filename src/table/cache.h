@@ -23,8 +23,7 @@ class Cache {
  public:
   // `blocks` may be null (no block cache).
   static std::unique_ptr<Cache> New(FileSystem* file_system, std::string directory, const kv::Order& order,
-                                    base::BlockCache* blocks, size_t tables_max,
-                                    const ReaderOptions& options = {});
+                                    base::BlockCache* blocks, size_t tables_max, const ReaderOptions& options = {});
   virtual ~Cache();
 
   virtual Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta) = 0;

@@ -22,10 +22,9 @@ class TableIterator final : public kv::Iterator {
         source_(source),
         control_(control),
         cursor_(source.order),
-        window_(source, source.file.get(),
-                {.bytes_first = kScanReadBytesFirst,
-                 .bytes_max = kScanReadBytesMax,
-                 .verify = control.verify_checksums}) {
+        window_(
+            source, source.file.get(),
+            {.bytes_first = kScanReadBytesFirst, .bytes_max = kScanReadBytesMax, .verify = control.verify_checksums}) {
     looks_ahead_ = true;
   }
 
@@ -52,7 +51,8 @@ class TableIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(valid_, "Next needs a valid iterator");
-    if (++position_ < cursor_.block().count()) [[likely]] return cursor_.Show(position_, &entry_);
+    if (++position_ < cursor_.block().count()) [[likely]]
+      return cursor_.Show(position_, &entry_);
     valid_ = false;
     if (!EnterFrom(block_ + 1)) return;
     PinAhead(block_ + 1);
@@ -61,7 +61,8 @@ class TableIterator final : public kv::Iterator {
 
   void Prev() override {
     DCHECK(valid_, "Prev needs a valid iterator");
-    if (position_ > 0) [[likely]] return cursor_.Show(--position_, &entry_);
+    if (position_ > 0) [[likely]]
+      return cursor_.Show(--position_, &entry_);
     valid_ = false;
     if (!EnterBefore(block_)) return;
     PinAhead(block_ - 1);
@@ -90,7 +91,8 @@ class TableIterator final : public kv::Iterator {
   // error.
   bool EnterFrom(uint32_t block) {
     for (; block < source_.index.count(); ++block) {
-      if (Enter(block)) [[likely]] return true;
+      if (Enter(block)) [[likely]]
+        return true;
       if (!PassesOverError()) return false;
     }
     return false;
@@ -99,7 +101,8 @@ class TableIterator final : public kv::Iterator {
   // The same before block `end`, backward.
   bool EnterBefore(uint32_t end) {
     while (end > 0) {
-      if (Enter(--end)) [[likely]] return true;
+      if (Enter(--end)) [[likely]]
+        return true;
       if (!PassesOverError()) return false;
     }
     return false;
@@ -122,7 +125,8 @@ class TableIterator final : public kv::Iterator {
     open_block_ = kNone;
     std::string_view raw;
     status_ = Fetch(block, &raw);
-    if (!status_.ok()) [[unlikely]] return false;
+    if (!status_.ok()) [[unlikely]]
+      return false;
     format::Block::Prefetch(raw);
     cursor_.Open(format::Block(raw));
     block_ = open_block_ = block;
@@ -173,7 +177,8 @@ class TableIterator final : public kv::Iterator {
 
 }  // namespace
 
-std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control, std::shared_ptr<const Reader> keep) {
+std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control,
+                                          std::shared_ptr<const Reader> keep) {
   return std::make_unique<TableIterator>(source, control, std::move(keep));
 }
 

@@ -13,6 +13,7 @@
 namespace mergedb::table {
 
 // `source` outlives the iterator, which keeps `keep` for that; null: its caller sees to it.
-std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control, std::shared_ptr<const Reader> keep);
+std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control,
+                                          std::shared_ptr<const Reader> keep);
 
 }  // namespace mergedb::table

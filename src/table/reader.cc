@@ -49,9 +49,7 @@ struct Sections {
   Status OpenRangeTombstones(std::string_view* payload) const {
     return Open(footer.range_tombstone_offset(), footer.range_tombstone_bytes, payload);
   }
-  Status OpenIndex(std::string_view* payload) const {
-    return Open(footer.index_offset(), footer.index_bytes, payload);
-  }
+  Status OpenIndex(std::string_view* payload) const { return Open(footer.index_offset(), footer.index_bytes, payload); }
   Status OpenProperties() {
     std::string_view payload;
     RETURN_IF_ERROR(Open(footer.properties_offset(), footer.properties_bytes, &payload));
@@ -70,7 +68,8 @@ Status ReadSections(File* file, Sections* sections) {
   const format::Footer& footer_found = sections->footer;
   const size_t section_bytes = static_cast<size_t>(footer_found.sections_end() - footer_found.data_bytes);
   if (footer_found.data_bytes >= file_bytes - tail_bytes) {
-    sections->bytes = tail.substr(static_cast<size_t>(footer_found.data_bytes - (file_bytes - tail_bytes)), section_bytes);
+    sections->bytes =
+        tail.substr(static_cast<size_t>(footer_found.data_bytes - (file_bytes - tail_bytes)), section_bytes);
   } else {
     sections->bytes.resize(section_bytes);
     RETURN_IF_ERROR(env::ReadExactly(file, footer_found.data_bytes, section_bytes, sections->bytes.data()));
@@ -112,7 +111,8 @@ class ReaderImpl final : public Reader {
   void PrefetchFilter(uint64_t hash) const override { bloom_.Prefetch(hash); }
   Status Get(std::string_view key, kv::Sequence sequence, const ReadControl& control, Found* found) const override;
   const kv::RangeTombstones& range_tombstones() const override { return range_tombstones_; }
-  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control, std::shared_ptr<const Reader> keep) const override {
+  std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
+                                            std::shared_ptr<const Reader> keep) const override {
     return has_blocks() ? table::NewIterator(source_, control, std::move(keep)) : kv::NewEmptyIterator();
   }
   std::unique_ptr<kv::Iterator> NewScanIterator() const override {
@@ -123,7 +123,8 @@ class ReaderImpl final : public Reader {
   }
   size_t memory_bytes() const override {
     const size_t marks = source_.mapping == nullptr ? 0 : CheckedBlocks::BytesFor(source_.index.count());
-    return source_.index.memory_bytes() + marks + bloom_.memory_bytes() + own_filter_bytes_.size() + range_tombstones_.memory_bytes();
+    return source_.index.memory_bytes() + marks + bloom_.memory_bytes() + own_filter_bytes_.size() +
+           range_tombstones_.memory_bytes();
   }
   Status CheckIntegrity() const override;
   std::vector<std::string> SplitKeys(size_t parts) const override;
@@ -132,7 +133,8 @@ class ReaderImpl final : public Reader {
   }
   const format::FileMeta& meta() const override { return *meta_; }
   std::string_view mapped() const override {
-    return source_.mapping == nullptr ? std::string_view() : std::string_view(source_.mapping->data(), source_.mapping->size());
+    return source_.mapping == nullptr ? std::string_view()
+                                      : std::string_view(source_.mapping->data(), source_.mapping->size());
   }
 
  private:
@@ -157,9 +159,7 @@ class ReaderImpl final : public Reader {
   format::FileMetaPtr meta_;
 };
 
-Status ReaderImpl::Load(format::FileMetaPtr meta) {
-  return LoadChecked(std::move(meta)).WithContext(source_.path);
-}
+Status ReaderImpl::Load(format::FileMetaPtr meta) { return LoadChecked(std::move(meta)).WithContext(source_.path); }
 
 Status ReaderImpl::LoadChecked(format::FileMetaPtr meta) {
   ASSIGN_OR_RETURN(source_.file, source_.file_system->Open(source_.path, {.access = Access::kRead}));
@@ -322,7 +322,8 @@ Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
     const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
     RETURN_IF_ERROR(env::ReadExactly(source_.file.get(), offset, bytes, piece));
     for (size_t i = 0; i < bytes; ++i) {
-      if (piece[i] != 0) return Differs("padding", 0, static_cast<uint8_t>(piece[i])).WithContext(std::to_string(offset + i));
+      if (piece[i] != 0)
+        return Differs("padding", 0, static_cast<uint8_t>(piece[i])).WithContext(std::to_string(offset + i));
     }
     offset += bytes;
   }
@@ -371,9 +372,9 @@ Status ReaderImpl::CheckEntries() const {
 
 Reader::~Reader() = default;
 
-Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path,
-                                             format::FileMetaPtr meta, const kv::Order& order,
-                                             base::BlockCache* cache, const ReaderOptions& options) {
+Result<std::shared_ptr<Reader>> Reader::Open(FileSystem* file_system, const std::string& path, format::FileMetaPtr meta,
+                                             const kv::Order& order, base::BlockCache* cache,
+                                             const ReaderOptions& options) {
   auto reader = std::make_shared<ReaderImpl>(file_system, path, order, cache, options);
   RETURN_IF_ERROR(reader->Load(std::move(meta)));
   return std::shared_ptr<Reader>(std::move(reader));

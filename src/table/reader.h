@@ -54,8 +54,7 @@ class Reader {
   // Reads footer, properties, index, filter and range tombstones, all checked against `meta` (bytes, unique id, entries, bounds) and each
   // other. A null `meta` believes the file (tools, repair). `cache` may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
-                                              format::FileMetaPtr meta, const kv::Order& order,
-                                              base::BlockCache* cache,
+                                              format::FileMetaPtr meta, const kv::Order& order, base::BlockCache* cache,
                                               const ReaderOptions& options = {});
   virtual ~Reader();
 
@@ -72,7 +71,8 @@ class Reader {
   virtual const kv::RangeTombstones& range_tombstones() const = 0;
 
   // Both directions, block by block through the cache. The Reader must outlive it: `keep`, if given, is the Reader, which it then keeps.
-  virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control, std::shared_ptr<const Reader> keep = nullptr) const = 0;
+  virtual std::unique_ptr<kv::Iterator> NewIterator(const ReadControl& control,
+                                                    std::shared_ptr<const Reader> keep = nullptr) const = 0;
   // For compactions: forward only (SeekToFirst, Seek, Next), reads 1 MiB at a time past the caches, always verifies.
   virtual std::unique_ptr<kv::Iterator> NewScanIterator() const = 0;
 

@@ -78,8 +78,8 @@ class PartSearch {
 };
 
 std::string PrintTotals(const format::FileMeta& meta) {
-  return std::to_string(meta.entries) + " entries and " + std::to_string(meta.range_tombstones) + " range tombstones from \"" +
-         base::Escape(meta.smallest) + "\" to \"" + base::Escape(meta.largest) + "\"";
+  return std::to_string(meta.entries) + " entries and " + std::to_string(meta.range_tombstones) +
+         " range tombstones from \"" + base::Escape(meta.smallest) + "\" to \"" + base::Escape(meta.largest) + "\"";
 }
 
 class Salvager {
@@ -123,7 +123,8 @@ class Salvager {
     has_lost_ = true;
   }
   void LoseRangeTombstones(uint64_t offset, uint64_t bytes, std::string_view what) {
-    Lose(offset, bytes, "range tombstones: " + std::string(what) + "; what they deleted may show again", Smallest(), Largest());
+    Lose(offset, bytes, "range tombstones: " + std::string(what) + "; what they deleted may show again", Smallest(),
+         Largest());
   }
   std::optional<std::string> Smallest() const { return meta_ ? std::optional(meta_->smallest) : std::nullopt; }
   std::optional<std::string> Largest() const { return meta_ ? std::optional(meta_->largest) : std::nullopt; }
@@ -145,7 +146,7 @@ class Salvager {
   std::string last_key_;  // of the entry shown last
   kv::Entry last_;
   bool has_lost_ = false;
-  bool is_denied_ = false;  // by the filter
+  bool is_denied_ = false;       // by the filter
   bool has_own_filter_ = false;  // of the program that wrote the table: not ours to understand
 };
 
@@ -159,7 +160,8 @@ Result<Salvaged> Salvager::Run() {
   }
   Status status = ReadFooter();
   if (status.ok() && footer_) status = ReadProperties();
-  if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotSupported) return status.WithContext(input_.path);
+  if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotSupported)
+    return status.WithContext(input_.path);
   if (!status.ok()) {  // nothing of it belongs to this table
     Lose(0, file_bytes_, status.message(), Smallest(), Largest());
     return std::move(result_);
@@ -189,7 +191,8 @@ Status Salvager::ReadFooter() {
   std::string bytes(format::kFooterBytes, '\0');
   Status status = Status::Corruption("the file has " + std::to_string(file_bytes_) + " bytes, no table has less than " +
                                      std::to_string(format::kTableAlign));
-  if (file_bytes_ >= bytes.size()) status = env::ReadExactly(file_.get(), file_bytes_ - bytes.size(), bytes.size(), bytes.data());
+  if (file_bytes_ >= bytes.size())
+    status = env::ReadExactly(file_.get(), file_bytes_ - bytes.size(), bytes.size(), bytes.data());
   format::Footer footer;
   if (status.ok()) status = format::DecodeFooter(bytes, file_bytes_, &footer);
   if (status.ok() && meta_ && footer.unique_id != meta_->unique_id) {
@@ -204,7 +207,8 @@ Status Salvager::ReadFooter() {
   if (status.code() == Code::kNotSupported || !meta_) return status;
   const uint64_t missing = meta_->bytes - std::min(meta_->bytes, file_bytes_);
   if (file_bytes_ != meta_->bytes) {
-    Note(file_bytes_, missing, "the file has " + std::to_string(file_bytes_) + " bytes, expected " + std::to_string(meta_->bytes));
+    Note(file_bytes_, missing,
+         "the file has " + std::to_string(file_bytes_) + " bytes, expected " + std::to_string(meta_->bytes));
   } else {
     Note(file_bytes_ - bytes.size(), bytes.size(), status.message());
   }
@@ -233,8 +237,8 @@ Status Salvager::ReadProperties() {
     return {};
   }
   if (properties.comparator != input_.order.comparator()->Name()) {
-    return Status::InvalidArgument("comparator: the table has \"" + base::Escape(properties.comparator) + "\", the database \"" +
-                                   base::Escape(input_.order.comparator()->Name()) + "\"");
+    return Status::InvalidArgument("comparator: the table has \"" + base::Escape(properties.comparator) +
+                                   "\", the database \"" + base::Escape(input_.order.comparator()->Name()) + "\"");
   }
   if (properties.meta.number != input_.number || properties.meta.unique_id != unique_id_) {
     return Status::Corruption("the file says that it is table " + std::to_string(kv::ToInt(properties.meta.number)));
@@ -275,7 +279,8 @@ void Salvager::ReadRangeTombstones() {
   std::string_view payload;
   Status status = ReadPart(footer_->range_tombstone_offset(), footer_->range_tombstone_bytes, &stored, &payload);
   if (status.ok()) status = TakeRangeTombstones(payload);
-  if (!status.ok()) LoseRangeTombstones(footer_->range_tombstone_offset(), footer_->range_tombstone_bytes, status.message());
+  if (!status.ok())
+    LoseRangeTombstones(footer_->range_tombstone_offset(), footer_->range_tombstone_bytes, status.message());
 }
 
 // Without a footer: behind the blocks, whose end is at `offset`, or behind the filter that follows them.
@@ -299,14 +304,16 @@ Status Salvager::TakeRangeTombstones(std::string_view payload) {
   kv::RangeTombstones found;
   RETURN_IF_ERROR(format::DecodeRangeTombstones(payload, input_.order, &found));
   if (meta_ && found.tombstones() != meta_->range_tombstones) {
-    return Status::Corruption("expected " + std::to_string(meta_->range_tombstones) + ", found " + std::to_string(found.tombstones()));
+    return Status::Corruption("expected " + std::to_string(meta_->range_tombstones) + ", found " +
+                              std::to_string(found.tombstones()));
   }
   if (meta_ && !found.empty()) {
     const std::string_view begin = found.begin(0), end = found.end(found.size() - 1);
     const int beyond = input_.order.CompareKeys(end, meta_->largest);
     if (input_.order.CompareKeys(begin, meta_->smallest) < 0 || beyond > 0 || (beyond != 0 && meta_->largest_is_open)) {
-      return Status::Corruption("expected keys from \"" + base::Escape(meta_->smallest) + "\" to \"" + base::Escape(meta_->largest) +
-                                "\", found \"" + base::Escape(begin) + "\" to \"" + base::Escape(end) + "\"");
+      return Status::Corruption("expected keys from \"" + base::Escape(meta_->smallest) + "\" to \"" +
+                                base::Escape(meta_->largest) + "\", found \"" + base::Escape(begin) + "\" to \"" +
+                                base::Escape(end) + "\"");
     }
   }
   result_.range_tombstones = std::move(found);
@@ -397,7 +404,8 @@ Status Salvager::CheckOrder() {
     cursor_.Show(i, &entry);
     before.key = before_key;
     if ((i > 0 || result_.found.entries > 0) && input_.order.Compare(before, entry) >= 0) {
-      return Status::Corruption(kv::PrintKey(entry.key, entry.tag) + " follows " + kv::PrintKey(before_key, before.tag));
+      return Status::Corruption(kv::PrintKey(entry.key, entry.tag) + " follows " +
+                                kv::PrintKey(before_key, before.tag));
     }
     before_key = entry.key;
     before = entry;

@@ -32,7 +32,8 @@ class ScanIterator final : public kv::Iterator {
 
   void Next() override {
     DCHECK(valid_, "Next needs a valid iterator");
-    if (++position_ < count_) [[likely]] return cursor_.Show(position_, &entry_);
+    if (++position_ < count_) [[likely]]
+      return cursor_.Show(position_, &entry_);
     valid_ = false;
     if (block_ + 1 < source_.index.count() && Enter(block_ + 1)) Show(0);
   }
@@ -65,7 +66,8 @@ class ScanIterator final : public kv::Iterator {
     valid_ = false;
     std::string_view raw;
     status_ = window_->Read(block, &raw);
-    if (!status_.ok()) [[unlikely]] return false;
+    if (!status_.ok()) [[unlikely]]
+      return false;
     cursor_.Open(format::Block(raw));
     block_ = block;
     count_ = cursor_.block().count();

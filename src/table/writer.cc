@@ -42,7 +42,9 @@ class WriterImpl final : public Writer {
   uint64_t bytes_written() const override { return sink_.offset() + block_.bytes() + index_.bytes() + FilterBytes(); }
   uint64_t entries() const override { return meta_.entries; }
   std::string_view last_key() const override { return block_.empty() ? std::string_view(border_) : block_.last_key(); }
-  void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) override { compacted_ranges_ = std::move(compacted_ranges); }
+  void SetCompactedRanges(std::vector<format::CompactedRange> compacted_ranges) override {
+    compacted_ranges_ = std::move(compacted_ranges);
+  }
   Result<format::FileMetaPtr> Finish() override;
   Status Sync() override;
 
@@ -72,7 +74,7 @@ class WriterImpl final : public Writer {
   uint64_t last_prefix_ = 0;
   kv::Tag last_tag_ = 0;
   bool is_older_version_ = false;  // hidden by the entry before
-  std::string border_;  // the last key of the last finished block
+  std::string border_;             // the last key of the last finished block
   std::string first_key_;
   std::string range_tombstones_;  // encoded; empty if there are none
   std::string ranges_begin_;      // where the first begins and the last ends
@@ -83,12 +85,13 @@ class WriterImpl final : public Writer {
   bool is_finished_ = false;
 };
 
-WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
-                       const WriterOptions& options)
+WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber number, uint64_t unique_id,
+                       const kv::Order& order, const WriterOptions& options)
     : path_(std::move(path)),
       order_(order),
       block_bytes_(std::max<size_t>(options.block_bytes, 1)),
-      bits_per_key_(order.is_bytewise() && options.filter_policy == nullptr ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
+      bits_per_key_(
+          order.is_bytewise() && options.filter_policy == nullptr ? std::clamp(options.bloom_bits_per_key, 0, 64) : 0),
       sink_(std::move(file)),
       compressor_(options.compression),
       block_(order.is_bytewise() && !options.keeps_keys_whole),
@@ -137,7 +140,8 @@ void WriterImpl::Count(const kv::Entry& entry) {
 Status WriterImpl::Add(const kv::Entry& entry) {
   ASSERT(!is_finished_, "nothing is added after Finish");
   DCHECK(entry.prefix == order_.Prefix(entry.key), "an entry carries its key's prefix");
-  if (!status_.ok()) [[unlikely]] return status_;
+  if (!status_.ok()) [[unlikely]]
+    return status_;
   if (meta_.entries == 0) [[unlikely]] {
     first_key_ = entry.key;
   } else if (!IsAfterLast(entry)) [[unlikely]] {
@@ -197,13 +201,12 @@ Status WriterImpl::AppendSections() {
     index_.AddFence(border_, nullptr);
   }
   if (index_.bytes() > UINT32_MAX) return Status::NotSupported(path_ + ": an index of 4 GiB");
-  format::SetLimits(order_,
-                    {.first_key = first_key_, .last_key = border_, .ranges_begin = ranges_begin_, .ranges_end = ranges_end_},
-                    &meta_);
+  format::SetLimits(
+      order_, {.first_key = first_key_, .last_key = border_, .ranges_begin = ranges_begin_, .ranges_end = ranges_end_},
+      &meta_);
   format::Footer footer{.unique_id = meta_.unique_id, .data_bytes = sink_.offset()};
   if (HasFilter() && meta_.entries > 0) {
-    RETURN_IF_ERROR(
-        AppendPart(format::EncodeBloom(hashes_, bits_per_key_), Compression::kNone, &footer.filter_bytes));
+    RETURN_IF_ERROR(AppendPart(format::EncodeBloom(hashes_, bits_per_key_), Compression::kNone, &footer.filter_bytes));
   }
   if (own_filter_ && meta_.entries > 0) {
     RETURN_IF_ERROR(AppendPart(own_filter_->Finish(), Compression::kNone, &footer.filter_bytes));
@@ -214,13 +217,13 @@ Status WriterImpl::AppendSections() {
   if (meta_.entries > 0) {
     RETURN_IF_ERROR(AppendPart(index_.Finish(first_key_, border_), Compression::kNone, &footer.index_bytes));
   }
-  const format::Properties properties{.meta = meta_,
-                                      .comparator = std::string(order_.comparator()->Name()),
-                                      .writer = std::string(kWriterName),
-                                      .compacted_ranges = compacted_ranges_,
-                                      .filter_policy = footer.filter_bytes > 0 && own_filter_ ? std::string(filter_policy_->Name()) : ""};
-  RETURN_IF_ERROR(
-      AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
+  const format::Properties properties{
+      .meta = meta_,
+      .comparator = std::string(order_.comparator()->Name()),
+      .writer = std::string(kWriterName),
+      .compacted_ranges = compacted_ranges_,
+      .filter_policy = footer.filter_bytes > 0 && own_filter_ ? std::string(filter_policy_->Name()) : ""};
+  RETURN_IF_ERROR(AppendPart(format::EncodeProperties(properties), Compression::kNone, &footer.properties_bytes));
   const uint64_t least_bytes = format::TableBytes(footer.sections_end());
   const uint64_t recycled_bytes = sink_.recycled_bytes();
   const bool fits = recycled_bytes >= least_bytes && recycled_bytes % format::kTableAlign == 0 &&
@@ -253,12 +256,14 @@ Status WriterImpl::Sync() {
 
 Writer::~Writer() = default;
 
-Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const std::string& path,
-                                               kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+Result<std::unique_ptr<Writer>> Writer::Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
+                                               uint64_t unique_id, const kv::Order& order,
                                                const WriterOptions& options) {
   const bool is_direct = options.is_direct && options.bytes_expected >= kBufferedBytesMax;
-  ASSIGN_OR_RETURN(auto file, env::SinkFile::Open(file_system, path, {.is_direct = is_direct, .is_reuse = options.is_reuse}));
-  return std::unique_ptr<Writer>(std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
+  ASSIGN_OR_RETURN(auto file,
+                   env::SinkFile::Open(file_system, path, {.is_direct = is_direct, .is_reuse = options.is_reuse}));
+  return std::unique_ptr<Writer>(
+      std::make_unique<WriterImpl>(path, std::move(file), number, unique_id, order, options));
 }
 
 }  // namespace mergedb::table

@@ -45,8 +45,8 @@ struct WriterOptions {
 class Writer {
  public:
   // Creates `path`, or writes over it (is_reuse). `unique_id` is random.
-  static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path,
-                                                kv::FileNumber number, uint64_t unique_id, const kv::Order& order,
+  static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
+                                                uint64_t unique_id, const kv::Order& order,
                                                 const WriterOptions& options);
   virtual ~Writer();
 

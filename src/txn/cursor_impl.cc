@@ -37,7 +37,8 @@ Status CursorImpl::Prepare() {
   RETURN_IF_ERROR(transaction_->CheckReadable(keyspace_));
   const bool needs_overlay = transaction_->has_writes() && !has_overlay_;
   const bool has_same_map = key_map_ == transaction_->key_map();
-  if (iterator_ != nullptr && !needs_overlay && has_same_map && generation_ == transaction_->generation()) [[likely]] return {};
+  if (iterator_ != nullptr && !needs_overlay && has_same_map && generation_ == transaction_->generation()) [[likely]]
+    return {};
   Park();  // where it stands: what was written elsewhere has left it there
   iterator_ = transaction_->NewIterator(keyspace_);
   walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
@@ -50,7 +51,8 @@ Status CursorImpl::Prepare() {
 
 // It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
 bool CursorImpl::CanJustStep() const {
-  return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() && !transaction_->remembers_reads();
+  return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() &&
+         !transaction_->remembers_reads();
 }
 
 // As above, of an iterator that turns the tree's keys into the keyspace's.
@@ -66,7 +68,8 @@ Status CursorImpl::Fail() {
 // The iterator was moved, and saw [lower, upper] on its way; where a limit is the place that it came to, key() is it.
 Status CursorImpl::Arrive(OptionalKey lower, OptionalKey upper) {
   state_ = State::kAt;
-  if (!transaction_->remembers_reads()) [[likely]] return {};
+  if (!transaction_->remembers_reads()) [[likely]]
+    return {};
   Status status = transaction_->RememberStretch(keyspace_, lower, upper);
   if (!status.ok()) state_ = State::kFresh;
   return status;
@@ -105,7 +108,8 @@ bool CursorImpl::SeekParked() {
 Status CursorImpl::Next() {
   if (CanJustStep()) [[likely]] {
     walk_->Next();
-    if (walk_->Valid()) [[likely]] return {};
+    if (walk_->Valid()) [[likely]]
+      return {};
     return StayAtLast();
   }
   return StepForward();
@@ -114,7 +118,8 @@ Status CursorImpl::Next() {
 [[gnu::noinline]] Status CursorImpl::StepForward() {
   if (CanStepPlainly()) {
     iterator_->Next();
-    if (iterator_->Valid()) [[likely]] return {};
+    if (iterator_->Valid()) [[likely]]
+      return {};
     return StayAtLast();
   }
   RETURN_IF_ERROR(Prepare());
@@ -127,7 +132,8 @@ Status CursorImpl::Next() {
     key_.assign(iterator_->key());
   }
   if (is_at_key) iterator_->Next();
-  if (iterator_->Valid()) [[likely]] return Arrive(key_, iterator_->key());
+  if (iterator_->Valid()) [[likely]]
+    return Arrive(key_, iterator_->key());
   if (is_at_key) return StayAtLast();
   if (!iterator_->status().ok()) return Fail();
   return FindNone(key_, std::nullopt);
@@ -153,7 +159,8 @@ Status CursorImpl::StayAtFirst() {
 Status CursorImpl::Prev() {
   if (CanJustStep()) [[likely]] {
     walk_->Prev();
-    if (walk_->Valid()) [[likely]] return {};
+    if (walk_->Valid()) [[likely]]
+      return {};
     return StayAtFirst();
   }
   RETURN_IF_ERROR(Prepare());
@@ -172,7 +179,8 @@ Status CursorImpl::Prev() {
   } else {
     iterator_->Prev();
   }
-  if (iterator_->Valid()) [[likely]] return Arrive(iterator_->key(), key_);
+  if (iterator_->Valid()) [[likely]]
+    return Arrive(iterator_->key(), key_);
   if (is_at_key) return StayAtFirst();
   if (!iterator_->status().ok()) return Fail();
   return FindNone(std::nullopt, key_);

@@ -74,11 +74,11 @@ class CursorImpl final : public Cursor {
   State state_ = State::kFresh;
   std::unique_ptr<Iterator> iterator_;
   read::WalkableIterator* walkable_ = nullptr;  // the iterator, where it shows keys as they stand in the tree
-  kv::Iterator* walk_ = nullptr;                // then its inside: a step and a look at it are one call in place of five
+  kv::Iterator* walk_ = nullptr;         // then its inside: a step and a look at it are one call in place of five
   const kv::KeyMap* key_map_ = nullptr;  // by which the iterator was made
-  uint64_t generation_ = 0;   // of the own writes that the iterator was made over
-  bool has_overlay_ = false;  // there were any
-  std::string key_;           // where it is parked; of use to moves besides
+  uint64_t generation_ = 0;              // of the own writes that the iterator was made over
+  bool has_overlay_ = false;             // there were any
+  std::string key_;                      // where it is parked; of use to moves besides
 };
 
 }  // namespace mergedb::txn

@@ -10,15 +10,14 @@
 
 namespace mergedb::txn {
 
-std::string TransactionImpl::RecordKey(std::string_view name) const {
-  return db::CatalogKey(*key_map_, name);
-}
+std::string TransactionImpl::RecordKey(std::string_view name) const { return db::CatalogKey(*key_map_, name); }
 
 // WHY not in an optimistic one: the map is chosen under the writers' lock, and others would wait for what may never commit.
 Status TransactionImpl::EnsureKeyMap() {
   if (key_map_ != nullptr) return {};
   if (options_.kind != TransactionKind::kSingleWriter) {
-    return Status::NotSupported("the database's first keyspace: create it outside of the transaction, or in one of kind kSingleWriter");
+    return Status::NotSupported(
+        "the database's first keyspace: create it outside of the transaction, or in one of kind kSingleWriter");
   }
   const auto begins_own_key = [this](const std::string& prefix) {
     const auto own = writes_.NewIterator();
@@ -69,7 +68,8 @@ Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const Ke
   RETURN_IF_ERROR(db::CheckKeyspace(name, options));
   RETURN_IF_ERROR(EnsureKeyMap());
   const auto found = OpenKeyspace(name);
-  if (found && !options.may_exist) return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
+  if (found && !options.may_exist)
+    return Status::InvalidArgument("there is a keyspace called \"" + base::Escape(name, 64) + "\" already");
   if (found || !found.error().IsNotFound()) return found;
   const bool is_single = options_.kind == TransactionKind::kSingleWriter;
   ASSIGN_OR_RETURN(const kv::KeyspaceId id, host_.AllocateKeyspaceId(is_single ? this : nullptr));
@@ -82,7 +82,8 @@ Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const Ke
 // The name under which the transaction sees the keyspace. WHY a look at the record: that it was created after the snapshot is possible.
 Result<std::string> TransactionImpl::NameOf(Keyspace keyspace) {
   const auto created = std::ranges::find(changes_.created, keyspace.id());
-  if (created != changes_.created.end()) return changes_.created_names[static_cast<size_t>(created - changes_.created.begin())];
+  if (created != changes_.created.end())
+    return changes_.created_names[static_cast<size_t>(created - changes_.created.begin())];
   if (auto name = host_.NameOfKeyspace(keyspace.id()); name) {
     const auto found = OpenKeyspace(*name);
     if (found && *found == keyspace) return std::move(*name);
@@ -108,7 +109,8 @@ Status TransactionImpl::DropKeyspace(Keyspace keyspace) {
 
 Status TransactionImpl::ClearKeyspace(Keyspace keyspace) {
   RETURN_IF_ERROR(CheckWritable(keyspace));
-  if (keyspace.is_default()) return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
+  if (keyspace.is_default())
+    return Status::InvalidArgument("the default keyspace cannot be cleared at once: use DeleteRange");
   const std::string prefix = key_map_->Prefix(keyspace.id());
   RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, prefix, *base::PrefixEnd(prefix)));
   NoteUse(keyspace);

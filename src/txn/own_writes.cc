@@ -45,7 +45,8 @@ bool OwnWrites::IsInBatch(std::string_view bytes) const {
 
 void OwnWrites::Add(kv::Kind kind, std::string_view key, std::string_view value) {
   // WHY: a cursor shows views of the batch, which moves when it grows.
-  if (IsInBatch(key) || IsInBatch(value)) [[unlikely]] return Add(kind, std::string(key) + std::string(value), key.size());
+  if (IsInBatch(key) || IsInBatch(value)) [[unlikely]]
+    return Add(kind, std::string(key) + std::string(value), key.size());
   Append(kind, key, value);
 }
 
@@ -149,7 +150,8 @@ void OwnWrites::RebuildRangeDeletes() {
 
 // ---- Reading -------------------------------------------------------------------------------------------------------------
 
-OwnWrites::Says OwnWrites::Find(std::string_view key, std::string_view* value, std::vector<std::string_view>* operands) {
+OwnWrites::Says OwnWrites::Find(std::string_view key, std::string_view* value,
+                                std::vector<std::string_view>* operands) {
   CatchUp();
   operands->clear();
   const kv::Sequence covering = range_deletes_->empty() ? 0 : range_deletes_->MaskingSequence(key, kv::kSequenceMax);

@@ -24,10 +24,10 @@
 #include <string_view>
 #include <vector>
 
+#include "iterator/masking_iterator.h"
 #include "kv/iterator.h"
 #include "kv/order.h"
 #include "memtable/range_deletes.h"
-#include "iterator/masking_iterator.h"
 
 namespace mergedb::txn {
 
@@ -67,8 +67,8 @@ class OwnWrites {
   // ---- reading
 
   enum class Says : uint8_t {
-    kNothing,          // ask the tree
-    kValue,            // *value
+    kNothing,  // ask the tree
+    kValue,    // *value
     kDeleted,
     kOperands,         // *operands over what the tree has
     kOperandsOnValue,  // *operands over *value
@@ -106,9 +106,15 @@ class OwnWrites {
   struct Less {
     using is_transparent = void;
     const OwnWrites* home;
-    bool operator()(const Slot& a, const Slot& b) const { return Before(a.prefix, home->KeyOf(a.record), b.prefix, home->KeyOf(b.record)); }
-    bool operator()(const Slot& a, const Probe& b) const { return Before(a.prefix, home->KeyOf(a.record), b.prefix, b.key); }
-    bool operator()(const Probe& a, const Slot& b) const { return Before(a.prefix, a.key, b.prefix, home->KeyOf(b.record)); }
+    bool operator()(const Slot& a, const Slot& b) const {
+      return Before(a.prefix, home->KeyOf(a.record), b.prefix, home->KeyOf(b.record));
+    }
+    bool operator()(const Slot& a, const Probe& b) const {
+      return Before(a.prefix, home->KeyOf(a.record), b.prefix, b.key);
+    }
+    bool operator()(const Probe& a, const Slot& b) const {
+      return Before(a.prefix, a.key, b.prefix, home->KeyOf(b.record));
+    }
     bool Before(uint64_t a_prefix, std::string_view a, uint64_t b_prefix, std::string_view b) const {
       return a_prefix != b_prefix ? a_prefix < b_prefix : home->order_.CompareKeys(a, b) < 0;
     }
@@ -144,7 +150,7 @@ class OwnWrites {
   size_t indexed_bytes_ = 0;
   Index index_{Less{this}};
   Index::iterator behind_last_ = index_.end();  // where the next key goes if it comes in order, which costs no search
-  std::deque<std::string> range_keys_;  // begin and end in turns; the batch may move
+  std::deque<std::string> range_keys_;          // begin and end in turns; the batch may move
   std::unique_ptr<memtable::RangeDeletes> range_deletes_;
 };
 

@@ -82,7 +82,8 @@ std::optional<std::string> ReadSet::TouchedIn(std::string_view begin, std::strin
 Status ReadSet::CheckAgainst(std::string_view written) {
   format::BatchReader reader(written);
   while (reader.Next()) {
-    conflict_ = reader.kind() == kv::Kind::kRangeDelete ? TouchedIn(reader.key(), reader.value()) : Touched(reader.key());
+    conflict_ =
+        reader.kind() == kv::Kind::kRangeDelete ? TouchedIn(reader.key(), reader.value()) : Touched(reader.key());
     if (conflict_) return Conflict();
   }
   ASSERT(reader.status().ok(), "the window holds what it was given");

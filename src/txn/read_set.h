@@ -38,7 +38,9 @@ class ReadSet final : public write::ReadCheck {
 
   bool empty() const { return keys_.empty() && stretches_.empty(); }
   size_t bytes() const { return bytes_; }
-  static size_t BytesOf(size_t key_bytes) { return key_bytes + kOverheadBytes; }  // what one more key would add, at most
+  static size_t BytesOf(size_t key_bytes) {
+    return key_bytes + kOverheadBytes;
+  }  // what one more key would add, at most
 
   Status CheckAgainst(std::string_view written) override;
   Status CheckAgainst(const write::WriteIndex& index, kv::Sequence since) override;

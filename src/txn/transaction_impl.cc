@@ -41,7 +41,8 @@ Status CheckOptions(const TransactionOptions& options) {
 TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
     : db_(db), host_(host), options_(options), writes_(host.order()), reads_(host.order()) {}
 
-Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options) {
+Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::TransactionHost& host,
+                                                                const TransactionOptions& options) {
   RETURN_IF_ERROR(CheckOptions(options));
   RETURN_IF_ERROR(host.CheckUsable(options.kind != TransactionKind::kReadOnly));
   std::unique_ptr<TransactionImpl> transaction(new TransactionImpl(db, host, options));
@@ -50,7 +51,8 @@ Result<std::unique_ptr<TransactionImpl>> TransactionImpl::Begin(DB& db, db::Tran
 }
 
 Status TransactionImpl::BeginAgain() {
-  ASSERT(!is_open_ && options_.kind == TransactionKind::kReadOnly && options_.snapshot == nullptr, "only a reader of now that has ended begins again");
+  ASSERT(!is_open_ && options_.kind == TransactionKind::kReadOnly && options_.snapshot == nullptr,
+         "only a reader of now that has ended begins again");
   RETURN_IF_ERROR(host_.CheckUsable(false));
   return Start();
 }
@@ -58,7 +60,8 @@ Status TransactionImpl::BeginAgain() {
 // WHY the snapshot last: what is committed after it must already wait, or be remembered.
 Status TransactionImpl::Start() {
   if (options_.kind == TransactionKind::kSingleWriter) {
-    constexpr uint64_t kWaitUsMax = uint64_t{100} * 365 * 86'400 * 1'000'000;  // a century is for ever; clocks count no further than three
+    constexpr uint64_t kWaitUsMax =
+        uint64_t{100} * 365 * 86'400 * 1'000'000;  // a century is for ever; clocks count no further than three
     const uint64_t wait = options_.wait_us_max > kWaitUsMax ? UINT64_MAX : options_.wait_us_max * 1000;
     RETURN_IF_ERROR(host_.LockWriters(this, wait));
   }
@@ -100,9 +103,11 @@ Status TransactionImpl::Commit() {
   if (status.ok()) status = CommitWrites();
   if (status.IsAborted() && host_.key_map() != key_map_) status = Status::Conflict(kOtherKeyMap);
   if (status.IsConflict() && reads_.conflict()) {
-    const kv::KeyMap::Place place = key_map_ == nullptr ? kv::KeyMap::Place{.key = *reads_.conflict()} : key_map_->FromTree(*reads_.conflict());
+    const kv::KeyMap::Place place =
+        key_map_ == nullptr ? kv::KeyMap::Place{.key = *reads_.conflict()} : key_map_->FromTree(*reads_.conflict());
     if (!place.is_catalog) {
-      conflict_ = TransactionConflict{.keyspace = Keyspace(place.keyspace), .key = std::string(place.key), .sequence = sequence_};
+      conflict_ = TransactionConflict{
+          .keyspace = Keyspace(place.keyspace), .key = std::string(place.key), .sequence = sequence_};
     }
   }
   End();
@@ -145,7 +150,8 @@ Status TransactionImpl::CheckReadable(Keyspace keyspace) {
 // What was written and read so far is known by the keys that the map made.
 Status TransactionImpl::KeepKeyMap() {
   const kv::KeyMap* const now = host_.key_map();
-  if (now == key_map_) [[likely]] return {};
+  if (now == key_map_) [[likely]]
+    return {};
   if (has_writes() || !reads_.empty()) return Status::Conflict(kOtherKeyMap);
   key_map_ = now;
   return {};
@@ -155,7 +161,9 @@ std::string_view TransactionImpl::InTree(Keyspace keyspace, std::string_view key
   return key_map_ == nullptr ? key : key_map_->ToTree(keyspace.id(), key, &tree_key_);
 }
 
-Status TransactionImpl::RememberKey(Keyspace keyspace, std::string_view key) { return RememberTreeKey(InTree(keyspace, key)); }
+Status TransactionImpl::RememberKey(Keyspace keyspace, std::string_view key) {
+  return RememberTreeKey(InTree(keyspace, key));
+}
 
 Status TransactionImpl::RememberTreeKey(std::string_view key) {
   RETURN_IF_ERROR(CheckRoom(ReadSet::BytesOf(key.size())));
@@ -166,7 +174,8 @@ Status TransactionImpl::RememberTreeKey(std::string_view key) {
 
 // A limit that is included and that no key is does no harm. The region of the named keyspaces is left out of the default one's.
 Status TransactionImpl::RememberStretch(Keyspace keyspace, ReadSet::OptionalKey lower, ReadSet::OptionalKey upper) {
-  if (key_map_ == nullptr) [[likely]] return RememberTreeStretch(lower, upper);
+  if (key_map_ == nullptr) [[likely]]
+    return RememberTreeStretch(lower, upper);
   kv::KeyMap::Range range;
   if (lower) range.lower = std::string(*lower);
   if (upper) range.upper = std::string(*upper);
@@ -189,7 +198,8 @@ Status TransactionImpl::Get(Keyspace keyspace, std::string_view key, std::string
   return GetInTree(InTree(keyspace, key), value);
 }
 
-Status TransactionImpl::GetView(Keyspace keyspace, std::string_view key, std::string* scratch, std::string_view* value) {
+Status TransactionImpl::GetView(Keyspace keyspace, std::string_view key, std::string* scratch,
+                                std::string_view* value) {
   RETURN_IF_ERROR(CheckReadable(keyspace));
   read::InPlace in_place{.tables = kept_};
   RETURN_IF_ERROR(GetInTree(InTree(keyspace, key), scratch, &in_place));
@@ -219,7 +229,8 @@ Status TransactionImpl::GetInTree(std::string_view key, std::string* value, read
 }
 
 // What the operands of a Get make of a value that this transaction put, or of none.
-Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base, std::string* value) const {
+Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base,
+                                std::string* value) const {
   kv::Chain chain(&host_.operators());
   for (const std::string_view operand : operands_) {
     if (chain.is_full()) return chain.CheckBounds();
@@ -278,20 +289,26 @@ Status TransactionImpl::CheckWritable(Keyspace keyspace) {
   if (options_.kind == TransactionKind::kReadOnly) return Status::NotSupported("the transaction is read-only");
   RETURN_IF_ERROR(host_.CheckUsable(true));
   RETURN_IF_ERROR(KeepKeyMap());
-  if (keyspace.is_default()) [[likely]] return {};
+  if (keyspace.is_default()) [[likely]]
+    return {};
   RETURN_IF_ERROR(host_.CheckMade(keyspace));
-  const auto holds = [id = keyspace.id()](const std::vector<kv::KeyspaceId>& ids) { return std::ranges::find(ids, id) != ids.end(); };
-  if (!holds(changes_.dropped) && (holds(used_) || holds(changes_.created) || host_.IsLiveKeyspace(keyspace.id()))) return {};
+  const auto holds = [id = keyspace.id()](const std::vector<kv::KeyspaceId>& ids) {
+    return std::ranges::find(ids, id) != ids.end();
+  };
+  if (!holds(changes_.dropped) && (holds(used_) || holds(changes_.created) || host_.IsLiveKeyspace(keyspace.id())))
+    return {};
   return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was dropped");
 }
 
 void TransactionImpl::NoteUse(Keyspace keyspace) {
-  if (keyspace.is_default() || (!used_.empty() && used_.back() == keyspace.id())) [[likely]] return;
+  if (keyspace.is_default() || (!used_.empty() && used_.back() == keyspace.id())) [[likely]]
+    return;
   if (std::ranges::find(used_, keyspace.id()) == used_.end()) used_.push_back(keyspace.id());
 }
 
 Status TransactionImpl::CheckRoom(size_t bytes_more) const {
-  if (bytes_more <= options_.bytes_max && bytes() <= options_.bytes_max - bytes_more) [[likely]] return {};
+  if (bytes_more <= options_.bytes_max && bytes() <= options_.bytes_max - bytes_more) [[likely]]
+    return {};
   return Status::NoSpace("transaction of " + std::to_string(bytes()) + " bytes: " + std::to_string(bytes_more) +
                          " more would exceed its bytes_max of " + std::to_string(options_.bytes_max));
 }
@@ -303,7 +320,8 @@ void TransactionImpl::CountBytes() {
 }
 
 // `keyspace`: of the key, if that is all that the write changes.
-Status TransactionImpl::Write(std::optional<Keyspace> keyspace, kv::Kind kind, std::string_view key, std::string_view value) {
+Status TransactionImpl::Write(std::optional<Keyspace> keyspace, kv::Kind kind, std::string_view key,
+                              std::string_view value) {
   const size_t bytes_more = OwnWrites::BytesOf(key.size(), value.size());
   RETURN_IF_ERROR(CheckRoom(bytes_more));
   ParkCursors(keyspace, bytes_more);
@@ -334,11 +352,15 @@ Status TransactionImpl::DeleteRange(Keyspace keyspace, std::string_view begin, s
   RETURN_IF_ERROR(CheckWritable(keyspace));
   RETURN_IF_ERROR(db::CheckRange(order(), begin, end));
   if (order().SameKey(begin, end)) return {};
-  if (key_map_ == nullptr) [[likely]] return Write(std::nullopt, kv::Kind::kRangeDelete, begin, end);
-  const auto stretches = key_map_->ToTreeRanges(keyspace.id(), {.lower = std::string(begin), .upper = std::string(end)});
-  RETURN_IF_ERROR(CheckRoom(stretches.size() * OwnWrites::BytesOf(begin.size() + kv::kMarkerBytesMax, end.size() + kv::kMarkerBytesMax)));
+  if (key_map_ == nullptr) [[likely]]
+    return Write(std::nullopt, kv::Kind::kRangeDelete, begin, end);
+  const auto stretches =
+      key_map_->ToTreeRanges(keyspace.id(), {.lower = std::string(begin), .upper = std::string(end)});
+  RETURN_IF_ERROR(CheckRoom(stretches.size() *
+                            OwnWrites::BytesOf(begin.size() + kv::kMarkerBytesMax, end.size() + kv::kMarkerBytesMax)));
   NoteUse(keyspace);
-  for (const auto& stretch : stretches) RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));
+  for (const auto& stretch : stretches)
+    RETURN_IF_ERROR(Write(std::nullopt, kv::Kind::kRangeDelete, *stretch.lower, *stretch.upper));
   return {};
 }
 

@@ -26,7 +26,8 @@ inline constexpr std::string_view kOtherKeyMap =
 
 class TransactionImpl final : public Transaction {
  public:
-  static Result<std::unique_ptr<TransactionImpl>> Begin(DB& db, db::TransactionHost& host, const TransactionOptions& options);
+  static Result<std::unique_ptr<TransactionImpl>> Begin(DB& db, db::TransactionHost& host,
+                                                        const TransactionOptions& options);
   ~TransactionImpl() override;
 
   using Transaction::Delete;

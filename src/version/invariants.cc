@@ -18,7 +18,9 @@ Status Broken(std::string_view label, const std::string& where, std::string_view
 }
 
 // `a` ends before `b` begins.
-bool EndsBefore(const kv::Order& order, const VirtualTable& a, const VirtualTable& b) { return a.IsBefore(order, b.smallest()); }
+bool EndsBefore(const kv::Order& order, const VirtualTable& a, const VirtualTable& b) {
+  return a.IsBefore(order, b.smallest());
+}
 
 }  // namespace
 
@@ -57,12 +59,13 @@ Status CheckVirtualTablesClipped(const kv::Order& order, const Run& run) {
 Status CheckFile(const kv::Order& order, const format::FileMeta& file) {
   const int limits = order.CompareKeys(file.smallest, file.largest);
   if (limits > 0 || (limits == 0 && file.largest_is_open)) {
-    return Broken("I5", NameOf(file),
-                  "smallest key '" + base::Escape(file.smallest) + "' is after largest '" + base::Escape(file.largest) + "'");
+    return Broken(
+        "I5", NameOf(file),
+        "smallest key '" + base::Escape(file.smallest) + "' is after largest '" + base::Escape(file.largest) + "'");
   }
   if (file.smallest_sequence > file.largest_sequence || file.largest_sequence > kv::kSequenceMax) {
-    return Broken("I5", NameOf(file), "sequences " + std::to_string(file.smallest_sequence) + ".." +
-                                          std::to_string(file.largest_sequence));
+    return Broken("I5", NameOf(file),
+                  "sequences " + std::to_string(file.smallest_sequence) + ".." + std::to_string(file.largest_sequence));
   }
   if (file.entries == 0 && file.range_tombstones == 0) return Broken("I5", NameOf(file), "holds nothing");
   if (file.largest_is_open && file.range_tombstones == 0) {
@@ -92,7 +95,8 @@ Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
       return Broken("I6", NameOf(*virtual_table.file), "one number, two descriptions");
     }
     if (!EndsBefore(order, previous, virtual_table)) {
-      return Broken("I6", NameOf(*virtual_table.file), "key '" + base::Escape(virtual_table.smallest()) + "' is shown twice");
+      return Broken("I6", NameOf(*virtual_table.file),
+                    "key '" + base::Escape(virtual_table.smallest()) + "' is shown twice");
     }
   }
   return Status::Ok();
@@ -100,15 +104,18 @@ Status CheckFilesShownOnce(const kv::Order& order, const Version& version) {
 
 Status CheckBlobFilesThere(const Version& version) {
   if (const kv::FileNumber missing = version.missing_blob_file(); missing != kv::FileNumber{}) {
-    return Broken("I7", "value file " + std::to_string(kv::ToInt(missing)), "a table refers to it, and no edit added it");
+    return Broken("I7", "value file " + std::to_string(kv::ToInt(missing)),
+                  "a table refers to it, and no edit added it");
   }
   for (const auto& table : version.file_metas()) {
-    if (version.FindBlobFile(table->number) != nullptr) return Broken("I7", NameOf(*table), "a value file has its number");
+    if (version.FindBlobFile(table->number) != nullptr)
+      return Broken("I7", NameOf(*table), "a value file has its number");
     for (const format::ValueShare& share : table->values) {
       const uint64_t bytes_max = version.FindBlobFile(share.file)->record_bytes;
       if (share.bytes <= bytes_max) continue;
-      return Broken("I7", NameOf(*table), "refers to " + std::to_string(share.bytes) + " bytes of value file " +
-                                              std::to_string(kv::ToInt(share.file)) + ", which has " + std::to_string(bytes_max));
+      return Broken("I7", NameOf(*table),
+                    "refers to " + std::to_string(share.bytes) + " bytes of value file " +
+                        std::to_string(kv::ToInt(share.file)) + ", which has " + std::to_string(bytes_max));
     }
   }
   return Status::Ok();
@@ -117,7 +124,8 @@ Status CheckBlobFilesThere(const Version& version) {
 Status CheckInvariants(const kv::Order& order, const Version& version) {
   RETURN_IF_ERROR(CheckPositionsDescend(version));
   for (const RunPtr& run : version.runs()) {
-    for (const VirtualTable& virtual_table : run->virtual_tables()) RETURN_IF_ERROR(CheckFile(order, *virtual_table.file));
+    for (const VirtualTable& virtual_table : run->virtual_tables())
+      RETURN_IF_ERROR(CheckFile(order, *virtual_table.file));
     RETURN_IF_ERROR(CheckVirtualTablesClipped(order, *run));
     RETURN_IF_ERROR(CheckVirtualTablesDisjoint(order, *run));
   }

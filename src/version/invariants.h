@@ -21,14 +21,14 @@
 
 namespace mergedb::version {
 
-Status CheckPositionsDescend(const Version& version);                              // I2
-Status CheckVirtualTablesDisjoint(const kv::Order& order, const Run& run);                // I3
-Status CheckVirtualTablesClipped(const kv::Order& order, const Run& run);                 // I4
-Status CheckFile(const kv::Order& order, const format::FileMeta& file);            // I5
-Status CheckFilesShownOnce(const kv::Order& order, const Version& version);        // I6
+Status CheckPositionsDescend(const Version& version);                        // I2
+Status CheckVirtualTablesDisjoint(const kv::Order& order, const Run& run);   // I3
+Status CheckVirtualTablesClipped(const kv::Order& order, const Run& run);    // I4
+Status CheckFile(const kv::Order& order, const format::FileMeta& file);      // I5
+Status CheckFilesShownOnce(const kv::Order& order, const Version& version);  // I6
 
-Status CheckBlobFilesThere(const Version& version);                               // I7
+Status CheckBlobFilesThere(const Version& version);  // I7
 
-Status CheckInvariants(const kv::Order& order, const Version& version);            // all of them
+Status CheckInvariants(const kv::Order& order, const Version& version);  // all of them
 
 }  // namespace mergedb::version

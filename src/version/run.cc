@@ -65,7 +65,8 @@ void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::
 Run::Run(kv::Position position, format::Level level, std::vector<VirtualTable> virtual_tables)
     : position_(position), level_(level), virtual_tables_(std::move(virtual_tables)) {
   for (const VirtualTable& virtual_table : virtual_tables_) {
-    if (virtual_table.file->range_tombstones != 0) virtual_tables_with_ranges_.push_back(static_cast<uint32_t>(&virtual_table - virtual_tables_.data()));
+    if (virtual_table.file->range_tombstones != 0)
+      virtual_tables_with_ranges_.push_back(static_cast<uint32_t>(&virtual_table - virtual_tables_.data()));
     if (virtual_table.is_whole()) {
       whole_weight_.Add(*virtual_table.file);
       AddShares(virtual_table.file->values, &whole_values_);
@@ -83,8 +84,9 @@ Run::Run(kv::Position position, format::Level level, std::vector<VirtualTable> v
 }
 
 size_t Run::FindIndex(const kv::Order& order, std::string_view key) const {
-  const auto it = std::partition_point(virtual_tables_.begin(), virtual_tables_.end(),
-                                       [&](const VirtualTable& virtual_table) { return virtual_table.IsBefore(order, key); });
+  const auto it =
+      std::partition_point(virtual_tables_.begin(), virtual_tables_.end(),
+                           [&](const VirtualTable& virtual_table) { return virtual_table.IsBefore(order, key); });
   return static_cast<size_t>(it - virtual_tables_.begin());
 }
 
@@ -97,9 +99,10 @@ const VirtualTable* Run::Find(const kv::Order& order, std::string_view key) cons
 std::pair<size_t, size_t> Run::Overlap(const kv::Order& order, const format::Bounds& bounds) const {
   const size_t first = bounds.lower ? FindIndex(order, *bounds.lower) : 0;
   if (!bounds.upper) return {first, virtual_tables_.size()};
-  const auto it = std::partition_point(
-      virtual_tables_.begin() + static_cast<ptrdiff_t>(first), virtual_tables_.end(),
-      [&](const VirtualTable& virtual_table) { return order.CompareKeys(virtual_table.smallest(), *bounds.upper) < 0; });
+  const auto it = std::partition_point(virtual_tables_.begin() + static_cast<ptrdiff_t>(first), virtual_tables_.end(),
+                                       [&](const VirtualTable& virtual_table) {
+                                         return order.CompareKeys(virtual_table.smallest(), *bounds.upper) < 0;
+                                       });
   return {first, static_cast<size_t>(it - virtual_tables_.begin())};
 }
 

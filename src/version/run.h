@@ -96,7 +96,7 @@ class Run {
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
   uint64_t masked_bytes() const { return weight_.masked_bytes; }
 
-  const Weight& whole_weight() const { return whole_weight_; }  // of the files shown whole
+  const Weight& whole_weight() const { return whole_weight_; }                           // of the files shown whole
   const std::vector<format::ValueShare>& whole_values() const { return whole_values_; }  // the same files' references
   // The files shown in part, by number, each once.
   const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }

@@ -25,7 +25,8 @@ std::string PrintNumber(kv::FileNumber number) {
 
 }  // namespace
 
-Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr>& blob_files) : runs_(std::move(runs)) {
+Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr>& blob_files)
+    : runs_(std::move(runs)) {
   std::vector<format::FileMetaPtr> partial;
   std::vector<format::ValueShare> shares;
   for (const RunPtr& run : runs_) {
@@ -42,7 +43,7 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr
 }
 
 void Version::TakeBlobFiles(const std::vector<format::ValueShare>& shares,
-                             const std::vector<format::BlobFilePtr>& blob_files) {
+                            const std::vector<format::BlobFilePtr>& blob_files) {
   blob_files_.reserve(shares.size());
   auto next = blob_files.begin();
   for (const format::ValueShare& share : shares) {
@@ -68,8 +69,8 @@ const format::BlobFilePtr& Version::FindBlobFile(kv::FileNumber number) const {
 }
 
 RunPtr Version::FindRun(kv::Position position) const {
-  const auto it = std::partition_point(runs_.begin(), runs_.end(),
-                                       [&](const RunPtr& run) { return run->position() > position; });
+  const auto it =
+      std::partition_point(runs_.begin(), runs_.end(), [&](const RunPtr& run) { return run->position() > position; });
   return it != runs_.end() && (*it)->position() == position ? *it : nullptr;
 }
 
@@ -136,7 +137,8 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
     }
   }
   base::HeapSort(borders.begin(), borders.end(), [&](auto a, auto b) { return order.CompareKeys(a, b) < 0; });
-  borders.erase(std::unique(borders.begin(), borders.end(), [&](auto a, auto b) { return order.SameKey(a, b); }), borders.end());
+  borders.erase(std::unique(borders.begin(), borders.end(), [&](auto a, auto b) { return order.SameKey(a, b); }),
+                borders.end());
   if (borders.size() < kPiecesMax) return borders;
   std::vector<std::string_view> some;
   for (size_t i = 1; i < kPiecesMax; ++i) some.push_back(borders[borders.size() * i / kPiecesMax]);
@@ -145,7 +147,8 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
 
 // WHY not the sequences that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went down
 // before; the older ones may hold larger ones likewise.
-std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::Sequence largest, format::Bounds bounds) {
+std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::Sequence largest,
+                                                  format::Bounds bounds) {
   const auto& runs = settling.version.runs();
   // WHY not 0 above any other run, though it had no keys there: it may be merged later without what this merge makes.
   kv::Sequence begin = runs.empty() || runs.back()->position() == settling.oldest ? 0 : 1;
@@ -169,19 +172,21 @@ std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::
 
 }  // namespace
 
-std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version, kv::Position newest, kv::Position oldest,
-                                       const format::Bounds& bounds, kv::Sequence flushed) {
+std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version,
+                                                      kv::Position newest, kv::Position oldest,
+                                                      const format::Bounds& bounds, kv::Sequence flushed) {
   const Settling settling{.order = order, .version = version, .newest = newest, .oldest = oldest};
   kv::Sequence largest = flushed;  // WHY not 0: tables may have lost their sequences
   for (const RunPtr& run : version.runs()) {
-    for (const VirtualTable& virtual_table : run->virtual_tables()) largest = std::max(largest, virtual_table.file->largest_sequence);
+    for (const VirtualTable& virtual_table : run->virtual_tables())
+      largest = std::max(largest, virtual_table.file->largest_sequence);
   }
   std::vector<format::CompactedRange> all;
   const auto add = [&](format::Bounds piece) {
     auto compacted_ranges = SettlePiece(settling, largest, std::move(piece));
     if (!compacted_ranges) return;
-    const bool goes_on = !all.empty() && all.back().bounds.upper == compacted_ranges->bounds.lower && all.back().from == compacted_ranges->from &&
-                         all.back().sequence == compacted_ranges->sequence;
+    const bool goes_on = !all.empty() && all.back().bounds.upper == compacted_ranges->bounds.lower &&
+                         all.back().from == compacted_ranges->from && all.back().sequence == compacted_ranges->sequence;
     if (goes_on) {
       all.back().bounds.upper = std::move(compacted_ranges->bounds.upper);
     } else {

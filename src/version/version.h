@@ -44,10 +44,10 @@ class Version {
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
   uint64_t masked_bytes() const { return weight_.masked_bytes; }
   const std::vector<BlobFile>& blob_files() const { return blob_files_; }  // by number
-  const format::BlobFilePtr& FindBlobFile(kv::FileNumber number) const;      // null if none; lives as long as this does
-  uint64_t blob_file_bytes() const { return blob_file_bytes_; }              // of those files on disk
-  uint64_t record_bytes() const { return record_bytes_; }                      // of all records in them
-  uint64_t value_bytes() const { return live_bytes_; }                         // of records that tables refer to
+  const format::BlobFilePtr& FindBlobFile(kv::FileNumber number) const;    // null if none; lives as long as this does
+  uint64_t blob_file_bytes() const { return blob_file_bytes_; }            // of those files on disk
+  uint64_t record_bytes() const { return record_bytes_; }                  // of all records in them
+  uint64_t value_bytes() const { return live_bytes_; }                     // of records that tables refer to
   uint64_t garbage_bytes() const { return record_bytes_ - live_bytes_; }
   // A value file that a table refers to and that was not given; 0 if there is none. See invariant I7.
   kv::FileNumber missing_blob_file() const { return missing_; }
@@ -76,8 +76,8 @@ using VersionPtr = std::shared_ptr<const Version>;
 // A merge of the runs from `newest` to `oldest`, in `bounds`, sees every version there with these sequences: other runs, and what is
 // not in tables yet, have none of them. Piece by piece, as other runs have tables there; from 0 on only if `oldest` is the oldest run;
 // nothing where the sequences of runs above and below mix. All changes up to `flushed` are in tables.
-std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version, kv::Position newest,
-                                       kv::Position oldest, const format::Bounds& bounds,
-                                       kv::Sequence flushed);
+std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version,
+                                                      kv::Position newest, kv::Position oldest,
+                                                      const format::Bounds& bounds, kv::Sequence flushed);
 
 }  // namespace mergedb::version

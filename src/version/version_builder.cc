@@ -16,7 +16,7 @@ namespace {
 
 // A run while an edit is applied to it.
 struct Draft {
-  RunPtr base = nullptr;           // null: made by this edit
+  RunPtr base = nullptr;  // null: made by this edit
   format::Level level = 0;
   bool virtual_tables_changed = false;
   std::vector<VirtualTable> virtual_tables = {};  // valid if virtual_tables_changed
@@ -39,7 +39,8 @@ Draft* FindDraft(const Version& version, kv::Position position, Drafts* drafts) 
 }
 
 // What of `slice` lies below and above the cut stays.
-void Keep(const kv::Order& order, const VirtualTable& virtual_table, const format::Bounds& cut, std::vector<VirtualTable>* kept) {
+void Keep(const kv::Order& order, const VirtualTable& virtual_table, const format::Bounds& cut,
+          std::vector<VirtualTable>* kept) {
   if (cut.lower) {
     auto below = Clip(order, virtual_table.file, Intersection(order, virtual_table.bounds, {.upper = cut.lower}));
     if (below) kept->push_back(*std::move(below));
@@ -52,9 +53,9 @@ void Keep(const kv::Order& order, const VirtualTable& virtual_table, const forma
 
 // REQUIRES: cut.lower < cut.upper
 void CutVirtualTables(const kv::Order& order, const format::Bounds& cut, std::vector<VirtualTable>* virtual_tables) {
-  const auto begin = std::partition_point(virtual_tables->begin(), virtual_tables->end(), [&](const VirtualTable& virtual_table) {
-    return cut.lower && virtual_table.IsBefore(order, *cut.lower);
-  });
+  const auto begin = std::partition_point(
+      virtual_tables->begin(), virtual_tables->end(),
+      [&](const VirtualTable& virtual_table) { return cut.lower && virtual_table.IsBefore(order, *cut.lower); });
   const auto end = std::partition_point(begin, virtual_tables->end(), [&](const VirtualTable& virtual_table) {
     return !cut.upper || order.CompareKeys(virtual_table.smallest(), *cut.upper) < 0;
   });
@@ -82,8 +83,9 @@ Status InsertVirtualTables(const kv::Order& order, kv::Position position, Draft*
   merged.reserve(old_virtual_tables.size() + draft->adds.size());
   auto next = old_virtual_tables.begin();
   for (VirtualTable& add : draft->adds) {
-    const auto place = std::partition_point(
-        next, old_virtual_tables.end(), [&](const VirtualTable& virtual_table) { return virtual_table.IsBefore(order, add.smallest()); });
+    const auto place = std::partition_point(next, old_virtual_tables.end(), [&](const VirtualTable& virtual_table) {
+      return virtual_table.IsBefore(order, add.smallest());
+    });
     std::move(next, place, std::back_inserter(merged));
     next = place;
     if (!merged.empty() && !merged.back().IsBefore(order, add.smallest())) return Overlaps(add, position);
@@ -138,10 +140,13 @@ std::vector<format::BlobFilePtr> BlobFilesOf(const Version& base, const format::
 
 // By number, each once: one number has one description.
 Status KeepEachOnce(std::vector<format::BlobFilePtr>* files) {
-  const auto is_same = [](const format::BlobFilePtr& a, const format::BlobFilePtr& b) { return a->number == b->number; };
+  const auto is_same = [](const format::BlobFilePtr& a, const format::BlobFilePtr& b) {
+    return a->number == b->number;
+  };
   for (auto at = files->begin(); (at = std::adjacent_find(at, files->end(), is_same)) != files->end(); ++at) {
     if (**at != **(at + 1)) {
-      return Status::Corruption("edit adds value file " + std::to_string(kv::ToInt((*at)->number)) + ", which is there already, another one");
+      return Status::Corruption("edit adds value file " + std::to_string(kv::ToInt((*at)->number)) +
+                                ", which is there already, another one");
     }
   }
   files->erase(std::unique(files->begin(), files->end(), is_same), files->end());
@@ -197,7 +202,10 @@ format::VersionEdit VersionEditFromEmpty(const Version& version) {
   format::VersionEdit edit;
   for (const RunPtr& run : version.runs()) {
     for (const VirtualTable& virtual_table : run->virtual_tables()) {
-      edit.adds.push_back({.position = run->position(), .level = run->level(), .file = virtual_table.file, .bounds = virtual_table.bounds});
+      edit.adds.push_back({.position = run->position(),
+                           .level = run->level(),
+                           .file = virtual_table.file,
+                           .bounds = virtual_table.bounds});
     }
   }
   if (ZOO(kBlobFileNotNamed)) return edit;

@@ -6,7 +6,9 @@
 namespace mergedb::version {
 namespace {
 
-bool SameVirtualTable(const VirtualTable& a, const VirtualTable& b) { return a.file->number == b.file->number && a.bounds == b.bounds; }
+bool SameVirtualTable(const VirtualTable& a, const VirtualTable& b) {
+  return a.file->number == b.file->number && a.bounds == b.bounds;
+}
 
 // The slices in the middle that differ, as one cut and its replacement.
 //
@@ -35,7 +37,8 @@ void DiffRun(const kv::Order& order, const Run& source, const Run& target, forma
     edit->adds.push_back(
         {.position = target.position(), .level = target.level(), .file = to[i].file, .bounds = to[i].bounds});
   }
-  if (source.level() != target.level()) edit->levels.push_back({.position = target.position(), .level = target.level()});
+  if (source.level() != target.level())
+    edit->levels.push_back({.position = target.position(), .level = target.level()});
 }
 
 }  // namespace

@@ -85,7 +85,8 @@ Result<SegmentHead> LoadSegmentHead(std::string_view block) {
                             .start = base::LoadFixed64(in + 40),
                             .capacity = base::LoadFixed64(in + 48),
                             .is_appended = flags == kAppendedFlag};
-  if (head.capacity == 0 || head.capacity > kCapacityMax || head.capacity % kBlockBytes != 0 || head.start > kPositionMax) {
+  if (head.capacity == 0 || head.capacity > kCapacityMax || head.capacity % kBlockBytes != 0 ||
+      head.start > kPositionMax) {
     return Status::Corruption("impossible segment head: start " + std::to_string(head.start) + ", capacity " +
                               std::to_string(head.capacity));
   }

@@ -53,7 +53,8 @@ struct FrameHead {
 };
 // A distance to the durable mark above this does not fit in a frame, which then says nothing about what is durable.
 inline constexpr uint64_t kUndurableMax = UINT32_MAX - 1;
-inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable, kv::Sequence sequence) {
+inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable,
+                               kv::Sequence sequence) {
   const uint64_t undurable = std::min(position - durable, kUndurableMax + 1);
   const uint64_t length_and_undurable = length | undurable << 32;
   return {.check = base::Crc32cExtendNumbers(salt_crc, position, length_and_undurable, sequence),
@@ -86,10 +87,10 @@ struct SegmentHead {
   uint64_t database_id = 0;
   uint64_t epoch = 0;
   uint32_t salt_crc = 0;
-  uint64_t generation = 0;  // counts the segments of an epoch in the order of their use; 0: not in use
-  uint64_t start = 0;       // the first position that it speaks for
-  uint64_t capacity = 0;    // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
-  bool is_appended = false; // the file grows as it is written: it may hold less than its capacity
+  uint64_t generation = 0;   // counts the segments of an epoch in the order of their use; 0: not in use
+  uint64_t start = 0;        // the first position that it speaks for
+  uint64_t capacity = 0;     // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
+  bool is_appended = false;  // the file grows as it is written: it may hold less than its capacity
 
   uint64_t base() const { return RoundDown(start, kBlockBytes); }
   uint64_t limit() const { return base() + capacity; }

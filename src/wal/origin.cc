@@ -7,8 +7,8 @@
 
 #include "format/file_name.h"
 #include "wal/frame.h"
-#include "wal/wal.h"
 #include "wal/replay_input.h"
+#include "wal/wal.h"
 
 namespace mergedb::wal {
 namespace {
@@ -42,7 +42,8 @@ Result<std::vector<Found>> FindSegments(FileSystem* file_system, const std::stri
 
 // The start of the last stretch of positions that the segments hold without a gap.
 uint64_t LastStretch(std::vector<Found>& segments) {
-  std::sort(segments.begin(), segments.end(), [](const Found& a, const Found& b) { return a.head.start < b.head.start; });
+  std::sort(segments.begin(), segments.end(),
+            [](const Found& a, const Found& b) { return a.head.start < b.head.start; });
   uint64_t start = segments.front().head.start, limit = start;
   for (const Found& segment : segments) {
     if (segment.head.start > limit) start = segment.head.start;
@@ -60,7 +61,8 @@ Result<std::optional<Mark>> FirstFrame(SegmentBytes& remains, uint64_t position,
       if (!HeaderBelongs(bytes.data() + i, salt_crc, at + i)) continue;
       const FrameHeader header = LoadFrameHeader(bytes.data() + i);
       if (header.length > kPayloadBytesMax || header.sequence > kv::kSequenceMax) continue;
-      return std::optional(Mark{.position = at + i + FrameBytes(header.length), .chain = header.crc, .sequence = header.sequence + 1});
+      return std::optional(
+          Mark{.position = at + i + FrameBytes(header.length), .chain = header.crc, .sequence = header.sequence + 1});
     }
     if (bytes.size() < kWindowBytes) return std::optional<Mark>();
     at += kWindowBytes - kFrameHeaderBytes;
@@ -76,10 +78,13 @@ Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::str
                                return a.head.epoch < b.head.epoch;
                              })->head;
   std::erase_if(segments, [&](const Found& each) {
-    return each.head.epoch != newest.epoch || each.head.salt_crc != newest.salt_crc || each.head.database_id != newest.database_id;
+    return each.head.epoch != newest.epoch || each.head.salt_crc != newest.salt_crc ||
+           each.head.database_id != newest.database_id;
   });
   const uint64_t start = LastStretch(segments);
-  Origin origin{.database_id = newest.database_id, .epoch = newest.epoch, .salt_crc = newest.salt_crc,
+  Origin origin{.database_id = newest.database_id,
+                .epoch = newest.epoch,
+                .salt_crc = newest.salt_crc,
                 .start = {.position = 0, .chain = newest.salt_crc, .sequence = 1}};
   if (start == 0) return std::optional(origin);
   SegmentBytes remains;

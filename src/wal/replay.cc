@@ -11,12 +11,12 @@
 #include <cstring>
 #include <string>
 
-#include "format/file_name.h"
 #include "base/zoo.h"
+#include "format/file_name.h"
 #include "wal/displaced_frames.h"
 #include "wal/frame.h"
-#include "wal/wal.h"
 #include "wal/replay_input.h"
+#include "wal/wal.h"
 
 namespace mergedb::wal {
 
@@ -33,9 +33,9 @@ struct Frame {
 // What stands above the point where the chain breaks.
 struct Survey {
   uint64_t frames = 0;
-  uint64_t end = 0;              // of the last of them
-  uint64_t durable = 0;          // the highest mark that one of them carries
-  uint64_t witness = 0;          // its position
+  uint64_t end = 0;      // of the last of them
+  uint64_t durable = 0;  // the highest mark that one of them carries
+  uint64_t witness = 0;  // its position
 };
 
 class Replayer {
@@ -126,7 +126,8 @@ Status Replayer::OpenSegments(std::vector<Status>* flaws) {
 Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
   const std::string path = format::SegmentPath(directory_, number);
   auto file = file_system_->Open(path, {.access = Access::kRead});
-  if (!file && file.error().IsNotFound() && !is_expected) return {};  // a writer has just removed it (db/open_read_only.cc)
+  if (!file && file.error().IsNotFound() && !is_expected)
+    return {};  // a writer has just removed it (db/open_read_only.cc)
   if (!file) return std::move(file).error();
   char block[kBlockBytes];
   size_t got = 0;
@@ -157,9 +158,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
     Frame frame;
     bool is_found = FromRing(&frame);
     const bool is_from_ring = is_found;
-    if (!is_found) {
-      ASSIGN_OR_RETURN(is_found, FromSegments(&frame));
-    }
+    if (!is_found) { ASSIGN_OR_RETURN(is_found, FromSegments(&frame)); }
     if (!is_found && ZOO(kReplayPastGap) && segments_.NextHeld(replayed_.end.position += 8) != UINT64_MAX) continue;
     if (!is_found) return {};
     RETURN_IF_ERROR(apply(frame.header.sequence, frame.payload));
@@ -280,7 +279,8 @@ Status Replayer::ReportDamagedHeader() {
   std::string_view bytes;
   if (FitsWithAByteChanged(buffer_.Read(position(), kFrameHeaderBytes))) {
     replayed_.dropped_bytes = kFrameHeaderBytes;
-    replayed_.report = "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
+    replayed_.report =
+        "STAGING: log position " + std::to_string(position()) + ": the header of the last frame is damaged";
     return {};
   }
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
@@ -289,7 +289,8 @@ Status Replayer::ReportDamagedHeader() {
   // WHY so exact: behind the end of a segment that is used again stand an older epoch's frames, and any eight of their bytes may be read as
   // a sequence.
   const bool follows = header.sequence == replayed_.end.sequence && header.undurable <= position();
-  const bool is_like_one = position() % kBlockBytes != 0 && follows && header.length <= kPayloadBytesMax && header.crc != 0;
+  const bool is_like_one =
+      position() % kBlockBytes != 0 && follows && header.length <= kPayloadBytesMax && header.crc != 0;
   if (!is_like_one && !FitsWithAByteChanged(bytes)) return {};
   replayed_.dropped_bytes = kFrameHeaderBytes;
   replayed_.report = segments_.Describe(position()) + ": the header of the last frame is damaged";
@@ -326,18 +327,19 @@ bool Replayer::RingHoldsMore() {
 Status Replayer::ReportMovedFrames(bool* is_found) {
   std::string where = "STAGING: log position " + std::to_string(position());
   *is_found = buffer_.size() > 0 && RingHoldsMore();
-  if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) {
-    ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader());
-  }
+  if (!*is_found && buffer_.size() > 0 && expected_.staging_bytes) { ASSIGN_OR_RETURN(*is_found, RingHoldsAHeader()); }
   if (!*is_found) {
     std::string_view bytes;
     RETURN_IF_ERROR(segments_.Read(position(), kSurveyBytes, &bytes));
-    *is_found = HoldsDisplacedFrame(bytes, position(), replayed_.end, salt_crc_) || HoldsSplitHeader(bytes, replayed_.end, salt_crc_);
+    *is_found = HoldsDisplacedFrame(bytes, position(), replayed_.end, salt_crc_) ||
+                HoldsSplitHeader(bytes, replayed_.end, salt_crc_);
     where = segments_.Describe(position());
   }
   if (!*is_found) return {};
   replayed_.dropped_bytes = kFrameHeaderBytes;
-  replayed_.report = where + ": damaged: a frame was begun there or behind it, and is not where it was written; dropped all from there on";
+  replayed_.report =
+      where +
+      ": damaged: a frame was begun there or behind it, and is not where it was written; dropped all from there on";
   return {};
 }
 
@@ -388,7 +390,8 @@ void Replayer::Locate(Salvaged* salvaged) const {
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
-  if (start.position > kPositionMax) return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
+  if (start.position > kPositionMax)
+    return Status::Corruption("impossible start of the log: " + std::to_string(start.position));
   Replayer replayer(file_system, directory, OriginOf(database_id, start), expected);
   RETURN_IF_ERROR(replayer.LoadRing(nullptr));
   RETURN_IF_ERROR(replayer.OpenSegments(nullptr));
@@ -397,7 +400,8 @@ Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, u
   return replayer.Take();
 }
 
-Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected,
+Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
+                         const Expected& expected,
                          const std::function<Status(kv::Sequence, std::string_view payload)>& apply) {
   Salvaged salvaged;
   if (origin.start.position > kPositionMax) {

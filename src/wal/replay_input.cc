@@ -17,12 +17,13 @@ constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the larges
 }  // namespace
 
 Status SegmentBytes::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
-  ASSIGN_OR_RETURN(const uint64_t size, file->Size());  // WHY not 0 for an error: what the segment holds would pass for absent
+  ASSIGN_OR_RETURN(const uint64_t size,
+                   file->Size());  // WHY not 0 for an error: what the segment holds would pass for absent
   const uint64_t held = size > kBlockBytes ? std::min(size - kBlockBytes, head.capacity) : 0;
   Segment segment = {.number = number, .head = head, .file = std::move(file), .limit = head.base() + held};
-  const auto place = std::upper_bound(
-      segments_.begin(), segments_.end(), head.generation,
-      [](uint64_t generation, const Segment& other) { return generation < other.head.generation; });
+  const auto place =
+      std::upper_bound(segments_.begin(), segments_.end(), head.generation,
+                       [](uint64_t generation, const Segment& other) { return generation < other.head.generation; });
   segments_.insert(place, std::move(segment));
   return {};
 }
@@ -63,7 +64,8 @@ std::string SegmentBytes::Describe(uint64_t position) const {
     return "no segment holds log position " + std::to_string(position);
   }
   return format::PrintFileName(format::FileKind::kSegment, segment->number) + ": offset " +
-         std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " + std::to_string(position) + ")";
+         std::to_string(kBlockBytes + (position - segment->head.base())) + " (log position " +
+         std::to_string(position) + ")";
 }
 
 std::optional<SegmentBytes::Place> SegmentBytes::Locate(uint64_t position) const {
@@ -114,7 +116,8 @@ Status BufferBytes::Load() {
   const std::string path = format::JoinPath(directory_, format::PrintFileName(format::FileKind::kStaging));
   const auto lost = [&](const std::string& what) {
     const std::string bytes = std::to_string(*expected_bytes_);
-    return Status::Corruption(path + ": " + what + ", expected " + bytes + " bytes; it may hold the newest writes. To give them up: `mergedb repair`, or " +
+    return Status::Corruption(path + ": " + what + ", expected " + bytes +
+                              " bytes; it may hold the newest writes. To give them up: `mergedb repair`, or " +
                               "a file of " + bytes + " zeros in its place");
   };
   auto file = file_system_->Open(path, {.access = Access::kRead});

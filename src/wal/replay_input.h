@@ -14,8 +14,8 @@
 #include <string_view>
 #include <vector>
 
-#include "wal/frame.h"
 #include "mergedb/env.h"
+#include "wal/frame.h"
 
 namespace mergedb::wal {
 

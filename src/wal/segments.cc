@@ -70,7 +70,9 @@ Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
   return segment;
 }
 
-uint64_t Segments::ReservedEndLocked() const { return is_appended_ ? UINT64_MAX : next_base_ + free_.size() * capacity_; }
+uint64_t Segments::ReservedEndLocked() const {
+  return is_appended_ ? UINT64_MAX : next_base_ + free_.size() * capacity_;
+}
 
 uint64_t Segments::reserved_end() const {
   base::Lock lock(mutex_);

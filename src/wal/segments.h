@@ -106,9 +106,9 @@ class Segments {
   std::vector<kv::FileNumber> creating_ GUARDED_BY(mutex_);
   std::vector<kv::FileNumber> retired_ GUARDED_BY(mutex_);  // to be removed once no edit lists them
   // INVARIANT: a segment that an edit may list is not removed. Only live segments are listed, so a retired one is never listed anew.
-  std::set<kv::FileNumber> listed_ GUARDED_BY(mutex_);       // by the durable edit, and by later ones of unknown outcome
-  std::vector<kv::FileNumber> listing_ GUARDED_BY(mutex_);   // what the last ListFrom returned
-  uint64_t next_base_ GUARDED_BY(mutex_) = 0;  // where the next segment will begin
+  std::set<kv::FileNumber> listed_ GUARDED_BY(mutex_);      // by the durable edit, and by later ones of unknown outcome
+  std::vector<kv::FileNumber> listing_ GUARDED_BY(mutex_);  // what the last ListFrom returned
+  uint64_t next_base_ GUARDED_BY(mutex_) = 0;               // where the next segment will begin
 };
 
 }  // namespace mergedb::wal

@@ -8,9 +8,9 @@
 #include "base/coding.h"
 #include "base/prefetch.h"
 #include "base/zoo.h"
-#include "wal/wal_writer.h"
 #include "wal/frame.h"
 #include "wal/wal_buffer.h"
+#include "wal/wal_writer.h"
 
 namespace mergedb::wal {
 
@@ -59,7 +59,9 @@ class WalImpl final : public Wal {
   Status Prepare() override { return writer_->segments().Reserve(1); }
   void Release(uint64_t position) override { writer_->segments().Release(position); }
   std::vector<kv::FileNumber> segments() const override { return writer_->segments().numbers(); }
-  std::vector<kv::FileNumber> segments_from(uint64_t position) override { return writer_->segments().ListFrom(position); }
+  std::vector<kv::FileNumber> segments_from(uint64_t position) override {
+    return writer_->segments().ListFrom(position);
+  }
   uint64_t bytes_on_disk() const override {
     return writer_->segments().bytes_on_disk() + (is_mapped() ? writer_->buffer().size() : 0);
   }
@@ -69,7 +71,10 @@ class WalImpl final : public Wal {
 
  private:
   WalImpl(const Options& options, size_t direct_bytes_max)
-      : salt_crc_(SaltCrc(options.salt)), clock_(options.clock), chain_(salt_crc_), next_sequence_(options.first_sequence) {
+      : salt_crc_(SaltCrc(options.salt)),
+        clock_(options.clock),
+        chain_(salt_crc_),
+        next_sequence_(options.first_sequence) {
     direct_bytes_max_ = direct_bytes_max;
   }
   Status MakeRoom(uint64_t wanted);
@@ -94,9 +99,9 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
   const size_t ring_bytes = std::bit_ceil(std::clamp(options.staging_bytes, kRingBytesMin, kRingBytesMax));
   const size_t frame_bytes_max = ring_bytes / 4;
   auto log = std::unique_ptr<WalImpl>(new WalImpl(options, frame_bytes_max - kFrameHeaderBytes));
-  ASSIGN_OR_RETURN(auto buffer, WalBuffer::Create(options.file_system, options.directory, ring_bytes,
-                                           frame_bytes_max + kBlockBytes,
-                                           options.use_mapping && !options.file_system->is_append_only()));
+  ASSIGN_OR_RETURN(auto buffer,
+                   WalBuffer::Create(options.file_system, options.directory, ring_bytes, frame_bytes_max + kBlockBytes,
+                                     options.use_mapping && !options.file_system->is_append_only()));
   // A frame must find room once all before it is drained, whatever the option says.
   const size_t undrained_bytes_max = std::clamp(options.undrained_bytes_max, frame_bytes_max, ring_bytes);
   log->buffer_ = buffer->data();
@@ -114,9 +119,11 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
 Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
   size_t payload_bytes = 0;
   for (const std::string_view piece : payload) payload_bytes += piece.size();
-  ASSERT(payload_bytes <= direct_bytes_max_ && records > 0, "larger frames go to AppendLarge, and a frame holds a record");
+  ASSERT(payload_bytes <= direct_bytes_max_ && records > 0,
+         "larger frames go to AppendLarge, and a frame holds a record");
   const uint64_t frame_bytes = FrameBytes(payload_bytes);
-  if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]] RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
+  if (end_ + frame_bytes > limit_ || writer_->trouble()) [[unlikely]]
+    RETURN_IF_ERROR(MakeRoom(end_ + frame_bytes));
   char* const frame = buffer_ + (end_ & ring_mask_);
   base::PrefetchForWritesAhead(frame, frame_bytes);
 

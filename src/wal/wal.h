@@ -56,20 +56,22 @@ Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
 struct Options {
   FileSystem* file_system = nullptr;
-  Clock* clock = nullptr;        // for counting waits; may be null
-  Executor* executor = nullptr;  // the background drain runs here; it syncs every second while there is something to sync
+  Clock* clock = nullptr;  // for counting waits; may be null
+  Executor* executor =
+      nullptr;  // the background drain runs here; it syncs every second while there is something to sync
   std::string directory;
   uint64_t database_id = 0;
   uint64_t epoch = 1;
   uint64_t salt = 0;
   kv::Sequence first_sequence = 1;
-  size_t staging_bytes = size_t{16} << 20;   // rounded to a power of two, at least 32 KiB
+  size_t staging_bytes = size_t{16} << 20;  // rounded to a power of two, at least 32 KiB
   size_t undrained_bytes_max = size_t{8} << 20;
   size_t segment_bytes = size_t{16} << 20;
-  size_t recycled_bytes = 0;  // released segments kept for reuse, at least two; as much as is released at once saves making new ones
+  size_t recycled_bytes =
+      0;  // released segments kept for reuse, at least two; as much as is released at once saves making new ones
   bool use_mapping = true;
-  std::function<kv::FileNumber()> allocate_number;    // for a new segment file; called from any thread
-  std::vector<kv::FileNumber> reusable_segments;      // left by earlier epochs; ours now. Never those of a failed log
+  std::function<kv::FileNumber()> allocate_number;  // for a new segment file; called from any thread
+  std::vector<kv::FileNumber> reusable_segments;    // left by earlier epochs; ours now. Never those of a failed log
 };
 
 class Wal {
@@ -126,7 +128,7 @@ class Wal {
   // The files that replay from `position` may need: what the edit with that wal_start lists. (Not segments(): a reusable
   // one may be removed before the next edit, and would be missed.) The log keeps them until the Release that follows a later call.
   virtual std::vector<kv::FileNumber> segments_from(uint64_t position) = 0;
-  virtual uint64_t bytes_on_disk() const = 0;                // segments and STAGING
+  virtual uint64_t bytes_on_disk() const = 0;  // segments and STAGING
 
   // Stop the background drain and close the files. Makes nothing durable. Called by the destructor too.
   virtual void Stop() = 0;
@@ -144,19 +146,19 @@ class Wal {
 };
 
 struct Replayed {
-  Mark end;                     // where the chain ends
+  Mark end;  // where the chain ends
   uint64_t frames = 0;
-  uint64_t dropped_bytes = 0;   // of a torn tail: a frame was begun and is not whole
-  std::string report;           // for property mergedb.recovery; empty if nothing was dropped
+  uint64_t dropped_bytes = 0;            // of a torn tail: a frame was begun and is not whole
+  std::string report;                    // for property mergedb.recovery; empty if nothing was dropped
   std::vector<kv::FileNumber> segments;  // files found, any epoch
 };
 
 // What the MANIFEST knows of the log.
 struct Expected {
-  std::optional<uint64_t> clean_end = {};       // it was closed: it ends exactly here
-  uint64_t durable_position = 0;                // it was durable up to here
-  std::vector<kv::FileNumber> segments = {};    // files that must be there
-  std::optional<uint64_t> staging_bytes = {};   // frames may be in a file STAGING of this size alone
+  std::optional<uint64_t> clean_end = {};      // it was closed: it ends exactly here
+  uint64_t durable_position = 0;               // it was durable up to here
+  std::vector<kv::FileNumber> segments = {};   // files that must be there
+  std::optional<uint64_t> staging_bytes = {};  // frames may be in a file STAGING of this size alone
 };
 
 // Read the log from `start`, in order, calling `apply` for every whole frame. Corruption if damage lies below a mark that
@@ -194,7 +196,8 @@ struct Salvaged {
 };
 // A frame that `apply` calls Corruption or NotSupported ends the chain before it, as damage does; any other error of `apply` is
 // returned.
-Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin, const Expected& expected,
+Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
+                         const Expected& expected,
                          const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
 }  // namespace mergedb::wal

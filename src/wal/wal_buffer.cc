@@ -20,8 +20,8 @@ Status WriteZeros(File* file, size_t bytes) {
 
 }  // namespace
 
-Result<std::unique_ptr<WalBuffer>> WalBuffer::Create(FileSystem* file_system, const std::string& directory, size_t bytes,
-                                           size_t overhang_bytes, bool use_mapping) {
+Result<std::unique_ptr<WalBuffer>> WalBuffer::Create(FileSystem* file_system, const std::string& directory,
+                                                     size_t bytes, size_t overhang_bytes, bool use_mapping) {
   ASSERT((bytes & (bytes - 1)) == 0 && bytes >= kBlockBytes, "the ring's size is a power of two");
   auto buffer = std::unique_ptr<WalBuffer>(new WalBuffer);
   buffer->size_ = bytes;

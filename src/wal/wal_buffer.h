@@ -15,8 +15,8 @@
 #include <memory>
 #include <string>
 
-#include "wal/aligned.h"
 #include "mergedb/env.h"
+#include "wal/aligned.h"
 
 namespace mergedb::wal {
 
@@ -24,7 +24,7 @@ class WalBuffer {
  public:
   // `overhang_bytes`: how far the largest frame may reach beyond the end. Removes what an earlier epoch left.
   static Result<std::unique_ptr<WalBuffer>> Create(FileSystem* file_system, const std::string& directory, size_t bytes,
-                                              size_t overhang_bytes, bool use_mapping);
+                                                   size_t overhang_bytes, bool use_mapping);
 
   char* data() { return data_; }
   size_t size() const { return size_; }

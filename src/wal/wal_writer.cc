@@ -8,7 +8,8 @@
 
 namespace mergedb::wal {
 
-WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max, Wal::Counters* counters)
+WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max,
+                     Wal::Counters* counters)
     : options_(options),
       buffer_(std::move(buffer)),
       undrained_bytes_max_(undrained_bytes_max),
@@ -168,8 +169,8 @@ Status WalWriter::MakeDurable() {
 }
 
 // The bytes [begin, end) of the stream around a frame at `position`: what the ring holds before it, the frame, zeros.
-void WalWriter::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
-                       char* out) {
+void WalWriter::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header,
+                           std::string_view payload, char* out) {
   std::memset(out, 0, end - begin);
   const auto copy = [&](uint64_t source_begin, std::string_view source) {
     const uint64_t lower = std::max(begin, source_begin);
@@ -182,8 +183,8 @@ void WalWriter::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std:
   copy(position + header.size(), payload);
 }
 
-Status WalWriter::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header, std::string_view payload,
-                         char* buffer) {
+Status WalWriter::WriteRange(uint64_t position, uint64_t begin, uint64_t end, std::string_view header,
+                             std::string_view payload, char* buffer) {
   while (begin < end) {
     const uint64_t chunk = std::min<uint64_t>(end - begin, kStepBytes);
     CopyStream(position, begin, begin + chunk, header, payload, buffer);

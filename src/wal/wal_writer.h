@@ -29,8 +29,8 @@
 
 #include "base/schedule_point.h"
 #include "base/sync.h"
-#include "wal/wal_buffer.h"
 #include "wal/segments.h"
+#include "wal/wal_buffer.h"
 
 namespace mergedb::wal {
 
@@ -40,7 +40,8 @@ inline constexpr uint64_t kSyncNanosMax = 1'000'000'000;
 
 class WalWriter : public std::enable_shared_from_this<WalWriter> {
  public:
-  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max, Wal::Counters* counters);
+  WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, size_t undrained_bytes_max,
+            Wal::Counters* counters);
 
   WalBuffer& buffer() { return *buffer_; }
   Segments& segments() { return segments_; }
@@ -75,7 +76,8 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   void Nudge();
   // (turn) After Publish: something is staged that must be durable a second from now.
   void KeepTime() {
-    if (!is_timer_armed_.load(std::memory_order_relaxed)) [[unlikely]] ArmTimer();  // WHY: OnLastLook covers a late view
+    if (!is_timer_armed_.load(std::memory_order_relaxed)) [[unlikely]]
+      ArmTimer();  // WHY: OnLastLook covers a late view
   }
   void Stop();
 

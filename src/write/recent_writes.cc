@@ -86,7 +86,8 @@ Status RecentWrites::Check(ReadCheck* reads) {
     reads->checked_to = chunk->last;
   }
   if (is_pending_lost_) {
-    return Status::Conflict("a batch larger than the window of " + std::to_string(bytes_max_) + " bytes is committed before this "
+    return Status::Conflict("a batch larger than the window of " + std::to_string(bytes_max_) +
+                            " bytes is committed before this "
                             "transaction, and its keys are not remembered: begin again");
   }
   return pending_.empty() || ZOO(kGroupNotChecked) ? Status() : reads->CheckAgainst(pending_);

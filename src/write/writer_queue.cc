@@ -28,7 +28,8 @@ size_t PayloadBytes(const Change& change) {
 
 // WHY by bytes: replay knows a frame's bytes before it counts its records, and refuses a frame whose sequences might not suffice.
 Status CheckSequences(kv::Sequence first, const Change& change) {
-  if (first <= kv::kSequenceMax - std::min<uint64_t>(kv::kSequenceMax, PayloadBytes(change))) [[likely]] return {};
+  if (first <= kv::kSequenceMax - std::min<uint64_t>(kv::kSequenceMax, PayloadBytes(change))) [[likely]]
+    return {};
   return Status::NotSupported("sequence numbers are used up");
 }
 
@@ -50,17 +51,18 @@ void Count(std::atomic<uint64_t>* counter, uint64_t more) {
 // A place in the queue, or aside: on the stack of the thread that waits.
 class WriterQueue::Waiter {
  public:
-  explicit Waiter(const Change* to_commit) : change(to_commit), owner(to_commit == nullptr ? nullptr : to_commit->owner) {}
+  explicit Waiter(const Change* to_commit)
+      : change(to_commit), owner(to_commit == nullptr ? nullptr : to_commit->owner) {}
 
   const Change* const change;  // null: takes the turn only
   const void* owner;
-  bool wants_lock = false;     // and holds the writers' lock when it is in the queue
-  std::thread::id thread;      // of one that wants the lock
-  Waiter* group_last = this;   // of a leader: the last of its group
+  bool wants_lock = false;    // and holds the writers' lock when it is in the queue
+  std::thread::id thread;     // of one that wants the lock
+  Waiter* group_last = this;  // of a leader: the last of its group
 
   // Guarded by the queue's mutex.
   Waiter* next = nullptr;
-  bool waits_for_lock = false;          // not in the queue yet
+  bool waits_for_lock = false;    // not in the queue yet
   bool is_done = false;           // a leader committed this, or it was given up
   base::CondVar* wake = nullptr;  // while it waits, in the queue or aside
 
@@ -204,8 +206,9 @@ void WriterQueue::WaitForWritersLock(Waiter& waiter) {
   if (is_stopped_ || lock_thread_ == std::this_thread::get_id()) {
     waiter.is_done = true;
     waiter.status = is_stopped_ ? Status::ShuttingDown("the database is closing")
-                                : Status::Busy("this thread began the transaction that holds the writers' lock: "
-                                               "write through it, or end it first");
+                                : Status::Busy(
+                                      "this thread began the transaction that holds the writers' lock: "
+                                      "write through it, or end it first");
     return;
   }
   waiter.waits_for_lock = true;
@@ -393,7 +396,8 @@ void WriterQueue::Stage(Waiter& waiter, const Waiter& leader) {
     return;
   }
   const format::RecordHeader header(change.kind, change.key.size(), change.value.size());
-  const std::string_view record[] = {header.view(), change.key, change.kind == kv::Kind::kDelete ? std::string_view() : change.value};
+  const std::string_view record[] = {header.view(), change.key,
+                                     change.kind == kv::Kind::kDelete ? std::string_view() : change.value};
   waiter.status = log.Append(record, change.records);
 }
 
@@ -410,7 +414,8 @@ Status WriterQueue::Apply(Waiter& waiter) {
   kv::Sequence sequence = waiter.first_sequence;
   format::BatchReader reader(change.batch);
   while (reader.Next()) active.Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
-  ASSERT(reader.status().ok() && sequence == waiter.first_sequence + change.records, "the batch was checked before it was staged");
+  ASSERT(reader.status().ok() && sequence == waiter.first_sequence + change.records,
+         "the batch was checked before it was staged");
   return {};
 }
 

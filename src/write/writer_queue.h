@@ -42,10 +42,10 @@
 #include "base/sync.h"
 #include "kv/key.h"
 #include "kv/key_map.h"
-#include "wal/wal.h"
 #include "memtable/memtable.h"
 #include "mergedb/options.h"
 #include "mergedb/status.h"
+#include "wal/wal.h"
 #include "write/recent_writes.h"
 
 namespace mergedb::write {
@@ -67,10 +67,10 @@ struct Change {
   bool is_batch = false;
   uint64_t records = 1;
   Durability durability = Durability::kProcessCrash;
-  const void* owner = nullptr;  // who LockWriters was called by; null: nobody
-  ReadCheck* reads = nullptr;   // what an optimistic transaction read; null: nothing to check
-  const kv::KeyMap* key_map = nullptr;               // by which its keys were made
-  std::span<const kv::KeyspaceId> keyspaces = {};    // the named ones that it writes to
+  const void* owner = nullptr;                        // who LockWriters was called by; null: nobody
+  ReadCheck* reads = nullptr;                         // what an optimistic transaction read; null: nothing to check
+  const kv::KeyMap* key_map = nullptr;                // by which its keys were made
+  std::span<const kv::KeyspaceId> keyspaces = {};     // the named ones that it writes to
   const KeyspaceChanges* keyspace_changes = nullptr;  // null: none
 };
 
@@ -142,7 +142,7 @@ class WriterQueue {
   };
 
   struct Counters {
-    std::atomic<uint64_t> writes{0};   // calls
+    std::atomic<uint64_t> writes{0};  // calls
     std::atomic<uint64_t> records{0};
     std::atomic<uint64_t> groups{0};
     std::atomic<uint64_t> syncs{0};

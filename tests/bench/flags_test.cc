@@ -81,14 +81,28 @@ TEST(Flags, RefusesUnknownNamesAndValuesOfAnotherType) {
 
 // The two lines of RocksDB's wiki, as they stand, but for the values of the shell's variables.
 TEST(Flags, AcceptsTheLinesThatMergesWereOnceMeasuredWith) {
-  const char* const shared[] = {"--disable_seek_compaction=1", "--mmap_read=0", "--statistics=1", "--histogram=1",
-                                "--num=50000000", "--threads=10", "--value_size=8", "--block_size=65536", "--db=/data/sdb/",
-                                "--disable_wal=1", "--stats_interval=1000000", "--max_background_compactions=20",
-                                "--level0_file_num_compaction_trigger=4", "--level0_slowdown_writes_trigger=8",
-                                "--level0_stop_writes_trigger=12", "--num_levels=6",
-                                "--delete_obsolete_files_period_micros=300000000", "--min_level_to_compress=2",
-                                "--max_grandparent_overlap_factor=10", "--stats_per_interval=1",
-                                "--max_bytes_for_level_base=10485760", "--use_existing_db=0"};
+  const char* const shared[] = {"--disable_seek_compaction=1",
+                                "--mmap_read=0",
+                                "--statistics=1",
+                                "--histogram=1",
+                                "--num=50000000",
+                                "--threads=10",
+                                "--value_size=8",
+                                "--block_size=65536",
+                                "--db=/data/sdb/",
+                                "--disable_wal=1",
+                                "--stats_interval=1000000",
+                                "--max_background_compactions=20",
+                                "--level0_file_num_compaction_trigger=4",
+                                "--level0_slowdown_writes_trigger=8",
+                                "--level0_stop_writes_trigger=12",
+                                "--num_levels=6",
+                                "--delete_obsolete_files_period_micros=300000000",
+                                "--min_level_to_compress=2",
+                                "--max_grandparent_overlap_factor=10",
+                                "--stats_per_interval=1",
+                                "--max_bytes_for_level_base=10485760",
+                                "--use_existing_db=0"};
   Flags flags;
   for (const char* flag : shared) EXPECT_TRUE(ParseFlag(flag, &flags)) << flag;
   EXPECT_TRUE(ParseFlag("--benchmarks=mergerandom", &flags));

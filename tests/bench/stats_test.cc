@@ -56,8 +56,7 @@ TEST(ThreadStats, MergedThreadsAddTheirTimeButNotTheWall) {
 TEST(ThreadStats, TimeTakenOffIsNotWork) {
   ThreadStats stats;
   stats.Start(false);
-  while (NowNanos() % 1000000 > 500000) {
-  }
+  while (NowNanos() % 1000000 > 500000) {}
   stats.Stop();
   const double before = stats.wall_seconds();
   stats.TakeOff(before / 2);

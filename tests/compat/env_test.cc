@@ -1,6 +1,8 @@
 // An Env of the program's own: all files go through it, under LevelDB's names, written once and from front to back, with no call that
 // an Env does not have; what it refuses is the program's error; and what was written so opens without it, and the other way round.
 // Crashes under such an Env: tests/crash/power_cut_test.cc, on an append-only file system.
+#include "leveldb/env.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +16,6 @@
 
 #include "leveldb/cache.h"
 #include "leveldb/db.h"
-#include "leveldb/env.h"
 #include "leveldb/helpers/memenv.h"
 #include "leveldb/write_batch.h"
 #include "testing/temp_directory.h"
@@ -152,7 +153,8 @@ TEST_F(OwnEnv, AllFilesGoThroughItUnderLevelDbsNames) {
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(Get("key50"), std::string(100, 'b'));
   EXPECT_EQ(Get("key2999"), std::string(100, 'a'));
-  const auto in_grammar = testing::MatchesRegex("[0-9]{6,}\\.(ldb|log|dbtmp)|MANIFEST-[0-9]{6,}|CURRENT|LOCK|LOG(\\.old)?");
+  const auto in_grammar =
+      testing::MatchesRegex("[0-9]{6,}\\.(ldb|log|dbtmp)|MANIFEST-[0-9]{6,}|CURRENT|LOCK|LOG(\\.old)?");
   for (const std::string& name : env_.Names()) EXPECT_THAT(name, in_grammar);
   for (const std::string& name : Children(memory_.get())) EXPECT_THAT(name, in_grammar);
   EXPECT_GT(env_.counts.opens, 0);
@@ -210,9 +212,7 @@ TEST_F(OwnEnv, ARepairOfNothingThatFailsAnywhereLeavesNothing) {
   for (int nth = 1; nth < 500; ++nth) {
     name_ = "/db" + std::to_string(nth);
     const bool is_there = nth % 2 == 0;  // the directory
-    if (is_there) {
-      ASSERT_TRUE(WriteStringToFile(memory_.get(), "mine", name_ + "/notes.txt").ok());
-    }
+    if (is_there) { ASSERT_TRUE(WriteStringToFile(memory_.get(), "mine", name_ + "/notes.txt").ok()); }
     env_.fails_at = nth;
     const Status status = RepairDB(name_, options_);
     const bool was_reached = env_.fails_at <= 0;
@@ -233,7 +233,8 @@ TEST_F(OwnEnv, ARepairOfNothingThatFailsAnywhereLeavesNothing) {
       db_.reset();
       continue;
     }
-    EXPECT_EQ(names, is_there ? std::vector<std::string>{"notes.txt"} : std::vector<std::string>()) << nth << ": " << status.ToString();
+    EXPECT_EQ(names, is_there ? std::vector<std::string>{"notes.txt"} : std::vector<std::string>())
+        << nth << ": " << status.ToString();
   }
   EXPECT_GT(failed, 5);
 }
@@ -263,7 +264,8 @@ TEST_F(OwnEnv, ManyLivesLeaveFewFiles) {
   db_.reset();
   const std::vector<std::string> names = Children(memory_.get());
   const auto count = [&](const std::string& part) {
-    return std::count_if(names.begin(), names.end(), [&](const std::string& name) { return name.find(part) != std::string::npos; });
+    return std::count_if(names.begin(), names.end(),
+                         [&](const std::string& name) { return name.find(part) != std::string::npos; });
   };
   EXPECT_LE(count(".log"), 3) << testing::PrintToString(names);
   EXPECT_EQ(count("MANIFEST"), 1) << testing::PrintToString(names);

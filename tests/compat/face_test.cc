@@ -207,18 +207,22 @@ TEST_F(Face, AProgramsOwnFiltersAreMadeAskedAndBelieved) {
     options_.filter_policy = &filters;
     options_.comparator = comparator;
     ASSERT_TRUE(Open().ok());
-    for (int i = 0; i < 3000; ++i) ASSERT_TRUE(db_->Put({}, std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i), "v").ok());
+    for (int i = 0; i < 3000; ++i)
+      ASSERT_TRUE(db_->Put({}, std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i), "v").ok());
     const Snapshot* const before = db_->GetSnapshot();
     for (int i = 0; i < 3000; ++i) ASSERT_TRUE(db_->Put({}, "a0", std::to_string(i)).ok());
     db_->CompactRange(nullptr, nullptr);
-    for (int i = 0; i < 3000; i += 7) ASSERT_EQ(Get(std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i)), i == 0 ? "2999" : "v");
+    for (int i = 0; i < 3000; i += 7)
+      ASSERT_EQ(Get(std::string(1, static_cast<char>('a' + 2 * (i / 300))) + std::to_string(i)), i == 0 ? "2999" : "v");
     ReadOptions then;
     then.snapshot = before;
     std::string value;
     ASSERT_TRUE(db_->Get(then, "a0", &value).ok());
     EXPECT_EQ(value, "v");
     db_->ReleaseSnapshot(before);
-    db_->CompactRange(nullptr, nullptr);  // what the snapshot kept goes now, not after one of the opens below, which would make the table anew
+    db_->CompactRange(
+        nullptr,
+        nullptr);  // what the snapshot kept goes now, not after one of the opens below, which would make the table anew
     EXPECT_GT(filters.asked, 0);
     filters.denies_all = true;
     EXPECT_EQ(Get("a7"), "NotFound: ") << "the filter is believed";
@@ -311,7 +315,8 @@ TEST_F(Face, NullBatchBeginsANewMemtable) {
 TEST_F(Face, LargeBatchesAreWrittenWholeAndInOrder) {
   ASSERT_TRUE(Open().ok());
   WriteBatch batch;
-  for (int i = 0; i < 30'000; ++i) batch.Put("k" + std::to_string(i % 10'000), std::string(100, static_cast<char>('a' + i / 10'000)));
+  for (int i = 0; i < 30'000; ++i)
+    batch.Put("k" + std::to_string(i % 10'000), std::string(100, static_cast<char>('a' + i / 10'000)));
   batch.Delete("k5");
   ASSERT_TRUE(db_->Write({}, &batch).ok());
   ASSERT_TRUE(db_->Write({}, &batch).ok()) << "a batch may be written again";
@@ -503,7 +508,9 @@ class DamagedFace : public Face {
     std::snprintf(key, sizeof key, "key%06d", i);
     return key;
   }
-  std::string ValueOf(int i, const char* round) const { return round + std::to_string(i) + std::string(value_bytes_, 'v'); }
+  std::string ValueOf(int i, const char* round) const {
+    return round + std::to_string(i) + std::string(value_bytes_, 'v');
+  }
 
   // Runs of "old" values, and of "new" ones of every key, if asked for.
   void Fill(bool has_newer) {
@@ -661,7 +668,8 @@ TEST_F(Face, IteratorsOfATablePassOverABlockThatCannotBeRead) {
     const std::unique_ptr<Iterator> it(table->NewIterator(verified));
     int shown = 0;
     std::string last;
-    for (is_forward ? it->SeekToFirst() : it->SeekToLast(); it->Valid(); is_forward ? it->Next() : it->Prev(), ++shown) {
+    for (is_forward ? it->SeekToFirst() : it->SeekToLast(); it->Valid();
+         is_forward ? it->Next() : it->Prev(), ++shown) {
       last = it->key().ToString();
     }
     EXPECT_GT(shown, 900);

@@ -30,7 +30,9 @@ static void Must(const char* call, int code) {
 static void Say(const char* name, int code) { printf(" %s %d", name, code); }
 
 static MDB_val Val(const char* text) { return (MDB_val){strlen(text), (void*)text}; }
-static void Show(const char* name, const MDB_val* val) { printf(" %s=%.*s", name, (int)val->mv_size, (const char*)val->mv_data); }
+static void Show(const char* name, const MDB_val* val) {
+  printf(" %s=%.*s", name, (int)val->mv_size, (const char*)val->mv_data);
+}
 
 static MDB_txn* Begin(unsigned flags) {
   MDB_txn* txn;
@@ -58,10 +60,21 @@ static MDB_cursor* InState(MDB_txn* txn, MDB_dbi dbi, int state) {
   MDB_val k = Val("b"), v;
   switch (state) {
     case 1: Must("set", mdb_cursor_get(cursor, &k, &v, MDB_SET)); break;
-    case 2: k = Val("c"); (void)mdb_cursor_get(cursor, &k, &v, MDB_SET); break;
-    case 3: Must("last", mdb_cursor_get(cursor, &k, &v, MDB_LAST)); (void)mdb_cursor_get(cursor, &k, &v, MDB_NEXT); break;
-    case 4: Must("set", mdb_cursor_get(cursor, &k, &v, MDB_SET)); Must("del", mdb_cursor_del(cursor, 0)); break;
-    case 5: while (mdb_cursor_get(cursor, &k, &v, MDB_FIRST) == 0) Must("del", mdb_cursor_del(cursor, 0)); break;
+    case 2:
+      k = Val("c");
+      (void)mdb_cursor_get(cursor, &k, &v, MDB_SET);
+      break;
+    case 3:
+      Must("last", mdb_cursor_get(cursor, &k, &v, MDB_LAST));
+      (void)mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+      break;
+    case 4:
+      Must("set", mdb_cursor_get(cursor, &k, &v, MDB_SET));
+      Must("del", mdb_cursor_del(cursor, 0));
+      break;
+    case 5:
+      while (mdb_cursor_get(cursor, &k, &v, MDB_FIRST) == 0) Must("del", mdb_cursor_del(cursor, 0));
+      break;
     default: break;
   }
   return cursor;
@@ -96,8 +109,19 @@ static void CursorOps(unsigned flags) {
 }
 
 static void CursorWrites(void) {
-  static const unsigned kFlags[] = {0, MDB_NOOVERWRITE, MDB_NODUPDATA, MDB_CURRENT, MDB_APPEND, MDB_APPENDDUP, MDB_MULTIPLE,
-                                    MDB_RESERVE | MDB_MULTIPLE, MDB_CURRENT | MDB_APPEND, MDB_CURRENT | MDB_NOOVERWRITE, MDB_CURRENT | MDB_NODUPDATA, 1, 8};
+  static const unsigned kFlags[] = {0,
+                                    MDB_NOOVERWRITE,
+                                    MDB_NODUPDATA,
+                                    MDB_CURRENT,
+                                    MDB_APPEND,
+                                    MDB_APPENDDUP,
+                                    MDB_MULTIPLE,
+                                    MDB_RESERVE | MDB_MULTIPLE,
+                                    MDB_CURRENT | MDB_APPEND,
+                                    MDB_CURRENT | MDB_NOOVERWRITE,
+                                    MDB_CURRENT | MDB_NODUPDATA,
+                                    1,
+                                    8};
   for (int state = 0; state < 4; ++state) {
     for (size_t i = 0; i < sizeof kFlags / sizeof kFlags[0]; ++i) {
       if (kFlags[i] == MDB_CURRENT && state > 1) continue; /* its key must be where the cursor stands */
@@ -140,7 +164,8 @@ static void CursorWrites(void) {
 /* Databases that are not there or not the program's, keys of no size, flags that are none. */
 static void Items(unsigned txn_flags) {
   const MDB_dbi dbis[] = {0, main_dbi, named, named + 1, 77};
-  static const unsigned kFlags[] = {0, MDB_NOOVERWRITE, MDB_NODUPDATA, MDB_CURRENT, MDB_MULTIPLE, MDB_APPENDDUP, 1, 2, 4, 8, MDB_CREATE | 1};
+  static const unsigned kFlags[] = {
+      0, MDB_NOOVERWRITE, MDB_NODUPDATA, MDB_CURRENT, MDB_MULTIPLE, MDB_APPENDDUP, 1, 2, 4, 8, MDB_CREATE | 1};
   for (size_t d = 0; d < sizeof dbis / sizeof dbis[0]; ++d) {
     MDB_txn* txn = Begin(txn_flags);
     MDB_val k = Val("b"), none = {0, "x"}, v = {0, NULL}, text = Val("V");
@@ -253,8 +278,8 @@ static int List(const char* text, void* context) {
   ++listing->calls;
   const int is_reader = strspn(text, " 0123456789") > 9;
   const char* const last = strrchr(text, ' ');
-  printf(" [%zu lines%s%s]", strlen(text) == 0 ? 0 : (size_t)(strchr(text, '\n') == text + strlen(text) - 1 ? 1 : 2), is_reader ? " reader" : " ",
-         is_reader ? (strcmp(last, " -\n") == 0 ? " resting" : " at work") : text);
+  printf(" [%zu lines%s%s]", strlen(text) == 0 ? 0 : (size_t)(strchr(text, '\n') == text + strlen(text) - 1 ? 1 : 2),
+         is_reader ? " reader" : " ", is_reader ? (strcmp(last, " -\n") == 0 ? " resting" : " at work") : text);
   return listing->calls == listing->stop_at ? -7 : listing->calls + 100;
 }
 

@@ -131,14 +131,16 @@ static MDB_cursor* OpenCursor(void) {
 }
 
 static void MoveCursor(MDB_cursor* cursor, const char* call) {
-  static const MDB_cursor_op kOps[] = {MDB_FIRST, MDB_LAST, MDB_NEXT, MDB_PREV, MDB_SET, MDB_SET_KEY, MDB_SET_RANGE, MDB_GET_CURRENT,
-                                       MDB_NEXT, MDB_PREV, MDB_NEXT_NODUP, MDB_PREV_NODUP, MDB_NEXT, MDB_PREV, MDB_GET_CURRENT};
+  static const MDB_cursor_op kOps[] = {MDB_FIRST,      MDB_LAST,       MDB_NEXT,        MDB_PREV, MDB_SET,
+                                       MDB_SET_KEY,    MDB_SET_RANGE,  MDB_GET_CURRENT, MDB_NEXT, MDB_PREV,
+                                       MDB_NEXT_NODUP, MDB_PREV_NODUP, MDB_NEXT,        MDB_PREV, MDB_GET_CURRENT};
   MDB_cursor_op op = kOps[Random(sizeof kOps / sizeof kOps[0])];
   int* const mark = cursor == reader_cursor ? NULL : &saw_end[used_cursor];
   if (mark != NULL && *mark && (op == MDB_NEXT || op == MDB_NEXT_NODUP)) op = MDB_PREV;
   MDB_val key = RandomKey(), data = {0, NULL};
   const int code = mdb_cursor_get(cursor, &key, &data, op);
-  if (mark != NULL && op != MDB_GET_CURRENT) *mark = op == MDB_LAST || ((op == MDB_NEXT || op == MDB_NEXT_NODUP) && code != 0);
+  if (mark != NULL && op != MDB_GET_CURRENT)
+    *mark = op == MDB_LAST || ((op == MDB_NEXT || op == MDB_NEXT_NODUP) && code != 0);
   printf("%s op=%d", call, (int)op);
   Answer("", code, code == 0 ? &key : NULL, code == 0 ? &data : NULL);
 }
@@ -203,8 +205,12 @@ static void Step(void) {
   switch (Random(24)) {
     case 0: Get(reader, "read"); return;
     case 1: MoveCursor(reader_cursor, "reader"); return;
-    case 2: if (Random(6) == 0) RenewReader(); return;
-    case 3: if (Random(10) == 0) WalkReader(); return;
+    case 2:
+      if (Random(6) == 0) RenewReader();
+      return;
+    case 3:
+      if (Random(10) == 0) WalkReader();
+      return;
     default: break;
   }
   if (depth == 0) {
@@ -213,13 +219,23 @@ static void Step(void) {
   }
   switch (Random(30)) {
     case 0: Begin(); return;
-    case 1: case 2: End(); return;
+    case 1:
+    case 2: End(); return;
     case 3: Stat(); return;
-    case 4: case 5: case 6: case 7: case 8: Put(); return;
-    case 9: case 10: Get(writers[depth - 1], "get"); return;
-    case 11: case 12: Delete(); return;
-    case 13: case 14: PutAtCursor(); return;
-    case 15: case 16: case 17: Answer("cursor_del", mdb_cursor_del(OpenCursor(), 0), NULL, NULL); return;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 8: Put(); return;
+    case 9:
+    case 10: Get(writers[depth - 1], "get"); return;
+    case 11:
+    case 12: Delete(); return;
+    case 13:
+    case 14: PutAtCursor(); return;
+    case 15:
+    case 16:
+    case 17: Answer("cursor_del", mdb_cursor_del(OpenCursor(), 0), NULL, NULL); return;
     case 18:
       if (Random(20) == 0) {
         CloseCursors();

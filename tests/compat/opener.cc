@@ -31,7 +31,6 @@ int main(int count, char** arguments) {
   std::printf("%s\n", status.ToString().c_str());
   std::fflush(stdout);
   if (count > 2 && db != nullptr) Fill(db.get());
-  while (std::getchar() != EOF) {
-  }
+  while (std::getchar() != EOF) {}
   return 0;
 }

@@ -52,29 +52,37 @@ unsigned long Slot(Member member) {
 #define OFFSET(type, member) Say("offset " #type "::" #member, offsetof(type, member))
 
 void Layouts() {
-  SIZE(Options), SIZE(ReadOptions), SIZE(WriteOptions), SIZE(Range), SIZE(Slice), SIZE(Status), SIZE(WriteBatch), SIZE(Iterator);
-  SIZE(DB), SIZE(Env), SIZE(EnvWrapper), SIZE(Cache), SIZE(Comparator), SIZE(FilterPolicy), SIZE(Snapshot), SIZE(Logger);
+  SIZE(Options), SIZE(ReadOptions), SIZE(WriteOptions), SIZE(Range), SIZE(Slice), SIZE(Status), SIZE(WriteBatch),
+      SIZE(Iterator);
+  SIZE(DB), SIZE(Env), SIZE(EnvWrapper), SIZE(Cache), SIZE(Comparator), SIZE(FilterPolicy), SIZE(Snapshot),
+      SIZE(Logger);
   SIZE(FileLock), SIZE(SequentialFile), SIZE(RandomAccessFile), SIZE(WritableFile), SIZE(WriteBatch::Handler);
   SIZE(Table), SIZE(TableBuilder), SIZE(CompressionType);
-  OFFSET(Options, comparator), OFFSET(Options, create_if_missing), OFFSET(Options, error_if_exists), OFFSET(Options, paranoid_checks);
+  OFFSET(Options, comparator), OFFSET(Options, create_if_missing), OFFSET(Options, error_if_exists),
+      OFFSET(Options, paranoid_checks);
   OFFSET(Options, env), OFFSET(Options, info_log), OFFSET(Options, write_buffer_size), OFFSET(Options, max_open_files);
-  OFFSET(Options, block_cache), OFFSET(Options, block_size), OFFSET(Options, block_restart_interval), OFFSET(Options, max_file_size);
+  OFFSET(Options, block_cache), OFFSET(Options, block_size), OFFSET(Options, block_restart_interval),
+      OFFSET(Options, max_file_size);
   OFFSET(Options, compression), OFFSET(Options, reuse_logs), OFFSET(Options, filter_policy);
   OFFSET(ReadOptions, verify_checksums), OFFSET(ReadOptions, fill_cache), OFFSET(ReadOptions, snapshot);
   SLOT(DB, Put), SLOT(DB, Delete), SLOT(DB, Write), SLOT(DB, Get), SLOT(DB, NewIterator), SLOT(DB, GetSnapshot);
   SLOT(DB, ReleaseSnapshot), SLOT(DB, GetProperty), SLOT(DB, GetApproximateSizes), SLOT(DB, CompactRange);
-  SLOT(Iterator, Valid), SLOT(Iterator, SeekToFirst), SLOT(Iterator, SeekToLast), SLOT(Iterator, Seek), SLOT(Iterator, Next);
+  SLOT(Iterator, Valid), SLOT(Iterator, SeekToFirst), SLOT(Iterator, SeekToLast), SLOT(Iterator, Seek),
+      SLOT(Iterator, Next);
   SLOT(Iterator, Prev), SLOT(Iterator, key), SLOT(Iterator, value), SLOT(Iterator, status);
-  SLOT(Env, NewSequentialFile), SLOT(Env, NewRandomAccessFile), SLOT(Env, NewWritableFile), SLOT(Env, NewAppendableFile);
+  SLOT(Env, NewSequentialFile), SLOT(Env, NewRandomAccessFile), SLOT(Env, NewWritableFile),
+      SLOT(Env, NewAppendableFile);
   SLOT(Env, FileExists), SLOT(Env, GetChildren), SLOT(Env, RemoveFile), SLOT(Env, DeleteFile), SLOT(Env, CreateDir);
   SLOT(Env, RemoveDir), SLOT(Env, DeleteDir), SLOT(Env, GetFileSize), SLOT(Env, RenameFile), SLOT(Env, LockFile);
   SLOT(Env, UnlockFile), SLOT(Env, Schedule), SLOT(Env, StartThread), SLOT(Env, GetTestDirectory), SLOT(Env, NewLogger);
   SLOT(Env, NowMicros), SLOT(Env, SleepForMicroseconds);
   SLOT(SequentialFile, Read), SLOT(SequentialFile, Skip), SLOT(RandomAccessFile, Read), SLOT(Logger, Logv);
   SLOT(WritableFile, Append), SLOT(WritableFile, Close), SLOT(WritableFile, Flush), SLOT(WritableFile, Sync);
-  SLOT(Cache, Insert), SLOT(Cache, Lookup), SLOT(Cache, Release), SLOT(Cache, Value), SLOT(Cache, Erase), SLOT(Cache, NewId);
+  SLOT(Cache, Insert), SLOT(Cache, Lookup), SLOT(Cache, Release), SLOT(Cache, Value), SLOT(Cache, Erase),
+      SLOT(Cache, NewId);
   SLOT(Cache, Prune), SLOT(Cache, TotalCharge);
-  SLOT(Comparator, Compare), SLOT(Comparator, Name), SLOT(Comparator, FindShortestSeparator), SLOT(Comparator, FindShortSuccessor);
+  SLOT(Comparator, Compare), SLOT(Comparator, Name), SLOT(Comparator, FindShortestSeparator),
+      SLOT(Comparator, FindShortSuccessor);
   SLOT(FilterPolicy, Name), SLOT(FilterPolicy, CreateFilter), SLOT(FilterPolicy, KeyMayMatch);
   SLOT(WriteBatch::Handler, Put), SLOT(WriteBatch::Handler, Delete);
   Say("version", std::to_string(kMajorVersion) + "." + std::to_string(kMinorVersion));
@@ -108,13 +116,16 @@ void Statuses() {
   Say("moved", moved);
   moved = copy;
   moved = moved;
-  Say("kinds", std::to_string(moved.IsIOError()) + std::to_string(moved.IsNotFound()) + std::to_string(moved.IsCorruption()) +
-                   std::to_string(moved.IsNotSupportedError()) + std::to_string(moved.IsInvalidArgument()) + std::to_string(moved.ok()));
+  Say("kinds", std::to_string(moved.IsIOError()) + std::to_string(moved.IsNotFound()) +
+                   std::to_string(moved.IsCorruption()) + std::to_string(moved.IsNotSupportedError()) +
+                   std::to_string(moved.IsInvalidArgument()) + std::to_string(moved.ok()));
 }
 
 struct Echo : WriteBatch::Handler {
   std::string text;
-  void Put(const Slice& key, const Slice& value) override { text += "put(" + key.ToString() + "," + value.ToString() + ")"; }
+  void Put(const Slice& key, const Slice& value) override {
+    text += "put(" + key.ToString() + "," + value.ToString() + ")";
+  }
   void Delete(const Slice& key) override { text += "delete(" + key.ToString() + ")"; }
 };
 
@@ -150,7 +161,10 @@ void Comparators() {
     order->FindShortestSeparator(&start, limit);
     Say("separator", start);
   }
-  for (const char* key : {"abc", "\xff\xff" "a", "\xff\xff", ""}) {
+  for (const char* key : {"abc",
+                          "\xff\xff"
+                          "a",
+                          "\xff\xff", ""}) {
     std::string text = key;
     order->FindShortSuccessor(&text);
     std::string hex;
@@ -234,7 +248,8 @@ std::string Contents(DB* db, const ReadOptions& options = {}) {
   std::string forward;
   std::string backward;
   for (it->SeekToFirst(); it->Valid(); it->Next()) forward += it->key().ToString() + "=" + it->value().ToString() + " ";
-  for (it->SeekToLast(); it->Valid(); it->Prev()) backward = it->key().ToString() + "=" + it->value().ToString() + " " + backward;
+  for (it->SeekToLast(); it->Valid(); it->Prev())
+    backward = it->key().ToString() + "=" + it->value().ToString() + " " + backward;
   return forward + it->status().ToString() + (forward == backward ? "" : " BACKWARD " + backward);
 }
 
@@ -329,7 +344,8 @@ void Inherited(Env* env, const std::string& from, const std::string& name) {
   Env::Default()->GetChildren(from, &names);
   for (const std::string& each : names) {
     std::string bytes;
-    if (each != "LOCK" && ReadFileToString(Env::Default(), from + "/" + each, &bytes).ok()) WriteStringToFile(env, bytes, name + "/" + each);
+    if (each != "LOCK" && ReadFileToString(Env::Default(), from + "/" + each, &bytes).ok())
+      WriteStringToFile(env, bytes, name + "/" + each);
   }
   Options options;
   options.env = env;
@@ -475,7 +491,8 @@ void Tables(const Options& options, const std::string& path) {
   unsigned count = 0;
   unsigned long long contents = 0;
   for (it->SeekToFirst(); it->Valid(); it->Next(), ++count) {
-    for (const char byte : it->key().ToString() + it->value().ToString()) contents = contents * 131 + static_cast<unsigned char>(byte);
+    for (const char byte : it->key().ToString() + it->value().ToString())
+      contents = contents * 131 + static_cast<unsigned char>(byte);
   }
   Say("count", count);
   Say("contents", contents);

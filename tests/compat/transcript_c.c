@@ -60,7 +60,9 @@ static void say_iterator(const char* what, const leveldb_iterator_t* it) {
 static void visit_put(void* state, const char* k, size_t klen, const char* v, size_t vlen) {
   printf("%s put %.*s %.*s\n", (const char*)state, (int)klen, k, (int)vlen, v);
 }
-static void visit_delete(void* state, const char* k, size_t klen) { printf("%s delete %.*s\n", (const char*)state, (int)klen, k); }
+static void visit_delete(void* state, const char* k, size_t klen) {
+  printf("%s delete %.*s\n", (const char*)state, (int)klen, k);
+}
 
 static void destroyed(void* state) { printf("destroyed %s\n", (const char*)state); }
 static int compare(void* state, const char* a, size_t alen, const char* b, size_t blen) {
@@ -241,8 +243,9 @@ int main(int count, char** arguments) {
   leveldb_comparator_destroy(order);
 
   for (int own = 0; own < 2; ++own) {
-    leveldb_filterpolicy_t* filter = own ? leveldb_filterpolicy_create("filter", destroyed, create_filter, key_may_match, filter_name)
-                                         : leveldb_filterpolicy_create_bloom(10);
+    leveldb_filterpolicy_t* filter =
+        own ? leveldb_filterpolicy_create("filter", destroyed, create_filter, key_may_match, filter_name)
+            : leveldb_filterpolicy_create_bloom(10);
     options = leveldb_options_create();
     leveldb_options_set_create_if_missing(options, 1);
     leveldb_options_set_filter_policy(options, filter);

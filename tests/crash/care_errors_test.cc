@@ -7,20 +7,20 @@
 #include <map>
 
 #include "base/coding.h"
+#include "blob/writer.h"
 #include "format/batch.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
-#include "wal/frame.h"
-#include "wal/wal.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/leveldb.h"
 #include "table/writer.h"
-#include "version/version_builder.h"
 #include "testing/whole_database.h"
 #include "tests/crash/each_call.h"
-#include "blob/writer.h"
+#include "version/version_builder.h"
+#include "wal/frame.h"
+#include "wal/wal.h"
 
 namespace mergedb::testing {
 namespace {
@@ -123,10 +123,12 @@ Image Damaged(const WholeDatabase& whole, const std::function<void(FaultFileSyst
 void FlipIndexOf(FaultFileSystem& files, const std::string& path) {
   const std::string bytes = *files.ReadWhole(path);
   format::Footer footer;
-  ASSERT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(), &footer));
+  ASSERT_OK(
+      format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(), &footer));
   ASSERT_OK(files.FlipBit(path, footer.index_offset() + 3, 1));
 }
 
+// clang-format off
 const Case kCases[] = {
     {"Whole", [] { return Damaged(Closed(), [](FaultFileSystem&) {}); }},
     {"WithALog", [] { return Damaged(Killed(), [](FaultFileSystem&) {}); }},
@@ -159,20 +161,26 @@ const Case kCases[] = {
        return files;
      }},
 };
+// clang-format on
 
 class CareErrors : public ::testing::TestWithParam<Case> {
  protected:
   const Image before_ = GetParam().make();
 };
 
-INSTANTIATE_TEST_SUITE_P(Databases, CareErrors, ::testing::ValuesIn(kCases), [](const auto& each) { return each.param.name; });
+INSTANTIATE_TEST_SUITE_P(Databases, CareErrors, ::testing::ValuesIn(kCases),
+                         [](const auto& each) { return each.param.name; });
 
 // ---- what may come of it -------------------------------------------------------------------------------------------------
 
-bool Says(const Status& status, std::string_view words) { return status.message().find(words) != std::string_view::npos; }
+bool Says(const Status& status, std::string_view words) {
+  return status.message().find(words) != std::string_view::npos;
+}
 bool IsInjected(const Status& status) { return Says(status, "injected"); }
 // A repair looks at files twice. Found here: what could not be read at the second look alone was left out, without a word.
-bool FoundMoreOrLess(const Status& status) { return Says(status, "could be read the second time; run the repair again"); }
+bool FoundMoreOrLess(const Status& status) {
+  return Says(status, "could be read the second time; run the repair again");
+}
 
 // All that the database shows, of every keyspace.
 Shown ReadAll(DB& db) {
@@ -217,6 +225,7 @@ void ExpectNothingDeleted(const FaultFileSystem& before, const FaultFileSystem& 
 
 bool IsLost(const std::string& key, const RepairReport& report) {
   const std::string plain = key.substr(key.find('/') + 1);
+  // clang-format off
   return std::any_of(report.losses.begin(), report.losses.end(), [&](const Damage& loss) {
     return (!loss.smallest_key || *loss.smallest_key <= plain) && (!loss.largest_key || plain <= *loss.largest_key);
   });
@@ -466,6 +475,7 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
          ASSERT_OK(files.PatchBytes(path, 0, {head, head_bytes}));
        }},
   };
+  // clang-format on
   for (const auto& [what, make] : cases) {
     SCOPED_TRACE(what);
     const auto world = CopyOf(Closed().image());
@@ -503,7 +513,9 @@ Image WithInterruptedCopy() {
   auto db = world->Open();
   EXPECT_OK(db);
   uint64_t left = 4;
-  EXPECT_THAT(Checkpoint(**db, "/copy", {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }}), StatusIs(Code::kAborted));
+  EXPECT_THAT(
+      Checkpoint(**db, "/copy", {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }}),
+      StatusIs(Code::kAborted));
   EXPECT_OK((*db)->Close());
   EXPECT_OK(world->files->FlipBit(First(*world->files, ".partial/"), 20, 1));
   EXPECT_OK(world->files->WriteWhole("/copy.partial/000900.tbl", "of another state"));
@@ -540,8 +552,12 @@ class CheckpointErrors : public ::testing::Test {
 };
 
 TEST_F(CheckpointErrors, ALinkedCopyIsMadeWhenTheCallsWorkAgain) { FailEach(Closed().image(), {.verify = true}); }
-TEST_F(CheckpointErrors, ACopyOfEveryByteIsMadeWhenTheCallsWorkAgain) { FailEach(Closed().image(), {.may_link = false, .verify = false}); }
-TEST_F(CheckpointErrors, AnInterruptedCopyIsGoneOnWithWhenTheCallsWorkAgain) { FailEach(*WithInterruptedCopy(), {.may_link = false, .verify = true}); }
+TEST_F(CheckpointErrors, ACopyOfEveryByteIsMadeWhenTheCallsWorkAgain) {
+  FailEach(Closed().image(), {.may_link = false, .verify = false});
+}
+TEST_F(CheckpointErrors, AnInterruptedCopyIsGoneOnWithWhenTheCallsWorkAgain) {
+  FailEach(*WithInterruptedCopy(), {.may_link = false, .verify = true});
+}
 
 TEST_F(CheckpointErrors, AnEmptyDirectoryInItsPlaceStaysUntilTheCallsWorkAgain) {
   const auto world = CopyOf(Closed().image());
@@ -563,7 +579,8 @@ TEST_F(CheckpointErrors, ASyncThatFailedIsNotRepeatedOnTheSameFile) {
       SCOPED_TRACE(std::string(may_link ? "linked" : "copied") + ", sync " + std::to_string(nth));
       const auto world = CopyOf(Closed().image());
       const auto db = Open(*world);
-      for (int i = 0; i < 300; ++i) ASSERT_OK(db->Put({}, "new" + std::to_string(i), std::string(static_cast<size_t>(i % 4 * 500), 'n')));
+      for (int i = 0; i < 300; ++i)
+        ASSERT_OK(db->Put({}, "new" + std::to_string(i), std::string(static_cast<size_t>(i % 4 * 500), 'n')));
       world->executor.RunAll();  // tables that no MANIFEST names yet
       world->files->AddFault({.op = Op::kSync, .nth = nth});
       bool is_made = Checkpoint(*db, "/copy", {.may_link = may_link}).has_value();
@@ -622,7 +639,8 @@ TEST_F(CheckpointErrors, ThereIsNoneWithoutTheFlushThatItWaitsFor) {
   const auto db = Open(*world);
   world->files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});
   Status status;
-  for (int i = 0; status.ok() && i < 10'000; ++i) status = db->Put({}, "key" + std::to_string(i), std::string(1000, 'v'));
+  for (int i = 0; status.ok() && i < 10'000; ++i)
+    status = db->Put({}, "key" + std::to_string(i), std::string(1000, 'v'));
   EXPECT_THAT(status, StatusIs(Code::kIOError, HasSubstr(".tbl: write")));
   EXPECT_THAT(Checkpoint(*db, "/copy"), StatusIs(Code::kIOError, HasSubstr(".tbl: write")));
   EXPECT_THAT(world->files->IsDirectory("/copy.partial"), IsOkAndHolds(false));
@@ -669,7 +687,9 @@ void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
   const wal::FrameHeader first = wal::LoadFrameHeader(bytes.data() + offset_of(origin.start.position));
   const uint64_t position = origin.start.position + wal::FrameBytes(first.length);
   std::string frame(wal::kFrameHeaderBytes, '\0');
-  wal::StoreFrameHead(frame.data(), 0, wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, first.sequence + 10));
+  wal::StoreFrameHead(frame.data(), 0,
+                      wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position,
+                                         first.sequence + 10));
   frame += payload;
   base::StoreFixed32(frame.data(), wal::FrameCrc(first.crc, frame.data(), frame.size()));
   ASSERT_OK(files.PatchBytes(segment, offset_of(position), frame));
@@ -734,14 +754,20 @@ TEST(ForgedManifest, TablesNewerThanAllThatIsKnownAreRefused) {
   edit.comparator = std::string(BytewiseComparator()->Name());
   edit.next_file = loaded->next_file;
   edit.next_position = loaded->next_position;
-  edit.wal_start = format::VersionEdit::WalStart{.epoch = loaded->wal_start.epoch + 7, .salt = 5, .position = 0, .chain = wal::FirstMark(5, 1).chain, .sequence = 1};
+  edit.wal_start = format::VersionEdit::WalStart{.epoch = loaded->wal_start.epoch + 7,
+                                                 .salt = 5,
+                                                 .position = 0,
+                                                 .chain = wal::FirstMark(5, 1).chain,
+                                                 .sequence = 1};
   edit.last_sequence = 1;
   const std::string path = format::ManifestPath(kPath, loaded->manifest);
   ASSERT_OK(world.files->Remove(path));
-  ASSERT_OK(manifest::MirrorWriter::WriteWhole(world.files.get(), path, {.database_id = loaded->database_id, .number = loaded->manifest},
+  ASSERT_OK(manifest::MirrorWriter::WriteWhole(world.files.get(), path,
+                                               {.database_id = loaded->database_id, .number = loaded->manifest},
                                                format::EncodeVersionEdit(edit)));
   ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", manifest::EncodeCurrent({loaded->manifest})));
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
+  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption,
+                                     HasSubstr("holds sequence 2, but the newest that MANIFEST and log know of is 1")));
 }
 
 // References that lead nowhere, in a table whose checksums fit.
@@ -752,7 +778,8 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
   const kv::Order order(BytewiseComparator());
   format::ValueReference whole;
   {
-    ASSERT_OK_AND_ASSIGN(auto values, blob::Writer::Create(&files, format::BlobFilePath(kPath, kv::FileNumber{5}), kv::FileNumber{5}, 55, {}));
+    ASSERT_OK_AND_ASSIGN(auto values, blob::Writer::Create(&files, format::BlobFilePath(kPath, kv::FileNumber{5}),
+                                                           kv::FileNumber{5}, 55, {}));
     ASSERT_OK(values->Add("whole", std::string(100, 'v'), &whole));
     ASSERT_OK(values->Finish().status());
   }
@@ -761,24 +788,31 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
     char bytes[format::kReferenceBytesMax];
     return std::string(bytes, format::StoreReference(bytes, reference));
   };
-  const std::map<std::string, std::string> rows = {{"beyond", encode({.file = whole.file, .offset = 1 << 20, .bytes = 50})},
-                                                   {"none", "\xff"},
-                                                   {"nowhere", encode({.file = kv::FileNumber{9}, .offset = 0, .bytes = 50})},
-                                                   {"whole", encode(whole)}};
+  const std::map<std::string, std::string> rows = {
+      {"beyond", encode({.file = whole.file, .offset = 1 << 20, .bytes = 50})},
+      {"none", "\xff"},
+      {"nowhere", encode({.file = kv::FileNumber{9}, .offset = 0, .bytes = 50})},
+      {"whole", encode(whole)}};
   {
-    ASSERT_OK_AND_ASSIGN(auto table, table::Writer::Create(&files, format::TablePath(kPath, kv::FileNumber{7}), kv::FileNumber{7}, 77, order, {}));
+    ASSERT_OK_AND_ASSIGN(auto table, table::Writer::Create(&files, format::TablePath(kPath, kv::FileNumber{7}),
+                                                           kv::FileNumber{7}, 77, order, {}));
     kv::Sequence sequence = 10;
     for (const auto& [key, value] : rows) {
-      ASSERT_OK(table->Add({.prefix = order.Prefix(key), .key = key, .tag = kv::MakeTag(sequence++, kv::Kind::kPutRef), .value = value}));
+      ASSERT_OK(table->Add({.prefix = order.Prefix(key),
+                            .key = key,
+                            .tag = kv::MakeTag(sequence++, kv::Kind::kPutRef),
+                            .value = value}));
     }
     ASSERT_OK(table->Finish().status());
   }
   const auto found = Verify(world.SmallOptions(), kPath);
   ASSERT_OK(found);
   for (const auto& [key, value] : rows) {
-    const bool is_told = std::any_of(found->damages.begin(), found->damages.end(), [&, &wanted = key](const Damage& damage) {
-      return damage.loses_entries && damage.smallest_key && *damage.smallest_key <= wanted && wanted <= *damage.largest_key;
-    });
+    const bool is_told =
+        std::any_of(found->damages.begin(), found->damages.end(), [&, &wanted = key](const Damage& damage) {
+          return damage.loses_entries && damage.smallest_key && *damage.smallest_key <= wanted &&
+                 wanted <= *damage.largest_key;
+        });
     EXPECT_EQ(is_told, key != "whole") << key;
   }
   ASSERT_OK(Repair(world.SmallOptions(), kPath).status());

@@ -28,7 +28,9 @@ struct Way {
 
 class CheckpointCutTest : public ::testing::TestWithParam<Way> {
  protected:
-  CutSetup Setup(uint64_t seed) const { return {.seed = seed, .use_mapping = GetParam().use_mapping, .steps = "", .separates = true}; }
+  CutSetup Setup(uint64_t seed) const {
+    return {.seed = seed, .use_mapping = GetParam().use_mapping, .steps = "", .separates = true};
+  }
   CheckpointOptions HowToCopy() const { return {.may_link = GetParam().may_link}; }
 
   void Run(uint64_t seed);
@@ -75,7 +77,9 @@ void CheckpointCutTest::Put(const std::string& key, const std::string& value, Du
   Write({.kind = CrashOracle::Kind::kPut, .key = key, .value = value}, durability);
 }
 
-void CheckpointCutTest::Delete(const std::string& key) { Write({.kind = CrashOracle::Kind::kDelete, .key = key}, Durability::kProcessCrash); }
+void CheckpointCutTest::Delete(const std::string& key) {
+  Write({.kind = CrashOracle::Kind::kDelete, .key = key}, Durability::kProcessCrash);
+}
 
 void CheckpointCutTest::Flush() {
   const uint64_t last = books_->begun();
@@ -87,7 +91,8 @@ void CheckpointCutTest::Flush() {
 void CheckpointCutTest::Fill() {
   for (int round = 0; round < 2; ++round) {
     for (int i = 0; i < 12; ++i) {
-      Put("k" + std::to_string(i + round), std::to_string(round) + "." + std::to_string(i) + std::string(i % 3 == 0 ? 3000 : 20, 'v'),
+      Put("k" + std::to_string(i + round),
+          std::to_string(round) + "." + std::to_string(i) + std::string(i % 3 == 0 ? 3000 : 20, 'v'),
           Durability::kProcessCrash);
     }
     Flush();
@@ -112,7 +117,9 @@ void CheckpointCutTest::WriteBeside() {
 // What the copy shares with the source dies here, and would be written over.
 void CheckpointCutTest::Overwrite() {
   for (int round = 0; round < 2; ++round) {
-    for (int i = 0; i < 12; ++i) Put("k" + std::to_string(i), "over:" + std::to_string(round * 100 + i) + std::string(2500, 'x'), Durability::kProcessCrash);
+    for (int i = 0; i < 12; ++i)
+      Put("k" + std::to_string(i), "over:" + std::to_string(round * 100 + i) + std::string(2500, 'x'),
+          Durability::kProcessCrash);
     const uint64_t last = books_->begun();
     ASSERT_TRUE(db_->CompactRange(nullptr, nullptr).ok());
     books_->Flushed(last);
@@ -178,11 +185,14 @@ void CheckpointCutTest::CheckImage(CrashMode mode, CrashModel model, uint64_t se
   const CrashOracle::Owed owed = books_->OwedAfter(mode);
   if (!seen_.insert({image->Fingerprint(), (owed.logged * 1000 + owed.unlogged) * 2 + has_returned_}).second) return;
   ++images_;
-  const std::string where = "seed " + std::to_string(seed_) + ", point " + std::to_string(points_) + ", " + CrashModeName(mode) + "/" +
-                            CrashModelName(model) + ": ";
-  const Recovered source = CheckRecovery(image->Crash(CrashMode::kKill, model, seed),
-                                         {.setup = Setup(seed_), .oracle = books_->quiet_oracle(), .owed = owed,
-                                          .may_be_corrupt = mode == CrashMode::kLostSync, .seed = seed});
+  const std::string where = "seed " + std::to_string(seed_) + ", point " + std::to_string(points_) + ", " +
+                            CrashModeName(mode) + "/" + CrashModelName(model) + ": ";
+  const Recovered source =
+      CheckRecovery(image->Crash(CrashMode::kKill, model, seed), {.setup = Setup(seed_),
+                                                                  .oracle = books_->quiet_oracle(),
+                                                                  .owed = owed,
+                                                                  .may_be_corrupt = mode == CrashMode::kLostSync,
+                                                                  .seed = seed});
   if (!source.problem.empty()) ADD_FAILURE() << where << "the source: " << source.problem;
   World world({.seed = seed}, std::move(image));
   const std::string problem = CheckCopy(world, mode);
@@ -211,7 +221,8 @@ std::string CheckpointCutTest::CheckCopy(World& world, CrashMode mode) {
 std::string CheckpointCutTest::CopyAgain(World& world, CrashMode mode) {
   const bool may_fail = mode == CrashMode::kLostSync;
   auto db = OpenFor(Setup(seed_), &world);
-  if (!db) return may_fail && db.error().IsCorruption() ? "" : "the source, before the second call: " + db.error().ToString();
+  if (!db)
+    return may_fail && db.error().IsCorruption() ? "" : "the source, before the second call: " + db.error().ToString();
   ++again_;
   const auto made = Checkpoint(**db, kCopy, HowToCopy());
   if (!made) return may_fail && made.error().IsCorruption() ? "" : "the second call: " + made.error().ToString();
@@ -227,15 +238,19 @@ TEST_P(CheckpointCutTest, LeavesTheSourceWholeAndTheCopyWholeOrAbsent) {
   const uint64_t seeds = IsFullSize() ? 3 : 1;
   for (uint64_t seed = SeedOr(1); seed < SeedOr(1) + seeds && !HasFailure(); ++seed) Run(seed);
   std::printf("%llu moments, %llu images: %llu copies, %llu unfinished ones refused, %llu made again\n",
-              static_cast<unsigned long long>(points_), static_cast<unsigned long long>(images_), static_cast<unsigned long long>(copies_),
-              static_cast<unsigned long long>(refused_), static_cast<unsigned long long>(again_));
+              static_cast<unsigned long long>(points_), static_cast<unsigned long long>(images_),
+              static_cast<unsigned long long>(copies_), static_cast<unsigned long long>(refused_),
+              static_cast<unsigned long long>(again_));
   EXPECT_GT(copies_, 0u);
   EXPECT_GT(refused_, 0u);
   EXPECT_GT(again_, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Ways, CheckpointCutTest, ::testing::Values(Way{true, true}, Way{true, false}, Way{false, true}),
-                         [](const auto& way) { return std::string(way.param.may_link ? "Linked" : "Copied") + (way.param.use_mapping ? "Mapped" : "Written"); });
+INSTANTIATE_TEST_SUITE_P(Ways, CheckpointCutTest,
+                         ::testing::Values(Way{true, true}, Way{true, false}, Way{false, true}), [](const auto& way) {
+                           return std::string(way.param.may_link ? "Linked" : "Copied") +
+                                  (way.param.use_mapping ? "Mapped" : "Written");
+                         });
 
 }  // namespace
 }  // namespace mergedb::testing

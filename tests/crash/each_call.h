@@ -20,9 +20,23 @@
 
 namespace mergedb::testing {
 
-inline constexpr Op kFailingCalls[] = {Op::kOpen,   Op::kCreate, Op::kRead,   Op::kWrite, Op::kTruncate, Op::kSync,
-                                       Op::kClose,  Op::kSizeOf, Op::kList,   Op::kLock,  Op::kMap,      Op::kRemove,
-                                       Op::kRename, Op::kLink,   Op::kCreateDirectory,    Op::kRemoveDirectory, Op::kSyncDirectory};
+inline constexpr Op kFailingCalls[] = {Op::kOpen,
+                                       Op::kCreate,
+                                       Op::kRead,
+                                       Op::kWrite,
+                                       Op::kTruncate,
+                                       Op::kSync,
+                                       Op::kClose,
+                                       Op::kSizeOf,
+                                       Op::kList,
+                                       Op::kLock,
+                                       Op::kMap,
+                                       Op::kRemove,
+                                       Op::kRename,
+                                       Op::kLink,
+                                       Op::kCreateDirectory,
+                                       Op::kRemoveDirectory,
+                                       Op::kSyncDirectory};
 
 inline bool EndFault(World& world) {
   const bool was_hit = world.files->faults_hit() > 0;

@@ -45,7 +45,8 @@ std::string Difference(const Pairs& found, const Pairs& expected) {
   for (const auto& [key, value] : expected) {
     const auto it = found.find(key);
     if (it == found.end()) text += " missing " + key;
-    if (it != found.end() && it->second != value) text += " " + key + "=" + it->second.substr(0, 8) + " not " + value.substr(0, 8);
+    if (it != found.end() && it->second != value)
+      text += " " + key + "=" + it->second.substr(0, 8) + " not " + value.substr(0, 8);
   }
   for (const auto& [key, value] : found) {
     if (!expected.contains(key)) text += " surplus " + key + "=" + value.substr(0, 8);
@@ -170,7 +171,8 @@ class Errors {
       const Commit& commit = commits_[i];
       const std::string& name = commit.changes[0].first;
       if (found.contains(name)) {
-        EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown()) << name << " after " << commit.status.ToString();
+        EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown())
+            << name << " after " << commit.status.ToString();
         EXPECT_FALSE(is_over) << name << " is there and one before it is not";
         ApplyTo(&expected, commit);
       } else if (commit.status.ok()) {
@@ -204,9 +206,7 @@ class Errors {
     Pairs expected;
     for (const Commit& commit : commits_) {
       const bool is_there = found.contains(commit.changes[0].first);
-      if (commit.status.ok()) {
-        EXPECT_TRUE(is_there) << commit.changes[0].first << " was acknowledged and is gone";
-      }
+      if (commit.status.ok()) { EXPECT_TRUE(is_there) << commit.changes[0].first << " was acknowledged and is gone"; }
       if (is_there) {
         EXPECT_TRUE(commit.status.ok() || commit.status.outcome_unknown())
             << commit.changes[0].first << " is there after " << commit.status.ToString();
@@ -291,8 +291,9 @@ constexpr int kCommits = 150;
 enum class When : uint8_t { kFirstLife, kRecovery };
 
 std::string Describe(const Fault& fault) {
-  return std::string(OpName(fault.op)) + " " + fault.path_contains + " n " + std::to_string(fault.nth) + (fault.sticky ? " sticky" : "") +
-         (fault.has_happened ? " happened" : "") + " partial " + std::to_string(fault.partial_bytes) + " " + fault.status.ToString();
+  return std::string(OpName(fault.op)) + " " + fault.path_contains + " n " + std::to_string(fault.nth) +
+         (fault.sticky ? " sticky" : "") + (fault.has_happened ? " happened" : "") + " partial " +
+         std::to_string(fault.partial_bytes) + " " + fault.status.ToString();
 }
 
 struct Life {
@@ -304,7 +305,8 @@ struct Life {
 
 // One life with a fault in it; true if the fault came to pass.
 bool Live(const Life& life) {
-  SCOPED_TRACE(Describe(life.fault) + (life.second ? ", then " + Describe(*life.second) : "") + (life.use_mapping ? " mapped" : "") + (life.when == When::kRecovery ? " recovering" : ""));
+  SCOPED_TRACE(Describe(life.fault) + (life.second ? ", then " + Describe(*life.second) : "") +
+               (life.use_mapping ? " mapped" : "") + (life.when == When::kRecovery ? " recovering" : ""));
   Errors errors(life.use_mapping);
   if (life.when == When::kRecovery) {
     EXPECT_OK(errors.Open());
@@ -332,16 +334,11 @@ bool Live(const Life& life) {
 // What an operating system may say, as the database hears it.
 Status AnyError(base::Random& random) {
   switch (random.Uniform(5)) {
-    case 0:
-      return Status::NoSpace("ENOSPC");
-    case 1:
-      return Status::Busy("EMFILE");
-    case 2:
-      return Status::IOError("EACCES");
-    case 3:
-      return Status::IOError("EROFS");
-    default:
-      return Status::IOError("EIO");
+    case 0: return Status::NoSpace("ENOSPC");
+    case 1: return Status::Busy("EMFILE");
+    case 2: return Status::IOError("EACCES");
+    case 3: return Status::IOError("EROFS");
+    default: return Status::IOError("EIO");
   }
 }
 
@@ -378,11 +375,13 @@ TEST_P(ErrorsTest, TellsOfEveryFailureOfEachKind) {
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   base::Random random(seed);
   const int rounds = IsFullSize() ? 6 : 1;
-  for (const Op op : {Op::kCreate, Op::kSync, Op::kRemove, Op::kRename, Op::kSyncDirectory, Op::kClose, Op::kOpen, Op::kRead,
-                      Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory, Op::kUnshare}) {
+  for (const Op op :
+       {Op::kCreate, Op::kSync, Op::kRemove, Op::kRename, Op::kSyncDirectory, Op::kClose, Op::kOpen, Op::kRead,
+        Op::kSizeOf, Op::kMap, Op::kWrite, Op::kList, Op::kLock, Op::kCreateDirectory, Op::kUnshare}) {
     for (int round = 0; round < rounds; ++round) {
       for (uint64_t n = 1;; ++n) {
-        const Fault fault{.op = op, .nth = n, .sticky = random.OneIn(2), .status = AnyError(random), .has_happened = random.OneIn(3)};
+        const Fault fault{
+            .op = op, .nth = n, .sticky = random.OneIn(2), .status = AnyError(random), .has_happened = random.OneIn(3)};
         if (!Live(LifeWith(fault))) break;
         if (HasFailure()) return;
       }
@@ -408,9 +407,11 @@ TEST_P(ErrorsTest, TellsOfFailuresOnTheWayBack) {
   const uint64_t rounds = IsFullSize() ? 40 : 4;
   const std::string kinds[] = {".tbl", ".seg", "MANIFEST", "CURRENT"};
   for (const std::string& first : kinds) {
-    for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kRename, Op::kRemove, Op::kClose, Op::kSizeOf}) {
+    for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kRename, Op::kRemove, Op::kClose,
+                        Op::kSizeOf}) {
       for (uint64_t round = 0; round < rounds; ++round) {
-        Life life = LifeWith({.op = Op::kSync, .path_contains = first, .nth = 1 + random.Uniform(3), .sticky = random.OneIn(8)});
+        Life life = LifeWith(
+            {.op = Op::kSync, .path_contains = first, .nth = 1 + random.Uniform(3), .sticky = random.OneIn(8)});
         life.second = Fault{.op = op,
                             .path_contains = random.OneIn(2) ? first : kinds[random.Uniform(4)],
                             .nth = 1 + random.Uniform(round + 2),
@@ -531,15 +532,14 @@ TEST(ReadErrors, AreTheReadersOwnAndNeverWrongAnswers) {
         }
         Status status;
         const Pairs found = Scan(errors.db(), &status);
-        EXPECT_TRUE(status.IsIOError() || (status.ok() && Difference(found, errors.live()).empty())) << status.ToString();
+        EXPECT_TRUE(status.IsIOError() || (status.ok() && Difference(found, errors.live()).empty()))
+            << status.ToString();
       } else {
         EXPECT_TRUE(opened.IsIOError()) << opened.ToString();
       }
       const bool is_hit = files.faults_hit() > hits;
       files.ClearFaults();
-      if (!opened.ok()) {
-        ASSERT_OK(errors.Open());
-      }
+      if (!opened.ok()) { ASSERT_OK(errors.Open()); }
       errors.CheckLive();
       ASSERT_OK(errors.Close());
       if (!is_hit || HasFailure()) break;
@@ -598,7 +598,8 @@ TEST(RemovalErrors, DoNotKeepCompactionsAndOtherRemovalsFromGoingOn) {
     return std::ranges::count_if(world.files->Files(), [&](const std::string& path) { return path.ends_with(ending); });
   };
   for (int i = 0; i < 600; ++i) {
-    for (int j = 0; j < 40; ++j) ASSERT_OK(db->Put({}, "key" + std::to_string((i * 40 + j) % 500), std::string(1000, 'v')));
+    for (int j = 0; j < 40; ++j)
+      ASSERT_OK(db->Put({}, "key" + std::to_string((i * 40 + j) % 500), std::string(1000, 'v')));
     world.clock.SleepNanos(200'000'000);  // longer than the first pause
     world.executor.RunTimers();
     world.executor.RunAll(1'000'000);
@@ -626,9 +627,7 @@ TEST(RecoveryErrors, ASegmentOfUnknownSizeIsNotAnEmptyOne) {
     errors.world().files->AddFault({.op = Op::kSizeOf, .path_contains = ".seg", .nth = n});
     const bool is_open = errors.Open().ok();
     errors.world().files->ClearFaults();
-    if (!is_open) {
-      ASSERT_OK(errors.Open());
-    }
+    if (!is_open) { ASSERT_OK(errors.Open()); }
     errors.CheckLive();
     if (HasFailure()) return;
   }
@@ -721,7 +720,8 @@ class CallSites : public ::testing::Environment {
     for (const auto& [line, site] : reached) {
       failed += site.failures > 0;
       if (line.starts_with("src/")) {
-        EXPECT_GT(site.failures, 0u) << line << " (" << site.point << ") was reached " << site.calls << " times and never failed";
+        EXPECT_GT(site.failures, 0u) << line << " (" << site.point << ") was reached " << site.calls
+                                     << " times and never failed";
       }
     }
     for (const auto& line : CallSitesInSources(MERGEDB_SOURCE_ROOT)) {
@@ -732,8 +732,8 @@ class CallSites : public ::testing::Environment {
       injected += count;
       std::cout << status << " " << count << "; ";
     }
-    std::cout << injected << " errors injected in " << tally.lives << " lives; " << reached.size() << " call sites reached, " << failed
-              << " of them failed\n";
+    std::cout << injected << " errors injected in " << tally.lives << " lives; " << reached.size()
+              << " call sites reached, " << failed << " of them failed\n";
   }
 
  private:

@@ -92,7 +92,8 @@ class Features {
     const std::string lower = Numbered("k", 40), upper = Numbered("k", 120);
     const std::string_view from = lower, to = upper;
     Note(db_->CompactRange(&from, &to), "compact range");
-    if (const auto crowd = db_->OpenKeyspace("crowd")) Note(db_->CompactRange(*crowd, nullptr, nullptr), "compact keyspace");
+    if (const auto crowd = db_->OpenKeyspace("crowd"))
+      Note(db_->CompactRange(*crowd, nullptr, nullptr), "compact keyspace");
     Reads();
     Note(db_->CheckIntegrity(), "check");
     (void)db_->ApproximateSizes({{"a", "z"}});
@@ -128,7 +129,8 @@ class Features {
   void Note(const Status& status, const std::string& what) {
     if (status.ok() || status.IsNotFound()) return;
     ++failures_;
-    EXPECT_TRUE(status.IsIOError() && status.message().find("injected") != std::string_view::npos) << what << ": " << status.ToString();
+    EXPECT_TRUE(status.IsIOError() && status.message().find("injected") != std::string_view::npos)
+        << what << ": " << status.ToString();
   }
 
   void NoteRead(const Status& status, const std::string& value, const std::string& expected) {
@@ -171,7 +173,8 @@ class Features {
 
   void Deletes() {
     Note(db_->DeleteRange({}, Numbered("k", 200), Numbered("k", 220)), "delete range");
-    if (const auto crowd = db_->OpenKeyspace("crowd")) Note(db_->DeleteRange({}, *crowd, Numbered("q", 0), Numbered("q", 100)), "delete range");
+    if (const auto crowd = db_->OpenKeyspace("crowd"))
+      Note(db_->DeleteRange({}, *crowd, Numbered("q", 0), Numbered("q", 100)), "delete range");
   }
 
   void InTransactions() {
@@ -216,7 +219,8 @@ class Features {
     Note(scanned, "scan");
     for (const auto& [key, value] : found) EXPECT_EQ(value, ValueOf(std::stoi(key.substr(1))));
     const auto back = db_->NewIterator({.lower = Numbered("k", 0), .upper = Numbered("k", 50)});
-    for (back->SeekToLast(); back->Valid(); back->Prev()) EXPECT_EQ(back->value(), ValueOf(std::stoi(std::string(back->key().substr(1)))));
+    for (back->SeekToLast(); back->Valid(); back->Prev())
+      EXPECT_EQ(back->value(), ValueOf(std::stoi(std::string(back->key().substr(1)))));
     Note(back->status(), "scan backwards");
   }
 
@@ -276,11 +280,13 @@ TEST_P(FeatureErrors, AreToldAndLeaveNothingHalfDone) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Calls, FeatureErrors,
-                         ::testing::Combine(::testing::Values(Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kSizeOf, Op::kRename,
-                                                              Op::kRemove, Op::kSyncDirectory, Op::kList, Op::kClose, Op::kMap),
+                         ::testing::Combine(::testing::Values(Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync,
+                                                              Op::kSizeOf, Op::kRename, Op::kRemove, Op::kSyncDirectory,
+                                                              Op::kList, Op::kClose, Op::kMap),
                                             ::testing::Bool(), ::testing::Bool()),
                          [](const auto& given) {
-                           return std::string(OpName(std::get<0>(given.param))) + (std::get<1>(given.param) ? "WithKeyspaces" : "") +
+                           return std::string(OpName(std::get<0>(given.param))) +
+                                  (std::get<1>(given.param) ? "WithKeyspaces" : "") +
                                   (std::get<2>(given.param) ? "Mapped" : "Written");
                          });
 

@@ -54,6 +54,7 @@ struct NamedCall {
   uint64_t nth_max;       // the calls of a short life
   bool is_rare = false;   // there are some in a long life that writes much
 };
+// clang-format off
 constexpr NamedCall kCalls[] = {
     {Op::kRemove, "seg", 12, true}, {Op::kRemove, "", 12},          {Op::kRemove, "tbl", 8},   {Op::kRemove, "MANIFEST", 2}, {Op::kRename, "", 4},
     {Op::kSync, "MANIFEST", 30}, {Op::kSync, "seg", 8},          {Op::kSync, "tbl", 8},     {Op::kSync, "", 40},          {Op::kSyncDirectory, "", 10},
@@ -83,6 +84,7 @@ struct Plan {
   uint64_t synced_one_in = 20;
   uint64_t seed = 0;
 };
+// clang-format on
 
 // With MERGEDB_FEW_DESCRIPTORS=1 lives may have 128 or 256 descriptors.
 // WHY not always: reads of a tree of hundreds of small tables, as a killed life with the least buffer leaves them, then fail with Busy.
@@ -93,7 +95,8 @@ Plan DrawPlan(uint64_t chain, uint64_t life) {
   Plan plan;
   plan.call = kCalls[random.Uniform(std::size(kCalls))];
   const size_t buffer_bytes_max = plan.call.is_rare ? 1 << 20 : kWriteBufferBytesDefault;
-  plan.geometry = GeometryFor(random.Next(), {.write_buffer_bytes_max = buffer_bytes_max, .may_limit_descriptors = IsLimited()});
+  plan.geometry =
+      GeometryFor(random.Next(), {.write_buffer_bytes_max = buffer_bytes_max, .may_limit_descriptors = IsLimited()});
   plan.nth = 1 + random.Uniform(1 + random.Uniform(plan.call.nth_max));
   plan.moment = static_cast<Moment>(random.Uniform(3));
   if (plan.call.op != Op::kWrite && plan.moment == Moment::kHalf) plan.moment = Moment::kAfter;
@@ -114,10 +117,13 @@ uint64_t MillisOf(const Plan& plan) { return plan.call.is_rare ? kLongLifeMillis
 
 std::string Print(const Plan& plan) {
   static constexpr const char* kMoments[] = {"before", "half of", "after"};
-  std::string text = std::string(kMoments[static_cast<size_t>(plan.moment)]) + " " + OpName(plan.call.op) + " " + std::string(plan.call.file) + " number " +
-                     std::to_string(plan.nth) + (plan.spares_open ? " after the open" : "");
+  std::string text = std::string(kMoments[static_cast<size_t>(plan.moment)]) + " " + OpName(plan.call.op) + " " +
+                     std::string(plan.call.file) + " number " + std::to_string(plan.nth) +
+                     (plan.spares_open ? " after the open" : "");
   if (plan.stands_still_us > 0) text += ", which stood still for " + std::to_string(plan.stands_still_us) + " us";
-  if (plan.slow_us > 0) text += "; each " + std::string(OpName(plan.slow_call.op)) + " " + std::string(plan.slow_call.file) + " took " + std::to_string(plan.slow_us) + " us";
+  if (plan.slow_us > 0)
+    text += "; each " + std::string(OpName(plan.slow_call.op)) + " " + std::string(plan.slow_call.file) + " took " +
+            std::to_string(plan.slow_us) + " us";
   return text + "; " + ReplayOf(plan.geometry);
 }
 
@@ -125,7 +131,7 @@ std::string Print(const Plan& plan) {
 struct Shared {
   CountedProgress progress;
   size_t value_bytes_max = 0;
-  std::atomic<bool> is_at_call{false};   // the life came to its call
+  std::atomic<bool> is_at_call{false};  // the life came to its call
   std::atomic<uint64_t> readers_opened{0}, readers_refused{0}, reads_failed{0};
   std::atomic<bool> has_message{false};
   char message[4000] = {};
@@ -155,12 +161,15 @@ class Killer {
               if (plan_.moment == Moment::kBefore) Die();
               is_here_ = std::this_thread::get_id();
               if (plan_.moment == Moment::kAfter) return {};
-              *keep_bytes = call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;  // half, as direct writes can have it
+              *keep_bytes =
+                  call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;  // half, as direct writes can have it
               return Status::IOError("dies after half of it");
             },
-            .after = [this](const FileCall& call, const Status&) {
-              if (plan_.moment != Moment::kBefore && is_here_.load() == std::this_thread::get_id() && IsNamed(call)) Die();
-            }};
+            .after =
+                [this](const FileCall& call, const Status&) {
+                  if (plan_.moment != Moment::kBefore && is_here_.load() == std::this_thread::get_id() && IsNamed(call))
+                    Die();
+                }};
   }
 
   void Opened() { is_open_ = true; }
@@ -185,7 +194,8 @@ class Killer {
 void CheckAll(DB& db, base::Random& random, Shared* shared) {
   for (size_t id = 0; id < kWriters; ++id) {
     const auto way = static_cast<Way>(random.Uniform(CountedWriter::kWays));
-    const auto seen = WriterOf(id, *shared).ReadBetween(db, way, shared->progress.returned[id], shared->progress.begun[id]);
+    const auto seen =
+        WriterOf(id, *shared).ReadBetween(db, way, shared->progress.returned[id], shared->progress.begun[id]);
     if (!seen.problem.empty()) Fail(shared, "after a kill: " + seen.problem);
     shared->progress.begun[id] = shared->progress.returned[id] = seen.count;
   }
@@ -193,7 +203,10 @@ void CheckAll(DB& db, base::Random& random, Shared* shared) {
 
 void Maintain(DB& db, base::Random& random, Shared* shared) {
   const uint64_t choice = random.Uniform(8);
-  const Status status = choice == 0 ? db.Flush() : choice == 1 ? db.SyncLog() : choice == 2 ? db.CompactRange(nullptr, nullptr) : Status();
+  const Status status = choice == 0   ? db.Flush()
+                        : choice == 1 ? db.SyncLog()
+                        : choice == 2 ? db.CompactRange(nullptr, nullptr)
+                                      : Status();
   if (!status.ok()) Fail(shared, "maintenance: " + status.ToString());
   usleep(2000);
 }
@@ -216,14 +229,16 @@ void Maintain(DB& db, base::Random& random, Shared* shared) {
   std::vector<std::thread> threads;
   for (size_t id = 0; id < kWriters; ++id) {
     threads.emplace_back([&, id] {
-      const Status status = WriterOf(id, *shared, plan.synced_one_in).Write(**db, &shared->progress, plan.seed, goes_on);
+      const Status status =
+          WriterOf(id, *shared, plan.synced_one_in).Write(**db, &shared->progress, plan.seed, goes_on);
       if (!status.ok() && !shared->is_at_call) Fail(shared, "write: " + status.ToString());
     });
   }
   while (goes_on()) Maintain(**db, random, shared);
   for (std::thread& thread : threads) thread.join();
   if (random.OneIn(2)) {
-    if (Status status = (*db)->Close(); !status.ok() && !shared->is_at_call) Fail(shared, "close: " + status.ToString());
+    if (Status status = (*db)->Close(); !status.ok() && !shared->is_at_call)
+      Fail(shared, "close: " + status.ToString());
   }
   _exit(kEndedByItself);
 }
@@ -280,7 +295,8 @@ void ReadBeside(const std::string& path, const Plan& plan, base::Random& random,
   for (size_t id = 0; id < kWriters; ++id) {
     const auto way = static_cast<Way>(random.Uniform(CountedWriter::kWays));
     const auto seen = WriterOf(id, *shared).ReadBetween(**db, way, before.returned[id], shared->progress.begun[id]);
-    if (!seen.status.ok()) return (void)++shared->reads_failed;  // a table that goes away under the reader is an error, never a wrong answer
+    if (!seen.status.ok())
+      return (void)++shared->reads_failed;  // a table that goes away under the reader is an error, never a wrong answer
     if (!seen.problem.empty()) Fail(shared, "read-only open beside the writer: " + seen.problem + log.Text());
   }
   if (!random.OneIn(4)) return;
@@ -300,10 +316,12 @@ void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& 
   std::filesystem::remove_all(target);
   if (kill(writer, SIGSTOP) != 0) return;
   siginfo_t info{};
-  if (waitid(P_PID, static_cast<id_t>(writer), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 || info.si_code != CLD_STOPPED) return;
+  if (waitid(P_PID, static_cast<id_t>(writer), &info, WSTOPPED | WEXITED | WNOWAIT) != 0 || info.si_code != CLD_STOPPED)
+    return;
   const Acknowledged before(*shared);
   std::error_code error;
-  if (std::filesystem::exists(path)) std::filesystem::copy(path, target, error);  // else it stopped before it made the directory
+  if (std::filesystem::exists(path))
+    std::filesystem::copy(path, target, error);  // else it stopped before it made the directory
   kill(writer, SIGCONT);
   std::fflush(nullptr);
   const pid_t checker = fork();
@@ -312,14 +330,16 @@ void CopyWhileItStands(const std::string& path, const Plan& plan, base::Random& 
     // The first open had not made the database yet: then nothing was acknowledged.
     const bool is_made = std::filesystem::exists(target + "/CURRENT");
     for (const uint64_t returned : before.returned) {
-      if (!is_made && returned > 0) Fail(shared, "copy of a writer that stands still: no CURRENT, and " + std::to_string(returned) + " returned");
+      if (!is_made && returned > 0)
+        Fail(shared, "copy of a writer that stands still: no CURRENT, and " + std::to_string(returned) + " returned");
     }
     if (!is_made) _exit(0);
     Options options;
     Choose(plan.geometry, &options);
     const auto verified = Verify(options, target);
     if (!verified) Fail(shared, "verify of a copy of a writer that stands still: " + verified.error().ToString());
-    for (const Damage& damage : verified->damages) Fail(shared, "verify of a copy of a writer that stands still: " + ToText(damage));
+    for (const Damage& damage : verified->damages)
+      Fail(shared, "verify of a copy of a writer that stands still: " + ToText(damage));
     auto db = DB::Open(options, target);
     if (!db) Fail(shared, "open of a copy of a writer that stands still: " + db.error().ToString());
     CheckCopy(**db, before, random, "copy of a writer that stands still", shared);
@@ -395,13 +415,15 @@ class KillCalls : public ::testing::TestWithParam<int> {
   }
 
   void RunChain(uint64_t chain) {
-    auto* const shared = new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;
+    auto* const shared =
+        new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;
     shared->value_bytes_max = kValueBytesMax[chain % std::size(kValueBytesMax)];
     const std::string path = root_ + "/" + std::to_string(chain);
     std::string before = "nothing";
     for (uint64_t life = 0; life < kLivesPerChain && !HasFailure(); ++life) {
       const Plan plan = DrawPlan(chain, life);
-      SCOPED_TRACE("MERGEDB_CHAIN=" + std::to_string(chain) + " life " + std::to_string(life) + "\n  killed before it: " + before + "\n  this life: " + Print(plan));
+      SCOPED_TRACE("MERGEDB_CHAIN=" + std::to_string(chain) + " life " + std::to_string(life) +
+                   "\n  killed before it: " + before + "\n  this life: " + Print(plan));
       LiveOnce(path, plan, shared);
       before = Print(plan);
     }
@@ -431,10 +453,14 @@ TEST_P(KillCalls, LoseNoBatchThatReturned) {
   for (uint64_t round = 0; killed_ < kills_wanted && !HasFailure(); ++round) {
     RunChain(only != 0 ? only : seed * 1'000'000 + round * kParts + static_cast<uint64_t>(GetParam()));
   }
-  std::printf("%llu kills at %zu kinds of calls in %llu lives; beside them %llu read-only opens, of which %llu met a table that went away, and %llu refused\n", static_cast<unsigned long long>(killed_),
-              kills_.size(), static_cast<unsigned long long>(lives_), static_cast<unsigned long long>(opened_),
-              static_cast<unsigned long long>(failed_), static_cast<unsigned long long>(refused_));
-  for (const auto& [call, count] : kills_) std::printf("  %4llu %s\n", static_cast<unsigned long long>(count), call.c_str());
+  std::printf(
+      "%llu kills at %zu kinds of calls in %llu lives; beside them %llu read-only opens, of which %llu met a table "
+      "that went away, and %llu refused\n",
+      static_cast<unsigned long long>(killed_), kills_.size(), static_cast<unsigned long long>(lives_),
+      static_cast<unsigned long long>(opened_), static_cast<unsigned long long>(failed_),
+      static_cast<unsigned long long>(refused_));
+  for (const auto& [call, count] : kills_)
+    std::printf("  %4llu %s\n", static_cast<unsigned long long>(count), call.c_str());
 }
 
 INSTANTIATE_TEST_SUITE_P(Part, KillCalls, ::testing::Range(0, kParts));

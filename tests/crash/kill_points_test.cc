@@ -50,7 +50,8 @@ std::string KeyOf(uint64_t n) { return "key" + std::to_string(n % kKeys); }
 std::string ValueOf(uint64_t n) { return std::to_string(n) + ":" + std::string(n * 7919 % 3000, 'v'); }
 
 Geometry LeastGeometry(bool use_mapping) {
-  return {.use_mapping = use_mapping, .memory_bytes = 512 << 10, .separated_value_bytes_min = 768, .open_tables_max = 1000};
+  return {
+      .use_mapping = use_mapping, .memory_bytes = 512 << 10, .separated_value_bytes_min = 768, .open_tables_max = 1000};
 }
 
 Options OptionsOf(const Geometry& geometry) {
@@ -79,12 +80,14 @@ class Killer {
     return {.before = [this](const FileCall& call, size_t* keep_bytes) -> Status {
               if (!IsTheOne(call) || at_.moment == Moment::kAfter) return {};
               if (at_.moment == Moment::kBefore) Die();
-              *keep_bytes = call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;  // half, as direct writes can have it
+              *keep_bytes =
+                  call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;  // half, as direct writes can have it
               return Status::IOError("dies after half of it");
             },
-            .after = [this](const FileCall& call, const Status&) {
-              if (at_.moment != Moment::kBefore && is_here_ && PointName(call) == at_.point) Die();
-            }};
+            .after =
+                [this](const FileCall& call, const Status&) {
+                  if (at_.moment != Moment::kBefore && is_here_ && PointName(call) == at_.point) Die();
+                }};
   }
   std::map<std::string, uint64_t> counts() const { return counts_; }
 
@@ -110,12 +113,14 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
     batch.Put("count", std::to_string(n));
     report->begun = n;
     const auto durability = n % 10 == 0 ? Durability::kSynced : Durability::kProcessCrash;
-    if (Status status = db.Write({.durability = durability}, batch); !status.ok()) FailChild("write", status.ToString());
+    if (Status status = db.Write({.durability = durability}, batch); !status.ok())
+      FailChild("write", status.ToString());
     report->returned = n;
   }
 }
 
-[[noreturn]] void RunChild(const std::string& path, const Geometry& geometry, const KillPoint& at, const std::string& counts_path, Report* report) {
+[[noreturn]] void RunChild(const std::string& path, const Geometry& geometry, const KillPoint& at,
+                           const std::string& counts_path, Report* report) {
   Killer killer(at);
   WatchedFileSystem files(DefaultEnv().file_system, killer.watch());
   Options options = OptionsOf(geometry);
@@ -142,11 +147,13 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
   auto db = DB::Open(OptionsOf(geometry), path);
   if (!db) FailChild("reopen", db.error().ToString());
   std::string text = "0";
-  if (Status status = (*db)->Get({}, "count", &text); !status.ok() && !status.IsNotFound()) FailChild("count", status.ToString());
+  if (Status status = (*db)->Get({}, "count", &text); !status.ok() && !status.IsNotFound())
+    FailChild("count", status.ToString());
   const uint64_t count = std::stoull(text);
   if (count < report->returned || count > report->begun) FailChild("lost or made up", text);
   for (uint64_t n = count; n > 0 && n + kKeys > count; --n) {
-    if (Status status = (*db)->Get({}, KeyOf(n), &text); !status.ok() || text != ValueOf(n)) FailChild(KeyOf(n).c_str(), status.ToString());
+    if (Status status = (*db)->Get({}, KeyOf(n), &text); !status.ok() || text != ValueOf(n))
+      FailChild(KeyOf(n).c_str(), status.ToString());
   }
   if (Status status = (*db)->CheckIntegrity(); !status.ok()) FailChild("check", status.ToString());
   report->returned = report->begun = count;
@@ -235,8 +242,9 @@ void KillPoints::KillAtEveryPoint(const Geometry& geometry, uint64_t seed) {
         if (moment == Moment::kHalf && !is_write) continue;
         for (uint64_t hit = 0; hit < hits_wanted; ++hit) {
           const KillPoint at{point, hit == 0 ? 1 : 1 + random.Uniform(count), moment};
-          SCOPED_TRACE(std::string(is_fresh ? "empty directory, " : "after a kill, ") + kMomentNames[static_cast<int>(moment)] + " " +
-                       point + " number " + std::to_string(at.nth) + " of " + std::to_string(count));
+          SCOPED_TRACE(std::string(is_fresh ? "empty directory, " : "after a kill, ") +
+                       kMomentNames[static_cast<int>(moment)] + " " + point + " number " + std::to_string(at.nth) +
+                       " of " + std::to_string(count));
           is_fresh ? StartAfresh() : LeaveAKilledOne();
           if (Live(at)) {
             ++kills;

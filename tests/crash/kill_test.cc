@@ -41,7 +41,8 @@ struct Progress {
 class SharedProgress {
  public:
   SharedProgress()
-      : progress_(new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Progress) {}
+      : progress_(new (mmap(nullptr, sizeof(Progress), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0))
+                      Progress) {}
   ~SharedProgress() { munmap(progress_, sizeof(Progress)); }
   Progress* operator->() const { return progress_; }
 
@@ -126,9 +127,7 @@ class KillTest : public ::testing::TestWithParam<std::tuple<const char*, bool>> 
     // Each operand counts once: writers begin a life with the number after the last that is there.
     const Status merged = db.Get({}, "sum" + std::to_string(i), &text);
     ASSERT_TRUE(count == 0 ? merged.IsNotFound() : merged.ok()) << merged.ToString();
-    if (count > 0) {
-      ASSERT_EQ(merge::ToU64(text), count * (count + 1) / 2) << "writer " << i << " of " << count;
-    }
+    if (count > 0) { ASSERT_EQ(merge::ToU64(text), count * (count + 1) / 2) << "writer " << i << " of " << count; }
     for (uint64_t n = count; n > 0 && n + kKeysPerWriter > count && n > first_[i]; --n) {
       ASSERT_OK(db.Get({}, KeyOf(i, n % kKeysPerWriter), &text)) << n;
       ASSERT_EQ(text, ValueOf(n, seed)) << "writer " << i << " write " << n << " of " << count;
@@ -156,7 +155,8 @@ TEST_P(KillTest, LosesNoWriteThatReturned) {
   for (int cycle = 0; cycle < cycles && !HasFatalFailure(); ++cycle) {
     SCOPED_TRACE("cycle " + std::to_string(cycle));
     const uint64_t cycle_seed = random.Next();
-    SCOPED_TRACE("killed: " + ReplayOf(GeometryOf(use_mapping, cycle_seed)) + "\n  reopened: " + ReplayOf(GeometryOf(use_mapping, cycle_seed + 1)));
+    SCOPED_TRACE("killed: " + ReplayOf(GeometryOf(use_mapping, cycle_seed)) +
+                 "\n  reopened: " + ReplayOf(GeometryOf(use_mapping, cycle_seed + 1)));
     std::fflush(nullptr);  // or the children print it again
     const pid_t child = fork();
     ASSERT_GE(child, 0);
@@ -175,9 +175,7 @@ TEST_P(KillTest, LosesNoWriteThatReturned) {
         auto db = DB::Open(OptionsFor(use_mapping, cycle_seed + 1), path_);
         EXPECT_OK(db.status());
         for (size_t i = 0; db && i < kWriters; ++i) CheckWriter(**db, i, cycle_seed);
-        if (db && cycle % 3 == 0) {
-          EXPECT_OK((*db)->CheckIntegrity());
-        }
+        if (db && cycle % 3 == 0) { EXPECT_OK((*db)->CheckIntegrity()); }
         if (db && cycle % 2 == 0) {
           EXPECT_OK((*db)->Close());
         } else if (db) {

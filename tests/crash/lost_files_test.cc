@@ -32,7 +32,8 @@ class LostFiles : public ::testing::Test {
     World world;
     ASSERT_OK_AND_ASSIGN(auto db, world.Open());
     for (int i = 0; i < 3; ++i) {
-      for (int j = 0; j < 10; ++j) ASSERT_OK(db->Put({}, "k" + std::to_string(10 * i + j), std::string(2000, static_cast<char>('a' + i))));
+      for (int j = 0; j < 10; ++j)
+        ASSERT_OK(db->Put({}, "k" + std::to_string(10 * i + j), std::string(2000, static_cast<char>('a' + i))));
       ASSERT_OK(db->Flush());
     }
     ASSERT_OK(db->Put({}, "in the log", "v"));
@@ -66,7 +67,8 @@ class LostFiles : public ::testing::Test {
     for (const std::string& path : world.files->Files()) now[path] = *world.files->ReadWhole(path);
     for (const auto& [name, bytes] : before_) {
       const bool is_there = std::ranges::any_of(now, [&](const auto& file) {
-        return file.second == bytes && (file.first == World::kPath + "/" + name || file.first.starts_with(kLost + name));
+        return file.second == bytes &&
+               (file.first == World::kPath + "/" + name || file.first.starts_with(kLost + name));
       });
       EXPECT_TRUE(is_there) << name << " was deleted";
     }
@@ -81,7 +83,8 @@ class LostFiles : public ::testing::Test {
       EXPECT_OK(db->Close());
       ExpectAllThere(world);
     }
-    for (const std::string& path : world.files->Files()) EXPECT_NE(NameOf(path), "KEEP") << "the last open had nothing to move";
+    for (const std::string& path : world.files->Files())
+      EXPECT_NE(NameOf(path), "KEEP") << "the last open had nothing to move";
   }
 
   std::unique_ptr<FaultFileSystem> torn_;
@@ -100,12 +103,14 @@ TEST_F(LostFiles, AreInTheirPlaceOrInLost) {
 }
 
 TEST_F(LostFiles, StayWhenTheProcessOrThePowerFailsDuringTheOpen) {
-  for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kPrefixTorn, CrashMode::kBlockMix}) {
+  for (const CrashMode mode :
+       {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kPrefixTorn, CrashMode::kBlockMix}) {
     const auto first = Torn();
     uint64_t images = 0;
     first->files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
       if (HasFailure()) return;
-      SCOPED_TRACE(std::string(CrashModeName(mode)) + " before operation " + std::to_string(op) + ", " + what + " " + path);
+      SCOPED_TRACE(std::string(CrashModeName(mode)) + " before operation " + std::to_string(op) + ", " + what + " " +
+                   path);
       const auto left = World::After(*first, mode, CrashModel::kStrict, op);
       ExpectAllThereAfterOpens(*left);
       ++images;
@@ -121,7 +126,8 @@ TEST_F(LostFiles, StayWhenTheyCannotBeMoved) {
     for (uint64_t nth = 1; nth < 5; ++nth) {
       SCOPED_TRACE(std::string(OpName(op)) + " " + std::to_string(nth));
       const auto world = Torn();
-      world->files->AddFault({.op = op, .path_contains = "lost", .nth = nth, .sticky = true, .status = Status::NoSpace("full")});
+      world->files->AddFault(
+          {.op = op, .path_contains = "lost", .nth = nth, .sticky = true, .status = Status::NoSpace("full")});
       ASSERT_OK_AND_ASSIGN(auto db, world->Open());
       std::string report;
       ASSERT_TRUE(db->GetProperty("mergedb.recovery", &report));

@@ -24,12 +24,13 @@
 namespace {
 
 std::atomic<bool> g_is_armed{false};
-std::atomic<int64_t> g_left{0};  // allocations until the one that fails
+std::atomic<int64_t> g_left{0};         // allocations until the one that fails
 thread_local bool g_is_spared = false;  // on the test's own thread while the test itself works
 
 [[gnu::noinline]] void* Allocate(size_t bytes, size_t align) {
   if (g_is_armed.load(std::memory_order_relaxed) && !g_is_spared && g_left.fetch_sub(1) == 1) throw std::bad_alloc();
-  void* memory = align <= alignof(std::max_align_t) ? std::malloc(bytes) : std::aligned_alloc(align, (bytes + align - 1) / align * align);
+  void* memory = align <= alignof(std::max_align_t) ? std::malloc(bytes)
+                                                    : std::aligned_alloc(align, (bytes + align - 1) / align * align);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
@@ -141,9 +142,7 @@ void ReadAll(DB& db, uint64_t count, Report* report) {
   try {
     const Tried tried;
     db = DB::Open(SmallOptions(use_mapping), path);
-  } catch (const std::bad_alloc&) {
-    db = DB::Open(SmallOptions(use_mapping), path);
-  }
+  } catch (const std::bad_alloc&) { db = DB::Open(SmallOptions(use_mapping), path); }
   if (!db) FailChild("open", db.error().ToString());
   for (uint64_t n = 1; n <= kBatches; ++n) {
     WriteBatch batch;
@@ -176,13 +175,15 @@ void ReadAll(DB& db, uint64_t count, Report* report) {
   auto db = DB::Open(SmallOptions(use_mapping), path);
   if (!db) FailChild("reopen", db.error().ToString());
   std::string text = "0";
-  if (Status status = (*db)->Get({}, "count", &text); !status.ok() && !status.IsNotFound()) FailChild("count", status.ToString());
+  if (Status status = (*db)->Get({}, "count", &text); !status.ok() && !status.IsNotFound())
+    FailChild("count", status.ToString());
   const uint64_t count = std::stoull(text);
   if (count < report.returned || count > report.begun) FailChild("lost or made up", text);
   for (uint64_t key = 0; key < kKeys; ++key) {
     const uint64_t newest = NewestOf(key, count);
     const Status status = (*db)->Get({}, KeyOf(key), &text);
-    if (newest == 0 ? !status.IsNotFound() : !status.ok() || text != ValueOf(newest)) FailChild("wrong after reopening", KeyOf(key));
+    if (newest == 0 ? !status.IsNotFound() : !status.ok() || text != ValueOf(newest))
+      FailChild("wrong after reopening", KeyOf(key));
   }
   if (Status status = (*db)->CheckIntegrity(); !status.ok()) FailChild("check", status.ToString());
   _exit(0);
@@ -196,9 +197,7 @@ int OutcomeOf(Run&& run) {
     LimitTime(20);
     try {
       run();
-    } catch (...) {
-      FailChild("an exception came out of", "a call that changes the database");
-    }
+    } catch (...) { FailChild("an exception came out of", "a call that changes the database"); }
   }
   int outcome = -1;
   waitpid(child, &outcome, 0);
@@ -234,7 +233,8 @@ TEST_P(OutOfMemory, FailsAReadOrStopsTheProcessAndLosesNothing) {
 
   const int64_t stride = std::max<int64_t>(1, allocations / static_cast<int64_t>(Sized(1000, 100'000)));
   uint64_t deaths = 0, survivals = 0;
-  for (int64_t n = 1 + static_cast<int64_t>(random.Uniform(static_cast<uint64_t>(stride))); n < allocations + stride; n += stride) {
+  for (int64_t n = 1 + static_cast<int64_t>(random.Uniform(static_cast<uint64_t>(stride))); n < allocations + stride;
+       n += stride) {
     SCOPED_TRACE("allocation " + std::to_string(n) + " of about " + std::to_string(allocations));
     std::filesystem::remove_all(path);
     report_->begun = report_->returned = 0;
@@ -247,12 +247,14 @@ TEST_P(OutOfMemory, FailsAReadOrStopsTheProcessAndLosesNothing) {
                           << std::ifstream(path_ + "/stderr").rdbuf();
     (outcome == 0 ? survivals : deaths)++;
     if (report_->begun > 0) {
-      EXPECT_EQ(OutcomeOf([&] { RunChecker(path, use_mapping, *report_); }), 0) << "acknowledged: " << report_->returned;
+      EXPECT_EQ(OutcomeOf([&] { RunChecker(path, use_mapping, *report_); }), 0)
+          << "acknowledged: " << report_->returned;
     }
     if (HasFailure()) return;
   }
-  std::printf("%lld allocations: %llu lives ended, %llu went on, %llu of them after a read that threw\n", static_cast<long long>(allocations),
-              static_cast<unsigned long long>(deaths), static_cast<unsigned long long>(survivals),
+  std::printf("%lld allocations: %llu lives ended, %llu went on, %llu of them after a read that threw\n",
+              static_cast<long long>(allocations), static_cast<unsigned long long>(deaths),
+              static_cast<unsigned long long>(survivals),
               static_cast<unsigned long long>(report_->reads_failed.load()));
   EXPECT_GT(report_->reads_failed, 0u);
 }

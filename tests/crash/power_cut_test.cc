@@ -9,10 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include <ctime>
-
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 
 #include "testing/seed.h"
 
@@ -74,7 +73,8 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
     return problem.empty();
   }
   // Random workloads of so many letters, a seed each.
-  void CheckWorkloads(const Mixture& mixture, uint64_t first_seed, uint64_t rounds, size_t letters, const CutPlan& plan) {
+  void CheckWorkloads(const Mixture& mixture, uint64_t first_seed, uint64_t rounds, size_t letters,
+                      const CutPlan& plan) {
     for (uint64_t round = 0; round < rounds; ++round) {
       const uint64_t seed = SeedOr(first_seed) + round;
       if (!Check(Setup(seed, DrawSteps(mixture, seed, letters)), plan)) return;
@@ -99,8 +99,9 @@ class PowerCutTest : public ::testing::TestWithParam<Shape> {
 // Each sequence is checked in its last step alone: the steps before it are a shorter sequence.
 TEST_P(PowerCutTest, AllSequencesOfFewSteps) {
   if (GetParam().style != Style::kLazy) GTEST_SKIP() << "so few steps hardly know a style";
-  const size_t length_max = IsFullSize() && !GetParam().separates ? 4 : 3;  // values apart are a matter of merges, not of four steps
-  const uint64_t one_in = SizedOneIn(20, 1);  // of the longest
+  const size_t length_max =
+      IsFullSize() && !GetParam().separates ? 4 : 3;  // values apart are a matter of merges, not of four steps
+  const uint64_t one_in = SizedOneIn(20, 1);          // of the longest
   std::vector<std::string> sequences = {""};
   for (size_t begin = 0, length = 0; length <= length_max; ++length) {
     const size_t end = sequences.size();
@@ -142,7 +143,8 @@ TEST_P(PowerCutTest, RandomWorkloads) {
 TEST_P(PowerCutTest, RandomWorkloadsAtDrawnGeometries) {
   constexpr Mixture kMixture = {.common = "ppppppooooooddddeeebbbbxxsssnnnlllawwwwwtvyg", .rare = "fffcr"};
   const Shape& shape = GetParam();
-  const uint64_t first = SeedOr(501) + (shape.style == Style::kCascade) + 2 * shape.use_mapping + 4 * shape.separates + 8 * shape.is_append_only;
+  const uint64_t first = SeedOr(501) + (shape.style == Style::kCascade) + 2 * shape.use_mapping + 4 * shape.separates +
+                         8 * shape.is_append_only;
   const uint64_t rounds = IsFullSize() ? 10 : 1;
   for (uint64_t round = 0; round < rounds; ++round) {
     const uint64_t seed = first + 16 * round;
@@ -184,13 +186,16 @@ TEST_P(PowerCutTest, LogsThatRollOver) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Options, PowerCutTest,
-                         ::testing::Values(Shape{Style::kLazy, true}, Shape{Style::kLazy, false}, Shape{Style::kCascade, true},
-                                           Shape{Style::kCascade, false}, Shape{Style::kLazy, true, true},
-                                           Shape{Style::kCascade, false, true}, Shape{Style::kLazy, false, false, true},
+                         ::testing::Values(Shape{Style::kLazy, true}, Shape{Style::kLazy, false},
+                                           Shape{Style::kCascade, true}, Shape{Style::kCascade, false},
+                                           Shape{Style::kLazy, true, true}, Shape{Style::kCascade, false, true},
+                                           Shape{Style::kLazy, false, false, true},
                                            Shape{Style::kLazy, false, true, true}),
                          [](const auto& shape) {
                            return std::string(shape.param.style == Style::kLazy ? "Lazy" : "Cascade") +
-                                  (shape.param.is_append_only ? "Appended" : shape.param.use_mapping ? "Mapped" : "Written") +
+                                  (shape.param.is_append_only ? "Appended"
+                                   : shape.param.use_mapping  ? "Mapped"
+                                                              : "Written") +
                                   (shape.param.separates ? "Separated" : "");
                          });
 
@@ -211,8 +216,9 @@ TEST(PowerCutReplay, ReadsWhatItPrints) {
                                  {.point = 12, .mode = CrashMode::kMin, .model = CrashModel::kJournaled},
                                  {.point = 3, .mode = CrashMode::kKill, .model = CrashModel::kStrict}};
   const std::string text = PrintCuts(setup, cuts);
-  EXPECT_EQ(text, "seed=7 style=cascade staging=written steps=psf values=separated point=31 cut=block-mix/strict "
-                  "nested=12:min/journaled,3:kill/strict");
+  EXPECT_EQ(text,
+            "seed=7 style=cascade staging=written steps=psf values=separated point=31 cut=block-mix/strict "
+            "nested=12:min/journaled,3:kill/strict");
   CutSetup read;
   std::vector<Cut> read_cuts;
   ASSERT_TRUE(ParseCuts(text, &read, &read_cuts));

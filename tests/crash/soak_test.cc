@@ -59,7 +59,9 @@ struct Shared {
   _exit(1);
 }
 
-std::string KeyOf(size_t thread, uint64_t key) { return "t" + std::to_string(thread) + "-" + std::to_string(100000 + key * 7919 % 99991); }
+std::string KeyOf(size_t thread, uint64_t key) {
+  return "t" + std::to_string(thread) + "-" + std::to_string(100000 + key * 7919 % 99991);
+}
 std::string ValueOf(uint64_t number) {
   const uint64_t bytes = number % 50 == 0 ? 20'000 + number % 30'000 : number * 7919 % 1500;
   return std::to_string(number) + ":" + std::string(bytes, static_cast<char>('a' + number % 26));
@@ -87,12 +89,9 @@ class Weather {
       ++shared_->faults;
       if (random_.OneIn(2)) *keep_bytes = call.bytes.size() / 2 / kDirectIoAlign * kDirectIoAlign;
       switch (random_.Uniform(3)) {
-        case 0:
-          return Status::NoSpace("soak: ENOSPC");
-        case 1:
-          return Status::Busy("soak: EMFILE");
-        default:
-          return Status::IOError("soak: EIO");
+        case 0: return Status::NoSpace("soak: ENOSPC");
+        case 1: return Status::Busy("soak: EMFILE");
+        default: return Status::IOError("soak: EIO");
       }
     }};
   }
@@ -140,7 +139,8 @@ class Writer {
       if (!status.ok() && !status.IsNotFound()) FailLife("settle " + KeyOf(thread_, key) + ": " + status.ToString());
       const uint64_t found = status.ok() ? NumberIn(value) : 0;
       if (found != cell.sure && !(cell.is_unsure && (found == cell.maybe || found == cell.earlier))) {
-        FailLife(KeyOf(thread_, key) + " is " + std::to_string(found) + " after a restart, not " + std::to_string(cell.sure));
+        FailLife(KeyOf(thread_, key) + " is " + std::to_string(found) + " after a restart, not " +
+                 std::to_string(cell.sure));
       }
       if (status.ok() && value != ValueOf(found)) FailLife(KeyOf(thread_, key) + " has a torn value");
       cell.sure = found;
@@ -170,7 +170,8 @@ class Writer {
       cell.is_unsure = true;
       cell.maybe == 0 ? batch.Delete(KeyOf(thread_, key)) : batch.Put(KeyOf(thread_, key), ValueOf(cell.maybe));
     }
-    const Status status = db_.Write({.durability = random_.OneIn(30) ? Durability::kSynced : Durability::kProcessCrash}, batch);
+    const Status status =
+        db_.Write({.durability = random_.OneIn(30) ? Durability::kSynced : Durability::kProcessCrash}, batch);
     for (uint64_t i = 0; i < count; ++i) {
       Cell& cell = shared_->cells[thread_][keys[i]];
       if (status.ok()) {
@@ -208,7 +209,8 @@ class Writer {
     options.read.snapshot = snapshot.get();
     auto it = db_.NewIterator(options);
     std::vector<std::pair<std::string, uint64_t>> wanted;
-    for (uint64_t key = 0; key < kKeys; ++key) wanted.emplace_back(KeyOf(thread_, key), shared_->cells[thread_][key].sure);
+    for (uint64_t key = 0; key < kKeys; ++key)
+      wanted.emplace_back(KeyOf(thread_, key), shared_->cells[thread_][key].sure);
     std::erase_if(wanted, [](const auto& pair) { return pair.second == 0; });
     std::sort(wanted.begin(), wanted.end());
     const std::string lower = "t" + std::to_string(thread_) + "-", upper = "t" + std::to_string(thread_) + ".";
@@ -219,7 +221,8 @@ class Writer {
     while (it->Valid() && it->key() >= lower && it->key() < upper) {
       const uint64_t found = NumberIn(std::string(it->value()));
       if (at >= wanted.size() || it->key() != wanted[at].first || found != wanted[at].second) {
-        FailLife("scan found " + std::string(it->key()) + "=" + std::to_string(found) + " at place " + std::to_string(at));
+        FailLife("scan found " + std::string(it->key()) + "=" + std::to_string(found) + " at place " +
+                 std::to_string(at));
       }
       ++at;
       is_forward ? it->Next() : it->Prev();
@@ -232,14 +235,10 @@ class Writer {
     const std::string lower = "t" + std::to_string(thread_) + "-";
     const std::string_view from = lower;
     switch (dice % 5) {
-      case 0:
-        return Expect(db_.Flush(), "flush");
-      case 1:
-        return Expect(db_.SyncLog(), "sync");
-      case 2:
-        return random_.OneIn(8) ? Expect(db_.CompactRange(&from, nullptr), "compact") : void();
-      case 3:
-        return random_.OneIn(8) ? Expect(db_.CheckIntegrity(), "check") : void();
+      case 0: return Expect(db_.Flush(), "flush");
+      case 1: return Expect(db_.SyncLog(), "sync");
+      case 2: return random_.OneIn(8) ? Expect(db_.CompactRange(&from, nullptr), "compact") : void();
+      case 3: return random_.OneIn(8) ? Expect(db_.CheckIntegrity(), "check") : void();
       default: {
         std::string text;
         (void)db_.GetProperty("mergedb.stats", &text);
@@ -255,7 +254,8 @@ class Writer {
 };
 
 uint64_t Descriptors() {
-  return static_cast<uint64_t>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
+  return static_cast<uint64_t>(
+      std::distance(std::filesystem::directory_iterator("/proc/self/fd"), std::filesystem::directory_iterator()));
 }
 uint64_t ResidentKib() {
   std::ifstream statm("/proc/self/statm");
@@ -279,7 +279,8 @@ void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<d
     auto db = DB::Open(options, path);
     if (!db) FailLife("open: " + db.error().ToString() + "; " + ReplayOf(geometry));
     std::vector<std::unique_ptr<Writer>> writers;
-    for (size_t i = 0; i < kThreads; ++i) writers.push_back(std::make_unique<Writer>(**db, i, random.Next(), weather, shared));
+    for (size_t i = 0; i < kThreads; ++i)
+      writers.push_back(std::make_unique<Writer>(**db, i, random.Next(), weather, shared));
     for (const auto& writer : writers) writer->Settle();
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
@@ -301,7 +302,9 @@ void Sleep(double seconds) { std::this_thread::sleep_for(std::chrono::duration<d
     if (random.OneIn(4)) weather.Set(3);
     (void)(*db)->Close();  // may fail in bad weather; what was acknowledged is there all the same
     *db = nullptr;
-    if (Descriptors() > descriptors_before + 4) FailLife(std::to_string(Descriptors()) + " descriptors after a close, " + std::to_string(descriptors_before) + " before");
+    if (Descriptors() > descriptors_before + 4)
+      FailLife(std::to_string(Descriptors()) + " descriptors after a close, " + std::to_string(descriptors_before) +
+               " before");
   }
   _exit(0);
 }
@@ -317,7 +320,8 @@ TEST(Soak, KeepsEveryPromiseForALongTime) {
   base::Random random(seed);
   std::string pattern = "/tmp/mergedb_soak_XXXXXX";
   ASSERT_NE(mkdtemp(pattern.data()), nullptr);
-  auto* const shared = new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;
+  auto* const shared =
+      new (mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0)) Shared;
   const auto start = SteadyClock::now();
   const double seconds = SecondsToSoak();
   uint64_t lives = 0, kills = 0;
@@ -333,14 +337,18 @@ TEST(Soak, KeepsEveryPromiseForALongTime) {
     int outcome = 0;
     ASSERT_EQ(waitpid(child, &outcome, 0), child);
     const bool is_right = is_killed ? WIFSIGNALED(outcome) && WTERMSIG(outcome) == SIGKILL : outcome == 0;
-    EXPECT_TRUE(is_right) << "life " << lives << ": exit " << WEXITSTATUS(outcome) << " signal " << WTERMSIG(outcome) << "; kept in " << pattern;
+    EXPECT_TRUE(is_right) << "life " << lives << ": exit " << WEXITSTATUS(outcome) << " signal " << WTERMSIG(outcome)
+                          << "; kept in " << pattern;
     ++lives;
     kills += is_killed;
   }
-  std::printf("%llu lives, %llu of them killed; %llu operations, %llu failed; %llu faults; at most %llu descriptors, %llu MiB\n",
-              static_cast<unsigned long long>(lives), static_cast<unsigned long long>(kills), static_cast<unsigned long long>(shared->operations),
-              static_cast<unsigned long long>(shared->failed), static_cast<unsigned long long>(shared->faults),
-              static_cast<unsigned long long>(shared->descriptors_max), static_cast<unsigned long long>(shared->resident_kib_max / 1024));
+  std::printf(
+      "%llu lives, %llu of them killed; %llu operations, %llu failed; %llu faults; at most %llu descriptors, %llu "
+      "MiB\n",
+      static_cast<unsigned long long>(lives), static_cast<unsigned long long>(kills),
+      static_cast<unsigned long long>(shared->operations), static_cast<unsigned long long>(shared->failed),
+      static_cast<unsigned long long>(shared->faults), static_cast<unsigned long long>(shared->descriptors_max),
+      static_cast<unsigned long long>(shared->resident_kib_max / 1024));
   EXPECT_GT(shared->operations, 1000u);
   if (!HasFailure()) std::filesystem::remove_all(pattern);
   munmap(shared, sizeof(Shared));

@@ -28,18 +28,38 @@
 namespace {
 
 enum class Call : int {
-  kOpen, kPread, kPwrite, kFdatasync, kFsync, kFtruncate, kClose, kFstat, kStat, kLstat, kUnlink, kRename, kOpendir, kReaddir, kMkdir, kRmdir,
-  kMmap, kMadvise, kFcntl, kFstatfs, kCount,
+  kOpen,
+  kPread,
+  kPwrite,
+  kFdatasync,
+  kFsync,
+  kFtruncate,
+  kClose,
+  kFstat,
+  kStat,
+  kLstat,
+  kUnlink,
+  kRename,
+  kOpendir,
+  kReaddir,
+  kMkdir,
+  kRmdir,
+  kMmap,
+  kMadvise,
+  kFcntl,
+  kFstatfs,
+  kCount,
 };
-constexpr const char* kCallNames[] = {"open",   "pread",  "pwrite",  "fdatasync", "fsync", "ftruncate", "close", "fstat",   "stat",  "lstat",
-                                      "unlink", "rename", "opendir", "readdir",   "mkdir", "rmdir",     "mmap",  "madvise", "fcntl", "fstatfs"};
+constexpr const char* kCallNames[] = {"open",  "pread", "pwrite", "fdatasync", "fsync",  "ftruncate", "close",
+                                      "fstat", "stat",  "lstat",  "unlink",    "rename", "opendir",   "readdir",
+                                      "mkdir", "rmdir", "mmap",   "madvise",   "fcntl",  "fstatfs"};
 
 struct Plan {
   std::atomic<bool> is_armed{false};
   std::atomic<int> call{-1};
-  std::atomic<int64_t> left{0};   // calls until the one that fails
-  std::atomic<int> error{0};      // 0: a short transfer
-  std::atomic<int> times{1};      // how many in a row
+  std::atomic<int64_t> left{0};  // calls until the one that fails
+  std::atomic<int> error{0};     // 0: a short transfer
+  std::atomic<int> times{1};     // how many in a row
   std::atomic<uint64_t> counts[static_cast<int>(Call::kCount)];
   std::atomic<uint64_t> hits{0};
 };
@@ -146,7 +166,9 @@ void* mmap(void* address, size_t bytes, int protection, int flags, int fd, off_t
 }
 int madvise(void* address, size_t bytes, int advice) noexcept {
   REAL(madvise);
-  return (advice == MADV_DONTFORK || advice == MADV_POPULATE_WRITE) && Fails(Call::kMadvise) ? -1 : real(address, bytes, advice);
+  return (advice == MADV_DONTFORK || advice == MADV_POPULATE_WRITE) && Fails(Call::kMadvise)
+             ? -1
+             : real(address, bytes, advice);
 }
 int fcntl(int fd, int command, ...) {
   REAL(fcntl);
@@ -203,7 +225,8 @@ class SystemCalls : public ::testing::TestWithParam<bool> {
   }
 
   void Note(const Status& status) {
-    EXPECT_TRUE(status.ok() || (g_plan.hits > 0 && (status.IsIOError() || status.IsNoSpace() || status.IsBusy() || status.IsNotSupported())))
+    EXPECT_TRUE(status.ok() || (g_plan.hits > 0 && (status.IsIOError() || status.IsNoSpace() || status.IsBusy() ||
+                                                    status.IsNotSupported())))
         << status.ToString();
   }
   std::unique_ptr<DB> Open() {
@@ -217,7 +240,8 @@ class SystemCalls : public ::testing::TestWithParam<bool> {
     for (int i = 0; i < count; ++i) {
       const std::string key = "key" + std::to_string(number_ % 20);
       const std::string value = std::to_string(number_) + std::string(static_cast<size_t>(number_ * 97 % 4000), 'v');
-      const Status status = db.Put({.durability = number_ % 10 == 0 ? Durability::kSynced : Durability::kProcessCrash}, key, value);
+      const Status status =
+          db.Put({.durability = number_ % 10 == 0 ? Durability::kSynced : Durability::kProcessCrash}, key, value);
       Note(status);
       if (status.ok()) {
         sure_[key] = value;
@@ -299,23 +323,26 @@ TEST_P(SystemCalls, FailWithoutHarm) {
   uint64_t lives = 0, hits = 0;
   for (const auto& [call, count] : counts) {
     const Call which = static_cast<Call>(call);
-    std::vector<Failure> kinds = {{which, 0, EIO, 1}, {which, 0, ENOSPC, 1}, {which, 0, EMFILE, 1}, {which, 0, EACCES, 1}};
-    const bool retries_signals = which == Call::kOpen || which == Call::kPread || which == Call::kPwrite || which == Call::kFdatasync;
+    std::vector<Failure> kinds = {
+        {which, 0, EIO, 1}, {which, 0, ENOSPC, 1}, {which, 0, EMFILE, 1}, {which, 0, EACCES, 1}};
+    const bool retries_signals =
+        which == Call::kOpen || which == Call::kPread || which == Call::kPwrite || which == Call::kFdatasync;
     if (retries_signals) kinds.push_back({which, 0, EINTR, 3});
     if (which == Call::kPread || which == Call::kPwrite) kinds.push_back({which, 0, 0, 2});
     const int64_t stride = std::max<int64_t>(1, count / each_max);
     for (int64_t n = 1; n <= count; n += stride) {
       Failure failure = kinds[static_cast<size_t>(n / stride) % kinds.size()];
       failure.nth = n;
-      SCOPED_TRACE(std::string(kCallNames[call]) + " number " + std::to_string(n) + " of about " + std::to_string(count) + ": " +
-                   (failure.error == 0 ? "short" : std::strerror(failure.error)));
+      SCOPED_TRACE(std::string(kCallNames[call]) + " number " + std::to_string(n) + " of about " +
+                   std::to_string(count) + ": " + (failure.error == 0 ? "short" : std::strerror(failure.error)));
       Live(failure);
       ++lives;
       hits += g_plan.hits > 0;
       if (HasFailure()) return;
     }
   }
-  std::printf("%llu lives, %llu with a failed call\n", static_cast<unsigned long long>(lives), static_cast<unsigned long long>(hits));
+  std::printf("%llu lives, %llu with a failed call\n", static_cast<unsigned long long>(lives),
+              static_cast<unsigned long long>(hits));
 }
 
 INSTANTIATE_TEST_SUITE_P(Staging, SystemCalls, ::testing::Bool());

@@ -104,18 +104,26 @@ TEST_F(Arguments, OfOptionsMayNotBeOutOfRange) {
   nameless.struct_size = sizeof nameless;
   mergedb_comparator sizeless = {};
   const std::vector<std::function<void(mergedb_options*)>> mistakes = {
-      [](mergedb_options* o) { o->struct_size = 3; },          [](mergedb_options* o) { o->struct_size = size_t{1} << 40; },
-      [](mergedb_options* o) { o->mode = 99; },                [](mergedb_options* o) { o->style = -1; },
-      [](mergedb_options* o) { o->compression_upper = 99; },   [](mergedb_options* o) { o->compression_bottom = -7; },
-      [](mergedb_options* o) { o->bloom_bits_per_key = 999; }, [](mergedb_options* o) { o->open_tables_max = -1; },
-      [](mergedb_options* o) { o->block_bytes = 7; },          [](mergedb_options* o) { o->finish_merges_on_close = 9; },
-      [](mergedb_options* o) { o->use_mapped_staging = -3; },  [](mergedb_options* o) { o->write_buffer_bytes = 1; },
-      [&](mergedb_options* o) { o->comparator = &nameless; },  [&](mergedb_options* o) { o->comparator = &sizeless; },
+      [](mergedb_options* o) { o->struct_size = 3; },
+      [](mergedb_options* o) { o->struct_size = size_t{1} << 40; },
+      [](mergedb_options* o) { o->mode = 99; },
+      [](mergedb_options* o) { o->style = -1; },
+      [](mergedb_options* o) { o->compression_upper = 99; },
+      [](mergedb_options* o) { o->compression_bottom = -7; },
+      [](mergedb_options* o) { o->bloom_bits_per_key = 999; },
+      [](mergedb_options* o) { o->open_tables_max = -1; },
+      [](mergedb_options* o) { o->block_bytes = 7; },
+      [](mergedb_options* o) { o->finish_merges_on_close = 9; },
+      [](mergedb_options* o) { o->use_mapped_staging = -3; },
+      [](mergedb_options* o) { o->write_buffer_bytes = 1; },
+      [&](mergedb_options* o) { o->comparator = &nameless; },
+      [&](mergedb_options* o) { o->comparator = &sizeless; },
   };
   for (size_t i = 0; i < mistakes.size(); ++i) {
     mergedb_options options = plain;
     mistakes[i](&options);
-    EXPECT_EQ(mergedb_open(path().c_str(), &options, &db, &error_), MERGEDB_INVALID_ARGUMENT) << "mistake " << i << ": " << error_.message;
+    EXPECT_EQ(mergedb_open(path().c_str(), &options, &db, &error_), MERGEDB_INVALID_ARGUMENT)
+        << "mistake " << i << ": " << error_.message;
     EXPECT_EQ(db, 0u);
   }
   EXPECT_FALSE(std::filesystem::exists(path()));
@@ -168,7 +176,9 @@ constexpr uint64_t kMost = UINT64_MAX;
 constexpr uint64_t kHalf = uint64_t{1} << 63;  // doubled, it is 0
 const std::vector<Extremes> kExtremes = {
     // Buffers of gigabytes are touched when they are made: what PlanMemory makes of them is tested in tests/unit/db/options_check_test.cc.
-    {"write_buffer_bytes", {0, 65536, 65537}, {1, 65535, (uint64_t{32} << 30) + 1, uint64_t{100} << 30, kHalf, kHalf + 65536, kMost}},
+    {"write_buffer_bytes",
+     {0, 65536, 65537},
+     {1, 65535, (uint64_t{32} << 30) + 1, uint64_t{100} << 30, kHalf, kHalf + 65536, kMost}},
     {"memory_bytes", {131072, uint64_t{1} << 50}, {1, 65536, 131071, (uint64_t{1} << 50) + 1, kHalf, kMost}},
     {"block_bytes", {256, 257, 4194304}, {1, 255, 4194305, uint64_t{1} << 32, kHalf, kMost}},
     {"pause_us_max", {1, 3'600'000'000}, {3'600'000'001, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}},
@@ -207,7 +217,8 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
     std::vector<uint64_t> holds = extremes.holds, refused = extremes.refused;
     const std::string name = extremes.name;
     // What 0 says in C++ alone, and numbers that C has no room for.
-    if (name == "pause_us_max" || name == "separated_value_bytes_min" || name == "bloom_bits_per_key") holds.push_back(0);
+    if (name == "pause_us_max" || name == "separated_value_bytes_min" || name == "bloom_bits_per_key")
+      holds.push_back(0);
     if (name == "memory_bytes" || name == "block_bytes" || name == "open_tables_max") refused.push_back(0);
     if (name == "separated_value_bytes_min" || name == "open_tables_max") holds.insert(holds.end(), {kHalf, kMost});
     for (const uint64_t number : refused) {
@@ -290,7 +301,8 @@ TEST_F(Arguments, OfNumbersOfTransactionsAndExportsAreCheckedToo) {
     EXPECT_EQ(blocks.has_value(), number == 1);
   }
   for (const int bits : {INT32_MIN, -1, 0, 1, 64, 65, INT32_MAX}) {
-    const auto exported = ExportToLevelDb(db, {}, directory_ / ("bits" + std::to_string(bits)), {.bloom_bits_per_key = bits});
+    const auto exported =
+        ExportToLevelDb(db, {}, directory_ / ("bits" + std::to_string(bits)), {.bloom_bits_per_key = bits});
     EXPECT_EQ(exported.has_value(), bits >= 0 && bits <= 64) << bits;
     EXPECT_TRUE(exported.has_value() || exported.status().IsInvalidArgument());
   }

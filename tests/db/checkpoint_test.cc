@@ -1,5 +1,7 @@
 // Goal: a checkpoint is a whole database of one moment, whatever goes on beside it, and never half there. Method: real files in a
 // temporary directory; the copy is opened, read and written on its own; crashes in memory.
+#include "mergedb/checkpoint.h"
+
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -11,7 +13,6 @@
 #include <thread>
 #include <utility>
 
-#include "mergedb/checkpoint.h"
 #include "mergedb/merge.h"
 #include "testing/temp_directory.h"
 #include "testing/watched_file_system.h"
@@ -76,7 +77,8 @@ TEST_F(CheckpointTest, LivesItsOwnLife) {
   ASSERT_TRUE(Checkpoint(*db_, Path("copy")));
   const auto overwrite = [](DB& db, char filler) {
     for (int round = 0; round < 3; ++round) {
-      for (int i = 0; i < 20'000; ++i) ASSERT_TRUE(db.Put({}, "key" + std::to_string(i), std::string(100, filler)).ok());
+      for (int i = 0; i < 20'000; ++i)
+        ASSERT_TRUE(db.Put({}, "key" + std::to_string(i), std::string(100, filler)).ok());
       ASSERT_TRUE(db.CompactRange(nullptr, nullptr).ok());
     }
   };
@@ -110,13 +112,20 @@ TEST_F(CheckpointTest, KeepsKeyspaces) {
 // taken: the first keyspace, made in between, had chosen a marker that begins a key which was deleted in between. Consequence: the copy
 // took that key for a record of a keyspace.
 TEST_F(CheckpointTest, KnowsNothingOfAFirstKeyspaceThatIsMadeMeanwhile) {
-  ASSERT_TRUE(db_->Put({}, "\xff" "key", "value").ok());
+  ASSERT_TRUE(db_->Put({},
+                       "\xff"
+                       "key",
+                       "value")
+                  .ok());
   ASSERT_TRUE(db_->Put({}, "other", "value").ok());
   const Pairs before = All(*db_);
   bool is_made = false;
   const auto made = Checkpoint(*db_, Path("copy"), {.progress = [&](uint64_t, uint64_t) {
     if (std::exchange(is_made, true)) return true;
-    EXPECT_TRUE(db_->Delete({}, "\xff" "key").ok());
+    EXPECT_TRUE(db_->Delete({},
+                            "\xff"
+                            "key")
+                    .ok());
     EXPECT_TRUE(db_->CompactRange(nullptr, nullptr).ok());
     EXPECT_TRUE(db_->CreateKeyspace("named").has_value());
     return true;
@@ -175,7 +184,8 @@ TEST_F(CheckpointTest, HoldsWholeBatchesWhileWritersGoOn) {
       WriteBatch batch;  // every tenth is larger than a memtable, and is applied in pieces
       const int count = i % 10 == 9 ? 6000 : 2;
       for (int part = 0; part < count; ++part) {
-        batch.Put("part" + std::to_string(part) + (i % 10 == 9 ? "big" : ""), std::to_string(i) + std::string(200, '.'));
+        batch.Put("part" + std::to_string(part) + (i % 10 == 9 ? "big" : ""),
+                  std::to_string(i) + std::string(200, '.'));
       }
       ASSERT_TRUE(db_->Write({}, batch).ok());
       written = i;
@@ -190,7 +200,8 @@ TEST_F(CheckpointTest, HoldsWholeBatchesWhileWritersGoOn) {
     const Pairs pairs = Read(name);
     ASSERT_TRUE(pairs.contains("part0") && pairs.contains("part0big"));
     EXPECT_EQ(pairs.at("part0"), pairs.at("part1"));
-    for (int part = 0; part < 6000; ++part) ASSERT_EQ(pairs.at("part" + std::to_string(part) + "big"), pairs.at("part0big"));
+    for (int part = 0; part < 6000; ++part)
+      ASSERT_EQ(pairs.at("part" + std::to_string(part) + "big"), pairs.at("part0big"));
     EXPECT_GE(std::max(std::stoull(pairs.at("part0")), std::stoull(pairs.at("part0big"))), at_least);
   }
   is_over = true;
@@ -202,7 +213,8 @@ TEST_F(CheckpointTest, InterruptedItIsNotThereAndIsGoneOnWith) {
   ASSERT_TRUE(db_->Flush().ok());
   const Pairs before = All(*db_);
   int left = 1;
-  const auto stopped = Checkpoint(*db_, Path("copy"), {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }});
+  const auto stopped =
+      Checkpoint(*db_, Path("copy"), {.may_link = false, .progress = [&](uint64_t, uint64_t) { return left-- > 0; }});
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code(), Code::kAborted);
   EXPECT_FALSE(std::filesystem::exists(Path("copy")));
@@ -218,7 +230,9 @@ TEST_F(CheckpointTest, ADamagedPieceOfAnInterruptedOneIsMadeAgain) {
   ASSERT_TRUE(db_->Flush().ok());
   const Pairs before = All(*db_);
   int left = 1000;
-  ASSERT_FALSE(Checkpoint(*db_, Path("copy"), {.may_link = false, .progress = [&](uint64_t done, uint64_t all) { return 2 * done < all && left-- > 0; }}));
+  ASSERT_FALSE(Checkpoint(*db_, Path("copy"), {.may_link = false, .progress = [&](uint64_t done, uint64_t all) {
+                                                 return 2 * done < all && left-- > 0;
+                                               }}));
   for (const auto& entry : std::filesystem::directory_iterator(Path("copy.partial"))) {
     const auto extension = entry.path().extension();
     if (extension == ".tbl" || extension == ".val") std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
@@ -251,7 +265,8 @@ TEST_F(CheckpointTest, AFailureAnywhereLeavesNoCopyAndTheNextOneMakesIt) {
   for (uint64_t at = 1;; ++at) {
     uint64_t calls = 0;
     bool is_armed = false;
-    testing::WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const testing::FileCall& call, size_t*) -> Status {
+    testing::WatchedFileSystem files(DefaultEnv().file_system,
+                                     {.before = [&](const testing::FileCall& call, size_t*) -> Status {
                                        if (!is_armed || call.op == testing::Op::kRead || ++calls != at) return {};
                                        return Status::IOError("injected");
                                      }});
@@ -283,7 +298,8 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
     EXPECT_TRUE(named) << named.error().ToString();
     for (const Keyspace keyspace : {Keyspace(), *named}) {
       const auto it = db.NewIterator({.keyspace = keyspace});
-      for (it->SeekToFirst(); it->Valid(); it->Next()) pairs.emplace(std::to_string(keyspace.id()) + std::string(it->key()), it->value());
+      for (it->SeekToFirst(); it->Valid(); it->Next())
+        pairs.emplace(std::to_string(keyspace.id()) + std::string(it->key()), it->value());
       EXPECT_TRUE(it->status().ok()) << it->status().ToString();
     }
     EXPECT_TRUE(db.CheckIntegrity().ok());

@@ -60,7 +60,8 @@ TEST_F(CommandTest, DeletesRangesAndPrefixes) {
     for (char& c : out) c = c == '\n' ? ' ' : c;
     return out;
   };
-  for (const char* key : {"a", "b", "c", "d", "user:1", "user:2"}) EXPECT_EQ(Run(std::string("$M put $D ") + key + " v").exit, 0);
+  for (const char* key : {"a", "b", "c", "d", "user:1", "user:2"})
+    EXPECT_EQ(Run(std::string("$M put $D ") + key + " v").exit, 0);
   EXPECT_EQ(Run("$M delete $D --range b d").exit, 0);
   EXPECT_EQ(keys(), "a d user:1 user:2 ");
   EXPECT_EQ(Run("$M delete $D --prefix user:").exit, 0);
@@ -83,7 +84,8 @@ TEST_F(CommandTest, KeepsKeyspacesApart) {
   EXPECT_EQ(Run("$M put $D a in-users --keyspace users").exit, 0);
   EXPECT_EQ(Run("$M keyspaces $D --create items").exit, 0);
   EXPECT_EQ(Run("$M keyspaces $D --create items").exit, 3);
-  EXPECT_EQ(Run("$M keyspaces $D").out, "items\t65\nusers\t1\n") << "an open skips the ids that the one before had set aside";
+  EXPECT_EQ(Run("$M keyspaces $D").out, "items\t65\nusers\t1\n")
+      << "an open skips the ids that the one before had set aside";
   EXPECT_EQ(Run("$M keyspaces $D --json").out, "{\"name\":\"items\",\"id\":65}\n{\"name\":\"users\",\"id\":1}\n");
   EXPECT_EQ(Run("$M get $D a").out, "default\n");
   EXPECT_EQ(Run("$M get $D a --keyspace users").out, "in-users\n");
@@ -99,7 +101,10 @@ TEST_F(CommandTest, KeepsKeyspacesApart) {
   EXPECT_EQ(Run("$M keyspaces $D --drop counts").exit, 0);
   EXPECT_EQ(Run("$M scan $D --keyspace users > $H/lines && $M load $D --keyspace items < $H/lines").exit, 0);
   EXPECT_EQ(Run("$M scan $D --keyspace items").out, "a\tin-users\n");
-  EXPECT_EQ(Run("$M scan $D --hex --keyspace 7573657273 > $H/lines && $M load $D --hex --keyspace 6974656d73 < $H/lines").exit, 0);
+  EXPECT_EQ(
+      Run("$M scan $D --hex --keyspace 7573657273 > $H/lines && $M load $D --hex --keyspace 6974656d73 < $H/lines")
+          .exit,
+      0);
   EXPECT_EQ(Run("$M scan $D --keyspace items --count").out, "1\n");
   EXPECT_EQ(Run("$M dump $D --keyspace items -p | grep -c in-users").out, "1\n");
   EXPECT_EQ(Run("$M drop $D --keyspace items").exit, 0);
@@ -119,14 +124,16 @@ TEST_F(CommandTest, MergesAndShowsTypedValues) {
   EXPECT_EQ(Run("for n in 1 2 39; do $M merge $D visits $n --type add-u64; done").exit, 0);
   EXPECT_EQ(Run("$M get $D visits --as u64").out, "42\n");
   EXPECT_EQ(Run("$M merge $D t --type add-i64 -- -5; $M get $D t --as i64").out, "-5\n");
-  EXPECT_EQ(Run("$M merge $D log a --type append --delimiter , && $M merge $D log b --type append --delimiter ,").exit, 0);
+  EXPECT_EQ(Run("$M merge $D log a --type append --delimiter , && $M merge $D log b --type append --delimiter ,").exit,
+            0);
   EXPECT_EQ(Run("$M get $D log").out, "a,b\n");
   EXPECT_EQ(Run("$M merge $D j '{\"a\":1}' --type json && $M get $D j --as json").out, "{\n  \"a\": 1\n}\n");
   EXPECT_EQ(Run("$M merge $D log c --operator stringappend && $M get $D log").out, "a,b,c\n");
   EXPECT_EQ(Run("$M merge $D log 1 --type add-u64").exit, 0);
   const Outcome clash = Run("$M get $D log");
   EXPECT_EQ(clash.exit, 3);
-  EXPECT_NE(clash.err.find("MergeFailed: key \"log\": add-u64 needs a value of 8 bytes"), std::string::npos) << clash.err;
+  EXPECT_NE(clash.err.find("MergeFailed: key \"log\": add-u64 needs a value of 8 bytes"), std::string::npos)
+      << clash.err;
   EXPECT_EQ(Run("$M merge $D k x --type add-u64").exit, 2);
   EXPECT_NE(Run("$M merge $D k x --type nonsense").err.find("append"), std::string::npos);
   EXPECT_EQ(Run("$M merge $D k '{' --type json").exit, 3);
@@ -134,9 +141,12 @@ TEST_F(CommandTest, MergesAndShowsTypedValues) {
 
 // Of keys whose merges cannot be applied.
 TEST_F(CommandTest, SkipsKeysThatCannotBeReadWhenToldAndListsThem) {
-  EXPECT_EQ(Run("for k in a b c d; do $M put $D $k 1; done; for k in b d; do $M merge $D $k 1 --type add-u64; done").exit, 0);
-  const std::string b = "mergedb: skipped b: MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 1\n";
-  const std::string d = "mergedb: skipped d: MergeFailed: key \"d\": add-u64 needs a value of 8 bytes; the one there has 1\n";
+  EXPECT_EQ(
+      Run("for k in a b c d; do $M put $D $k 1; done; for k in b d; do $M merge $D $k 1 --type add-u64; done").exit, 0);
+  const std::string b =
+      "mergedb: skipped b: MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 1\n";
+  const std::string d =
+      "mergedb: skipped d: MergeFailed: key \"d\": add-u64 needs a value of 8 bytes; the one there has 1\n";
   const std::string both = b + d + "mergedb: 2 keys were skipped\n";
   for (const char* verb : {"scan $D", "dump $D", "export-leveldb $D $H/exported"}) {
     const Outcome plain = Run(std::string("$M ") + verb);
@@ -168,7 +178,8 @@ TEST_F(CommandTest, EmptiesEverythingOnlyWhenToldTwice) {
   EXPECT_EQ(Run("$M drop $D --yes").exit, 0);
   EXPECT_EQ(Run("$M scan $D --count").out, "0\n");
   EXPECT_EQ(Run("$M keyspaces $D").out, "");
-  EXPECT_EQ(Run("$M put $D a 1 && ln -s $M $H/mdb_drop && $H/mdb_drop $D && $M scan $D --count").out, "0\n") << "LMDB's does not ask";
+  EXPECT_EQ(Run("$M put $D a 1 && ln -s $M $H/mdb_drop && $H/mdb_drop $D && $M scan $D --count").out, "0\n")
+      << "LMDB's does not ask";
 }
 
 // Symptom: on a terminal verify printed "99 % of 41.7 MB1 tables". stderr is a terminal of the test's own.
@@ -177,7 +188,8 @@ TEST_F(CommandTest, ClearsItsProgressFromTheTerminal) {
   for (const std::string verb : {"verify", "repair --dry-run"}) {
     int terminal = -1, other_end = -1;
     ASSERT_EQ(openpty(&terminal, &other_end, nullptr, nullptr, nullptr), 0);
-    const std::string command = "'" MERGEDB_COMMAND "' " + verb + " '" + database_ + "' > /dev/null 2> " + ttyname(other_end);
+    const std::string command =
+        "'" MERGEDB_COMMAND "' " + verb + " '" + database_ + "' > /dev/null 2> " + ttyname(other_end);
     EXPECT_EQ(std::system(command.c_str()), 0);
     close(other_end);
     std::string shown(4096, '\0');
@@ -255,7 +267,10 @@ TEST_F(CommandTest, VerifiesAndRepairs) {
   EXPECT_EQ(Run("seq 1 5000 | sed 's/$/\tvalue/' | $M load $D && $M compact $D").exit, 0);
   EXPECT_EQ(Run("$M verify $D").exit, 0);
   EXPECT_EQ(Run("$M repair $D").out, "whole: nothing to repair\n");
-  EXPECT_EQ(Run("f=$(ls -S $D/*.tbl | head -1); printf X | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; rm $D/CURRENT").exit, 0);
+  EXPECT_EQ(
+      Run("f=$(ls -S $D/*.tbl | head -1); printf X | dd of=$f bs=1 seek=100 conv=notrunc 2>/dev/null; rm $D/CURRENT")
+          .exit,
+      0);
   EXPECT_EQ(Run("$M scan $D --count").exit, 3);
   const Outcome found = Run("$M verify $D");
   EXPECT_EQ(found.exit, 1);

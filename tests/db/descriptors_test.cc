@@ -2,6 +2,8 @@
 // that is not enough, the error is told and writes work again once there are descriptors.
 // Method: a process of its own takes all descriptors that are left (RLIMIT_NOFILE); files in memory with a limit, at each number
 // of descriptors from none on.
+#include "env/descriptors.h"
+
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -11,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "env/descriptors.h"
 #include "mergedb/checkpoint.h"
 #include "testing/apart.h"
 #include "testing/status_matchers.h"
@@ -74,7 +75,8 @@ Status WriteWithoutDescriptors(DB& db, char filler) {
 Status WriteBesideOthers(const std::string& home, bool is_mapped) {
   const rlimit limit{.rlim_cur = kDescriptors, .rlim_max = kDescriptors};
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return Status::IOError("setrlimit failed");
-  const Options options{.memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
+  const Options options{
+      .memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
   std::vector<std::unique_ptr<DB>> all;
   for (int i = 0; i <= kOthers; ++i) {
     ASSIGN_OR_RETURN(auto db, DB::Open(options, home + "/" + std::to_string(i)));
@@ -98,7 +100,8 @@ Status WriteBesideOthers(const std::string& home, bool is_mapped) {
 TEST(DescriptorsOfAProcess, WritersGoOnWhereNoneIsLeft) {
   for (const bool is_mapped : {true, false}) {
     const TempDirectory home;
-    const Outcome outcome = RunApart([&] { return WriteBesideOthers(home.path(), is_mapped).ToString(); }, {.seconds = 60});
+    const Outcome outcome =
+        RunApart([&] { return WriteBesideOthers(home.path(), is_mapped).ToString(); }, {.seconds = 60});
     EXPECT_EQ(outcome.trouble, "");
     EXPECT_EQ(outcome.answer, Status().ToString());
   }
@@ -127,7 +130,8 @@ TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
   const std::vector<std::pair<const char*, std::function<Status()>>> acts = {
       {"log segments, tables", [&] { return Write(*db, 0, 3000, filler++); }},
       {"a synced write", [&] { return Write(*db, 0, 1, filler++, Durability::kSynced); }},
-      {"a flush", [&] {
+      {"a flush",
+       [&] {
          RETURN_IF_ERROR(Write(*db, 0, 30, filler++));
          return db->Flush();
        }},
@@ -135,11 +139,13 @@ TEST_P(Descriptors, EveryKindOfOpenMakesRoom) {
       {"a keyspace", [&] { return db->CreateKeyspace("named").status(); }},
       {"a checkpoint", [&] { return Checkpoint(*db, "/linked").status(); }},
       {"a copy", [&] { return Checkpoint(*db, "/copied", {.may_link = false}).status(); }},
-      {"another open", [&]() -> Status {
+      {"another open",
+       [&]() -> Status {
          ASSIGN_OR_RETURN(auto other, DB::Open(options, "/copied"));
          return other->Close();
        }},
-      {"a close and an open", [&]() -> Status {
+      {"a close and an open",
+       [&]() -> Status {
          RETURN_IF_ERROR(db->Close());
          ASSIGN_OR_RETURN(db, DB::Open(options, "/db"));
          return {};
@@ -204,7 +210,8 @@ TEST_P(Descriptors, TooFewAreAnErrorUntilThereAreMore) {
   EXPECT_GT(refused, 3u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Staging, Descriptors, ::testing::Bool(), [](const auto& test) { return test.param ? "Mapped" : "Written"; });
+INSTANTIATE_TEST_SUITE_P(Staging, Descriptors, ::testing::Bool(),
+                         [](const auto& test) { return test.param ? "Mapped" : "Written"; });
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -66,7 +66,8 @@ Pairs RandomPairs(size_t count, uint64_t standard_seed) {
     for (char& c : text) c = static_cast<char>(random.Next());
     return text;
   };
-  Pairs pairs = {{"plain", "text"}, {std::string(1, '\0'), ""}, {"\\", "\\00\\"}, {"line\nfeed", std::string(5000, '\n')}};
+  Pairs pairs = {
+      {"plain", "text"}, {std::string(1, '\0'), ""}, {"\\", "\\00\\"}, {"line\nfeed", std::string(5000, '\n')}};
   while (pairs.size() < count) {
     pairs[bytes(1 + random.Uniform(30))] = bytes(random.Uniform(50) == 0 ? 5000 : random.Uniform(60));
   }
@@ -79,7 +80,9 @@ constexpr size_t kPairs = 10'000;
 TEST_F(DumpTest, WritesHeaderAndHexAsLmdbDoes) {
   Fill("db", {{"k1", "v1"}, {std::string("\x00\xff\\", 3), ""}});
   ASSERT_EQ(Run("$M dump db --flavour bdb"), 0) << Slurp("err");
-  EXPECT_EQ(Slurp("out"), "VERSION=3\nformat=bytevalue\ntype=btree\ndb_pagesize=4096\nHEADER=END\n 00ff5c\n \n 6b31\n 7631\nDATA=END\n");
+  EXPECT_EQ(
+      Slurp("out"),
+      "VERSION=3\nformat=bytevalue\ntype=btree\ndb_pagesize=4096\nHEADER=END\n 00ff5c\n \n 6b31\n 7631\nDATA=END\n");
   ASSERT_EQ(Run("$M dump -p db -f file"), 0) << Slurp("err");
   EXPECT_EQ(Slurp("out"), "");
   EXPECT_NE(Slurp("file").find("format=print\ntype=btree\nmapsize="), std::string::npos);
@@ -98,15 +101,19 @@ TEST_F(DumpTest, GoesToLmdbAndBack) {
   if (!Has("mdb_load")) GTEST_SKIP() << "needs lmdb-utils";
   const Pairs pairs = RandomPairs(kPairs, 2);
   Fill("db", pairs);
-  ASSERT_EQ(Run("mkdir lmdb && $M dump db | mdb_load lmdb && mdb_dump lmdb > text && $M load back < text"), 0) << Slurp("err");
+  ASSERT_EQ(Run("mkdir lmdb && $M dump db | mdb_load lmdb && mdb_dump lmdb > text && $M load back < text"), 0)
+      << Slurp("err");
   EXPECT_EQ(Read("back"), pairs);
-  EXPECT_EQ(Run("$M dump back | sed 1,/HEADER=END/d > ours; sed 1,/HEADER=END/d text | cmp - ours"), 0) << "the data lines differ";
+  EXPECT_EQ(Run("$M dump back | sed 1,/HEADER=END/d > ours; sed 1,/HEADER=END/d text | cmp - ours"), 0)
+      << "the data lines differ";
 }
 
 TEST_F(DumpTest, PrintedDumpsGoToLmdbAndBack) {
   if (!Has("mdb_load")) GTEST_SKIP() << "needs lmdb-utils";
   Pairs pairs = RandomPairs(1000, 3);
-  std::erase_if(pairs, [](const auto& pair) { return (pair.first + pair.second).find('\\') != std::string::npos; });  // see dump_text.h
+  std::erase_if(pairs, [](const auto& pair) {
+    return (pair.first + pair.second).find('\\') != std::string::npos;
+  });  // see dump_text.h
   Fill("db", pairs);
   ASSERT_EQ(Run("mkdir lmdb && $M dump -p db | mdb_load lmdb && mdb_dump -p lmdb | $M load back"), 0) << Slurp("err");
   EXPECT_EQ(Read("back"), pairs);
@@ -117,7 +124,9 @@ TEST_F(DumpTest, GoesToBerkeleyDbAndBack) {
   const Pairs pairs = RandomPairs(kPairs, 4);
   Fill("db", pairs);
   for (const std::string flags : {"", "-p"}) {
-    ASSERT_EQ(Run("rm -rf file back; $M dump " + flags + " --flavour bdb db | db5.3_load file && db5.3_dump " + flags + " file | $M load back"), 0)
+    ASSERT_EQ(Run("rm -rf file back; $M dump " + flags + " --flavour bdb db | db5.3_load file && db5.3_dump " + flags +
+                  " file | $M load back"),
+              0)
         << Slurp("err");
     EXPECT_EQ(Read("back"), pairs);
   }
@@ -140,8 +149,10 @@ TEST_F(DumpTest, LoadRefusesWhatItCannotHold) {
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\n", "without HEADER=END");
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n", "without value");
   refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 61\\n 62\\n", "without DATA=END");
-  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 6\\n 62\\nDATA=END\\n", "line 5: expected hex digits");
-  refused("VERSION=3\\nformat=print\\ntype=btree\\nHEADER=END\\n a\\\\\\\\\\\\q\\n 62\\nDATA=END\\n", "after a backslash");
+  refused("VERSION=3\\nformat=bytevalue\\ntype=btree\\nHEADER=END\\n 6\\n 62\\nDATA=END\\n",
+          "line 5: expected hex digits");
+  refused("VERSION=3\\nformat=print\\ntype=btree\\nHEADER=END\\n a\\\\\\\\\\\\q\\n 62\\nDATA=END\\n",
+          "after a backslash");
 }
 
 TEST_F(DumpTest, StatSpeaksAsMdbStatDoes) {
@@ -149,16 +160,20 @@ TEST_F(DumpTest, StatSpeaksAsMdbStatDoes) {
   ASSERT_EQ(Run("$M stat -efrr db"), 0) << Slurp("err");
   const std::string out = Slurp("out");
   EXPECT_EQ(out.rfind("Environment Info\n  Map address: (nil)\n", 0), 0u) << out;
-  EXPECT_NE(out.find("Reader Table Status\n(no active readers)\nFreelist Status\n  Tree depth: 0\n"), std::string::npos) << out;
-  EXPECT_NE(out.find("Status of Main DB\n  Tree depth: 1\n  Branch pages: 0\n  Leaf pages: 0\n  Overflow pages: 0\n  Entries: 2\n"),
-            std::string::npos) << out;
+  EXPECT_NE(out.find("Reader Table Status\n(no active readers)\nFreelist Status\n  Tree depth: 0\n"), std::string::npos)
+      << out;
+  EXPECT_NE(out.find("Status of Main DB\n  Tree depth: 1\n  Branch pages: 0\n  Leaf pages: 0\n  Overflow pages: 0\n  "
+                     "Entries: 2\n"),
+            std::string::npos)
+      << out;
   EXPECT_EQ(Run("$M stat -s nothing db"), 1);
 }
 
 TEST_F(DumpTest, AnswersToTheNamesOfLmdbsPrograms) {
   Fill("db", {{"a", "1"}});
   ASSERT_EQ(Run("for verb in dump load stat copy; do ln -s $M mdb_$verb; done"), 0);
-  EXPECT_EQ(Run("./mdb_dump -n db | ./mdb_load -n back && ./mdb_stat -e back && ./mdb_copy -n back copy"), 0) << Slurp("err");
+  EXPECT_EQ(Run("./mdb_dump -n db | ./mdb_load -n back && ./mdb_stat -e back && ./mdb_copy -n back copy"), 0)
+      << Slurp("err");
   EXPECT_NE(Slurp("out").find("Status of Main DB"), std::string::npos);
   EXPECT_EQ(Slurp("err"), "");
   EXPECT_EQ(Read("copy"), (Pairs{{"a", "1"}}));
@@ -181,7 +196,8 @@ TEST_F(DumpTest, NamedDatabasesAreDumpedLoadedCountedAndDropped) {
   ASSERT_EQ(Run("$M dump -l db"), 0);
   EXPECT_EQ(Slurp("out"), "one\ntwo\n");
   ASSERT_EQ(Run("$M dump -p -s two --flavour bdb db"), 0);
-  EXPECT_EQ(Slurp("out"), "VERSION=3\nformat=print\ndatabase=two\ntype=btree\ndb_pagesize=4096\nHEADER=END\n key\n two\nDATA=END\n");
+  EXPECT_EQ(Slurp("out"),
+            "VERSION=3\nformat=print\ndatabase=two\ntype=btree\ndb_pagesize=4096\nHEADER=END\n key\n two\nDATA=END\n");
   EXPECT_EQ(Run("$M dump -s three db"), 1);
   ASSERT_EQ(Run("$M dump -a db | tee text | $M load back && $M dump -a back | cmp - text"), 0) << Slurp("err");
   ASSERT_EQ(Run("$M stat -a back"), 0);
@@ -196,7 +212,9 @@ TEST_F(DumpTest, NamedDatabasesAreDumpedLoadedCountedAndDropped) {
 
 TEST_F(DumpTest, NamedDatabasesGoToLmdbAndBack) {
   if (!Has("mdb_load")) GTEST_SKIP() << "needs lmdb-utils";
-  ASSERT_EQ(Run("printf 'k\\nv\\n' | $M load -T -s named db && mkdir lmdb && $M dump -a db | mdb_load lmdb && mdb_dump -a lmdb | $M load back"), 0)
+  ASSERT_EQ(Run("printf 'k\\nv\\n' | $M load -T -s named db && mkdir lmdb && $M dump -a db | mdb_load lmdb && mdb_dump "
+                "-a lmdb | $M load back"),
+            0)
       << Slurp("err");
   ASSERT_EQ(Run("$M dump -p -s named --flavour bdb back | sed 1,/HEADER=END/d"), 0);
   EXPECT_EQ(Slurp("out"), " k\n v\nDATA=END\n");
@@ -205,7 +223,9 @@ TEST_F(DumpTest, NamedDatabasesGoToLmdbAndBack) {
 TEST_F(DumpTest, CopyMakesADatabaseAndRefusesWhatIsThere) {
   const Pairs pairs = RandomPairs(1000, 5);
   Fill("db", pairs);
-  ASSERT_EQ(Run("mkdir empty; $M copy db empty && $M copy -c --no-links db other && $M check empty && $M verify other"), 0) << Slurp("err");
+  ASSERT_EQ(Run("mkdir empty; $M copy db empty && $M copy -c --no-links db other && $M check empty && $M verify other"),
+            0)
+      << Slurp("err");
   EXPECT_EQ(Read("empty"), pairs);
   EXPECT_EQ(Read("other"), pairs);
   EXPECT_EQ(Run("$M copy db other"), 3);

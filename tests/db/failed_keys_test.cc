@@ -224,13 +224,28 @@ std::string PlaceOf(const Model& model, Model::const_iterator at) {
 // One random move of both; `at` is where the model stands.
 void MoveBoth(base::Random& random, const Model& model, Iterator& it, Model::const_iterator* at) {
   const std::string key = "k" + std::to_string(random.Uniform(60));
-  const auto before = [&](Model::const_iterator found) { return found == model.begin() ? model.end() : std::prev(found); };
+  const auto before = [&](Model::const_iterator found) {
+    return found == model.begin() ? model.end() : std::prev(found);
+  };
   switch (random.Uniform(8)) {
-    case 0: it.SeekToFirst(); *at = model.begin(); return;
-    case 1: it.SeekToLast(); *at = before(model.end()); return;
-    case 2: it.Seek(key); *at = model.lower_bound(key); return;
-    case 3: it.SeekForPrev(key); *at = before(model.upper_bound(key)); return;
-    case 4: case 5:
+    case 0:
+      it.SeekToFirst();
+      *at = model.begin();
+      return;
+    case 1:
+      it.SeekToLast();
+      *at = before(model.end());
+      return;
+    case 2:
+      it.Seek(key);
+      *at = model.lower_bound(key);
+      return;
+    case 3:
+      it.SeekForPrev(key);
+      *at = before(model.upper_bound(key));
+      return;
+    case 4:
+    case 5:
       it.Next();
       if (*at != model.end()) ++*at;
       return;

@@ -24,7 +24,9 @@ constexpr unsigned kSecondsMax = 30;
 
 class ForkTest : public ::testing::Test {
  protected:
-  static Result<std::unique_ptr<DB>> Open(const std::string& path) { return DB::Open({.memory_bytes = size_t{8} << 20}, path); }
+  static Result<std::unique_ptr<DB>> Open(const std::string& path) {
+    return DB::Open({.memory_bytes = size_t{8} << 20}, path);
+  }
 
   // In a child, which does not hang for ever; its exit code.
   template <typename Body>

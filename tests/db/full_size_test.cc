@@ -13,7 +13,6 @@
 
 #include "base/random.h"
 #include "format/file_name.h"
-#include "wal/wal.h"
 #include "manifest/manifest.h"
 #include "mergedb/db.h"
 #include "table/writer.h"
@@ -21,6 +20,7 @@
 #include "testing/seed.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
+#include "wal/wal.h"
 
 namespace mergedb::testing {
 namespace {
@@ -156,7 +156,8 @@ TEST_P(FullSize, EverythingDeleted) {
   for (uint64_t i = 0; i < keys; ++i) ASSERT_OK(db_->Delete({}, Key(i)));
   const uint64_t start = Now();
   uint64_t left = TableBytes();
-  for (; left > before / 20 && Now() - start < 60 * kSecond; left = TableBytes()) DefaultEnv().clock->SleepNanos(kSecond / 10);
+  for (; left > before / 20 && Now() - start < 60 * kSecond; left = TableBytes())
+    DefaultEnv().clock->SleepNanos(kSecond / 10);
   Say("tables before", static_cast<double>(before) / kMiB, "MiB");
   Say("tables left", static_cast<double>(left) / kMiB, "MiB");
   Say("after the last delete", Seconds(Now() - start), "s");
@@ -173,12 +174,14 @@ void MakeTables(const std::string& path, uint64_t count) {
   format::VersionEdit edit;
   for (uint64_t i = 0; i < count; ++i) {
     const kv::FileNumber number{10 + i};
-    ASSERT_OK_AND_ASSIGN(auto writer, table::Writer::Create(files, format::TablePath(path, number), number, 1'000 + i, order,
-                                                            {.bytes_expected = 4096, .is_direct = false}));
+    ASSERT_OK_AND_ASSIGN(auto writer, table::Writer::Create(files, format::TablePath(path, number), number, 1'000 + i,
+                                                            order, {.bytes_expected = 4096, .is_direct = false}));
     const std::string key = Key(i);
-    ASSERT_OK(writer->Add({.prefix = order.Prefix(key), .key = key, .tag = kv::MakeTag(1 + i, kv::Kind::kPut), .value = key}));
+    ASSERT_OK(writer->Add(
+        {.prefix = order.Prefix(key), .key = key, .tag = kv::MakeTag(1 + i, kv::Kind::kPut), .value = key}));
     ASSERT_OK_AND_ASSIGN(auto meta, writer->Finish());
-    edit.adds.push_back({.position = kv::Position{1}, .level = format::kBottomLevel, .file = std::move(meta), .bounds = {}});
+    edit.adds.push_back(
+        {.position = kv::Position{1}, .level = format::kBottomLevel, .file = std::move(meta), .bounds = {}});
   }
   uint64_t next_file = 10 + count;
   edit.database_id = 77;
@@ -187,9 +190,11 @@ void MakeTables(const std::string& path, uint64_t count) {
   edit.next_position = kv::Position{2};
   edit.last_sequence = count;
   const wal::Mark first = wal::FirstMark(7, count + 1);
-  edit.wal_start = {.epoch = 1, .salt = 7, .position = first.position, .chain = first.chain, .sequence = first.sequence};
-  manifest::Manifest manifest({.file_system = files, .directory = path, .database_id = 77,
-                               .allocate_number = [&] { return kv::FileNumber{next_file++}; }});
+  edit.wal_start = {
+      .epoch = 1, .salt = 7, .position = first.position, .chain = first.chain, .sequence = first.sequence};
+  manifest::Manifest manifest({.file_system = files, .directory = path, .database_id = 77, .allocate_number = [&] {
+                                 return kv::FileNumber{next_file++};
+                               }});
   ASSERT_OK(manifest.Commit(edit));
 }
 
@@ -303,7 +308,8 @@ TEST_P(FullSize, LargeBatch) {
   const uint64_t entries = batch_bytes / value_bytes;
   auto batch = std::make_unique<WriteBatch>();
   batch->Reserve(batch_bytes + entries * 32);
-  for (uint64_t i = 0; i < entries; ++i) batch->Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
+  for (uint64_t i = 0; i < entries; ++i)
+    batch->Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
   PeakMemory memory;  // what is needed beside the batch, which is the caller's
   const uint64_t start = Now();
   ASSERT_OK(db_->Write({}, *batch));

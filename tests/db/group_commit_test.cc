@@ -70,7 +70,8 @@ TEST_P(GroupCommit, KeepsWritesOfEveryDurabilityInOrder) {
         batch.Put("counter of " + std::to_string(thread), std::to_string(i));
         EXPECT_OK(db_->Write({.durability = durability}, batch));
       } else {
-        EXPECT_OK(db_->Put({.durability = durability}, Key(thread, i), std::string(300, static_cast<char>('a' + i % 26))));
+        EXPECT_OK(
+            db_->Put({.durability = durability}, Key(thread, i), std::string(300, static_cast<char>('a' + i % 26))));
       }
     }
   });

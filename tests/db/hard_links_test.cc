@@ -18,7 +18,8 @@ using Pairs = std::map<std::string, std::string>;
 constexpr char kDatabase[] = "/db", kCopy[] = "/copy";
 
 void Write(DB& db, int first, int count, char filler) {
-  for (int i = first; i < first + count; ++i) ASSERT_OK(db.Put({}, "key" + std::to_string(i), std::string(1000, filler)));
+  for (int i = first; i < first + count; ++i)
+    ASSERT_OK(db.Put({}, "key" + std::to_string(i), std::string(1000, filler)));
 }
 
 Pairs All(DB& db) {
@@ -90,13 +91,15 @@ TEST_P(HardLinks, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
 INSTANTIATE_TEST_SUITE_P(Modes, HardLinks, ::testing::Combine(::testing::Bool(), ::testing::Bool(), ::testing::Bool()),
                          [](const auto& test) {
                            return std::string(std::get<0>(test.param) ? "Mapped" : "Written") + "Then" +
-                                  (std::get<1>(test.param) ? "Mapped" : "Written") + (std::get<2>(test.param) ? "Copy" : "Original");
+                                  (std::get<1>(test.param) ? "Mapped" : "Written") +
+                                  (std::get<2>(test.param) ? "Copy" : "Original");
                          });
 
 TEST(HardLinksOfRealFiles, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
   for (const bool is_mapped : {true, false}) {
     const TempDirectory home;
-    const Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
+    const Options options{
+        .memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
     const Pairs before = FirstLife(options, home / "db");
     std::filesystem::copy(home / "db", home / "copy",
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::create_hard_links);

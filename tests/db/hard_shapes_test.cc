@@ -146,11 +146,13 @@ TEST_P(HardShapes, TakesALargeBatchWithinItsMemory) {
   const uint64_t entries = batch_bytes / value_bytes;
   WriteBatch batch;
   batch.Reserve(batch_bytes + entries * 32);
-  for (uint64_t i = 0; i < entries; ++i) batch.Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
+  for (uint64_t i = 0; i < entries; ++i)
+    batch.Put(Key(i * 7919 % entries), std::string(value_bytes, static_cast<char>('a' + i % 26)));
   uint64_t most = 0;
   // Only while tables are written: during a commit of the MANIFEST the counters wait for its end.
   world_.files->SetOpHook([&](uint64_t, const char* what, const std::string& path) {
-    if (std::string_view(what) == "write" && path.ends_with(".tbl")) most = std::max(most, Counter(*db_, "memtable_bytes"));
+    if (std::string_view(what) == "write" && path.ends_with(".tbl"))
+      most = std::max(most, Counter(*db_, "memtable_bytes"));
   });
   ASSERT_OK(db_->Write({}, batch));
   world_.files->SetOpHook(nullptr);
@@ -173,7 +175,8 @@ TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
   for (const bool is_mapped : {true, false}) {
     for (const size_t records : {size_t{200}, size_t{307}, size_t{700}, size_t{3'000}}) {
       for (const bool is_closed : {true, false}) {
-        SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(records) + (is_closed ? ", closed" : ", killed"));
+        SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(records) +
+                     (is_closed ? ", closed" : ", killed"));
         World world;
         Options options = world.SmallOptions();
         options.style = GetParam();
@@ -277,9 +280,7 @@ TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
   for (int i = 0; i < 2'000; ++i) {
     std::string value;
     ASSERT_OK(db_->Get({}, Key(random.Uniform(puts)), &value));
-    if (i % 50 == 0) {
-      ASSERT_LE(Counter(*db_, "tables_open"), 20u);
-    }
+    if (i % 50 == 0) { ASSERT_LE(Counter(*db_, "tables_open"), 20u); }
   }
 }
 

@@ -56,9 +56,7 @@ class Idle : public ::testing::TestWithParam<Shape> {
       } else {
         ASSERT_OK(db_->Put({}, keyspace, key, std::string(20 + random.Uniform(100), 'v')));
       }
-      if (i % 5'000 == 4'999) {
-        ASSERT_OK(db_->DeleteRange({}, keyspace, "key1", "key2"));
-      }
+      if (i % 5'000 == 4'999) { ASSERT_OK(db_->DeleteRange({}, keyspace, "key1", "key2")); }
       for (uint64_t steps = random.Uniform(2); steps > 0; --steps) world_.executor.RunOne();
     }
     if (keyspaces_.size() > 1) {
@@ -103,7 +101,8 @@ TEST_P(Idle, TakesInWhatTheMemtableHoldsIfThatIsWorthIt) {
   WriteMuch(SeedOr(9));
   PassTime(20);
   const uint64_t flushes = Counter(*db_, "flushes");
-  for (int i = 0; i < 200; ++i) ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
+  for (int i = 0; i < 200; ++i)
+    ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
   PassTime(20);
   EXPECT_EQ(Counter(*db_, "flushes"), flushes + 1);
   EXPECT_EQ(Runs(), 1u) << Property(*db_, "stats");
@@ -120,7 +119,8 @@ TEST_P(Idle, LeavesTheMemtableAloneWhileTheLogIsInTrouble) {
   WriteMuch(SeedOr(13));
   PassTime(20);
   const uint64_t flushes = Counter(*db_, "flushes");
-  for (int i = 0; i < 200; ++i) ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
+  for (int i = 0; i < 200; ++i)
+    ASSERT_OK(db_->Put({}, keyspaces_.front(), "key" + std::to_string(i), std::string(100, 'w')));
   world_.files->AddFault({.op = Op::kSync, .path_contains = ".seg", .sticky = true});
   PassTime(60);
   EXPECT_GT(world_.files->faults_hit(), 0u);
@@ -137,8 +137,10 @@ TEST_P(Idle, LeavesTheMemtableAloneWhileTheLogIsInTrouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Shapes, Idle,
-                         ::testing::Values(Shape{Style::kLazy, false, false, false}, Shape{Style::kLazy, true, true, false},
-                                           Shape{Style::kLazy, true, false, true}, Shape{Style::kCascade, false, true, false},
+                         ::testing::Values(Shape{Style::kLazy, false, false, false},
+                                           Shape{Style::kLazy, true, true, false},
+                                           Shape{Style::kLazy, true, false, true},
+                                           Shape{Style::kCascade, false, true, false},
                                            Shape{Style::kCascade, true, false, true}));
 
 class CountingExecutor final : public Executor {
@@ -149,7 +151,9 @@ class CountingExecutor final : public Executor {
     inner_->Schedule(std::move(work));
   }
   void ScheduleUrgent(std::function<void()> work) override { inner_->ScheduleUrgent(std::move(work)); }
-  void ScheduleAfter(uint64_t nanos, std::function<void()> work) override { inner_->ScheduleAfter(nanos, std::move(work)); }
+  void ScheduleAfter(uint64_t nanos, std::function<void()> work) override {
+    inner_->ScheduleAfter(nanos, std::move(work));
+  }
   int Parallelism() const override { return inner_->Parallelism(); }
   bool RunOne() override { return inner_->RunOne(); }
 
@@ -165,7 +169,8 @@ TEST(Wait, ForWorkThatTakesLongIsAsleep) {
   std::latch is_removing(1), may_end(1);
   std::atomic<bool> was_removing{false};
   WatchedFileSystem files(DefaultEnv().file_system, {.before = [&](const FileCall& call, size_t*) -> Status {
-                            if (call.op != Op::kRemove || !call.path.ends_with(".spare") || was_removing.exchange(true)) return {};
+                            if (call.op != Op::kRemove || !call.path.ends_with(".spare") || was_removing.exchange(true))
+                              return {};
                             is_removing.count_down();
                             may_end.wait();
                             return {};
@@ -189,7 +194,8 @@ TEST(Wait, ForWorkThatTakesLongIsAsleep) {
   is_removing.wait();
   EXPECT_FALSE(is_over) << "this wait needs a removal to wait for";
   const uint64_t before = executor.scheduled;
-  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // long enough to see a storm: a slower machine shows a smaller one
+  std::this_thread::sleep_for(
+      std::chrono::milliseconds(300));  // long enough to see a storm: a slower machine shows a smaller one
   EXPECT_LE(executor.scheduled - before, 100u);
   may_end.count_down();
   waiter.join();

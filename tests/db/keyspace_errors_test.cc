@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "db/keyspace_records.h"
 #include "db/db_impl.h"
+#include "db/keyspace_records.h"
 #include "format/keyspace_record.h"
 #include "mergedb/transaction.h"
 #include "mergedb/write_batch.h"
@@ -79,14 +79,18 @@ TEST_F(KeyspaceErrors, NoneIsOpenedOfACatalogThatCannotBe) {
   const struct {
     std::string key, forged, real;
     const char* what;
-  } cases[] = {{next_id_key, std::string(1, '\0'), format::EncodeNextId(64), "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
-               {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64), "\"x\" has id 1, which is another one's, or was never given out"},
-               {db::CatalogKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2), "\"y\" has id 1, which is another one's"}};
+  } cases[] = {{next_id_key, std::string(1, '\0'), format::EncodeNextId(64),
+                "the next id: expected a varint32 from 1, found 00 (1 bytes)"},
+               {next_id_key, format::EncodeNextId(x.id()), format::EncodeNextId(64),
+                "\"x\" has id 1, which is another one's, or was never given out"},
+               {db::CatalogKey(*map, "y"), format::EncodeKeyspaceRecord(x.id()), format::EncodeKeyspaceRecord(2),
+                "\"y\" has id 1, which is another one's"}};
   for (const auto& [key, forged, real, what] : cases) {
     SCOPED_TRACE(what);
     const auto write = [&, &key = key](const std::string& value) {
       auto& database = dynamic_cast<db::DbImpl&>(*db_);
-      ASSERT_OK(database.CommitTransaction({.kind = kv::Kind::kPut, .key = key, .value = value, .key_map = database.key_map()}));
+      ASSERT_OK(database.CommitTransaction(
+          {.kind = kv::Kind::kPut, .key = key, .value = value, .key_map = database.key_map()}));
       Open();
     };
     write(forged);
@@ -106,7 +110,8 @@ TEST_F(KeyspaceErrors, AManifestThatCannotBeWrittenLeavesNoKeyInDoubt) {
     for (uint64_t nth = 1; nth <= 16; ++nth) {
       for (const int how : {0, 1, 2, 3}) {
         const bool has_happened = how % 2 == 1, is_crash = how / 2 == 1;
-        SCOPED_TRACE(std::string(file) + std::to_string(nth) + (has_happened ? " happened" : "") + (is_crash ? " crash" : ""));
+        SCOPED_TRACE(std::string(file) + std::to_string(nth) + (has_happened ? " happened" : "") +
+                     (is_crash ? " crash" : ""));
         auto world = std::make_unique<World>();
         auto db = world->Open();
         ASSERT_OK(db.status());
@@ -192,7 +197,8 @@ TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
   for (const bool is_mapped : {true, false}) {
     for (const size_t value_bytes : {size_t{10}, size_t{100'000}}) {
       for (uint64_t nth = 1; nth <= 4; ++nth) {
-        SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(value_bytes) + " bytes, write " + std::to_string(nth));
+        SCOPED_TRACE((is_mapped ? "mapped, " : "written, ") + std::to_string(value_bytes) + " bytes, write " +
+                     std::to_string(nth));
         World world;
         Options options = world.SmallOptions();
         options.use_mapped_staging = is_mapped;
@@ -251,7 +257,8 @@ class LateExecutor final : public Executor {
 TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
   for (const bool is_mapped : {true, false}) {
     for (const Durability durability : {Durability::kProcessCrash, Durability::kSynced}) {
-      SCOPED_TRACE(std::string(is_mapped ? "mapped, " : "written, ") + (durability == Durability::kSynced ? "synced" : "not synced"));
+      SCOPED_TRACE(std::string(is_mapped ? "mapped, " : "written, ") +
+                   (durability == Durability::kSynced ? "synced" : "not synced"));
       World world;
       Options options = world.SmallOptions();
       options.use_mapped_staging = is_mapped;

@@ -48,9 +48,7 @@ std::string Walked(DB& db, const IteratorOptions& options) {
 
 std::string ContentsAndWalk(DB& db, const IteratorOptions& options) {
   const std::string contents = Contents(db, options);
-  if (options.keyspace.is_default()) {
-    EXPECT_EQ(Walked(db, options), contents);
-  }
+  if (options.keyspace.is_default()) { EXPECT_EQ(Walked(db, options), contents); }
   return contents;
 }
 
@@ -152,7 +150,8 @@ TEST_F(Keyspaces, TakeAllCallsThatTheDefaultOneTakes) {
   const auto sizes = db_->ApproximateSizes(x, {{.lower = "", .upper = "\xff"}});
   EXPECT_GT(sizes[0], 3000u);
   EXPECT_LT(db_->ApproximateSizes({{.lower = "", .upper = "\xff\xff"}})[0], 1000u) << "only the default one's";
-  EXPECT_EQ(testing::Contents(*db_, {.prefix = "p9", .keys_only = true, .keyspace = x}), "p9= p90= p91= p92= p93= p94= p95= p96= p97= p98= p99= ");
+  EXPECT_EQ(testing::Contents(*db_, {.prefix = "p9", .keys_only = true, .keyspace = x}),
+            "p9= p90= p91= p92= p93= p94= p95= p96= p97= p98= p99= ");
   EXPECT_EQ(testing::Contents(*db_, {.lower = "p98", .keys_only = true, .keyspace = x}), "p98= p99= ");
   EXPECT_EQ(testing::Contents(*db_, {.upper = "b", .keyspace = x}), "a=1 ");
 }
@@ -185,7 +184,8 @@ TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
   EXPECT_THAT(db_->CreateKeyspace("x").status(), StatusIs(Code::kInvalidArgument, HasSubstr("already")));
   EXPECT_EQ(*db_->CreateKeyspace("x", {.may_exist = true}), x);
   EXPECT_THAT(db_->CreateKeyspace("").status(), StatusIs(Code::kInvalidArgument));
-  EXPECT_THAT(db_->CreateKeyspace(std::string(kKeyspaceNameBytesMax + 1, 'n')).status(), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(db_->CreateKeyspace(std::string(kKeyspaceNameBytesMax + 1, 'n')).status(),
+              StatusIs(Code::kInvalidArgument));
   EXPECT_OK(db_->CreateKeyspace(std::string(kKeyspaceNameBytesMax, '\xff')).status());
   EXPECT_THAT(db_->Put({}, never, "a", "1"), StatusIs(Code::kInvalidArgument));
   EXPECT_THAT(db_->Write({}, batch), StatusIs(Code::kInvalidArgument));
@@ -245,7 +245,8 @@ TEST_F(Keyspaces, NeedTheBytewiseComparator) {
 TEST_F(Keyspaces, TheDefaultOnesKeysMayBeginWithAnything) {
   const Keyspace x = Create("x");
   ASSERT_OK(db_->Put({}, x, "in x", "1"));
-  const std::vector<std::string> keys = {"", "a", "\xfe", "\xff", "\xff\x01", "\xff\x01in x", "\xff\xff", "\xff\xff\x01"};
+  const std::vector<std::string> keys = {"",         "a",           "\xfe", "\xff", "\xff\x01", "\xff\x01in x",
+                                         "\xff\xff", "\xff\xff\x01"};
   std::string expected;
   for (const std::string& key : keys) {
     ASSERT_OK(db_->Put({}, key, "v"));
@@ -360,12 +361,21 @@ TEST_F(Keyspaces, OfADatabaseThatHasNoneAreTheDefaultOneAlone) {
   EXPECT_EQ(own->ApproximateSizes(Keyspace(), {{"", "z"}}), own->ApproximateSizes({{"", "z"}}));
 
   const Keyspace other(7);
-  const Status refusals[] = {own->CreateKeyspace("x").status(), own->OpenKeyspace("x").status(), own->ListKeyspaces().status(),
-                             own->DropKeyspace({}, other), own->ClearKeyspace({}, other), own->Put({}, other, "a", "1"),
-                             own->Merge({}, other, "n", merge::AddU64(1)), own->Delete({}, other, "a"), own->DeleteRange({}, other, "a", "b"),
-                             own->DeletePrefix({}, other, "a"), own->CompactRange(other, nullptr, nullptr), own->Get({}, other, "a", &value),
+  const Status refusals[] = {own->CreateKeyspace("x").status(),
+                             own->OpenKeyspace("x").status(),
+                             own->ListKeyspaces().status(),
+                             own->DropKeyspace({}, other),
+                             own->ClearKeyspace({}, other),
+                             own->Put({}, other, "a", "1"),
+                             own->Merge({}, other, "n", merge::AddU64(1)),
+                             own->Delete({}, other, "a"),
+                             own->DeleteRange({}, other, "a", "b"),
+                             own->DeletePrefix({}, other, "a"),
+                             own->CompactRange(other, nullptr, nullptr),
+                             own->Get({}, other, "a", &value),
                              own->MultiGet({}, other, {"a"}, &values).front()};
-  for (const Status& status : refusals) EXPECT_THAT(status, StatusIs(Code::kNotSupported, HasSubstr("no named keyspaces")));
+  for (const Status& status : refusals)
+    EXPECT_THAT(status, StatusIs(Code::kNotSupported, HasSubstr("no named keyspaces")));
   EXPECT_EQ(own->ApproximateSizes(other, {{"", "z"}}), std::vector<uint64_t>{0});
   EXPECT_OK(own->Get({}, "a", &value));
 }
@@ -417,9 +427,7 @@ TEST_F(Keyspaces, TheSpaceOfADroppedOneComesBackWithoutFurtherWrites) {
   const Keyspace x = Create("x");
   for (int i = 0; i < 4000; ++i) {
     ASSERT_OK(db_->Put({}, x, "key" + std::to_string(i), std::string(200, 'v')));
-    if (i % 100 == 0) {
-      ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, 'v')));
-    }
+    if (i % 100 == 0) { ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, 'v'))); }
   }
   ASSERT_OK(db_->WaitForCompaction());
   world_.PassTime(20);
@@ -472,13 +480,15 @@ TEST_F(Keyspaces, ACopyHasThemAndAnExportIsRefused) {
     EXPECT_EQ(testing::Contents(**copy, {}), "\xff\x01=2 ");
     ASSERT_OK(db_->Flush());
   }
-  EXPECT_THAT(ExportToLevelDb(*db_, world_.SmallOptions(), "/export").status(), StatusIs(Code::kNotSupported, HasSubstr("keyspaces")));
+  EXPECT_THAT(ExportToLevelDb(*db_, world_.SmallOptions(), "/export").status(),
+              StatusIs(Code::kNotSupported, HasSubstr("keyspaces")));
 }
 
 class Keeping final : public MergeOperator {
  public:
   std::string_view Name() const override { return "keyspace_test.keys"; }
-  Status Apply(std::string_view key, std::optional<std::string_view>, std::span<const std::string_view>, std::string* result) const override {
+  Status Apply(std::string_view key, std::optional<std::string_view>, std::span<const std::string_view>,
+               std::string* result) const override {
     result->assign(key);
     return {};
   }
@@ -515,12 +525,14 @@ class InTransactions : public Keyspaces, public ::testing::WithParamInterface<Tr
     auto cursor = transaction.OpenCursor(keyspace);
     std::string text;
     Status status = cursor->First();
-    for (; status.ok(); status = cursor->Next()) text += std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ";
+    for (; status.ok(); status = cursor->Next())
+      text += std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ";
     EXPECT_THAT(status, StatusIs(Code::kNotFound));
     return text;
   }
 };
-INSTANTIATE_TEST_SUITE_P(Kinds, InTransactions, ::testing::Values(TransactionKind::kSingleWriter, TransactionKind::kOptimistic));
+INSTANTIATE_TEST_SUITE_P(Kinds, InTransactions,
+                         ::testing::Values(TransactionKind::kSingleWriter, TransactionKind::kOptimistic));
 
 TEST_P(InTransactions, AreWrittenTogether) {
   const Keyspace x = Create("x"), y = Create("y");
@@ -820,16 +832,12 @@ TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
       ASSERT_OK(x.status());
       ASSERT_OK((*db)->Put({}, *x, "k", "2"));
       ASSERT_OK((*db)->Put({}, "a", "3"));
-      if (is_flushed) {
-        ASSERT_OK((*db)->Flush());
-      }
+      if (is_flushed) { ASSERT_OK((*db)->Flush()); }
       ASSERT_OK((*db)->Close());
       db = Status::Aborted("gone");
       for (const std::string& path : world.files->Files()) {
         const bool is_gone = path.ends_with("CURRENT") || (!has_manifest && path.find("MANIFEST") != std::string::npos);
-        if (is_gone) {
-          ASSERT_OK(world.files->Remove(path));
-        }
+        if (is_gone) { ASSERT_OK(world.files->Remove(path)); }
       }
       ASSERT_OK(Repair(options, World::kPath).status());
       db = DB::Open(options, World::kPath);
@@ -916,9 +924,7 @@ class Model {
         return;
       case 4: ASSERT_OK(db_->Flush()); return;
       case 5:
-        if (random_.OneIn(4)) {
-          ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-        }
+        if (random_.OneIn(4)) { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
         return;
       case 6:
         if (random_.OneIn(4)) saved_.clear(), Open();
@@ -967,37 +973,32 @@ class Model {
     for (const auto& [id, map] : maps) {
       std::string expected;
       for (const auto& [key, value] : map) expected += key + "=" + value + " ";
-      ASSERT_EQ(ContentsAndWalk(*db_, {.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)}), expected) << "keyspace " << id;
+      ASSERT_EQ(ContentsAndWalk(*db_, {.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)}), expected)
+          << "keyspace " << id;
       std::string lower = Key(), upper = Key(), at = Key();
       if (upper < lower) std::swap(lower, upper);
-      auto it = db_->NewIterator({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
+      auto it =
+          db_->NewIterator({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
       it->Seek(at);
       const auto found = map.lower_bound(std::max(at, lower));
       ASSERT_EQ(it->Valid(), found != map.end() && found->first < upper);
-      if (it->Valid()) {
-        ASSERT_EQ(it->key(), found->first);
-      }
+      if (it->Valid()) { ASSERT_EQ(it->key(), found->first); }
       if (id == 0) {
-        const auto cursor = dynamic_cast<db::DbImpl&>(*db_).NewCursor({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}});
+        const auto cursor =
+            dynamic_cast<db::DbImpl&>(*db_).NewCursor({.lower = lower, .upper = upper, .read = {.snapshot = snapshot}});
         cursor->walk().Seek(at, kv::kTagMax);
         ASSERT_EQ(cursor->walk().Valid(), it->Valid());
-        if (it->Valid()) {
-          ASSERT_EQ(cursor->walk().entry().key, it->key());
-        }
+        if (it->Valid()) { ASSERT_EQ(cursor->walk().entry().key, it->key()); }
       }
       it = db_->NewIterator({.read = {.snapshot = snapshot}, .keyspace = Keyspace(id)});
       it->SeekForPrev(at);
       const auto after = map.upper_bound(at);
       ASSERT_EQ(it->Valid(), after != map.begin());
-      if (it->Valid()) {
-        ASSERT_EQ(it->key(), std::prev(after)->first);
-      }
+      if (it->Valid()) { ASSERT_EQ(it->key(), std::prev(after)->first); }
       std::string value;
       const Status status = db_->Get({.snapshot = snapshot}, Keyspace(id), at, &value);
       ASSERT_EQ(status.ok(), map.contains(at));
-      if (status.ok()) {
-        ASSERT_EQ(value, map.at(at));
-      }
+      if (status.ok()) { ASSERT_EQ(value, map.at(at)); }
     }
   }
 

@@ -74,12 +74,8 @@ TEST_F(MergeTest, SnapshotsSeeTheOperandsOfTheirTime) {
   for (uint64_t i = 1; i <= 20; ++i) {
     ASSERT_OK(db_->Merge({}, "n", merge::AddU64(1)));
     snapshots.push_back(db_->GetSnapshot());
-    if (i % 5 == 0) {
-      ASSERT_OK(db_->Flush());
-    }
-    if (i % 7 == 0) {
-      ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-    }
+    if (i % 5 == 0) { ASSERT_OK(db_->Flush()); }
+    if (i % 7 == 0) { ASSERT_OK(db_->CompactRange(nullptr, nullptr)); }
   }
   for (uint64_t i = 1; i <= 20; ++i) EXPECT_EQ(Count("n", {.snapshot = snapshots[i - 1].get()}), i);
   for (uint64_t i = 2; i <= 20; i += 2) snapshots[i - 1] = nullptr;
@@ -91,11 +87,10 @@ TEST_F(MergeTest, SnapshotsSeeTheOperandsOfTheirTime) {
 TEST_F(MergeTest, IteratorsAndMultiGetFoldInAllDirections) {
   for (int round = 0; round < 3; ++round) {
     for (int key = 0; key < 50; ++key) {
-      ASSERT_OK(db_->Merge({}, "k" + std::to_string(100 + key), merge::Append(std::to_string(round), {.delimiter = ","})));
+      ASSERT_OK(
+          db_->Merge({}, "k" + std::to_string(100 + key), merge::Append(std::to_string(round), {.delimiter = ","})));
     }
-    if (round < 2) {
-      ASSERT_OK(db_->Flush());
-    }
+    if (round < 2) { ASSERT_OK(db_->Flush()); }
   }
   auto it = db_->NewIterator();
   int seen = 0;
@@ -186,9 +181,7 @@ TEST_F(MergeTest, GivesTheVectorsValuesWhateverHappensInBetween) {
       for (size_t i = 0; i < vectors.size(); ++i) {
         const Vector& vector = vectors[i];
         if (step == 0) {
-          if (vector.base) {
-            ASSERT_OK(db_->Put({}, key_of(i), *vector.base));
-          }
+          if (vector.base) { ASSERT_OK(db_->Put({}, key_of(i), *vector.base)); }
         } else if (step <= vector.operands.size()) {
           ASSERT_OK(db_->Merge({}, key_of(i), vector.operands[step - 1])) << vector.name;
         }
@@ -197,7 +190,10 @@ TEST_F(MergeTest, GivesTheVectorsValuesWhateverHappensInBetween) {
         case 0: ASSERT_OK(db_->Flush()); break;
         case 1: ASSERT_OK(db_->CompactRange(nullptr, nullptr)); break;
         case 2: snapshots.push_back(db_->GetSnapshot()); break;
-        case 3: snapshots.clear(); Reopen(); break;
+        case 3:
+          snapshots.clear();
+          Reopen();
+          break;
         case 4:
           ASSERT_OK(db_->Flush());
           snapshots.push_back(db_->GetSnapshot());
@@ -253,9 +249,7 @@ TEST_F(MergeTest, AHotKeyIsRightAtEverySnapshot) {
     ASSERT_EQ(Get("newest", at), newest);
     ASSERT_EQ(Get("json", at), "{\"a\":{\"b\":1}}");
     ASSERT_EQ(Get("clash", at), "MergeFailed");
-    if (i == 150) {
-      ASSERT_OK(db_->Flush());
-    }
+    if (i == 150) { ASSERT_OK(db_->Flush()); }
   }
 }
 

@@ -70,7 +70,8 @@ class MergesAtOnce : public ::testing::TestWithParam<Style> {
     Status second;
     std::function<void()> work = [&] {
       const auto jobs = RunningMerges();
-      const bool is_asked_for = std::any_of(jobs.begin(), jobs.end(), [](const std::string& job) { return job.starts_with("manual"); });
+      const bool is_asked_for =
+          std::any_of(jobs.begin(), jobs.end(), [](const std::string& job) { return job.starts_with("manual"); });
       if (!is_asked_for) return world_.executor.Schedule(work);
       meanwhile();
       second = db_->CompactRange(nullptr, nullptr);
@@ -158,7 +159,8 @@ TEST_P(MergesAtOnce, ACompactionThatWaitsForAnotherHearsOfItsFailureAndOfTheEnd)
     ASSERT_OK(db_->Flush());
   };
   fill();
-  const auto failed = CompactTwiceAtOnce([this] { world_.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true}); });
+  const auto failed = CompactTwiceAtOnce(
+      [this] { world_.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true}); });
   EXPECT_THAT(failed.first, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
   EXPECT_THAT(failed.second, StatusIs(Code::kIOError, ::testing::HasSubstr(".tbl: write")));
   world_.files->ClearFaults();

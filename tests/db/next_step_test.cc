@@ -28,14 +28,16 @@ const std::string kVerify = "`mergedb verify /db`";
 TEST(NextStep, IsNamedOnceAndOfCorruptionAlone) {
   const Status damage = Status::Corruption("a block");
   const Status told = read::WithNextStep(damage, "/db");
-  EXPECT_THAT(told, StatusIs(Code::kCorruption, AllOf(HasSubstr("a block; "), HasSubstr(kVerify), HasSubstr("`mergedb repair /db`"))));
+  EXPECT_THAT(told, StatusIs(Code::kCorruption,
+                             AllOf(HasSubstr("a block; "), HasSubstr(kVerify), HasSubstr("`mergedb repair /db`"))));
   EXPECT_EQ(read::WithNextStep(told, "/db").message(), told.message());
   EXPECT_EQ(read::OfWrite(told, "/db").message(), told.message());
   EXPECT_EQ(read::WithNextStep(damage, "").message(), "a block");
   EXPECT_EQ(read::WithNextStep(Status::NotFound("key"), "/db").ToString(), "NotFound: key");
   EXPECT_OK(read::WithNextStep({}, "/db"));
   EXPECT_OK(read::OfWrite({}, "/db"));
-  EXPECT_THAT(read::OfWrite(Status::NotFound("/db/1"), "/db"), StatusIs(Code::kIOError, AllOf(HasSubstr("/db/1; "), HasSubstr("directory /db"))));
+  EXPECT_THAT(read::OfWrite(Status::NotFound("/db/1"), "/db"),
+              StatusIs(Code::kIOError, AllOf(HasSubstr("/db/1; "), HasSubstr("directory /db"))));
   EXPECT_TRUE(read::OfWrite(Status::NotFound("x").WithOutcomeUnknown(), "/db").outcome_unknown());
 }
 
@@ -104,9 +106,7 @@ class NeverNotFound {
     int seen = 0;
     for (it->SeekToFirst(); it->Valid(); it->Next()) seen += it->key().starts_with("k");
     Check("iterator", it->status());
-    if (it->status().ok()) {
-      EXPECT_EQ(seen, 100) << "an end that is none";
-    }
+    if (it->status().ok()) { EXPECT_EQ(seen, 100) << "an end that is none"; }
     it->SeekToLast();
     Check("iterator, backward", it->status());
     Check("CheckIntegrity", db_.CheckIntegrity());
@@ -140,13 +140,24 @@ void OpenFiles(DB& db) {
 // a key was not there which is.
 TEST(NextStep, NotFoundOfAFileIsNoAnswerToAnyCall) {
   int failures = 0;
-  for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kTruncate, Op::kMap, Op::kSizeOf, Op::kList, Op::kRename,
-                      Op::kRemove, Op::kLink, Op::kSyncDirectory, Op::kAny}) {
-    for (const auto& [part, is_open] : {std::pair("", false), {"", true}, {".tbl", false}, {".tbl", true}, {".val", false}, {".val", true},
-                                        {".seg", false}, {"MANIFEST", false}, {"CURRENT", false}, {"STAGING", false}}) {
+  for (const Op op : {Op::kOpen, Op::kCreate, Op::kRead, Op::kWrite, Op::kSync, Op::kTruncate, Op::kMap, Op::kSizeOf,
+                      Op::kList, Op::kRename, Op::kRemove, Op::kLink, Op::kSyncDirectory, Op::kAny}) {
+    for (const auto& [part, is_open] : {std::pair("", false),
+                                        {"", true},
+                                        {".tbl", false},
+                                        {".tbl", true},
+                                        {".val", false},
+                                        {".val", true},
+                                        {".seg", false},
+                                        {"MANIFEST", false},
+                                        {"CURRENT", false},
+                                        {"STAGING", false}}) {
       SCOPED_TRACE(std::string(OpName(op)) + " of \"" + part + "\"" + (is_open ? ", open" : ""));
       World world;
-      { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); Fill(*db); }
+      {
+        ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+        Fill(*db);
+      }
       ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
       if (is_open) OpenFiles(*db);
       world.files->AddFault({.op = op, .path_contains = part, .sticky = true, .status = Status::NotFound("injected")});
@@ -165,7 +176,10 @@ TEST(NextStep, AnOpenThatLosesItsFilesOnTheWaySaysSo) {
     for (const bool is_new : {false, true}) {
       SCOPED_TRACE(std::string(OpName(op)) + (is_new ? ", a new one" : ""));
       World world;
-      if (!is_new) { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); Fill(*db); }
+      if (!is_new) {
+        ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+        Fill(*db);
+      }
       world.files->AddFault({.op = op, .path_contains = "/db", .sticky = true, .status = Status::NotFound("injected")});
       EXPECT_FALSE(world.Open().status().IsNotFound());
     }
@@ -178,12 +192,17 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
     const TempDirectory directory;
     const std::string path = directory / "db", elsewhere = directory / "elsewhere";
     Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = 65536, .use_mapped_staging = is_mapped};
-    { ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path)); Fill(*db); }
+    {
+      ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path));
+      Fill(*db);
+    }
     ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path));
     std::filesystem::rename(path, elsewhere);
     Status failed;
-    for (int i = 0; i < 100'000 && failed.ok(); ++i) failed = db->Put({}, "new" + std::to_string(i), std::string(1000, 'x'));
-    EXPECT_THAT(failed, StatusIs(Code::kIOError, AllOf(HasSubstr(path), HasSubstr("renamed or removed"), HasSubstr("open it by its new name"))));
+    for (int i = 0; i < 100'000 && failed.ok(); ++i)
+      failed = db->Put({}, "new" + std::to_string(i), std::string(1000, 'x'));
+    EXPECT_THAT(failed, StatusIs(Code::kIOError, AllOf(HasSubstr(path), HasSubstr("renamed or removed"),
+                                                       HasSubstr("open it by its new name"))));
     NeverNotFound calls(*db);
     calls.TryAll();
     EXPECT_TRUE(calls.has_failed());

@@ -102,9 +102,7 @@ TEST_P(RangeDeletes, ThatReachBeyondTheUpperBoundShowNothingThere) {
   while (Counter(*db_, "memtables") < 2) ASSERT_OK(db_->Put({}, "0", std::string(10'000, 'v')));
   ASSERT_OK(db_->DeleteRange({}, "b", "zy"));
   for (const bool has_end : {false, true}) {
-    if (has_end) {
-      ASSERT_OK(db_->Put({}, "zz", "behind all that is covered"));
-    }
+    if (has_end) { ASSERT_OK(db_->Put({}, "zz", "behind all that is covered")); }
     const auto it = db_->NewIterator({.upper = "n"});
     for (const char* target : {"a", "b", "m3", "x"}) {
       it->SeekForPrev(target);
@@ -147,7 +145,8 @@ TEST_P(RangeDeletes, ThatCannotBeAreRefused) {
 }
 
 TEST_P(RangeDeletes, OfAPrefixStopAtItsEnd) {
-  for (const char* key : {"user", "user:", "user:1", "user:\xff\xff", "user;", "a\xff", "a\xff\xff", "b"}) ASSERT_OK(db_->Put({}, key, "1"));
+  for (const char* key : {"user", "user:", "user:1", "user:\xff\xff", "user;", "a\xff", "a\xff\xff", "b"})
+    ASSERT_OK(db_->Put({}, key, "1"));
   ASSERT_OK(db_->DeletePrefix({}, "user:"));
   EXPECT_EQ(Contents(), "a\xff=1 a\xff\xff=1 b=1 user=1 user;=1 ");
   ASSERT_OK(db_->DeletePrefix({}, "a\xff"));
@@ -290,8 +289,9 @@ TEST_P(RangeDeletes, HoldWhileAMergeReleasesItsInputsPieceByPiece) {
   EXPECT_EQ(Keys(), 2'000u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Styles, RangeDeletes, ::testing::Values(Shape{Style::kLazy, false}, Shape{Style::kCascade, false},
-                                                                Shape{Style::kLazy, true}, Shape{Style::kCascade, true}),
+INSTANTIATE_TEST_SUITE_P(Styles, RangeDeletes,
+                         ::testing::Values(Shape{Style::kLazy, false}, Shape{Style::kCascade, false},
+                                           Shape{Style::kLazy, true}, Shape{Style::kCascade, true}),
                          [](const auto& shape) {
                            return std::string(shape.param.style == Style::kLazy ? "Lazy" : "Cascade") +
                                   (shape.param.separates ? "Separated" : "");

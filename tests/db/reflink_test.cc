@@ -1,6 +1,7 @@
 // Goal: somebody copies the directory of an open database by reflink (`cp` on XFS), the disk fills up, and the database goes on: writes are
 // OK or NoSpace. Without File::Unshare the first store to a page of the mapped WAL buffer kills the process (SIGBUS).
 // Method: an XFS file system in a file, mounted here. That needs root, loop devices and mkfs.xfs (Debian: xfsprogs); skipped elsewhere.
+#include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -9,7 +10,6 @@
 #include <fstream>
 #include <thread>
 
-#include <gtest/gtest.h>
 #include "mergedb/db.h"
 #include "testing/status_matchers.h"
 #include "testing/temp_directory.h"
@@ -23,8 +23,8 @@ class Mounted {
  public:
   explicit Mounted(const std::string& directory) : path_(directory + "/mount") {
     const std::string image = directory + "/image";
-    is_mounted_ = geteuid() == 0 && RunsWell("truncate -s 320M " + image) && RunsWell("mkfs.xfs -q " + image) && std::filesystem::create_directory(path_) &&
-                  RunsWell("mount -o loop " + image + " " + path_);
+    is_mounted_ = geteuid() == 0 && RunsWell("truncate -s 320M " + image) && RunsWell("mkfs.xfs -q " + image) &&
+                  std::filesystem::create_directory(path_) && RunsWell("mount -o loop " + image + " " + path_);
   }
   ~Mounted() {
     if (is_mounted_) RunsWell("umount " + path_);
@@ -45,8 +45,7 @@ void FillUp(const std::string& path) {
   for (size_t bytes : {size_t{1} << 20, size_t{1} << 12}) {
     file.clear();
     const std::string zeros(bytes, '\0');
-    while (file.write(zeros.data(), static_cast<std::streamsize>(zeros.size())).flush()) {
-    }
+    while (file.write(zeros.data(), static_cast<std::streamsize>(zeros.size())).flush()) {}
   }
 }
 
@@ -64,7 +63,8 @@ TEST(Reflink, AFullDiskAfterACopyOfTheOpenDirectoryIsNoSpace) {
   auto db = std::move(*opened);
   const std::string value(4000, 'v');
   ASSERT_OK(db->Put({}, KeyOf(0), value));
-  if (!RunsWell("cp -r --reflink=always " + path + " " + xfs.path() + "/copy")) GTEST_SKIP() << "this XFS makes no copies by reflink";
+  if (!RunsWell("cp -r --reflink=always " + path + " " + xfs.path() + "/copy"))
+    GTEST_SKIP() << "this XFS makes no copies by reflink";
   ASSERT_TRUE(SharesBlocks(path + "/STAGING"));
   for (int i = 0; i < 600 && SharesBlocks(path + "/STAGING"); ++i) {
     ASSERT_OK(db->Put({}, KeyOf(1), value));  // the log looks at the file once a second while there are writes

@@ -35,7 +35,8 @@ ModelDb::Pairs Contents(DB& db) {
 
 size_t TablesIn(const FaultFileSystem& files) {
   const auto names = files.Files();
-  return static_cast<size_t>(std::ranges::count_if(names, [](const std::string& name) { return name.ends_with(".tbl"); }));
+  return static_cast<size_t>(
+      std::ranges::count_if(names, [](const std::string& name) { return name.ends_with(".tbl"); }));
 }
 
 class SeedFlaws : public ::testing::TestWithParam<Style> {

@@ -1,6 +1,8 @@
 // Promise 9 on a disk that takes time: while it keeps up, a put is delayed by no more than pause_us_max.
 // Method: real threads in simulated time (testing/simulated_time.h), a disk of a given speed, a writer that puts at a given rate
 // whatever happens (an open loop). Computing is free, so all that is measured is how the engine waits for its disk.
+#include "testing/slow_disk.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +17,6 @@
 #include "testing/counters.h"
 #include "testing/fault_file_system.h"
 #include "testing/seed.h"
-#include "testing/slow_disk.h"
 #include "testing/status_matchers.h"
 
 namespace mergedb::testing {
@@ -39,8 +40,10 @@ class SlowDiskTest : public ::testing::TestWithParam<Style> {
     options_.memory_bytes = 8 * write_buffer_bytes;
     options_.style = GetParam();
     options_.compression = {Compression::kNone, Compression::kNone};
-    options_.env = {.file_system = disk_.get(), .clock = &time_, .executor = &executor_, .logger = nullptr,
-                    .entropy = [this] { return entropy_ += 0x9e3779b97f4a7c15u; }};  // asked by any thread
+    options_.env = {
+        .file_system = disk_.get(), .clock = &time_, .executor = &executor_, .logger = nullptr, .entropy = [this] {
+          return entropy_ += 0x9e3779b97f4a7c15u;
+        }};  // asked by any thread
     auto db = DB::Open(options_, "/db");
     ASSERT_OK(db.status());
     db_ = std::move(*db);
@@ -66,10 +69,12 @@ class SlowDiskTest : public ::testing::TestWithParam<Style> {
   }
   std::string Describe() {
     char text[256];
-    std::snprintf(text, sizeof text, "waits: p99 %.3f p99.9 %.3f max %.3f ms, %llu too long; %.1f ms late at the end; disk busy %.0f %%\n",
-                  static_cast<double>(waits_.Percentile(99)) * 1e-6, static_cast<double>(waits_.Percentile(99.9)) * 1e-6,
-                  static_cast<double>(waits_.max()) * 1e-6, static_cast<unsigned long long>(long_waits_),
-                  static_cast<double>(late_nanos_) * 1e-6, disk_share_ * 100);
+    std::snprintf(text, sizeof text,
+                  "waits: p99 %.3f p99.9 %.3f max %.3f ms, %llu too long; %.1f ms late at the end; disk busy %.0f %%\n",
+                  static_cast<double>(waits_.Percentile(99)) * 1e-6,
+                  static_cast<double>(waits_.Percentile(99.9)) * 1e-6, static_cast<double>(waits_.max()) * 1e-6,
+                  static_cast<unsigned long long>(long_waits_), static_cast<double>(late_nanos_) * 1e-6,
+                  disk_share_ * 100);
     return text;
   }
 

@@ -108,7 +108,8 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
   EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
   EXPECT_LE(Counter(*db_, "log_bytes_on_disk"), log_quota + 2 * kMiB);
   PassTime(20);
-  EXPECT_LE(FileBytes(), live + live / (separates() ? 10 : 50) + kMiB) << "one run when idle\n" << Property(*db_, "stats");
+  EXPECT_LE(FileBytes(), live + live / (separates() ? 10 : 50) + kMiB) << "one run when idle\n"
+                                                                       << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "value_files") > 0, separates());
 }
 
@@ -127,7 +128,8 @@ TEST_P(Space, StaysWithinTheBoundWhileAnEmptyDatabaseFillsUp) {
   std::set<uint64_t> live;
   int64_t over_most = INT64_MIN;
   world_.files->SetOpHook([&](uint64_t, const char*, const std::string&) {
-    const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live.size() * value_.size())) + log_quota + partitions + scratch;
+    const auto bound = static_cast<uint64_t>(factor * static_cast<double>(live.size() * value_.size())) + log_quota +
+                       partitions + scratch;
     over_most = std::max(over_most, static_cast<int64_t>(world_.files->bytes_used()) - static_cast<int64_t>(bound));
   });
   for (uint64_t n = 0; n < 3 * keys; ++n) {
@@ -171,7 +173,9 @@ TEST_P(Space, OfALoadThatARangeDeleteTookAwayIsNotAllowedForAnyMore) {
 class FirstTwelve final : public Comparator {
  public:
   std::string_view Name() const override { return "test.FirstTwelve"; }
-  int Compare(std::string_view a, std::string_view b) const override { return a.substr(0, 12).compare(b.substr(0, 12)); }
+  int Compare(std::string_view a, std::string_view b) const override {
+    return a.substr(0, 12).compare(b.substr(0, 12));
+  }
 };
 
 TEST_P(Space, OfKeysThatTheComparatorTakesForTheSameOneIsAllowedFor) {

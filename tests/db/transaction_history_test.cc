@@ -31,14 +31,18 @@ struct Shape {
 
 class History {
  public:
-  History(uint64_t seed, const Shape& shape) : shape_(shape), random_(seed), world_(std::make_unique<World>(World::Options{.seed = seed})) { Open(); }
+  History(uint64_t seed, const Shape& shape)
+      : shape_(shape), random_(seed), world_(std::make_unique<World>(World::Options{.seed = seed})) {
+    Open();
+  }
 
   void Run() {
     for (uint64_t step = 0; step < shape_.steps && !::testing::Test::HasFatalFailure(); ++step) Step();
     while (!open_.empty()) End(0);
     std::map<std::string, List> final_state;
     auto it = db_->NewIterator();
-    for (it->SeekToFirst(); it->Valid(); it->Next()) final_state[std::string(it->key())] = DecodeList(std::string(it->value()));
+    for (it->SeekToFirst(); it->Valid(); it->Next())
+      final_state[std::string(it->key())] = DecodeList(std::string(it->value()));
     ASSERT_OK(it->status());
     const auto anomaly = FindAnomaly(history_, final_state);
     ASSERT_FALSE(anomaly) << *anomaly;
@@ -91,13 +95,14 @@ class History {
     if (choice < 3) {
       ASSERT_OK(db_->Flush());
     } else if (choice < 15) {
-      for (uint64_t n = random_.Uniform(20); n > 0 && world_->executor.RunOne(); --n) {
-      }
+      for (uint64_t n = random_.Uniform(20); n > 0 && world_->executor.RunOne(); --n) {}
     } else if (choice < 16 && shape_.has_kills && random_.OneIn(4)) {
       Kill();
     } else if (open_.empty() || (choice < 40 && open_.size() < shape_.open_max)) {
       const uint64_t kind = random_.Uniform(8);
-      Begin(kind == 0 ? TransactionKind::kReadOnly : kind == 1 ? TransactionKind::kSingleWriter : TransactionKind::kOptimistic);
+      Begin(kind == 0   ? TransactionKind::kReadOnly
+            : kind == 1 ? TransactionKind::kSingleWriter
+                        : TransactionKind::kOptimistic);
     } else if (choice < 80) {
       Act(open_[random_.Uniform(open_.size())]);
     } else {
@@ -155,7 +160,8 @@ class History {
     auto cursor = open.transaction->OpenCursor();
     Status status = is_forward ? cursor->SetRange(from) : cursor->SetForPrev(from);
     // Below the first key SetForPrev stands at it all the same: the stretch that was read reaches up to there.
-    if (status.IsNotFound() && cursor->Valid()) seen[std::string(cursor->key())] = DecodeList(std::string(cursor->value()));
+    if (status.IsNotFound() && cursor->Valid())
+      seen[std::string(cursor->key())] = DecodeList(std::string(cursor->value()));
     uint64_t steps = random_.Uniform(4);
     for (; status.ok(); --steps) {
       seen[std::string(cursor->key())] = DecodeList(std::string(cursor->value()));
@@ -165,7 +171,8 @@ class History {
     ASSERT_TRUE(status.ok() || status.IsNotFound()) << status.ToString();
     const std::string far = is_forward ? KeyOf(shape_.keys - 1) : KeyOf(0);
     const std::string last = status.ok() ? std::string(cursor->key()) : far;
-    for (uint64_t k = std::stoull(std::min(from, last).substr(1)); k <= std::stoull(std::max(from, last).substr(1)); ++k) {
+    for (uint64_t k = std::stoull(std::min(from, last).substr(1)); k <= std::stoull(std::max(from, last).substr(1));
+         ++k) {
       open.record.ops.push_back({.key = KeyOf(k), .is_read = true, .read = seen[KeyOf(k)]});
     }
   }
@@ -235,7 +242,11 @@ TEST(TransactionHistory, OfTwentyThousandAtOnceHasNoAnomaly) {
   const uint64_t seed = SeedOr(1);
   SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed));
   const uint64_t count = Sized(20'000, 20'000);
-  History history(seed, {.keys = 5 * count, .open_max = count, .has_kills = false, .geometry = {.write_buffer_bytes = 32 << 20, .memory_bytes = 256 << 20, .open_tables_max = 1000}});
+  History history(seed,
+                  {.keys = 5 * count,
+                   .open_max = count,
+                   .has_kills = false,
+                   .geometry = {.write_buffer_bytes = 32 << 20, .memory_bytes = 256 << 20, .open_tables_max = 1000}});
   history.RunAllAtOnce();
   EXPECT_GT(history.committed(), count / 4);
   EXPECT_GT(history.conflicts(), 10u);

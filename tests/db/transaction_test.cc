@@ -35,10 +35,12 @@ std::string Contents(Transaction& transaction) {
   auto cursor = transaction.OpenCursor();
   std::string forward, backward;
   Status status = cursor->First();
-  for (; status.ok(); status = cursor->Next()) forward += std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ";
+  for (; status.ok(); status = cursor->Next())
+    forward += std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ";
   EXPECT_THAT(status, StatusIs(Code::kNotFound));
   status = cursor->Last();
-  for (; status.ok(); status = cursor->Prev()) backward.insert(0, std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ");
+  for (; status.ok(); status = cursor->Prev())
+    backward.insert(0, std::string(cursor->key()) + "=" + std::string(cursor->value()) + " ");
   EXPECT_THAT(status, StatusIs(Code::kNotFound));
   EXPECT_EQ(forward, backward);
   return forward;
@@ -214,13 +216,15 @@ TEST_P(EveryWritingKind, ReservesSpaceThatTheCallerFills) {
 TEST_P(EveryWritingKind, TakesNoMoreThanItsBytes) {
   auto transaction = Transactions::Begin({.kind = GetParam(), .bytes_max = 10'000});
   ASSERT_OK(transaction->Put("a", std::string(9'000, 'v')));
-  EXPECT_THAT(transaction->Put("b", std::string(1'000, 'v')), StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 10000")));
+  EXPECT_THAT(transaction->Put("b", std::string(1'000, 'v')),
+              StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 10000")));
   EXPECT_LE(transaction->bytes(), 10'000u);
   EXPECT_EQ(testing::Get(*transaction, "b"), "NotFound");
   ASSERT_OK(transaction->Put("c", "small"));
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Transactions::Get("c"), "small");
-  EXPECT_THAT(Transaction::Begin(*db_, {.kind = GetParam(), .bytes_max = kBatchBytesMax + 1}), StatusIs(Code::kInvalidArgument));
+  EXPECT_THAT(Transaction::Begin(*db_, {.kind = GetParam(), .bytes_max = kBatchBytesMax + 1}),
+              StatusIs(Code::kInvalidArgument));
 }
 
 TEST_P(EveryWritingKind, MayBeLargerThanAMemtable) {
@@ -327,8 +331,10 @@ TEST_F(Transactions, ASingleWriterKeepsOtherWritersOutButNoReader) {
   EXPECT_THAT(Transaction::Begin(*db_, kSingle), StatusIs(Code::kBusy));
   std::atomic<bool> is_written{false};
   std::thread writer([&] {
-    EXPECT_THAT(Transaction::Begin(*db_, {.kind = TransactionKind::kSingleWriter, .wait_us_max = 0}), StatusIs(Code::kBusy));
-    EXPECT_THAT(Transaction::Begin(*db_, {.kind = TransactionKind::kSingleWriter, .wait_us_max = 1000}), StatusIs(Code::kBusy));
+    EXPECT_THAT(Transaction::Begin(*db_, {.kind = TransactionKind::kSingleWriter, .wait_us_max = 0}),
+                StatusIs(Code::kBusy));
+    EXPECT_THAT(Transaction::Begin(*db_, {.kind = TransactionKind::kSingleWriter, .wait_us_max = 1000}),
+                StatusIs(Code::kBusy));
     EXPECT_OK(db_->Put({}, "a", "from outside"));
     is_written = true;
   });
@@ -596,7 +602,8 @@ TEST_F(Transactions, ThePropertyNamesWhoHoldsWhat) {
 TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   const auto overwrite = [&] {
     for (int round = 0; round < 30; ++round) {
-      for (int i = 0; i < 500; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, static_cast<char>('a' + round % 26))));
+      for (int i = 0; i < 500; ++i)
+        ASSERT_OK(db_->Put({}, "key" + std::to_string(i), std::string(200, static_cast<char>('a' + round % 26))));
       world_.executor.RunAll();
     }
     ASSERT_OK(db_->Flush());
@@ -612,7 +619,8 @@ TEST_F(Transactions, OneLeftOpenCostsAtMostAVersionOfEachKey) {
   ASSERT_OK(reader->Put("x", "1"));
   ASSERT_OK(cursor->Current());
   overwrite();
-  EXPECT_LE(Counter(*db_, "table_bytes_on_disk"), 4 * alone);  // merged: two versions; and what the cursor's tables held
+  EXPECT_LE(Counter(*db_, "table_bytes_on_disk"),
+            4 * alone);  // merged: two versions; and what the cursor's tables held
   EXPECT_EQ(testing::Get(*reader, "key3"), std::string(200, 'd'));
   cursor = nullptr;
   reader = nullptr;
@@ -627,7 +635,8 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
     uint64_t most = 0;
     for (int step = 0; step < 360; ++step, ++round) {
       for (int i = 0; i < 50; ++i) {
-        EXPECT_OK(db_->Put({}, "key" + std::to_string((round * 50 + i) % 500), std::string(1000, static_cast<char>('a' + round % 26))));
+        EXPECT_OK(db_->Put({}, "key" + std::to_string((round * 50 + i) % 500),
+                           std::string(1000, static_cast<char>('a' + round % 26))));
       }
       world_.clock.SleepNanos(10'000'000'000);
       world_.executor.RunTimers();
@@ -654,8 +663,9 @@ TEST_F(Transactions, AWriterLeftOpenForAnHourAndAReaderKilledInMidScanAreNamedAn
   EXPECT_EQ(writer->bytes(), writer_bytes);
   EXPECT_EQ(Get(writer, "key7"), seen);
   EXPECT_EQ(cursor->key(), stands_at);
-  EXPECT_THAT(Property(*db_, "transactions"), ::testing::MatchesRegex("optimistic \"import\": 36[0-9]{5} ms old.*100 writes.*\n"
-                                                                      "read-only \"report\": 36[0-9]{5} ms old.*\n"));
+  EXPECT_THAT(Property(*db_, "transactions"),
+              ::testing::MatchesRegex("optimistic \"import\": 36[0-9]{5} ms old.*100 writes.*\n"
+                                      "read-only \"report\": 36[0-9]{5} ms old.*\n"));
 
   reader = nullptr;  // its cursor is left in mid-scan
   EXPECT_THAT(cursor->Next(), StatusIs(Code::kAborted));
@@ -682,7 +692,8 @@ class InBatchesOfAThousand : public Transactions {
   void Load(uint64_t count, const std::function<uint64_t(uint64_t)>& key_of) {
     for (uint64_t n = 0; n < count * 1000;) {
       auto writer = Begin(kSingle);
-      for (int i = 0; i < 1000; ++i, ++n) ASSERT_OK(writer->Put(std::to_string(1'000'000 + key_of(n)), "sixteen bytes...."));
+      for (int i = 0; i < 1000; ++i, ++n)
+        ASSERT_OK(writer->Put(std::to_string(1'000'000 + key_of(n)), "sixteen bytes...."));
       ASSERT_OK(writer->Commit());
       world_.executor.RunAll();
     }

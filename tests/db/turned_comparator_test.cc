@@ -38,9 +38,7 @@ class TurnedComparator : public ::testing::Test {
     options_.comparator = &comparator_;
     options_.use_mapped_staging = false;  // without a MANIFEST nobody knows what the ring holds
   }
-  void Open() {
-    ASSERT_OK_AND_ASSIGN(db_, DB::Open(options_, kPath));
-  }
+  void Open() { ASSERT_OK_AND_ASSIGN(db_, DB::Open(options_, kPath)); }
   void Put(const std::string& key) { ASSERT_OK(db_->Put({}, key, kAll.at(key))); }
   // a and z in a table, b and y in the log of a process that was killed.
   void Live() {

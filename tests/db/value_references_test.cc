@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "format/file_name.h"
 #include "format/blob_file.h"
+#include "format/file_name.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "mergedb/merge.h"
@@ -30,7 +30,8 @@ class ValueReferencesTest : public ::testing::Test {
   // One table, all values apart.
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
-    for (int i = 100; i < 200; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::to_string(i) + std::string(500, 'v')));
+    for (int i = 100; i < 200; ++i)
+      ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::to_string(i) + std::string(500, 'v')));
     ASSERT_OK(db->CompactRange(nullptr, nullptr));
     ASSERT_OK(db->Close());
     ASSERT_OK_AND_ASSIGN(const auto loaded, manifest::Load(world_.files.get(), World::kPath, kOrder));
@@ -55,8 +56,10 @@ class ValueReferencesTest : public ::testing::Test {
     ASSERT_EQ(entries.size(), 100u);
     change(&entries);
     ASSERT_OK(files->Remove(path));
-    ASSERT_OK_AND_ASSIGN(const auto writer, table::Writer::Create(files, path, table_->number, table_->unique_id, kOrder,
-                                                                  {.bloom_bits_per_key = options_.bloom_bits_per_key, .block_bytes = options_.block_bytes}));
+    ASSERT_OK_AND_ASSIGN(const auto writer,
+                         table::Writer::Create(
+                             files, path, table_->number, table_->unique_id, kOrder,
+                             {.bloom_bits_per_key = options_.bloom_bits_per_key, .block_bytes = options_.block_bytes}));
     for (const OwnedEntry& entry : entries) ASSERT_OK(writer->Add(ViewOf(entry, kOrder)));
     ASSERT_OK(writer->Finish());
     ASSERT_OK(writer->Sync());
@@ -73,7 +76,10 @@ class ValueReferencesTest : public ::testing::Test {
                          }));
     format::VersionEdit edit;
     edit.cuts.push_back({.position = run_->position(), .bounds = {}});
-    edit.adds.push_back({.position = run_->position(), .level = run_->level(), .file = std::make_shared<const format::FileMeta>(meta), .bounds = {}});
+    edit.adds.push_back({.position = run_->position(),
+                         .level = run_->level(),
+                         .file = std::make_shared<const format::FileMeta>(meta),
+                         .bounds = {}});
     ASSERT_OK_AND_ASSIGN(const auto before, format::DecodeVersionEdit(records.back()));
     edit.clean_wal_end = before.clean_wal_end;
     records.push_back(format::EncodeVersionEdit(edit));
@@ -129,21 +135,25 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
   EXPECT_THAT(it->status(), StatusIs(Code::kCorruption));
   ASSERT_OK(db->Merge({}, "key110", merge::Append("more")));
   EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption));
-  EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption)) << "the merge would have to count what it refers to";
+  EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption))
+      << "the merge would have to count what it refers to";
 }
 
 // A merge that passed it on would make a tree without the file.
 TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsReleaseOrItsEnd) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) {
     char bytes[format::kReferenceBytesMax];
-    (*entries)[10].value.assign(bytes, format::StoreReference(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
+    (*entries)[10].value.assign(
+        bytes, format::StoreReference(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
   });
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
   for (const int more : {1, 3'000}) {
     SCOPED_TRACE(more);
     ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options_, World::kPath));
-    for (int i = 0; i < more; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(100'000 + i * 7 % 80'000), std::string(500, 'w')));
-    EXPECT_THAT(db->CompactRange(nullptr, nullptr), StatusIs(Code::kCorruption, HasSubstr("value file 9999: a table refers to it")));
+    for (int i = 0; i < more; ++i)
+      ASSERT_OK(db->Put({}, "key" + std::to_string(100'000 + i * 7 % 80'000), std::string(500, 'w')));
+    EXPECT_THAT(db->CompactRange(nullptr, nullptr),
+                StatusIs(Code::kCorruption, HasSubstr("value file 9999: a table refers to it")));
     std::string value;
     EXPECT_THAT(db->Get({}, "key110", &value), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
     EXPECT_OK(db->Get({}, "key111", &value));

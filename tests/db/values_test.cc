@@ -298,8 +298,7 @@ TEST_F(ValuesTest, ABlobFileThatGoesAwayMeanwhileIsAnErrorAndNotAMissingKey) {
   }
   EXPECT_GT(errors, expected_.size() / 4);
   auto it = db_->NewIterator();
-  for (it->SeekToFirst(); it->Valid(); it->Next()) {
-  }
+  for (it->SeekToFirst(); it->Valid(); it->Next()) {}
   EXPECT_EQ(it->status().code(), Code::kIOError) << it->status().ToString();
 }
 
@@ -339,7 +338,8 @@ TEST_F(ValuesTest, OrphansOfACrashAreRemovedAndOtherFilesAreLeftAlone) {
   ExpectAll();
   db_ = nullptr;
   ASSERT_OK(DB::Destroy(options_, World::kPath));
-  for (const std::string& path : world_.files->Files()) EXPECT_FALSE(path.ends_with("0.val") && path.size() > 12) << path;
+  for (const std::string& path : world_.files->Files())
+    EXPECT_FALSE(path.ends_with("0.val") && path.size() > 12) << path;
 }
 
 TEST_F(ValuesTest, ApproximateSizesCountThem) {
@@ -370,7 +370,8 @@ TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
     }
     ASSERT_OK((*db)->WaitForCompaction());
     EXPECT_GT(Counter(**db, "value_files"), 0u);
-    ::testing::Test::RecordProperty("files_reused", static_cast<int>(Counter(**db, "files_reused")));  // most times some: it is up to the threads
+    ::testing::Test::RecordProperty(
+        "files_reused", static_cast<int>(Counter(**db, "files_reused")));  // most times some: it is up to the threads
     ASSERT_OK((*db)->Close());
   };
   fill(0, 2);

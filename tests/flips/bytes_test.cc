@@ -5,8 +5,8 @@
 // many of the large ones, and all of the small ones: every byte, every length.
 #include <cstring>
 
-#include "tests/flips/judge.h"
 #include "testing/seed.h"
+#include "tests/flips/judge.h"
 
 namespace mergedb::testing {
 namespace {
@@ -84,8 +84,10 @@ TEST_P(BytesTest, NoticesAChangedByte) {
       if (changed == bytes[offset]) continue;
       CheckBytes(path, offset, {&changed, 1}, ("byte " + std::to_string(static_cast<uint8_t>(changed))).c_str());
       // Every byte of these is under two eyes, whether a read would have met it or not.
-      const bool is_watched = whole_.IsLiveTable(path) || BaseName(path) == "CURRENT" || (is_closed() && BaseName(path)[0] == 'M');
-      EXPECT_TRUE(!is_watched || judge_.PointsAt(path, offset)) << path << " at " << offset << ": verify does not point there";
+      const bool is_watched =
+          whole_.IsLiveTable(path) || BaseName(path) == "CURRENT" || (is_closed() && BaseName(path)[0] == 'M');
+      EXPECT_TRUE(!is_watched || judge_.PointsAt(path, offset))
+          << path << " at " << offset << ": verify does not point there";
       if (HasFailure()) return;
     }
   }

@@ -32,7 +32,8 @@ TEST_P(FilesTest, NoticesAMissingFile) {
     const Verdict verdict = judge_.Check(*world, path);
     const std::string kind = KindOf(path);
     const bool is_live_blob_file = kind == ".val" && is_closed();  // after a kill the MANIFEST may not name it yet
-    if (kind == "CURRENT" || kind == "MANIFEST" || whole_.IsLiveTable(path) || IsTheOnlyWitness(path) || is_live_blob_file) {
+    if (kind == "CURRENT" || kind == "MANIFEST" || whole_.IsLiveTable(path) || IsTheOnlyWitness(path) ||
+        is_live_blob_file) {
       EXPECT_EQ(verdict, Verdict::kRefused);
     }
   }
@@ -77,7 +78,8 @@ TEST_P(FilesTest, NoticesMissingFilesInAnyCompany) {
     SCOPED_TRACE("without " + removed);
     // A directory without any file of a database is no damaged database but an empty place.
     bool is_left = false;
-    for (const std::string& path : world->files->Files()) is_left |= BaseName(path) != "LOCK" && KindOf(path) != "MANIFEST";
+    for (const std::string& path : world->files->Files())
+      is_left |= BaseName(path) != "LOCK" && KindOf(path) != "MANIFEST";
     if (is_left) judge_.Check(*world, "");
     if (HasFailure()) return;
   }
@@ -103,9 +105,7 @@ TEST_P(FilesTest, NoticesSwappedFiles) {
       ASSERT_OK(world->files->WriteWhole(files[i], whole_.Bytes(files[j])));
       ASSERT_OK(world->files->WriteWhole(files[j], whole_.Bytes(files[i])));
       const Verdict verdict = judge_.Check(*world, "");
-      if (whole_.IsLiveTable(files[i]) || whole_.IsLiveTable(files[j])) {
-        EXPECT_NE(verdict, Verdict::kHarmless);
-      }
+      if (whole_.IsLiveTable(files[i]) || whole_.IsLiveTable(files[j])) { EXPECT_NE(verdict, Verdict::kHarmless); }
       if (HasFailure()) return;
     }
   }
@@ -147,14 +147,17 @@ TEST_P(FilesTest, LeavesForeignFilesAlone) {
   const WholeDatabase other(shape);
   auto world = whole_.Copy();
   const std::map<std::string, std::string> foreign = {
-      {"/notes.txt", "mine"}, {"/CURRENT.bak", "x"},    {"/000001.sst", "s"},      {"/MANIFEST-", "m"}, {"/000012 (1).tbl", "copy"},
-      {"/1.tbl", "t"},        {"/000099.tbl.old", "o"}, {"/.DS_Store", "d"},       {"/LOCK.old", ""},
-      {"/000900.seg", other.Bytes(other.Files(".seg").front())}};
+      {"/notes.txt", "mine"},      {"/CURRENT.bak", "x"},
+      {"/000001.sst", "s"},        {"/MANIFEST-", "m"},
+      {"/000012 (1).tbl", "copy"}, {"/1.tbl", "t"},
+      {"/000099.tbl.old", "o"},    {"/.DS_Store", "d"},
+      {"/LOCK.old", ""},           {"/000900.seg", other.Bytes(other.Files(".seg").front())}};
   for (const auto& [name, bytes] : foreign) ASSERT_OK(world->files->WriteWhole(World::kPath + name, bytes));
   ASSERT_OK(world->files->CreateDirectory(World::kPath + "/000901.tbl.d"));
   EXPECT_EQ(judge_.Check(*world, ""), Verdict::kHarmless);
   EXPECT_EQ(judge_.Check(*world, ""), Verdict::kHarmless);
-  for (const auto& [name, bytes] : foreign) EXPECT_THAT(world->files->ReadWhole(World::kPath + name), IsOkAndHolds(bytes)) << name;
+  for (const auto& [name, bytes] : foreign)
+    EXPECT_THAT(world->files->ReadWhole(World::kPath + name), IsOkAndHolds(bytes)) << name;
 }
 
 TEST_P(FilesTest, RefusesAFutureFormat) {

@@ -13,16 +13,17 @@
 #include "base/crc32c.h"
 #include "format/file_name.h"
 #include "format/table_layout.h"
-#include "wal/frame.h"
 #include "manifest/loader.h"
 #include "manifest/mirror_file.h"
 #include "testing/time_limit.h"
 #include "tests/flips/judge.h"
+#include "wal/frame.h"
 
 namespace mergedb::testing {
 namespace {
 
-constexpr uint64_t kMemoryBytesMax = uint64_t{192} << 20;  // beside what the process has already; a block may be 64 MiB raw
+constexpr uint64_t kMemoryBytesMax = uint64_t{192}
+                                     << 20;  // beside what the process has already; a block may be 64 MiB raw
 constexpr unsigned kSecondsMax = 20;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -43,7 +44,8 @@ std::string RunLimited(const std::function<void()>& act) {
   const pid_t child = fork();
   if (child == 0) {
     if (kLimitsMemory) {
-      const rlimit limit{.rlim_cur = AddressBytesNow() + kMemoryBytesMax, .rlim_max = AddressBytesNow() + kMemoryBytesMax};
+      const rlimit limit{.rlim_cur = AddressBytesNow() + kMemoryBytesMax,
+                         .rlim_max = AddressBytesNow() + kMemoryBytesMax};
       setrlimit(RLIMIT_AS, &limit);
     }
     LimitTime(kSecondsMax);
@@ -99,16 +101,18 @@ class HostileTest : public FlipsTest {
 
   static format::Footer FooterOf(const std::string& bytes) {
     format::Footer footer;
-    EXPECT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(), &footer));
+    EXPECT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(),
+                                   &footer));
     return footer;
   }
   // Change the part of a table that begins at `offset` and has `stored` bytes, and seal it.
-  static void Reseal(std::string* table, uint64_t offset, uint64_t stored, const std::function<void(char* payload, size_t bytes)>& change) {
+  static void Reseal(std::string* table, uint64_t offset, uint64_t stored,
+                     const std::function<void(char* payload, size_t bytes)>& change) {
     const size_t payload_bytes = stored - format::kTrailerBytes;
     change(table->data() + offset, payload_bytes);
     const auto codec = static_cast<Compression>((*table)[offset + payload_bytes]);
-    format::StoreTrailer(table->data() + offset + payload_bytes, std::string_view(*table).substr(offset, payload_bytes), codec,
-                         {.unique_id = FooterOf(*table).unique_id, .offset = offset});
+    format::StoreTrailer(table->data() + offset + payload_bytes, std::string_view(*table).substr(offset, payload_bytes),
+                         codec, {.unique_id = FooterOf(*table).unique_id, .offset = offset});
   }
 };
 
@@ -119,16 +123,19 @@ TEST_P(HostileTest, Tables) {
   const auto write = [&](const std::string& bytes) {
     return [&, bytes](FaultFileSystem& files) { EXPECT_OK(files.WriteWhole(path, bytes)); };
   };
-  for (uint64_t format::Footer::*size : {&format::Footer::data_bytes, &format::Footer::filter_bytes, &format::Footer::index_bytes, &format::Footer::properties_bytes}) {
+  for (uint64_t format::Footer::*size : {&format::Footer::data_bytes, &format::Footer::filter_bytes,
+                                         &format::Footer::index_bytes, &format::Footer::properties_bytes}) {
     for (const uint64_t worst : {UINT64_MAX, UINT64_MAX / 2, uint64_t{1} << 40}) {
       format::Footer forged = footer;
       forged.*size = worst;
-      ExpectAnswers("footer", write(whole.substr(0, whole.size() - format::kFooterBytes) + format::EncodeFooter(forged)));
+      ExpectAnswers("footer",
+                    write(whole.substr(0, whole.size() - format::kFooterBytes) + format::EncodeFooter(forged)));
     }
   }
   const auto index = [&](size_t at, uint32_t value) {
     std::string bytes = whole;
-    Reseal(&bytes, footer.index_offset(), footer.index_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
+    Reseal(&bytes, footer.index_offset(), footer.index_bytes,
+           [&](char* payload, size_t) { base::StoreFixed32(payload + at, value); });
     return bytes;
   };
   for (const uint32_t worst : {UINT32_MAX, uint32_t{1} << 31, uint32_t{1} << 28, uint32_t{0}}) {
@@ -142,14 +149,16 @@ TEST_P(HostileTest, Tables) {
     });
     ExpectAnswers("properties", write(bytes));
   }
-  const uint32_t first_block_bytes = base::LoadFixed32(whole.data() + footer.index_offset() + 8 + base::LoadFixed32(whole.data() + footer.index_offset() + 4));
+  const uint32_t first_block_bytes = base::LoadFixed32(whole.data() + footer.index_offset() + 8 +
+                                                       base::LoadFixed32(whole.data() + footer.index_offset() + 4));
   for (const uint32_t worst : {UINT32_MAX, uint32_t{64} << 20, (uint32_t{64} << 20) + 1, uint32_t{1} << 30}) {
     for (const Compression codec : {Compression::kNone, Compression::kSnappy, Compression::kZstd, Compression::kLz4}) {
       std::string bytes = whole;
       bytes[first_block_bytes - format::kTrailerBytes] = static_cast<char>(codec);
       Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t) { base::StoreFixed32(payload, worst); });
       ExpectAnswers("raw length", write(bytes));
-      Reseal(&bytes, 0, first_block_bytes, [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
+      Reseal(&bytes, 0, first_block_bytes,
+             [&](char* payload, size_t size) { base::StoreFixed32(payload + size - 16, worst); });
       ExpectAnswers("block count", write(bytes));
     }
   }
@@ -157,6 +166,7 @@ TEST_P(HostileTest, Tables) {
 
 TEST_P(HostileTest, Manifests) {
   const auto with_record = [&](const std::string& record, bool is_raw) {
+    // clang-format off
     return [&, record, is_raw](FaultFileSystem& files) {
       std::vector<std::string> records;
       manifest::MirrorContents contents;
@@ -174,6 +184,7 @@ TEST_P(HostileTest, Manifests) {
       for (const size_t copy : {size_t{0}, manifest::kPageBytes}) base::StoreFixed32(bytes.data() + copy + 44, UINT32_MAX);
       ASSERT_OK(files.WriteWhole(Manifest(), bytes));
     };
+    // clang-format on
   };
   std::string huge_string;
   base::AppendVarint32(&huge_string, 5);
@@ -181,10 +192,11 @@ TEST_P(HostileTest, Manifests) {
   ExpectAnswers("a string of 4 GiB", with_record(huge_string, false));
   ExpectAnswers("a record of 4 GiB", with_record("x", true));
   format::VersionEdit edit;
-  edit.wal_segments.emplace(5000, kv::FileNumber{1} );
+  edit.wal_segments.emplace(5000, kv::FileNumber{1});
   ExpectAnswers("many segments", with_record(format::EncodeVersionEdit(edit), false));
   edit = {};
-  edit.wal_start = format::VersionEdit::WalStart{.epoch = UINT64_MAX, .salt = 1, .position = uint64_t{1} << 61, .chain = 7, .sequence = kv::kSequenceMax};
+  edit.wal_start = format::VersionEdit::WalStart{
+      .epoch = UINT64_MAX, .salt = 1, .position = uint64_t{1} << 61, .chain = 7, .sequence = kv::kSequenceMax};
   edit.last_sequence = kv::kSequenceMax;
   edit.next_file = kv::FileNumber{format::kFileNumberMax};
   edit.next_position = kv::Position{uint64_t{1} << 62};
@@ -203,12 +215,14 @@ TEST_P(HostileTest, Logs) {
   ASSERT_OK(loaded.status());
   const wal::Origin origin = wal::OriginOf(loaded->database_id, loaded->wal_start);
   const auto with_head = [&](uint64_t start, uint64_t capacity) {
+    // clang-format off
     return [&, start, capacity](FaultFileSystem& files) {
       std::string bytes = whole_.Bytes(Segment());
       wal::StoreSegmentHead(bytes.data(), {.database_id = origin.database_id, .epoch = origin.epoch, .salt_crc = origin.salt_crc,
                                            .generation = 9, .start = start, .capacity = capacity});
       ASSERT_OK(files.WriteWhole(World::kPath + "/000900.seg", bytes));
     };
+    // clang-format on
   };
   const uint64_t real = whole_.Bytes(Segment()).size() - wal::kBlockBytes;
   ExpectAnswers("a segment far away", with_head(uint64_t{1} << 61, real));
@@ -218,7 +232,8 @@ TEST_P(HostileTest, Logs) {
     ExpectAnswers("a frame of 2 GiB", [&](FaultFileSystem& files) {
       const uint64_t position = origin.start.position;
       char frame[wal::kFrameHeaderBytes] = {};
-      wal::StoreFrameHead(frame, 0, wal::MakeFrameHead(origin.salt_crc, position, length, position, origin.start.sequence));
+      wal::StoreFrameHead(frame, 0,
+                          wal::MakeFrameHead(origin.salt_crc, position, length, position, origin.start.sequence));
       for (const std::string& path : whole_.Files()) {
         const bool is_ring = BaseName(path) == "STAGING";
         if (!is_ring && !EndsWith(path, ".seg")) continue;
@@ -229,15 +244,20 @@ TEST_P(HostileTest, Logs) {
     });
   }
   // Frames that are whole, of records that are not, and of sequences out of order.
-  for (const std::string& payload : {std::string("\x01\xff\xff\xff\xff\x0f\x05k", 8), std::string("\x01\x01\xff\xff\xff\xff\x0fk", 8), std::string("\x7f")}) {
+  for (const std::string& payload : {std::string("\x01\xff\xff\xff\xff\x0f\x05k", 8),
+                                     std::string("\x01\x01\xff\xff\xff\xff\x0fk", 8), std::string("\x7f")}) {
     for (const kv::Sequence sequence : {origin.start.sequence, kv::kSequenceMax}) {
       ExpectAnswers("a record of 4 GiB", [&](FaultFileSystem& files) {
         const uint64_t position = origin.start.position;
         std::string frame(wal::kFrameHeaderBytes, '\0');
-        wal::StoreFrameHead(frame.data(), 0, wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
+        wal::StoreFrameHead(
+            frame.data(), 0,
+            wal::MakeFrameHead(origin.salt_crc, position, static_cast<uint32_t>(payload.size()), position, sequence));
         frame += payload;
-        base::StoreFixed32(frame.data(), wal::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain, frame.data(), frame.size()));
-        for (const std::string& path : whole_.Files(".seg")) ASSERT_OK(files.PatchBytes(path, wal::kBlockBytes + position, frame));
+        base::StoreFixed32(frame.data(), wal::FrameCrc(position == 0 ? origin.salt_crc : origin.start.chain,
+                                                       frame.data(), frame.size()));
+        for (const std::string& path : whole_.Files(".seg"))
+          ASSERT_OK(files.PatchBytes(path, wal::kBlockBytes + position, frame));
       });
     }
   }
@@ -246,11 +266,13 @@ TEST_P(HostileTest, Logs) {
 TEST_P(HostileTest, SizesOfFiles) {
   // Files that are nearly all holes.
   const auto grown = [&](const std::string& path, uint64_t bytes) {
+    // clang-format off
     return [&, path, bytes](FaultFileSystem& files) {
       auto file = files.Open(path, {.access = files.SizeOf(path) ? Access::kReadWrite : Access::kCreate});
       ASSERT_OK(file.status());
       ASSERT_OK((*file)->Truncate(bytes));
     };
+    // clang-format on
   };
   ExpectAnswers("STAGING of 1 GiB", grown(World::kPath + "/STAGING", uint64_t{1} << 30));
   ExpectAnswers("CURRENT of 1 GiB", grown(World::kPath + "/CURRENT", uint64_t{1} << 30));

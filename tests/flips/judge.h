@@ -41,15 +41,17 @@ class Judge {
   const VerifyReport& found() const { return found_; }
   bool PointsAt(const std::string& path, uint64_t offset) const {
     return std::any_of(found_.damages.begin(), found_.damages.end(), [&](const Damage& damage) {
-      return damage.file == BaseName(path) && damage.offset <= offset && (damage.bytes == 0 || offset < damage.offset + damage.bytes);
+      return damage.file == BaseName(path) && damage.offset <= offset &&
+             (damage.bytes == 0 || offset < damage.offset + damage.bytes);
     });
   }
 
   uint64_t total() const { return counts_[0] + counts_[1] + counts_[2] + counts_[3]; }
   // "8123 damages: 5210 refused, 613 failed reads, 40 reported, 2260 harmless"
   std::string Summary() const {
-    return std::to_string(total()) + " damages: " + std::to_string(counts_[0]) + " refused, " + std::to_string(counts_[1]) +
-           " failed reads, " + std::to_string(counts_[2]) + " reported, " + std::to_string(counts_[3]) + " harmless";
+    return std::to_string(total()) + " damages: " + std::to_string(counts_[0]) + " refused, " +
+           std::to_string(counts_[1]) + " failed reads, " + std::to_string(counts_[2]) + " reported, " +
+           std::to_string(counts_[3]) + " harmless";
   }
 
  private:
@@ -76,9 +78,7 @@ class Judge {
 
   Verdict Decide(World& world, const std::string& path) {
     const std::string lock = World::kPath + "/LOCK";  // no data: an open makes it, whatever comes of it
-    if (world.files->SizeOf(lock).status().IsNotFound()) {
-      EXPECT_OK(world.files->WriteWhole(lock, ""));
-    }
+    if (world.files->SizeOf(lock).status().IsNotFound()) { EXPECT_OK(world.files->WriteWhole(lock, "")); }
     const uint64_t before = world.files->Fingerprint();
     const std::vector<std::string> files_before = world.files->Files();
     auto db = whole_.Open(world);
@@ -109,8 +109,10 @@ class Judge {
     const bool manifest_too = report.find("MANIFEST") != std::string::npos;
     for (const std::string& path : before) {
       const std::string name = BaseName(path);
-      if (!EndsWith(name, ".tbl") && !EndsWith(name, ".val") && !(manifest_too && name.starts_with("MANIFEST"))) continue;
-      const bool is_there = world.files->SizeOf(path).has_value() || world.files->SizeOf(World::kPath + "/lost/" + name).has_value();
+      if (!EndsWith(name, ".tbl") && !EndsWith(name, ".val") && !(manifest_too && name.starts_with("MANIFEST")))
+        continue;
+      const bool is_there =
+          world.files->SizeOf(path).has_value() || world.files->SizeOf(World::kPath + "/lost/" + name).has_value();
       EXPECT_TRUE(is_there) << name << " was deleted by an open that says: " << report;
     }
   }
@@ -134,9 +136,7 @@ class Judge {
       const auto listed = std::lower_bound(found->begin(), found->end(), std::pair(key, std::string()));
       const bool is_listed = listed != found->end() && listed->first == key;
       EXPECT_EQ(status.ok(), is_listed) << key;
-      if (status.ok() && is_listed) {
-        EXPECT_EQ(value, listed->second) << key;
-      }
+      if (status.ok() && is_listed) { EXPECT_EQ(value, listed->second) << key; }
     }
     return {};
   }
@@ -163,7 +163,8 @@ struct Ending {
 inline const Ending kEndings[] = {
     {{.is_closed = true, .is_mapped = true}, "ClosedMapped"},
     {{.is_closed = false, .is_mapped = true, .compression = Compression::kLz4}, "KilledMapped"},
-    {{.is_closed = true, .is_mapped = false, .style = Style::kCascade, .compression = Compression::kZstd}, "ClosedWritten"},
+    {{.is_closed = true, .is_mapped = false, .style = Style::kCascade, .compression = Compression::kZstd},
+     "ClosedWritten"},
     {{.is_closed = false, .is_mapped = false, .style = Style::kCascade}, "KilledWritten"},
 };
 
@@ -184,7 +185,8 @@ class FlipsTest : public ::testing::TestWithParam<Ending> {
   Judge judge_;
 };
 
-#define INSTANTIATE_FOR(Suite, endings) \
-  INSTANTIATE_TEST_SUITE_P(endings, Suite, ::testing::ValuesIn(endings), [](const auto& ending) { return std::string(ending.param.name); })
+#define INSTANTIATE_FOR(Suite, endings)                                  \
+  INSTANTIATE_TEST_SUITE_P(endings, Suite, ::testing::ValuesIn(endings), \
+                           [](const auto& ending) { return std::string(ending.param.name); })
 
 }  // namespace mergedb::testing

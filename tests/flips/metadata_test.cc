@@ -44,9 +44,7 @@ TEST_P(MetadataTest, NoticesAnOlderManifest) {
   for (size_t i = 0; i < contents.size(); ++i) {
     SCOPED_TRACE("as it was " + std::to_string(contents.size() - i) + " contents ago");
     const Verdict verdict = CheckContents(path, contents[i], "");
-    if (is_closed()) {
-      EXPECT_EQ(verdict, Verdict::kRefused);
-    }
+    if (is_closed()) { EXPECT_EQ(verdict, Verdict::kRefused); }
   }
 }
 
@@ -82,19 +80,20 @@ TEST_P(MetadataTest, NoticesDamageToBothCopiesOfARecord) {
   ASSERT_GT(records.size(), 5u);
   base::Random random(SeedOr(1));
   for (size_t i = 0; i < records.size(); ++i) {
-    const size_t end = i + 1 < records.size() ? records[i + 1] : records[i] + 8 + base::LoadFixed32(whole.data() + records[i] + 4);
+    const size_t end =
+        i + 1 < records.size() ? records[i + 1] : records[i] + 8 + base::LoadFixed32(whole.data() + records[i] + 4);
     for (int time = 0; time < 12; ++time) {
       std::string bytes = whole;
       // The checksum, the length, then anything.
       const size_t begin = time < 3 ? records[i] : time < 6 ? records[i] + 4 : records[i] + 8;
       const size_t limit = time < 3 ? records[i] + 4 : time < 6 ? records[i] + 8 : end;
-      for (const size_t copy : {size_t{0}, manifest::kPageBytes}) bytes[copy + begin + random.Uniform(limit - begin)] ^= static_cast<char>(1 + random.Uniform(255));
-      SCOPED_TRACE("record " + std::to_string(i) + " of " + std::to_string(records.size()) + ", time " + std::to_string(time));
+      for (const size_t copy : {size_t{0}, manifest::kPageBytes})
+        bytes[copy + begin + random.Uniform(limit - begin)] ^= static_cast<char>(1 + random.Uniform(255));
+      SCOPED_TRACE("record " + std::to_string(i) + " of " + std::to_string(records.size()) + ", time " +
+                   std::to_string(time));
       const Verdict verdict = CheckContents(path, bytes, path);
       const bool is_last = i + 1 == records.size();
-      if (!is_last || is_closed()) {
-        EXPECT_EQ(verdict, Verdict::kRefused);
-      }
+      if (!is_last || is_closed()) { EXPECT_EQ(verdict, Verdict::kRefused); }
       if (HasFailure()) return;
     }
   }

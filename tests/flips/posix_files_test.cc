@@ -49,7 +49,8 @@ class PosixFilesTest : public ::testing::Test {
   static void ExpectNoLie(const std::string& path, const std::string& name) {
     auto db = DB::Open(SmallOptions(), path);
     if (!db) {
-      EXPECT_NE(db.error().ToString().find(name == "STAGING" ? path : name), std::string::npos) << db.error().ToString();
+      EXPECT_NE(db.error().ToString().find(name == "STAGING" ? path : name), std::string::npos)
+          << db.error().ToString();
       return;
     }
     std::string value;

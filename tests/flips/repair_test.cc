@@ -99,12 +99,14 @@ class RepairTest : public FlipsTest {
     const std::map<std::string, std::string> shown(found.begin(), found.end());
     for (const auto& [key, value] : shown) {
       // A merged value may have lost what it stood on.
-      EXPECT_TRUE(ever_[key].contains(value) || (merged_.contains(key) && IsLost(key, report))) << key << ": a value that nobody wrote";
+      EXPECT_TRUE(ever_[key].contains(value) || (merged_.contains(key) && IsLost(key, report)))
+          << key << ": a value that nobody wrote";
     }
     const std::map<std::string, std::string> expected(whole_.expected().begin(), whole_.expected().end());
     for (const std::string& key : whole_.model().KeysEverUsed()) {
       const auto is = shown.find(key), should = expected.find(key);
-      const bool is_right = is == shown.end() ? should == expected.end() : should != expected.end() && is->second == should->second;
+      const bool is_right =
+          is == shown.end() ? should == expected.end() : should != expected.end() && is->second == should->second;
       EXPECT_TRUE(is_right || IsLost(key, report)) << key << " differs, and no loss is reported";
     }
   }
@@ -121,15 +123,11 @@ class RepairTest : public FlipsTest {
       return {};
     }
     EXPECT_OK(planned.status());
-    if (planned) {
-      EXPECT_EQ(planned->losses.size(), repaired->losses.size());
-    }
+    if (planned) { EXPECT_EQ(planned->losses.size(), repaired->losses.size()); }
     ExpectNothingDeleted(before, *world.files);
     const auto again = Repair(options, World::kPath);
     EXPECT_OK(again.status());
-    if (again) {
-      EXPECT_TRUE(again->damages.empty() && again->actions.empty()) << "repaired, and damaged again";
-    }
+    if (again) { EXPECT_TRUE(again->damages.empty() && again->actions.empty()) << "repaired, and damaged again"; }
     ModelDb::Pairs found = Read(world);
     ExpectJustified(found, *repaired);
     last_ = std::move(*repaired);
@@ -172,7 +170,8 @@ TEST_P(RepairTest, SavesWhatAChangedByteLeaves) {
 TEST_P(RepairTest, SavesWhatACutLeaves) {
   for (const std::string& path : whole_.Files()) {
     const std::string bytes = whole_.Bytes(path);
-    for (const size_t length : {size_t{0}, size_t{1}, size_t{100}, bytes.size() / 3, bytes.size() / 2, bytes.size() - 96, bytes.size() - 1}) {
+    for (const size_t length :
+         {size_t{0}, size_t{1}, size_t{100}, bytes.size() / 3, bytes.size() / 2, bytes.size() - 96, bytes.size() - 1}) {
       if (length >= bytes.size()) continue;
       SCOPED_TRACE(path + " of " + std::to_string(bytes.size()) + " cut at " + std::to_string(length));
       auto world = whole_.Copy();
@@ -189,14 +188,10 @@ TEST_P(RepairTest, GoesOnWithoutMissingFiles) {
       SCOPED_TRACE(path + (is_directory ? " is a directory" : " is missing"));
       auto world = whole_.Copy();
       ASSERT_OK(world->files->Remove(path));
-      if (is_directory) {
-        ASSERT_OK(world->files->CreateDirectory(path));
-      }
+      if (is_directory) { ASSERT_OK(world->files->CreateDirectory(path)); }
       const ModelDb::Pairs found = RepairAndCheck(*world, path);
       const bool is_recoverable = BaseName(path) == "CURRENT" || BaseName(path).substr(0, 8) == "MANIFEST";
-      if (is_recoverable) {
-        EXPECT_TRUE(found == whole_.expected()) << "tables and log were whole";
-      }
+      if (is_recoverable) { EXPECT_TRUE(found == whole_.expected()) << "tables and log were whole"; }
       if (HasFailure()) return;
     }
   }
@@ -290,7 +285,8 @@ TEST(Repair, DoesNotTakeAnOldManifestForTheTree) {
   ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(world.SmallOptions(), World::kPath));
   EXPECT_FALSE(report.losses.empty()) << "nobody can know";
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());
-  for (const auto& [key, expected] : std::map<std::string, std::string>{{"key", "new"}, {"only old", "old"}, {"only new", "new"}}) {
+  for (const auto& [key, expected] :
+       std::map<std::string, std::string>{{"key", "new"}, {"only old", "old"}, {"only new", "new"}}) {
     std::string value;
     EXPECT_OK(db->Get({}, key, &value));
     EXPECT_EQ(value, expected) << key;
@@ -321,7 +317,8 @@ TEST(Repair, ShowsWhatLostRangeTombstonesDeleted) {
   ASSERT_OK(world.files->FlipBit(newer, 3, 1));
   ASSERT_OK_AND_ASSIGN(const RepairReport report, Repair(world.SmallOptions(), World::kPath));
   ASSERT_EQ(report.losses.size(), 1u);
-  EXPECT_THAT(ToText(report.losses[0]), ::testing::HasSubstr("what they deleted may show again; entries of keys from \"a\" to \"m\""));
+  EXPECT_THAT(ToText(report.losses[0]),
+              ::testing::HasSubstr("what they deleted may show again; entries of keys from \"a\" to \"m\""));
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());
   std::string value;
   EXPECT_OK(db->Get({}, "a", &value));
@@ -362,7 +359,8 @@ TEST(Repair, GivesUpNoValueWithoutAWord) {
     ASSERT_OK_AND_ASSIGN(auto db, after->Open());
     for (const std::string& key : keys) {
       std::string value;
-      const bool is_told = std::ranges::any_of(repaired->losses, [&](const Damage& loss) { return *loss.smallest_key <= key && key <= *loss.largest_key; });
+      const bool is_told = std::ranges::any_of(
+          repaired->losses, [&](const Damage& loss) { return *loss.smallest_key <= key && key <= *loss.largest_key; });
       EXPECT_TRUE(db->Get({}, key, &value).ok() || is_told) << key;
     }
     if (HasFailure()) return;
@@ -442,9 +440,7 @@ TEST(Repair, KeepsOperandsWhoseOperatorItLacks) {
         }
         ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", "4")));
         ASSERT_OK(db->Flush());
-        if (way.is_in_log) {
-          ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", "5")));
-        }
+        if (way.is_in_log) { ASSERT_OK(db->Merge({}, "k", merge::Named("test.joining", "5"))); }
         ASSERT_OK(db->Close());
       }
       ASSERT_OK(world.files->Remove(FirstFile(world, lost)));
@@ -474,7 +470,8 @@ TEST(Repair, VerifySaysWhatTheNextOpenDoesWithAFileThatNothingNames) {
   };
   EXPECT_THAT(notes(), ::testing::Contains("000099.tbl: the MANIFEST does not name it; the next open removes it"));
   create("KEEP");
-  EXPECT_THAT(notes(), ::testing::Contains("000099.tbl: the MANIFEST does not name it; the next open moves it to lost/"));
+  EXPECT_THAT(notes(),
+              ::testing::Contains("000099.tbl: the MANIFEST does not name it; the next open moves it to lost/"));
 }
 
 // Symptom: after a repair without a MANIFEST a power cut took tables that the new one names. Cause: only tables that the repair had made were
@@ -483,7 +480,8 @@ TEST(Repair, MakesDurableWhatNobodyHadSynced) {
   World world;
   {
     ASSERT_OK_AND_ASSIGN(auto db, world.Open());
-    for (int i = 0; i < 200; ++i) ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::string(static_cast<size_t>(i), 'v')));
+    for (int i = 0; i < 200; ++i)
+      ASSERT_OK(db->Put({}, "key" + std::to_string(i), std::string(static_cast<size_t>(i), 'v')));
     ASSERT_OK(db->Flush());
     ASSERT_OK(db->Close());
   }
@@ -517,10 +515,14 @@ struct Case {
   std::function<void(const WholeDatabase&, FaultFileSystem&)> damage;
 };
 const Case kCases[] = {
-    {"a table's block", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.FlipBit(First(whole, ".tbl"), 30, 2)); }},
-    {"no MANIFEST", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "MANIFEST"))); }},
-    {"no CURRENT", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "CURRENT"))); }},
-    {"a MANIFEST put back to an older state", [](const WholeDatabase& whole, FaultFileSystem& files) {
+    {"a table's block",
+     [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.FlipBit(First(whole, ".tbl"), 30, 2)); }},
+    {"no MANIFEST",
+     [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "MANIFEST"))); }},
+    {"no CURRENT",
+     [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.Remove(First(whole, "CURRENT"))); }},
+    {"a MANIFEST put back to an older state",
+     [](const WholeDatabase& whole, FaultFileSystem& files) {
        const std::string path = First(whole, "MANIFEST");
        const std::vector<std::string> older = whole.EarlierContents(path);
        if (whole.shape().is_closed) {  // only a clean close notes how far the MANIFEST reached
@@ -528,11 +530,11 @@ const Case kCases[] = {
          ASSERT_OK(files.WriteWhole(path, older[1]));
        }
      }},
-    {"a log segment", [](const WholeDatabase& whole, FaultFileSystem& files) { ASSERT_OK(files.WriteWhole(First(whole, ".seg"), "gone")); }},
-    {"a value", [](const WholeDatabase& whole, FaultFileSystem& files) {
-       if (whole.shape().separates) {
-         ASSERT_OK(files.FlipBit(First(whole, ".val"), 30, 2));
-       }
+    {"a log segment", [](const WholeDatabase& whole,
+                         FaultFileSystem& files) { ASSERT_OK(files.WriteWhole(First(whole, ".seg"), "gone")); }},
+    {"a value",
+     [](const WholeDatabase& whole, FaultFileSystem& files) {
+       if (whole.shape().separates) { ASSERT_OK(files.FlipBit(First(whole, ".val"), 30, 2)); }
      }},
     {"all of it", [](const WholeDatabase& whole, FaultFileSystem& files) {
        ASSERT_OK(files.WriteWhole(First(whole, "CURRENT"), "mergedb"));
@@ -567,15 +569,14 @@ TEST_P(RepairTest, InterruptedAnywhereItIsDoneAgain) {
       SCOPED_TRACE("image " + std::to_string(i));
       World after({.seed = 9}, std::move(images[i]));
       {  // Nobody sees half of it: damaged, or marked, or done.
-        auto copy = std::make_unique<World>(World::Options{.seed = 9}, after.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
+        auto copy = std::make_unique<World>(World::Options{.seed = 9},
+                                            after.files->Crash(CrashMode::kKill, CrashModel::kStrict, 1));
         auto db = whole_.Open(*copy);
         if (db) {
           ModelDb::Pairs found;
           auto it = (*db)->NewIterator();
           for (it->SeekToFirst(); it->Valid(); it->Next()) found.emplace_back(it->key(), it->value());
-          if (it->status().ok()) {
-            EXPECT_TRUE(found == expected);
-          }
+          if (it->status().ok()) { EXPECT_TRUE(found == expected); }
         }
       }
       ASSERT_OK(Repair(whole_.OptionsFor(after), World::kPath));
@@ -613,7 +614,6 @@ TEST_P(RepairTest, AnErrorLeavesItToBeDoneAgain) {
 
 INSTANTIATE_FOR(RepairTest, kEndings);
 INSTANTIATE_FOR(RepairTest, kEndingsWithBlobFiles);
-
 
 }  // namespace
 }  // namespace mergedb::testing

@@ -56,7 +56,8 @@ class ConvertTest : public ::testing::Test {
     return shown;
   }
   void ExpectNothingOfLevelDb() {
-    for (const char* part : {".ldb", ".sst", ".log", ".dbtmp", "IMPORT"}) EXPECT_FALSE(HasName(*world_.files, part)) << part;
+    for (const char* part : {".ldb", ".sst", ".log", ".dbtmp", "IMPORT"})
+      EXPECT_FALSE(HasName(*world_.files, part)) << part;
   }
   void ExpectRefusal(const Files& files, Code code, const std::string& message) {
     Write(files);
@@ -76,7 +77,8 @@ Files GoldenFiles(const std::string& name) {
 
 TEST_F(ConvertTest, OpensWhatLevelDbWrote) {
   Write(GoldenFiles("raw"));
-  EXPECT_EQ(OpenTwice(), (Shown{{"", "empty"}, {"apple", "red"}, {"apricot", "orange"}, {"banana", "brown"}, {"grape", "blue"}}));
+  EXPECT_EQ(OpenTwice(),
+            (Shown{{"", "empty"}, {"apple", "red"}, {"apricot", "orange"}, {"banana", "brown"}, {"grape", "blue"}}));
   ExpectNothingOfLevelDb();
 }
 
@@ -129,7 +131,8 @@ TEST_F(ConvertTest, NumbersOfLevelZeroAreNotAge) {
 TEST_F(ConvertTest, TheOriginalMergeDbHas23Levels) {
   LevelDbDirectory directory;
   for (uint32_t level = 0; level < 23; ++level) {
-    directory.AddTable(level, {{"k", 100 - level, kv::Kind::kPut, std::to_string(level)}, {"of" + std::to_string(level), 50 + level, kv::Kind::kPut, "v"}});
+    directory.AddTable(level, {{"k", 100 - level, kv::Kind::kPut, std::to_string(level)},
+                               {"of" + std::to_string(level), 50 + level, kv::Kind::kPut, "v"}});
   }
   Write(directory.Finish());
   const Shown shown = OpenTwice();
@@ -167,8 +170,9 @@ TEST_F(ConvertTest, LogsThatAreLargerThanMemoryOpen) {
   kv::Sequence sequence = 1;
   base::Random random(5);
   for (int i = 0; i < 6000; ++i, ++sequence) {
-    batches.push_back({{"key" + std::to_string(random.Uniform(3000)), sequence, i % 7 == 0 ? kv::Kind::kDelete : kv::Kind::kPut,
-                        i % 7 == 0 ? "" : std::to_string(sequence) + std::string(600, 'v')}});
+    batches.push_back(
+        {{"key" + std::to_string(random.Uniform(3000)), sequence, i % 7 == 0 ? kv::Kind::kDelete : kv::Kind::kPut,
+          i % 7 == 0 ? "" : std::to_string(sequence) + std::string(600, 'v')}});
   }
   directory.AddTable(2, {{"key1", sequence++, kv::Kind::kPut, "newest of all"}});
   directory.AddLog(batches);
@@ -230,7 +234,8 @@ TEST_F(ConvertTest, AMissingCurrentBesideALogAloneIsNoNewDatabase) {
   directory.AddLog({{{"key", 1, kv::Kind::kPut, "value"}}});
   Files files = directory.Finish();
   files.erase("CURRENT");
-  const auto log = std::find_if(files.begin(), files.end(), [](const auto& file) { return file.first.ends_with(".log"); });
+  const auto log =
+      std::find_if(files.begin(), files.end(), [](const auto& file) { return file.first.ends_with(".log"); });
   ASSERT_NE(log, files.end());
   ExpectRefusal(files, Code::kCorruption, "CURRENT: missing, but LevelDB's " + log->first + " is there");
   ASSERT_OK(RepairLevelDb(world_.SmallOptions(), kPath));
@@ -382,7 +387,8 @@ TEST_F(ConvertTest, EveryFlippedBitIsAnErrorOrHarmless) {
 TEST_F(ConvertTest, SavesWhatIsWholeAndKeepsTheRest) {
   LevelDbDirectory directory;
   std::vector<KeyChange> changes;
-  for (int i = 0; i < 100; ++i) changes.push_back({"key" + std::to_string(100 + i), kv::Sequence(i + 1), kv::Kind::kPut, std::string(50, 'v')});
+  for (int i = 0; i < 100; ++i)
+    changes.push_back({"key" + std::to_string(100 + i), kv::Sequence(i + 1), kv::Kind::kPut, std::string(50, 'v')});
   directory.AddTable(1, changes);
   directory.AddLog({{{"a", 200, kv::Kind::kPut, "1"}}, {{"b", 201, kv::Kind::kPut, "2"}}});
   directory.AddLog({{{"c", 202, kv::Kind::kPut, "3"}}});
@@ -399,7 +405,8 @@ TEST_F(ConvertTest, SavesWhatIsWholeAndKeepsTheRest) {
   EXPECT_TRUE(shown.contains("a") && shown.contains("c") && !shown.contains("b"));
   EXPECT_GT(shown.size(), 80u);
   EXPECT_LT(shown.size(), 102u);
-  for (const char* name : {"000002.ldb", "000003.log", "000004.log"}) EXPECT_EQ(*world_.files->ReadWhole(kPath + "/lost/" + name), files[name]) << name;
+  for (const char* name : {"000002.ldb", "000003.log", "000004.log"})
+    EXPECT_EQ(*world_.files->ReadWhole(kPath + "/lost/" + name), files[name]) << name;
 }
 
 TEST_F(ConvertTest, SavesAWholeDatabaseWithoutALoss) {
@@ -463,8 +470,12 @@ TEST_F(ConvertTest, NothingOfLevelDbIsNotFound) {
 LevelDbDirectory SmallDirectory() {
   LevelDbDirectory directory;
   std::vector<std::vector<KeyChange>> batches;
-  for (kv::Sequence i = 1; i <= 40; ++i) batches.push_back({{"key" + std::to_string(i % 25), i, i % 6 == 0 ? kv::Kind::kDelete : kv::Kind::kPut, i % 6 == 0 ? "" : std::to_string(i)}});
-  directory.AddTable(0, {{"key1", 41, kv::Kind::kPut, "newer"}, {"key2", 42, kv::Kind::kDelete, ""}, {"other", 43, kv::Kind::kPut, "o"}});
+  for (kv::Sequence i = 1; i <= 40; ++i)
+    batches.push_back({{"key" + std::to_string(i % 25), i, i % 6 == 0 ? kv::Kind::kDelete : kv::Kind::kPut,
+                        i % 6 == 0 ? "" : std::to_string(i)}});
+  directory.AddTable(
+      0,
+      {{"key1", 41, kv::Kind::kPut, "newer"}, {"key2", 42, kv::Kind::kDelete, ""}, {"other", 43, kv::Kind::kPut, "o"}});
   directory.AddLog(batches);
   return directory;
 }
@@ -487,7 +498,8 @@ void ExpectWholeOrUntouched(World& world, const Files& before, const Shown& show
   ASSERT_OK(db);
   EXPECT_EQ(Scan(**db), shown);
   ASSERT_OK((*db)->Close());
-  for (const char* part : {".ldb", ".log", ".dbtmp", "IMPORT", "CURRENT.tmp"}) EXPECT_FALSE(HasName(*world.files, part)) << part;
+  for (const char* part : {".ldb", ".log", ".dbtmp", "IMPORT", "CURRENT.tmp"})
+    EXPECT_FALSE(HasName(*world.files, part)) << part;
 }
 
 TEST(ConvertInterrupted, APowerCutOrKillAtAnyOperationLosesNothing) {
@@ -508,7 +520,8 @@ TEST(ConvertInterrupted, APowerCutOrKillAtAnyOperationLosesNothing) {
           auto image = World::After(world, mode, model, op * 100 + seed);
           if (!seen.insert(image->files->Fingerprint()).second) continue;
           ++images;
-          SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode) + " " + CrashModelName(model));
+          SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode) +
+                       " " + CrashModelName(model));
           ExpectWholeOrUntouched(*image, before, directory.shown());
         }
       }
@@ -526,10 +539,15 @@ TEST(ConvertInterrupted, AnErrorOfAnyOperationLosesNothing) {
     for (const bool has_happened : {false, true}) {
       bool was_hit = true;
       for (uint64_t nth = 1; was_hit; ++nth) {
-        SCOPED_TRACE("operation " + std::to_string(nth) + (sticky ? " and all after it" : "") + (has_happened ? ", which happened" : ""));
+        SCOPED_TRACE("operation " + std::to_string(nth) + (sticky ? " and all after it" : "") +
+                     (has_happened ? ", which happened" : ""));
         World world;
         WriteFiles(world.files.get(), kPath, before);
-        world.files->AddFault({.op = Op::kAny, .nth = nth, .sticky = sticky, .status = Status::IOError("injected"), .has_happened = has_happened});
+        world.files->AddFault({.op = Op::kAny,
+                               .nth = nth,
+                               .sticky = sticky,
+                               .status = Status::IOError("injected"),
+                               .has_happened = has_happened});
         auto db = world.Open();
         was_hit = world.files->faults_hit() > 0;
         const bool opened = db.has_value();
@@ -564,7 +582,8 @@ TEST(ConvertInterrupted, AFullDiskLeavesLevelDbsDatabase) {
     if (db) break;
     was_refused = true;
     EXPECT_THAT(db, StatusIs(Code::kNoSpace)) << room;
-    if (legacy::OwnerOf(world.files.get(), kPath).value() != legacy::Owner::kLevelDb) break;  // there was room for the conversion, but not for a log
+    if (legacy::OwnerOf(world.files.get(), kPath).value() != legacy::Owner::kLevelDb)
+      break;  // there was room for the conversion, but not for a log
     EXPECT_THAT(db, StatusIs(Code::kNoSpace, HasSubstr("free space"))) << room;
     EXPECT_EQ(ReadFiles(*world.files, kPath), before) << room;
   }
@@ -600,12 +619,15 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
   World world;
   WriteFiles(world.files.get(), kPath, before);
   world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
-    for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
+    for (const CrashMode mode :
+         {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
       auto image = World::After(world, mode, CrashModel::kStrict, op);
       if (!seen.insert(image->files->Fingerprint()).second) continue;
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       expect_kept(*image);
-      if (legacy::OwnerOf(image->files.get(), kPath).value() == legacy::Owner::kLevelDb) { ASSERT_OK(RepairLevelDb(image->SmallOptions(), kPath)); }
+      if (legacy::OwnerOf(image->files.get(), kPath).value() == legacy::Owner::kLevelDb) {
+        ASSERT_OK(RepairLevelDb(image->SmallOptions(), kPath));
+      }
       auto db = image->Open();
       ASSERT_OK(db);
       EXPECT_EQ(Scan(**db), shown);
@@ -625,7 +647,9 @@ TEST(ConvertInterrupted, ARepairMayBeInterruptedAnywhere) {
       const bool was_hit = failing.files->faults_hit() > 0;
       failing.files->ClearFaults();
       expect_kept(failing);
-      if (legacy::OwnerOf(failing.files.get(), kPath).value() == legacy::Owner::kLevelDb) { ASSERT_OK(RepairLevelDb(failing.SmallOptions(), kPath)); }
+      if (legacy::OwnerOf(failing.files.get(), kPath).value() == legacy::Owner::kLevelDb) {
+        ASSERT_OK(RepairLevelDb(failing.SmallOptions(), kPath));
+      }
       auto db = failing.Open();
       ASSERT_OK(db);
       EXPECT_EQ(Scan(**db), shown);
@@ -742,9 +766,8 @@ TEST(ConvertInterrupted, LevelDbsFilesStayUnlessTheConvertedDatabaseOpens) {
   WriteFiles(world.files.get(), kPath, directory.Finish());
   ConvertWithout(world, ".l", directory.shown());
   Files before = ReadFiles(*world.files, kPath);
-  std::erase_if(before, [](const auto& each) {
-    return !each.first.ends_with(".ldb") && !each.first.ends_with(".log");
-  });
+  std::erase_if(before,
+                [](const auto& each) { return !each.first.ends_with(".ldb") && !each.first.ends_with(".log"); });
   ASSERT_EQ(before.size(), 2u);
   for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) {
     if (name.ends_with(".tbl")) { ASSERT_OK(world.files->Remove(kPath + "/" + name)); }

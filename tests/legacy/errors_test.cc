@@ -38,7 +38,9 @@ bool IsInjected(const Status& status) { return status.message().find("injected")
 
 LevelDbDirectory SmallDirectory() {
   LevelDbDirectory directory;
-  directory.AddTable(0, {{"key1", 41, kv::Kind::kPut, "newer"}, {"key2", 42, kv::Kind::kDelete, ""}, {"other", 43, kv::Kind::kPut, "o"}});
+  directory.AddTable(
+      0,
+      {{"key1", 41, kv::Kind::kPut, "newer"}, {"key2", 42, kv::Kind::kDelete, ""}, {"other", 43, kv::Kind::kPut, "o"}});
   directory.AddTable(1, {{"key1", 1, kv::Kind::kPut, "older"}, {"key3", 2, kv::Kind::kPut, "3"}});
   directory.AddLog({{{"key4", 44, kv::Kind::kPut, "4"}}, {{"key5", 45, kv::Kind::kPut, "5"}}});
   return directory;
@@ -48,7 +50,8 @@ LevelDbDirectory SmallDirectory() {
 LevelDbDirectory DirectoryWithALargeLog() {
   LevelDbDirectory directory;
   std::vector<KeyChange> batch;
-  for (kv::Sequence i = 1; i <= 8; ++i) batch.push_back({"key" + std::to_string(i), i, kv::Kind::kPut, std::string(200'000, 'v')});
+  for (kv::Sequence i = 1; i <= 8; ++i)
+    batch.push_back({"key" + std::to_string(i), i, kv::Kind::kPut, std::string(200'000, 'v')});
   directory.AddLog({batch, {{"last", 9, kv::Kind::kPut, "one"}}});
   return directory;
 }
@@ -101,13 +104,16 @@ TEST_F(ConvertErrors, ALogLargerThanMemoryIsConvertedWhenTheCallsWorkAgain) {
   FailEach(*ImageOf(directory.Finish()), directory.shown());
 }
 
-TEST_F(ConvertErrors, WhatAConversionLeftGoesWhenTheCallsWorkAgain) { FailEach(*ConvertedWithItsSource(), SmallDirectory().shown()); }
+TEST_F(ConvertErrors, WhatAConversionLeftGoesWhenTheCallsWorkAgain) {
+  FailEach(*ConvertedWithItsSource(), SmallDirectory().shown());
+}
 
 // Beyond 64 MiB another table begins.
 TEST_F(ConvertErrors, ATableThatCannotBeEndedBeforeTheNextLeavesAllToTheNextOpen) {
   LevelDbDirectory directory;
   for (kv::Sequence i = 1; i <= 9; ++i) {
-    directory.AddTable(1, {{"key" + std::to_string(i), i, kv::Kind::kPut, std::string(8 << 20, static_cast<char>('a' + i))}});
+    directory.AddTable(
+        1, {{"key" + std::to_string(i), i, kv::Kind::kPut, std::string(8 << 20, static_cast<char>('a' + i))}});
   }
   const Files before = directory.Finish();
   World world;
@@ -118,7 +124,8 @@ TEST_F(ConvertErrors, ATableThatCannotBeEndedBeforeTheNextLeavesAllToTheNextOpen
   EXPECT_TRUE(ReadFiles(*world.files, kPath) == before);
   EXPECT_TRUE(OpenAndScan(world) == directory.shown());
   const auto after = ReadFiles(*world.files, kPath);
-  EXPECT_EQ(std::count_if(after.begin(), after.end(), [](const auto& each) { return each.first.ends_with(".tbl"); }), 2);
+  EXPECT_EQ(std::count_if(after.begin(), after.end(), [](const auto& each) { return each.first.ends_with(".tbl"); }),
+            2);
 }
 
 TEST(IsLevelDbErrors, NobodyIsTakenForAnotherWhoCannotBeRead) {
@@ -218,14 +225,19 @@ void FailEachOfADestroy(const FaultFileSystem& before) {
     EXPECT_TRUE(status.ok() || (was_hit && IsInjected(status))) << status.ToString();
     const Status again = DB::Destroy(world.SmallOptions(), kPath);
     EXPECT_TRUE(again.ok() || again.IsNotFound()) << again.ToString();
-    for (const auto& [name, bytes] : ReadFiles(*world.files, kPath)) EXPECT_TRUE(name == "LOG" || name == "LOCK") << name;
+    for (const auto& [name, bytes] : ReadFiles(*world.files, kPath))
+      EXPECT_TRUE(name == "LOG" || name == "LOCK") << name;
     return was_hit;
   });
 }
 
-TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) { FailEachOfADestroy(*ImageOf(Interrupted(SmallDirectory().Finish()))); }
+TEST(DestroyErrors, LeavesWhatTheNextDestroyTakes) {
+  FailEachOfADestroy(*ImageOf(Interrupted(SmallDirectory().Finish())));
+}
 // Found here: where the size of IMPORT could not be told there was none, and LevelDB's files stayed in a directory that was nobody's.
-TEST(DestroyErrors, LeavesWhatTheNextDestroyTakesBehindAConversionToo) { FailEachOfADestroy(*ConvertedWithItsSource()); }
+TEST(DestroyErrors, LeavesWhatTheNextDestroyTakesBehindAConversionToo) {
+  FailEachOfADestroy(*ConvertedWithItsSource());
+}
 
 // ---- export -----------------------------------------------------------------------------------------------------------------
 
@@ -243,9 +255,11 @@ class ExportErrors : public ::testing::Test {
       const auto failed = ExportToLevelDb(*db_, options, kPath, export_options);
       const bool was_hit = EndFault(target);
       EXPECT_TRUE(failed || IsInjected(failed.error())) << failed.error().ToString();
-      const bool is_whole = target.files->ReadWhole(kPath + "/CURRENT").has_value() && !target.files->ReadWhole(kPath + "/EXPORT").has_value();
+      const bool is_whole = target.files->ReadWhole(kPath + "/CURRENT").has_value() &&
+                            !target.files->ReadWhole(kPath + "/EXPORT").has_value();
       if (!failed && !is_whole) { EXPECT_OK(ExportToLevelDb(*db_, options, kPath, export_options).status()); }
-      EXPECT_OK(target.files->Remove(kPath + "/EXPORT").IsNotFound() ? Status() : Status::Corruption("the marker stays"));
+      EXPECT_OK(target.files->Remove(kPath + "/EXPORT").IsNotFound() ? Status()
+                                                                     : Status::Corruption("the marker stays"));
       EXPECT_EQ(OpenAndScan(target), shown);  // which converts it
       return was_hit;
     });
@@ -266,7 +280,8 @@ TEST_F(ExportErrors, WhatAnInterruptedOneLeftGoesWhenTheCallsWorkAgain) {
 
 TEST_F(ExportErrors, TablesOfManyWritesAreWrittenWhenTheCallsWorkAgain) {
   // Blocks of three, written two at a time; the last block, of two, and the block before it are written when the table ends.
-  for (int i = 0; i < 11; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(10 + i), std::string(240'000, static_cast<char>('a' + i))));
+  for (int i = 0; i < 11; ++i)
+    ASSERT_OK(db_->Put({}, "key" + std::to_string(10 + i), std::string(240'000, static_cast<char>('a' + i))));
   FailEach(FaultFileSystem(), {.compression = Compression::kNone, .table_bytes = 8 << 20, .block_bytes = 500'000});
 }
 
@@ -296,7 +311,8 @@ TEST(ForgedLevelDb, IsRefusedAndStaysAsItIs) {
     Files files;
   } cases[] = {
       {"record at offset", Code::kCorruption, WithRecord(small, "no batch")},
-      {"the next file number is", Code::kCorruption, [] {
+      {"the next file number is", Code::kCorruption,
+       [] {
          Files files = SmallDirectory().Finish();
          for (auto& [name, bytes] : files) {
            if (!name.starts_with("MANIFEST")) continue;
@@ -311,7 +327,8 @@ TEST(ForgedLevelDb, IsRefusedAndStaysAsItIs) {
          }
          return files;
        }()},
-      {"a key of 8388609 bytes", Code::kNotSupported, [] {
+      {"a key of 8388609 bytes", Code::kNotSupported,
+       [] {
          LevelDbDirectory directory;
          directory.AddTable(1, {{std::string((8 << 20) + 1, 'k'), 1, kv::Kind::kPut, "v"}});
          return directory.Finish();
@@ -343,7 +360,8 @@ TEST(ForgedLevelDb, AManifestCutShortBeforeItsLogsIsRefused) {
   }
   World world;
   WriteFiles(world.files.get(), kPath, files);
-  EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 7, but the logs begin at 44")));
+  EXPECT_THAT(world.Open(),
+              StatusIs(Code::kCorruption, HasSubstr("cut short: it knows of sequence 7, but the logs begin at 44")));
   EXPECT_EQ(ReadFiles(*world.files, kPath), files);
 }
 

@@ -25,9 +25,12 @@ class ExportTest : public ::testing::Test {
 
   void Fill(int keys) {
     base::Random random(1);
-    for (int i = 0; i < keys; ++i) ASSERT_OK(db_->Put({}, "key" + std::to_string(random.Uniform(100'000)), std::string(random.Uniform(200), 'v')));
+    for (int i = 0; i < keys; ++i)
+      ASSERT_OK(db_->Put({}, "key" + std::to_string(random.Uniform(100'000)), std::string(random.Uniform(200), 'v')));
   }
-  Result<LevelDbExport> Export(const LevelDbExportOptions& options = {}) { return ExportToLevelDb(*db_, world_.SmallOptions(), kTarget, options); }
+  Result<LevelDbExport> Export(const LevelDbExportOptions& options = {}) {
+    return ExportToLevelDb(*db_, world_.SmallOptions(), kTarget, options);
+  }
   // The export, opened (which converts a copy of it).
   static Shown ReadBack(World& world) {
     World copy;
@@ -70,7 +73,9 @@ TEST_F(ExportTest, CodecsAndFiltersAreChosen) {
     World target;
     Options options = world_.SmallOptions();
     options.env.file_system = target.files.get();
-    ASSERT_OK(ExportToLevelDb(*db_, options, kTarget, {.compression = compression, .bloom_bits_per_key = compression == Compression::kNone ? 0 : 10}));
+    ASSERT_OK(ExportToLevelDb(
+        *db_, options, kTarget,
+        {.compression = compression, .bloom_bits_per_key = compression == Compression::kNone ? 0 : 10}));
     EXPECT_EQ(ReadBack(target), shown);
   }
   EXPECT_THAT(Export({.compression = Compression::kLz4}), StatusIs(Code::kInvalidArgument));
@@ -106,7 +111,8 @@ TEST_F(ExportTest, KeyspacesAreExportedEachByItself) {
   ASSERT_OK_AND_ASSIGN(const Keyspace named, db_->CreateKeyspace("named"));
   ASSERT_OK(db_->Put({}, named, "inside", "2"));
   EXPECT_THAT(Export(), StatusIs(Code::kNotSupported, HasSubstr("\"named\": export each by itself")));
-  for (const auto& [keyspace, shown] : {std::pair(Keyspace(), Shown{{"default", "1"}}), std::pair(named, Shown{{"inside", "2"}})}) {
+  for (const auto& [keyspace, shown] :
+       {std::pair(Keyspace(), Shown{{"default", "1"}}), std::pair(named, Shown{{"inside", "2"}})}) {
     World target;
     Options options = world_.SmallOptions();
     options.env.file_system = target.files.get();
@@ -117,7 +123,8 @@ TEST_F(ExportTest, KeyspacesAreExportedEachByItself) {
 
 TEST_F(ExportTest, GivesUpOnRequest) {
   Fill(500);
-  EXPECT_THAT(Export({.table_bytes = 1000, .progress = [](uint64_t, uint64_t) { return false; }}), StatusIs(Code::kAborted));
+  EXPECT_THAT(Export({.table_bytes = 1000, .progress = [](uint64_t, uint64_t) { return false; }}),
+              StatusIs(Code::kAborted));
   EXPECT_EQ(ReadFiles(*world_.files, kTarget), Files());
 }
 
@@ -147,7 +154,12 @@ TEST_F(ExportTest, InterruptedAnywhereItIsNoDatabaseOrWhole) {
       SCOPED_TRACE("before operation " + std::to_string(op) + " " + what + " " + path + " " + CrashModeName(mode));
       ExpectNoneOrWhole(*image, shown);
       // Run again: as if nothing had been. (Unless it had been complete.)
-      auto again = ExportToLevelDb(*db_, [&] { Options options = image->SmallOptions(); return options; }(), kTarget, {.table_bytes = 1000});
+      auto again = ExportToLevelDb(*db_,
+                                   [&] {
+                                     Options options = image->SmallOptions();
+                                     return options;
+                                   }(),
+                                   kTarget, {.table_bytes = 1000});
       if (!again) { EXPECT_THAT(again, StatusIs(Code::kInvalidArgument)); }
       ExpectNoneOrWhole(*image, shown);
     }
@@ -175,7 +187,10 @@ TEST_F(ExportTest, AnErrorOfAnyOperationCanBeTriedAgain) {
       if (!failed) {
         const auto again = ExportToLevelDb(*db_, options, kTarget, {.table_bytes = 1000});
         // After CURRENT the export is whole, whatever failed.
-        if (!again) { EXPECT_TRUE(again.error().IsInvalidArgument() && ReadFiles(*target.files, kTarget).contains("CURRENT")) << again.error().ToString(); }
+        if (!again) {
+          EXPECT_TRUE(again.error().IsInvalidArgument() && ReadFiles(*target.files, kTarget).contains("CURRENT"))
+              << again.error().ToString();
+        }
       }
       EXPECT_EQ(ReadBack(target), shown);
     }

@@ -49,9 +49,13 @@ class LevelDbDirectory {
   uint64_t AddTable(uint32_t level, std::vector<KeyChange> changes, uint64_t number = 0) {
     if (number == 0) number = next_++;
     next_ = std::max(next_, number + 1);
-    std::sort(changes.begin(), changes.end(), [&](const KeyChange& a, const KeyChange& b) { return internal_.Compare(Internal(a), Internal(b)) < 0; });
+    std::sort(changes.begin(), changes.end(),
+              [&](const KeyChange& a, const KeyChange& b) { return internal_.Compare(Internal(a), Internal(b)) < 0; });
     std::string bytes;
-    leveldb_format::TableBuilder builder(internal_, table_options, [&](std::string_view part) { bytes += part; return Status(); });
+    leveldb_format::TableBuilder builder(internal_, table_options, [&](std::string_view part) {
+      bytes += part;
+      return Status();
+    });
     for (const KeyChange& change : changes) {
       builder.Add(Internal(change), change.value);
       Show(change);
@@ -59,8 +63,10 @@ class LevelDbDirectory {
     EXPECT_OK(builder.Finish());
     const auto kind = has_old_names ? leveldb_format::NameKind::kOldTable : leveldb_format::NameKind::kTable;
     files_[leveldb_format::PrintName(kind, kv::FileNumber{number})] = bytes;
-    edit_.added.emplace_back(level, leveldb_format::File{.number = kv::FileNumber{number}, .bytes = bytes.size(),
-                                                         .smallest = Internal(changes.front()), .largest = Internal(changes.back())});
+    edit_.added.emplace_back(level, leveldb_format::File{.number = kv::FileNumber{number},
+                                                         .bytes = bytes.size(),
+                                                         .smallest = Internal(changes.front()),
+                                                         .largest = Internal(changes.back())});
     return number;
   }
 
@@ -71,7 +77,8 @@ class LevelDbDirectory {
     std::string& bytes = files_[leveldb_format::PrintName(leveldb_format::NameKind::kLog, kv::FileNumber{number})];
     for (const auto& batch : batches) {
       std::string record;
-      leveldb_format::AppendBatchHeader(&record, batch.empty() ? 1 : batch.front().sequence, static_cast<uint32_t>(batch.size()));
+      leveldb_format::AppendBatchHeader(&record, batch.empty() ? 1 : batch.front().sequence,
+                                        static_cast<uint32_t>(batch.size()));
       for (const KeyChange& change : batch) {
         leveldb_format::AppendOperation(&record, change.kind, change.key, change.value);
         Show(change);
@@ -85,7 +92,8 @@ class LevelDbDirectory {
   // All files, CURRENT and MANIFEST included.
   Files Finish() {
     const kv::FileNumber manifest{next_++};
-    edit_.comparator = order_.is_bytewise() ? std::string(leveldb_format::kBytewiseName) : std::string(order_.comparator()->Name());
+    edit_.comparator =
+        order_.is_bytewise() ? std::string(leveldb_format::kBytewiseName) : std::string(order_.comparator()->Name());
     edit_.log = kv::FileNumber{std::min(first_log_, next_)};
     edit_.previous_log = kv::FileNumber{0};
     edit_.next_file = kv::FileNumber{next_};
@@ -139,8 +147,10 @@ inline LevelDbDirectory RandomDirectory(uint64_t seed, size_t changes, size_t ke
   std::vector<std::vector<KeyChange>> homes(1 + random.Uniform(12));
   std::vector<std::vector<KeyChange>> log;
   for (kv::Sequence sequence = 1; sequence <= changes; ++sequence) {
-    KeyChange change{.key = "k" + std::to_string(random.Uniform(keys)), .sequence = sequence,
-                  .kind = random.Uniform(4) == 0 ? kv::Kind::kDelete : kv::Kind::kPut, .value = ""};
+    KeyChange change{.key = "k" + std::to_string(random.Uniform(keys)),
+                     .sequence = sequence,
+                     .kind = random.Uniform(4) == 0 ? kv::Kind::kDelete : kv::Kind::kPut,
+                     .value = ""};
     if (change.kind == kv::Kind::kPut) change.value = std::to_string(sequence) + std::string(random.Uniform(60), 'v');
     const size_t home = random.Uniform(homes.size() + 2);
     if (home < homes.size()) {

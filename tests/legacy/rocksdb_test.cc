@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/coding.h"
-#include "leveldb/db.h"
 #include "legacy/directory.h"
+#include "leveldb/db.h"
 #include "mergedb/care.h"
 #include "mergedb/leveldb.h"
 #include "testing/temp_directory.h"
@@ -72,8 +72,10 @@ const std::vector<Trait> kTraits = {
 };
 
 void ExpectRefusals(const Options& options, const std::string& path, const std::string& found) {
-  const auto refused = StatusIs(Code::kNotSupported, ::testing::AllOf(HasSubstr("RocksDB"), HasSubstr(found), HasSubstr("nothing was changed")));
-  for (const OpenMode mode : {OpenMode::kCreateIfMissing, OpenMode::kMustExist, OpenMode::kMustNotExist, OpenMode::kReadOnly}) {
+  const auto refused = StatusIs(
+      Code::kNotSupported, ::testing::AllOf(HasSubstr("RocksDB"), HasSubstr(found), HasSubstr("nothing was changed")));
+  for (const OpenMode mode :
+       {OpenMode::kCreateIfMissing, OpenMode::kMustExist, OpenMode::kMustNotExist, OpenMode::kReadOnly}) {
     Options opening = options;
     opening.mode = mode;
     EXPECT_THAT(DB::Open(opening, path), refused);
@@ -95,7 +97,8 @@ TEST(RocksDb, IsKnownByEachThingThatLevelDbDoesNotMake) {
       if (!has_current) files.erase("CURRENT");
       WriteFiles(world.files.get(), kPath, files);
       ExpectRefusals(world.SmallOptions(), kPath, trait.found);
-      EXPECT_THAT(DB::Destroy(world.SmallOptions(), kPath), StatusIs(has_current ? Code::kNotSupported : Code::kNotFound));
+      EXPECT_THAT(DB::Destroy(world.SmallOptions(), kPath),
+                  StatusIs(has_current ? Code::kNotSupported : Code::kNotFound));
       EXPECT_EQ(ReadFiles(*world.files, kPath), files);
     }
   }
@@ -111,8 +114,9 @@ TEST(RocksDb, IsNotMadeADatabaseOfOursWhereNothingButItsLogIsLeft) {
 
 TEST(RocksDb, IsNotWhatOnlyLooksAlike) {
   const std::vector<std::pair<std::string, std::string>> harmless = {
-      {"OPTIONS", "mine"}, {"OPTIONS-", "mine"}, {"OPTIONS-old", "mine"}, {"IDENTITY", "who I am"}, {"IDENTITY", ""}, {"LOG", "about RocksDB"},
-      {"000009.sst", "short"}, {"MANIFEST-000099", ""}, {"MANIFEST-000099", "no log at all, and long enough for one"}};
+      {"OPTIONS", "mine"},      {"OPTIONS-", "mine"},    {"OPTIONS-old", "mine"},
+      {"IDENTITY", "who I am"}, {"IDENTITY", ""},        {"LOG", "about RocksDB"},
+      {"000009.sst", "short"},  {"MANIFEST-000099", ""}, {"MANIFEST-000099", "no log at all, and long enough for one"}};
   for (const auto& [name, bytes] : harmless) {
     SCOPED_TRACE(name);
     World world;
@@ -152,9 +156,15 @@ TEST(RocksDb, IsNotDecidedWhereAFileCannotBeRead) {
 
 TEST(RocksDb, IsNotADatabaseOfOursWithSuchFilesBesideIt) {
   World world;
-  { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); ASSERT_OK(db->Put({}, "a", "1")); }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    ASSERT_OK(db->Put({}, "a", "1"));
+  }
   for (const Trait& trait : kTraits) ASSERT_OK(world.files->WriteWhole(kPath + "/" + trait.name, trait.bytes));
-  { ASSERT_OK_AND_ASSIGN(const auto db, world.Open()); EXPECT_EQ(Scan(*db), (Shown{{"a", "1"}})); }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto db, world.Open());
+    EXPECT_EQ(Scan(*db), (Shown{{"a", "1"}}));
+  }
   ASSERT_OK(world.files->WriteWhole(kPath + "/CURRENT", "damaged"));
   EXPECT_THAT(world.Open(), StatusIs(Code::kCorruption));
   ASSERT_OK(Repair(world.SmallOptions(), kPath, {}));
@@ -190,7 +200,8 @@ bool WriteByRocksDb(const std::string& path, bool flushes) {
   EXPECT_EQ(error, nullptr) << error;
   void* const write = Find<void* (*)()>(library, "rocksdb_writeoptions_create")();
   for (const char* key : {"a", "b", "c"}) {
-    Find<void (*)(void*, void*, const char*, size_t, const char*, size_t, char**)>(library, "rocksdb_put")(db, write, key, 1, "v", 1, &error);
+    Find<void (*)(void*, void*, const char*, size_t, const char*, size_t, char**)>(library, "rocksdb_put")(
+        db, write, key, 1, "v", 1, &error);
   }
   void* const flush = Find<void* (*)()>(library, "rocksdb_flushoptions_create")();
   if (flushes) Find<void (*)(void*, void*, char**)>(library, "rocksdb_flush")(db, flush, &error);
@@ -229,7 +240,8 @@ TEST(RocksDb, IsLeftAsItIsByEveryCall) {
     for (const char* verb : {"convert", "convert --salvage", "repair", "verify", "scan", "put", "destroy --yes"}) {
       const Files before = FilesOn(path);
       const std::string words = std::string(verb) == "put" ? " a b" : "";
-      const std::string command = "'" MERGEDB_COMMAND "' " + std::string(verb) + " '" + path + "'" + words + " 2> '" + (directory / "err") + "' > /dev/null";
+      const std::string command = "'" MERGEDB_COMMAND "' " + std::string(verb) + " '" + path + "'" + words + " 2> '" +
+                                  (directory / "err") + "' > /dev/null";
       EXPECT_NE(std::system(command.c_str()), 0) << verb;
       std::ifstream in(directory / "err");
       EXPECT_THAT(std::string(std::istreambuf_iterator<char>(in), {}), HasSubstr("a database of RocksDB")) << verb;
@@ -241,7 +253,8 @@ TEST(RocksDb, IsLeftAsItIsByEveryCall) {
       if (entry.path().filename().string().starts_with("OPTIONS-")) std::filesystem::remove(entry.path());
     }
     const Files before = FilesOn(path);
-    EXPECT_THAT(RepairLevelDb({}, path), StatusIs(Code::kNotSupported, HasSubstr(flushes ? "of RocksDB (" : "of RocksDB (LOG says so)")));
+    EXPECT_THAT(RepairLevelDb({}, path),
+                StatusIs(Code::kNotSupported, HasSubstr(flushes ? "of RocksDB (" : "of RocksDB (LOG says so)")));
     EXPECT_TRUE(FilesOn(path) == before);
   }
 }

@@ -39,7 +39,8 @@ void Check(const leveldb::Status& status) {
 std::string FromHex(const std::string& hex) {
   std::string bytes;
   if (hex == "-") return bytes;
-  for (size_t i = 0; i + 1 < hex.size(); i += 2) bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  for (size_t i = 0; i + 1 < hex.size(); i += 2)
+    bytes.push_back(static_cast<char>(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return bytes;
 }
 
@@ -65,7 +66,8 @@ void PutMany(leveldb::DB* db, unsigned first, unsigned count, unsigned bytes) {
     char key[32];
     std::snprintf(key, sizeof key, "key%08u", i);
     std::string value;
-    for (unsigned j = 0; value.size() < bytes; ++j) value += std::to_string((i + 1) * 2654435761u * (j + 1)) + "----------";
+    for (unsigned j = 0; value.size() < bytes; ++j)
+      value += std::to_string((i + 1) * 2654435761u * (j + 1)) + "----------";
     value.resize(bytes);
     Check(db->Put({}, key, value));
   }

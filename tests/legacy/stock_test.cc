@@ -39,7 +39,8 @@ class StockTest : public ::testing::Test {
   };
   Outcome Stock(const std::string& arguments, const std::string& script = "") const {
     std::ofstream(home_ + "/script") << script;
-    const std::string command = "'" STOCK_LEVELDB "' " + arguments + " <" + home_ + "/script >" + home_ + "/out 2>" + home_ + "/err";
+    const std::string command =
+        "'" STOCK_LEVELDB "' " + arguments + " <" + home_ + "/script >" + home_ + "/out 2>" + home_ + "/err";
     const int status = std::system(command.c_str());
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, Slurp(home_ + "/out"), Slurp(home_ + "/err")};
   }
@@ -81,7 +82,10 @@ std::string RandomScript(base::Random* random, int lines) {
   for (int i = 0; i < lines; ++i) {
     const std::string key = base::ToHex("key" + std::to_string(random->Uniform(400)));
     switch (random->Uniform(12)) {
-      case 0: script += "many " + std::to_string(random->Uniform(3000)) + " " + std::to_string(random->Uniform(800)) + " " + std::to_string(random->Uniform(300)) + "\n"; break;
+      case 0:
+        script += "many " + std::to_string(random->Uniform(3000)) + " " + std::to_string(random->Uniform(800)) + " " +
+                  std::to_string(random->Uniform(300)) + "\n";
+        break;
       case 1:
       case 2: script += "del " + key + "\n"; break;
       case 3: script += random->Uniform(6) == 0 ? "compact\n" : "reopen\n"; break;
@@ -96,7 +100,12 @@ std::string RandomScript(base::Random* random, int lines) {
 
 TEST_F(StockTest, ShowsWhatLevelDbShowsAndGivesItBack) {
   const uint64_t seed = SeedOr(1);
-  const char* const shapes[] = {"", "--raw", "--bloom --block=1024", "--buffer=65536", "--buffer=65536 --bloom --raw --file=1048576", "--reverse --buffer=65536"};
+  const char* const shapes[] = {"",
+                                "--raw",
+                                "--bloom --block=1024",
+                                "--buffer=65536",
+                                "--buffer=65536 --bloom --raw --file=1048576",
+                                "--reverse --buffer=65536"};
   const Backwards backwards;
   for (uint64_t round = 0; round < Sized(12, 120); ++round) {
     base::Random random(seed * 1000 + round);
@@ -135,13 +144,15 @@ TEST_F(StockTest, LevelDbOpensWhatAnInterruptedConversionLeaves) {
   ASSERT_EQ(Stock("--buffer=65536 write " + path_, "many 0 300 40\ncompact\nmany 100 20 10\ndel 6b6579\n").exit, 0);
   const std::string expected = DumpCopyByStock("", path_);
   Files files;
-  for (const auto& entry : std::filesystem::directory_iterator(path_)) files[entry.path().filename()] = Slurp(entry.path());
+  for (const auto& entry : std::filesystem::directory_iterator(path_))
+    files[entry.path().filename()] = Slurp(entry.path());
   World world;
   WriteFiles(world.files.get(), World::kPath, files);
   std::set<uint64_t> seen;
   uint64_t opened = 0, refused = 0;
   world.files->SetOpHook([&](uint64_t op, const char* what, const std::string& path) {
-    for (const CrashMode mode : {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
+    for (const CrashMode mode :
+         {CrashMode::kKill, CrashMode::kMin, CrashMode::kNamesFull, CrashMode::kNamesMinDataFull}) {
       const auto image = World::After(world, mode, CrashModel::kStrict, op);
       const Files left = ReadFiles(*image->files, World::kPath);
       if (!seen.insert(image->files->Fingerprint()).second) continue;

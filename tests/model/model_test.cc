@@ -66,9 +66,9 @@ std::string Explain(const OpList& list, const OptionSet& set, const std::string&
   };
   if (!fails(list)) return problem + "\nnot seen again: it does not depend on the operations alone";
   const OpList small = Shrink(list, fails);
-  return problem + "\nshrunk from " + std::to_string(list.size()) + " operations to " + std::to_string(small.size()) + ": " +
-         Judge(small, set, true).problem + "\nMERGEDB_REPLAY='" + set.name + ' ' + PrintOps(ModelOpTable(), small) +
-         "' build/dev/tests/model_model_test --gtest_filter='Replay.*'";
+  return problem + "\nshrunk from " + std::to_string(list.size()) + " operations to " + std::to_string(small.size()) +
+         ": " + Judge(small, set, true).problem + "\nMERGEDB_REPLAY='" + set.name + ' ' +
+         PrintOps(ModelOpTable(), small) + "' build/dev/tests/model_model_test --gtest_filter='Replay.*'";
 }
 
 // Nothing if it failed, after telling so.
@@ -169,8 +169,10 @@ TEST_P(ModelTest, AnswersAreTheModelsInANamedKeyspaceAndBesideOne) {
     for (const Tenancy tenancy : {Tenancy::kNamed, Tenancy::kBesideNamed}) {
       const OptionSet& set = sets[random.Uniform(sets.size())];
       const auto wrap = [tenancy](std::unique_ptr<DB> db) { return NewKeyspaceDb(std::move(db), tenancy); };
-      const Outcome outcome = RunApart([&] { return RunOps(list, set, {.seed = kRunSeed, .wrap = wrap}).problem; }, {.seconds = kSeconds});
-      ASSERT_EQ(outcome.trouble + outcome.answer, "") << set.name << (tenancy == Tenancy::kNamed ? " named" : " beside");
+      const Outcome outcome =
+          RunApart([&] { return RunOps(list, set, {.seed = kRunSeed, .wrap = wrap}).problem; }, {.seconds = kSeconds});
+      ASSERT_EQ(outcome.trouble + outcome.answer, "")
+          << set.name << (tenancy == Tenancy::kNamed ? " named" : " beside");
     }
   }
 }

@@ -40,7 +40,8 @@ int main(int argc, char** argv) {
   }
   if (auto status = (*db)->Merge({}, "c", mergedb::merge::AddU64(1)); !status.ok()) return Fail(status);
   const auto it = (*db)->NewIterator();
-  for (it->SeekToFirst(); it->Valid(); it->Next()) std::printf("%.*s", static_cast<int>(it->key().size()), it->key().data());
+  for (it->SeekToFirst(); it->Valid(); it->Next())
+    std::printf("%.*s", static_cast<int>(it->key().size()), it->key().data());
   if (auto status = (*db)->Close(); !status.ok()) return Fail(status);
   if (auto verified = mergedb::Verify(options, argv[1]); !verified) return Fail(verified.error());
   std::printf("\n");

@@ -177,7 +177,8 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
   base::Random random(seed_);
   for (int round = 0; round < 12; ++round) {
     for (int i = 0; i < 1'200; ++i) {
-      ASSERT_OK(db_->Put({}, Left(0, random.Uniform(5'000)), std::string(random.Uniform(500), static_cast<char>('a' + round))));
+      ASSERT_OK(db_->Put({}, Left(0, random.Uniform(5'000)),
+                         std::string(random.Uniform(500), static_cast<char>('a' + round))));
     }
     Reopen();
   }
@@ -188,7 +189,8 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
 // looked at the tree before it looked whether all this has come to its end. Consequence: a crash in a program that closes a database.
 TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
   for (uint64_t round = 0; round < Sized(100, 8000, 50); ++round) {
-    ASSERT_OK(db_->Put({.durability = Durability::kNoLog}, "key", std::to_string(round)));  // makes the close seal and flush
+    ASSERT_OK(
+        db_->Put({.durability = Durability::kNoLog}, "key", std::to_string(round)));  // makes the close seal and flush
     Reopen();
   }
 }

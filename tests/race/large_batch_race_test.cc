@@ -30,7 +30,11 @@ class LargeBatchRace : public ::testing::Test {
  protected:
   // The mean of a batch of all keys is one write buffer and a half: more than a memtable, which is two thirds of it.
   static CountedWriter WriterOf(size_t id, const Geometry& geometry) {
-    return CountedWriter({.id = id, .keys = kKeys, .value_bytes_max = 3 * geometry.write_buffer_bytes / kKeys, .all_keys_one_in = 3, .synced_one_in = 200});
+    return CountedWriter({.id = id,
+                          .keys = kKeys,
+                          .value_bytes_max = 3 * geometry.write_buffer_bytes / kKeys,
+                          .all_keys_one_in = 3,
+                          .synced_one_in = 200});
   }
 
   void Read(DB& db, const CountedWriter& writer, size_t id, uint64_t seed, StoppedThreads& stopper) {
@@ -38,10 +42,12 @@ class LargeBatchRace : public ::testing::Test {
     base::Random random(seed);
     while (!is_over_ && !HasFailure()) {
       const uint64_t returned = progress_.returned[id];
-      auto seen = random.OneIn(1000) ? writer.Read(db, static_cast<CountedWriter::Way>(random.Uniform(CountedWriter::kWays)))
-                                    : writer.ReadPair(db, random.Uniform(kKeys), random.OneIn(2));
+      auto seen = random.OneIn(1000)
+                      ? writer.Read(db, static_cast<CountedWriter::Way>(random.Uniform(CountedWriter::kWays)))
+                      : writer.ReadPair(db, random.Uniform(kKeys), random.OneIn(2));
       const uint64_t begun = progress_.begun[id];
-      if (seen.problem.empty() && (seen.count < returned || seen.count > begun)) seen.problem = std::to_string(seen.count) + " of " + std::to_string(returned);
+      if (seen.problem.empty() && (seen.count < returned || seen.count > begun))
+        seen.problem = std::to_string(seen.count) + " of " + std::to_string(returned);
       EXPECT_EQ(seen.problem, "");
       ++reads_;
     }
@@ -74,7 +80,9 @@ class LargeBatchRace : public ::testing::Test {
         }));
       });
     }
-    for (size_t i = 0; i < kReaders; ++i) others.emplace_back([&, i] { Read(*db, WriterOf(i % kWriters, geometry), i % kWriters, seed * 100 + i, stopper); });
+    for (size_t i = 0; i < kReaders; ++i)
+      others.emplace_back(
+          [&, i] { Read(*db, WriterOf(i % kWriters, geometry), i % kWriters, seed * 100 + i, stopper); });
     others.emplace_back([&] { Tend(*db, seed); });
     for (std::thread& thread : writers) thread.join();
     is_over_ = true;
@@ -97,7 +105,8 @@ TEST_F(LargeBatchRace, BatchesAreSeenWholeAtDrawnGeometries) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " " + ReplayOf(geometry));
     RunOn(geometry, Sized(150, 400, 60), seed * 1000 + draw);
   }
-  std::printf("%llu reads stopped %llu times at %llu geometries\n", static_cast<unsigned long long>(reads_), static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(geometries));
+  std::printf("%llu reads stopped %llu times at %llu geometries\n", static_cast<unsigned long long>(reads_),
+              static_cast<unsigned long long>(stops_), static_cast<unsigned long long>(geometries));
 }
 
 }  // namespace

@@ -57,26 +57,29 @@ std::optional<std::string> Violation(const std::vector<Call>& calls) {
   for (const auto& [read, seen] : reads) {
     if (IsBefore(read, seen)) return "read " + Print(read) + " saw the future";
     for (const auto& [number, between] : writes) {
-      if (IsBefore(seen, between) && IsBefore(between, read)) return "read " + Print(read) + " missed write " + Print(between);
+      if (IsBefore(seen, between) && IsBefore(between, read))
+        return "read " + Print(read) + " missed write " + Print(between);
     }
     for (const auto& [earlier, newer] : reads) {
-      if (IsBefore(earlier, read) && IsBefore(seen, newer)) return "read " + Print(read) + " went back behind read " + Print(earlier);
+      if (IsBefore(earlier, read) && IsBefore(seen, newer))
+        return "read " + Print(read) + " went back behind read " + Print(earlier);
     }
   }
   return std::nullopt;
 }
 
 TEST(Violation, KnowsWhatRealTimeProves) {
-  const Call one{.began = 1, .ended = 2, .write = 1}, two{.began = 3, .ended = 4, .write = 2}, wide{.began = 1, .ended = 9, .write = 3};
+  const Call one{.began = 1, .ended = 2, .write = 1}, two{.began = 3, .ended = 4, .write = 2},
+      wide{.began = 1, .ended = 9, .write = 3};
   const auto read = [](uint64_t began, uint64_t ended, uint64_t write) { return Call{began, ended, write, true}; };
   EXPECT_FALSE(Violation({one, two, read(5, 6, 2)}));
   EXPECT_FALSE(Violation({one, two, read(2, 6, 1)}));
   EXPECT_FALSE(Violation({wide, read(2, 3, 0), read(4, 5, 3)}));
-  EXPECT_TRUE(Violation({one, two, read(5, 6, 1)}));                  // missed
-  EXPECT_TRUE(Violation({one, read(5, 6, 0)}));                       // missed
-  EXPECT_TRUE(Violation({one, read(5, 6, 7)}));                       // never written
-  EXPECT_TRUE(Violation({two, read(1, 2, 2)}));                       // the future
-  EXPECT_TRUE(Violation({wide, read(2, 3, 3), read(4, 5, 0)}));       // back
+  EXPECT_TRUE(Violation({one, two, read(5, 6, 1)}));             // missed
+  EXPECT_TRUE(Violation({one, read(5, 6, 0)}));                  // missed
+  EXPECT_TRUE(Violation({one, read(5, 6, 7)}));                  // never written
+  EXPECT_TRUE(Violation({two, read(1, 2, 2)}));                  // the future
+  EXPECT_TRUE(Violation({wide, read(2, 3, 3), read(4, 5, 0)}));  // back
 }
 
 constexpr size_t kThreads = 4;
@@ -122,9 +125,7 @@ class LinearTest : public ::testing::TestWithParam<uint64_t> {
       }
       call.ended = Tick();
       notes->push_back({key, call});
-      if (random.OneIn(400)) {
-        ASSERT_OK(db_->Flush());
-      }
+      if (random.OneIn(400)) { ASSERT_OK(db_->Flush()); }
     }
   }
   uint64_t SeenByIterator(const std::string& key) {

@@ -113,7 +113,8 @@ class ReadOnlyRace : public ::testing::TestWithParam<Geometry> {
   std::atomic<uint64_t>* returned_;
   pid_t child_;
 };
-INSTANTIATE_TEST_SUITE_P(, ReadOnlyRace, ::testing::ValuesIn(kGeometries), [](const auto& test) { return test.param.name; });
+INSTANTIATE_TEST_SUITE_P(, ReadOnlyRace, ::testing::ValuesIn(kGeometries),
+                         [](const auto& test) { return test.param.name; });
 
 TEST_P(ReadOnlyRace, ShowsAllThatWasAcknowledgedBefore) {
   while (returned_->load() < 1000) ASSERT_EQ(waitpid(child_, nullptr, WNOHANG), 0) << "the writer ended";

@@ -54,7 +54,8 @@ class TransactionRace : public ::testing::Test {
   std::map<std::string, List> FinalState() {
     std::map<std::string, List> state;
     auto it = db_->NewIterator();
-    for (it->Seek("key"); it->Valid() && it->key() < kFiller; it->Next()) state[std::string(it->key())] = DecodeList(std::string(it->value()));
+    for (it->Seek("key"); it->Valid() && it->key() < kFiller; it->Next())
+      state[std::string(it->key())] = DecodeList(std::string(it->value()));
     EXPECT_OK(it->status());
     return state;
   }
@@ -75,9 +76,10 @@ class Client {
   void Run(size_t ops_max) {
     HistoryTransaction record{.began = Tick(), .ops = {}};
     const uint64_t choice = random_.Uniform(10);
-    const TransactionOptions options{
-        .kind = choice == 0 ? TransactionKind::kSingleWriter : choice == 1 ? TransactionKind::kReadOnly : TransactionKind::kOptimistic,
-        .durability = random_.OneIn(10) ? Durability::kSynced : Durability::kProcessCrash};
+    const TransactionOptions options{.kind = choice == 0   ? TransactionKind::kSingleWriter
+                                             : choice == 1 ? TransactionKind::kReadOnly
+                                                           : TransactionKind::kOptimistic,
+                                     .durability = random_.OneIn(10) ? Durability::kSynced : Durability::kProcessCrash};
     auto begun = Transaction::Begin(db_, options);
     ASSERT_OK(begun.status());
     Transaction& transaction = **begun;
@@ -99,7 +101,8 @@ class Client {
   }
   // A plain write is a transaction of one append.
   void RunPlain() {
-    HistoryTransaction record{.began = Tick(), .fate = Fate::kCommitted, .ops = {{.key = Key(), .append = NextNumber()}}};
+    HistoryTransaction record{
+        .began = Tick(), .fate = Fate::kCommitted, .ops = {{.key = Key(), .append = NextNumber()}}};
     WriteBatch batch;
     batch.Merge(record.ops[0].key, merge::Append(std::to_string(record.ops[0].append) + ","));
     for (const std::string& value : Filler()) batch.Put(FillerKey(value), value);
@@ -123,7 +126,9 @@ class Client {
     const size_t bytes = random_.OneIn(6) ? std::min<size_t>(2 * write_buffer_bytes_, 1 << 20) : fits;
     return {std::string(bytes / 2 + 1, 'a'), std::string(bytes / 4 + 1, 'b'), std::string(bytes / 4 + 1, 'c')};
   }
-  std::string FillerKey(const std::string& value) const { return std::string(kFiller) + std::to_string(id_) + value[0]; }
+  std::string FillerKey(const std::string& value) const {
+    return std::string(kFiller) + std::to_string(id_) + value[0];
+  }
 
   void Act(Transaction& transaction, HistoryTransaction* record) {
     const std::string key = Key();
@@ -183,7 +188,8 @@ class RecordedHistories : public TransactionRace {
   void RunAndJudge(uint64_t keys, size_t ops_max, uint64_t transactions, size_t write_buffer_bytes = 0) {
     SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed_));
     std::vector<Client> clients;
-    for (size_t i = 0; i < kThreads; ++i) clients.emplace_back(*db_, clock_, i, seed_ * 100 + i, keys, write_buffer_bytes);
+    for (size_t i = 0; i < kThreads; ++i)
+      clients.emplace_back(*db_, clock_, i, seed_ * 100 + i, keys, write_buffer_bytes);
     InThreads(kThreads, [&](size_t i) {
       for (uint64_t n = 0; n < transactions && !HasFatalFailure(); ++n) {
         if (n % 10 == 9) {
@@ -191,9 +197,7 @@ class RecordedHistories : public TransactionRace {
         } else {
           clients[i].Run(ops_max);
         }
-        if (i == 0 && n % 100 == 99) {
-          ASSERT_OK(db_->Flush());
-        }
+        if (i == 0 && n % 100 == 99) { ASSERT_OK(db_->Flush()); }
       }
     });
     std::vector<HistoryTransaction> history;
@@ -245,9 +249,10 @@ TEST_F(RecordedHistories, AtDrawnGeometriesAreStrictlySerializable) {
     RunAndJudge(1 + random.Uniform(20), 1 + random.Uniform(5), transactions, geometry.write_buffer_bytes);
     db_ = nullptr;
   }
-  std::printf("%llu geometries, %llu transactions: %llu committed, %llu conflicts\n", static_cast<unsigned long long>(geometries),
-              static_cast<unsigned long long>(geometries * kThreads * transactions), static_cast<unsigned long long>(committed_),
-              static_cast<unsigned long long>(conflicts_));
+  std::printf("%llu geometries, %llu transactions: %llu committed, %llu conflicts\n",
+              static_cast<unsigned long long>(geometries),
+              static_cast<unsigned long long>(geometries * kThreads * transactions),
+              static_cast<unsigned long long>(committed_), static_cast<unsigned long long>(conflicts_));
 }
 
 TEST_F(TransactionRace, MoneyIsNeitherMadeNorLost) {
@@ -265,7 +270,8 @@ TEST_F(TransactionRace, MoneyIsNeitherMadeNorLost) {
         ASSERT_OK(reader.status());
         auto cursor = (*reader)->OpenCursor();
         uint64_t sum = 0;
-        for (Status status = cursor->First(); status.ok(); status = cursor->Next()) sum += *merge::ToU64(cursor->value());
+        for (Status status = cursor->First(); status.ok(); status = cursor->Next())
+          sum += *merge::ToU64(cursor->value());
         ASSERT_EQ(sum, kAccounts * kEach);
         continue;
       }

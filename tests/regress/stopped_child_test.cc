@@ -33,8 +33,7 @@ TEST(StoppedChild, IsNoHang) {
 TEST(BusyChild, IsAHang) {
   const Outcome outcome = RunApart(
       [] {
-        for (std::atomic<bool> is_over{false}; !is_over;) {
-        }
+        for (std::atomic<bool> is_over{false}; !is_over;) {}
         return std::string("done");
       },
       {.seconds = 1});

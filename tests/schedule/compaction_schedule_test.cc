@@ -40,7 +40,8 @@ void CompactTwoRanges(Scheduler& scheduler) {
       const Range range(prefix);
       world.Expect(Compact(*db, range), "compact");
       const uint64_t left = db->ApproximateSizes({{.lower = range.lower, .upper = range.upper}})[0];
-      if (left > 0) scheduler.Fail("CompactRange returned OK and left " + std::to_string(left) + " bytes of " + range.lower);
+      if (left > 0)
+        scheduler.Fail("CompactRange returned OK and left " + std::to_string(left) + " bytes of " + range.lower);
     });
   }
   scheduler.JoinAll();
@@ -183,7 +184,8 @@ void CompactBesideALongSweep(Scheduler& scheduler) {
   deletes.Put(Key('m', 0), "new");
   world.Expect(db->Write({}, deletes), "write");
   world.Expect(db->Flush(), "flush");
-  auto reader = db->NewIterator();  // passes over the deletes; does not see the next key, of which the sweep makes a table
+  auto reader =
+      db->NewIterator();  // passes over the deletes; does not see the next key, of which the sweep makes a table
   world.Expect(db->Put({}, Key('a', kDeletes - 1), "stays"), "put");
   world.Expect(db->Flush(), "flush");
 
@@ -208,8 +210,8 @@ void CompactBesideALongSweep(Scheduler& scheduler) {
 }
 
 TEST(CompactionSchedule, CompactRangeDoesNotWaitForCompactionsOfOtherKeys) {
-  const Explored explored = Explore({.name = "CompactBesideALongSweep", .deviations_max = 0, .seed = SeedOr(1)},
-                                    CompactBesideALongSweep);
+  const Explored explored =
+      Explore({.name = "CompactBesideALongSweep", .deviations_max = 0, .seed = SeedOr(1)}, CompactBesideALongSweep);
   EXPECT_TRUE(explored.finding.empty()) << explored.finding;
 }
 

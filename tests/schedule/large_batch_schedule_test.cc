@@ -82,19 +82,18 @@ void Check(const std::string& name, uint64_t systematic_runs, uint64_t random_ru
 }
 
 TEST(LargeBatchSchedule, MultiGetSeesAllOfItOrNothing) {
-  Check("LargeBatchMultiGet", 500, 200, {.reader = [](ScheduledWorld& world, DB& db) {
-    ExpectWhole(world.scheduler, "MultiGet", ReadAll(db, {}));
-  }});
+  Check("LargeBatchMultiGet", 500, 200,
+        {.reader = [](ScheduledWorld& world, DB& db) { ExpectWhole(world.scheduler, "MultiGet", ReadAll(db, {})); }});
 }
 
 TEST(LargeBatchSchedule, AnIteratorSeesAllOfItOrNothing) {
   Check("LargeBatchIterator", 500, 200, {.reader = [](ScheduledWorld& world, DB& db) {
-    Seen seen;
-    const auto it = db.NewIterator();
-    for (it->SeekToFirst(); it->Valid(); it->Next()) Note(&seen, {}, std::string(it->value()));
-    world.Expect(it->status(), "iterate");
-    ExpectWhole(world.scheduler, "an iterator", seen);
-  }});
+          Seen seen;
+          const auto it = db.NewIterator();
+          for (it->SeekToFirst(); it->Valid(); it->Next()) Note(&seen, {}, std::string(it->value()));
+          world.Expect(it->status(), "iterate");
+          ExpectWhole(world.scheduler, "an iterator", seen);
+        }});
 }
 
 // The threads do no more than take the snapshot: then few schedules are enough.
@@ -103,33 +102,36 @@ TEST(LargeBatchSchedule, ASnapshotKeepsWhatItSees) {
   Check("LargeBatchSnapshot", 500, 1500,
         {.is_reader_first = false,
          .reader = [&](ScheduledWorld&, DB& db) { snapshot = db.GetSnapshot(); },
-         .afterwards = [&](ScheduledWorld& world, DB& db) {
-           ExpectWhole(world.scheduler, "a snapshot", ReadAll(db, {.snapshot = snapshot.get()}));
-           world.Expect(db.CompactRange(nullptr, nullptr), "compact");
-           ExpectWhole(world.scheduler, "a snapshot after a compaction", ReadAll(db, {.snapshot = snapshot.get()}));
-           snapshot = nullptr;
-         }});
+         .afterwards =
+             [&](ScheduledWorld& world, DB& db) {
+               ExpectWhole(world.scheduler, "a snapshot", ReadAll(db, {.snapshot = snapshot.get()}));
+               world.Expect(db.CompactRange(nullptr, nullptr), "compact");
+               ExpectWhole(world.scheduler, "a snapshot after a compaction", ReadAll(db, {.snapshot = snapshot.get()}));
+               snapshot = nullptr;
+             }});
 }
 
 TEST(LargeBatchSchedule, ATransactionKeepsWhatItSees) {
   std::unique_ptr<Transaction> transaction;
   Check("LargeBatchTransaction", 500, 1500,
         {.is_reader_first = false,
-         .reader = [&](ScheduledWorld& world, DB& db) {
-           auto begun = Transaction::Begin(db, {.kind = TransactionKind::kReadOnly});
-           world.Expect(begun.status(), "begin");
-           if (begun) transaction = std::move(*begun);
-         },
-         .afterwards = [&](ScheduledWorld& world, DB&) {
-           Seen seen;
-           std::string value;
-           for (int i = 0; i < kKeys && transaction != nullptr; ++i) {
-             const Status status = transaction->Get(Key(i), &value);
-             Note(&seen, status, value);
-           }
-           ExpectWhole(world.scheduler, "a transaction", seen);
-           transaction = nullptr;
-         }});
+         .reader =
+             [&](ScheduledWorld& world, DB& db) {
+               auto begun = Transaction::Begin(db, {.kind = TransactionKind::kReadOnly});
+               world.Expect(begun.status(), "begin");
+               if (begun) transaction = std::move(*begun);
+             },
+         .afterwards =
+             [&](ScheduledWorld& world, DB&) {
+               Seen seen;
+               std::string value;
+               for (int i = 0; i < kKeys && transaction != nullptr; ++i) {
+                 const Status status = transaction->Get(Key(i), &value);
+                 Note(&seen, status, value);
+               }
+               ExpectWhole(world.scheduler, "a transaction", seen);
+               transaction = nullptr;
+             }});
 }
 
 }  // namespace

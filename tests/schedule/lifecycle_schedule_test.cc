@@ -88,8 +88,7 @@ void CheckpointBesideWrites(Scheduler& scheduler) {
   const int count = CountPrefix(world, *copy, "the copy");
   if (count < acknowledged_before || count > begun_after) {
     scheduler.Fail("the copy holds " + std::to_string(count) + " writes; acknowledged before it " +
-                   std::to_string(acknowledged_before) +
-                   ", begun before its end " + std::to_string(begun_after));
+                   std::to_string(acknowledged_before) + ", begun before its end " + std::to_string(begun_after));
   }
   world.Expect(copy->CheckIntegrity(), "check the copy");
 }
@@ -108,8 +107,7 @@ void CloseBesideEverything(Scheduler& scheduler) {
     if (!status.IsShuttingDown()) world.Expect(status, what);
   };
   scheduler.Spawn("writer", [&] {
-    while (writer.begun < kWrites && writer.WriteOne()) {
-    }
+    while (writer.begun < kWrites && writer.WriteOne()) {}
   });
   scheduler.Spawn("reader", [&] {
     std::string value;

@@ -58,8 +58,8 @@ void OpenBesideWrites(Scheduler& scheduler, bool is_mapped) {
     if (!report.empty()) scheduler.Fail("damage reported beside a writer: " + report);
     const int count = CountPrefix(scheduler, **reader);
     if (count >= 0 && (count < acknowledged_before || count > begun_after)) {
-      scheduler.Fail("the open shows " + std::to_string(count) + " writes; acknowledged before it " + std::to_string(acknowledged_before) +
-                     ", begun before its end " + std::to_string(begun_after));
+      scheduler.Fail("the open shows " + std::to_string(count) + " writes; acknowledged before it " +
+                     std::to_string(acknowledged_before) + ", begun before its end " + std::to_string(begun_after));
     }
   });
   scheduler.Spawn("writer", [&] {

@@ -43,7 +43,8 @@ Status CheckCounts(Engine& engine, const Counts& expected, std::vector<std::pair
     top->emplace_back(count, word);
     return true;
   }));
-  if (wrong > 0 || words != expected.size()) return Status::Corruption("the counts differ from a plain reading of the text");
+  if (wrong > 0 || words != expected.size())
+    return Status::Corruption("the counts differ from a plain reading of the text");
   std::partial_sort(top->begin(), top->begin() + static_cast<ptrdiff_t>(std::min(kTopShown, top->size())), top->end(),
                     std::greater<>());
   top->resize(std::min(kTopShown, top->size()));
@@ -84,7 +85,8 @@ Status CountHere(const EngineKind& kind, const Corpus& corpus, const std::string
 Message Count(const EngineKind& kind, const Corpus& corpus, const std::string& directory, const Counts& expected,
               bool shows_top) {
   Progress progress(kind.name, corpus.bytes);
-  Worker worker([&](const Reporter& reporter) { return CountHere(kind, corpus, directory, expected, shows_top, reporter); });
+  Worker worker(
+      [&](const Reporter& reporter) { return CountHere(kind, corpus, directory, expected, shows_top, reporter); });
   Message last, message;
   while (worker.Receive(&message)) {
     last = message;
@@ -113,14 +115,15 @@ bool RunCounts(const Corpus& corpus, const std::vector<EngineKind>& kinds, const
   std::printf("  %-8s %-12s %10s %13s %14s\n", "", "by", "count", "per word", "+merges, read");
   for (size_t i = 0; i < kinds.size(); ++i) {
     std::printf("  %-8s %-12s %8.1f s %10.2f us %12.1f s\n", kinds[i].name, kinds[i].merges ? "merge" : "get and put",
-                done[i].load_seconds, done[i].load_seconds * 1e6 / static_cast<double>(done[i].records), done[i].total_seconds);
+                done[i].load_seconds, done[i].load_seconds * 1e6 / static_cast<double>(done[i].records),
+                done[i].total_seconds);
   }
   if (done.size() == 2) {
     std::printf("  mergedb counts %.1f times as fast; %.1f times until all is merged, read and checked.\n",
                 done[1].load_seconds / done[0].load_seconds, done[1].total_seconds / done[0].total_seconds);
   }
-  std::printf("  %zu different words, each with the count of a plain reading. The most frequent:\n    %s\n", expected.size(),
-              done[0].text);
+  std::printf("  %zu different words, each with the count of a plain reading. The most frequent:\n    %s\n",
+              expected.size(), done[0].text);
   return true;
 }
 

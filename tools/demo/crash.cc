@@ -57,8 +57,7 @@ unsigned long long Number(uint64_t value) { return value; }
 
 bool RunCrash(const Corpus& corpus, const std::string& directory) {
   const std::string store = directory + "/killed";
-  const Message killed =
-      Index({.kind = kMergedb, .corpus = &corpus, .directory = store, .kill_at = corpus.bytes / 2});
+  const Message killed = Index({.kind = kMergedb, .corpus = &corpus, .directory = store, .kill_at = corpus.bytes / 2});
   if (Failed(killed)) return false;
   if (killed.kind == Message::Kind::kDone) {
     std::printf("  the indexer was done before it could be killed: give it more text (--mb)\n");
@@ -74,9 +73,10 @@ bool RunCrash(const Corpus& corpus, const std::string& directory) {
     std::printf("  LOST: that is not every acknowledged put and then a prefix of the rest.\n");
     return false;
   }
-  std::printf("  They are the first %llu that were put, each one, no hole, nothing else: %llu acknowledged, %llu more\n"
-              "  that were on their way.\n",
-              Number(found.records), Number(killed.records), Number(found.records - killed.records));
+  std::printf(
+      "  They are the first %llu that were put, each one, no hole, nothing else: %llu acknowledged, %llu more\n"
+      "  that were on their way.\n",
+      Number(found.records), Number(killed.records), Number(found.records - killed.records));
 
   const Message rest = Index({.kind = kMergedb, .corpus = &corpus, .directory = store, .first = found.records});
   if (Failed(rest)) return false;

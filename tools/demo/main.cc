@@ -1,8 +1,7 @@
 // ./dev demo: mergedb at its main job, on the text of this machine, with LevelDB beside it.
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <filesystem>
-
-#include <CLI/CLI.hpp>
 
 #include "acts.h"
 
@@ -86,7 +85,8 @@ int Play(const Arguments& arguments, const std::string& binaries) {
   std::printf("\n3. Questions.\n");
   if (!RunQuestions(corpus, kinds, arguments.directory)) return 1;
 
-  std::printf("\n4. Every word is counted: a merge of +1 for each%s.\n", kinds.size() > 1 ? "; LevelDB gets and puts" : "");
+  std::printf("\n4. Every word is counted: a merge of +1 for each%s.\n",
+              kinds.size() > 1 ? "; LevelDB gets and puts" : "");
   if (!RunCounts(corpus, kinds, arguments.directory)) return 1;
 
   std::printf("\n5. Again from the start, and the indexer is killed half-way.\n");

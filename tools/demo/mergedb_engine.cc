@@ -1,5 +1,4 @@
 #include "engine.h"
-
 #include "mergedb/merge.h"
 
 namespace mergedb::demo {
@@ -15,8 +14,7 @@ class MergedbEngine final : public Engine {
   Status AddOne(std::string_view key) override { return db_->Merge({}, key, merge::AddU64(1)); }
   Status Scan(std::string_view prefix, const Visit& visit) override {
     const auto it = db_->NewIterator({.prefix = std::string(prefix)});
-    for (it->SeekToFirst(); it->Valid() && visit(it->key(), it->value()); it->Next()) {
-    }
+    for (it->SeekToFirst(); it->Valid() && visit(it->key(), it->value()); it->Next()) {}
     return it->status();
   }
   Status Drain(double* idle_seconds) override {

@@ -15,7 +15,10 @@ constexpr int kBarWidth = 30;
 }  // namespace
 
 Progress::Progress(std::string label, uint64_t total)
-    : label_(std::move(label)), total_(total), is_terminal_(isatty(STDOUT_FILENO) != 0), start_(Clock::now()),
+    : label_(std::move(label)),
+      total_(total),
+      is_terminal_(isatty(STDOUT_FILENO) != 0),
+      start_(Clock::now()),
       last_(start_) {}
 
 void Progress::Show(uint64_t current, uint64_t records) {

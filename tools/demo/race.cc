@@ -59,9 +59,7 @@ void PrintRow(const char* name, const Message& done, const DiskBytes& disk) {
 
 }  // namespace
 
-std::string StoreDirectory(const std::string& directory, const EngineKind& kind) {
-  return directory + "/" + kind.name;
-}
+std::string StoreDirectory(const std::string& directory, const EngineKind& kind) { return directory + "/" + kind.name; }
 
 DiskBytes MeasureDisk(const std::string& directory) {
   DiskBytes bytes;

@@ -18,12 +18,12 @@ namespace mergedb::demo {
 struct Message {
   enum class Kind : uint32_t { kProgress, kDone, kFailed };
   Kind kind = Kind::kProgress;
-  uint64_t records = 0;        // acknowledged: their puts returned OK
+  uint64_t records = 0;  // acknowledged: their puts returned OK
   uint64_t text_bytes = 0;
-  uint64_t user_bytes = 0;     // keys and values of the records
-  uint64_t device_bytes = 0;   // written, as /proc/self/io says; 0 if it does not
+  uint64_t user_bytes = 0;    // keys and values of the records
+  uint64_t device_bytes = 0;  // written, as /proc/self/io says; 0 if it does not
   double load_seconds = 0;
-  double total_seconds = 0;    // with background work
+  double total_seconds = 0;  // with background work
   uint64_t sum = 0;
   char text[256] = {};
 };

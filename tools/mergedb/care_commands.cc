@@ -31,15 +31,18 @@ int RunDestroy(Arguments& arguments) {
 void AddCareCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
   CLI::App* compact =
-      AddVerb(app, context, {"compact", "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
-                             "Merge a range of keys into one run, and wait",
-                             "Without --keyspace the range is of the default one; without a range either, all keyspaces are merged.", 0, 0, RunCompact});
+      AddVerb(app, context,
+              {"compact", "compact DIR [--keyspace NAME] [--from KEY] [--to KEY] [--hex]",
+               "Merge a range of keys into one run, and wait",
+               "Without --keyspace the range is of the default one; without a range either, all keyspaces are merged.",
+               0, 0, RunCompact});
   AddRange(compact, arguments);
   AddKeyspace(compact, arguments);
   compact->add_flag("--hex", arguments.is_hex, "KEYs are hex");
 
-  CLI::App* destroy = AddVerb(app, context, {"destroy", "destroy DIR --yes", "Remove a database's files",
-                                             "Files that are not the database's are left alone.", 0, 0, RunDestroy});
+  CLI::App* destroy = AddVerb(app, context,
+                              {"destroy", "destroy DIR --yes", "Remove a database's files",
+                               "Files that are not the database's are left alone.", 0, 0, RunDestroy});
   destroy->add_flag("--yes", arguments.is_sure, "Really");
 }
 

@@ -88,7 +88,8 @@ int Finish(DB& db, int exit) {
 
 void AddLmdbFlags(CLI::App* verb) {
   verb->add_flag("-n")->description("A database in a file, to LMDB; here every one is a directory");
-  verb->add_flag_callback("-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
+  verb->add_flag_callback(
+      "-V", [] { throw CLI::CallForVersion(std::string("mergedb ") + mergedb_version(), 0); }, "Print the version");
 }
 
 Result<std::vector<KeyspaceEntry>> DatabasesOf(const Arguments& arguments, DB& db) {
@@ -171,7 +172,8 @@ bool SkippedKeys::Take(const Iterator& it) {
 
 void SkippedKeys::Take(std::string_view key, const Status& status) {
   ++count_;
-  std::fprintf(stderr, "mergedb: skipped %s: %s\n", ShowBytes(arguments_, key).c_str(), ToLine(status.ToString()).c_str());
+  std::fprintf(stderr, "mergedb: skipped %s: %s\n", ShowBytes(arguments_, key).c_str(),
+               ToLine(status.ToString()).c_str());
 }
 
 Status SkippedKeys::WithAdvice(const Status& status, bool is_of_one_key) const {
@@ -186,7 +188,8 @@ int SkippedKeys::Finish(int exit) const {
 }
 
 void AddSkipErrors(CLI::App* verb, Arguments& arguments) {
-  verb->add_flag("--skip-errors", arguments.is_skipping, "Leave out keys whose value cannot be read, and name them on stderr (exit code 4)");
+  verb->add_flag("--skip-errors", arguments.is_skipping,
+                 "Leave out keys whose value cannot be read, and name them on stderr (exit code 4)");
 }
 
 std::string TakeBytes(const Arguments& arguments, const std::string& word) {

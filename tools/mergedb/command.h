@@ -9,16 +9,15 @@
 // has keyspaces. Tested from outside by tests/db/command_test.cc.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <CLI/CLI.hpp>
-#include <nlohmann/json.hpp>
 
 #include "mergedb/care.h"
 #include "mergedb/db.h"
@@ -27,9 +26,9 @@ namespace mergedb::tool {
 
 enum Exit : int {
   kOk = 0,
-  kNo = 1,     // the key is not there, or the check found damage
-  kUsage = 2,  // the command line makes no sense
-  kError = 3,  // anything else went wrong
+  kNo = 1,       // the key is not there, or the check found damage
+  kUsage = 2,    // the command line makes no sense
+  kError = 3,    // anything else went wrong
   kSkipped = 4,  // --skip-errors left keys out; all else went well
 };
 
@@ -52,8 +51,8 @@ struct Arguments {
   bool is_skipping = false;
   bool is_default_alone = false;
   std::optional<std::string> from, to, prefix, property;
-  std::string keyspace;               // "": the default one
-  std::string create, drop;           // of keyspaces
+  std::string keyspace;            // "": the default one
+  std::string create, drop;        // of keyspaces
   std::vector<std::string> range;  // a begin and an end, or nothing
   uint64_t limit = UINT64_MAX;
   std::string type, operator_name, delimiter, as;  // of merge; and of what prints values

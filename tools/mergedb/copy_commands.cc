@@ -24,7 +24,8 @@ uint64_t MapBytesFor(uint64_t entry_bytes, uint64_t entries) {
 }
 
 // A walk of its own: LMDB wants to know the size of the map, which is of all databases, before the first entry.
-Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases, const SkippedKeys& skipped) {
+Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases,
+                            const SkippedKeys& skipped) {
   uint64_t bytes = 0, entries = 0;
   for (const KeyspaceEntry& each : databases) {
     const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = each.keyspace});
@@ -40,8 +41,8 @@ Result<uint64_t> MeasureMap(DB& db, const Snapshot& snapshot, const std::vector<
   return MapBytesFor(bytes, entries);
 }
 
-Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases, const KeyspaceEntry& database, DumpHeader header,
-               SkippedKeys* skipped, std::FILE* out) {
+Status DumpOne(DB& db, const Snapshot& snapshot, const std::vector<KeyspaceEntry>& databases,
+               const KeyspaceEntry& database, DumpHeader header, SkippedKeys* skipped, std::FILE* out) {
   header.database = database.name;
   std::string text = PrintDumpHeader(header);
   const auto it = db.NewIterator({.read = {.snapshot = &snapshot, .fill_cache = false}, .keyspace = database.keyspace});
@@ -68,7 +69,8 @@ Status Dump(const Arguments& arguments, DB& db, SkippedKeys* skipped, std::FILE*
   if (header.flavour == DumpFlavour::kLmdb) {
     ASSIGN_OR_RETURN(header.map_bytes, MeasureMap(db, *snapshot, databases, *skipped));
   }
-  for (const KeyspaceEntry& each : databases) RETURN_IF_ERROR(DumpOne(db, *snapshot, databases, each, header, skipped, out));
+  for (const KeyspaceEntry& each : databases)
+    RETURN_IF_ERROR(DumpOne(db, *snapshot, databases, each, header, skipped, out));
   return {};
 }
 
@@ -91,16 +93,20 @@ int RunDump(Arguments& arguments) {
   SkippedKeys skipped(arguments);
   const Status status = Dump(arguments, *db, &skipped, out);
   int exit = status.ok() ? kOk : Fail(status.IsNotFound() ? kNo : kError, status.ToString());
-  if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0)) exit = Fail(kError, *arguments.file + ": cannot be written");
+  if (out != stdout && (std::ferror(out) != 0 || std::fclose(out) != 0))
+    exit = Fail(kError, *arguments.file + ": cannot be written");
   return Finish(*db, skipped.Finish(exit));
 }
 
 // ---- copy
 
 Status CopyOnce(const Arguments& arguments, const std::string& target, CheckpointReport* report) {
-  ASSIGN_OR_RETURN(auto db, DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory));
-  ASSIGN_OR_RETURN(*report, Checkpoint(*db, target, {.may_link = !arguments.no_links, .verify = !arguments.no_check,
-                                                     .progress = ShowProgress(arguments)}));
+  ASSIGN_OR_RETURN(auto db,
+                   DB::Open({.mode = OpenMode::kReadOnly, .memory_bytes = size_t{64} << 20}, arguments.directory));
+  ASSIGN_OR_RETURN(*report, Checkpoint(*db, target,
+                                       {.may_link = !arguments.no_links,
+                                        .verify = !arguments.no_check,
+                                        .progress = ShowProgress(arguments)}));
   return db->Close();
 }
 
@@ -163,7 +169,9 @@ Status DropAll(DB& db) {
 int RunDrop(Arguments& arguments) {
   // WHY not of mdb_drop: it asks nothing, and scripts rely on that.
   if (!arguments.database && !arguments.is_sure && !arguments.is_alias) {
-    return Fail(kUsage, "drop without --keyspace empties the whole database, all keyspaces included: say --yes if that is meant");
+    return Fail(
+        kUsage,
+        "drop without --keyspace empties the whole database, all keyspaces included: say --yes if that is meant");
   }
   const auto db = OpenDatabase(arguments.directory, OpenMode::kMustExist);
   if (db == nullptr) return kError;
@@ -173,7 +181,8 @@ int RunDrop(Arguments& arguments) {
   } else if (const auto keyspace = db->OpenKeyspace(*arguments.database); !keyspace) {
     return Finish(*db, Fail(keyspace.error().IsNotFound() ? kNo : kError, keyspace.error().ToString()));
   } else {
-    status = arguments.is_deleting ? DropDatabase(*db, {*arguments.database, *keyspace}) : db->ClearKeyspace({}, *keyspace);
+    status =
+        arguments.is_deleting ? DropDatabase(*db, {*arguments.database, *keyspace}) : db->ClearKeyspace({}, *keyspace);
   }
   if (status.ok()) status = db->SyncLog();
   return Finish(*db, status.ok() ? kOk : Fail(status));
@@ -183,33 +192,39 @@ int RunDrop(Arguments& arguments) {
 
 void AddCopyCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* dump = AddVerb(app, context,
-                           {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--skip-errors] [--flavour lmdb|bdb]",
-                            "Print everything as text that mergedb load, mdb_load and db_load read",
-                            "LMDB takes keys of up to 511 bytes, and no empty ones; Berkeley DB needs --flavour bdb.", 0, 0, RunDump});
+  CLI::App* dump = AddVerb(
+      app, context,
+      {"dump", "dump DIR [-f FILE] [-p] [-a | --keyspace NAME] [-l] [--skip-errors] [--flavour lmdb|bdb]",
+       "Print everything as text that mergedb load, mdb_load and db_load read",
+       "LMDB takes keys of up to 511 bytes, and no empty ones; Berkeley DB needs --flavour bdb.", 0, 0, RunDump});
   dump->add_option("-f", arguments.file, "Write this file, not stdout");
   dump->add_flag("-p", arguments.is_printable, "Printable characters as they are, not in hex");
   CLI::Option* all = dump->add_flag("-a", arguments.is_all, "Every database");
-  dump->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME")->excludes(all);
+  dump->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")
+      ->type_name("NAME")
+      ->excludes(all);
   dump->add_flag("-l", arguments.is_listing, "Only list the names of databases");
   AddSkipErrors(dump, arguments);
   dump->add_option("--flavour", arguments.flavour, "What will read it")->check(CLI::IsMember({"lmdb", "bdb"}));
   AddLmdbFlags(dump);
 
-  CLI::App* copy = AddVerb(app, context,
-                           {"copy", "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
-                            "Make another database of what this one holds, also while a program writes to it",
-                            "TARGET takes its name when it is whole; until then it is TARGET.partial. Interrupted, run it again.\n"
-                            "Tables that both can name are linked, not copied.", 0, 1, RunCopy});
+  CLI::App* copy =
+      AddVerb(app, context,
+              {"copy", "copy DIR TARGET [-c] [--no-links] [--no-check] [--quiet]",
+               "Make another database of what this one holds, also while a program writes to it",
+               "TARGET takes its name when it is whole; until then it is TARGET.partial. Interrupted, run it again.\n"
+               "Tables that both can name are linked, not copied.",
+               0, 1, RunCopy});
   copy->add_flag("-c", arguments.is_compacting, "Then compact the copy");
   copy->add_flag("--no-links", arguments.no_links, "Copy every byte");
   copy->add_flag("--no-check", arguments.no_check, "Do not read the copy back");
   copy->add_flag("--quiet", arguments.is_quiet, "No progress and no summary on stderr");
   AddLmdbFlags(copy);
 
-  CLI::App* drop = AddVerb(app, context,
-                           {"drop", "drop DIR --keyspace NAME [-d] | drop DIR --yes", "Empty a keyspace, or the whole database",
-                            "Costs one write a keyspace; the space comes back in the background.", 0, 0, RunDrop});
+  CLI::App* drop =
+      AddVerb(app, context,
+              {"drop", "drop DIR --keyspace NAME [-d] | drop DIR --yes", "Empty a keyspace, or the whole database",
+               "Costs one write a keyspace; the space comes back in the background.", 0, 0, RunDrop});
   drop->add_option("-s,--keyspace", arguments.database, "This keyspace (LMDB's named database)")->type_name("NAME");
   drop->add_flag("-d", arguments.is_deleting, "And delete it");
   drop->add_flag("--yes", arguments.is_sure, "Without --keyspace: really empty everything");

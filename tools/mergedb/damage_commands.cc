@@ -13,8 +13,11 @@ void SetKey(nlohmann::ordered_json* object, const char* name, const std::optiona
 }
 
 nlohmann::ordered_json ToJson(const Damage& damage) {
-  nlohmann::ordered_json object = {{"file", damage.file}, {"offset", damage.offset}, {"bytes", damage.bytes},
-                                   {"what", damage.what}, {"loses_entries", damage.loses_entries}};
+  nlohmann::ordered_json object = {{"file", damage.file},
+                                   {"offset", damage.offset},
+                                   {"bytes", damage.bytes},
+                                   {"what", damage.what},
+                                   {"loses_entries", damage.loses_entries}};
   SetKey(&object, "smallest_key", damage.smallest_key);
   SetKey(&object, "largest_key", damage.largest_key);
   return object;
@@ -47,15 +50,21 @@ int RunVerify(Arguments& arguments) {
   const auto report = Verify({.memory_bytes = size_t{64} << 20}, arguments.directory, ShowProgress(arguments));
   if (!report) return Fail(report.error());
   if (arguments.is_json) {
-    PrintJson({{"directory", arguments.directory}, {"ok", report->damages.empty()}, {"damages", ToJson(report->damages)},
-               {"notes", report->notes}, {"tables", report->tables}, {"entries", report->entries},
-               {"log_frames", report->log_frames}, {"bytes", report->bytes}}, 2);
+    PrintJson({{"directory", arguments.directory},
+               {"ok", report->damages.empty()},
+               {"damages", ToJson(report->damages)},
+               {"notes", report->notes},
+               {"tables", report->tables},
+               {"entries", report->entries},
+               {"log_frames", report->log_frames},
+               {"bytes", report->bytes}},
+              2);
   } else {
     PrintList("damages", Texts(report->damages));
     PrintList("notes", report->notes);
     Print(std::to_string(report->tables) + " tables with " + std::to_string(report->entries) + " entries, " +
-          std::to_string(report->log_frames) + " log frames, " + PrintBytes(report->bytes) + " read: " +
-          (report->damages.empty() ? "whole\n" : std::to_string(report->damages.size()) + " damages\n"));
+          std::to_string(report->log_frames) + " log frames, " + PrintBytes(report->bytes) +
+          " read: " + (report->damages.empty() ? "whole\n" : std::to_string(report->damages.size()) + " damages\n"));
   }
   return Flush(report->damages.empty() ? kOk : kNo);
 }
@@ -65,18 +74,23 @@ int RunRepair(Arguments& arguments) {
                              {.dry_run = arguments.is_dry, .progress = ShowProgress(arguments)});
   if (!report) return Fail(report.error());
   if (arguments.is_json) {
-    PrintJson({{"directory", arguments.directory}, {"dry_run", arguments.is_dry}, {"damages", ToJson(report->damages)},
-               {"losses", ToJson(report->losses)}, {"actions", report->actions}, {"notes", report->notes},
-               {"entries_saved", report->entries_saved}}, 2);
+    PrintJson({{"directory", arguments.directory},
+               {"dry_run", arguments.is_dry},
+               {"damages", ToJson(report->damages)},
+               {"losses", ToJson(report->losses)},
+               {"actions", report->actions},
+               {"notes", report->notes},
+               {"entries_saved", report->entries_saved}},
+              2);
   } else {
     PrintList("damages", Texts(report->damages));
     PrintList(arguments.is_dry ? "would be given up" : "given up", Texts(report->losses));
     PrintList(arguments.is_dry ? "would be done" : "done", report->actions);
     PrintList("notes", report->notes);
-    Print(report->damages.empty()   ? "whole: nothing to repair\n"
-          : arguments.is_dry        ? "nothing was changed\n"
-          : report->losses.empty()  ? "repaired; nothing was lost\n"
-                                    : "repaired; what was given up is in " + ToText(arguments.directory) + "/lost\n");
+    Print(report->damages.empty()  ? "whole: nothing to repair\n"
+          : arguments.is_dry       ? "nothing was changed\n"
+          : report->losses.empty() ? "repaired; nothing was lost\n"
+                                   : "repaired; what was given up is in " + ToText(arguments.directory) + "/lost\n");
   }
   return Flush(report->losses.empty() ? kOk : kNo);
 }
@@ -85,14 +99,19 @@ int RunRepair(Arguments& arguments) {
 
 void AddDamageCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* verify = AddVerb(app, context, {"verify", "verify DIR [--json] [--quiet]", "Find every damage, also where nothing opens; changes nothing",
-                                            "Exit code 1 if there is any. The database must not be open.", 0, 0, RunVerify});
+  CLI::App* verify = AddVerb(
+      app, context,
+      {"verify", "verify DIR [--json] [--quiet]", "Find every damage, also where nothing opens; changes nothing",
+       "Exit code 1 if there is any. The database must not be open.", 0, 0, RunVerify});
   verify->add_flag("--json", arguments.is_json, "Print JSON");
   verify->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
 
-  CLI::App* repair = AddVerb(app, context, {"repair", "repair DIR [--dry-run] [--json] [--quiet]", "Make a damaged database open with all that is whole",
-                                            "What is damaged is moved to DIR/lost with a report; nothing is deleted. Interrupted, run it again.\n"
-                                            "Exit code 1 if something was given up (with --dry-run: would be).", 0, 0, RunRepair});
+  CLI::App* repair = AddVerb(
+      app, context,
+      {"repair", "repair DIR [--dry-run] [--json] [--quiet]", "Make a damaged database open with all that is whole",
+       "What is damaged is moved to DIR/lost with a report; nothing is deleted. Interrupted, run it again.\n"
+       "Exit code 1 if something was given up (with --dry-run: would be).",
+       0, 0, RunRepair});
   repair->add_flag("--dry-run", arguments.is_dry, "Say what would be done and lost, and do nothing");
   repair->add_flag("--json", arguments.is_json, "Print JSON");
   repair->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");

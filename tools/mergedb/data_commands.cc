@@ -44,8 +44,7 @@ int RunGet(Arguments& arguments) {
 
 int RunPut(Arguments& arguments) {
   const std::string key = TakeBytes(arguments, arguments.words[0]);
-  const std::string value =
-      arguments.words[1] == "-" ? ReadAll(std::cin) : TakeBytes(arguments, arguments.words[1]);
+  const std::string value = arguments.words[1] == "-" ? ReadAll(std::cin) : TakeBytes(arguments, arguments.words[1]);
   const auto db = OpenDatabase(arguments.directory, OpenMode::kCreateIfMissing);
   if (db == nullptr) return kError;
   const auto keyspace = KeyspaceOf(arguments, *db, true);
@@ -73,8 +72,8 @@ int RunDelete(Arguments& arguments) {
   for (size_t i = 0; i < arguments.words.size(); ++i) batch.Delete(*keyspace, bytes[i]);
   if (!arguments.range.empty()) batch.DeleteRange(*keyspace, bytes[bytes.size() - 2], bytes.back());
   const WriteOptions options = WriteOptionsOf(arguments);
-  const Status status =
-      arguments.prefix ? db->DeletePrefix(options, *keyspace, TakeBytes(arguments, *arguments.prefix)) : db->Write(options, batch);
+  const Status status = arguments.prefix ? db->DeletePrefix(options, *keyspace, TakeBytes(arguments, *arguments.prefix))
+                                         : db->Write(options, batch);
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -126,9 +125,7 @@ int RunScan(Arguments& arguments) {
     if (count < arguments.limit) status = skipped.ErrorOf(*it);
   }
   if (!status.ok()) return Finish(*db, skipped.Finish(Fail(status)));
-  if (arguments.is_count) {
-    arguments.is_json ? PrintJson({{"count", count}}) : Print(std::to_string(count) + "\n");
-  }
+  if (arguments.is_count) { arguments.is_json ? PrintJson({{"count", count}}) : Print(std::to_string(count) + "\n"); }
   return Finish(*db, skipped.Finish(kOk));
 }
 
@@ -136,25 +133,26 @@ int RunScan(Arguments& arguments) {
 
 void AddDataCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* get = AddVerb(app, context, {"get", "get DIR KEY [--hex] [--json] [--raw]", "Print the value of a key",
-                                         "Exit code 1 if the key is not there.", 1, 1, RunGet});
+  CLI::App* get = AddVerb(app, context,
+                          {"get", "get DIR KEY [--hex] [--json] [--raw]", "Print the value of a key",
+                           "Exit code 1 if the key is not there.", 1, 1, RunGet});
   AddHexAndJson(get, arguments);
   AddAs(get, arguments);
   AddKeyspace(get, arguments);
   get->add_flag("--raw", arguments.is_raw, "The value's bytes as they are, and no newline");
 
-  CLI::App* put = AddVerb(app, context,
-                          {"put", "put DIR KEY VALUE [--hex] [--sync]",
-                           "Set a key; makes the database if it is missing",
-                           "VALUE - reads the value from stdin, byte for byte.", 2, 2, RunPut});
+  CLI::App* put =
+      AddVerb(app, context,
+              {"put", "put DIR KEY VALUE [--hex] [--sync]", "Set a key; makes the database if it is missing",
+               "VALUE - reads the value from stdin, byte for byte.", 2, 2, RunPut});
   AddKeyspace(put, arguments);
   put->add_flag("--hex", arguments.is_hex, "KEY and VALUE are hex");
   put->add_flag("--sync", arguments.is_synced, "Return when the write survives power loss");
 
-  CLI::App* remove = AddVerb(app, context,
-                             {"delete", "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
-                              "Remove keys, all in one step", "Removing a key that is not there is no error.", 0,
-                              SIZE_MAX, RunDelete});
+  CLI::App* remove = AddVerb(
+      app, context,
+      {"delete", "delete DIR [KEY...] [--range FROM TO] [--prefix KEY] [--hex] [--sync]",
+       "Remove keys, all in one step", "Removing a key that is not there is no error.", 0, SIZE_MAX, RunDelete});
   AddKeyspace(remove, arguments);
   remove->add_option("--range", arguments.range, "Every key from FROM on and before TO")
       ->type_name("FROM TO")
@@ -165,7 +163,8 @@ void AddDataCommands(CLI::App& app, Context& context) {
 
   CLI::App* scan = AddVerb(
       app, context,
-      {"scan", "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--skip-errors] [--hex] [--json]",
+      {"scan",
+       "scan DIR [--from KEY] [--to KEY] [--prefix KEY] [--limit N] [--reverse] [--skip-errors] [--hex] [--json]",
        "Print keys and values in order",
        "A line is key, tab, value. Bytes that a terminal would act on are escaped: \\t \\n \\r \\\\ \\xNN.", 0, 0,
        RunScan});

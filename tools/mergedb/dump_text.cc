@@ -38,7 +38,8 @@ std::string PrintDumpHeader(const DumpHeader& header) {
   text += header.is_print ? "format=print\n" : "format=bytevalue\n";
   if (!header.database.empty()) text += "database=" + header.database + "\n";
   text += "type=btree\n";
-  if (header.flavour == DumpFlavour::kLmdb) text += "mapsize=" + std::to_string(header.map_bytes) + "\nmaxreaders=126\n";
+  if (header.flavour == DumpFlavour::kLmdb)
+    text += "mapsize=" + std::to_string(header.map_bytes) + "\nmaxreaders=126\n";
   return text + "db_pagesize=4096\nHEADER=END\n";
 }
 
@@ -80,7 +81,8 @@ Status DumpReader::ParseHeaderLine(const std::string& line, DumpHeader* header) 
   if (name == "VERSION") {
     if (value != "3" && value != "2") return Fail("expected VERSION=3, found " + ToText(value));
   } else if (name == "format") {
-    if (value != "print" && value != "bytevalue") return Fail("expected format=print or bytevalue, found " + ToText(value));
+    if (value != "print" && value != "bytevalue")
+      return Fail("expected format=print or bytevalue, found " + ToText(value));
     header->is_print = value == "print";
   } else if (name == "database") {
     header->database = value;
@@ -91,8 +93,8 @@ Status DumpReader::ParseHeaderLine(const std::string& line, DumpHeader* header) 
   } else if (IsOneOf(name, kRefused) && value != "0") {
     return Fail(std::string(name) + ": keys with several values are not supported");
   } else if (IsOneOf(name, kOrders) && value != "0") {
-    std::fprintf(stderr, "mergedb: line %llu: %s: keys will be sorted by their bytes\n", static_cast<unsigned long long>(line_),
-                 std::string(name).c_str());
+    std::fprintf(stderr, "mergedb: line %llu: %s: keys will be sorted by their bytes\n",
+                 static_cast<unsigned long long>(line_), std::string(name).c_str());
   }
   return {};  // what else there may be is about files of others
 }
@@ -135,8 +137,9 @@ Status DumpReader::Decode(std::string_view line, std::string* bytes) const {
       *bytes += *byte;
       i += 2;
     } else {
-      return Fail("expected \\\\ or two hex digits after a backslash (LMDB before 0.9.25 writes the backslash itself as it is: "
-                  "dump without -p)");
+      return Fail(
+          "expected \\\\ or two hex digits after a backslash (LMDB before 0.9.25 writes the backslash itself as it is: "
+          "dump without -p)");
     }
   }
   return {};

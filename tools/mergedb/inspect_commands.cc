@@ -38,8 +38,8 @@ void PrintSection(const char* title, const std::string& text) {
 }
 
 bool IsLmdbStat(const Arguments& arguments) {
-  return arguments.is_alias || arguments.is_environment || arguments.readers_level > 0 || arguments.free_level > 0 || arguments.is_all ||
-         arguments.database.has_value();
+  return arguments.is_alias || arguments.is_environment || arguments.readers_level > 0 || arguments.free_level > 0 ||
+         arguments.is_all || arguments.database.has_value();
 }
 
 int RunStat(Arguments& arguments) {
@@ -96,8 +96,10 @@ int RunCheck(Arguments& arguments) {
 
 void AddInspectCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* stat = AddVerb(app, context, {"stat", "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
-                                          "Show sizes, runs and counters", "With -e, -f, -r, -a or --keyspace it prints what mdb_stat prints.", 0, 0, RunStat});
+  CLI::App* stat = AddVerb(app, context,
+                           {"stat", "stat DIR [--json] [--property NAME] [-e] [-f] [-r] [-a | --keyspace NAME]",
+                            "Show sizes, runs and counters",
+                            "With -e, -f, -r, -a or --keyspace it prints what mdb_stat prints.", 0, 0, RunStat});
   stat->add_flag("--json", arguments.is_json, "Print JSON");
   stat->add_option("--property", arguments.property, "Print one property, such as mergedb.counters");
 
@@ -105,12 +107,14 @@ void AddInspectCommands(CLI::App& app, Context& context) {
   stat->add_flag("-f", arguments.free_level, "mdb_stat's lines about free pages");
   stat->add_flag("-r", arguments.readers_level, "mdb_stat's lines about readers");
   CLI::Option* all = stat->add_flag("-a", arguments.is_all, "mdb_stat's lines about every database");
-  stat->add_option("-s,--keyspace", arguments.database, "mdb_stat's lines about this keyspace (LMDB's named database)")->type_name("NAME")->excludes(all);
+  stat->add_option("-s,--keyspace", arguments.database, "mdb_stat's lines about this keyspace (LMDB's named database)")
+      ->type_name("NAME")
+      ->excludes(all);
   AddLmdbFlags(stat);
 
-  CLI::App* check = AddVerb(app, context, {"check", "check DIR [--json]",
-                                           "Read everything and verify it; changes nothing",
-                                           "Exit code 1 if damage was found: the message says where.", 0, 0, RunCheck});
+  CLI::App* check = AddVerb(app, context,
+                            {"check", "check DIR [--json]", "Read everything and verify it; changes nothing",
+                             "Exit code 1 if damage was found: the message says where.", 0, 0, RunCheck});
   check->add_flag("--json", arguments.is_json, "Print JSON");
 }
 

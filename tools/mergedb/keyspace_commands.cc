@@ -47,9 +47,10 @@ Result<Keyspace> KeyspaceOf(const Arguments& arguments, DB& db, bool may_create)
 
 void AddKeyspaceCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* verb = AddVerb(app, context,
-                           {"keyspaces", "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
-                            "List the named keyspaces, or make or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
+  CLI::App* verb =
+      AddVerb(app, context,
+              {"keyspaces", "keyspaces DIR [--create NAME] [--drop NAME] [--hex] [--json]",
+               "List the named keyspaces, or make or drop one", "A line is name, tab, id.", 0, 0, RunKeyspaces});
   AddHexAndJson(verb, arguments);
   verb->add_option("--create", arguments.create, "Make a keyspace")->type_name("NAME");
   verb->add_option("--drop", arguments.drop, "Drop a keyspace and all that is in it")->type_name("NAME");

@@ -46,7 +46,8 @@ int RunExport(Arguments& arguments) {
   if (db == nullptr) return kError;
   SkippedKeys skipped(arguments);
   LevelDbExportOptions options{.progress = ShowProgress(arguments)};
-  if (arguments.is_skipping) options.on_failed_key = [&](std::string_view key, const Status& status) { skipped.Take(key, status); };
+  if (arguments.is_skipping)
+    options.on_failed_key = [&](std::string_view key, const Status& status) { skipped.Take(key, status); };
   if (arguments.is_default_alone || !arguments.keyspace.empty()) {
     const auto keyspace = KeyspaceOf(arguments, *db);
     if (!keyspace) return Finish(*db, Fail(keyspace.status()));
@@ -54,8 +55,10 @@ int RunExport(Arguments& arguments) {
   }
   const auto exported = ExportToLevelDb(*db, {}, arguments.words[0], options);
   options.progress = {};  // clears its line
-  if (!exported) return Finish(*db, skipped.Finish(Fail(skipped.WithAdvice(exported.error(), exported.error().IsMergeFailed()))));
-  Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " + PrintBytes(exported->bytes) + "\n");
+  if (!exported)
+    return Finish(*db, skipped.Finish(Fail(skipped.WithAdvice(exported.error(), exported.error().IsMergeFailed()))));
+  Print(std::to_string(exported->entries) + " keys in " + std::to_string(exported->tables) + " tables, " +
+        PrintBytes(exported->bytes) + "\n");
   return Finish(*db, skipped.Finish(kOk));
 }
 
@@ -63,16 +66,23 @@ int RunExport(Arguments& arguments) {
 
 void AddLevelDbCommands(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* convert = AddVerb(app, context, {"convert", "convert DIR [--salvage] [--quiet]", "Make a LevelDB database one of mergedb, in place",
-                                             "Opening it for writing does the same. Needs as much free space as the database has; interrupted or failed,\n"
-                                             "LevelDB opens it as before. --salvage: take what is whole, say what is lost (exit code 1 then), and put\n"
-                                             "LevelDB's files into DIR/lost.", 0, 0, RunConvert});
+  CLI::App* convert = AddVerb(
+      app, context,
+      {"convert", "convert DIR [--salvage] [--quiet]", "Make a LevelDB database one of mergedb, in place",
+       "Opening it for writing does the same. Needs as much free space as the database has; interrupted or failed,\n"
+       "LevelDB opens it as before. --salvage: take what is whole, say what is lost (exit code 1 then), and put\n"
+       "LevelDB's files into DIR/lost.",
+       0, 0, RunConvert});
   convert->add_flag("--salvage", arguments.is_salvage, "For a database that does not open");
   convert->add_flag("--quiet", arguments.is_quiet, "No progress on stderr");
 
-  CLI::App* exporting = AddVerb(app, context, {"export-leveldb", "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--skip-errors] [--quiet]", "Write the database as one that LevelDB opens",
-                                               "TARGET must be new or empty. Merges are folded, deletes applied. It becomes a database at the last step;\n"
-                                               "interrupted, run it again. LevelDB has no keyspaces: each is exported by itself.", 1, 1, RunExport});
+  CLI::App* exporting = AddVerb(
+      app, context,
+      {"export-leveldb", "export-leveldb DIR TARGET [--keyspace NAME | --default-alone] [--skip-errors] [--quiet]",
+       "Write the database as one that LevelDB opens",
+       "TARGET must be new or empty. Merges are folded, deletes applied. It becomes a database at the last step;\n"
+       "interrupted, run it again. LevelDB has no keyspaces: each is exported by itself.",
+       1, 1, RunExport});
   AddKeyspace(exporting, arguments);
   exporting->add_flag("--default-alone", arguments.is_default_alone, "The default keyspace, although there are others");
   AddSkipErrors(exporting, arguments);

@@ -36,11 +36,13 @@ void PrintTree(const std::string& title, uint64_t entries) {
 int RunLmdbStat(Arguments& arguments) {
   const auto db = OpenDatabase(arguments.directory, OpenMode::kReadOnly);
   if (db == nullptr) return kError;
-  if (arguments.is_environment) PrintEnvironment(*db, (MeasureDirectory(arguments.directory).bytes + kPageBytes - 1) / kPageBytes);
+  if (arguments.is_environment)
+    PrintEnvironment(*db, (MeasureDirectory(arguments.directory).bytes + kPageBytes - 1) / kPageBytes);
   if (arguments.readers_level > 0) Print("Reader Table Status\n(no active readers)\n");
   if (arguments.free_level > 0) {
     Print("Freelist Status\n");
-    for (const char* name : {"Tree depth", "Branch pages", "Leaf pages", "Overflow pages", "Entries", "Free pages"}) Line(name, 0);
+    for (const char* name : {"Tree depth", "Branch pages", "Leaf pages", "Overflow pages", "Entries", "Free pages"})
+      Line(name, 0);
   }
   const auto databases = DatabasesOf(arguments, *db);
   if (!databases) return Finish(*db, Fail(databases.error().IsNotFound() ? kNo : kError, databases.error().ToString()));

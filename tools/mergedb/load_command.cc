@@ -115,7 +115,8 @@ Status LoadDump(const Arguments& arguments, DumpReader reader, Loader* loader) {
     for (;;) {
       ASSIGN_OR_RETURN(const bool has_pair, reader.NextPair(&key, &value));
       if (!has_pair) break;
-      if (Status status = loader->Add(key, value); !status.ok()) return status.WithContext("line " + std::to_string(reader.line()));
+      if (Status status = loader->Add(key, value); !status.ok())
+        return status.WithContext("line " + std::to_string(reader.line()));
     }
   }
 }
@@ -142,7 +143,8 @@ int RunLoad(Arguments& arguments) {
   Status status = loader.Enter(arguments.database.value_or(""));
   if (status.ok()) status = Load(arguments, file.is_open() ? static_cast<std::istream&>(file) : std::cin, &loader);
   if (const Status finished = loader.Finish(); status.ok()) status = finished;
-  if (!arguments.is_alias) std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loader.loaded()));
+  if (!arguments.is_alias)
+    std::fprintf(stderr, "mergedb: loaded %llu\n", static_cast<unsigned long long>(loader.loaded()));
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 
@@ -150,18 +152,22 @@ int RunLoad(Arguments& arguments) {
 
 void AddLoadCommand(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* load = AddVerb(app, context,
-                           {"load", "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
-                            "Put what dump or scan printed; makes the database if it is missing",
-                            "Takes dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and what scan prints with the same flags:\n"
-                            "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy. What was put before an error stays.",
-                            0, 0, RunLoad});
+  CLI::App* load = AddVerb(
+      app, context,
+      {"load", "load DIR [-f FILE] [-T] [-N] [--keyspace NAME] [--hex] [--json] < LINES",
+       "Put what dump or scan printed; makes the database if it is missing",
+       "Takes dumps of mergedb, LMDB (mdb_dump) and Berkeley DB (db_dump), and what scan prints with the same flags:\n"
+       "`mergedb dump A | mergedb load B` and `mergedb scan A | mergedb load B` copy. What was put before an error "
+       "stays.",
+       0, 0, RunLoad});
   load->add_flag("--hex", arguments.is_hex, "Lines of scan --hex; NAME is hex, too");
   load->add_flag("--json", arguments.is_json, "A line is {\"key\": ..., \"value\": ...}");
   load->add_option("-f", arguments.file, "Read this file, not stdin");
   load->add_flag("-T", arguments.is_plain_text, "Plain text: a line is a key, the next its value");
   load->add_flag("-N", arguments.is_adding_only, "Keep the values of keys that are there");
-  load->add_option("-s,--keyspace", arguments.database, "Into this keyspace (LMDB's named database), whatever the dump says")->type_name("NAME");
+  load->add_option("-s,--keyspace", arguments.database,
+                   "Into this keyspace (LMDB's named database), whatever the dump says")
+      ->type_name("NAME");
   load->add_flag("-a")->description("Keys come in order, which helps LMDB; nothing here");
   AddLmdbFlags(load);
 }

@@ -47,7 +47,8 @@ int Run(int argc, char** argv) {
   AddLevelDbCommands(app, context);
   AddKeyspaceCommands(app, context);
   // WHY not left to CLI11: it gives what follows "--" after a verb to nobody.
-  const auto mark = std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
+  const auto mark =
+      std::find_if(words.begin(), words.end(), [](const char* word) { return std::strcmp(word, "--") == 0; });
   if (mark != words.end()) context.arguments.tail.assign(mark + 1, words.end());
   context.arguments.is_alias = alias != nullptr;
   try {
@@ -59,9 +60,7 @@ int Run(int argc, char** argv) {
     const std::vector<std::string> unknown = app.remaining();
     return Fail(kUsage, (unknown.empty() ? error.what() : "no verb is called " + unknown.front()) +
                             std::string(" (see mergedb --help)"));
-  } catch (const CLI::ParseError& error) {
-    return Fail(kUsage, std::string(error.what()) + " (see mergedb --help)");
-  }
+  } catch (const CLI::ParseError& error) { return Fail(kUsage, std::string(error.what()) + " (see mergedb --help)"); }
 }
 
 }  // namespace

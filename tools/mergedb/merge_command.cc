@@ -87,7 +87,8 @@ std::string OperandOf(const Arguments& arguments) {
   if (make != Types().end()) return make->second(arguments, word);
   std::string known;
   for (const auto& [name, unused] : Types()) known += " " + name;
-  throw CLI::ValidationError("--type", (arguments.type.empty() ? "which?" : "no \"" + arguments.type + "\"") + " There are:" + known);
+  throw CLI::ValidationError(
+      "--type", (arguments.type.empty() ? "which?" : "no \"" + arguments.type + "\"") + " There are:" + known);
 }
 
 int RunMerge(Arguments& arguments) {
@@ -121,22 +122,25 @@ std::optional<std::string> ShowAs(const Arguments& arguments, std::string_view v
 }
 
 void AddAs(CLI::App* verb, Arguments& arguments) {
-  verb->add_option("--as", arguments.as, "Print values as numbers of 8 bytes, or indented: u64, i64, f64, json; ? for others")
+  verb->add_option("--as", arguments.as,
+                   "Print values as numbers of 8 bytes, or indented: u64, i64, f64, json; ? for others")
       ->check(CLI::IsMember({"u64", "i64", "f64", "json"}));
 }
 
 void AddMergeCommand(CLI::App& app, Context& context) {
   Arguments& arguments = context.arguments;
-  CLI::App* verb = AddVerb(app, context,
-                           {"merge", "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
-                            "Change a value without reading it; makes the database if it is missing",
-                            "As in: mergedb merge DIR visits 1 --type add-u64; then: mergedb get DIR visits --as u64.\n"
-                            "TYPE: add-u64 add-i64 add-i64-failing add-f64, max- and min- of u64 i64 f64, max min (of bytes), "
-                            "and or xor, append, first last, json, put.",
-                            2, 2, RunMerge});
+  CLI::App* verb =
+      AddVerb(app, context,
+              {"merge", "merge DIR KEY OPERAND --type TYPE [--keyspace NAME] [--hex] [--sync]",
+               "Change a value without reading it; makes the database if it is missing",
+               "As in: mergedb merge DIR visits 1 --type add-u64; then: mergedb get DIR visits --as u64.\n"
+               "TYPE: add-u64 add-i64 add-i64-failing add-f64, max- and min- of u64 i64 f64, max min (of bytes), "
+               "and or xor, append, first last, json, put.",
+               2, 2, RunMerge});
   verb->add_option("--type", arguments.type, "What the operand does");
   AddKeyspace(verb, arguments);
-  verb->add_option("--operator", arguments.operator_name, "Instead of --type: a program's operator, or uint64add, stringappend, ...");
+  verb->add_option("--operator", arguments.operator_name,
+                   "Instead of --type: a program's operator, or uint64add, stringappend, ...");
   verb->add_option("--delimiter", arguments.delimiter, "append: goes before what is appended to a value");
   verb->add_option("--cap", arguments.cap_bytes, "append: cut the value to so many bytes");
   verb->add_flag("--keep-oldest", arguments.keeps_oldest, "append: the cut is at the end, not at the front");

@@ -65,7 +65,9 @@ class LeveldbEngine final : public Engine {
     return {};
   }
   bool syncs_each_commit() const override { return false; }
-  std::string version() const override { return std::to_string(leveldb_major_version()) + "." + std::to_string(leveldb_minor_version()); }
+  std::string version() const override {
+    return std::to_string(leveldb_major_version()) + "." + std::to_string(leveldb_minor_version());
+  }
 
  private:
   static std::string Taken(char* error) {

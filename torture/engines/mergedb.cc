@@ -23,7 +23,8 @@ class MergedbEngine final : public Engine {
   std::string Write(const Batch& batch) override {
     WriteBatch writes;
     for (const auto& [key, value] : batch.changes) value ? writes.Put(key, *value) : writes.Delete(key);
-    return TextOf(db_->Write({.durability = batch.is_synced ? Durability::kSynced : Durability::kProcessCrash}, writes));
+    return TextOf(
+        db_->Write({.durability = batch.is_synced ? Durability::kSynced : Durability::kProcessCrash}, writes));
   }
   std::string Scan(Pairs* found) override {
     auto it = db_->NewIterator();

@@ -66,7 +66,9 @@ class RocksdbEngine final : public Engine {
     return {};
   }
   bool syncs_each_commit() const override { return false; }
-  std::string version() const override { return std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." + std::to_string(ROCKSDB_PATCH); }
+  std::string version() const override {
+    return std::to_string(ROCKSDB_MAJOR) + "." + std::to_string(ROCKSDB_MINOR) + "." + std::to_string(ROCKSDB_PATCH);
+  }
 
  private:
   static std::string Taken(char* error) {

@@ -14,9 +14,11 @@ class SqliteEngine final : public Engine {
     (void)mkdir(directory.c_str(), 0700);
     const std::string path = directory + "/data.sqlite";
     if (sqlite3_open(path.c_str(), &db_) != SQLITE_OK) return Error();
-    if (std::string error = Run(use_wal_ ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=DELETE"); !error.empty()) return error;
-    for (const char* statement : {"PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=30",
-                                  "CREATE TABLE IF NOT EXISTS pairs (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"}) {
+    if (std::string error = Run(use_wal_ ? "PRAGMA journal_mode=WAL" : "PRAGMA journal_mode=DELETE"); !error.empty())
+      return error;
+    for (const char* statement :
+         {"PRAGMA synchronous=FULL", "PRAGMA wal_autocheckpoint=30",
+          "CREATE TABLE IF NOT EXISTS pairs (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"}) {
       if (std::string error = Run(statement); !error.empty()) return error;
     }
     return {};
@@ -41,7 +43,8 @@ class SqliteEngine final : public Engine {
   }
   std::string Get(const std::string& key, std::optional<std::string>* value) override {
     sqlite3_stmt* statement = nullptr;
-    if (sqlite3_prepare_v2(db_, "SELECT value FROM pairs WHERE key=?", -1, &statement, nullptr) != SQLITE_OK) return Error();
+    if (sqlite3_prepare_v2(db_, "SELECT value FROM pairs WHERE key=?", -1, &statement, nullptr) != SQLITE_OK)
+      return Error();
     Bind(statement, 1, key);
     const int code = sqlite3_step(statement);
     if (code == SQLITE_ROW) *value = Column(statement, 0);

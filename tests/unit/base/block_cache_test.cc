@@ -4,13 +4,11 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
-#include <utility>
-
 #include <cstring>
 #include <map>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/random.h"

@@ -71,9 +71,7 @@ TEST(Bytes, PrefixesThatDifferOrderAsTheKeysDo) {
     const int order = CompareBytes(a, b);
     ASSERT_EQ(order < 0, a < b);
     ASSERT_EQ(order == 0, a == b);
-    if (Prefix8(a) != Prefix8(b)) {
-      ASSERT_EQ(Prefix8(a) < Prefix8(b), order < 0) << Escape(a) << " " << Escape(b);
-    }
+    if (Prefix8(a) != Prefix8(b)) { ASSERT_EQ(Prefix8(a) < Prefix8(b), order < 0) << Escape(a) << " " << Escape(b); }
   }
 }
 

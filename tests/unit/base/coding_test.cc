@@ -8,9 +8,22 @@
 namespace mergedb::base {
 namespace {
 
-const uint64_t kEdges[] = {
-    0, 1, 127, 128, 16383, 16384, (1u << 21) - 1, 1u << 21, (1u << 28) - 1, 1u << 28, UINT32_MAX, uint64_t{1} << 32,
-    (uint64_t{1} << 56) - 1, (uint64_t{1} << 63) - 1, uint64_t{1} << 63, UINT64_MAX};
+const uint64_t kEdges[] = {0,
+                           1,
+                           127,
+                           128,
+                           16383,
+                           16384,
+                           (1u << 21) - 1,
+                           1u << 21,
+                           (1u << 28) - 1,
+                           1u << 28,
+                           UINT32_MAX,
+                           uint64_t{1} << 32,
+                           (uint64_t{1} << 56) - 1,
+                           (uint64_t{1} << 63) - 1,
+                           uint64_t{1} << 63,
+                           UINT64_MAX};
 
 std::string Varint(uint64_t value) {
   std::string bytes;
@@ -129,17 +142,11 @@ TEST(Coding, RandomBytesNeverReadOutOfBounds) {
     std::string_view in = bytes, value;
     uint64_t wide;
     uint32_t narrow;
-    if (TakeVarint64(&in, &wide)) {
-      EXPECT_LE(in.size() + VarintBytes(wide), bytes.size());
-    }
+    if (TakeVarint64(&in, &wide)) { EXPECT_LE(in.size() + VarintBytes(wide), bytes.size()); }
     in = bytes;
-    if (TakeVarint32(&in, &narrow)) {
-      EXPECT_LT(in.size(), bytes.size());
-    }
+    if (TakeVarint32(&in, &narrow)) { EXPECT_LT(in.size(), bytes.size()); }
     in = bytes;
-    if (TakeLengthPrefixed(&in, &value)) {
-      EXPECT_EQ(value.data() + value.size(), in.data());
-    }
+    if (TakeLengthPrefixed(&in, &value)) { EXPECT_EQ(value.data() + value.size(), in.data()); }
   }
 }
 

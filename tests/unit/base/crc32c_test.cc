@@ -26,8 +26,10 @@ TEST(Crc32c, AnswersTheVectorsOfRfc3720) {
     descending += static_cast<char>(31 - c);
   }
   std::string read_command;
-  ASSERT_TRUE(FromHex("01c00000000000000000000000000000140000000000040000000014000000182800000000000000"
-                      "0200000000000000", &read_command));
+  ASSERT_TRUE(
+      FromHex("01c00000000000000000000000000000140000000000040000000014000000182800000000000000"
+              "0200000000000000",
+              &read_command));
   EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
   EXPECT_EQ(Crc32c(std::string(32, '\xff')), 0x62a8ab43u);
   EXPECT_EQ(Crc32c(ascending), 0x46dd794eu);
@@ -83,7 +85,8 @@ TEST(Crc32c, OfNumbersIsThatOfTheirBytes) {
     StoreFixed64(bytes + 16, third);
     ASSERT_EQ(Crc32cExtendNumbers(start, first, second, third), Crc32cExtendPortable(start, bytes, 24));
     StoreFixed32(bytes + 4, static_cast<uint32_t>(first));
-    ASSERT_EQ(Crc32cExtendNumbers(start, static_cast<uint32_t>(first), second, third), Crc32cExtendPortable(start, bytes + 4, 20));
+    ASSERT_EQ(Crc32cExtendNumbers(start, static_cast<uint32_t>(first), second, third),
+              Crc32cExtendPortable(start, bytes + 4, 20));
   }
 }
 

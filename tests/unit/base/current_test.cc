@@ -166,8 +166,7 @@ TEST_F(CurrentTest, ReadersAndInstallersRace) {
   std::vector<std::thread> installers;
   for (int i = 0; i < 2; ++i) {
     installers.emplace_back([&] {
-      while (install()) {
-      }
+      while (install()) {}
     });
   }
   for (auto& installer : installers) installer.join();

@@ -33,9 +33,7 @@ TEST(ValueReader, ReadsWhatWasWritten) {
       EXPECT_EQ(meta->records, rows.size());
       EXPECT_EQ(meta->bytes, files.bytes(ValuePath(7)).size());
       EXPECT_EQ(meta->bytes % 4096, 0u);
-      if (codec != Compression::kNone) {
-        EXPECT_LT(meta->bytes, 1u << 20) << "they repeat themselves";
-      }
+      if (codec != Compression::kNone) { EXPECT_LT(meta->bytes, 1u << 20) << "they repeat themselves"; }
       auto reader = Reader::Open(&files, ValuePath(7), *meta, Bytewise(), &blocks);
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
       for (int round = 0; round < 2; ++round) {  // the second time from the cache, where it fits
@@ -58,7 +56,8 @@ TEST(ValueReader, AValueThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
     char& byte = files.bytes(ValuePath(7))[rows[1].reference.offset + 40];
     Found found;
     byte ^= 1;
-    (void)(*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false}, &found);  // whatever it says of damaged bytes
+    (void)(*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false},
+                         &found);  // whatever it says of damaged bytes
     EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), "Corruption");
     byte ^= 1;
     ASSERT_TRUE((*reader)->Get(rows[1].reference, rows[1].key, {.verify_checksums = false}, &found).ok());
@@ -249,7 +248,8 @@ TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
 // A whole file of one record, of which only what is stored is no compressed value.
 format::BlobFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::ValueReference* reference) {
   char head[format::kRecordHeadBytesMax];
-  const size_t head_bytes = format::StoreRecordHead(head, "key", stored, Compression::kLz4, {.unique_id = 1, .offset = 0});
+  const size_t head_bytes =
+      format::StoreRecordHead(head, "key", stored, Compression::kLz4, {.unique_id = 1, .offset = 0});
   std::string bytes = std::string(head, head_bytes) + "key" + std::string(stored);
   format::BlobFileMeta meta{.number = kv::FileNumber{7}, .unique_id = 1};
   meta.records = 1;
@@ -273,7 +273,11 @@ TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
     for (base::BlockCache* const cache : {static_cast<base::BlockCache*>(nullptr), &blocks}) {
       auto reader = Reader::Open(&files, ValuePath(7), meta, Bytewise(), cache);
       ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
-      for (const Status& status : {[&] { Found found; return (*reader)->Get(reference, "key", {}, &found); }(), (*reader)->CheckIntegrity()}) {
+      for (const Status& status : {[&] {
+                                     Found found;
+                                     return (*reader)->Get(reference, "key", {}, &found);
+                                   }(),
+                                   (*reader)->CheckIntegrity()}) {
         EXPECT_TRUE(status.IsCorruption()) << status.ToString();
         EXPECT_NE(status.message().find("000007.val: value at 0"), std::string_view::npos) << status.ToString();
       }

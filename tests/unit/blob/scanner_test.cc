@@ -65,7 +65,8 @@ TEST_F(ScannerTest, AnyOrderOverManyFilesIsRight) {
   SCOPED_TRACE(seed);
   base::Random random(seed);
   for (uint64_t number = 1; number <= 20; ++number) {
-    Write(number, 50, 1 + random.Uniform(number == 9 ? 200'000 : 3'000), number % 3 == 0 ? Compression::kLz4 : Compression::kNone);
+    Write(number, 50, 1 + random.Uniform(number == 9 ? 200'000 : 3'000),
+          number % 3 == 0 ? Compression::kLz4 : Compression::kNone);
   }
   Scanner scanner(cache_, true);
   size_t file = 0, row = 0;

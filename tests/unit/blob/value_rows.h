@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "blob/reader.h"
+#include "blob/writer.h"
 #include "format/file_name.h"
 #include "kv/order.h"
 #include "tests/unit/table/memory_files.h"
-#include "blob/reader.h"
-#include "blob/writer.h"
 
 namespace mergedb::testing {
 
@@ -25,11 +25,13 @@ inline const kv::Order& Bytewise() {
   return order;
 }
 
-inline std::string ValuePath(uint64_t number) { return format::PrintFileName(format::FileKind::kBlobFile, kv::FileNumber{number}); }
+inline std::string ValuePath(uint64_t number) {
+  return format::PrintFileName(format::FileKind::kBlobFile, kv::FileNumber{number});
+}
 
 // Writes the rows, which learn where they are.
 inline format::BlobFilePtr WriteValues(MemoryFiles* files, uint64_t number, std::vector<ValueRow>* rows,
-                                        const blob::WriterOptions& options = {}) {
+                                       const blob::WriterOptions& options = {}) {
   auto writer = blob::Writer::Create(files, ValuePath(number), kv::FileNumber{number}, 77 + number, options);
   EXPECT_TRUE(writer.has_value());
   for (ValueRow& row : *rows) EXPECT_TRUE((*writer)->Add(row.key, row.value, &row.reference).ok());

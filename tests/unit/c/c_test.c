@@ -11,13 +11,13 @@
 static mergedb_error error;
 static char path[512];
 
-#define EXPECT(condition)                                                                                          \
-  do {                                                                                                             \
-    if (!(condition)) {                                                                                            \
-      fprintf(stderr, "%s:%d: expected %s; last error: %d %s\n", __FILE__, __LINE__, #condition, error.code,       \
-              error.message);                                                                                      \
-      exit(1);                                                                                                     \
-    }                                                                                                              \
+#define EXPECT(condition)                                                                                    \
+  do {                                                                                                       \
+    if (!(condition)) {                                                                                      \
+      fprintf(stderr, "%s:%d: expected %s; last error: %d %s\n", __FILE__, __LINE__, #condition, error.code, \
+              error.message);                                                                                \
+      exit(1);                                                                                               \
+    }                                                                                                        \
   } while (0)
 #define EXPECT_OK(call) EXPECT((call) == MERGEDB_OK)
 #define EXPECT_CODE(call, wanted) \
@@ -576,8 +576,8 @@ static void goes_on_past_a_key_that_cannot_be_read(void) {
 static void count_destroyed_operator(void* state) { ++*(int*)state; }
 
 /* The value is the last operand with one more '!' for each; an operand "fail" fails. */
-static void shout(void* state, mergedb_slice key, const mergedb_slice* base, const mergedb_slice* operands, size_t count,
-                  mergedb_merge_result* result) {
+static void shout(void* state, mergedb_slice key, const mergedb_slice* base, const mergedb_slice* operands,
+                  size_t count, mergedb_merge_result* result) {
   (void)state;
   (void)key;
   char text[64];
@@ -598,9 +598,11 @@ static void shout(void* state, mergedb_slice key, const mergedb_slice* base, con
 
 static void runs_a_callers_operator(void) {
   EXPECT_OK(mergedb_close(open_fresh(), &error));
-  mergedb_merge_operator shouting = {
-      .struct_size = sizeof shouting, .name = "test.shout", .apply = shout, .destroy = count_destroyed_operator,
-      .state = &destroyed_operators};
+  mergedb_merge_operator shouting = {.struct_size = sizeof shouting,
+                                     .name = "test.shout",
+                                     .apply = shout,
+                                     .destroy = count_destroyed_operator,
+                                     .state = &destroyed_operators};
   const mergedb_merge_operator* operators[] = {&shouting};
   mergedb_options options = {.struct_size = sizeof options, .merge_operators = operators, .merge_operator_count = 1};
   mergedb_db db = 0;
@@ -740,13 +742,16 @@ static void copies_while_it_is_open(void) {
   mergedb_checkpoint_report report = {.struct_size = sizeof report};
   EXPECT_CODE(mergedb_checkpoint(db, copy, &options, &report, &error), MERGEDB_ABORTED);
   EXPECT(report.files == 0 && access(copy, F_OK) != 0);
-  EXPECT_CODE(mergedb_open(copy, &(mergedb_options){.struct_size = sizeof(mergedb_options), .mode = MERGEDB_MUST_EXIST}, &copied, &error),
+  EXPECT_CODE(mergedb_open(copy, &(mergedb_options){.struct_size = sizeof(mergedb_options), .mode = MERGEDB_MUST_EXIST},
+                           &copied, &error),
               MERGEDB_NOT_FOUND);
 
   int calls = 0;
-  options = (mergedb_checkpoint_options){.struct_size = sizeof options, .may_link = MERGEDB_NO, .progress = count_progress, .state = &calls};
+  options = (mergedb_checkpoint_options){
+      .struct_size = sizeof options, .may_link = MERGEDB_NO, .progress = count_progress, .state = &calls};
   EXPECT_OK(mergedb_checkpoint(db, copy, &options, &report, &error));
-  EXPECT(report.files == 2 && report.linked == 0 && report.copied + report.kept == 2 && report.bytes > 0 && report.sequence == 2);
+  EXPECT(report.files == 2 && report.linked == 0 && report.copied + report.kept == 2 && report.bytes > 0 &&
+         report.sequence == 2);
   EXPECT(calls > 0 && access(partial, F_OK) != 0);
   EXPECT_OK(put(db, "apple", "eaten"));
   EXPECT_OK(mergedb_open(copy, NULL, &copied, &error));
@@ -833,7 +838,8 @@ static void keeps_keyspaces_apart(void) {
   EXPECT_OK(mergedb_transaction_keyspace_clear(transaction, users, &error));
   mergedb_keyspace_entry* entries = NULL;
   EXPECT_OK(mergedb_transaction_keyspace_list(transaction, &entries, &size, &error));
-  EXPECT(size == 2 && entries[0].keyspace == items && entries[1].name.size == 5 && memcmp(entries[1].name.data, "users", 5) == 0);
+  EXPECT(size == 2 && entries[0].keyspace == items && entries[1].name.size == 5 &&
+         memcmp(entries[1].name.data, "users", 5) == 0);
   mergedb_free(entries);
   EXPECT_OK(mergedb_transaction_commit(transaction, &error));
   EXPECT_OK(mergedb_transaction_close(transaction, &error));

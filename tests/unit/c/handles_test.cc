@@ -47,9 +47,10 @@ TEST_F(HandleTableTest, PinsTheObjectThatWasAdded) {
 
 // As c.h says. Symptom: a loop over the texts of a report ended early, without an error, where another thread read it too.
 TEST_F(HandleTableTest, DatabasesSnapshotsAndReportsAreForManyThreadsAtOnce) {
-  for (const auto kind : {HandleKind::kDatabase, HandleKind::kIterator, HandleKind::kSnapshot, HandleKind::kBatch, HandleKind::kTransaction,
-                          HandleKind::kCursor, HandleKind::kReport}) {
-    const bool is_shared = kind == HandleKind::kDatabase || kind == HandleKind::kSnapshot || kind == HandleKind::kReport;
+  for (const auto kind : {HandleKind::kDatabase, HandleKind::kIterator, HandleKind::kSnapshot, HandleKind::kBatch,
+                          HandleKind::kTransaction, HandleKind::kCursor, HandleKind::kReport}) {
+    const bool is_shared =
+        kind == HandleKind::kDatabase || kind == HandleKind::kSnapshot || kind == HandleKind::kReport;
     const uint64_t handle = Add(kind);
     ASSERT_EQ(table_->Pin(handle, kind, &object_), PinOutcome::kPinned);
     const PinOutcome second = table_->Pin(handle, kind, &object_);

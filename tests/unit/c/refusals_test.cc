@@ -43,15 +43,14 @@ class CFaceRefusals : public ::testing::Test {
   void SetUp() override {
     db_ = HandleOf(std::move(world_.Open()).value());
     ASSERT_EQ(mergedb_put(db_, nullptr, "k", 1, "v", 1, &error_), MERGEDB_OK);
-    ASSERT_EQ(mergedb_keyspace_create(db_, "made", 4, MERGEDB_DEFAULT, &keyspace_, &error_), MERGEDB_OK) << error_.message;
+    ASSERT_EQ(mergedb_keyspace_create(db_, "made", 4, MERGEDB_DEFAULT, &keyspace_, &error_), MERGEDB_OK)
+        << error_.message;
     ASSERT_EQ(mergedb_batch_create(&batch_, &error_), MERGEDB_OK);
   }
   void TearDown() override {
     EXPECT_EQ(Value("k"), "v");
     EXPECT_EQ(Names(), "made ");
-    if (transaction_ != 0) {
-      EXPECT_EQ(mergedb_transaction_close(transaction_, &error_), MERGEDB_OK);
-    }
+    if (transaction_ != 0) { EXPECT_EQ(mergedb_transaction_close(transaction_, &error_), MERGEDB_OK); }
     EXPECT_EQ(mergedb_batch_close(batch_, &error_), MERGEDB_OK);
     EXPECT_EQ(mergedb_close(db_, &error_), MERGEDB_OK) << error_.message;
   }
@@ -64,7 +63,8 @@ class CFaceRefusals : public ::testing::Test {
   std::string Value(const std::string& key) {
     char buffer[64];
     size_t size = 0;
-    const mergedb_code code = mergedb_get_into(db_, nullptr, key.data(), key.size(), buffer, sizeof buffer, &size, &error_);
+    const mergedb_code code =
+        mergedb_get_into(db_, nullptr, key.data(), key.size(), buffer, sizeof buffer, &size, &error_);
     return code == MERGEDB_OK ? std::string(buffer, size) : mergedb_code_name(code);
   }
   std::string Names() {
@@ -72,7 +72,8 @@ class CFaceRefusals : public ::testing::Test {
     size_t count = 0;
     EXPECT_EQ(mergedb_keyspace_list(db_, nullptr, &entries, &count, &error_), MERGEDB_OK) << error_.message;
     std::string names;
-    for (size_t i = 0; i < count; ++i) names += std::string(static_cast<const char*>(entries[i].name.data), entries[i].name.size) + ' ';
+    for (size_t i = 0; i < count; ++i)
+      names += std::string(static_cast<const char*>(entries[i].name.data), entries[i].name.size) + ' ';
     mergedb_free(entries);
     return names;
   }
@@ -143,7 +144,8 @@ TEST_F(CFaceRefusals, NullInATransaction) {
   REFUSED(std::string("end") + kNullOf3, mergedb_transaction_delete_range(t, 0, "a", 1, nullptr, 3, &error_));
   REFUSED(std::string("key") + kNullOf3, mergedb_transaction_merge(t, 0, nullptr, 3, &operand, &error_));
   REFUSED("operand is NULL", mergedb_transaction_merge(t, 0, "k", 1, nullptr, &error_));
-  REFUSED(std::string("name") + kNullOf3, mergedb_transaction_keyspace_create(t, nullptr, 3, MERGEDB_DEFAULT, &made, &error_));
+  REFUSED(std::string("name") + kNullOf3,
+          mergedb_transaction_keyspace_create(t, nullptr, 3, MERGEDB_DEFAULT, &made, &error_));
   REFUSED("keyspace is NULL", mergedb_transaction_keyspace_create(t, "new", 3, MERGEDB_DEFAULT, nullptr, &error_));
   REFUSED(std::string("name") + kNullOf3, mergedb_transaction_keyspace_open(t, nullptr, 3, &made, &error_));
   REFUSED("keyspace is NULL", mergedb_transaction_keyspace_open(t, "made", 4, nullptr, &error_));
@@ -162,7 +164,8 @@ TEST_F(CFaceRefusals, NullOfACursor) {
   Begin();
   mergedb_cursor cursor = 0;
   ASSERT_EQ(mergedb_cursor_open(transaction_, 0, &cursor, &error_), MERGEDB_OK);
-  ASSERT_EQ(mergedb_cursor_move(cursor, MERGEDB_TO_FIRST, nullptr, 3, &error_), MERGEDB_OK) << "does not look at the key";
+  ASSERT_EQ(mergedb_cursor_move(cursor, MERGEDB_TO_FIRST, nullptr, 3, &error_), MERGEDB_OK)
+      << "does not look at the key";
   REFUSED(std::string("key") + kNullOf3, mergedb_cursor_move(cursor, MERGEDB_TO_KEY, nullptr, 3, &error_));
   REFUSED(std::string("value") + kNullOf3, mergedb_cursor_put(cursor, nullptr, 3, &error_));
   REFUSED("to is 99", mergedb_cursor_move(cursor, 99, nullptr, 0, &error_));
@@ -214,7 +217,8 @@ TEST_F(CFaceRefusals, ReadOptionsOfWhatIsAboutNoKeyspace) {
   size_t count = 0;
   REFUSED("mergedb_read_options: keyspace is 1, expected 0", mergedb_iterator_create(db_, &walk, &iterator, &error_));
   REFUSED("mergedb_iterator_options: keys_only is 5", mergedb_iterator_create(db_, &keys, &iterator, &error_));
-  REFUSED("mergedb_read_options: keyspace is 1, expected 0", mergedb_keyspace_open(db_, &placed, "made", 4, &found, &error_));
+  REFUSED("mergedb_read_options: keyspace is 1, expected 0",
+          mergedb_keyspace_open(db_, &placed, "made", 4, &found, &error_));
   REFUSED("mergedb_read_options: reserved is 1", mergedb_keyspace_list(db_, &newer, &entries, &count, &error_));
   EXPECT_EQ(iterator, 0u);
 }
@@ -227,7 +231,8 @@ TEST_F(CFaceRefusals, FlagsThatAreNeitherYesNorNo) {
 }
 
 TEST_F(CFaceRefusals, Operands) {
-  auto small = Sized<mergedb_operand>(), typeless = small, keep = small, bytes = small, delimiter = small, nameless = small;
+  auto small = Sized<mergedb_operand>(), typeless = small, keep = small, bytes = small, delimiter = small,
+       nameless = small;
   small.struct_size = 3;
   keep.keep = 2;
   bytes.bytes = {nullptr, 3};
@@ -235,8 +240,12 @@ TEST_F(CFaceRefusals, Operands) {
   delimiter.delimiter = {nullptr, 3};
   nameless.type = MERGEDB_PROGRAM;
   const std::vector<std::pair<const mergedb_operand*, std::string>> mistakes = {
-      {nullptr, "operand is NULL"},     {&small, "mergedb_operand: struct_size is 3"},      {&typeless, "type is 0"},
-      {&keep, "keep is 2"},             {&bytes, std::string("bytes") + kNullOf3}, {&delimiter, std::string("delimiter") + kNullOf3},
+      {nullptr, "operand is NULL"},
+      {&small, "mergedb_operand: struct_size is 3"},
+      {&typeless, "type is 0"},
+      {&keep, "keep is 2"},
+      {&bytes, std::string("bytes") + kNullOf3},
+      {&delimiter, std::string("delimiter") + kNullOf3},
       {&nameless, "name is NULL"},
   };
   Begin(MERGEDB_OPTIMISTIC);
@@ -266,7 +275,8 @@ TEST_F(CFaceRefusals, LoggersAndOperatorsOfAnOpenBeforeTheyAreBorrowed) {
       {[&](auto* o) { o->logger = &logger; }, "mergedb_logger: log is needed"},
       {[&](auto* o) { o->merge_operator_count = 1; }, "merge_operators is NULL"},
       {[&](auto* o) { o->merge_operators = &null, o->merge_operator_count = 1; }, "merge_operators[i] is NULL"},
-      {[&](auto* o) { o->merge_operators = &small, o->merge_operator_count = 1; }, "mergedb_merge_operator: struct_size is 3"},
+      {[&](auto* o) { o->merge_operators = &small, o->merge_operator_count = 1; },
+       "mergedb_merge_operator: struct_size is 3"},
       {[&](auto* o) { o->merge_operators = &nameless, o->merge_operator_count = 1; }, "name and apply are needed"},
   };
   for (const auto& [mistake, part] : mistakes) {
@@ -302,10 +312,12 @@ TEST_F(CFaceRefusals, OptionsOfCopies) {
   verify.verify = 5;
   mergedb_checkpoint_report report = {};
   REFUSED("target is NULL", mergedb_checkpoint(db_, nullptr, nullptr, nullptr, &error_));
-  REFUSED("mergedb_checkpoint_options: struct_size is 3", mergedb_checkpoint(db_, target.c_str(), &small, nullptr, &error_));
+  REFUSED("mergedb_checkpoint_options: struct_size is 3",
+          mergedb_checkpoint(db_, target.c_str(), &small, nullptr, &error_));
   REFUSED("may_link is 5", mergedb_checkpoint(db_, target.c_str(), &may_link, nullptr, &error_));
   REFUSED("verify is 5", mergedb_checkpoint(db_, target.c_str(), &verify, nullptr, &error_));
-  REFUSED("mergedb_checkpoint_report: struct_size is 0", mergedb_checkpoint(db_, target.c_str(), nullptr, &report, &error_));
+  REFUSED("mergedb_checkpoint_report: struct_size is 0",
+          mergedb_checkpoint(db_, target.c_str(), nullptr, &report, &error_));
   EXPECT_TRUE(world_.files->SizeOf(target).error().IsNotFound());
 }
 
@@ -314,8 +326,10 @@ TEST_F(CFaceRefusals, OptionsOfCopies) {
 TEST_F(CFaceRefusals, OptionsOfCare) {
   using Look = std::function<mergedb_code(const char*, const mergedb_care_options*, mergedb_report*)>;
   const std::vector<std::pair<const char*, Look>> looks = {
-      {"verify", [&](auto* path, auto* options, auto* report) { return mergedb_verify(path, options, report, &error_); }},
-      {"repair", [&](auto* path, auto* options, auto* report) { return mergedb_repair(path, options, report, &error_); }},
+      {"verify",
+       [&](auto* path, auto* options, auto* report) { return mergedb_verify(path, options, report, &error_); }},
+      {"repair",
+       [&](auto* path, auto* options, auto* report) { return mergedb_repair(path, options, report, &error_); }},
   };
   const std::string path = directory_ / "nothing";
   auto small = Sized<mergedb_care_options>(), dry_run = small, reserved = small, open = small;
@@ -326,10 +340,14 @@ TEST_F(CFaceRefusals, OptionsOfCare) {
   bad_open.mode = 99;
   open.options = &bad_open;
   const std::vector<std::pair<const mergedb_care_options*, const char*>> mistakes = {
-      {&small, "mergedb_care_options: struct_size is 3"}, {&dry_run, "dry_run is 5"}, {&reserved, "reserved is 5"}, {&open, "mode is 99"}};
+      {&small, "mergedb_care_options: struct_size is 3"},
+      {&dry_run, "dry_run is 5"},
+      {&reserved, "reserved is 5"},
+      {&open, "mode is 99"}};
   for (const auto& [name, look] : looks) {
     mergedb_report report = 9;
-    for (const auto& [options, part] : mistakes) Expect(look(path.c_str(), options, &report), MERGEDB_INVALID_ARGUMENT, part, name);
+    for (const auto& [options, part] : mistakes)
+      Expect(look(path.c_str(), options, &report), MERGEDB_INVALID_ARGUMENT, part, name);
     Expect(look(nullptr, nullptr, &report), MERGEDB_INVALID_ARGUMENT, "path is NULL", name);
     Expect(look(path.c_str(), nullptr, nullptr), MERGEDB_INVALID_ARGUMENT, "report is NULL", name);
     Expect(look(path.c_str(), nullptr, &report), MERGEDB_NOT_FOUND, "nothing", name);
@@ -352,7 +370,8 @@ TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
   REFUSED("text is NULL", mergedb_report_text(report, MERGEDB_DAMAGES, 0, nullptr, &error_));
   REFUSED("list is 4, expected 0 to 3", mergedb_report_text(report, 4, 0, &text, &error_));
   REFUSED("damage is NULL", mergedb_report_damage(report, MERGEDB_DAMAGES, 0, nullptr, &error_));
-  REFUSED("mergedb_damage: struct_size is 3", mergedb_report_damage(report, MERGEDB_DAMAGES, 0, &small_damage, &error_));
+  REFUSED("mergedb_damage: struct_size is 3",
+          mergedb_report_damage(report, MERGEDB_DAMAGES, 0, &small_damage, &error_));
   REFUSED("list is 2, expected 0 or 1", mergedb_report_damage(report, MERGEDB_ACTIONS, 0, &damage, &error_));
   REFUSED("totals is NULL", mergedb_report_count(report, nullptr, &error_));
   REFUSED("mergedb_report_totals: struct_size is 3", mergedb_report_count(report, &small_totals, &error_));
@@ -371,8 +390,10 @@ TEST_F(CFaceRefusals, WhatAReportDoesNotHave) {
 TEST_F(CFaceRefusals, KeyspacesThatATransactionCannotMakeOrFind) {
   Begin();
   mergedb_keyspace found = 9;
-  REFUSED("\"made\" already", mergedb_transaction_keyspace_create(transaction_, "made", 4, MERGEDB_DEFAULT, &found, &error_));
-  REFUSED("name of a keyspace of 0 bytes", mergedb_transaction_keyspace_create(transaction_, "", 0, MERGEDB_DEFAULT, &found, &error_));
+  REFUSED("\"made\" already",
+          mergedb_transaction_keyspace_create(transaction_, "made", 4, MERGEDB_DEFAULT, &found, &error_));
+  REFUSED("name of a keyspace of 0 bytes",
+          mergedb_transaction_keyspace_create(transaction_, "", 0, MERGEDB_DEFAULT, &found, &error_));
   FAILS(MERGEDB_NOT_FOUND, "\"other\"", mergedb_transaction_keyspace_open(transaction_, "other", 5, &found, &error_));
   EXPECT_EQ(found, 0u);
   EXPECT_EQ(mergedb_transaction_keyspace_open(transaction_, "made", 4, &found, &error_), MERGEDB_OK);
@@ -390,7 +411,8 @@ TEST_F(CFaceRefusals, TransactionsThatHaveEnded) {
   FAILS(MERGEDB_ABORTED, "has ended", mergedb_transaction_put(transaction_, 0, "k", 1, "w", 1, &error_));
   FAILS(MERGEDB_ABORTED, "has ended", mergedb_transaction_keyspace_list(transaction_, &entries, &size, &error_));
   FAILS(MERGEDB_ABORTED, "has ended", mergedb_transaction_keyspace_open(transaction_, "made", 4, &made, &error_));
-  FAILS(MERGEDB_ABORTED, "has ended", mergedb_transaction_keyspace_create(transaction_, "new", 3, MERGEDB_DEFAULT, &made, &error_));
+  FAILS(MERGEDB_ABORTED, "has ended",
+        mergedb_transaction_keyspace_create(transaction_, "new", 3, MERGEDB_DEFAULT, &made, &error_));
   FAILS(MERGEDB_ABORTED, "has ended", mergedb_transaction_set_savepoint(transaction_, &error_));
   FAILS(MERGEDB_ABORTED, "has ended", mergedb_transaction_commit(transaction_, &error_));
   FAILS(MERGEDB_ABORTED, "has ended", mergedb_cursor_move(cursor, MERGEDB_TO_LAST, nullptr, 0, &error_));
@@ -410,7 +432,8 @@ struct Caller {
   mergedb_code code = MERGEDB_OK;
   std::string message;
 
-  static void Apply(void* state, mergedb_slice, const mergedb_slice*, const mergedb_slice*, size_t, mergedb_merge_result* result) {
+  static void Apply(void* state, mergedb_slice, const mergedb_slice*, const mergedb_slice*, size_t,
+                    mergedb_merge_result* result) {
     auto& self = *static_cast<Caller*>(state);
     std::thread([&self] {
       mergedb_error error = {};
@@ -457,7 +480,9 @@ class CFaceBusyTransaction : public ::testing::Test {
 };
 
 TEST_F(CFaceBusyTransaction, RefusesACallOfItsCursor) {
-  caller_.call = [this](mergedb_error* error) { return mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, error); };
+  caller_.call = [this](mergedb_error* error) {
+    return mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, error);
+  };
   void* value = nullptr;
   size_t size = 0;
   ASSERT_EQ(mergedb_transaction_get(transaction_, 0, "k", 1, &value, &size, &error_), MERGEDB_OK) << error_.message;
@@ -467,7 +492,9 @@ TEST_F(CFaceBusyTransaction, RefusesACallOfItsCursor) {
 }
 
 TEST_F(CFaceBusyTransaction, RefusesACallWhileItsCursorMoves) {
-  caller_.call = [this](mergedb_error* error) { return mergedb_transaction_put(transaction_, 0, "k", 1, "w", 1, error); };
+  caller_.call = [this](mergedb_error* error) {
+    return mergedb_transaction_put(transaction_, 0, "k", 1, "w", 1, error);
+  };
   ASSERT_EQ(mergedb_cursor_move(cursor_, MERGEDB_TO_FIRST, nullptr, 0, &error_), MERGEDB_OK) << error_.message;
   ExpectBusy();
   uint64_t writes = 0;
@@ -490,8 +517,10 @@ struct HandleCall {
   const char* name;
   std::function<mergedb_code(uint64_t handle, mergedb_error* error)> call;
 };
-#define CALL(kind, function, ...) \
-  HandleCall{kind, #function, [](uint64_t h, mergedb_error* e) { return function(h __VA_OPT__(, ) __VA_ARGS__, e); }}
+#define CALL(kind, function, ...)                                                                           \
+  HandleCall {                                                                                              \
+    kind, #function, [](uint64_t h, mergedb_error* e) { return function(h __VA_OPT__(, ) __VA_ARGS__, e); } \
+  }
 
 std::vector<HandleCall> CallsOfDatabases() {
   constexpr const char* kKind = "database";
@@ -597,7 +626,8 @@ TEST_F(CFaceRefusals, HandlesThatAreClosedMadeUpOrOfAnotherKind) {
   for (const auto& more : {CallsOfTransactions(), CallsOfOthers()}) calls.insert(calls.end(), more.begin(), more.end());
   for (const auto& [kind, name, call] : calls) {
     const std::string part = "not the handle of an open " + std::string(kind);
-    for (const uint64_t handle : {uint64_t{0}, uint64_t{7}, closed, UINT64_MAX}) Expect(call(handle, &error_), MERGEDB_BAD_HANDLE, part, name);
+    for (const uint64_t handle : {uint64_t{0}, uint64_t{7}, closed, UINT64_MAX})
+      Expect(call(handle, &error_), MERGEDB_BAD_HANDLE, part, name);
     const char* const kinds[] = {"database", "batch", "snapshot"};
     for (size_t i = 0; i < 3; ++i) {
       if (kinds[i] != std::string_view(kind)) Expect(call(not_of_its_kind[i], &error_), MERGEDB_BAD_HANDLE, part, name);

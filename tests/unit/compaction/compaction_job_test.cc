@@ -32,7 +32,8 @@ class JobTest : public ::testing::Test {
     for (int i = 0; i < 600; ++i) {
       older.push_back(PutEntry(Key(i), 10 + static_cast<kv::Sequence>(i), "old" + std::string(100, 'o')));
       if (i % 3 == 0) newer.push_back(DeleteEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i)));
-      if (i % 3 == 1) newer.push_back(PutEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i), "new" + std::string(100, 'n')));
+      if (i % 3 == 1)
+        newer.push_back(PutEntry(Key(i), 2'000 + static_cast<kv::Sequence>(i), "new" + std::string(100, 'n')));
     }
     format::VersionEdit edit;
     edit.adds.push_back({.position = kv::Position{2}, .level = 0, .file = tables_.Write(newer), .bounds = {}});
@@ -52,14 +53,16 @@ class JobTest : public ::testing::Test {
     std::set<std::string> met;
     std::vector<std::pair<std::string, std::string>> covered;
     const auto is_covered = [&](const std::string& key) {
-      return std::any_of(covered.begin(), covered.end(), [&](const auto& each) { return each.first <= key && key < each.second; });
+      return std::any_of(covered.begin(), covered.end(),
+                         [&](const auto& each) { return each.first <= key && key < each.second; });
     };
     for (const auto& run : version_->runs()) {
       const auto covered_by_newer = covered;
       for (const auto& virtual_table : run->virtual_tables()) {
         std::vector<kv::RangeTombstone> ranges;
         const auto reader = *tables_.cache->Open(virtual_table.file);
-        reader->range_tombstones().AppendTo(tables_.order, virtual_table.bounds.lower, virtual_table.bounds.upper, &ranges);
+        reader->range_tombstones().AppendTo(tables_.order, virtual_table.bounds.lower, virtual_table.bounds.upper,
+                                            &ranges);
         for (const auto& range : ranges) covered.emplace_back(range.begin, range.end);
       }
       std::vector<std::pair<std::string, std::string>> with_own = std::exchange(covered, covered_by_newer);
@@ -124,7 +127,8 @@ class JobTest : public ::testing::Test {
     const std::string path = format::TablePath("dir", meta.number);
     std::string bytes = *tables_.files.ReadWhole(path);
     format::Footer footer;
-    EXPECT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(), &footer));
+    EXPECT_OK(format::DecodeFooter(std::string_view(bytes).substr(bytes.size() - format::kFooterBytes), bytes.size(),
+                                   &footer));
     bytes.resize(footer.sections_end() - format::kTrailerBytes);
     format::Properties properties;
     EXPECT_OK(format::DecodeProperties(std::string_view(bytes).substr(footer.properties_offset()), &properties));
@@ -295,7 +299,8 @@ TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
   const picker::CompactionPick pick = Clean();
   tables_.values->Evict(pick.cleaned[0]);
   tables_.files.AddFault({.op = testing::Op::kOpen, .path_contains = ".val"});
-  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath("dir", pick.cleaned[0]))));
+  EXPECT_THAT(Run(pick),
+              testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath("dir", pick.cleaned[0]))));
   EXPECT_EQ(releases_, 0);
   ASSERT_OK(Run(pick));
   EXPECT_EQ(ShownNow(), before);
@@ -305,13 +310,15 @@ TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
 // Whole to its checksum; no program wrote it.
 TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
   const Shown before = ShownNow();
-  ASSERT_OK_AND_ASSIGN(auto table, table::Writer::Create(&tables_.files, "dir/000900.tbl", kv::FileNumber{900}, 1, tables_.order, {}));
+  ASSERT_OK_AND_ASSIGN(
+      auto table, table::Writer::Create(&tables_.files, "dir/000900.tbl", kv::FileNumber{900}, 1, tables_.order, {}));
   ASSERT_OK(table->Add(ViewOf(OwnedEntry{Key(0), kv::MakeTag(9'000, kv::Kind::kPutRef), "\xff"}, tables_.order)));
   ASSERT_OK_AND_ASSIGN(const auto forged, table->Finish());
   Add(kv::Position{2}, forged);
   picker::CompactionPick pick = Clean();
   pick.sources = {kv::Position{2}, kv::Position{1}};
-  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
+  EXPECT_THAT(Run(pick),
+              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("expected a reference to a value, found ff")));
   EXPECT_EQ(releases_, 0);
   format::VersionEdit without;
   without.cuts.push_back({.position = kv::Position{2}, .bounds = {}});
@@ -353,7 +360,10 @@ TEST_F(JobTest, RefusesAnInputThatIsNewerThanTheTreeSays) {
     const size_t files = tables_.files_there();
     picker::CompactionPick pick = MergeAll();
     pick.sources = {kv::Position{3}};
-    EXPECT_THAT(Run(pick), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
+    EXPECT_THAT(Run(pick),
+                testing::StatusIs(
+                    Code::kCorruption,
+                    ::testing::HasSubstr("holds sequence 9000, beyond the largest that the MANIFEST knows of, 100")));
     EXPECT_EQ(releases_, 0);
     EXPECT_EQ(tables_.files_there(), files);
     format::VersionEdit without;

@@ -30,7 +30,8 @@ class FlushTest : public ::testing::Test {
 
   std::string Read(const format::FileMetaPtr& table) {
     std::string text;
-    for (const OwnedEntry& entry : tables_.Read(table)) text += kv::PrintKey(entry.key, entry.tag) + "=" + entry.value + " ";
+    for (const OwnedEntry& entry : tables_.Read(table))
+      text += kv::PrintKey(entry.key, entry.tag) + "=" + entry.value + " ";
     return text;
   }
 
@@ -66,8 +67,11 @@ TEST_F(FlushTest, SaysWhichSequencesItTookIn) {
   Add("k", 8, "one");
   Add("k", 12, "two");
   ASSERT_OK_AND_ASSIGN(const auto table, Flush({}));
-  ASSERT_OK_AND_ASSIGN(const auto salvaged, table::Salvage({.file_system = &tables_.files, .path = format::TablePath("dir", table->number),
-                                                            .number = table->number, .order = tables_.order}, nullptr));
+  ASSERT_OK_AND_ASSIGN(const auto salvaged, table::Salvage({.file_system = &tables_.files,
+                                                            .path = format::TablePath("dir", table->number),
+                                                            .number = table->number,
+                                                            .order = tables_.order},
+                                                           nullptr));
   EXPECT_EQ(salvaged.compacted_ranges, (std::vector<format::CompactedRange>{{.from = 7, .sequence = 12}}));
 }
 
@@ -102,7 +106,8 @@ TEST_F(FlushTest, PutsLargeValuesInOneBlobFile) {
 // The table may be finished when its value file meets the full disk: nobody names it then, and it goes as any such file does.
 TEST_F(FlushTest, LeavesNoFileWhenTheDiskIsFull) {
   tables_.RemoveWhatNobodyNames();
-  for (int i = 0; i < 2'000; ++i) Add("key" + std::to_string(i), static_cast<kv::Sequence>(i + 1), std::string(200, 'v'));
+  for (int i = 0; i < 2'000; ++i)
+    Add("key" + std::to_string(i), static_cast<kv::Sequence>(i + 1), std::string(200, 'v'));
   const size_t before = tables_.files_there();
   tables_.files.SetCapacity(100 << 10);
   for (const size_t separated : {0u, 100u}) {

@@ -46,7 +46,10 @@ TEST_F(LiveSampleTest, CountsFewKeysExactlyAndEachOnce) {
     Flush(memtable);
   }
   EXPECT_EQ(sample_.BytesAtLeast(), 1'000 * (100 + KeyCounts()));
-  Flush({{Key(0), {.value_bytes = 10}}, {Key(1), {Kind::kDelete}}, {Key(2), {Kind::kMerge, 50}}, {Key(5'000), {Kind::kDelete}}});
+  Flush({{Key(0), {.value_bytes = 10}},
+         {Key(1), {Kind::kDelete}},
+         {Key(2), {Kind::kMerge, 50}},
+         {Key(5'000), {Kind::kDelete}}});
   EXPECT_EQ(sample_.BytesAtLeast(), 997 * (100 + KeyCounts()) + (10 + KeyCounts()) + KeyCounts())
       << "an overwrite, a delete, an operand of which only the key counts, and a delete of nothing";
 }
@@ -91,7 +94,8 @@ TEST_F(LiveSampleTest, CountsWhatATableTakesOnDisk) {
   Flush({{Key(0), {.value_bytes = 1'000}}}, 0.25);
   EXPECT_EQ(sample_.BytesAtLeast(), (1'000 + KeyCounts()) / 4);
   Flush({{Key(0), {.value_bytes = 1'000}}}, 3.0);
-  EXPECT_EQ(sample_.BytesAtLeast(), 1'000 + KeyCounts()) << "a table's fixed costs go when it becomes part of a larger one";
+  EXPECT_EQ(sample_.BytesAtLeast(), 1'000 + KeyCounts())
+      << "a table's fixed costs go when it becomes part of a larger one";
 }
 
 TEST_F(LiveSampleTest, AHugeValueCountsForALittleOfIt) {

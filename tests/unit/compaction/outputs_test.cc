@@ -53,7 +53,8 @@ std::string Print(testing::Tables& tables, const std::vector<format::FileMetaPtr
     const auto reader = *tables.cache->Open(meta);
     const kv::RangeTombstones& ranges = reader->range_tombstones();
     for (size_t i = 0; i < ranges.size(); ++i) {
-      text += " " + std::string(ranges.begin(i)) + "-" + std::string(ranges.end(i)) + "#" + std::to_string(ranges.sequences(i)[0]);
+      text += " " + std::string(ranges.begin(i)) + "-" + std::string(ranges.end(i)) + "#" +
+              std::to_string(ranges.sequences(i)[0]);
     }
     text += "; ";
   }
@@ -120,19 +121,24 @@ TEST(Outputs, OfRangeTombstonesAloneAreATable) {
 // The shares that tables claim for themselves lie side by side and fill what the merge settled, gaps between keys included.
 TEST(Outputs, ShareWhatTheMergeSettles) {
   testing::Tables tables;
-  Outputs outputs(tables.factory, {.cut_keys = {"c", "e"},
-                                   .compacted_ranges = {{.from = 3, .sequence = 9, .bounds = {.lower = "a", .upper = "d"}},
-                                               {.from = 3, .sequence = 7, .bounds = {.lower = "d", .upper = "z"}}}});
+  Outputs outputs(tables.factory,
+                  {.cut_keys = {"c", "e"},
+                   .compacted_ranges = {{.from = 3, .sequence = 9, .bounds = {.lower = "a", .upper = "d"}},
+                                        {.from = 3, .sequence = 7, .bounds = {.lower = "d", .upper = "z"}}}});
   for (const char* key : {"b", "d", "f"}) ASSERT_OK(outputs.Add(ViewOf(PutEntry(key, 0, "v"), tables.order)));
   ASSERT_OK(outputs.Finish());
   std::vector<std::vector<format::CompactedRange>> shares;
   for (uint64_t number = 1; number <= 3; ++number) {
-    auto salvaged = table::Salvage({.file_system = &tables.files, .path = format::TablePath("dir", kv::FileNumber{number}),
-                                    .number = kv::FileNumber{number}, .order = tables.order}, nullptr);
+    auto salvaged = table::Salvage({.file_system = &tables.files,
+                                    .path = format::TablePath("dir", kv::FileNumber{number}),
+                                    .number = kv::FileNumber{number},
+                                    .order = tables.order},
+                                   nullptr);
     ASSERT_OK(salvaged.status());
     shares.push_back(salvaged->compacted_ranges);
   }
-  EXPECT_EQ(shares, (std::vector<std::vector<format::CompactedRange>>{{{3, 9, {"a", "c"}}}, {{3, 9, {"c", "d"}}, {3, 7, {"d", "e"}}}, {{3, 7, {"e", "z"}}}}));
+  EXPECT_EQ(shares, (std::vector<std::vector<format::CompactedRange>>{
+                        {{3, 9, {"a", "c"}}}, {{3, 9, {"c", "d"}}, {3, 7, {"d", "e"}}}, {{3, 7, {"e", "z"}}}}));
 }
 
 TEST(Outputs, PutsLargeValuesInABlobFile) {
@@ -148,7 +154,8 @@ TEST(Outputs, PutsLargeValuesInABlobFile) {
   ASSERT_EQ(made.size(), 1u);
   ASSERT_EQ(values.size(), 1u);
   EXPECT_EQ(values[0]->records, 1u);
-  EXPECT_EQ(made[0]->values, (std::vector<format::ValueShare>{{.file = values[0]->number, .bytes = values[0]->record_bytes}}));
+  EXPECT_EQ(made[0]->values,
+            (std::vector<format::ValueShare>{{.file = values[0]->number, .bytes = values[0]->record_bytes}}));
   const auto entries = tables.Read(made[0]);
   ASSERT_EQ(entries.size(), 3u);
   EXPECT_EQ(entries[0].tag, kv::MakeTag(7, kv::Kind::kPutRef));
@@ -166,7 +173,8 @@ TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
   tables.factory.separated_value_bytes_min = 100;
   Outputs outputs(tables.factory, {});
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
-  ASSERT_OK(outputs.AddMoved(ViewOf(PutEntry("b", 7, std::string(100, 'b')), tables.order)));  // it came from a value file
+  ASSERT_OK(
+      outputs.AddMoved(ViewOf(PutEntry("b", 7, std::string(100, 'b')), tables.order)));  // it came from a value file
   ASSERT_OK(outputs.Finish());
   EXPECT_EQ(outputs.TakeBlobFiles().at(0)->records, 1u);
   const auto entries = tables.Read(outputs.Take().at(0));

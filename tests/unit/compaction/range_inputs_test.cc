@@ -64,7 +64,8 @@ TEST_F(RangeInputs, ArePassedOnUntilTheyReachTheBottomBelowAllSnapshots) {
 
 TEST_F(RangeInputs, HideATableOnlyAsAWholeAndFromEverybody) {
   const auto file = tables_.Write({PutEntry("c", 3, "v"), PutEntry("k", 4, "v")});
-  const auto is_hidden = [&](std::vector<kv::RangeTombstone> ranges, std::vector<kv::Sequence> snapshots, format::Bounds bounds = {}) {
+  const auto is_hidden = [&](std::vector<kv::RangeTombstone> ranges, std::vector<kv::Sequence> snapshots,
+                             format::Bounds bounds = {}) {
     const kv::Stripes stripes(std::move(snapshots));
     return IsHidden(tables_.order, Fragment(std::move(ranges), stripes), stripes, {file, std::move(bounds)});
   };
@@ -88,7 +89,8 @@ TEST_F(RangeInputs, CoverAboutTheBytesThatLieUnderThem) {
   const auto file = tables_.Write(entries);
   const version::Version version({Run(5, {{tables_.Write({PutEntry("1500", 3, "v")}), {}}}), Run(2, {{file, {}}})});
   const auto covered = [&](std::vector<kv::RangeTombstone> ranges, uint64_t older_than) {
-    return EstimateMaskedBytes(tables_.order, *tables_.cache, version, kv::Position{older_than}, Fragment(std::move(ranges), {}));
+    return EstimateMaskedBytes(tables_.order, *tables_.cache, version, kv::Position{older_than},
+                               Fragment(std::move(ranges), {}));
   };
   const auto bytes = static_cast<double>(file->bytes);
   EXPECT_EQ(covered({{"0", "9", 9}}, 5), file->bytes);

@@ -9,7 +9,8 @@ namespace {
 version::Version VersionOf(const std::vector<uint64_t>& positions) {
   std::vector<version::RunPtr> runs;
   for (const uint64_t position : positions) {
-    runs.push_back(std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::VirtualTable>()));
+    runs.push_back(
+        std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::VirtualTable>()));
   }
   return version::Version(std::move(runs));
 }
@@ -60,7 +61,8 @@ TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
     meta->number = kv::FileNumber{position};
     meta->smallest = smallest;
     meta->largest = largest;
-    return std::make_shared<const version::Run>(kv::Position{position}, 0, std::vector<version::VirtualTable>{{.file = meta, .bounds = {}}});
+    return std::make_shared<const version::Run>(kv::Position{position}, 0,
+                                                std::vector<version::VirtualTable>{{.file = meta, .bounds = {}}});
   };
   picker::CompactionPick pick = PlanOf({5, 3});
   pick.is_bottom = true;

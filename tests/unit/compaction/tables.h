@@ -8,13 +8,13 @@
 #include <vector>
 
 #include "base/block_cache.h"
+#include "blob/cache.h"
 #include "compaction/outputs.h"
 #include "table/cache.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 #include "tests/unit/kv/iterator_contract.h"
 #include "version/run.h"
-#include "blob/cache.h"
 
 namespace mergedb::testing {
 
@@ -29,7 +29,9 @@ class Tables {
   // From now on a file goes when the last one lets go of its description, as in a database.
   void RemoveWhatNobodyNames() {
     factory.track = [this](const format::FileMetaPtr& meta) { return Tracked(format::FileKind::kTable, *meta); };
-    factory.track_values = [this](const format::BlobFilePtr& meta) { return Tracked(format::FileKind::kBlobFile, *meta); };
+    factory.track_values = [this](const format::BlobFilePtr& meta) {
+      return Tracked(format::FileKind::kBlobFile, *meta);
+    };
   }
 
   // One table of entries in order.

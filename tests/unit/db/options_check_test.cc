@@ -11,8 +11,8 @@
 namespace mergedb::db {
 namespace {
 
-using testing::StatusIs;
 using ::testing::HasSubstr;
+using testing::StatusIs;
 
 TEST(OptionsCheck, FillsInWhatIsLeftOut) {
   Options options;
@@ -32,8 +32,10 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
   };
   refuses("comparator", [](Options& o) { o.comparator = nullptr; });
   refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = 65535; });
-  refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{200} << 30, o.write_buffer_bytes = size_t{100} << 30; });
-  refuses("write_buffer_bytes", [](Options& o) { o.memory_bytes = size_t{1} << 50, o.write_buffer_bytes = (size_t{32} << 30) + 1; });
+  refuses("write_buffer_bytes",
+          [](Options& o) { o.memory_bytes = size_t{200} << 30, o.write_buffer_bytes = size_t{100} << 30; });
+  refuses("write_buffer_bytes",
+          [](Options& o) { o.memory_bytes = size_t{1} << 50, o.write_buffer_bytes = (size_t{32} << 30) + 1; });
   refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = SIZE_MAX; });
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = (size_t{1} << 50) + 1; });
   refuses("pause_us_max", [](Options& o) { o.pause_us_max = 3'600'000'001; });
@@ -47,7 +49,8 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
 }
 
 TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
-  for (size_t buffer = 64 << 10; buffer <= size_t{32} << 30; buffer = std::min(buffer * 3 / 2, size_t{32} << 30) + (buffer >> 35)) {
+  for (size_t buffer = 64 << 10; buffer <= size_t{32} << 30;
+       buffer = std::min(buffer * 3 / 2, size_t{32} << 30) + (buffer >> 35)) {
     Options options;
     options.write_buffer_bytes = buffer;
     options.memory_bytes = 4 * buffer;

@@ -5,18 +5,18 @@
 
 #include "format/batch.h"
 #include "format/table_layout.h"
-#include "wal/frame.h"
 #include "testing/fault_file_system.h"
 #include "testing/status_matchers.h"
 #include "testing/tree_text.h"
 #include "testing/world.h"
+#include "wal/frame.h"
 
 namespace mergedb::db {
 namespace {
 
-using testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using testing::StatusIs;
 
 class RecoveryTest : public ::testing::Test {
  protected:
@@ -28,7 +28,9 @@ class RecoveryTest : public ::testing::Test {
 };
 
 TEST_F(RecoveryTest, SortsFilesByKindAndPassesOverOthers) {
-  for (const char* name : {"000003.tbl", "000007.seg", "MANIFEST-000009", "CURRENT", "LOCK", "STAGING", "notes", "12.tbl"}) Write(name);
+  for (const char* name :
+       {"000003.tbl", "000007.seg", "MANIFEST-000009", "CURRENT", "LOCK", "STAGING", "notes", "12.tbl"})
+    Write(name);
   ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(&files_, "/d"));
   EXPECT_EQ(inventory.tables, std::vector<kv::FileNumber>{kv::FileNumber{3}});
   EXPECT_EQ(inventory.manifests, std::vector<kv::FileNumber>{kv::FileNumber{9}});
@@ -57,7 +59,8 @@ TEST_F(RecoveryTest, ListsAllTablesThatAreNotAsTheyWere) {
 TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
   manifest::Loaded loaded;
   loaded.database_id = 7;
-  ASSERT_OK_AND_ASSIGN(loaded.version, testing::ParseTree(kv::Order(BytewiseComparator()), "position 9 level 0: 000012[a..f]1KB 000013[g..m]1KB\n"));
+  ASSERT_OK_AND_ASSIGN(loaded.version, testing::ParseTree(kv::Order(BytewiseComparator()),
+                                                          "position 9 level 0: 000012[a..f]1KB 000013[g..m]1KB\n"));
   for (const char* name : {"000012.ldb", "000013.tbl", "000013.ldb", "000014.ldb", "000016.log"}) Write(name);
   std::string segment(wal::kBlockBytes, 0);
   wal::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
@@ -66,11 +69,13 @@ TEST_F(RecoveryTest, GivesFilesWithLevelDbsNamesTheirOwn) {
   ASSERT_OK(files_.WriteWhole("/d/000017.log", segment));
 
   ASSERT_OK_AND_ASSIGN(Inventory inventory, TakeInventory(&files_, "/d"));
-  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, &loaded, false).status(), StatusIs(Code::kNotSupported, HasSubstr("000012.ldb")));
+  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, &loaded, false).status(),
+              StatusIs(Code::kNotSupported, HasSubstr("000012.ldb")));
   ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, &loaded, true));
   EXPECT_TRUE(is_any);
-  EXPECT_THAT(files_.Files(), ::testing::UnorderedElementsAre("/d/000012.tbl", "/d/000013.tbl", "/d/000013.ldb", "/d/000014.ldb",
-                                                              "/d/000015.seg", "/d/000016.log", "/d/000017.log"));
+  EXPECT_THAT(files_.Files(),
+              ::testing::UnorderedElementsAre("/d/000012.tbl", "/d/000013.tbl", "/d/000013.ldb", "/d/000014.ldb",
+                                              "/d/000015.seg", "/d/000016.log", "/d/000017.log"));
   ASSERT_OK_AND_ASSIGN(inventory, TakeInventory(&files_, "/d"));
   ASSERT_OK_AND_ASSIGN(const bool is_more, AdoptFiles(&files_, "/d", inventory, &loaded, false));
   EXPECT_FALSE(is_more);
@@ -83,10 +88,12 @@ TEST_F(RecoveryTest, WithoutAManifestFilesSayWhoseTheyAre) {
   wal::StoreSegmentHead(segment.data(), {.database_id = 7, .generation = 1, .capacity = 8192, .is_appended = true});
   ASSERT_OK(files_.WriteWhole("/d/000015.log", segment));
   ASSERT_OK_AND_ASSIGN(const Inventory inventory, TakeInventory(&files_, "/d"));
-  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, nullptr, false).status(), StatusIs(Code::kNotSupported, HasSubstr("000014.ldb")));
+  EXPECT_THAT(AdoptFiles(&files_, "/d", inventory, nullptr, false).status(),
+              StatusIs(Code::kNotSupported, HasSubstr("000014.ldb")));
   ASSERT_OK_AND_ASSIGN(const bool is_any, AdoptFiles(&files_, "/d", inventory, nullptr, true));
   EXPECT_TRUE(is_any);
-  EXPECT_THAT(files_.Files(), ::testing::UnorderedElementsAre("/d/000012.ldb", "/d/000013.ldb", "/d/000014.tbl", "/d/000015.seg", "/d/000016.log"));
+  EXPECT_THAT(files_.Files(), ::testing::UnorderedElementsAre("/d/000012.ldb", "/d/000013.ldb", "/d/000014.tbl",
+                                                              "/d/000015.seg", "/d/000016.log"));
 }
 
 // A log made to hurt: the frames' checks fit, but their records have sequences that others had before, or none that is left. A
@@ -101,9 +108,16 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
     for (const char* key : {"a", "b", "a"}) format::AppendRecord(&batch, kv::Kind::kPut, key, "value");
     uint64_t next_file = 10;
     {
-      auto log = wal::Wal::Create({.file_system = world.files.get(), .executor = &world.executor, .directory = "/d", .database_id = 7, .salt = 42,
-                                   .first_sequence = first, .staging_bytes = 32 << 10, .segment_bytes = 64 << 10,
-                                   .allocate_number = [&] { return kv::FileNumber{next_file++}; }, .reusable_segments = {}});
+      auto log = wal::Wal::Create({.file_system = world.files.get(),
+                                   .executor = &world.executor,
+                                   .directory = "/d",
+                                   .database_id = 7,
+                                   .salt = 42,
+                                   .first_sequence = first,
+                                   .staging_bytes = 32 << 10,
+                                   .segment_bytes = 64 << 10,
+                                   .allocate_number = [&] { return kv::FileNumber{next_file++}; },
+                                   .reusable_segments = {}});
       ASSERT_OK(log.status());
       for (int frame = 0; frame < 2; ++frame) {
         const std::string_view payload[] = {batch};

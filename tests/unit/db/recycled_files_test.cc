@@ -57,8 +57,8 @@ TEST_F(SpareFilesTest, ATableBecomesABlobFileAndBack) {
   EXPECT_TRUE(recycled_files_.Keep(Add(12, 2 * kMiB)));
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kBlobFile, kv::FileNumber{47}, 2 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.val"}));
-  const auto values = obsolete_->Track(std::make_shared<format::BlobFileMeta>(
-      format::BlobFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
+  const auto values = obsolete_->Track(
+      std::make_shared<format::BlobFileMeta>(format::BlobFileMeta{.number = kv::FileNumber{47}, .bytes = 2 * kMiB}));
   EXPECT_TRUE(recycled_files_.Keep({format::FileKind::kBlobFile, values->number, values->bytes}));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000047.spare"}));
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{48}, 2 * kMiB), IsOkAndHolds(true));
@@ -70,7 +70,8 @@ TEST_F(SpareFilesTest, TakesTheNearestInSizeAndNoneThatIsMuchTooLarge) {
   ASSERT_TRUE(recycled_files_.Keep(Add(11, 2 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(12, 8 * kMiB)));
   ASSERT_TRUE(recycled_files_.Keep(Add(13, 4 * kMiB)));
-  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false)) << "more than an eighth too large";
+  EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, kMiB), IsOkAndHolds(false))
+      << "more than an eighth too large";
   EXPECT_THAT(recycled_files_.Reuse(format::FileKind::kTable, kv::FileNumber{47}, 5 * kMiB), IsOkAndHolds(true));
   EXPECT_EQ(Names(), (::mergedb::db::Names{"000011.spare", "000012.spare", "000047.tbl"}));
 }

@@ -48,13 +48,15 @@ class ShapeTest : public ::testing::Test {
     return meta;
   }
   void Flush(uint64_t end) {
-    if (version_set_.Current() == nullptr || version_set_.Current()->active == nullptr) version_set_.Seal(NewMemtable(), {});
+    if (version_set_.Current() == nullptr || version_set_.Current()->active == nullptr)
+      version_set_.Seal(NewMemtable(), {});
     version_set_.Seal(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
     const auto values = NewBlobFile();
     ASSERT_OK(version_set_.InstallFlush(NewTable(values), {values}));
   }
   Status Commit() {
-    return version_set_.Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, [this](const VersionSet::WalStart& start) { released_ = start; });
+    return version_set_.Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt,
+                               [this](const VersionSet::WalStart& start) { released_ = start; });
   }
   // Are the tables of the durable MANIFEST there, whole, after a power cut?
   void CheckPowerCut(size_t tables) {
@@ -62,7 +64,8 @@ class ShapeTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const manifest::Loaded loaded, manifest::Load(image.get(), "/d", order_));
     EXPECT_EQ(loaded.version->files().size(), tables);
     for (const auto& meta : loaded.version->file_metas()) {
-      EXPECT_THAT(image->ReadWhole(format::TablePath("/d", meta->number)), testing::IsOkAndHolds(std::string(5000, 't')));
+      EXPECT_THAT(image->ReadWhole(format::TablePath("/d", meta->number)),
+                  testing::IsOkAndHolds(std::string(5000, 't')));
     }
     EXPECT_EQ(loaded.version->blob_files().size(), tables);
     for (const auto& each : loaded.version->blob_files()) {
@@ -76,16 +79,16 @@ class ShapeTest : public ::testing::Test {
   VersionSet::WalStart released_;
   std::vector<kv::FileNumber> replaced_;
   VersionSet version_set_{{.file_system = &files_,
-                .directory = "/d",
-                .order = order_,
-                .database_id = 7,
-                .check_table = [](const std::string&, const format::FileMetaPtr&) { return Status(); },
-                .check_blob_file = [](const std::string&, const format::BlobFileMeta&) { return Status(); },
-                .file_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
-               std::make_shared<const version::Version>(),
-               kv::FileNumber{10},
-               kv::Position{1},
-               {.epoch = 1, .sequence = 1}};
+                           .directory = "/d",
+                           .order = order_,
+                           .database_id = 7,
+                           .check_table = [](const std::string&, const format::FileMetaPtr&) { return Status(); },
+                           .check_blob_file = [](const std::string&, const format::BlobFileMeta&) { return Status(); },
+                           .file_replaced = [this](kv::FileNumber number) { replaced_.push_back(number); }},
+                          std::make_shared<const version::Version>(),
+                          kv::FileNumber{10},
+                          kv::Position{1},
+                          {.epoch = 1, .sequence = 1}};
 };
 
 TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {
@@ -128,9 +131,7 @@ TEST_F(ShapeTest, CommitsAfterAnyFailureWhatAPowerCutCannotTake) {
     files_.AddFault({.op = Op::kAnyChange, .nth = n % 6 + 1});
     const bool failed = !Commit().ok();
     files_.ClearFaults();
-    if (failed) {
-      ASSERT_OK(Commit());
-    }
+    if (failed) { ASSERT_OK(Commit()); }
     CheckPowerCut(n);
   }
   EXPECT_EQ(files_.sync_after_failed_sync(), 0u);
@@ -141,14 +142,19 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
   Flush(100);
   const read::SuperVersionPtr before = version_set_.Current();
   format::VersionEdit edit;
-  edit.adds.push_back({.position = before->version->runs().front()->position(), .level = 0, .file = NewTable(NewBlobFile()), .bounds = {}});
-  EXPECT_THAT(version_set_.Install(edit), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
+  edit.adds.push_back({.position = before->version->runs().front()->position(),
+                       .level = 0,
+                       .file = NewTable(NewBlobFile()),
+                       .bounds = {}});
+  EXPECT_THAT(version_set_.Install(edit),
+              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
   EXPECT_EQ(version_set_.Current(), before);
 
   version_set_.Seal(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
   const auto values = NewBlobFile();
   const auto table = NewTable(values);
-  EXPECT_THAT(version_set_.InstallFlush(table, {}), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
+  EXPECT_THAT(version_set_.InstallFlush(table, {}),
+              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
   EXPECT_EQ(version_set_.Current()->version, before->version);
   EXPECT_EQ(version_set_.Current()->sealed.size(), 1u) << "readers find it there";
   ASSERT_OK(version_set_.InstallFlush(table, {values}));

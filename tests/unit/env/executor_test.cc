@@ -65,9 +65,7 @@ TEST(ThreadPool, DoesWithFewerThreadsOrThrows) {
           for (int i = 0; i < 10; ++i) pool.Schedule([&runs] { ++runs; });
         }
         _exit(runs == 10 && threads > 0 && threads < 20 ? 1 : 4);
-      } catch (const std::bad_alloc&) {
-        _exit(2);
-      }
+      } catch (const std::bad_alloc&) { _exit(2); }
     }
     int outcome = -1;
     waitpid(child, &outcome, 0);

@@ -116,8 +116,10 @@ TEST_F(PosixFileSystemTest, WhatTheSystemRefusesIsAnErrorOfTheCall) {
   Create("a", "one");
   Create("b", "two");
   const std::string too_long = directory_ / std::string(300, 'n');
-  EXPECT_THAT(Open("a", {})->Truncate(1), StatusIs(Code::kIOError, HasSubstr("ftruncate to 1 bytes"))) << "opened for reading";
-  EXPECT_THAT(fs_.Link(directory_ / "a", directory_ / "b"), StatusIs(Code::kInvalidArgument, HasSubstr("link as " + directory_ / "b")));
+  EXPECT_THAT(Open("a", {})->Truncate(1), StatusIs(Code::kIOError, HasSubstr("ftruncate to 1 bytes")))
+      << "opened for reading";
+  EXPECT_THAT(fs_.Link(directory_ / "a", directory_ / "b"),
+              StatusIs(Code::kInvalidArgument, HasSubstr("link as " + directory_ / "b")));
   EXPECT_THAT(fs_.IsDirectory(too_long), StatusIs(Code::kIOError, HasSubstr("stat")));
   EXPECT_EQ(Read(*Open("b", {}), 0, 10), "two");
 }
@@ -172,7 +174,7 @@ TEST_F(PosixFileSystemTest, NamesComeGoAndMove) {
 
 TEST_F(PosixFileSystemTest, OutOfDescriptorsIsBusy) {
   Create("a");
-  rlimit limit {};
+  rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   const rlimit none = {.rlim_cur = 0, .rlim_max = limit.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
@@ -193,7 +195,7 @@ TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceM
   };
   // The undefined-behaviour sanitizer looks at a new object with virtual functions through a pipe: there is no descriptor for one.
   if (testing::kInstrumentedFactor > 1) acts.pop_back();
-  rlimit limit {};
+  rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
   for (const auto& act : acts) {
     int idle = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -217,7 +219,7 @@ TEST_F(PosixFileSystemTest, AnOpenWithoutDescriptorsClosesIdleFilesAndTriesOnceM
 
 // The limit on the size of a file stands in for a full disk: the same code, the same short write before it.
 TEST_F(PosixFileSystemTest, OutOfSpaceIsNoSpaceAfterWritingWhatFits) {
-  rlimit limit {};
+  rlimit limit{};
   ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
   const auto file = Create("a");
   const pid_t child = fork();
@@ -380,7 +382,8 @@ TEST_F(PosixMappingTest, MustBeWholeAndWritten) {
 TEST_F(PosixFileSystemTest, MapsNothingOfAFileSystemItDoesNotKnow) {
   const auto file = fs_.Open("/proc/self/status", {.access = Access::kRead});
   ASSERT_OK(file);
-  EXPECT_THAT((*file)->Map(256 * 1024), StatusIs(Code::kNotSupported, HasSubstr("/proc/self/status: map: not on this file system")));
+  EXPECT_THAT((*file)->Map(256 * 1024),
+              StatusIs(Code::kNotSupported, HasSubstr("/proc/self/status: map: not on this file system")));
 }
 
 TEST_F(PosixFileSystemTest, MapsForReadingWhatOutlivesFileAndName) {

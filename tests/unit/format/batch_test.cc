@@ -18,9 +18,14 @@ namespace {
 // The example of docs/formats/batch.md: PUT, 5 bytes of key, 10 of value; DELETE, 6 bytes of key; RANGE_DELETE, 6 bytes of
 // begin, 3 of end.
 constexpr char kGolden[] =
-    "01050a" "6170706c65" "677265656e2074617274"
-    "0006" "62616e616e61"
-    "030603" "636865727279" "666967";
+    "01050a"
+    "6170706c65"
+    "677265656e2074617274"
+    "0006"
+    "62616e616e61"
+    "030603"
+    "636865727279"
+    "666967";
 
 std::vector<std::string> Read(std::string_view rep, Status* status) {
   std::vector<std::string> records;
@@ -177,8 +182,7 @@ TEST(BatchReader, AnUnknownKindIsCorruption) {
 
 TEST(BatchReader, ReservedKindsAndKeyspacesAreNotSupportedYet) {
   Status status;
-  for (const char* bytes :
-       {"\x04\x01\x01kv", "\x81\x01\x01\x01kv", "\x83\x01\x01\x01kv", "\x80\x01\x01k"}) {
+  for (const char* bytes : {"\x04\x01\x01kv", "\x81\x01\x01\x01kv", "\x83\x01\x01\x01kv", "\x80\x01\x01k"}) {
     EXPECT_TRUE(Read(bytes, &status).empty());
     EXPECT_EQ(status.code(), Code::kNotSupported) << status.ToString();
   }
@@ -213,9 +217,7 @@ TEST(BatchReader, RandomBytesEndInOkOrAnErrorAndStayInBounds) {
       ASSERT_LE(reader.value().data() + reader.value().size(), bytes.data() + bytes.size());
     }
     ASSERT_LE(shown, bytes.size());
-    if (shown == bytes.size()) {
-      ASSERT_TRUE(reader.status().ok());
-    }
+    if (shown == bytes.size()) { ASSERT_TRUE(reader.status().ok()); }
   }
 }
 

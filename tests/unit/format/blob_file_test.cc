@@ -30,7 +30,11 @@ const BlobFileMeta kFile{
     .number = kv::FileNumber{13}, .bytes = 8192, .unique_id = 0x1122334455667788, .records = 3, .record_bytes = 5000};
 
 TEST(BlobFile, IsTheBytesOfTheSpecification) {
-  EXPECT_EQ(base::ToHex(Record("apple", "green")), "25a9dce9" "000505" "6170706c65" "677265656e");
+  EXPECT_EQ(base::ToHex(Record("apple", "green")),
+            "25a9dce9"
+            "000505"
+            "6170706c65"
+            "677265656e");
   EXPECT_EQ(base::ToHex(Reference({.file = kv::FileNumber{13}, .offset = 0, .bytes = 17})), "0d0011");
   EXPECT_EQ(base::ToHex(EncodeValueFooter(kFile)),
             "8877665544332211"
@@ -75,7 +79,8 @@ TEST(BlobFile, ReferencesComeBack) {
     EXPECT_TRUE(ParseReference(bytes + "x", &back).IsCorruption());
   }
   ValueReference back;
-  EXPECT_TRUE(ParseReference(Reference({.file = kv::FileNumber{1}, .bytes = kRecordBytesMin - 1}), &back).IsCorruption());
+  EXPECT_TRUE(
+      ParseReference(Reference({.file = kv::FileNumber{1}, .bytes = kRecordBytesMin - 1}), &back).IsCorruption());
 }
 
 TEST(BlobFile, ARecordPassesOnlyWhereItWasWritten) {

@@ -99,27 +99,33 @@ void ExpectSameSeeks(const kv::Order& order, const std::string& raw, const std::
   targets.push_back({"\xff\xff\xff", 0, ""});
   for (const Row& target : targets) {
     uint32_t expected = 0;
-    while (expected < rows.size() && order.Compare(ViewOf(order, rows[expected]), ViewOf(order, target)) < 0) ++expected;
+    while (expected < rows.size() && order.Compare(ViewOf(order, rows[expected]), ViewOf(order, target)) < 0)
+      ++expected;
     ASSERT_EQ(block.Seek(order, target.key, target.tag), expected) << kv::PrintKey(target.key, target.tag);
   }
 }
 
 // What tests of format promise for ever: docs/formats/table.md explains these bytes one by one.
 TEST(Block, HasTheseBytes) {
-  const std::string raw = Build({{"apple", kv::MakeTag(7, kv::Kind::kPut), "red"},
-                                 {"apricot", kv::MakeTag(9, kv::Kind::kDelete), ""}});
+  const std::string raw =
+      Build({{"apple", kv::MakeTag(7, kv::Kind::kPut), "red"}, {"apricot", kv::MakeTag(9, kv::Kind::kDelete), ""}});
   EXPECT_EQ(base::ToHex(raw),
-            "726564"            // values: "red", ""
-            "6170"              // prefix: "ap"
-            "706c65"            // suffixes: "ple"
-            "7269636f74"        //           "ricot"
-            "0100" "0002"       // tags: 7,PUT and 9,DELETE above sequence 7
-            "0000" "0300" "0800"  // suffix offsets
-            "0000" "0300" "0300"  // value offsets
-            "02000000"          // count
-            "02000000"          // prefix bytes
-            "07000000000000"    // base sequence
-            "22");              // tag width 2, offset width 2
+            "726564"      // values: "red", ""
+            "6170"        // prefix: "ap"
+            "706c65"      // suffixes: "ple"
+            "7269636f74"  //           "ricot"
+            "0100"
+            "0002"  // tags: 7,PUT and 9,DELETE above sequence 7
+            "0000"
+            "0300"
+            "0800"  // suffix offsets
+            "0000"
+            "0300"
+            "0300"            // value offsets
+            "02000000"        // count
+            "02000000"        // prefix bytes
+            "07000000000000"  // base sequence
+            "22");            // tag width 2, offset width 2
 }
 
 TEST(Block, GivesBackWhatWasPutIn) {
@@ -241,11 +247,12 @@ TEST(Block, IsSafeOnEveryChangedByte) {
 // The columns are compared many offsets at a time: of every place the check must know, at the ends and across those strides.
 TEST(Block, NoticesADescendingOffsetOrAnUnknownKindAtEveryPlace) {
   constexpr uint32_t kRows = 150;
-  for (const size_t value_bytes : {8, 600}) {  // offsets of 2 and of 4 bytes
+  for (const size_t value_bytes : {8, 600}) {      // offsets of 2 and of 4 bytes
     for (const kv::Sequence newest : {0, 1000}) {  // tags of 1 byte and of more
       std::vector<Row> rows;
       for (uint32_t i = 0; i < kRows; ++i) {
-        rows.push_back({.key = "key" + std::to_string(100 + i), .tag = kv::MakeTag(newest == 0 ? 0 : newest - i, kv::Kind::kPut),
+        rows.push_back({.key = "key" + std::to_string(100 + i),
+                        .tag = kv::MakeTag(newest == 0 ? 0 : newest - i, kv::Kind::kPut),
                         .value = std::string(value_bytes, 'v')});
       }
       const std::string raw = Build(rows);
@@ -279,7 +286,8 @@ TEST(Block, IsSafeOnRandomBytes) {
   base::Random random(6);
   for (int round = 0; round < 2000; ++round) {
     std::string raw(random.Uniform(80), '\0');
-    for (char& byte : raw) byte = random.OneIn(2) ? static_cast<char>(random.Uniform(4)) : static_cast<char>(random.Next());
+    for (char& byte : raw)
+      byte = random.OneIn(2) ? static_cast<char>(random.Uniform(4)) : static_cast<char>(random.Next());
     if (raw.size() > 16) raw.back() = 0x12;
     ReadAll(raw);
   }

@@ -12,6 +12,7 @@ struct Golden {
   const char* name;
 };
 // The names of docs/formats/files.md.
+// clang-format off
 const Golden kGoldens[] = {
     {FileKind::kCurrent, 0, "CURRENT"},
     {FileKind::kCurrentTemporary, 0, "CURRENT.tmp"},
@@ -29,6 +30,7 @@ const Golden kGoldens[] = {
     {FileKind::kImport, 0, "IMPORT"},
     {FileKind::kKeep, 0, "KEEP"},
 };
+// clang-format on
 
 TEST(FileName, GoesBothWays) {
   for (const Golden& golden : kGoldens) {
@@ -42,11 +44,38 @@ TEST(FileName, GoesBothWays) {
 }
 
 TEST(FileName, OtherNamesAreForeign) {
-  for (const char* name :
-       {"", "current", "CURRENT ", "CURRENT.tmp2", "LOCK.bak", "STAGING1", "MANIFEST", "MANIFEST-", "MANIFEST-5",
-        "MANIFEST-000005.tmp", "MANIFEST-+00005", "MANIFEST-00000x", "000012", "12.tbl", "00012.tbl", "0000012.tbl",
-        "000012.TBL", "000012.sst", "000012.ldb", "000012.log", "x000012.tbl", "-000012.tbl", "000012.tbl~", ".tbl",
-        "4611686018427387905.tbl", "18446744073709551615.tbl", "18446744073709551616.tbl", "REPAIR.old", "lost", "99999999999999999999999999.seg", "00012 .tbl", " 00012.tbl"}) {
+  for (const char* name : {"",
+                           "current",
+                           "CURRENT ",
+                           "CURRENT.tmp2",
+                           "LOCK.bak",
+                           "STAGING1",
+                           "MANIFEST",
+                           "MANIFEST-",
+                           "MANIFEST-5",
+                           "MANIFEST-000005.tmp",
+                           "MANIFEST-+00005",
+                           "MANIFEST-00000x",
+                           "000012",
+                           "12.tbl",
+                           "00012.tbl",
+                           "0000012.tbl",
+                           "000012.TBL",
+                           "000012.sst",
+                           "000012.ldb",
+                           "000012.log",
+                           "x000012.tbl",
+                           "-000012.tbl",
+                           "000012.tbl~",
+                           ".tbl",
+                           "4611686018427387905.tbl",
+                           "18446744073709551615.tbl",
+                           "18446744073709551616.tbl",
+                           "REPAIR.old",
+                           "lost",
+                           "99999999999999999999999999.seg",
+                           "00012 .tbl",
+                           " 00012.tbl"}) {
     EXPECT_FALSE(ParseFileName(name)) << name;
   }
   EXPECT_FALSE(ParseFileName(std::string_view("CURRENT\0", 8)));

@@ -136,10 +136,15 @@ TEST(Index, StoresTheShortestFences) {
 
 TEST(Index, HasTheseBytes) {
   EXPECT_EQ(base::ToHex(Build({{"apple", "apple pie"}, {"apricot", "apt"}}, true)),
-            "02000000" "02000000" "6170"  // two blocks, prefix "ap"
-            "64000000" "65000000"         // of 100 and 101 bytes
-            "01000000" "03000000"         // fence ends
-            "72" "7400");                 // "r", "t\0"
+            "02000000"
+            "02000000"
+            "6170"  // two blocks, prefix "ap"
+            "64000000"
+            "65000000"  // of 100 and 101 bytes
+            "01000000"
+            "03000000"  // fence ends
+            "72"
+            "7400");  // "r", "t\0"
 }
 
 TEST(Index, RefusesEveryTruncation) {

@@ -70,7 +70,8 @@ TEST(LevelDbLog, MasksChecksums) {
 }
 
 TEST(LevelDbLog, SplitsRecordsOverBlocks) {
-  const std::vector<std::string> records = {std::string(100'000, 'a'), "", "b", std::string(kLogBlockBytes - 7, 'c'), "d"};
+  const std::vector<std::string> records = {std::string(100'000, 'a'), "", "b", std::string(kLogBlockBytes - 7, 'c'),
+                                            "d"};
   const ReadBack found = Read(Write(records));
   EXPECT_EQ(found.records, records);
   EXPECT_EQ(found.damaged_bytes, 0u);
@@ -99,7 +100,8 @@ TEST(LevelDbLog, ACutTailIsACleanEnd) {
 
 TEST(LevelDbLog, DamageCostsTheRestOfItsBlockAndIsTold) {
   std::vector<std::string> records;
-  for (int i = 0; i < 300; ++i) records.push_back(std::string(500, static_cast<char>('a' + i % 26)) + std::to_string(i));
+  for (int i = 0; i < 300; ++i)
+    records.push_back(std::string(500, static_cast<char>('a' + i % 26)) + std::to_string(i));
   const std::string whole = Write(records);
   base::Random random(7);
   for (int round = 0; round < 200; ++round) {
@@ -166,7 +168,8 @@ TEST(LevelDbLog, ZerosAtTheEndAreNoDamage) {
 }
 
 TEST(LevelDbLog, ReadErrorsAreToldApart) {
-  LogReader reader([](uint64_t, size_t, char*, size_t*) { return Status::IOError("no"); }, [](uint64_t, uint64_t, std::string_view) {});
+  LogReader reader([](uint64_t, size_t, char*, size_t*) { return Status::IOError("no"); },
+                   [](uint64_t, uint64_t, std::string_view) {});
   std::string_view record;
   EXPECT_FALSE(reader.Next(&record));
   EXPECT_THAT(reader.status(), testing::StatusIs(Code::kIOError));
@@ -182,7 +185,8 @@ TEST(LevelDbBatch, ReadsWhatLevelDbWrote) {
     std::string batch;
     AppendBatchHeader(&batch, reader.first_sequence(), reader.count());
     while (reader.Next()) {
-      shown += kv::PrintKey(reader.key(), kv::MakeTag(reader.sequence(), reader.kind())) + "=" + std::string(reader.value()) + " ";
+      shown += kv::PrintKey(reader.key(), kv::MakeTag(reader.sequence(), reader.kind())) + "=" +
+               std::string(reader.value()) + " ";
       AppendOperation(&batch, reader.kind(), reader.key(), reader.value());
     }
     EXPECT_OK(reader.status());
@@ -194,8 +198,7 @@ TEST(LevelDbBatch, ReadsWhatLevelDbWrote) {
 TEST(LevelDbBatch, RefusesWhatIsNoBatch) {
   const auto status_of = [](std::string_view batch) {
     BatchReader reader(batch);
-    while (reader.Next()) {
-    }
+    while (reader.Next()) {}
     return reader.status();
   };
   std::string batch;
@@ -204,9 +207,11 @@ TEST(LevelDbBatch, RefusesWhatIsNoBatch) {
   EXPECT_THAT(status_of(batch), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("says that it has 2")));
   AppendOperation(&batch, kv::Kind::kDelete, "other", "");
   EXPECT_OK(status_of(batch));
-  for (size_t size = 0; size < batch.size(); ++size) EXPECT_THAT(status_of(batch.substr(0, size)), testing::StatusIs(Code::kCorruption)) << size;
+  for (size_t size = 0; size < batch.size(); ++size)
+    EXPECT_THAT(status_of(batch.substr(0, size)), testing::StatusIs(Code::kCorruption)) << size;
   EXPECT_THAT(status_of(batch + std::string("\x02\x01k", 3)), testing::StatusIs(Code::kCorruption));
-  EXPECT_THAT(status_of(batch + std::string("\x00\x01k", 3)), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("more operations")));
+  EXPECT_THAT(status_of(batch + std::string("\x00\x01k", 3)),
+              testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("more operations")));
   std::string beyond;
   AppendBatchHeader(&beyond, kv::kSequenceMax, 1);
   EXPECT_THAT(status_of(beyond), testing::StatusIs(Code::kCorruption));

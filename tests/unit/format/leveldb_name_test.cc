@@ -27,8 +27,9 @@ TEST(LevelDbName, ReadsEveryKindWithAnyCountOfDigits) {
 }
 
 TEST(LevelDbName, LeavesOthersAlone) {
-  for (const char* name : {"", "foo", ".log", "manifest", "MANIFEST", "MANIFEST-", "MANIFEST-3x", "XMANIFEST-3", "CURRENT2", "LOG.1", "100", "100.",
-                           "100.lop", "x.ldb", "-1.ldb", "+1.ldb", "18446744073709551616.log", "000012.tbl"}) {
+  for (const char* name :
+       {"", "foo", ".log", "manifest", "MANIFEST", "MANIFEST-", "MANIFEST-3x", "XMANIFEST-3", "CURRENT2", "LOG.1",
+        "100", "100.", "100.lop", "x.ldb", "-1.ldb", "+1.ldb", "18446744073709551616.log", "000012.tbl"}) {
     EXPECT_FALSE(ParseName(name)) << name;
   }
 }
@@ -45,7 +46,8 @@ TEST(LevelDbName, WritesSixDigits) {
 TEST(LevelDbName, CurrentEndsWithANewline) {
   EXPECT_EQ(EncodeCurrent(kv::FileNumber{5}), "MANIFEST-000005\n");
   EXPECT_EQ(DecodeCurrent("MANIFEST-000005\n"), kv::FileNumber{5});
-  for (const char* bytes : {"", "\n", "MANIFEST-000005", "000005.log\n", "MANIFEST-000005\n\n", "mergedb-1 MANIFEST-000012 1a2b3c4d"}) {
+  for (const char* bytes :
+       {"", "\n", "MANIFEST-000005", "000005.log\n", "MANIFEST-000005\n\n", "mergedb-1 MANIFEST-000012 1a2b3c4d"}) {
     EXPECT_FALSE(DecodeCurrent(bytes)) << bytes;
   }
 }

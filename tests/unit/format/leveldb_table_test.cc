@@ -30,7 +30,8 @@ class TestTable {
   }
   Result<TableIterator::Block> Read(const Handle& handle) const {
     RETURN_IF_ERROR(CheckHandle(handle, bytes_.size()));
-    ASSIGN_OR_RETURN(std::string block, OpenBlock(bytes_.substr(handle.offset, handle.bytes + kBlockTrailerBytes), true));
+    ASSIGN_OR_RETURN(std::string block,
+                     OpenBlock(bytes_.substr(handle.offset, handle.bytes + kBlockTrailerBytes), true));
     return std::make_shared<const std::string>(std::move(block));
   }
   TableIterator Iterate() const {
@@ -48,7 +49,10 @@ class TestTable {
 
 std::string Build(const KeyOrder& order, const TableOptions& options, const Rows& rows) {
   std::string bytes;
-  TableBuilder builder(order, options, [&](std::string_view part) { bytes += part; return Status(); });
+  TableBuilder builder(order, options, [&](std::string_view part) {
+    bytes += part;
+    return Status();
+  });
   for (const auto& [key, value] : rows) builder.Add(key, value);
   EXPECT_OK(builder.Finish());
   EXPECT_EQ(builder.bytes(), bytes.size());
@@ -90,7 +94,9 @@ TEST(LevelDbTable, ReadsWhatLevelDbWrote) {
     ASSERT_TRUE(SplitInternalKey(internal, &key, &tag));
     shown += kv::PrintKey(key, tag) + "=" + value + " ";
   }
-  EXPECT_EQ(shown, "#6,PUT=empty apple#1,PUT=green apricot#2,PUT=orange banana#5,PUT=brown banana#3,PUT=yellow cherry#4,DELETE= fig#7,PUT= ");
+  EXPECT_EQ(shown,
+            "#6,PUT=empty apple#1,PUT=green apricot#2,PUT=orange banana#5,PUT=brown banana#3,PUT=yellow "
+            "cherry#4,DELETE= fig#7,PUT= ");
   EXPECT_EQ(WalkBack(table), rows);
 }
 
@@ -99,7 +105,8 @@ TEST(LevelDbTable, IsTheBytesThatLevelDbWrites) {
   {
     TestTable table(TableOf("raw"), kInternal);
     ASSERT_OK(table.Open());
-    EXPECT_EQ(Build(kInternal, {.codec = {.compression = Compression::kNone}, .filter = &kBloom}, Walk(table, &status)), TableOf("raw"));
+    EXPECT_EQ(Build(kInternal, {.codec = {.compression = Compression::kNone}, .filter = &kBloom}, Walk(table, &status)),
+              TableOf("raw"));
   }
   TestTable table(TableOf("snappy"), kInternal);
   ASSERT_OK(table.Open());
@@ -129,12 +136,15 @@ Rows RandomRows(base::Random* random, size_t count, bool has_tags) {
   while (rows.size() < count) {
     std::string key(random->Uniform(20), '\0');
     for (char& c : key) c = "ab\xff"[random->Uniform(3)];
-    if (has_tags) AppendInternalKey(&key, std::string(key), kv::MakeTag(random->Uniform(1000), random->Uniform(2) ? kv::Kind::kPut : kv::Kind::kDelete));
+    if (has_tags)
+      AppendInternalKey(&key, std::string(key),
+                        kv::MakeTag(random->Uniform(1000), random->Uniform(2) ? kv::Kind::kPut : kv::Kind::kDelete));
     rows[key] = std::string(random->Uniform(100), 'v') + std::to_string(random->Next());
   }
   Rows sorted(rows.begin(), rows.end());
   const KeyOrder& order = has_tags ? static_cast<const KeyOrder&>(kInternal) : kUser;
-  std::sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) { return order.Compare(a.first, b.first) < 0; });
+  std::sort(sorted.begin(), sorted.end(),
+            [&](const auto& a, const auto& b) { return order.Compare(a.first, b.first) < 0; });
   return sorted;
 }
 
@@ -145,8 +155,14 @@ TEST(LevelDbTable, FindsEveryKeyInBothDirections) {
     const KeyOrder& order = has_tags ? static_cast<const KeyOrder&>(kInternal) : kUser;
     const Rows rows = RandomRows(&random, random.Uniform(300), has_tags);
     const Compression codecs[] = {Compression::kNone, Compression::kSnappy, Compression::kZstd};
-    TestTable table(Build(order, {.block_bytes = 1 + random.Uniform(2000), .restart_interval = 1 + random.Uniform(20),
-                                  .codec = {.compression = codecs[round % 3]}, .filter = round % 5 == 0 ? &kBloom : nullptr, .keys_have_tags = has_tags}, rows), order);
+    TestTable table(Build(order,
+                          {.block_bytes = 1 + random.Uniform(2000),
+                           .restart_interval = 1 + random.Uniform(20),
+                           .codec = {.compression = codecs[round % 3]},
+                           .filter = round % 5 == 0 ? &kBloom : nullptr,
+                           .keys_have_tags = has_tags},
+                          rows),
+                    order);
     ASSERT_OK(table.Open());
     Status status;
     EXPECT_EQ(Walk(table, &status), rows);
@@ -166,7 +182,8 @@ TEST(LevelDbTable, FindsEveryKeyInBothDirections) {
     }
     for (const auto& [absent, unused] : RandomRows(&random, 20, has_tags)) {
       it.Seek(absent);
-      const auto after = std::find_if(rows.begin(), rows.end(), [&](const auto& row) { return order.Compare(row.first, absent) >= 0; });
+      const auto after = std::find_if(rows.begin(), rows.end(),
+                                      [&](const auto& row) { return order.Compare(row.first, absent) >= 0; });
       EXPECT_EQ(it.Valid() ? std::string(it.key()) : "none", after != rows.end() ? after->first : "none");
     }
     ASSERT_OK(it.status());
@@ -182,9 +199,13 @@ TEST(LevelDbTable, ShortKeysOfTheIndexLieBetweenBlocks) {
   EXPECT_EQ(between("abc", "abd"), "abc");
   EXPECT_EQ(between("ab", "abc"), "ab");
   EXPECT_EQ(between("ab\xff", "ac"), "ab\xff");
-  std::string key = "\xff\xff" "a";
+  std::string key =
+      "\xff\xff"
+      "a";
   kUser.ShortenUpwards(&key);
-  EXPECT_EQ(key, "\xff\xff" "b");
+  EXPECT_EQ(key,
+            "\xff\xff"
+            "b");
   key = "\xff\xff";
   kUser.ShortenUpwards(&key);
   EXPECT_EQ(key, "\xff\xff");
@@ -238,9 +259,12 @@ TEST(LevelDbTable, ClaimsOfSizeAreNotBelieved) {
   std::string stored("\xff\xff\xff\xff\x0f", 5);  // snappy: 4 GiB
   stored.push_back(1);
   EXPECT_THAT(OpenBlock(stored + std::string(4, 0), false), testing::StatusIs(Code::kCorruption));
-  EXPECT_THAT(OpenBlock(std::string("\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x0f", 13) + '\2' + std::string(4, 0), false),
-              testing::StatusIs(Code::kCorruption));
-  EXPECT_THAT(OpenBlock(std::string("abc\x07", 4) + std::string(4, 0), false), testing::StatusIs(Code::kCorruption, "bad block type"));
+  EXPECT_THAT(
+      OpenBlock(std::string("\x28\xb5\x2f\xfd\xe0\xff\xff\xff\xff\xff\xff\xff\x0f", 13) + '\2' + std::string(4, 0),
+                false),
+      testing::StatusIs(Code::kCorruption));
+  EXPECT_THAT(OpenBlock(std::string("abc\x07", 4) + std::string(4, 0), false),
+              testing::StatusIs(Code::kCorruption, "bad block type"));
   EXPECT_THAT(CheckHandle({.offset = UINT64_MAX - 3, .bytes = 10}, 1000), testing::StatusIs(Code::kCorruption));
   EXPECT_THAT(CheckHandle({.offset = 10, .bytes = UINT64_MAX - 3}, 1000), testing::StatusIs(Code::kCorruption));
   EXPECT_OK(CheckHandle({.offset = 10, .bytes = 1000 - 48 - 5 - 10}, 1000));
@@ -340,7 +364,8 @@ TEST(LevelDbFilter, MalformedBlocksPassEverything) {
   }
   const std::string whole(builder.Finish());
   const FilterBlock filter(kBloom, whole);
-  for (uint64_t offset = 0; offset < 20'000; offset += 3'000) EXPECT_TRUE(filter.MayContain(offset, "key" + std::to_string(offset)));
+  for (uint64_t offset = 0; offset < 20'000; offset += 3'000)
+    EXPECT_TRUE(filter.MayContain(offset, "key" + std::to_string(offset)));
   EXPECT_TRUE(filter.MayContain(1'000'000, "any")) << "beyond the last";
   for (int round = 0; round < 5'000; ++round) {
     std::string bytes = whole.substr(0, random.Uniform(whole.size() + 1));

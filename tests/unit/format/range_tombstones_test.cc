@@ -21,10 +21,31 @@ kv::RangeTombstones Example() {
 // The example of docs/formats/table.md.
 constexpr char kGolden[] =
     "04"
-    "05" "6170706c65" "06" "62616e616e61" "01" "ac02"
-    "06" "62616e616e61" "06" "636865727279" "02" "ac02" "a502"
-    "06" "636865727279" "03" "666967" "01" "ac02"
-    "03" "666967" "04" "706c756d" "01" "09";
+    "05"
+    "6170706c65"
+    "06"
+    "62616e616e61"
+    "01"
+    "ac02"
+    "06"
+    "62616e616e61"
+    "06"
+    "636865727279"
+    "02"
+    "ac02"
+    "a502"
+    "06"
+    "636865727279"
+    "03"
+    "666967"
+    "01"
+    "ac02"
+    "03"
+    "666967"
+    "04"
+    "706c756d"
+    "01"
+    "09";
 
 TEST(RangeTombstonesFormat, IsTheBytesOfTheSpecification) {
   EXPECT_EQ(base::ToHex(EncodeRangeTombstones(Example())), kGolden);
@@ -54,21 +75,103 @@ TEST(RangeTombstonesFormat, RefusesWhatTheSpecificationForbids) {
     return DecodeRangeTombstones(bytes, kOrder, &back);
   };
   EXPECT_TRUE(decode("00").ok());
-  EXPECT_TRUE(decode("01" "0161" "0162" "01" "05").ok());
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "01"
+                     "05")
+                  .ok());
   EXPECT_TRUE(decode("").IsCorruption());
   EXPECT_TRUE(decode("0000").IsCorruption()) << "more than it says";
-  EXPECT_TRUE(decode("02" "0161" "0162" "01" "05").IsCorruption()) << "less than it says";
-  EXPECT_TRUE(decode("01" "0162" "0161" "01" "05").IsCorruption()) << "end before begin";
-  EXPECT_TRUE(decode("01" "0161" "0161" "01" "05").IsCorruption()) << "no key";
-  EXPECT_TRUE(decode("01" "0161" "0162" "00").IsCorruption()) << "no sequence";
-  EXPECT_TRUE(decode("01" "0161" "0162" "01" "00").IsCorruption()) << "sequence 0";
-  EXPECT_TRUE(decode("01" "0161" "0162" "02" "05" "00").IsCorruption()) << "a sequence twice";
-  EXPECT_TRUE(decode("01" "0161" "0162" "02" "05" "05").IsCorruption()) << "down to 0";
-  EXPECT_TRUE(decode("01" "0161" "0162" "02" "05" "06").IsCorruption()) << "below 0";
-  EXPECT_TRUE(decode("01" "0161" "0162" "01" "808080808080808001").IsCorruption()) << "57 bits";
-  EXPECT_TRUE(decode("01" "0161" "0162" "ffffffff0f" "05").IsCorruption()) << "four billion sequences";
-  EXPECT_TRUE(decode("02" "0161" "0163" "01" "05" "0162" "0164" "01" "05").IsCorruption()) << "they overlap";
-  EXPECT_EQ(decode("01" "0162" "0161" "01" "05").ToString(),
+  EXPECT_TRUE(decode("02"
+                     "0161"
+                     "0162"
+                     "01"
+                     "05")
+                  .IsCorruption())
+      << "less than it says";
+  EXPECT_TRUE(decode("01"
+                     "0162"
+                     "0161"
+                     "01"
+                     "05")
+                  .IsCorruption())
+      << "end before begin";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0161"
+                     "01"
+                     "05")
+                  .IsCorruption())
+      << "no key";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "00")
+                  .IsCorruption())
+      << "no sequence";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "01"
+                     "00")
+                  .IsCorruption())
+      << "sequence 0";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "02"
+                     "05"
+                     "00")
+                  .IsCorruption())
+      << "a sequence twice";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "02"
+                     "05"
+                     "05")
+                  .IsCorruption())
+      << "down to 0";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "02"
+                     "05"
+                     "06")
+                  .IsCorruption())
+      << "below 0";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "01"
+                     "808080808080808001")
+                  .IsCorruption())
+      << "57 bits";
+  EXPECT_TRUE(decode("01"
+                     "0161"
+                     "0162"
+                     "ffffffff0f"
+                     "05")
+                  .IsCorruption())
+      << "four billion sequences";
+  EXPECT_TRUE(decode("02"
+                     "0161"
+                     "0163"
+                     "01"
+                     "05"
+                     "0162"
+                     "0164"
+                     "01"
+                     "05")
+                  .IsCorruption())
+      << "they overlap";
+  EXPECT_EQ(decode("01"
+                   "0162"
+                   "0161"
+                   "01"
+                   "05")
+                .ToString(),
             "Corruption: range tombstones at offset 1 of 7: expected fragments that ascend, found 016201610105");
 }
 

@@ -21,16 +21,16 @@ Footer SomeFooter() {
 
 TEST(Footer, HasTheseBytes) {
   EXPECT_EQ(base::ToHex(EncodeFooter(SomeFooter())),
-            "8877665544332211"                  // unique id
-            "0020000000000000"                  // file bytes
-            "a00f000000000000"                  // data bytes
-            "4600000000000000"                  // filter bytes
-            "3c00000000000000"                  // index bytes
-            "3200000000000000"                  // properties bytes
+            "8877665544332211"                                  // unique id
+            "0020000000000000"                                  // file bytes
+            "a00f000000000000"                                  // data bytes
+            "4600000000000000"                                  // filter bytes
+            "3c00000000000000"                                  // index bytes
+            "3200000000000000"                                  // properties bytes
             "000000000000000000000000000000000000000000000000"  // reserved
-            "7e201227"                        // checksum
-            "01000000"                          // version
-            "6d657267656462207461626c650d0a1a");  // "mergedb table\r\n\x1a"
+            "7e201227"                                          // checksum
+            "01000000"                                          // version
+            "6d657267656462207461626c650d0a1a");                // "mergedb table\r\n\x1a"
 }
 
 TEST(Footer, GoesBothWays) {
@@ -44,7 +44,9 @@ TEST(Footer, OfATableWithRangeTombstonesIsOfVersion2) {
   footer.data_bytes = 3900;
   footer.range_tombstone_bytes = 100;
   const std::string bytes = EncodeFooter(footer);
-  EXPECT_EQ(base::ToHex(bytes.substr(48, 24)), "6400000000000000" "00000000000000000000000000000000");
+  EXPECT_EQ(base::ToHex(bytes.substr(48, 24)),
+            "6400000000000000"
+            "00000000000000000000000000000000");
   EXPECT_EQ(base::ToHex(bytes.substr(76, 4)), "02000000");
   Footer back;
   ASSERT_TRUE(DecodeFooter(bytes, 8192, &back).ok());
@@ -73,9 +75,8 @@ TEST(Footer, RefusesAFileOfAnotherSize) {
 }
 
 TEST(Footer, RefusesSectionsThatDoNotFit) {
-  for (uint64_t Footer::*section :
-       {&Footer::data_bytes, &Footer::filter_bytes, &Footer::range_tombstone_bytes, &Footer::index_bytes,
-        &Footer::properties_bytes}) {
+  for (uint64_t Footer::*section : {&Footer::data_bytes, &Footer::filter_bytes, &Footer::range_tombstone_bytes,
+                                    &Footer::index_bytes, &Footer::properties_bytes}) {
     for (const uint64_t bytes : {uint64_t{8192}, ~uint64_t{0}, ~uint64_t{0} - 4000}) {
       Footer footer = SomeFooter();
       footer.*section = bytes;
@@ -92,7 +93,8 @@ TEST(Footer, RefusesAFileThatEndsBeforeItsLastBlock) {
   Footer back;
   const Status status = DecodeFooter(EncodeFooter(footer), 5000, &back);
   EXPECT_TRUE(status.IsCorruption());
-  EXPECT_NE(status.message().find("least size by its sections: expected 8192, found 5000"), std::string::npos) << status.ToString();
+  EXPECT_NE(status.message().find("least size by its sections: expected 8192, found 5000"), std::string::npos)
+      << status.ToString();
 }
 
 TEST(Footer, NamesTheVersionOfANewerProgram) {
@@ -159,19 +161,22 @@ TEST(Properties, GoBothWays) {
 }
 
 TEST(Properties, SettledGoesBothWaysAndIsNotBelievedOtherwise) {
-  for (const Bounds& bounds : {Bounds{}, Bounds{.lower = "a", .upper = {}}, Bounds{.lower = {}, .upper = ""}, Bounds{.lower = "a", .upper = "z"}}) {
+  for (const Bounds& bounds : {Bounds{}, Bounds{.lower = "a", .upper = {}}, Bounds{.lower = {}, .upper = ""},
+                               Bounds{.lower = "a", .upper = "z"}}) {
     Properties properties = SomeProperties();
     for (const kv::Sequence from : {kv::Sequence{0}, kv::Sequence{1}, kv::kSequenceMax}) {
-      properties.compacted_ranges = {CompactedRange{.from = from, .sequence = kv::kSequenceMax, .bounds = bounds}, CompactedRange{.sequence = 1}};
+      properties.compacted_ranges = {CompactedRange{.from = from, .sequence = kv::kSequenceMax, .bounds = bounds},
+                                     CompactedRange{.sequence = 1}};
       Properties back;
       ASSERT_TRUE(DecodeProperties(EncodeProperties(properties), &back).ok());
       EXPECT_EQ(back, properties);
     }
   }
   const std::string sequence = std::string("\x07\0\0\0\0\0\0\0", 8);
-  for (const std::string& payload : {std::string(), sequence, sequence + "\x08", sequence + "\x04", sequence + "\x04" + std::string(8, '\0'),
-                                     sequence + "\x04\x08" + std::string(7, '\0'), sequence + "\x01", sequence + "\x01\x05" + "ab",
-                                     sequence + std::string("\0x", 2), std::string(8, '\xff') + std::string("\0", 1)}) {
+  for (const std::string& payload :
+       {std::string(), sequence, sequence + "\x08", sequence + "\x04", sequence + "\x04" + std::string(8, '\0'),
+        sequence + "\x04\x08" + std::string(7, '\0'), sequence + "\x01", sequence + "\x01\x05" + "ab",
+        sequence + std::string("\0x", 2), std::string(8, '\xff') + std::string("\0", 1)}) {
     std::string bytes = EncodeProperties(SomeProperties());
     base::AppendVarint32(&bytes, 65);
     base::AppendLengthPrefixed(&bytes, payload);
@@ -185,9 +190,18 @@ TEST(Properties, SettledIsStoredSo) {
   Properties properties = SomeProperties();
   const size_t before = EncodeProperties(properties).size();
   properties.compacted_ranges = {{.sequence = 0x0102030405, .bounds = {.lower = "apple", .upper = "b"}}};
-  EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "03" "056170706c65" "0162");
+  EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)),
+            "4111"
+            "0504030201000000"
+            "03"
+            "056170706c65"
+            "0162");
   properties.compacted_ranges = {{.from = 0x0605, .sequence = 0x0102030405, .bounds = {}}};
-  EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)), "4111" "0504030201000000" "04" "0506000000000000");
+  EXPECT_EQ(base::ToHex(EncodeProperties(properties).substr(before)),
+            "4111"
+            "0504030201000000"
+            "04"
+            "0506000000000000");
 }
 
 TEST(Properties, TheProgramsFilterPolicyIsStoredSo) {

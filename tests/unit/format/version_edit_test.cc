@@ -37,8 +37,11 @@ VersionEdit FullEdit() {
   edit.adds.push_back(
       {.position = kv::Position{9}, .level = 1, .file = NewFile(), .bounds = {.lower = {}, .upper = "m"}});
   edit.levels.push_back({.position = kv::Position{9}, .level = kBottomLevel});
-  edit.blob_files.push_back({std::make_shared<const BlobFileMeta>(BlobFileMeta{
-      .number = kv::FileNumber{11}, .bytes = 8192, .unique_id = 0x99aabbccddeeff00, .records = 3, .record_bytes = 5000})});
+  edit.blob_files.push_back({std::make_shared<const BlobFileMeta>(BlobFileMeta{.number = kv::FileNumber{11},
+                                                                               .bytes = 8192,
+                                                                               .unique_id = 0x99aabbccddeeff00,
+                                                                               .records = 3,
+                                                                               .record_bytes = 5000})});
   edit.database_id = 0x0102030405060708;
   edit.comparator = "mergedb.bytewise";
   edit.next_file = kv::FileNumber{13};
@@ -56,6 +59,7 @@ VersionEdit FullEdit() {
 }
 
 // FullEdit, field by field: tag, payload length, payload. Also in docs/formats/manifest.md.
+// clang-format off
 constexpr const char* kGolden[] = {
     "01" "04" "09" "01" "0162",
     "01" "02" "08" "00",
@@ -78,6 +82,7 @@ constexpr const char* kGolden[] = {
     "40" "03" "808004",
     "41" "06" "03612e62" "0163",
 };
+// clang-format on
 
 std::string Field(uint32_t tag, std::string_view payload) {
   std::string bytes;
@@ -115,27 +120,91 @@ TEST(VersionEdit, AFileWithRangeTombstonesHasAFactOfItsOwn) {
   file.largest_is_open = true;
   file.masked_bytes = 70'000;
   VersionEdit edit;
-  edit.adds.push_back({.position = kv::Position{9}, .level = 1, .file = std::make_shared<const FileMeta>(file), .bounds = {}});
+  edit.adds.push_back(
+      {.position = kv::Position{9}, .level = 1, .file = std::make_shared<const FileMeta>(file), .bounds = {}});
   const std::string add =
-      "09" "01" "00" "0c" "8020" "8877665544332211" "ac02" "02" "8827" "07" "b202" "056170706c65" "04706c756d" "00";
-  EXPECT_EQ(base::ToHex(EncodeVersionEdit(edit)), "0d" "29" + add + "01" "05" "03" "01" "f0a204" "15" "06" "0c" "0764" "04a01f");
+      "09"
+      "01"
+      "00"
+      "0c"
+      "8020"
+      "8877665544332211"
+      "ac02"
+      "02"
+      "8827"
+      "07"
+      "b202"
+      "056170706c65"
+      "04706c756d"
+      "00";
+  EXPECT_EQ(base::ToHex(EncodeVersionEdit(edit)),
+            "0d"
+            "29" +
+                add +
+                "01"
+                "05"
+                "03"
+                "01"
+                "f0a204"
+                "15"
+                "06"
+                "0c"
+                "0764"
+                "04a01f");
   const auto back = DecodeVersionEdit(EncodeVersionEdit(edit));
   ASSERT_TRUE(back) << back.status().ToString();
   EXPECT_TRUE(*back == edit) << PrintVersionEdit(*back);
   EXPECT_NE(PrintVersionEdit(edit).find("[apple .. plum) bytes"), std::string::npos) << PrintVersionEdit(edit);
-  EXPECT_NE(PrintVersionEdit(edit).find("range_tombstones 3 covering 70000"), std::string::npos) << PrintVersionEdit(edit);
+  EXPECT_NE(PrintVersionEdit(edit).find("range_tombstones 3 covering 70000"), std::string::npos)
+      << PrintVersionEdit(edit);
 
   const auto decode = [&](std::string_view facts) {
     return DecodeStatus(Field(13, FromHexOrDie(add) + FromHexOrDie(facts)));
   };
   EXPECT_TRUE(decode("").ok());
-  EXPECT_TRUE(decode("40" "03" "010203").ok()) << "one of the future that may be skipped";
-  EXPECT_TRUE(decode("3f" "03" "010203").IsNotSupported()) << "one of the future that may not";
-  EXPECT_TRUE(decode("01" "03" "00" "01" "05").IsCorruption()) << "no range tombstones";
-  EXPECT_TRUE(decode("01" "03" "03" "02" "05").IsCorruption()) << "an unknown flag";
-  EXPECT_TRUE(decode("01" "04" "03" "01" "05" "05").IsCorruption()) << "too long";
-  EXPECT_TRUE(decode("01" "02" "03" "01").IsCorruption()) << "too short";
-  EXPECT_TRUE(decode("01" "05" "03").IsCorruption()) << "cut";
+  EXPECT_TRUE(decode("40"
+                     "03"
+                     "010203")
+                  .ok())
+      << "one of the future that may be skipped";
+  EXPECT_TRUE(decode("3f"
+                     "03"
+                     "010203")
+                  .IsNotSupported())
+      << "one of the future that may not";
+  EXPECT_TRUE(decode("01"
+                     "03"
+                     "00"
+                     "01"
+                     "05")
+                  .IsCorruption())
+      << "no range tombstones";
+  EXPECT_TRUE(decode("01"
+                     "03"
+                     "03"
+                     "02"
+                     "05")
+                  .IsCorruption())
+      << "an unknown flag";
+  EXPECT_TRUE(decode("01"
+                     "04"
+                     "03"
+                     "01"
+                     "05"
+                     "05")
+                  .IsCorruption())
+      << "too long";
+  EXPECT_TRUE(decode("01"
+                     "02"
+                     "03"
+                     "01")
+                  .IsCorruption())
+      << "too short";
+  EXPECT_TRUE(decode("01"
+                     "05"
+                     "03")
+                  .IsCorruption())
+      << "cut";
 }
 
 TEST(VersionEdit, OfNothingIsNoBytes) {
@@ -147,15 +216,24 @@ TEST(VersionEdit, OfNothingIsNoBytes) {
 
 TEST(VersionEdit, ExtremesComeBack) {
   VersionEdit edit;
-  FileMeta file{.number = kv::FileNumber{kFileNumberMax}, .bytes = UINT64_MAX, .unique_id = UINT64_MAX,
-                .entries = UINT64_MAX, .tombstones = UINT64_MAX, .raw_bytes = UINT64_MAX, .smallest_sequence = 0,
-                .largest_sequence = kv::kSequenceMax, .smallest = "", .largest = std::string(100000, '\xff')};
-  edit.adds.push_back({.position = kv::Position{uint64_t{1} << 62}, .level = UINT32_MAX,
-                       .file = std::make_shared<const FileMeta>(file), .bounds = {.lower = "", .upper = ""}});
+  FileMeta file{.number = kv::FileNumber{kFileNumberMax},
+                .bytes = UINT64_MAX,
+                .unique_id = UINT64_MAX,
+                .entries = UINT64_MAX,
+                .tombstones = UINT64_MAX,
+                .raw_bytes = UINT64_MAX,
+                .smallest_sequence = 0,
+                .largest_sequence = kv::kSequenceMax,
+                .smallest = "",
+                .largest = std::string(100000, '\xff')};
+  edit.adds.push_back({.position = kv::Position{uint64_t{1} << 62},
+                       .level = UINT32_MAX,
+                       .file = std::make_shared<const FileMeta>(file),
+                       .bounds = {.lower = "", .upper = ""}});
   edit.comparator = "";
   edit.wal_segments.emplace();
-  edit.wal_start = {.epoch = UINT64_MAX, .salt = 0, .position = UINT64_MAX, .chain = UINT32_MAX,
-                    .sequence = kv::kSequenceMax};
+  edit.wal_start = {
+      .epoch = UINT64_MAX, .salt = 0, .position = UINT64_MAX, .chain = UINT32_MAX, .sequence = kv::kSequenceMax};
   edit.last_sequence = 0;
   const auto decoded = DecodeVersionEdit(EncodeVersionEdit(edit));
   ASSERT_TRUE(decoded) << decoded.status().ToString();
@@ -228,13 +306,12 @@ TEST(VersionEdit, EveryTruncatedOrLengthenedPayloadIsCorruption) {
     const auto tag = static_cast<uint8_t>(field[0]);
     const std::string payload = field.substr(2);
     if (tag == 21) continue;  // says something of an add before it: see below
-    const bool is_list = tag == 5 || tag == 11 || tag == 65 || tag == 24;  // any payload is a name, any varints or strings a list
+    const bool is_list =
+        tag == 5 || tag == 11 || tag == 65 || tag == 24;  // any payload is a name, any varints or strings a list
     for (size_t length = 0; length < payload.size() && !is_list; ++length) {
       EXPECT_TRUE(DecodeStatus(Field(tag, payload.substr(0, length))).IsCorruption()) << golden << " " << length;
     }
-    if (!is_list) {
-      EXPECT_TRUE(DecodeStatus(Field(tag, payload + "\x01")).IsCorruption()) << golden;
-    }
+    if (!is_list) { EXPECT_TRUE(DecodeStatus(Field(tag, payload + "\x01")).IsCorruption()) << golden; }
   }
   EXPECT_TRUE(DecodeStatus(Field(11, "\x80")).IsCorruption());
   EXPECT_TRUE(DecodeStatus(Field(24, "")).IsCorruption());
@@ -291,7 +368,12 @@ TEST(VersionEdit, ValueSharesAreOfATableBeforeThemAndInOrder) {
   EXPECT_TRUE(DecodeStatus(table + shares("0c07640064")).IsCorruption()) << "the same value file twice";
   EXPECT_TRUE(DecodeStatus(table + shares("0c0764ffffffffffffffffff0164")).IsCorruption()) << "back to the start";
   EXPECT_TRUE(DecodeStatus(table + shares("0c07")).IsCorruption()) << "cut short";
-  EXPECT_TRUE(DecodeStatus(Field(20, FromHexOrDie("0b" "01" "0000000000000000" "03" "02"))).IsCorruption())
+  EXPECT_TRUE(DecodeStatus(Field(20, FromHexOrDie("0b"
+                                                  "01"
+                                                  "0000000000000000"
+                                                  "03"
+                                                  "02")))
+                  .IsCorruption())
       << "more bytes of records than the file has";
 }
 

@@ -14,10 +14,11 @@ namespace {
 
 const kv::Order kOrder(BytewiseComparator());
 
-std::string Collapse(std::vector<OwnedEntry> entries, CompactionIteratorOptions options, CompactionIteratorCounts* counts = nullptr) {
+std::string Collapse(std::vector<OwnedEntry> entries, CompactionIteratorOptions options,
+                     CompactionIteratorCounts* counts = nullptr) {
   CompactionIteratorCounts own;
-  return PrintAll(*NewCompactionIterator(kOrder, std::move(options), Input(std::move(entries)),
-                                         counts == nullptr ? &own : counts));
+  return PrintAll(
+      *NewCompactionIterator(kOrder, std::move(options), Input(std::move(entries)), counts == nullptr ? &own : counts));
 }
 
 TEST(CompactionIterator, KeepsOneVersionInEachStripe) {
@@ -86,7 +87,9 @@ class Values final : public kv::ValueSource {
 TEST(CompactionIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   Values values;
   const auto entries = [](std::string reference) -> std::vector<OwnedEntry> {
-    return {Merge("a", 9, merge::Append("c")), {"a", kv::MakeTag(5, kv::Kind::kPutRef), std::move(reference)}, Put("a", 3, "x")};
+    return {Merge("a", 9, merge::Append("c")),
+            {"a", kv::MakeTag(5, kv::Kind::kPutRef), std::move(reference)},
+            Put("a", 3, "x")};
   };
   EXPECT_EQ(Collapse(entries("r:ab"), {.values = &values}), "a#9,PUT=abc ");
   EXPECT_EQ(Collapse(entries("r:ab"), {.is_bottom = true, .values = &values}), "a#0,PUT=abc ");
@@ -100,13 +103,12 @@ TEST(CompactionIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
 }
 
 TEST(CompactionIterator, FoldsOperandsOntoTheBaseOfTheirStripe) {
-  const std::vector<OwnedEntry> entries = {Merge("k", 9, merge::Append("d")), Merge("k", 8, merge::Append("c")),
-                                           Put("k", 7, "b"), Merge("k", 5, merge::Append("!")),
-                                           Merge("k", 3, merge::Append("?")), Put("k", 2, "older")};
+  const std::vector<OwnedEntry> entries = {
+      Merge("k", 9, merge::Append("d")), Merge("k", 8, merge::Append("c")), Put("k", 7, "b"),
+      Merge("k", 5, merge::Append("!")), Merge("k", 3, merge::Append("?")), Put("k", 2, "older")};
   EXPECT_EQ(Collapse(entries, {}), "k#9,PUT=bcd ");
   EXPECT_EQ(Collapse(entries, {.snapshots = {6}}), "k#9,PUT=bcd k#5,PUT=older?! ");
-  EXPECT_EQ(Collapse(entries, {.snapshots = {2, 8}}),
-            "k#9,MERGE=" + merge::Append("d") + " k#8,PUT=bc k#2,PUT=older ");
+  EXPECT_EQ(Collapse(entries, {.snapshots = {2, 8}}), "k#9,MERGE=" + merge::Append("d") + " k#8,PUT=bc k#2,PUT=older ");
 }
 
 TEST(CompactionIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBottom) {
@@ -122,8 +124,8 @@ TEST(CompactionIterator, CombinesOperandsWithoutABaseAndMakesAPutOfThemAtTheBott
 
 TEST(CompactionIterator, AddsCountersToWhateverIsBelowThem) {
   const auto above = [](OwnedEntry base) -> std::vector<OwnedEntry> {
-    return {Merge("k", 9, merge::AddU64(4)), Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), std::move(base),
-            Put("k", 1, "hidden")};
+    return {Merge("k", 9, merge::AddU64(4)), Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)),
+            std::move(base), Put("k", 1, "hidden")};
   };
   const std::string six = "\x01" + merge::FromU64(6), ten = "\x01" + merge::FromU64(10);
   CompactionIteratorCounts counts;
@@ -137,14 +139,19 @@ TEST(CompactionIterator, AddsCountersToWhateverIsBelowThem) {
   EXPECT_EQ(Collapse(above(Put("k", 7, "abc")), {}), "k#9,MERGE=" + merge::AddU64(6) + " k#7,PUT=abc ");
   // Operands of another type go on from the sum.
   const std::string appended = merge::Append("x");
-  EXPECT_EQ(Collapse({Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, appended), Merge("k", 6, appended)}, {}),
+  EXPECT_EQ(Collapse({Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, appended),
+                      Merge("k", 6, appended)},
+                     {}),
             "k#9,MERGE=" + merge::AddU64(6) + " k#7,MERGE=" + merge::Append("xx") + " ");
-  EXPECT_EQ(Collapse({Merge("k", 9, appended), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, merge::AddU64(4)), Put("l", 3)}, {}),
-            "k#9,MERGE=" + appended + " k#8,MERGE=" + merge::AddU64(6) + " l#3,PUT= ");
+  EXPECT_EQ(
+      Collapse({Merge("k", 9, appended), Merge("k", 8, merge::AddU64(2)), Merge("k", 7, merge::AddU64(4)), Put("l", 3)},
+               {}),
+      "k#9,MERGE=" + appended + " k#8,MERGE=" + merge::AddU64(6) + " l#3,PUT= ");
 }
 
 TEST(CompactionIterator, ShowsNoSumOfCountersThatItCannotReadToTheEnd) {
-  const std::vector<OwnedEntry> counters = {Merge("k", 9, merge::AddU64(4)), Merge("k", 8, merge::AddU64(2)),
+  const std::vector<OwnedEntry> counters = {Merge("k", 9, merge::AddU64(4)),
+                                            Merge("k", 8, merge::AddU64(2)),
                                             {"k", kv::MakeTag(7, kv::Kind::kRangeDelete), "l"}};
   CompactionIteratorCounts counts;
   const auto unreadable = NewCompactionIterator(kOrder, {}, Input(counters, BytewiseComparator(), 1), &counts);
@@ -166,7 +173,8 @@ TEST(CompactionIterator, ShowsEachStripeUnderItsOwnSpellingOfTheKey) {
   CompactionIteratorCounts counts;
   const auto collapsing = NewCompactionIterator(
       kv::Order(&caseless), {.snapshots = {5}},
-      Input({Put("k", 9, "v"), Merge("K", 4, merge::Append("b")), Merge("k", 3, merge::Append("a"))}, &caseless), &counts);
+      Input({Put("k", 9, "v"), Merge("K", 4, merge::Append("b")), Merge("k", 3, merge::Append("a"))}, &caseless),
+      &counts);
   EXPECT_EQ(PrintAll(*collapsing), "k#9,PUT=v K#4,MERGE=" + merge::Append("ab") + " ");
 }
 
@@ -174,8 +182,9 @@ TEST(CompactionIterator, LeavesAloneWhatCannotBeFolded) {
   const auto missing = [](kv::Sequence sequence) { return Merge("k", sequence, merge::Named("absent", "x")); };
   const std::string operand = merge::Named("absent", "x");
   CompactionIteratorCounts counts;
-  EXPECT_EQ(Collapse({missing(9), missing(8), Put("k", 7, "base"), Put("k", 6, "hidden")}, {.is_bottom = true}, &counts),
-            "k#9,MERGE=" + operand + " k#8,MERGE=" + operand + " k#0,PUT=base ");
+  EXPECT_EQ(
+      Collapse({missing(9), missing(8), Put("k", 7, "base"), Put("k", 6, "hidden")}, {.is_bottom = true}, &counts),
+      "k#9,MERGE=" + operand + " k#8,MERGE=" + operand + " k#0,PUT=base ");
   EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
   EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {.is_bottom = true}), "k#9,MERGE=" + operand + " ");
   EXPECT_EQ(Collapse({missing(9), Delete("k", 8), Put("k", 2)}, {}), "k#9,MERGE=" + operand + " k#8,DELETE= ");
@@ -246,9 +255,8 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
     const bool is_bottom = random.OneIn(2);
 
     CompactionIteratorCounts counts;
-    const auto collapsing =
-        NewCompactionIterator(kOrder, {.snapshots = {snapshots.begin(), snapshots.end()}, .is_bottom = is_bottom},
-                              Input(entries), &counts);
+    const auto collapsing = NewCompactionIterator(
+        kOrder, {.snapshots = {snapshots.begin(), snapshots.end()}, .is_bottom = is_bottom}, Input(entries), &counts);
     std::vector<OwnedEntry> kept;
     for (collapsing->SeekToFirst(); collapsing->Valid(); collapsing->Next()) {
       const kv::Entry& entry = collapsing->entry();
@@ -258,9 +266,7 @@ TEST(CompactionIterator, ChangesNothingForAnyReader) {
     EXPECT_EQ(counts.entries_in, entries.size());
     EXPECT_EQ(counts.entries_out, kept.size());
     EXPECT_EQ(counts.entries_in, counts.entries_out + counts.hidden + counts.tombstones);
-    if (is_bottom && snapshots.empty()) {
-      EXPECT_EQ(ReadAt(0, Input(kept)), ReadAt(kv::kSequenceMax, Input(entries)));
-    }
+    if (is_bottom && snapshots.empty()) { EXPECT_EQ(ReadAt(0, Input(kept)), ReadAt(kv::kSequenceMax, Input(entries))); }
 
     snapshots.insert(kv::kSequenceMax);
     for (const kv::Sequence sequence : snapshots) {

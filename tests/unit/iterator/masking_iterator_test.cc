@@ -87,7 +87,8 @@ TEST(MaskingIterator, SkipsALongStretchInAFewSteps) {
   std::vector<OwnedEntry> entries;
   for (int i = 1000; i < 9000; ++i) entries.push_back(Put(std::to_string(i), 1));
   int asked = 0;
-  const std::vector<Source> sources = {{{Put("4000", 60)}, {{"2000", "5000", 50}, {"5000", "8000", 40}}}, {entries, {}}};
+  const std::vector<Source> sources = {{{Put("4000", 60)}, {{"2000", "5000", 50}, {"5000", "8000", 40}}},
+                                       {entries, {}}};
   const auto uncovered = Uncovered(sources, 100, BytewiseComparator(), &asked);
   uncovered->Seek("1999", kv::kTagMax);
   EXPECT_EQ(uncovered->entry().key, "1999");
@@ -107,9 +108,9 @@ TEST(MaskingIterator, OutsideOfItsBoundsItSpendsNoTime) {
   for (int i = 1000; i < 9000; ++i) entries.push_back(Put(std::to_string(i), 1));
   MaskingInput input;
   input.children.push_back(Input(entries));
-  input.covers.push_back(
-      {.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"2000", "8000", 5}}, 100, nullptr),
-       .first_older = 1});  // the tombstones are the child's own: it is walked
+  input.covers.push_back({.source = std::make_unique<ListSource>(
+                              kOrder, std::vector<kv::RangeTombstone>{{"2000", "8000", 5}}, 100, nullptr),
+                          .first_older = 1});  // the tombstones are the child's own: it is walked
   input.lower = "1500";
   input.upper = "2004";
   const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
@@ -150,9 +151,9 @@ TEST(MaskingIterator, AsksAgainAfterASourceThatThrew) {
   std::string throws_at = "d";
   MaskingInput input;
   input.children.push_back(Input({Put("a", 1), Put("b", 2), Put("d", 3), Put("f", 4)}));
-  input.covers.push_back(
-      {.source = std::make_unique<ThrowingSource>(std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
-       .first_older = 1});
+  input.covers.push_back({.source = std::make_unique<ThrowingSource>(
+                              std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
+                          .first_older = 1});
   const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
   EXPECT_THROW(PrintAll(*uncovered), std::bad_alloc);
   throws_at.clear();
@@ -191,15 +192,18 @@ TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
   for (const bool is_merged : {false, true}) {
     SCOPED_TRACE(is_merged);
     MaskingInput input;
-    input.children.push_back(std::make_unique<Disordered>(std::vector<OwnedEntry>{Put("b", 4), Put("b", 3), Put("b", 2), Put("b", 1)}));
+    input.children.push_back(
+        std::make_unique<Disordered>(std::vector<OwnedEntry>{Put("b", 4), Put("b", 3), Put("b", 2), Put("b", 1)}));
     if (is_merged) input.children.push_back(Input({Put("a", 1), Put("d", 1)}));
-    input.covers.push_back({.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"b", "c", 9}}, 100, nullptr),
-                            .first_older = 0});
+    input.covers.push_back(
+        {.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"b", "c", 9}}, 100, nullptr),
+         .first_older = 0});
     const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
     for (int i = 0; i < 2; ++i) {
       uncovered->SeekToFirst();
-      EXPECT_EQ(PrintRest(*uncovered), std::string(is_merged ? "a#1,PUT= " : "") +
-                                           "Corruption: entries out of order: expected one at or after key \"c\", found b#2,PUT");
+      EXPECT_EQ(PrintRest(*uncovered),
+                std::string(is_merged ? "a#1,PUT= " : "") +
+                    "Corruption: entries out of order: expected one at or after key \"c\", found b#2,PUT");
     }
   }
 }
@@ -287,9 +291,10 @@ TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
       } else if (choice < 4) {
         const std::string key = std::to_string(99 + random.Uniform(70));
         uncovered->Seek(key, kv::kTagMax);
-        at = static_cast<size_t>(std::partition_point(shown.begin(), shown.end(), [&](const OwnedEntry& entry) {
-                                   return order.CompareKeys(entry.key, key) < 0;
-                                 }) - shown.begin());
+        at = static_cast<size_t>(
+            std::partition_point(shown.begin(), shown.end(),
+                                 [&](const OwnedEntry& entry) { return order.CompareKeys(entry.key, key) < 0; }) -
+            shown.begin());
       } else if (choice < 9) {
         uncovered->Next();
         ++at;
@@ -306,7 +311,9 @@ TEST(MaskingIterator, ShowsWhatALoopOverAllTombstonesLeavesOnRandomWalks) {
       }
       ASSERT_TRUE(uncovered->status().ok()) << uncovered->status().ToString();
       ASSERT_EQ(uncovered->Valid(), at < shown.size()) << "step " << step;
-      if (at < shown.size()) { ASSERT_EQ(Print(uncovered->entry()), Print(testing::ViewOf(shown[at], order))) << "step " << step; }
+      if (at < shown.size()) {
+        ASSERT_EQ(Print(uncovered->entry()), Print(testing::ViewOf(shown[at], order))) << "step " << step;
+      }
     }
     if (::testing::Test::HasFailure()) return;
   }

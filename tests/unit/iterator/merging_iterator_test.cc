@@ -105,8 +105,8 @@ TEST(MergingIterator, WorksAgainAfterAnErrorThatPassed) {
 }
 
 TEST(MergingIterator, ShowsEqualEntriesNewerChildFirstAndMirrored) {
-  const auto merged = MergeOf(
-      {{Put("k", 5, "new")}, {Put("a", 1), Put("k", 5, "mid"), Put("z", 9)}, {Put("k", 5, "old")}});
+  const auto merged =
+      MergeOf({{Put("k", 5, "new")}, {Put("a", 1), Put("k", 5, "mid"), Put("z", 9)}, {Put("k", 5, "old")}});
   EXPECT_EQ(PrintAll(*merged), "a#1,PUT= k#5,PUT=new k#5,PUT=mid k#5,PUT=old z#9,PUT= ");
   std::string backward;
   for (merged->SeekToLast(); merged->Valid(); merged->Prev()) backward += merged->entry().value;
@@ -115,9 +115,8 @@ TEST(MergingIterator, ShowsEqualEntriesNewerChildFirstAndMirrored) {
 
 // A turn at each entry and back shows the neighbours on both sides, also among equal entries.
 TEST(MergingIterator, TurnsAroundAmongEqualEntries) {
-  const std::vector<std::vector<OwnedEntry>> runs = {{Put("b", 2, "0"), Put("k", 5, "1")},
-                                                     {Put("k", 5, "2"), Put("m", 3, "4")},
-                                                     {Put("a", 1, "-"), Put("k", 5, "3")}};
+  const std::vector<std::vector<OwnedEntry>> runs = {
+      {Put("b", 2, "0"), Put("k", 5, "1")}, {Put("k", 5, "2"), Put("m", 3, "4")}, {Put("a", 1, "-"), Put("k", 5, "3")}};
   const auto merged = MergeOf(runs);
   std::vector<std::string> all;
   for (merged->SeekToFirst(); merged->Valid(); merged->Next()) all.push_back(Print(merged->entry()));

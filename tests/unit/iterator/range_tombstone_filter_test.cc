@@ -34,8 +34,7 @@ TEST(RangeTombstoneFilter, DropsWhatEverybodySeesCovered) {
 }
 
 TEST(RangeTombstoneFilter, ReportsWhatItsInputCannotRead) {
-  const auto list =
-      kv::RangeTombstones::Fragment(kOrder, {{"a", "b", 9}}, {}, kv::RangeTombstones::Keys::kViews);
+  const auto list = kv::RangeTombstones::Fragment(kOrder, {{"a", "b", 9}}, {}, kv::RangeTombstones::Keys::kViews);
   uint64_t dropped = 0;
   const auto surviving = NewRangeTombstoneFilter(
       kOrder, list, {}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2), &dropped);
@@ -50,7 +49,9 @@ TEST(RangeTombstoneFilter, KeepsWhatSomeSnapshotSees) {
     std::vector<OwnedEntry> entries;
     std::vector<kv::RangeTombstone> tombstones;
     for (kv::Sequence change = 1; change <= 120; ++change) {
-      const auto draw = [&]() -> const std::string& { return keys.emplace_back(std::to_string(100 + random.Uniform(30))); };
+      const auto draw = [&]() -> const std::string& {
+        return keys.emplace_back(std::to_string(100 + random.Uniform(30)));
+      };
       if (random.OneIn(6)) {
         const std::string_view begin = draw();
         tombstones.push_back({begin, draw(), change});
@@ -70,7 +71,8 @@ TEST(RangeTombstoneFilter, KeepsWhatSomeSnapshotSees) {
       const kv::Sequence own = kv::SequenceOf(entry.tag);
       const bool is_seen = std::any_of(readers.begin(), readers.end(), [&](kv::Sequence reader) {
         return own <= reader && std::none_of(tombstones.begin(), tombstones.end(), [&](const kv::RangeTombstone& each) {
-                 return each.begin <= entry.key && entry.key < each.end && each.sequence > own && each.sequence <= reader;
+                 return each.begin <= entry.key && entry.key < each.end && each.sequence > own &&
+                        each.sequence <= reader;
                });
       });
       if (is_seen) expected += Print(testing::ViewOf(entry, kOrder)) + " ";

@@ -26,7 +26,8 @@ TEST(AsOf, ShowsWhatWasThereThenInBothDirections) {
   const auto all = Versions(random);
   for (kv::Sequence at = 0; at <= 61; ++at) {
     std::vector<OwnedEntry> then;
-    std::copy_if(all.begin(), all.end(), std::back_inserter(then), [&](const OwnedEntry& e) { return kv::SequenceOf(e.tag) <= at; });
+    std::copy_if(all.begin(), all.end(), std::back_inserter(then),
+                 [&](const OwnedEntry& e) { return kv::SequenceOf(e.tag) <= at; });
     const auto expected = Input(then);
     const auto shown = NewSnapshotFilter(kOrder, at, Input(all));
     ASSERT_EQ(PrintAll(*shown), PrintAll(*expected)) << at;
@@ -57,7 +58,8 @@ TEST(AsOf, ShowsWhatWasThereThenInBothDirections) {
 }
 
 TEST(AsOf, AnErrorIsNoEnd) {
-  const auto shown = NewSnapshotFilter(kOrder, 5, Input({Put("a", 1), Put("b", 9), Put("c", 2)}, BytewiseComparator(), 1));
+  const auto shown =
+      NewSnapshotFilter(kOrder, 5, Input({Put("a", 1), Put("b", 9), Put("c", 2)}, BytewiseComparator(), 1));
   shown->SeekToFirst();
   ASSERT_TRUE(shown->Valid());
   shown->Next();

@@ -26,8 +26,8 @@ std::string PrintBackward(kv::Iterator& iterator) {
 }
 
 TEST(UserIterator, ShowsTheNewestVersionUpToItsSequence) {
-  const std::vector<OwnedEntry> entries = {Put("a", 9, "9"), Put("a", 4, "4"), Delete("b", 5), Put("b", 3, "3"),
-                                           Put("c", 6, "6"), Delete("c", 2)};
+  const std::vector<OwnedEntry> entries = {Put("a", 9, "9"), Put("a", 4, "4"), Delete("b", 5),
+                                           Put("b", 3, "3"), Put("c", 6, "6"), Delete("c", 2)};
   EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=9 c#6,PUT=6 ");
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 4})), "a#4,PUT=4 b#3,PUT=3 ");
   EXPECT_EQ(PrintAll(*VisibleOf(entries, {.sequence = 2})), "");
@@ -51,7 +51,8 @@ TEST(UserIterator, StaysBetweenItsBounds) {
 // Passes over key `gone` from the first seek to it on, as where its block could be read once and cannot any more and is passed over.
 class ForgettingIterator final : public kv::Iterator {
  public:
-  ForgettingIterator(std::vector<OwnedEntry> entries, std::string gone) : input_(Input(std::move(entries))), gone_(std::move(gone)) {}
+  ForgettingIterator(std::vector<OwnedEntry> entries, std::string gone)
+      : input_(Input(std::move(entries))), gone_(std::move(gone)) {}
   void SeekToFirst() override {
     input_->SeekToFirst();
     ShowForward();
@@ -106,14 +107,28 @@ TEST(UserIterator, GoesOnBeforeAKeyThatTheSeekFromAboveDoesNotFind) {
 // The n-th move throws, after the entry shown was freed.
 class Throwing final : public kv::Iterator {
  public:
-  Throwing(std::vector<OwnedEntry> entries, const int* left) : input_(Input(std::move(entries))), left_(*left) { looks_ahead_ = true; }
-  void SeekToFirst() override { Move([&] { input_->SeekToFirst(); }); }
-  void SeekToLast() override { Move([&] { input_->SeekToLast(); }); }
-  void Seek(std::string_view key, kv::Tag tag) override { Move([&] { input_->Seek(key, tag); }); }
-  void Next() override { Move([&] { input_->Next(); }); }
-  void Prev() override { Move([&] { input_->Prev(); }); }
+  Throwing(std::vector<OwnedEntry> entries, const int* left) : input_(Input(std::move(entries))), left_(*left) {
+    looks_ahead_ = true;
+  }
+  void SeekToFirst() override {
+    Move([&] { input_->SeekToFirst(); });
+  }
+  void SeekToLast() override {
+    Move([&] { input_->SeekToLast(); });
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    Move([&] { input_->Seek(key, tag); });
+  }
+  void Next() override {
+    Move([&] { input_->Next(); });
+  }
+  void Prev() override {
+    Move([&] { input_->Prev(); });
+  }
   size_t LookAhead(std::span<kv::Entry> ahead) override { return input_->LookAhead(ahead); }
-  void Skip(size_t n) override { Move([&] { input_->Skip(n); }); }
+  void Skip(size_t n) override {
+    Move([&] { input_->Skip(n); });
+  }
 
  private:
   template <class Function>
@@ -203,8 +218,8 @@ TEST(UserIterator, ShowsTheNewestSpellingInBothDirections) {
 }
 
 TEST(UserIterator, DoesNotReadBeyondItsUpperBound) {
-  const auto visible = NewUserIterator(
-      kOrder, {.upper = "b"}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2));
+  const auto visible =
+      NewUserIterator(kOrder, {.upper = "b"}, Input({Put("a", 1), Put("b", 2), Put("c", 3)}, BytewiseComparator(), 2));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= ");
 }
 
@@ -234,10 +249,15 @@ TEST(UserIterator, RefusesAKindThatItCannotShow) {
 }
 
 TEST(UserIterator, FoldsOperandsOntoTheirBaseInBothDirections) {
-  const std::vector<OwnedEntry> entries = {
-      Merge("a", 9, merge::Append("c")), Merge("a", 6, merge::Append("b")), Put("a", 3, "a"),       Put("a", 2, "old"),
-      Merge("b", 5, merge::AddU64(4)),   Delete("b", 4),                    Put("b", 1, "older"),
-      Merge("c", 8, merge::Append("z")), Put("d", 7, "plain")};
+  const std::vector<OwnedEntry> entries = {Merge("a", 9, merge::Append("c")),
+                                           Merge("a", 6, merge::Append("b")),
+                                           Put("a", 3, "a"),
+                                           Put("a", 2, "old"),
+                                           Merge("b", 5, merge::AddU64(4)),
+                                           Delete("b", 4),
+                                           Put("b", 1, "older"),
+                                           Merge("c", 8, merge::Append("z")),
+                                           Put("d", 7, "plain")};
   const std::string four = merge::FromU64(4);
   EXPECT_EQ(PrintAll(*VisibleOf(entries)), "a#9,PUT=abc b#5,PUT=" + four + " c#8,PUT=z d#7,PUT=plain ");
   EXPECT_EQ(PrintBackward(*VisibleOf(entries)), "d#7,PUT=plain c#8,PUT=z b#5,PUT=" + four + " a#9,PUT=abc ");
@@ -254,8 +274,7 @@ TEST(UserIterator, ShowsWhatMergingMade) {
 
 TEST(UserIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
   const auto visible = VisibleOf({Put("a", 1), Merge("b", 3, merge::AddU64(1)), Put("b", 2, "abc"), Put("c", 4)});
-  const std::string failure =
-      "MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 3";
+  const std::string failure = "MergeFailed: key \"b\": add-u64 needs a value of 8 bytes; the one there has 3";
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= " + failure);
   visible->Seek("c", kv::kTagMax);
   EXPECT_EQ(PrintRest(*visible), "c#4,PUT= ");
@@ -274,7 +293,8 @@ TEST(UserIterator, StopsAtAKeyThatCannotBeFoldedAndGoesOnBeyondIt) {
 TEST(UserIterator, HasNoFailedKeyWhereItsInputCannotBeRead) {
   const auto clash = Merge("b", 3, merge::AddU64(1));
   // The gap is behind the operand: whether it can be folded is not known.
-  const auto visible = NewUserIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
+  const auto visible =
+      NewUserIterator(kOrder, {}, Input({Put("a", 1), clash, Put("b", 2, "abc")}, BytewiseComparator(), 2));
   EXPECT_EQ(PrintAll(*visible), "a#1,PUT= IOError: gap");
   EXPECT_FALSE(visible->failed_key());
 }
@@ -309,8 +329,8 @@ OwnedEntry Ref(std::string key, kv::Sequence sequence, std::string reference) {
 
 TEST(UserIterator, ShowsTheValuesThatReferencesStandFor) {
   Values values;
-  const std::vector<OwnedEntry> entries = {Ref("a", 9, "r:nine"), Put("a", 4, "4"), Put("b", 5, "five"), Ref("c", 3, "r:three"),
-                                           Delete("d", 8), Ref("d", 7, "bad")};
+  const std::vector<OwnedEntry> entries = {Ref("a", 9, "r:nine"),  Put("a", 4, "4"), Put("b", 5, "five"),
+                                           Ref("c", 3, "r:three"), Delete("d", 8),   Ref("d", 7, "bad")};
   const auto visible = VisibleOf(entries, {.values = &values});
   EXPECT_EQ(PrintAll(*visible), "a#9,PUT=nine b#5,PUT=five c#3,PUT=three ");
   EXPECT_EQ(PrintBackward(*visible), "c#3,PUT=three b#5,PUT=five a#9,PUT=nine ");
@@ -328,7 +348,8 @@ TEST(UserIterator, ReadsNoValueForWhoWantsKeysAlone) {
 
 TEST(UserIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   Values values;
-  std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")), Ref("a", 38, "r:a")};
+  std::vector<OwnedEntry> entries = {Merge("a", 40, merge::Append("c")), Merge("a", 39, merge::Append("b")),
+                                     Ref("a", 38, "r:a")};
   for (kv::Sequence i = 30; i > 10; --i) entries.push_back(Put("a", i, "old"));  // too many to step over backwards
   entries.push_back(Merge("b", 5, merge::Append("y")));
   entries.push_back(Ref("b", 4, "r:x"));
@@ -387,12 +408,14 @@ TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
   for (uint64_t seed = 1; seed <= 80; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     base::Random random(seed);
-    const size_t keys = random.OneIn(2) ? 1 + random.Uniform(30) : 100 + random.Uniform(300);  // of many versions, or most of one
+    const size_t keys =
+        random.OneIn(2) ? 1 + random.Uniform(30) : 100 + random.Uniform(300);  // of many versions, or most of one
     const std::vector<OwnedEntry> history =
         random.OneIn(2) ? RandomHistory(random, 200, keys) : RandomMergeHistory(random, 200, keys);
     std::vector<OwnedEntry> entries = history;
     SortEntries(&entries, kOrder);
-    UserIteratorOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201), .keys_only = random.OneIn(4)};
+    UserIteratorOptions options = {.sequence = random.OneIn(3) ? kv::kSequenceMax : random.Uniform(201),
+                                   .keys_only = random.OneIn(4)};
     if (random.OneIn(3)) options.lower = "some/directory/" + std::to_string(random.Uniform(keys));
     if (random.OneIn(3)) options.upper = "some/directory/" + std::to_string(random.Uniform(keys));
     auto model = Model(history, options.sequence);
@@ -446,7 +469,9 @@ TEST(UserIterator, AgreesWithAMapOnRandomWalks) {
 // Counts what is looked at ahead.
 class Watched final : public kv::Iterator {
  public:
-  explicit Watched(std::unique_ptr<kv::Iterator> input) : input_(std::move(input)) { looks_ahead_ = input_->looks_ahead(); }
+  explicit Watched(std::unique_ptr<kv::Iterator> input) : input_(std::move(input)) {
+    looks_ahead_ = input_->looks_ahead();
+  }
   void SeekToFirst() override { input_->SeekToFirst(), Show(); }
   void SeekToLast() override { input_->SeekToLast(), Show(); }
   void Seek(std::string_view key, kv::Tag tag) override { input_->Seek(key, tag), Show(); }

@@ -227,8 +227,9 @@ TEST(Fold, TurnsWhatAnOperatorDoesIntoTheKeysStatus) {
             "MergeFailed: key \"some key\": operator \"test.bad\" threw something that is no std::exception");
   EXPECT_EQ(fold("fails"),
             "MergeFailed: key \"some key\": operator \"test.bad\" failed: InvalidArgument: I do not like it");
-  EXPECT_EQ(fold("huge"), "MergeFailed: key \"some key\": operator \"test.bad\" made a value of 1001 bytes; the "
-                          "most is 1000");
+  EXPECT_EQ(fold("huge"),
+            "MergeFailed: key \"some key\": operator \"test.bad\" made a value of 1001 bytes; the "
+            "most is 1000");
   EXPECT_EQ(fold("fine"), "OK");
   Chain chain(&operators);
   for (int i = 0; i < 200; ++i) chain.AddNewer("k", 1, merge::Named("test.bad", "x"));
@@ -256,7 +257,8 @@ TEST(Fold, StopsWhereTwoOperandsCannotBeJoined) {
   };
   const ProgramOperators operators({std::make_shared<Joining>()}, 1000);
   Folded folded;
-  const std::string made[] = {merge::Named("test.joining", "a"), merge::Named("test.joining", "bad"), merge::Named("test.joining", "c")};
+  const std::string made[] = {merge::Named("test.joining", "a"), merge::Named("test.joining", "bad"),
+                              merge::Named("test.joining", "c")};
   const std::string_view views[] = {made[0], made[1], made[2]};
   EXPECT_EQ(Fold(&operators, "k", {}, views, &folded).ToString(),
             "MergeFailed: key \"k\": operator \"test.joining\" failed: InvalidArgument: it is bad");

@@ -48,9 +48,9 @@ struct IteratorContract {
   // The same, with part of the entries unreadable. Checked for R6 if given.
   std::function<OpenIterator(const std::vector<OwnedEntry>&)> build_damaged = {};
   const Comparator* comparator = BytewiseComparator();
-  bool can_reverse = true;       // SeekToLast and Prev work
+  bool can_reverse = true;        // SeekToLast and Prev work
   bool one_version_each = false;  // the implementation holds one version of a key at most
-  bool accepts_empty = true;     // build may be asked for no entries at all
+  bool accepts_empty = true;      // build may be asked for no entries at all
   size_t key_bytes_max = 300;
   size_t value_bytes_max = 10'000;
   uint64_t seed = 20'240'131;
@@ -215,15 +215,18 @@ inline void CheckSeeks(const OpenIterator& open, const Reference& reference, bas
 }
 
 // What lies ahead of the iterator is what follows in the reference: up to `places` entries of it.
-[[nodiscard]] inline ::testing::AssertionResult LooksAhead(kv::Iterator& it, const Reference& reference, size_t at, size_t places, size_t* ready) {
+[[nodiscard]] inline ::testing::AssertionResult LooksAhead(kv::Iterator& it, const Reference& reference, size_t at,
+                                                           size_t places, size_t* ready) {
   std::vector<kv::Entry> ahead(places);
   *ready = it.LookAhead(ahead);
   if (*ready > places) return ::testing::AssertionFailure() << *ready << " entries in " << places << " places";
   if (*ready > 0 && !it.looks_ahead()) return ::testing::AssertionFailure() << "it looks ahead and does not say so";
   for (size_t i = 0; i < *ready; ++i) {
-    if (at + 1 + i >= reference.entries().size()) return ::testing::AssertionFailure() << "shows " << Describe(ahead[i]) << " behind the end";
+    if (at + 1 + i >= reference.entries().size())
+      return ::testing::AssertionFailure() << "shows " << Describe(ahead[i]) << " behind the end";
     const kv::Entry want = ViewOf(reference.entries()[at + 1 + i], reference.order());
-    if (ahead[i].key != want.key || ahead[i].tag != want.tag || ahead[i].value != want.value || ahead[i].prefix != want.prefix) {
+    if (ahead[i].key != want.key || ahead[i].tag != want.tag || ahead[i].value != want.value ||
+        ahead[i].prefix != want.prefix) {
       return ::testing::AssertionFailure() << "ahead is " << Describe(want) << ", shown is " << Describe(ahead[i]);
     }
   }
@@ -287,8 +290,8 @@ inline void CheckRandomWalk(const OpenIterator& open, const Reference& reference
       walker.at = reference.Before(*walker.at);
     }
     for (const Walker& each : walkers) {
-      ASSERT_TRUE(Shows(*each.it, reference, each.at)) << (&each == &walker ? "after " : "R5: the other one after ")
-                                                       << move << ", step " << step;
+      ASSERT_TRUE(Shows(*each.it, reference, each.at))
+          << (&each == &walker ? "after " : "R5: the other one after ") << move << ", step " << step;
     }
   }
 }

@@ -14,7 +14,8 @@ std::string Plain(std::string_view text) { return std::string(1, '\0').append(te
 
 std::string Apply(std::optional<std::string_view> target, const std::vector<std::string>& patches) {
   std::string result;
-  const Status status = ApplyJsonPatches(target, std::vector<std::string_view>(patches.begin(), patches.end()), &result);
+  const Status status =
+      ApplyJsonPatches(target, std::vector<std::string_view>(patches.begin(), patches.end()), &result);
   return status.ok() ? result : status.ToString();
 }
 
@@ -41,7 +42,8 @@ TEST(JsonPatch, CombinedInAnyWayDoesTheSame) {
     std::vector<std::string> combined = patches;
     while (combined.size() > 1 && !random.OneIn(4)) {
       const auto at = static_cast<ptrdiff_t>(random.Uniform(combined.size() - 1));
-      combined[static_cast<size_t>(at)] = Combine({combined[static_cast<size_t>(at)], combined[static_cast<size_t>(at) + 1]});
+      combined[static_cast<size_t>(at)] =
+          Combine({combined[static_cast<size_t>(at)], combined[static_cast<size_t>(at) + 1]});
       combined.erase(combined.begin() + at + 1);
     }
     const std::string target = testing::RandomJson(random, 3);
@@ -65,8 +67,8 @@ TEST(JsonPatch, RefusesWhatIsNoJson) {
     EXPECT_TRUE(CheckJsonPatch(Plain(text)).IsInvalidArgument()) << text;
     EXPECT_EQ(Apply(text, {Plain("{}")}).substr(0, 12), "MergeFailed:") << text;
   }
-  for (const std::string_view body : {"", "\x01{}", "\x01[{}]", "\x01[{},{}]", "\x01[{},[[\"a\"]]]", "\x01[{\"a\":1},[[\"a\"]]]",
-                                      "\x01[{},[1]]", "\x01[{},[[1]]]", "\x02{}"}) {
+  for (const std::string_view body : {"", "\x01{}", "\x01[{}]", "\x01[{},{}]", "\x01[{},[[\"a\"]]]",
+                                      "\x01[{\"a\":1},[[\"a\"]]]", "\x01[{},[1]]", "\x01[{},[[1]]]", "\x02{}"}) {
     EXPECT_TRUE(CheckJsonPatch(body).IsInvalidArgument()) << body;
     EXPECT_EQ(Apply("{}", {std::string(body)}).substr(0, 12), "MergeFailed:") << body;
     const std::string_view both[] = {"\x01[{},[]]", body};

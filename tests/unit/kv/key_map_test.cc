@@ -23,12 +23,24 @@ std::string Tree(const KeyMap& map, KeyspaceId keyspace, std::string_view key) {
 TEST(KeyMap, WritesMarkerAndIdBeforeTheKey) {
   const KeyMap map("\xff");
   EXPECT_EQ(Tree(map, 0, "apple"), "apple");
-  EXPECT_EQ(Tree(map, 5, "apple"), "\xff\x05" "apple"s);
+  EXPECT_EQ(Tree(map, 5, "apple"),
+            "\xff\x05"
+            "apple"s);
   EXPECT_EQ(Tree(map, 0xef, ""), "\xff\xef"s);
-  EXPECT_EQ(Tree(map, 0xf0, "a"), "\xff\xf1\xf0" "a"s);
-  EXPECT_EQ(Tree(map, 0x1234, "a"), "\xff\xf2\x12\x34" "a"s);
-  EXPECT_EQ(Tree(map, 0xffffffff, "a"), "\xff\xf4\xff\xff\xff\xff" "a"s);
-  EXPECT_EQ(Tree(map, 0, "\xff" "apple"), "\xff\xff\xff" "apple"s);
+  EXPECT_EQ(Tree(map, 0xf0, "a"),
+            "\xff\xf1\xf0"
+            "a"s);
+  EXPECT_EQ(Tree(map, 0x1234, "a"),
+            "\xff\xf2\x12\x34"
+            "a"s);
+  EXPECT_EQ(Tree(map, 0xffffffff, "a"),
+            "\xff\xf4\xff\xff\xff\xff"
+            "a"s);
+  EXPECT_EQ(Tree(map, 0,
+                 "\xff"
+                 "apple"),
+            "\xff\xff\xff"
+            "apple"s);
   EXPECT_EQ(map.Prefix(0), "\xff\0"s);
 }
 
@@ -47,16 +59,22 @@ TEST(KeyMap, RangesOfTheDefaultKeyspaceLeaveTheOthersOut) {
   EXPECT_EQ(map.ToTreeRanges(0, {.lower = "a", .upper = "z"}),
             (Ranges{{.lower = "a", .upper = "m"}, {.lower = "m\xff", .upper = "z"}}));
   EXPECT_EQ(map.ToTreeRanges(0, {}), (Ranges{{.lower = {}, .upper = "m"}, {.lower = "m\xff", .upper = {}}}));
-  EXPECT_EQ(map.ToTreeRanges(0, {.lower = "ma", .upper = "mb"}), (Ranges{{.lower = "m\xff" "ma", .upper = "m\xff" "mb"}}));
+  EXPECT_EQ(map.ToTreeRanges(0, {.lower = "ma", .upper = "mb"}), (Ranges{{.lower = "m\xff"
+                                                                                   "ma",
+                                                                          .upper = "m\xff"
+                                                                                   "mb"}}));
   EXPECT_EQ(map.ToTreeRanges(7, {}), (Ranges{{.lower = "m\x07", .upper = "m\x08"}}));
-  EXPECT_EQ(map.ToTreeRanges(7, {.lower = "a", .upper = {}}), (Ranges{{.lower = "m\x07" "a", .upper = "m\x08"}}));
+  EXPECT_EQ(map.ToTreeRanges(7, {.lower = "a", .upper = {}}), (Ranges{{.lower = "m\x07"
+                                                                                "a",
+                                                                       .upper = "m\x08"}}));
 }
 
 class KeyMapOf : public testing::TestWithParam<std::string> {};
 
 std::vector<std::string> KeysAround(const std::string& marker) {
   std::vector<std::string> keys = {"", "\0"s, "a", "m", "z", "\xfe", "\xff", "\xff\xff", "\xff\xff\xff\xff"};
-  for (const char* tail : {"", "\x01", "a", "\xef", "\xf1\xf0", "\xfe", "\xff", "\xff\xff"}) keys.push_back(marker + tail);
+  for (const char* tail : {"", "\x01", "a", "\xef", "\xf1\xf0", "\xfe", "\xff", "\xff\xff"})
+    keys.push_back(marker + tail);
   keys.push_back(marker + marker);
   keys.push_back(marker + "\xff" + marker);
   keys.push_back(marker + "\0"s);
@@ -64,7 +82,8 @@ std::vector<std::string> KeysAround(const std::string& marker) {
   base::Random random(7);
   for (int i = 0; i < 40; ++i) {
     std::string key = random.OneIn(2) ? marker : "";
-    for (uint64_t left = random.Uniform(4); left > 0; --left) key += static_cast<char>(random.OneIn(2) ? 0xf0 + random.Uniform(16) : random.Next());
+    for (uint64_t left = random.Uniform(4); left > 0; --left)
+      key += static_cast<char>(random.OneIn(2) ? 0xf0 + random.Uniform(16) : random.Next());
     keys.push_back(key);
   }
   std::ranges::sort(keys);
@@ -104,7 +123,8 @@ TEST_P(KeyMapOf, RangesHoldTheirKeysAndNoOthers) {
         for (const KeyspaceId other : {0u, 1u, 2u, 0xf0u}) {
           for (const std::string& key : keys) {
             const std::string tree = Tree(map, other, key);
-            const bool is_in = std::ranges::any_of(ranges, [&](const auto& range) { return *range.lower <= tree && tree < *range.upper; });
+            const bool is_in = std::ranges::any_of(
+                ranges, [&](const auto& range) { return *range.lower <= tree && tree < *range.upper; });
             ASSERT_EQ(is_in, other == id && lower <= key && key < upper);
           }
         }

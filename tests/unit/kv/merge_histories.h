@@ -77,8 +77,8 @@ inline std::string RandomOperand(base::Random& random, int shape) {
 // Operands that make sense one after the other: of one shape mostly, or of shapes that work on the same values; now and
 // then anything.
 inline std::vector<std::string> RandomOperands(base::Random& random, size_t count) {
-  static const std::vector<std::vector<int>> families = {{0, 4, 8}, {1, 5, 9}, {2, 5, 9}, {3, 6, 10}, {7, 11, 12, 13, 14},
-                                                         {15, 16, 17, 18}, {19, 20}, {21}, {22, 15, 7}};
+  static const std::vector<std::vector<int>> families = {
+      {0, 4, 8}, {1, 5, 9}, {2, 5, 9}, {3, 6, 10}, {7, 11, 12, 13, 14}, {15, 16, 17, 18}, {19, 20}, {21}, {22, 15, 7}};
   const std::vector<int>& family = families[random.Uniform(families.size())];
   const bool is_pure = random.OneIn(2);
   const int chosen = family[random.Uniform(family.size())];

@@ -39,8 +39,10 @@ TEST(MergeOperators, CombiningIsAssociativeAndDoesWhatBothDo) {
   for (int shape = 0; shape < testing::kOperandShapes - 1; ++shape) {
     base::Random random(seed + static_cast<uint64_t>(shape));
     for (int round = 0; round < 400; ++round) {
-      SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " shape " + std::to_string(shape) + " round " + std::to_string(round));
-      const std::string a = RandomOperand(random, shape), b = RandomOperand(random, shape), c = RandomOperand(random, shape);
+      SCOPED_TRACE("MERGEDB_SEED=" + std::to_string(seed) + " shape " + std::to_string(shape) + " round " +
+                   std::to_string(round));
+      const std::string a = RandomOperand(random, shape), b = RandomOperand(random, shape),
+                        c = RandomOperand(random, shape);
       std::string ab, bc, left, right;
       ASSERT_TRUE(Combine(a, b, &ab) && Combine(b, c, &bc));
       ASSERT_TRUE(CheckOperand(ab).ok());

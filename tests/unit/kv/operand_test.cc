@@ -49,13 +49,13 @@ TEST(Operand, HasTheSameBytesUnderTheNamesOfRocksDb) {
 }
 
 TEST(Operand, ThatBreaksTheFormatIsRefused) {
-  for (const std::string_view hex :
-       {"", "00", "01", "0101", "01000000000000000000", "0200000000000000000000", "10", "1003", "100001", "100100",
-        "10010000", "1002ffffffffffffffffffff0100", "10000561626364", "1101020304050607", "13", "1302", "1e", "1e00",
-        "1e0261"}) {
+  for (const std::string_view hex : {"", "00", "01", "0101", "01000000000000000000", "0200000000000000000000", "10",
+                                     "1003", "100001", "100100", "10010000", "1002ffffffffffffffffffff0100",
+                                     "10000561626364", "1101020304050607", "13", "1302", "1e", "1e00", "1e0261"}) {
     std::string operand;
     ASSERT_TRUE(base::FromHex(hex, &operand));
-    EXPECT_EQ(CheckOperand(operand).code(), operand == std::string(1, '\0') ? Code::kNotSupported : Code::kInvalidArgument)
+    EXPECT_EQ(CheckOperand(operand).code(),
+              operand == std::string(1, '\0') ? Code::kNotSupported : Code::kInvalidArgument)
         << hex;
   }
   EXPECT_TRUE(CheckOperand("\x1b").IsNotSupported());
@@ -80,7 +80,8 @@ TEST(Operand, IsPrintedForPeople) {
   EXPECT_EQ(merge::Print(merge::AddU64(5)), "add-u64 5");
   EXPECT_EQ(merge::Print(merge::AddI64(-5, merge::Overflow::kFail)), "add-i64-failing -5");
   EXPECT_EQ(merge::Print(merge::AddF64(0.1)), "add-f64 0.1");
-  EXPECT_EQ(merge::Print(merge::Append("x\n", {.delimiter = ",", .cap_bytes = 9})), "append \"x\\x0a\" delimiter \",\" newest 9");
+  EXPECT_EQ(merge::Print(merge::Append("x\n", {.delimiter = ",", .cap_bytes = 9})),
+            "append \"x\\x0a\" delimiter \",\" newest 9");
   EXPECT_EQ(merge::Print(merge::Last(7, "x")), "last at 7 \"x\"");
   EXPECT_EQ(merge::Print(merge::Named("mine", "x")), "operator \"mine\" \"x\"");
   EXPECT_EQ(merge::Print("text"), "no operand: 74657874");
@@ -88,8 +89,8 @@ TEST(Operand, IsPrintedForPeople) {
 
 TEST(Operand, WideNumbersSurviveTheirEncoding) {
   const Wide large = static_cast<Wide>(1) << 100;
-  for (const Wide number : {Wide{0}, Wide{-1}, Wide{INT64_MAX}, Wide{INT64_MAX} + 1, Wide{INT64_MIN}, Wide{INT64_MIN} - 1,
-                            large, -large}) {
+  for (const Wide number :
+       {Wide{0}, Wide{-1}, Wide{INT64_MAX}, Wide{INT64_MAX} + 1, Wide{INT64_MIN}, Wide{INT64_MIN} - 1, large, -large}) {
     std::string bytes;
     AppendWide(&bytes, number);
     Wide back = 7;

@@ -142,9 +142,7 @@ void CompareWithALoop(const Order& order, base::Random& random) {
   for (int i = 0; i < 400; ++i) keys.push_back(draw());
   std::vector<RangeTombstone> tombstones;
   const size_t count = random.Uniform(30);
-  for (size_t i = 0; i < count; ++i) {
-    tombstones.push_back({keys[2 * i], keys[2 * i + 1], 1 + random.Uniform(60)});
-  }
+  for (size_t i = 0; i < count; ++i) { tombstones.push_back({keys[2 * i], keys[2 * i + 1], 1 + random.Uniform(60)}); }
   std::vector<Sequence> snapshots;
   for (uint64_t n = random.Uniform(4); n > 0; --n) snapshots.push_back(random.Uniform(60));
   std::sort(snapshots.begin(), snapshots.end());

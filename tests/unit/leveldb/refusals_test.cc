@@ -29,8 +29,8 @@ TEST(Statuses, OfMergedbAreLevelDbsOwnKinds) {
   EXPECT_TRUE(ErrorFromCore(Core::MergeFailed("what")).IsCorruption());
   EXPECT_TRUE(ErrorFromCore(Core::InvalidArgument("what")).IsInvalidArgument());
   EXPECT_TRUE(ErrorFromCore(Core::NotSupported("what")).IsNotSupportedError());
-  for (const Core& other : {Core::IOError("what"), Core::NoSpace("what"), Core::Busy("what"), Core::Conflict("what"), Core::Aborted("what"),
-                            Core::ShuttingDown("what")}) {
+  for (const Core& other : {Core::IOError("what"), Core::NoSpace("what"), Core::Busy("what"), Core::Conflict("what"),
+                            Core::Aborted("what"), Core::ShuttingDown("what")}) {
     EXPECT_TRUE(ErrorFromCore(other).IsIOError()) << other.ToString();
     EXPECT_THAT(ErrorFromCore(other).ToString(), HasSubstr("what"));
   }
@@ -152,7 +152,8 @@ TEST_F(TableRefusals, ABlockThatIsNotWhatWasWritten) {
     const std::unique_ptr<Cache> cache(cache_bytes == 0 ? nullptr : NewLRUCache(cache_bytes));
     options_.block_cache = cache.get();
     ASSERT_TRUE(Open(damaged).ok());
-    for (int round = 0; round < 2; ++round) EXPECT_THAT(First(true), HasSubstr("Corruption")) << "a damaged block is not cached";
+    for (int round = 0; round < 2; ++round)
+      EXPECT_THAT(First(true), HasSubstr("Corruption")) << "a damaged block is not cached";
     EXPECT_EQ(First(false), "Value") << "who does not ask is not told";
     table_ = nullptr;
   }

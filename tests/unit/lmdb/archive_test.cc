@@ -33,7 +33,8 @@ class ArchiveTest : public ::testing::Test {
   }
   std::string Pack() {
     std::string bytes;
-    EXPECT_TRUE(WriteArchive(&files_, "/from", [&](std::string_view piece) { return bytes.append(piece), Status(); }).ok());
+    EXPECT_TRUE(
+        WriteArchive(&files_, "/from", [&](std::string_view piece) { return bytes.append(piece), Status(); }).ok());
     return bytes;
   }
   void Fill() {
@@ -50,7 +51,8 @@ class ArchiveTest : public ::testing::Test {
     EXPECT_EQ(Read("/to/CURRENT"), "current");
   }
   // Calls `run` with the n-th call of the kind failing, for n = 1, 2, ... until it makes fewer. How many that were.
-  uint64_t FailEach(testing::Op op, const std::function<void(uint64_t nth, bool has_failed, const Status&)>& look, const std::function<Status()>& run) {
+  uint64_t FailEach(testing::Op op, const std::function<void(uint64_t nth, bool has_failed, const Status&)>& look,
+                    const std::function<Status()>& run) {
     for (uint64_t nth = 1;; ++nth) {
       const uint64_t hit_before = files_.faults_hit();
       files_.AddFault({.op = op, .nth = nth});
@@ -71,7 +73,14 @@ TEST_F(ArchiveTest, IsATarArchiveWithCurrentLast) {
   ASSERT_EQ(archive.size(), 4u * 512);
   std::string header("mergedb/CURRENT");
   header.resize(100, '\0');
-  header += std::string("0000600\0" "0000000\0" "0000000\0" "00000000007\0" "00000000000\0", 48) + std::string("007554\0 0", 9);
+  header += std::string(
+                "0000600\0"
+                "0000000\0"
+                "0000000\0"
+                "00000000007\0"
+                "00000000000\0",
+                48) +
+            std::string("007554\0 0", 9);
   header.resize(257, '\0');
   header += std::string("ustar\00000", 8);
   header.resize(512, '\0');
@@ -171,7 +180,8 @@ TEST_F(ArchiveTest, ASinkThatFailsEndsItAtOnce) {
   ASSERT_TRUE(WriteArchive(&files_, "/from", [&](std::string_view) { return ++pieces_of_whole, Status(); }).ok());
   for (int nth = 1; nth <= pieces_of_whole; ++nth) {
     pieces = 0;
-    const Status status = WriteArchive(&files_, "/from", [&](std::string_view) { return ++pieces == nth ? Status::NoSpace("pipe") : Status(); });
+    const Status status = WriteArchive(
+        &files_, "/from", [&](std::string_view) { return ++pieces == nth ? Status::NoSpace("pipe") : Status(); });
     EXPECT_TRUE(status.IsNoSpace()) << nth << ": " << status.ToString();
     EXPECT_EQ(pieces, nth);
   }
@@ -182,7 +192,7 @@ TEST_F(ArchiveTest, ACallThatFailsLeavesNoDatabaseThatIsNotWhole) {
   Fill();
   Write("/archive", Pack());
   using testing::Op;
-  const std::pair<Op, uint64_t> kinds[] = {{Op::kOpen, 1}, {Op::kCreate, 3}, {Op::kRead, 7}, {Op::kWrite, 3},
+  const std::pair<Op, uint64_t> kinds[] = {{Op::kOpen, 1}, {Op::kCreate, 3}, {Op::kRead, 7},   {Op::kWrite, 3},
                                            {Op::kSync, 3}, {Op::kClose, 3},  {Op::kRename, 1}, {Op::kSyncDirectory, 2}};
   for (const auto& [op, calls] : kinds) {
     SCOPED_TRACE(testing::OpName(op));
@@ -190,11 +200,13 @@ TEST_F(ArchiveTest, ACallThatFailsLeavesNoDatabaseThatIsNotWhole) {
       SCOPED_TRACE(nth);
       EXPECT_EQ(status.IsIOError(), has_failed) << status.ToString();
       const bool has_current = Read("/to/CURRENT") != "(none)";
-      EXPECT_EQ(has_current, !has_failed || (op == Op::kSyncDirectory && nth == 2)) << "its name may be lost: so says the error";
+      EXPECT_EQ(has_current, !has_failed || (op == Op::kSyncDirectory && nth == 2))
+          << "its name may be lost: so says the error";
       if (has_current) ExpectWhole();
       EXPECT_TRUE(Unpack(&files_, "/archive", "/to").ok());
       ExpectWhole();
-      for (const char* name : {"000007.tbl", "MANIFEST-000008", "CURRENT"}) EXPECT_TRUE(files_.Remove(std::string("/to/") + name).ok());
+      for (const char* name : {"000007.tbl", "MANIFEST-000008", "CURRENT"})
+        EXPECT_TRUE(files_.Remove(std::string("/to/") + name).ok());
     };
     EXPECT_EQ(FailEach(op, look, [&] { return Unpack(&files_, "/archive", "/to"); }), calls);
   }

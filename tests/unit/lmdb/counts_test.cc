@@ -87,8 +87,8 @@ class LmdbCounts : public LmdbEnvironment {
   // Commits `txn`. Another thread calls `act` when readers see the data and the face has not published the commit yet.
   void CommitAround(MDB_txn* txn, const std::function<void()>& act) {
     const auto sequence = [this] { return env_->db->GetSnapshot()->sequence(); };
-    Interrupter interrupter(env_->mutex, [&, before = sequence()] { return sequence() > before; },
-                            [&] { OnAnotherThread(act); });
+    Interrupter interrupter(
+        env_->mutex, [&, before = sequence()] { return sequence() > before; }, [&] { OnAnotherThread(act); });
     EXPECT_EQ(mdb_txn_commit(txn), 0);
     EXPECT_TRUE(interrupter.has_acted());
   }

@@ -119,7 +119,7 @@ TEST_F(LmdbTest, ItsDescriptorTakesLocksTellsOfCommitsAndHoldsNothingThatCouldBe
   PutAll(env_, "key", "value");
   mdb_filehandle_t fd = -1;
   ASSERT_EQ(mdb_env_get_fd(env_, &fd), 0);
-  struct flock lock{};
+  struct flock lock {};
   lock.l_type = F_WRLCK;
   EXPECT_EQ(fcntl(fd, F_SETLK, &lock), 0) << std::strerror(errno);
   timespec old[2] = {{.tv_sec = 1'000'000'000, .tv_nsec = 0}, {.tv_sec = 1'000'000'000, .tv_nsec = 0}};
@@ -128,7 +128,7 @@ TEST_F(LmdbTest, ItsDescriptorTakesLocksTellsOfCommitsAndHoldsNothingThatCouldBe
   env_ = Open("env");
   ASSERT_EQ(mdb_env_get_fd(env_, &fd), 0);
   PutAll(env_, "key", "newer");
-  struct stat found{};
+  struct stat found {};
   ASSERT_EQ(fstat(fd, &found), 0);
   EXPECT_GT(found.st_mtim.tv_sec, old[1].tv_sec) << "as of the newest commit";
 
@@ -148,7 +148,8 @@ TEST_F(LmdbTest, ADataFileOfLmdbsBesideItsDatabaseIsRefused) {
   PutAll(env_, "key", "value");
   mdb_env_close(env_);
   env_ = nullptr;
-  std::ofstream(Path("env/data.mdb"), std::ios::binary) << std::string(16, '\0') << "\xde\xc0\xef\xbe" << std::string(8172, '\0');
+  std::ofstream(Path("env/data.mdb"), std::ios::binary)
+      << std::string(16, '\0') << "\xde\xc0\xef\xbe" << std::string(8172, '\0');
   Open("env", 0, MDB_INVALID);
 }
 
@@ -232,7 +233,8 @@ TEST_F(LmdbTest, AStreamedCopyOpensAsFileAndAsDataFile) {
       mdb_env_close(copy);
     }
   }
-  for (const auto& entry : std::filesystem::directory_iterator(Path("env"))) EXPECT_EQ(entry.path().filename().string().find("copy-"), std::string::npos);
+  for (const auto& entry : std::filesystem::directory_iterator(Path("env")))
+    EXPECT_EQ(entry.path().filename().string().find("copy-"), std::string::npos);
 }
 
 // What stands where it would be unpacked: a file, or a directory that has a data.mdb which is none.
@@ -291,7 +293,8 @@ TEST_F(LmdbTest, AFullMapIsMapFullUntilItGrows) {
   ASSERT_EQ(mdb_env_set_mapsize(env_, 100'000), 0);
   MDB_txn* txn = Begin(env_);
   int code = 0, puts = 0;
-  for (; code == 0 && puts < 1000; ++puts) code = Put(txn, Main(txn), std::to_string(puts), std::string(1000, static_cast<char>(puts)));
+  for (; code == 0 && puts < 1000; ++puts)
+    code = Put(txn, Main(txn), std::to_string(puts), std::string(1000, static_cast<char>(puts)));
   EXPECT_EQ(code, MDB_MAP_FULL);
   EXPECT_EQ(Put(txn, 1, "more", ""), MDB_BAD_TXN);
   EXPECT_EQ(mdb_txn_commit(txn), MDB_BAD_TXN);

@@ -60,7 +60,8 @@ class LmdbPointers : public LmdbEnvironment {
   }
   size_t TablesOnDisk() const {
     const auto files = std::filesystem::directory_iterator(home_);
-    return static_cast<size_t>(std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".tbl"; }));
+    return static_cast<size_t>(
+        std::count_if(begin(files), end(files), [](const auto& file) { return file.path().extension() == ".tbl"; }));
   }
 
   void ExpectTablesToGo() {
@@ -97,7 +98,8 @@ class LmdbPointers : public LmdbEnvironment {
       const auto differs = [](const MDB_val& val, const std::string& expected) {
         return std::string_view(static_cast<char*>(val.mv_data), val.mv_size) != expected;
       };
-      return (each.key.mv_data != nullptr && differs(each.key, each.expected_key)) || differs(each.data, each.expected_value);
+      return (each.key.mv_data != nullptr && differs(each.key, each.expected_key)) ||
+             differs(each.data, each.expected_value);
     }));
   }
   static size_t CountInPlace(MDB_txn* txn, const std::vector<Given>& given) {
@@ -114,7 +116,8 @@ TEST_F(LmdbPointers, AreIntoMappedTablesAndCopiesOfTheRest) {
   const auto given = Walk(txn, OpenDbi(txn, nullptr), false);
   ASSERT_EQ(given.size(), size_t{kItems});
   EXPECT_EQ(CountInPlace(txn, given), size_t{kItems} - kItems / 50) << "all but those that stand in value files";
-  EXPECT_TRUE(txn->transaction().Lasts({static_cast<char*>(given[1].key.mv_data), given[1].key.mv_size})) << "keys are stored whole";
+  EXPECT_TRUE(txn->transaction().Lasts({static_cast<char*>(given[1].key.mv_data), given[1].key.mv_size}))
+      << "keys are stored whole";
   mdb_txn_abort(txn);
 
   PutAll(nullptr, 2);  // in memory
@@ -179,7 +182,9 @@ TEST_F(LmdbPointers, StayBehindTheEndUntilTheirThreadBeginsAgainOrTwoCommitsHave
       const MDB_dbi main = OpenDbi(txn, nullptr);
       given = Walk(txn, main, false);
       Get(txn, main, &given);
-      how == kReset ? mdb_txn_reset(txn) : how == kCommit || how == kWriterCommits ? (void)mdb_txn_commit(txn) : mdb_txn_abort(txn);
+      how == kReset                             ? mdb_txn_reset(txn)
+      : how == kCommit || how == kWriterCommits ? (void)mdb_txn_commit(txn)
+                                                : mdb_txn_abort(txn);
     };
     std::thread(read).join();
     ASSERT_EQ(given.size(), size_t{kItems} + (kItems + 6) / 7);

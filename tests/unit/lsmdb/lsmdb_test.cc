@@ -73,7 +73,8 @@ TEST_F(LsmdbTest, DeletesDoNotComeBackAndRecordsHaveAnySize) {
   ASSERT_EQ(lsmdb_txn_cursor(txn, &cursor), 0);
   MDB_val key, data;
   auto it = expected.begin();
-  for (int code = lsmdb_cursor_first(cursor, &key, &data, +1); code == 0; code = lsmdb_cursor_next(cursor, &key, &data, +1), ++it) {
+  for (int code = lsmdb_cursor_first(cursor, &key, &data, +1); code == 0;
+       code = lsmdb_cursor_next(cursor, &key, &data, +1), ++it) {
     ASSERT_NE(it, expected.end());
     ASSERT_EQ(Text(key), it->first);
     ASSERT_EQ(Text(data), it->second);

@@ -12,9 +12,9 @@
 namespace mergedb::manifest {
 namespace {
 
+using ::testing::HasSubstr;
 using testing::IsOkAndHolds;
 using testing::StatusIs;
-using ::testing::HasSubstr;
 
 class LoaderTest : public ::testing::Test {
  protected:
@@ -35,13 +35,20 @@ class LoaderTest : public ::testing::Test {
   // Of a table with this number in this run.
   format::VersionEdit WithTable(uint64_t number, kv::Position position) {
     format::VersionEdit edit = Snapshot();
-    const format::FileMeta file{.number = kv::FileNumber{number}, .bytes = 4096, .entries = 1, .smallest_sequence = 1,
-                                .largest_sequence = 2, .smallest = "a", .largest = "b"};
+    const format::FileMeta file{.number = kv::FileNumber{number},
+                                .bytes = 4096,
+                                .entries = 1,
+                                .smallest_sequence = 1,
+                                .largest_sequence = 2,
+                                .smallest = "a",
+                                .largest = "b"};
     edit.adds = {{.position = position, .level = 0, .file = std::make_shared<format::FileMeta>(file), .bounds = {}}};
     return edit;
   }
   void Commit(const format::VersionEdit& edit) {
-    Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [this] { return kv::FileNumber{next_manifest_++}; }});
+    Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [this] {
+                         return kv::FileNumber{next_manifest_++};
+                       }});
     ASSERT_OK(manifest.Commit(edit));
   }
 
@@ -100,8 +107,9 @@ TEST_F(LoaderTest, RefusesAManifestUnderAnotherNumberOrOfAnotherDatabase) {
 
 // The header has 32 bits for a number of 62.
 TEST_F(LoaderTest, ReadsAManifestWhoseNumberIsBeyond32Bits) {
-  Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7,
-                     .allocate_number = [] { return kv::FileNumber{(uint64_t{1} << 32) + 5}; }});
+  Manifest manifest({.file_system = &files_, .directory = "/d", .database_id = 7, .allocate_number = [] {
+                       return kv::FileNumber{(uint64_t{1} << 32) + 5};
+                     }});
   ASSERT_OK(manifest.Commit(Snapshot()));
   ASSERT_OK_AND_ASSIGN(const Loaded loaded, LoadIt());
   EXPECT_EQ(loaded.manifest, kv::FileNumber{(uint64_t{1} << 32) + 5});
@@ -121,10 +129,12 @@ TEST_F(LoaderTest, RefusesRecordsThatAreNoEditsOrDoNotFollowTheTree) {
   const struct {
     std::string record;
     const char* words;
-  } cases[] = {{"\x05\xff\xff\xff\xff\x0f", ""}, {format::EncodeVersionEdit(backwards), "edit cuts from 'z' back to 'a'"}};
+  } cases[] = {{"\x05\xff\xff\xff\xff\x0f", ""},
+               {format::EncodeVersionEdit(backwards), "edit cuts from 'z' back to 'a'"}};
   for (const auto& [record, words] : cases) {
     const kv::FileNumber number{next_manifest_++};
-    ASSERT_OK_AND_ASSIGN(auto writer, MirrorWriter::Create(&files_, format::ManifestPath("/d", number), {.database_id = 7, .number = number}));
+    ASSERT_OK_AND_ASSIGN(auto writer, MirrorWriter::Create(&files_, format::ManifestPath("/d", number),
+                                                           {.database_id = 7, .number = number}));
     ASSERT_OK(writer->Append(format::EncodeVersionEdit(Snapshot())));
     ASSERT_OK(files_.WriteWhole("/d/CURRENT", EncodeCurrent({number})));
     ASSERT_OK(LoadIt().status());
@@ -148,7 +158,8 @@ TEST_F(LoaderTest, RefusesATreeThatShowsATableTwice) {
   edit.adds.push_back(edit.adds[0]);
   edit.adds[1].position = kv::Position{1};
   Commit(edit);
-  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption, HasSubstr("/d/MANIFEST-000004: I6 broken: table 11: key 'a' is shown twice")));
+  EXPECT_THAT(LoadIt(), StatusIs(Code::kCorruption,
+                                 HasSubstr("/d/MANIFEST-000004: I6 broken: table 11: key 'a' is shown twice")));
 }
 
 TEST(Current, RefusesWhatItDidNotWrite) {

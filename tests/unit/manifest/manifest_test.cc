@@ -38,11 +38,10 @@ class ManifestTest : public ::testing::Test {
 
   testing::FaultFileSystem files_;
   uint64_t next_ = 1;
-  Manifest manifest_{{.file_system = &files_,
-                      .directory = "/d",
-                      .database_id = 7,
-                      .rollover_bytes = 2000,
-                      .allocate_number = [this] { return kv::FileNumber{next_++}; }}};
+  Manifest manifest_{
+      {.file_system = &files_, .directory = "/d", .database_id = 7, .rollover_bytes = 2000, .allocate_number = [this] {
+         return kv::FileNumber{next_++};
+       }}};
 };
 
 TEST_F(ManifestTest, WritesNothingBeforeTheFirstCommit) {
@@ -129,7 +128,8 @@ TEST_F(ManifestTest, AnOlderFileUnderABoundEndIsNoticed) {
   older.pop_back();
   for (const std::string& bytes : older) {
     ASSERT_OK(files_.WriteWhole(format::ManifestPath("/d", *manifest_.number()), bytes));
-    EXPECT_THAT(Load(&files_, "/d", kv::Order(BytewiseComparator())), testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("older MANIFEST")));
+    EXPECT_THAT(Load(&files_, "/d", kv::Order(BytewiseComparator())),
+                testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("older MANIFEST")));
   }
 }
 
@@ -137,12 +137,14 @@ TEST_F(ManifestTest, AnyCrashWhileTheEndIsBoundLeavesAllThatWasCommitted) {
   ASSERT_OK(Commit(1));
   ASSERT_OK(Commit(2));
   files_.SetOpHook([&](uint64_t op, const char*, const std::string&) {
-    for (const CrashMode mode : testing::kPowerCutModes) EXPECT_EQ(LastIn(*files_.Crash(mode, CrashModel::kStrict, op)), 2u);
+    for (const CrashMode mode : testing::kPowerCutModes)
+      EXPECT_EQ(LastIn(*files_.Crash(mode, CrashModel::kStrict, op)), 2u);
     EXPECT_EQ(LastIn(*files_.Crash(CrashMode::kKill, CrashModel::kStrict, op)), 2u);
   });
   ASSERT_OK(manifest_.BindEnd());
   files_.SetOpHook(nullptr);
-  for (const CrashMode mode : testing::kPowerCutModes) EXPECT_EQ(LastIn(*files_.Crash(mode, CrashModel::kStrict, 1)), 2u);
+  for (const CrashMode mode : testing::kPowerCutModes)
+    EXPECT_EQ(LastIn(*files_.Crash(mode, CrashModel::kStrict, 1)), 2u);
 }
 
 TEST_F(ManifestTest, LeavesCurrentWhole) {

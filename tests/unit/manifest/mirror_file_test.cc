@@ -14,8 +14,8 @@ namespace mergedb::manifest {
 namespace {
 
 using testing::FaultFileSystem;
-using testing::StatusIs;
 using ::testing::HasSubstr;
+using testing::StatusIs;
 
 const std::string kPath = "/d/MANIFEST-000001";
 
@@ -24,7 +24,8 @@ class MirrorFileTest : public ::testing::Test {
   void SetUp() override {
     ASSERT_OK(files_.CreateDirectory("/d"));
     written_.clear();
-    ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}));
+    ASSERT_OK_AND_ASSIGN(writer_,
+                         MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}));
   }
   void Append(const std::string& record) {
     ASSERT_OK(writer_->Append(record));
@@ -77,13 +78,16 @@ TEST_F(MirrorFileTest, AFileOfOneRecordIsWrittenFromFrontToBack) {
 }
 
 TEST_F(MirrorFileTest, AFileOfOneRecordTellsOfEveryFailedCall) {
-  for (const testing::Op op : {testing::Op::kCreate, testing::Op::kOpen, testing::Op::kWrite, testing::Op::kSync, testing::Op::kClose}) {
+  for (const testing::Op op :
+       {testing::Op::kCreate, testing::Op::kOpen, testing::Op::kWrite, testing::Op::kSync, testing::Op::kClose}) {
     uint64_t nth = 0;
     for (bool was_hit = true; was_hit;) {
       FaultFileSystem appended({.is_append_only = true});
       ASSERT_OK(appended.CreateDirectory("/d"));
       appended.AddFault({.op = op, .nth = ++nth});
-      const Status status = MirrorWriter::WriteWhole(&appended, "/d/1", {.database_id = 7, .number = kv::FileNumber{1}}, "record").status();
+      const Status status =
+          MirrorWriter::WriteWhole(&appended, "/d/1", {.database_id = 7, .number = kv::FileNumber{1}}, "record")
+              .status();
       was_hit = appended.faults_hit() > 0;
       EXPECT_EQ(status.IsIOError(), was_hit) << status.ToString();
     }
@@ -199,7 +203,9 @@ TEST_F(MirrorFileTest, ASecondCopyThatWasNotWrittenIsNoDamageUnlessItWasDurable)
     EXPECT_EQ(read_, written_);
     EXPECT_EQ(contents.repaired, 0u);
     EXPECT_TRUE(contents.flaws.empty());
-    ASSERT_OK_AND_ASSIGN(const MirrorContents durable, ReadMirror(&files_, kPath, [](std::string_view) { return Status(); }, writer_->end()));
+    ASSERT_OK_AND_ASSIGN(const MirrorContents durable,
+                         ReadMirror(
+                             &files_, kPath, [](std::string_view) { return Status(); }, writer_->end()));
     EXPECT_EQ(durable.repaired, 1u) << bytes;
   }
 }
@@ -209,7 +215,9 @@ TEST_F(MirrorFileTest, RefusesAStreamThatDoesNotPassAKnownPoint) {
   const MirrorEnd first = writer_->end();
   Append("two");
   const auto read = [&](const std::optional<MirrorEnd>& reached) {
-    return ReadMirror(&files_, kPath, [](std::string_view) { return Status(); }, reached).status();
+    return ReadMirror(
+               &files_, kPath, [](std::string_view) { return Status(); }, reached)
+        .status();
   };
   EXPECT_OK(read(first));
   EXPECT_OK(read(writer_->end()));
@@ -221,7 +229,8 @@ TEST_F(MirrorFileTest, RefusesAStreamThatDoesNotPassAKnownPoint) {
 // Symptom: an edit of 1 GiB, of many large border keys, stopped the process. Here with a small limit.
 TEST_F(MirrorFileTest, APayloadLargerThanARecordIsOnePayload) {
   ASSERT_OK(files_.Remove(kPath));
-  ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}, 1000));
+  ASSERT_OK_AND_ASSIGN(writer_,
+                       MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}, 1000));
   for (const size_t bytes : {size_t{1}, size_t{999}, size_t{1000}, size_t{1001}, size_t{2000}, size_t{70'000}}) {
     Append(std::string(bytes, static_cast<char>('a' + written_.size())));
     ASSERT_OK_AND_ASSIGN(const MirrorContents contents, Read());
@@ -230,9 +239,14 @@ TEST_F(MirrorFileTest, APayloadLargerThanARecordIsOnePayload) {
   }
   FaultFileSystem appended({.is_append_only = true});
   ASSERT_OK(appended.CreateDirectory("/d"));
-  ASSERT_OK_AND_ASSIGN(const MirrorEnd end, MirrorWriter::WriteWhole(&appended, kPath, {.database_id = 7, .number = kv::FileNumber{1}}, written_.back(), 1000));
+  ASSERT_OK_AND_ASSIGN(const MirrorEnd end,
+                       MirrorWriter::WriteWhole(&appended, kPath, {.database_id = 7, .number = kv::FileNumber{1}},
+                                                written_.back(), 1000));
   std::string read;
-  const auto keep = [&](std::string_view found) { read = found; return Status(); };
+  const auto keep = [&](std::string_view found) {
+    read = found;
+    return Status();
+  };
   ASSERT_OK(ReadMirror(&appended, kPath, keep, end));
   EXPECT_EQ(read, written_.back());
 }
@@ -247,13 +261,15 @@ TEST_F(MirrorFileTest, AFileOfManyHolesIsRefusedAtOnce) {
   std::error_code error;
   std::filesystem::resize_file(path, uint64_t{1} << 42, error);
   if (error) GTEST_SKIP() << "no files of 4 TiB here: " << error.message();
-  EXPECT_THAT(ReadMirror(files, path, [](std::string_view) { return Status(); }), StatusIs(Code::kCorruption, HasSubstr("behind the last record")));
+  EXPECT_THAT(ReadMirror(files, path, [](std::string_view) { return Status(); }),
+              StatusIs(Code::kCorruption, HasSubstr("behind the last record")));
 }
 
 // At any call of an append of many parts.
 TEST_F(MirrorFileTest, ACrashWithinAPayloadOfManyPartsDropsAllOfIt) {
   ASSERT_OK(files_.Remove(kPath));
-  ASSERT_OK_AND_ASSIGN(writer_, MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}, 3000));
+  ASSERT_OK_AND_ASSIGN(writer_,
+                       MirrorWriter::Create(&files_, kPath, {.database_id = 7, .number = kv::FileNumber{1}}, 3000));
   Append("one");
   ASSERT_OK(files_.SyncDirectory("/d"));
   ASSERT_OK(files_.SyncDirectory("/"));

@@ -22,16 +22,15 @@ class PlainComparator final : public Comparator {
 // A memtable with one key, and what its value should be at each sequence.
 class HotKey {
  public:
-  explicit HotKey(const kv::Order& order = kBytewise, size_t bytes = size_t{4} << 20) : table_(order, NewMemory(bytes)) {}
+  explicit HotKey(const kv::Order& order = kBytewise, size_t bytes = size_t{4} << 20)
+      : table_(order, NewMemory(bytes)) {}
 
   Memtable& table() { return table_; }
   kv::Sequence newest() const { return newest_; }
 
   void Put(std::string_view value) { Add(kv::Kind::kPut, value); }
   void Merge(const std::string& operand, bool is_reserved = true) {
-    if (is_reserved) {
-      ASSERT_TRUE(table_.Reserve(1, 1 + operand.size()));
-    }
+    if (is_reserved) { ASSERT_TRUE(table_.Reserve(1, 1 + operand.size())); }
     Add(kv::Kind::kMerge, operand);
   }
 
@@ -76,7 +75,8 @@ TEST(FoldOnWrite, ACounterIsOneLookAtEverySequence) {
 }
 
 TEST(FoldOnWrite, OtherNumbersAreOneLookToo) {
-  for (const std::string& operand : {merge::AddI64(INT64_MAX), merge::AddF64(0.5), merge::MaxU64(3), merge::MinI64(-3)}) {
+  for (const std::string& operand :
+       {merge::AddI64(INT64_MAX), merge::AddF64(0.5), merge::MaxU64(3), merge::MinI64(-3)}) {
     HotKey hot;
     for (int i = 0; i < 100; ++i) hot.Merge(operand);
     size_t looks = 0;
@@ -169,7 +169,8 @@ TEST(FoldOnWrite, NeverChangesWhatIsRead) {
         without.Put(value);
       }
       const uint64_t choice = mix == 3 ? random.Uniform(3) : mix;
-      const std::string operand = choice == 0   ? (random.OneIn(9) ? merge::MaxU64(random.Next()) : merge::AddU64(random.Next()))
+      const std::string operand = choice == 0
+                                      ? (random.OneIn(9) ? merge::MaxU64(random.Next()) : merge::AddU64(random.Next()))
                                   : choice == 1 ? merge::Append(std::string(random.Uniform(9), 'x'), {.cap_bytes = 90})
                                                 : merge::Last(random.Uniform(50), std::to_string(i));
       with.Merge(operand);

@@ -275,9 +275,9 @@ TEST(Memtable, AgreesWithAMapAtAnySequence) {
           const kv::Sequence as_of = random.Uniform(sequence + 1);
           auto newest = model.upper_bound({asked, as_of});
           const bool is_there = newest != model.begin() && std::prev(newest)->first.first == asked;
-          ASSERT_EQ(Get(table, asked, as_of),
-                    is_there ? std::prev(newest)->second + "#" + std::to_string(std::prev(newest)->first.second)
-                             : "none");
+          ASSERT_EQ(
+              Get(table, asked, as_of),
+              is_there ? std::prev(newest)->second + "#" + std::to_string(std::prev(newest)->first.second) : "none");
         }
         if (random.OneIn(60)) (void)table.NewIterator();
       }

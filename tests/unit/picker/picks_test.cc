@@ -85,12 +85,18 @@ std::string Answer(const std::string& tree, const std::string& line) {
   const auto version = mergedb::testing::ParseTree(order, tree);
   if (!version) return version.error().ToString() + "\n";
   const Command command = ParseCommand(line);
-  const PickInput input{.version = **version, .running = command.running, .style = command.style,
-                        .urgency = command.urgency, .flush_bytes = command.flush_bytes, .order = order,
+  const PickInput input{.version = **version,
+                        .running = command.running,
+                        .style = command.style,
+                        .urgency = command.urgency,
+                        .flush_bytes = command.flush_bytes,
+                        .order = order,
                         .oldest_snapshot = command.oldest_snapshot};
   ManualPick manual;
   if (command.is_manual) manual = PickManual(input, command.bounds, command.newest);
-  const auto pick = command.is_manual ? manual.pick : command.is_sweep ? PickTombstoneScan(input, command.bounds) : Pick(input);
+  const auto pick = command.is_manual  ? manual.pick
+                    : command.is_sweep ? PickTombstoneScan(input, command.bounds)
+                                       : Pick(input);
   if (!pick) return command.is_manual && !manual.is_done ? "blocked\n" : "nothing\n";
   std::string text = PrintCompactionPick(*pick) + "\n";
   if (!pick->cut_keys.empty()) {
@@ -141,7 +147,8 @@ TEST(Picks, ATableThatIsSaidToHaveNoBytesWeighsNothing) {
   file->number = kv::FileNumber{1};
   file->entries = 10;
   file->smallest = file->largest = "a";
-  const version::Version version({std::make_shared<version::Run>(kv::Position{1}, 0, std::vector<version::VirtualTable>{{file, {}}})});
+  const version::Version version(
+      {std::make_shared<version::Run>(kv::Position{1}, 0, std::vector<version::VirtualTable>{{file, {}}})});
   const kv::Order order(BytewiseComparator());
   EXPECT_EQ(LiveBytesAtLeast({.version = version, .running = {}, .order = order}), 0u);
 }

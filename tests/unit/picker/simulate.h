@@ -26,23 +26,22 @@
 
 namespace mergedb::simulate {
 
-
 struct Cell {
   uint32_t key;
-  uint32_t version;  // odd: a tombstone
+  uint32_t version;        // odd: a tombstone
   uint32_t blob_file = 0;  // where its value is; 0: in the table
 };
 constexpr bool IsTombstone(const Cell& cell) { return cell.version % 2 != 0; }
 
 struct Config {
   Style style = Style::kLazy;
-  uint32_t keys = 100'000;          // the key space
-  uint32_t flush_entries = 400;     // puts a memtable takes
+  uint32_t keys = 100'000;       // the key space
+  uint32_t flush_entries = 400;  // puts a memtable takes
   uint64_t entry_bytes = 16 << 10;
-  uint64_t value_bytes = 0;         // of each entry, in value files, on top of entry_bytes
-  double merge_speed = 6;           // entries that merges may read while one is put
-  size_t workers = 2;               // plans at once
-  uint64_t step_entries = 200;      // between two looks at what is most urgent
+  uint64_t value_bytes = 0;     // of each entry, in value files, on top of entry_bytes
+  double merge_speed = 6;       // entries that merges may read while one is put
+  size_t workers = 2;           // plans at once
+  uint64_t step_entries = 200;  // between two looks at what is most urgent
   picker::Urgency write_pressure = picker::Urgency::kWriting;
   uint64_t seed = 1;
 };
@@ -55,11 +54,11 @@ struct Figures {
   uint64_t cleanings = 0;
   uint64_t merges = 0;
   uint64_t moves = 0;
-  uint64_t stalls = 0;           // flushes that waited for merges
+  uint64_t stalls = 0;  // flushes that waited for merges
   size_t runs_max = 0;
   double runs_sum = 0;
   uint64_t samples = 0;
-  double space_max = 0;          // bytes on disk over live bytes
+  double space_max = 0;  // bytes on disk over live bytes
   double space_sum = 0;
   int64_t over_max = INT64_MIN;  // bytes on disk - factor x live bytes, for the factor asked for
 };
@@ -67,8 +66,11 @@ struct Figures {
 class Database {
  public:
   explicit Database(const Config& config)
-      : config_(config), order_(BytewiseComparator()), version_(std::make_shared<version::Version>()),
-        newest_(config.keys, 1), random_(config.seed) {}
+      : config_(config),
+        order_(BytewiseComparator()),
+        version_(std::make_shared<version::Version>()),
+        newest_(config.keys, 1),
+        random_(config.seed) {}
 
   // `key` gets a new version; flushes when the memtable is full.
   void Put(uint32_t key) { Write(key, false); }
@@ -105,16 +107,16 @@ class Database {
   using Cells = std::vector<Cell>;
   struct CompactionJob {
     picker::CompactionPick pick;
-    std::vector<Cells> inputs;       // newest first
+    std::vector<Cells> inputs;  // newest first
     std::vector<size_t> next;
     std::vector<std::vector<format::VersionEdit::Add>> moved;  // of a move
     Cells output;
     uint64_t output_bytes = 0;
-    uint32_t blob_file = 0;         // being written; 0: none
-    uint64_t values = 0;             // in it
-    size_t cut = 0;                  // next of plan.cut_keys
-    std::optional<std::string> done; // keys below are committed
-    uint64_t left = 0;               // entries to read
+    uint32_t blob_file = 0;           // being written; 0: none
+    uint64_t values = 0;              // in it
+    size_t cut = 0;                   // next of plan.cut_keys
+    std::optional<std::string> done;  // keys below are committed
+    uint64_t left = 0;                // entries to read
     std::optional<uint32_t> last_key;
   };
 
@@ -133,7 +135,9 @@ class Database {
   std::optional<Cell> Read(uint32_t key) const;
   format::FileMetaPtr MakeFile(Cells cells);
   void AddBlobFile(uint32_t number, uint64_t values, format::VersionEdit* edit) const;
-  uint64_t CellBytes(const Cell& cell) const { return IsTombstone(cell) ? config_.entry_bytes / 8 : config_.entry_bytes; }
+  uint64_t CellBytes(const Cell& cell) const {
+    return IsTombstone(cell) ? config_.entry_bytes / 8 : config_.entry_bytes;
+  }
 
   Config config_;
   kv::Order order_;
@@ -233,10 +237,16 @@ inline void Database::Flush() {
 inline picker::PickInput Database::Input(picker::Urgency urgency, std::vector<picker::RunningCompaction>* running) {
   running->clear();
   for (const auto& job : jobs_) {
-    running->push_back({.sources = job->pick.sources, .bounds = job->pick.bounds, .collects_blobs = !job->pick.cleaned.empty()});
+    running->push_back(
+        {.sources = job->pick.sources, .bounds = job->pick.bounds, .collects_blobs = !job->pick.cleaned.empty()});
   }
-  return {.version = *version_, .running = *running, .style = config_.style, .urgency = urgency,
-          .flush_bytes = flush_bytes(), .order = order_, .oldest_snapshot = oldest_snapshot};
+  return {.version = *version_,
+          .running = *running,
+          .style = config_.style,
+          .urgency = urgency,
+          .flush_bytes = flush_bytes(),
+          .order = order_,
+          .oldest_snapshot = oldest_snapshot};
 }
 
 inline bool Database::StartJobs(picker::Urgency urgency) {
@@ -291,7 +301,8 @@ inline void Database::Start(picker::CompactionPick pick) {
 
 inline void Database::CommitMove(CompactionJob* job) {
   format::VersionEdit edit;
-  for (const kv::Position source : job->pick.sources) edit.cuts.push_back({.position = source, .bounds = job->pick.bounds});
+  for (const kv::Position source : job->pick.sources)
+    edit.cuts.push_back({.position = source, .bounds = job->pick.bounds});
   for (auto& adds : job->moved) {
     for (auto& add : adds) {
       if (version::Clip(order_, add.file, add.bounds)) edit.adds.push_back(std::move(add));
@@ -327,7 +338,8 @@ inline void Database::Step(CompactionJob* job, uint64_t entries) {
     const auto [key, source] = heads.top();
     heads.pop();
     const Cell cell = job->inputs[source][job->next[source]++];
-    if (job->next[source] < job->inputs[source].size()) heads.push({job->inputs[source][job->next[source]].key, source});
+    if (job->next[source] < job->inputs[source].size())
+      heads.push({job->inputs[source][job->next[source]].key, source});
     --job->left;
     ++figures_.merge_reads;
     if (job->last_key == key) continue;  // a newer version went before
@@ -404,7 +416,8 @@ inline void Database::Sample() {
     figures_.space_max = std::max(figures_.space_max, static_cast<double>(bytes()) / live);
     figures_.space_sum += static_cast<double>(bytes()) / live;
   }
-  figures_.over_max = std::max(figures_.over_max, static_cast<int64_t>(bytes()) - static_cast<int64_t>(space_factor * live));
+  figures_.over_max =
+      std::max(figures_.over_max, static_cast<int64_t>(bytes()) - static_cast<int64_t>(space_factor * live));
 }
 
 inline std::optional<Cell> Database::Read(uint32_t key) const {

@@ -17,7 +17,9 @@ using picker::Urgency;
 constexpr uint32_t kKeys = 24'000;
 
 Config ConfigOf(Style style, uint32_t memtables) {
-  return {.style = style, .keys = kKeys, .flush_entries = kKeys / memtables,
+  return {.style = style,
+          .keys = kKeys,
+          .flush_entries = kKeys / memtables,
           .entry_bytes = (uint64_t{4} << 20) / (kKeys / memtables)};
 }
 
@@ -264,7 +266,8 @@ TEST_P(BothStyles, FillingWithValuesMovesFewOfThem) {
   base::Random random(7);
   Overwrite(&db, kKeys, &random);
   const bool is_lazy = GetParam() == Style::kLazy;
-  EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.02 : 0.3) << "1.58 bytes were put for each live one";
+  EXPECT_LE(PerPut(db.figures().values_moved, db.figures()), is_lazy ? 0.02 : 0.3)
+      << "1.58 bytes were put for each live one";
   db.Flush();
   db.Settle(Urgency::kQuiet);
   EXPECT_LE(Space(db), 1.25);
@@ -338,7 +341,8 @@ void PrintRow(Style style, uint32_t memtables, bool is_overwrite) {
 }
 
 void PrintTable() {
-  std::printf("| style   | D/M | load      | read / written | with the drain | runs avg/max | space avg/max | drained |\n");
+  std::printf(
+      "| style   | D/M | load      | read / written | with the drain | runs avg/max | space avg/max | drained |\n");
   for (const Style style : {Style::kLazy, Style::kCascade}) {
     for (const uint32_t memtables : {20u, 64u, 150u, 256u, 500u}) {
       PrintRow(style, memtables, false);

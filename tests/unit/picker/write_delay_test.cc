@@ -12,8 +12,13 @@ constexpr uint64_t kPauseMicros = 10'000;
 constexpr uint64_t kMebi = uint64_t{1} << 20;
 
 Backlog LowDebt() {
-  return {.staged_bytes = 2 * kMebi, .staging_bytes_max = 16 * kMebi, .unflushed_bytes = 20 * kMebi,
-          .unflushed_bytes_max = 32 * kMebi, .runs = 20, .runs_max = 80, .upper_bytes = 1 * kMebi,
+  return {.staged_bytes = 2 * kMebi,
+          .staging_bytes_max = 16 * kMebi,
+          .unflushed_bytes = 20 * kMebi,
+          .unflushed_bytes_max = 32 * kMebi,
+          .runs = 20,
+          .runs_max = 80,
+          .upper_bytes = 1 * kMebi,
           .upper_bytes_max = 100 * kMebi};
 }
 
@@ -22,7 +27,8 @@ uint64_t* FieldOf(Backlog& backlog, int which) {
   return fields[which];
 }
 uint64_t MaxOf(const Backlog& backlog, int which) {
-  const uint64_t maxima[] = {backlog.staging_bytes_max, backlog.unflushed_bytes_max, backlog.runs_max, backlog.upper_bytes_max};
+  const uint64_t maxima[] = {backlog.staging_bytes_max, backlog.unflushed_bytes_max, backlog.runs_max,
+                             backlog.upper_bytes_max};
   return maxima[which];
 }
 
@@ -45,8 +51,10 @@ TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
   for (int which = 0; which < 4; ++which) {
     Backlog backlog = LowDebt();
     const uint64_t debt_max = 100'000;
-    (which == 0 ? backlog.staging_bytes_max : which == 1 ? backlog.unflushed_bytes_max : which == 2 ? backlog.runs_max
-                                                                                  : backlog.upper_bytes_max) = debt_max;
+    (which == 0   ? backlog.staging_bytes_max
+     : which == 1 ? backlog.unflushed_bytes_max
+     : which == 2 ? backlog.runs_max
+                  : backlog.upper_bytes_max) = debt_max;
     for (int other = 0; other < 4; ++other) *FieldOf(backlog, other) = 0;
     uint64_t previous = 0;
     for (uint64_t value = 0; value <= debt_max; value += debt_max / 10'000) {
@@ -54,9 +62,7 @@ TEST(Pace, NeverFallsAndNeverJumpsAsADebtGrows) {
       const uint64_t delay = DelayNanos(backlog, 132, kPauseMicros);
       EXPECT_GE(delay, previous);
       // Below a hundred microseconds a step of a ten-thousandth of the debt is felt by a few percent at most.
-      if (delay < 100'000) {
-        EXPECT_LE(delay - previous, 50 + delay / 16) << which << " at " << value;
-      }
+      if (delay < 100'000) { EXPECT_LE(delay - previous, 50 + delay / 16) << which << " at " << value; }
       previous = delay;
     }
     EXPECT_EQ(previous, kPauseMicros * 1000);

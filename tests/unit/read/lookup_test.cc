@@ -15,14 +15,16 @@ class LookupTest : public ::testing::Test {
  protected:
   std::string Get(std::string_view key, kv::Sequence sequence = kv::kSequenceMax) {
     std::string value;
-    const Status status = Lookup({.order = tables_.order, .tables = *tables_.cache, .values = *tables_.values}, view_, key, sequence, {}, &value);
+    const Status status = Lookup({.order = tables_.order, .tables = *tables_.cache, .values = *tables_.values}, view_,
+                                 key, sequence, {}, &value);
     return status.ok() ? value : std::string(CodeName(status.code()));
   }
 
   testing::Tables tables_;
-  SuperVersion view_ = testing::ViewOf(tables_, {PutEntry("a", 9, "active")}, {PutEntry("a", 7, "sealed"), DeleteEntry("b", 8)},
-                               {{PutEntry("a", 5, "newer run"), PutEntry("c", 6, "c")},
-                                {PutEntry("a", 1, "older run"), PutEntry("b", 2, "b"), DeleteEntry("d", 4), PutEntry("d", 3, "d")}});
+  SuperVersion view_ = testing::ViewOf(
+      tables_, {PutEntry("a", 9, "active")}, {PutEntry("a", 7, "sealed"), DeleteEntry("b", 8)},
+      {{PutEntry("a", 5, "newer run"), PutEntry("c", 6, "c")},
+       {PutEntry("a", 1, "older run"), PutEntry("b", 2, "b"), DeleteEntry("d", 4), PutEntry("d", 3, "d")}});
 };
 
 TEST_F(LookupTest, FindsTheNewestVersionWhereverItIs) {
@@ -47,7 +49,8 @@ TEST_F(LookupTest, KeysThatNobodyHasAreNotFound) {
 
 TEST_F(LookupTest, MoreRunsThanOneBatchAreSearchedInOrder) {
   std::vector<std::vector<testing::OwnedEntry>> runs;
-  for (kv::Sequence sequence = 40; sequence > 0; --sequence) runs.push_back({PutEntry("k", sequence, std::to_string(sequence))});
+  for (kv::Sequence sequence = 40; sequence > 0; --sequence)
+    runs.push_back({PutEntry("k", sequence, std::to_string(sequence))});
   view_ = testing::ViewOf(tables_, {}, {}, runs);
   for (kv::Sequence sequence = 1; sequence <= 40; ++sequence) EXPECT_EQ(Get("k", sequence), std::to_string(sequence));
 }

@@ -32,12 +32,11 @@ version::RunPtr RandomRun(testing::Tables& tables, base::Random& random, std::ve
       const uint64_t a = random.Uniform(keys.size()), b = random.Uniform(keys.size());
       if (a < b) ranges.push_back({keys[a], keys[b], 1 + random.Uniform(50)});
     }
-    compaction::Outputs outputs(tables.factory, {.range_tombstones = kv::RangeTombstones::Fragment(
-                                                     tables.order, ranges, kv::Stripes({25}), kv::RangeTombstones::Keys::kCopies),
-                                                 .stripes = kv::Stripes({25})});
-    if (random.OneIn(2)) {
-      EXPECT_OK(outputs.Add(ViewOf(testing::PutEntry(keys[1], 60, "v"), tables.order)));
-    }
+    compaction::Outputs outputs(
+        tables.factory, {.range_tombstones = kv::RangeTombstones::Fragment(tables.order, ranges, kv::Stripes({25}),
+                                                                           kv::RangeTombstones::Keys::kCopies),
+                         .stripes = kv::Stripes({25})});
+    if (random.OneIn(2)) { EXPECT_OK(outputs.Add(ViewOf(testing::PutEntry(keys[1], 60, "v"), tables.order))); }
     EXPECT_OK(outputs.Finish());
     for (const auto& meta : outputs.Take()) {
       format::Bounds bounds;

@@ -39,9 +39,8 @@ version::RunPtr MakeRun(Tables& tables, const std::vector<OwnedEntry>& entries) 
 TEST(RunIterator, KeepsTheContract) {
   auto tables = std::make_shared<Tables>();
   testing::CheckIteratorContract({.build = [&](const std::vector<OwnedEntry>& entries) -> OpenIterator {
-    return [tables, run = MakeRun(*tables, entries)] {
-      return NewRunIterator(tables->order, run, {}, Opener(*tables));
-    };
+    return
+        [tables, run = MakeRun(*tables, entries)] { return NewRunIterator(tables->order, run, {}, Opener(*tables)); };
   }});
 }
 
@@ -52,7 +51,9 @@ TEST(RunIterator, KeepsTheContractWithSlicesOfAFile) {
     std::vector<OwnedEntry> padded = entries;
     // Keys that no slice shows: before, after, and the reference has none of them.
     padded.insert(padded.begin(), testing::PutEntry("", kv::kSequenceMax - 1, "hidden"));
-    std::erase_if(padded, [&](const OwnedEntry& entry) { return entry.key.empty() && entry.value == "hidden" && !entries.empty() && entries[0].key.empty(); });
+    std::erase_if(padded, [&](const OwnedEntry& entry) {
+      return entry.key.empty() && entry.value == "hidden" && !entries.empty() && entries[0].key.empty();
+    });
     const bool has_padding = padded.size() > entries.size();
     std::vector<version::VirtualTable> virtual_tables;
     if (!entries.empty()) {
@@ -76,10 +77,11 @@ TEST(RunIterator, ShowsOnlyKeysWithinItsBoundsAndOpensNoOtherTable) {
   const auto run = MakeRun(tables, entries);
   ASSERT_EQ(run->virtual_tables().size(), 5u);
   int opened = 0;
-  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"}, [&](const version::VirtualTable& virtual_table) {
-    ++opened;
-    return Opener(tables)(virtual_table);
-  });
+  auto it = NewRunIterator(tables.order, run, {.lower = "k150", .upper = "k170"},
+                           [&](const version::VirtualTable& virtual_table) {
+                             ++opened;
+                             return Opener(tables)(virtual_table);
+                           });
   it->SeekToFirst();
   ASSERT_TRUE(it->Valid());
   EXPECT_EQ(it->entry().key, "k150");

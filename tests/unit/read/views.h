@@ -10,15 +10,17 @@
 
 namespace mergedb::testing {
 
-inline std::shared_ptr<memtable::Memtable> MemtableOf(const kv::Order& order, const std::vector<OwnedEntry>& oldest_first) {
+inline std::shared_ptr<memtable::Memtable> MemtableOf(const kv::Order& order,
+                                                      const std::vector<OwnedEntry>& oldest_first) {
   auto table = std::make_shared<memtable::Memtable>(order, memtable::NewMemory(256 << 10));
   for (const OwnedEntry& entry : oldest_first) table->Add(entry.key, entry.tag, entry.value);
   return table;
 }
 
 // `runs`: newest first, each the entries of its one table, in order.
-inline read::SuperVersion ViewOf(Tables& tables, const std::vector<OwnedEntry>& active, const std::vector<OwnedEntry>& sealed,
-                         const std::vector<std::vector<OwnedEntry>>& runs) {
+inline read::SuperVersion ViewOf(Tables& tables, const std::vector<OwnedEntry>& active,
+                                 const std::vector<OwnedEntry>& sealed,
+                                 const std::vector<std::vector<OwnedEntry>>& runs) {
   read::SuperVersion view;
   view.active = MemtableOf(tables.order, active);
   if (!sealed.empty()) view.sealed.push_back(MemtableOf(tables.order, sealed));

@@ -10,8 +10,8 @@
 #include <map>
 #include <set>
 
-#include "compaction/flush_job.h"
 #include "compaction/compaction_job.h"
+#include "compaction/flush_job.h"
 #include "format/file_name.h"
 #include "kv/fold.h"
 #include "mergedb/merge.h"
@@ -31,11 +31,13 @@ using Shown = std::map<std::string, std::string>;
 
 // As repair finds it; without meta if there is nothing in it, or no file.
 LooseTable Found(testing::Tables& tables, kv::FileNumber number) {
-  auto salvaged = table::Salvage({.file_system = &tables.files, .path = format::TablePath("dir", number), .number = number,
-                                  .order = tables.order}, nullptr);
+  auto salvaged = table::Salvage(
+      {.file_system = &tables.files, .path = format::TablePath("dir", number), .number = number, .order = tables.order},
+      nullptr);
   if (!salvaged || (salvaged->found.entries == 0 && salvaged->range_tombstones.empty())) return {};
   EXPECT_TRUE(salvaged->flaws.empty()) << salvaged->flaws.front().what;
-  return {.meta = std::make_shared<const format::FileMeta>(salvaged->found), .compacted_ranges = salvaged->compacted_ranges};
+  return {.meta = std::make_shared<const format::FileMeta>(salvaged->found),
+          .compacted_ranges = salvaged->compacted_ranges};
 }
 
 // What a reader of the rebuilt tables sees; they are disjoint.
@@ -80,8 +82,9 @@ class RebuildTest : public ::testing::Test {
     return {.meta = tables_.Write(entries), .compacted_ranges = std::move(compacted_ranges)};
   }
   LooseTable WriteRanges(const std::vector<kv::RangeTombstone>& tombstones) {
-    compaction::Outputs outputs(tables_.factory,
-                                {.range_tombstones = kv::RangeTombstones::Fragment(tables_.order, tombstones, {}, kv::RangeTombstones::Keys::kCopies)});
+    compaction::Outputs outputs(
+        tables_.factory, {.range_tombstones = kv::RangeTombstones::Fragment(tables_.order, tombstones, {},
+                                                                            kv::RangeTombstones::Keys::kCopies)});
     EXPECT_OK(outputs.Finish());
     return {.meta = outputs.Take().at(0)};
   }
@@ -89,7 +92,8 @@ class RebuildTest : public ::testing::Test {
     return {std::move(key), kv::MakeTag(sequence, kv::Kind::kMerge), merge::Append(more)};
   }
   // A claim to all keys, up to `sequence`.
-  static std::vector<format::CompactedRange> UpTo(kv::Sequence sequence, format::Bounds bounds = {}, kv::Sequence from = 0) {
+  static std::vector<format::CompactedRange> UpTo(kv::Sequence sequence, format::Bounds bounds = {},
+                                                  kv::Sequence from = 0) {
     return {{.from = from, .sequence = sequence, .bounds = std::move(bounds)}};
   }
 
@@ -104,19 +108,22 @@ class RebuildTest : public ::testing::Test {
 };
 
 TEST_F(RebuildTest, LeavesTablesWithoutCommonKeysAlone) {
-  const std::vector<LooseTable> loose = {Write({PutEntry("a", 3, "1"), PutEntry("c", 4, "2")}), Write({PutEntry("d", 1, "3")})};
+  const std::vector<LooseTable> loose = {Write({PutEntry("a", 3, "1"), PutEntry("c", 4, "2")}),
+                                         Write({PutEntry("d", 1, "3")})};
   const Rebuilt rebuilt = Run(loose);
   EXPECT_EQ(rebuilt.kept.size(), 2u);
   EXPECT_TRUE(rebuilt.made.empty());
 }
 
 TEST_F(RebuildTest, TheLargestSequenceWins) {
-  EXPECT_EQ(Show({Write({PutEntry("a", 7, "new"), DeleteEntry("b", 9)}), Write({PutEntry("a", 5, "old"), PutEntry("b", 6, "gone"), PutEntry("c", 1, "c")})}),
+  EXPECT_EQ(Show({Write({PutEntry("a", 7, "new"), DeleteEntry("b", 9)}),
+                  Write({PutEntry("a", 5, "old"), PutEntry("b", 6, "gone"), PutEntry("c", 1, "c")})}),
             (Shown{{"a", "new"}, {"c", "c"}}));
 }
 
 TEST_F(RebuildTest, TheSameChangeTwiceIsOne) {
-  const LooseTable table = Write({PutEntry("a", 7, "1"), PutEntry("a", 3, "0")}), copy = Write({PutEntry("a", 7, "1"), PutEntry("a", 3, "0")});
+  const LooseTable table = Write({PutEntry("a", 7, "1"), PutEntry("a", 3, "0")}),
+                   copy = Write({PutEntry("a", 7, "1"), PutEntry("a", 3, "0")});
   const Rebuilt rebuilt = Run({table, copy});
   ASSERT_EQ(rebuilt.made.size(), 1u);
   EXPECT_EQ(rebuilt.made[0]->entries, 1u) << "no snapshot lives that needs the older version";
@@ -127,19 +134,22 @@ TEST_F(RebuildTest, OfChangesWithoutSequenceTheYoungestTableWins) {
 }
 
 TEST_F(RebuildTest, WhatTheBottomTookInIsDead) {
-  const LooseTable merged_away = Write({PutEntry("a", 5, "stale"), PutEntry("b", 6, "deleted since"), PutEntry("z", 4, "alive")});
+  const LooseTable merged_away =
+      Write({PutEntry("a", 5, "stale"), PutEntry("b", 6, "deleted since"), PutEntry("z", 4, "alive")});
   const LooseTable bottom = Write({PutEntry("a", 0, "right")}, UpTo(9, {.upper = "m"}));
   EXPECT_EQ(Show({merged_away, bottom}), (Shown{{"a", "right"}, {"z", "alive"}}));
 }
 
 TEST_F(RebuildTest, ATableThatIsAllDeadGoesAlthoughNothingOverlapsIt) {
   const LooseTable merged_away = Write({PutEntry("b", 6, "deleted since")});
-  const LooseTable left = Write({PutEntry("a", 0, "l")}, UpTo(9, {.upper = "m"})), right = Write({PutEntry("n", 0, "r")}, UpTo(9, {.lower = "m"}));
+  const LooseTable left = Write({PutEntry("a", 0, "l")}, UpTo(9, {.upper = "m"})),
+                   right = Write({PutEntry("n", 0, "r")}, UpTo(9, {.lower = "m"}));
   EXPECT_EQ(Show({merged_away, left, right}), (Shown{{"a", "l"}, {"n", "r"}}));
 }
 
 TEST_F(RebuildTest, OfTwoBottomsTheYoungerOneHoldsInItsShare) {
-  const LooseTable older = Write({PutEntry("a", 0, "stale"), PutEntry("b", 0, "deleted since"), PutEntry("x", 0, "alive")}, UpTo(50));
+  const LooseTable older =
+      Write({PutEntry("a", 0, "stale"), PutEntry("b", 0, "deleted since"), PutEntry("x", 0, "alive")}, UpTo(50));
   const LooseTable younger = Write({PutEntry("a", 0, "right")}, UpTo(40, {.upper = "m"}));
   EXPECT_EQ(Show({older, younger}), (Shown{{"a", "right"}, {"x", "alive"}}));
 }
@@ -150,7 +160,8 @@ TEST_F(RebuildTest, NewerThanTheBottomIsAlive) {
 }
 
 TEST_F(RebuildTest, AVersionThatANonBottomMergeTookInIsDeadToo) {
-  const LooseTable inputs[] = {Write({AppendEntry("a", 6, "6")}, UpTo(6, {}, 6)), Write({AppendEntry("a", 5, "5")}, UpTo(5, {}, 5))};
+  const LooseTable inputs[] = {Write({AppendEntry("a", 6, "6")}, UpTo(6, {}, 6)),
+                               Write({AppendEntry("a", 5, "5")}, UpTo(5, {}, 5))};
   const LooseTable output = Write({AppendEntry("a", 6, "56")}, UpTo(6, {}, 5));
   const LooseTable base = Write({PutEntry("a", 2, "base")}, UpTo(4, {}, 1));
   EXPECT_EQ(Show({inputs[0], output, base}), (Shown{{"a", "base56"}}));
@@ -172,7 +183,8 @@ TEST_F(RebuildTest, ABaseThatTookInAnOperandOfItsSequenceCounts) {
 
 TEST_F(RebuildTest, OperandsWithoutTheirOperatorStay) {
   const std::string operand = merge::Named("test.unknown", "x");
-  const Rebuilt rebuilt = Run({Write({{"a", kv::MakeTag(6, kv::Kind::kMerge), operand}}), Write({{"a", kv::MakeTag(5, kv::Kind::kMerge), operand}, PutEntry("b", 1, "b")})});
+  const Rebuilt rebuilt = Run({Write({{"a", kv::MakeTag(6, kv::Kind::kMerge), operand}}),
+                               Write({{"a", kv::MakeTag(5, kv::Kind::kMerge), operand}, PutEntry("b", 1, "b")})});
   ASSERT_EQ(rebuilt.made.size(), 1u);
   EXPECT_EQ(rebuilt.made[0]->entries, 3u);
 }
@@ -206,7 +218,8 @@ TEST_F(RebuildTest, ARangeTombstoneThatTheBottomTookInHidesNothing) {
 }
 
 TEST_F(RebuildTest, WhereEntriesAreLostNothingIsClaimed) {
-  const LooseTable merged_away = Write({PutEntry("a", 3, "stale"), PutEntry("d", 4, "all that is left"), PutEntry("x", 5, "stale")});
+  const LooseTable merged_away =
+      Write({PutEntry("a", 3, "stale"), PutEntry("d", 4, "all that is left"), PutEntry("x", 5, "stale")});
   LooseTable bottom = Write({PutEntry("a", 0, "right"), PutEntry("x", 0, "right")}, UpTo(9));
   bottom.unclaimed = {{.smallest = "c", .largest = "e"}};
   EXPECT_EQ(Show({merged_away, bottom}), (Shown{{"a", "right"}, {"d", "all that is left"}, {"x", "right"}}));
@@ -222,7 +235,8 @@ TEST_F(RebuildTest, ACopyIsAsOldAsWhatItCopies) {
 
 // As when a repair is interrupted before its tables count: they lie beside what they were made of.
 TEST_F(RebuildTest, DoneAgainItShowsTheSame) {
-  std::vector<LooseTable> loose = {Write({AppendEntry("a", 6, "6"), AppendEntry("b", 7, "7")}), Write({AppendEntry("a", 5, "5"), DeleteEntry("c", 8)}),
+  std::vector<LooseTable> loose = {Write({AppendEntry("a", 6, "6"), AppendEntry("b", 7, "7")}),
+                                   Write({AppendEntry("a", 5, "5"), DeleteEntry("c", 8)}),
                                    Write({PutEntry("c", 3, "gone")}), WriteRanges({{"b", "bb", 4}})};
   const Rebuilt first = Run(loose);
   const Shown expected = {{"a", "56"}, {"b", "7"}};
@@ -242,7 +256,10 @@ class History {
       const std::string key = Key();
       switch (random_.Uniform(8)) {
         case 0:
-        case 1: Add(key, kv::Kind::kDelete, ""); model_.erase(key); break;
+        case 1:
+          Add(key, kv::Kind::kDelete, "");
+          model_.erase(key);
+          break;
         case 2:
         case 3: {
           const std::string more = "+" + std::to_string(sequence_ + 1);
@@ -269,7 +286,8 @@ class History {
   void Flush() {
     Write();
     iterator::CompactionIteratorCounts counts;
-    ASSERT_OK_AND_ASSIGN(const auto flushed, compaction::Flush(tables_.factory, *memtable_, Snapshots(), Compression::kNone, &counts));
+    ASSERT_OK_AND_ASSIGN(const auto flushed,
+                         compaction::Flush(tables_.factory, *memtable_, Snapshots(), Compression::kNone, &counts));
     const format::FileMetaPtr& table = flushed.table;
     NewMemtable();
     if (table == nullptr) return;
@@ -312,7 +330,8 @@ class History {
       LooseTable found = Found(tables_, kv::FileNumber{number});
       if (found.meta != nullptr) loose.push_back(std::move(found));
     }
-    if (auto log = WriteLog(random_.Uniform(flushed_ + 1))) loose.push_back({.meta = log, .made_as = kv::FileNumber{0}});
+    if (auto log = WriteLog(random_.Uniform(flushed_ + 1)))
+      loose.push_back({.meta = log, .made_as = kv::FileNumber{0}});
     for (size_t i = loose.size(); i > 1; --i) std::swap(loose[i - 1], loose[random_.Uniform(i)]);
     return loose;
   }
@@ -334,8 +353,9 @@ class History {
   format::FileMetaPtr WriteLog(size_t first) {
     memtable::Memtable all(tables_.order, memtable::NewMemory(1 << 20));
     for (size_t i = first; i < changes_.size(); ++i) all.Add(changes_[i].key, changes_[i].tag, changes_[i].value);
-    compaction::Outputs outputs(tables_.factory, {.range_tombstones = kv::RangeTombstones::Fragment(tables_.order, all.range_deletes().All(), {},
-                                                                                                   kv::RangeTombstones::Keys::kViews)});
+    compaction::Outputs outputs(
+        tables_.factory, {.range_tombstones = kv::RangeTombstones::Fragment(tables_.order, all.range_deletes().All(),
+                                                                            {}, kv::RangeTombstones::Keys::kViews)});
     const auto it = all.NewFlushIterator();
     for (it->SeekToFirst(); it->Valid(); it->Next()) EXPECT_OK(outputs.Add(it->entry()));
     EXPECT_OK(outputs.Finish());
@@ -352,9 +372,16 @@ class History {
     ASSERT_OK_AND_ASSIGN(version_, version::ApplyEdit(tables_.order, *version_, edit));
   }
   compaction::JobContext Context() {
-    return {.factory = tables_.factory, .tables = *tables_.cache, .clock = &clock_, .compression = {Compression::kNone, Compression::kNone},
+    return {.factory = tables_.factory,
+            .tables = *tables_.cache,
+            .clock = &clock_,
+            .compression = {Compression::kNone, Compression::kNone},
             .snapshots = [this] { return Snapshots(); },
-            .install = [this](const format::VersionEdit& edit) { Install(edit); return Status(); },
+            .install =
+                [this](const format::VersionEdit& edit) {
+                  Install(edit);
+                  return Status();
+                },
             .release_bytes = 200,
             .flushed_sequence = flushed_ == 0 ? 0 : kv::SequenceOf(changes_[flushed_ - 1].tag)};
   }
@@ -408,8 +435,8 @@ TEST_F(RebuildTest, ShowsWhatTheTreeShowed) {
       for (LooseTable& table : loose) table.compacted_ranges.clear();
       wrong_without_claims += Differences(rebuild(), history.model());
     }
-    std::printf("             %3u %% of merged tables left: of %u keys %u wrong, %u without claims\n", unsigned(kept_percent),
-                unsigned(keys), unsigned(wrong), unsigned(wrong_without_claims));
+    std::printf("             %3u %% of merged tables left: of %u keys %u wrong, %u without claims\n",
+                unsigned(kept_percent), unsigned(keys), unsigned(wrong), unsigned(wrong_without_claims));
     EXPECT_LE(wrong, keys / 2000);
     EXPECT_LT(wrong * 20, wrong_without_claims);
   }

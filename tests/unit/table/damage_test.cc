@@ -19,7 +19,8 @@ std::vector<Row> Rows() {
   std::vector<Row> rows;
   for (int i = 0; i < 30; ++i) {
     const std::string key = "key" + std::to_string(100 + i / 2);
-    rows.push_back({key, kv::MakeTag(static_cast<kv::Sequence>(100 - i), kv::Kind::kPut), "value " + std::to_string(i)});
+    rows.push_back(
+        {key, kv::MakeTag(static_cast<kv::Sequence>(100 - i), kv::Kind::kPut), "value " + std::to_string(i)});
   }
   return rows;
 }
@@ -136,7 +137,8 @@ TEST(Table, NoticesABlockInTheWrongPlaceAndAFileInThePlaceOfAnother) {
   const auto meta = WriteTable(&files, "7.tbl", Bytewise(), rows, {.block_bytes = 1});
   std::string& bytes = files.bytes("7.tbl");
   const size_t block_bytes = 100 + 3 + 1 + 8 + 16 + 5;  // value, key, tag, offsets, tail, trailer
-  std::string swapped = bytes.substr(block_bytes, block_bytes) + bytes.substr(0, block_bytes) + bytes.substr(2 * block_bytes);
+  std::string swapped =
+      bytes.substr(block_bytes, block_bytes) + bytes.substr(0, block_bytes) + bytes.substr(2 * block_bytes);
   std::swap(bytes, swapped);
   auto reader = Reader::Open(&files, "7.tbl", meta, Bytewise(), nullptr);
   ASSERT_TRUE(reader.has_value());
@@ -190,7 +192,8 @@ TEST(Table, ABlockThatWasReadWithoutChecksumsIsCachedOnlyIfItIsWhole) {
     const char right = files.bytes("7.tbl")[5];
     Found found;
     files.bytes("7.tbl")[5] ^= 1;
-    (void)(*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false}, &found);  // whatever it says of damaged bytes
+    (void)(*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false},
+                         &found);  // whatever it says of damaged bytes
     EXPECT_TRUE((*reader)->Get("key", kv::kSequenceMax, {}, &found).IsCorruption());
     files.bytes("7.tbl")[5] = right;
     ASSERT_TRUE((*reader)->Get("key", kv::kSequenceMax, {.verify_checksums = false}, &found).ok());

@@ -11,8 +11,8 @@
 #include "format/index.h"
 #include "format/range_tombstones.h"
 #include "format/table_layout.h"
-#include "iterator/snapshot_filter.h"
 #include "iterator/masking_iterator.h"
+#include "iterator/snapshot_filter.h"
 #include "iterator/user_iterator.h"
 #include "table/salvage.h"
 #include "tests/unit/table/table_rows.h"
@@ -37,18 +37,30 @@ std::string BlockOf(const std::vector<Row>& rows) {
   return std::string(builder.Finish());
 }
 
-Row RowOf(const std::string& key, kv::Sequence sequence) { return {key, kv::MakeTag(sequence, kv::Kind::kPut), "value of " + key}; }
+Row RowOf(const std::string& key, kv::Sequence sequence) {
+  return {key, kv::MakeTag(sequence, kv::Kind::kPut), "value of " + key};
+}
 
 // What a table is made of. As it is, it is whole: a and b, c and d, and [b, c) deleted.
 struct Parts {
-  std::vector<StoredBlock> blocks = {{BlockOf({RowOf("a", 4), RowOf("b", 3)})}, {BlockOf({RowOf("c", 2), RowOf("d", 1)})}};
+  std::vector<StoredBlock> blocks = {{BlockOf({RowOf("a", 4), RowOf("b", 3)})},
+                                     {BlockOf({RowOf("c", 2), RowOf("d", 1)})}};
   std::optional<std::string> index = {};  // none: made of the blocks
-  std::string filter = format::EncodeBloom({base::Hash64("a"), base::Hash64("b"), base::Hash64("c"), base::Hash64("d")}, 10);
+  std::string filter =
+      format::EncodeBloom({base::Hash64("a"), base::Hash64("b"), base::Hash64("c"), base::Hash64("d")}, 10);
   std::string ranges = format::EncodeRangeTombstones(
       kv::RangeTombstones::Fragment(Bytewise(), {{"b", "c", 9}}, {}, kv::RangeTombstones::Keys::kCopies));
-  format::Properties properties = {.meta = {.number = kv::FileNumber{7}, .unique_id = testing::kUniqueId, .entries = 4, .raw_bytes = 44, .smallest_sequence = 1,
-                                            .largest_sequence = 9, .smallest = "a", .largest = "d", .range_tombstones = 1},
-                                   .comparator = std::string(BytewiseComparator()->Name()), .writer = "test"};
+  format::Properties properties = {.meta = {.number = kv::FileNumber{7},
+                                            .unique_id = testing::kUniqueId,
+                                            .entries = 4,
+                                            .raw_bytes = 44,
+                                            .smallest_sequence = 1,
+                                            .largest_sequence = 9,
+                                            .smallest = "a",
+                                            .largest = "d",
+                                            .range_tombstones = 1},
+                                   .comparator = std::string(BytewiseComparator()->Name()),
+                                   .writer = "test"};
   bool breaks_filter = false;  // its checksum does not fit
 
   std::string Assemble() const {
@@ -98,7 +110,8 @@ TEST(ForgedTable, IsWholeIfNothingOfItLies) {
     ASSERT_TRUE(reader.has_value()) << reader.status().ToString();
     EXPECT_TRUE((*reader)->CheckIntegrity().ok()) << (*reader)->CheckIntegrity().ToString();
   }
-  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+  const auto salvaged = Salvage(
+      {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
   ASSERT_TRUE(salvaged.has_value());
   EXPECT_TRUE(salvaged->flaws.empty()) << salvaged->flaws.front().what;
 }
@@ -107,6 +120,7 @@ TEST(ForgedTable, IsNotOpenedIfItsSectionsContradictEachOther) {
   const struct {
     const char* words;
     void (*forge)(Parts&);
+    // clang-format off
   } cases[] = {
       {"index's sum of block sizes", [](Parts& parts) {
          format::IndexBuilder index(true);
@@ -119,6 +133,7 @@ TEST(ForgedTable, IsNotOpenedIfItsSectionsContradictEachOther) {
       {"number: expected 5, found 1", [](Parts& parts) { parts.properties.meta.range_tombstones = 5; }},
       {"largest sequence: expected 8, found 9", [](Parts& parts) { parts.properties.meta.largest_sequence = 8; }},
   };
+  // clang-format on
   for (const auto& [words, forge] : cases) {
     Parts parts;
     forge(parts);
@@ -216,8 +231,13 @@ TEST(ForgedTable, ABlockThatIsNoneIsAnErrorOfEachWayToReadIt) {
       EXPECT_TRUE((*reader)->CheckIntegrity().IsCorruption());
     }
     std::string shown;
-    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
-    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    const auto visit = [&](const kv::Entry& entry) {
+      shown += entry.key;
+      return Status();
+    };
+    const auto salvaged = Salvage(
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()},
+        visit);
     ASSERT_TRUE(salvaged.has_value());
     EXPECT_EQ(shown, "cd");
     ASSERT_FALSE(salvaged->flaws.empty());
@@ -235,13 +255,20 @@ TEST(ForgedTable, SalvageBelievesNoneOfWhatContradictsTheRest) {
     Parts parts;
     const char* words;
     const char* shown;
-  } cases[] = {{other_number, "the file says that it is table 8", ""}, {other_ranges, "expected 5, found 1", "abcd"}, {out_of_order, "follows", "ab"}};
+  } cases[] = {{other_number, "the file says that it is table 8", ""},
+               {other_ranges, "expected 5, found 1", "abcd"},
+               {out_of_order, "follows", "ab"}};
   for (const auto& [parts, words, expected] : cases) {
     SCOPED_TRACE(words);
     MemoryFiles files = FilesWith(parts.Assemble());
     std::string shown;
-    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
-    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    const auto visit = [&](const kv::Entry& entry) {
+      shown += entry.key;
+      return Status();
+    };
+    const auto salvaged = Salvage(
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()},
+        visit);
     ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
     EXPECT_EQ(shown, expected);
     ASSERT_FALSE(salvaged->flaws.empty());
@@ -261,7 +288,8 @@ std::string WithFit(uint64_t offset, Compression codec) {
 // Symptom: without an index a whole block was lost, and all blocks behind it. Cause: its own bytes held four that are
 // the checksum of those before them, and the search took that for the block's end.
 TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
-  for (const Compression codec : {Compression::kNone, Compression::kLz4, Compression::kZstd, static_cast<Compression>(9)}) {
+  for (const Compression codec :
+       {Compression::kNone, Compression::kLz4, Compression::kZstd, static_cast<Compression>(9)}) {
     SCOPED_TRACE(static_cast<int>(codec));
     Parts parts;
     parts.index = "no index";
@@ -270,9 +298,13 @@ TEST(ForgedTable, SalvageGoesOnWhereAChecksumFitsByAccident) {
     parts.blocks[1].payload = BlockOf({{"c", kv::MakeTag(2, kv::Kind::kPut), WithFit(second, codec)}, RowOf("d", 1)});
     MemoryFiles files = FilesWith(parts.Assemble());
     std::string shown;
-    const auto visit = [&](const kv::Entry& entry) { shown += entry.key; return Status(); };
+    const auto visit = [&](const kv::Entry& entry) {
+      shown += entry.key;
+      return Status();
+    };
     const auto salvaged = Salvage(
-        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()},
+        visit);
     ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
     EXPECT_EQ(shown, "abcd");
     ASSERT_EQ(salvaged->flaws.size(), 1u);
@@ -293,7 +325,8 @@ TEST(ForgedTable, SalvageFindsRangeTombstonesBehindAFilterWhereAChecksumFitsByAc
   bytes.back() ^= 1;  // the footer's
   MemoryFiles files = FilesWith(bytes);
   const auto meta = std::make_shared<const format::FileMeta>(parts.properties.meta);
-  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = meta, .order = Bytewise()}, {});
+  const auto salvaged = Salvage(
+      {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = meta, .order = Bytewise()}, {});
   ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
   EXPECT_EQ(salvaged->found.entries, 4u);
   EXPECT_EQ(salvaged->range_tombstones.size(), 1u);
@@ -314,7 +347,8 @@ TEST(ForgedTable, SalvageGivesUpWhereAChecksumFitsTooOften) {
   parts.index = "no index";
   parts.blocks[0].payload = BlockOf({{"a", kv::MakeTag(4, kv::Kind::kPut), value}, RowOf("b", 3)});
   MemoryFiles files = FilesWith(parts.Assemble());
-  const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+  const auto salvaged = Salvage(
+      {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
   ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
   EXPECT_EQ(salvaged->found.entries, 0u);
   EXPECT_TRUE(salvaged->flaws.back().loses_entries);
@@ -327,7 +361,9 @@ TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
   for (const Parts& parts : {Parts(), searched}) {
     MemoryFiles files = FilesWith(parts.Assemble());
     const auto visit = [](const kv::Entry& entry) { return entry.key == "b" ? Status::Aborted("enough") : Status(); };
-    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, visit);
+    const auto salvaged = Salvage(
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()},
+        visit);
     ExpectSays(salvaged.status(), Code::kAborted, "enough");
   }
 }
@@ -337,14 +373,25 @@ TEST(ForgedTable, SalvageEndsWhenItsVisitorDoes) {
 // Ends the walk of whoever makes more than `kMovesMax` moves: no walk over tables of this size needs as many.
 class Limited final : public kv::Iterator {
  public:
-  Limited(std::unique_ptr<kv::Iterator> input, std::shared_ptr<uint64_t> moves) : input_(std::move(input)), moves_(std::move(moves)) {
+  Limited(std::unique_ptr<kv::Iterator> input, std::shared_ptr<uint64_t> moves)
+      : input_(std::move(input)), moves_(std::move(moves)) {
     looks_ahead_ = input_->looks_ahead();
   }
-  void SeekToFirst() override { Move([&] { input_->SeekToFirst(); }); }
-  void SeekToLast() override { Move([&] { input_->SeekToLast(); }); }
-  void Seek(std::string_view key, kv::Tag tag) override { Move([&] { input_->Seek(key, tag); }); }
-  void Next() override { Move([&] { input_->Next(); }); }
-  void Prev() override { Move([&] { input_->Prev(); }); }
+  void SeekToFirst() override {
+    Move([&] { input_->SeekToFirst(); });
+  }
+  void SeekToLast() override {
+    Move([&] { input_->SeekToLast(); });
+  }
+  void Seek(std::string_view key, kv::Tag tag) override {
+    Move([&] { input_->Seek(key, tag); });
+  }
+  void Next() override {
+    Move([&] { input_->Next(); });
+  }
+  void Prev() override {
+    Move([&] { input_->Prev(); });
+  }
   size_t LookAhead(std::span<kv::Entry> ahead) override { return input_->LookAhead(ahead); }
   void Skip(size_t n) override {
     input_->Skip(n);
@@ -412,7 +459,7 @@ class OutOfOrder {
       input.covers.push_back({.source = std::make_unique<ListCovers>(shape.tombstones), .first_older = 0});
     }
     cursor_ = iterator::NewUserIterator(Bytewise(), {.sequence = shape.is_as_of ? kv::kSequenceMax : shape.sequence},
-                                         iterator::NewMaskingIterator(Bytewise(), std::move(input)));
+                                        iterator::NewMaskingIterator(Bytewise(), std::move(input)));
   }
 
   // From one end to the other, past each key that fails. Without an end in sight: Aborted.
@@ -446,7 +493,8 @@ Row RowOfKind(const std::string& key, kv::Sequence sequence, kv::Kind kind, cons
 }
 
 // `count` versions of `key`, the newest first.
-void AddVersions(std::vector<Row>* rows, const std::string& key, kv::Sequence newest, int count, kv::Kind kind = kv::Kind::kPut) {
+void AddVersions(std::vector<Row>* rows, const std::string& key, kv::Sequence newest, int count,
+                 kv::Kind kind = kv::Kind::kPut) {
   for (int i = 0; i < count; ++i) rows->push_back(RowOfKind(key, newest - static_cast<kv::Sequence>(i), kind));
 }
 
@@ -498,7 +546,8 @@ TEST(ForgedTable, WithEntriesOutOfOrderDoesNotHoldAScanForEver) {
   add("keys that fail", true, rows);
 
   for (const Case& c : cases) {
-    SCOPED_TRACE(std::string(c.name) + (c.is_forward ? ", forward" : ", backward") + (c.shape.is_merged ? ", merged" : ""));
+    SCOPED_TRACE(std::string(c.name) + (c.is_forward ? ", forward" : ", backward") +
+                 (c.shape.is_merged ? ", merged" : ""));
     OutOfOrder table(c.rows, c.shape);
     ExpectSays(table.Walk(c.is_forward), Code::kCorruption, "entries out of order");
     EXPECT_FALSE(table.cursor().Valid());
@@ -544,7 +593,8 @@ TEST(TableErrors, EachReadThatFailsIsAnErrorOfItsCall) {
   MemoryFiles files;
   std::vector<Row> rows;
   for (int i = 0; i < 30'000; ++i) rows.push_back(RowOf(std::to_string(100'000 + i), 1));
-  const auto meta = testing::WriteTable(&files, kPath, Bytewise(), rows);  // its filter alone is larger than the first read
+  const auto meta =
+      testing::WriteTable(&files, kPath, Bytewise(), rows);  // its filter alone is larger than the first read
   for (uint64_t reads = 0;; ++reads) {
     SCOPED_TRACE(reads);
     files.reads_left = reads;
@@ -565,8 +615,11 @@ TEST(TableErrors, ASectionThatRotsUnderAReaderFailsItsCheck) {
   const auto reader = Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr);
   ASSERT_TRUE(reader.has_value());
   format::Footer footer;
-  ASSERT_TRUE(format::DecodeFooter(std::string_view(whole).substr(whole.size() - format::kFooterBytes), whole.size(), &footer).ok());
-  for (const uint64_t section : {footer.data_bytes, footer.range_tombstone_offset(), footer.index_offset(), footer.properties_offset()}) {
+  ASSERT_TRUE(
+      format::DecodeFooter(std::string_view(whole).substr(whole.size() - format::kFooterBytes), whole.size(), &footer)
+          .ok());
+  for (const uint64_t section :
+       {footer.data_bytes, footer.range_tombstone_offset(), footer.index_offset(), footer.properties_offset()}) {
     SCOPED_TRACE(section);
     files.bytes(kPath)[section] ^= 1;
     ExpectSays((*reader)->CheckIntegrity(), Code::kCorruption, "7.tbl: ");
@@ -585,11 +638,13 @@ TEST(TableErrors, ASearchForBlocksEndsWhereTheyCannotBeRead) {
   uint64_t ended = 0;
   for (uint64_t reads = 1; reads < 30; ++reads) {
     files.reads_left = reads;
-    const auto salvaged = Salvage({.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
+    const auto salvaged = Salvage(
+        {.file_system = &files, .path = kPath, .number = kv::FileNumber{7}, .meta = nullptr, .order = Bytewise()}, {});
     files.reads_left = ~uint64_t{0};
     ASSERT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
-    const bool is_told = std::any_of(salvaged->flaws.begin(), salvaged->flaws.end(),
-                                     [](const Flaw& flaw) { return flaw.loses_entries && flaw.what.find("cannot be read") != std::string::npos; });
+    const bool is_told = std::any_of(salvaged->flaws.begin(), salvaged->flaws.end(), [](const Flaw& flaw) {
+      return flaw.loses_entries && flaw.what.find("cannot be read") != std::string::npos;
+    });
     EXPECT_TRUE(is_told || salvaged->found.entries == 4) << reads;
     ended += is_told;
   }
@@ -599,8 +654,10 @@ TEST(TableErrors, ASearchForBlocksEndsWhereTheyCannotBeRead) {
 TEST(TableErrors, AFileThatIsCutBeforeItIsMappedIsCorruption) {
   MemoryFiles files = FilesWith(Parts().Assemble());
   files.maps_too_late = true;
-  ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = true}).status(), Code::kCorruption, "too short");
-  EXPECT_TRUE(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr).has_value()) << "who does not map it does not ask";
+  ExpectSays(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr, {.is_mapped = true}).status(), Code::kCorruption,
+             "too short");
+  EXPECT_TRUE(Reader::Open(&files, kPath, nullptr, Bytewise(), nullptr).has_value())
+      << "who does not map it does not ask";
 }
 
 }  // namespace

@@ -23,7 +23,9 @@ std::vector<Row> Rows(int count = 2000) {
 
 class MappedTable : public ::testing::Test {
  protected:
-  void Write(const testing::TableShape& shape = {}) { meta_ = testing::WriteTable(&files_, "7.tbl", Bytewise(), rows_, shape); }
+  void Write(const testing::TableShape& shape = {}) {
+    meta_ = testing::WriteTable(&files_, "7.tbl", Bytewise(), rows_, shape);
+  }
   std::shared_ptr<Reader> Open(const ReaderOptions& options = kMapped) {
     auto reader = Reader::Open(&files_, "7.tbl", meta_, Bytewise(), &blocks_, options);
     EXPECT_TRUE(reader.has_value()) << reader.status().ToString();

@@ -19,8 +19,8 @@ class MemoryFiles final : public FileSystem {
 
   uint64_t writes_left = ~uint64_t{0};  // WriteAt fails with NoSpace when it is 0
   uint64_t reads_left = ~uint64_t{0};   // ReadAt fails with IOError when it is 0
-  bool can_map = true;  // for reading
-  bool maps_too_late = false;  // somebody cuts the file before it is mapped
+  bool can_map = true;                  // for reading
+  bool maps_too_late = false;           // somebody cuts the file before it is mapped
   uint64_t opens = 0;
   uint64_t reads = 0;
   uint64_t direct_opens = 0;
@@ -35,9 +35,7 @@ class MemoryFiles final : public FileSystem {
     direct_opens += options.direct;
     return std::unique_ptr<File>(std::make_unique<MemoryFile>(this, files_[path], options.direct));
   }
-  Status Remove(const std::string& path) override {
-    return files_.erase(path) > 0 ? Status() : Status::NotFound(path);
-  }
+  Status Remove(const std::string& path) override { return files_.erase(path) > 0 ? Status() : Status::NotFound(path); }
   Status Rename(const std::string&, const std::string&) override { return Refused(); }
   Result<std::vector<std::string>> List(const std::string&) override { return Refused(); }
   Status CreateDirectory(const std::string&) override { return Refused(); }

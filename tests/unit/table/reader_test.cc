@@ -154,9 +154,11 @@ TEST(TableIterator, KeepsTheContract) {
 
 TEST(TableIterator, KeepsTheContractUnderAnotherComparator) {
   static const Backwards backwards;
-  testing::CheckIteratorContract({.build = [](const std::vector<testing::OwnedEntry>& entries) {
-                                    return BuildForContract(entries, &backwards, {.block_bytes = 300}, false, false);
-                                  },
+  testing::CheckIteratorContract({.build =
+                                      [](const std::vector<testing::OwnedEntry>& entries) {
+                                        return BuildForContract(entries, &backwards, {.block_bytes = 300}, false,
+                                                                false);
+                                      },
                                   .comparator = &backwards,
                                   .accepts_empty = false});
 }
@@ -205,7 +207,8 @@ TEST(TableIterator, WalksOverCachedBlocksAndLooksForEachOnce) {
   base::BlockCache cache(8 << 20);
   const auto reader = OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), rows), Bytewise(), &cache);
   Found found;
-  for (const Row& row : rows) ASSERT_TRUE(reader->Get(row.key, kv::kSequenceMax, {}, &found).ok());  // all blocks go into the cache
+  for (const Row& row : rows)
+    ASSERT_TRUE(reader->Get(row.key, kv::kSequenceMax, {}, &found).ok());  // all blocks go into the cache
   const auto it = reader->NewIterator({});
   const uint64_t reads = files.reads, blocks = cache.misses(), hits_before = cache.hits();
   ASSERT_GT(blocks, 10u);
@@ -240,8 +243,7 @@ TEST(TableIterator, WalksOverCachedBlocksAndLooksForEachOnce) {
 TEST(TableIterator, SeeksToAViewOfItsOwnEntry) {
   MemoryFiles files;
   const std::vector<Row> rows = ManyRows(200);
-  const auto reader =
-      OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), rows), Bytewise(), nullptr);
+  const auto reader = OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), rows), Bytewise(), nullptr);
   const auto it = reader->NewIterator({});
   it->SeekToLast();
   it->Seek(it->entry().key, it->entry().tag);
@@ -293,7 +295,8 @@ TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
     for (uint64_t version = 300; version > 0; --version) {
       rows.push_back({.key = "goes on", .tag = kv::MakeTag(version, kv::Kind::kPut), .value = std::string(90, 'g')});
     }
-    std::ranges::sort(rows, [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)) < 0; });
+    std::ranges::sort(
+        rows, [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)) < 0; });
     const auto meta = WriteTable(&files, "7.tbl", order, rows, {.filter_policy = &policy});
     const auto with = Reader::Open(&files, "7.tbl", meta, order, nullptr, {.filter_policy = &policy});
     ASSERT_TRUE(with.has_value()) << with.status().ToString();
@@ -319,8 +322,7 @@ TEST(Reader, AsksTheProgramsOwnFiltersUnderAnyOrder) {
 
 TEST(Reader, KeepsAFoundValueAliveByItself) {
   MemoryFiles files;
-  auto reader =
-      OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), ManyRows(50)), Bytewise(), nullptr);
+  auto reader = OpenTable(&files, "7.tbl", WriteTable(&files, "7.tbl", Bytewise(), ManyRows(50)), Bytewise(), nullptr);
   Found found;
   ASSERT_TRUE(reader->Get("1000017", kv::kSequenceMax, {}, &found).ok());
   reader.reset();

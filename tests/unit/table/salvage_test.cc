@@ -26,22 +26,26 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
   SalvageTest() {
     for (int i = 0; i < 60; ++i) {
       const std::string key = "key" + std::to_string(100 + i / 2);
-      rows_.push_back({key, kv::MakeTag(static_cast<kv::Sequence>(200 - i), kv::Kind::kPut), std::string(40, static_cast<char>('a' + i % 7))});
+      rows_.push_back({key, kv::MakeTag(static_cast<kv::Sequence>(200 - i), kv::Kind::kPut),
+                       std::string(40, static_cast<char>('a' + i % 7))});
     }
     Write(Bytewise());
   }
   void Write(const kv::Order& order) {
     (void)files_.Remove("7.tbl");
     if (order.is_bytewise()) {
-      ranges_ = kv::RangeTombstones::Fragment(order, {{"key095", "key103", 199}, {"key110", "key115", 150}, {"key120", "key200", 90}}, {},
-                                              kv::RangeTombstones::Keys::kViews);
+      ranges_ = kv::RangeTombstones::Fragment(
+          order, {{"key095", "key103", 199}, {"key110", "key115", 150}, {"key120", "key200", 90}}, {},
+          kv::RangeTombstones::Keys::kViews);
     } else {
       ranges_ = {};
     }
     meta_ = testing::WriteTable(&files_, "7.tbl", order, rows_,
                                 {.compression = GetParam(), .block_bytes = 200, .range_tombstones = ranges_});
     whole_ = files_.bytes("7.tbl");
-    ASSERT_TRUE(format::DecodeFooter(std::string_view(whole_).substr(whole_.size() - format::kFooterBytes), whole_.size(), &footer_).ok());
+    ASSERT_TRUE(format::DecodeFooter(std::string_view(whole_).substr(whole_.size() - format::kFooterBytes),
+                                     whole_.size(), &footer_)
+                    .ok());
     format::Part part;
     const auto stored = std::string_view(whole_).substr(footer_.index_offset(), footer_.index_bytes);
     ASSERT_TRUE(format::OpenPart(stored, {footer_.unique_id, footer_.index_offset()}, true, &part).ok());
@@ -53,12 +57,15 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
   Salvaged Run(std::vector<size_t>* shown, format::FileMetaPtr meta, kv::Order order = Bytewise()) {
     shown->clear();
     const auto visit = [&](const kv::Entry& entry) -> Status {
-      const auto row = std::find_if(rows_.begin(), rows_.end(), [&](const Row& each) { return each.key == entry.key && each.tag == entry.tag; });
+      const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                    [&](const Row& each) { return each.key == entry.key && each.tag == entry.tag; });
       EXPECT_TRUE(row != rows_.end() && row->value == entry.value) << entry.key;
       shown->push_back(static_cast<size_t>(row - rows_.begin()));
       return {};
     };
-    auto salvaged = Salvage({.file_system = &files_, .path = "7.tbl", .number = kv::FileNumber{7}, .meta = std::move(meta), .order = order}, visit);
+    auto salvaged = Salvage(
+        {.file_system = &files_, .path = "7.tbl", .number = kv::FileNumber{7}, .meta = std::move(meta), .order = order},
+        visit);
     EXPECT_TRUE(salvaged.has_value()) << salvaged.status().ToString();
     return salvaged ? std::move(*salvaged) : Salvaged();
   }
@@ -68,21 +75,24 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
     return block;
   }
   static bool Names(const Flaw& flaw, const Row& row) {
-    return flaw.loses_entries && (!flaw.smallest || *flaw.smallest <= row.key) && (!flaw.largest || row.key <= *flaw.largest);
+    return flaw.loses_entries && (!flaw.smallest || *flaw.smallest <= row.key) &&
+           (!flaw.largest || row.key <= *flaw.largest);
   }
   // Whatever is not shown lies in the range of some flaw. Range tombstones are all there, or none and that is said.
   void ExpectLossesNamed(const Salvaged& salvaged, const std::vector<size_t>& shown) {
     EXPECT_EQ(salvaged.found.range_tombstones, salvaged.range_tombstones.tombstones());
     if (salvaged.range_tombstones.empty()) {
       for (const char* key : {"key095", "key110", "key199"}) {
-        EXPECT_TRUE(std::any_of(salvaged.flaws.begin(), salvaged.flaws.end(), [&](const Flaw& flaw) { return Names(flaw, {.key = key, .value = {}}); }));
+        EXPECT_TRUE(std::any_of(salvaged.flaws.begin(), salvaged.flaws.end(),
+                                [&](const Flaw& flaw) { return Names(flaw, {.key = key, .value = {}}); }));
       }
     } else {
       ExpectAllRanges(salvaged);
     }
     for (size_t i = 0; i < rows_.size(); ++i) {
       if (std::find(shown.begin(), shown.end(), i) != shown.end()) continue;
-      EXPECT_TRUE(std::any_of(salvaged.flaws.begin(), salvaged.flaws.end(), [&](const Flaw& flaw) { return Names(flaw, rows_[i]); }))
+      EXPECT_TRUE(std::any_of(salvaged.flaws.begin(), salvaged.flaws.end(),
+                              [&](const Flaw& flaw) { return Names(flaw, rows_[i]); }))
           << rows_[i].key << " is lost without a word";
     }
   }
@@ -96,7 +106,8 @@ class SalvageTest : public ::testing::TestWithParam<Compression> {
     }
   }
   bool IsOfRanges(size_t at) const {
-    return footer_.range_tombstone_offset() <= at && at < footer_.range_tombstone_offset() + footer_.range_tombstone_bytes;
+    return footer_.range_tombstone_offset() <= at &&
+           at < footer_.range_tombstone_offset() + footer_.range_tombstone_bytes;
   }
 
   std::vector<Row> rows_;
@@ -155,12 +166,15 @@ TEST_P(SalvageTest, AChangedByteCostsItsBlockAndNoMore) {
 TEST_P(SalvageTest, AKeyThatGoesOnInALostBlockIsNamed) {
   for (const bool is_whole_key : {false, true}) {
     rows_.clear();
-    for (int i = 0; i < 6; ++i) rows_.push_back({"a" + std::to_string(i), kv::MakeTag(1, kv::Kind::kPut), std::string(60, 'v')});
+    for (int i = 0; i < 6; ++i)
+      rows_.push_back({"a" + std::to_string(i), kv::MakeTag(1, kv::Kind::kPut), std::string(60, 'v')});
     for (kv::Sequence sequence = 40; sequence > 20; --sequence) {
-      rows_.push_back({"visits", kv::MakeTag(sequence, kv::Kind::kMerge), std::string(90, static_cast<char>('a' + sequence % 7))});
+      rows_.push_back(
+          {"visits", kv::MakeTag(sequence, kv::Kind::kMerge), std::string(90, static_cast<char>('a' + sequence % 7))});
     }
     if (is_whole_key) rows_.push_back({"visits", kv::MakeTag(5, kv::Kind::kPut), "base"});
-    for (int i = 0; i < 6; ++i) rows_.push_back({"w" + std::to_string(i), kv::MakeTag(1, kv::Kind::kPut), std::string(60, 'v')});
+    for (int i = 0; i < 6; ++i)
+      rows_.push_back({"w" + std::to_string(i), kv::MakeTag(1, kv::Kind::kPut), std::string(60, 'v')});
     Write(Bytewise());
     for (const auto& meta : {meta_, format::FileMetaPtr()}) {
       for (uint32_t block = 0; block < index_.count(); ++block) {
@@ -261,7 +275,8 @@ TEST_P(SalvageTest, AnotherTableInItsPlaceIsNotBelieved) {
 TEST_P(SalvageTest, OtherOrdersAreSavedToo) {
   const Backwards backwards;
   const kv::Order order(&backwards);
-  std::sort(rows_.begin(), rows_.end(), [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)) < 0; });
+  std::sort(rows_.begin(), rows_.end(),
+            [&](const Row& a, const Row& b) { return order.Compare(ViewOf(order, a), ViewOf(order, b)) < 0; });
   Write(order);
   std::vector<size_t> shown;
   EXPECT_TRUE(Run(&shown, meta_, order).flaws.empty());
@@ -269,21 +284,26 @@ TEST_P(SalvageTest, OtherOrdersAreSavedToo) {
   files_.bytes("7.tbl")[footer_.index_offset()] ^= 1;
   EXPECT_EQ(Run(&shown, meta_, order).flaws.size(), 1u);
   EXPECT_EQ(shown.size(), rows_.size());
-  EXPECT_TRUE(Salvage({.file_system = &files_, .path = "7.tbl", .number = kv::FileNumber{7}, .order = Bytewise()}, nullptr).status().IsInvalidArgument());
+  EXPECT_TRUE(
+      Salvage({.file_system = &files_, .path = "7.tbl", .number = kv::FileNumber{7}, .order = Bytewise()}, nullptr)
+          .status()
+          .IsInvalidArgument());
 }
 
 TEST_P(SalvageTest, SurvivesRandomBytes) {
   base::Random random(3);
   for (int i = 0; i < 300; ++i) {
     std::string damaged = whole_.substr(0, random.OneIn(2) ? random.Uniform(whole_.size()) : whole_.size());
-    for (uint64_t hits = random.Uniform(60); hits > 0 && !damaged.empty(); --hits) damaged[random.Uniform(damaged.size())] = static_cast<char>(random.Next());
+    for (uint64_t hits = random.Uniform(60); hits > 0 && !damaged.empty(); --hits)
+      damaged[random.Uniform(damaged.size())] = static_cast<char>(random.Next());
     files_.bytes("7.tbl") = damaged;
     std::vector<size_t> shown;
     ExpectLossesNamed(Run(&shown, random.OneIn(2) ? meta_ : nullptr), shown);
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Codecs, SalvageTest, ::testing::Values(Compression::kNone, Compression::kLz4, Compression::kZstd));
+INSTANTIATE_TEST_SUITE_P(Codecs, SalvageTest,
+                         ::testing::Values(Compression::kNone, Compression::kLz4, Compression::kZstd));
 
 }  // namespace
 }  // namespace mergedb::table

@@ -53,7 +53,8 @@ kv::RangeTombstones Ranges(std::vector<kv::RangeTombstone> tombstones) {
 
 TEST(Writer, LimitsIncludeRangeTombstones) {
   MemoryFiles files;
-  const std::vector<Row> rows = {{"d", kv::MakeTag(9, kv::Kind::kPut), "red"}, {"m", kv::MakeTag(8, kv::Kind::kPut), ""}};
+  const std::vector<Row> rows = {{"d", kv::MakeTag(9, kv::Kind::kPut), "red"},
+                                 {"m", kv::MakeTag(8, kv::Kind::kPut), ""}};
   int tables = 0;
   const auto limits = [&](const std::vector<Row>& entries, const kv::RangeTombstones& ranges) {
     const std::string path = std::to_string(++tables) + ".tbl";
@@ -99,11 +100,11 @@ TEST(Writer, WritesTheseBytes) {
   (void)testing::WriteTable(&files, "7.tbl", Bytewise(), rows);
   const std::string& bytes = files.bytes("7.tbl");
   ASSERT_EQ(bytes.size(), 4096u);
-  EXPECT_EQ(base::ToHex(bytes.substr(0, 50)), 
+  EXPECT_EQ(base::ToHex(bytes.substr(0, 50)),
             "7265646170706c657269636f740100000200000300080000000300030002000000020000000700000000000022"
-            "00"          // codec
+            "00"  // codec
             "67b5b4cb");
-  EXPECT_EQ(base::ToHex(bytes.substr(4000)), 
+  EXPECT_EQ(base::ToHex(bytes.substr(4000)),
             "78563412cefaedfe"  // unique id
             "0010000000000000"  // file bytes
             "3200000000000000"  // data bytes
@@ -111,8 +112,8 @@ TEST(Writer, WritesTheseBytes) {
             "1d00000000000000"  // index bytes
             "7600000000000000"  // properties bytes
             "000000000000000000000000000000000000000000000000"
-            "90ee1a1d"          // checksum
-            "01000000"          // version
+            "90ee1a1d"  // checksum
+            "01000000"  // version
             "6d657267656462207461626c650d0a1a");
   EXPECT_EQ(base::Crc32c(bytes), 3268131718u);
 }
@@ -158,7 +159,8 @@ TEST(Writer, ReportsAFullDiskWhereverItsBufferEnds) {
       SCOPED_TRACE(behind);
       MemoryFiles files;
       files.writes_left = 0;
-      auto writer = Create(&files, Bytewise(), {.filter_policy = has_own_filter ? &policy : nullptr, .bytes_expected = 8 << 20});
+      auto writer =
+          Create(&files, Bytewise(), {.filter_policy = has_own_filter ? &policy : nullptr, .bytes_expected = 8 << 20});
       ASSERT_TRUE(writer.has_value());
       const Row row{"a", kv::MakeTag(5, kv::Kind::kPut), std::string(kPiece - behind, 'v')};
       (*writer)->SetRangeTombstones(ranges);
@@ -230,7 +232,9 @@ TEST_P(WriterOverASpare, MakesAWholeTableOfIt) {
 }
 
 // The table takes about 170 KB.
-INSTANTIATE_TEST_SUITE_P(Spares, WriterOverASpare, ::testing::Values(size_t{4'096}, size_t{100 << 10}, size_t{176 << 10}, size_t{180 << 10}, size_t{1 << 20}));
+INSTANTIATE_TEST_SUITE_P(Spares, WriterOverASpare,
+                         ::testing::Values(size_t{4'096}, size_t{100 << 10}, size_t{176 << 10}, size_t{180 << 10},
+                                           size_t{1 << 20}));
 
 }  // namespace
 }  // namespace mergedb::table

@@ -16,9 +16,7 @@ TEST(CountedWriter, RecognizesEveryNumberOfBatchesEveryWay) {
   ASSERT_OK_AND_ASSIGN(auto db, world.Open());
   const CountedWriter writer({.id = 1, .keys = 10, .all_keys_one_in = 17});
   for (uint64_t n = 0; n < 80; ++n) {
-    if (n > 0) {
-      ASSERT_OK(db->Write({}, writer.Batch(n)));
-    }
+    if (n > 0) { ASSERT_OK(db->Write({}, writer.Batch(n))); }
     for (size_t way = 0; way < CountedWriter::kWays; ++way) {
       const auto seen = writer.ReadBetween(*db, static_cast<Way>(way), n, n);
       ASSERT_EQ(seen.problem, "") << n;

@@ -30,7 +30,8 @@ TEST(Geometry, DrawsTheLeastBufferOftenAndTheDefaultToo) {
   for (uint64_t seed = 1; seed <= 400; ++seed) buffers.insert(DrawGeometry(seed).write_buffer_bytes);
   EXPECT_GT(buffers.count(64 << 10), 80u);
   EXPECT_GT(buffers.count(kWriteBufferBytesDefault), 10u);
-  for (uint64_t seed = 1; seed <= 400; ++seed) EXPECT_LE(DrawGeometry(seed, {.write_buffer_bytes_max = 1 << 20}).write_buffer_bytes, 1u << 20);
+  for (uint64_t seed = 1; seed <= 400; ++seed)
+    EXPECT_LE(DrawGeometry(seed, {.write_buffer_bytes_max = 1 << 20}).write_buffer_bytes, 1u << 20);
 }
 
 TEST(Geometry, OpensADatabase) {

@@ -19,17 +19,20 @@ using Final = std::map<std::string, List>;
 
 TEST(FindAnomaly, IsContentWithWhatIsSerial) {
   EXPECT_FALSE(FindAnomaly({}, {}));
-  EXPECT_FALSE(FindAnomaly({Did({Append("x", 1)}), Did({Read("x", {1}), Append("x", 2), Read("x", {1, 2})}), Did({Read("x", {1})})},
-                           {{"x", {1, 2}}}));
+  EXPECT_FALSE(FindAnomaly(
+      {Did({Append("x", 1)}), Did({Read("x", {1}), Append("x", 2), Read("x", {1, 2})}), Did({Read("x", {1})})},
+      {{"x", {1, 2}}}));
 }
 
 TEST(FindAnomaly, FindsALostUpdate) {
-  EXPECT_TRUE(FindAnomaly({Did({Read("x", {}), Append("x", 1)}), Did({Read("x", {}), Append("x", 2)})}, {{"x", {1, 2}}}));
+  EXPECT_TRUE(
+      FindAnomaly({Did({Read("x", {}), Append("x", 1)}), Did({Read("x", {}), Append("x", 2)})}, {{"x", {1, 2}}}));
   EXPECT_TRUE(FindAnomaly({Did({Append("x", 1)}), Did({Append("x", 2)})}, {{"x", {2}}}));
 }
 
 TEST(FindAnomaly, FindsWriteSkew) {
-  EXPECT_TRUE(FindAnomaly({Did({Read("x", {}), Append("y", 1)}), Did({Read("y", {}), Append("x", 2)})}, {{"x", {2}}, {"y", {1}}}));
+  EXPECT_TRUE(FindAnomaly({Did({Read("x", {}), Append("y", 1)}), Did({Read("y", {}), Append("x", 2)})},
+                          {{"x", {2}}, {"y", {1}}}));
 }
 
 TEST(FindAnomaly, FindsAReadOnlyAnomaly) {
@@ -55,7 +58,8 @@ TEST(FindAnomaly, FindsWhatRealTimeForbids) {
   EXPECT_FALSE(FindAnomaly({write, Did({Read("x", {})}, Fate::kCommitted, 2, 4)}, {{"x", {1}}}));
   // Through a third: it ended before the second began.
   const auto third = Did({Append("y", 2)}, Fate::kCommitted, 5, 6);
-  EXPECT_TRUE(FindAnomaly({write, third, Did({Read("y", {2}), Read("x", {})}, Fate::kCommitted, 4, 9)}, {{"x", {1}}, {"y", {2}}}));
+  EXPECT_TRUE(FindAnomaly({write, third, Did({Read("y", {2}), Read("x", {})}, Fate::kCommitted, 4, 9)},
+                          {{"x", {1}}, {"y", {2}}}));
 }
 
 TEST(FindAnomaly, LetsOneOfUnknownFateBeThereOrNot) {

@@ -14,10 +14,11 @@ namespace {
 
 uint64_t DrawSmall(base::Random& random, const Profile&) { return random.Uniform(10); }
 
-const OpTable kTable = {{.name = "one", .weight = 5, .head = {DrawSmall}},
-                        {.name = "none", .weight = 1},
-                        {.name = "many", .weight = 3, .head = {DrawSmall, DrawSmall}, .each = {DrawSmall, DrawSmall}, .groups_max = 4},
-                        {.name = "care", .weight = 1, .is_maintenance = true}};
+const OpTable kTable = {
+    {.name = "one", .weight = 5, .head = {DrawSmall}},
+    {.name = "none", .weight = 1},
+    {.name = "many", .weight = 3, .head = {DrawSmall, DrawSmall}, .each = {DrawSmall, DrawSmall}, .groups_max = 4},
+    {.name = "care", .weight = 1, .is_maintenance = true}};
 
 OpList Drawn(uint64_t seed, size_t count) {
   base::Random random(seed);
@@ -30,8 +31,10 @@ std::string Again(const std::string& text) {
 }
 
 TEST(OpText, IsReadBack) {
-  EXPECT_EQ(PrintOps(kTable, {{.kind = 0, .head = {3}}, {.kind = 1}, {.kind = 2, .head = {0, 7}, .tail = {{1, 2}, {0, 0}, {0, 5}}}}),
-            "one:3 none many:0,7/1,2/0/0,5");
+  EXPECT_EQ(
+      PrintOps(kTable,
+               {{.kind = 0, .head = {3}}, {.kind = 1}, {.kind = 2, .head = {0, 7}, .tail = {{1, 2}, {0, 0}, {0, 5}}}}),
+      "one:3 none many:0,7/1,2/0/0,5");
   const auto list = ParseOps(kTable, " many/0/4,4  none one:9 ");
   ASSERT_TRUE(list.has_value());
   EXPECT_EQ(*list, (OpList{{.kind = 2, .tail = {{0}, {4, 4}}}, {.kind = 1}, {.kind = 0, .head = {9}}}));
@@ -42,7 +45,8 @@ TEST(OpText, IsReadBack) {
 }
 
 TEST(OpText, RefusesWhatIsNoList) {
-  for (const char* text : {"other", "one:1,2", "none:1", "one:x", "one:-1", "one:1,,", "many:0/1,2,3", "one:99999999999999999999", ":", "/"}) {
+  for (const char* text : {"other", "one:1,2", "none:1", "one:x", "one:-1", "one:1,,", "many:0/1,2,3",
+                           "one:99999999999999999999", ":", "/"}) {
     EXPECT_FALSE(ParseOps(kTable, text).has_value()) << text;
   }
 }
@@ -75,9 +79,11 @@ TEST(WithMaintenance, KeepsTheListAndAddsMaintenanceOnly) {
 TEST(Shrink, LeavesWhatTheFailureNeeds) {
   // It fails where a "many" with a group that begins with 7 comes after a "one" of at least 4.
   const auto fails = [](const OpList& list) {
-    const auto one = std::find_if(list.begin(), list.end(), [](const Op& op) { return op.kind == 0 && NumberAt(op.head, 0) >= 4; });
+    const auto one =
+        std::find_if(list.begin(), list.end(), [](const Op& op) { return op.kind == 0 && NumberAt(op.head, 0) >= 4; });
     return std::any_of(one, list.end(), [](const Op& op) {
-      return op.kind == 2 && std::any_of(op.tail.begin(), op.tail.end(), [](const auto& group) { return NumberAt(group, 0) == 7; });
+      return op.kind == 2 &&
+             std::any_of(op.tail.begin(), op.tail.end(), [](const auto& group) { return NumberAt(group, 0) == 7; });
     });
   };
   int shrunk = 0;
@@ -93,7 +99,8 @@ TEST(Shrink, LeavesWhatTheFailureNeeds) {
 TEST(Shrink, StopsWhenItsTrialsAreUsedUp) {
   size_t trials = 0;
   const OpList list = Drawn(1, 300);
-  (void)Shrink(list, [&](const OpList& part) { return ++trials, part.size() > 5; }, 20);
+  (void)Shrink(
+      list, [&](const OpList& part) { return ++trials, part.size() > 5; }, 20);
   EXPECT_LE(trials, 20u);
 }
 
@@ -103,28 +110,40 @@ TEST(Shrink, StopsWhenItsTrialsAreUsedUp) {
 class Liar : public DB {
  public:
   explicit Liar(std::unique_ptr<DB> honest) : honest_(std::move(honest)) {}
-  Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override { return honest_->Put(options, key, value); }
+  Status Put(const WriteOptions& options, std::string_view key, std::string_view value) override {
+    return honest_->Put(options, key, value);
+  }
   Status Delete(const WriteOptions& options, std::string_view key) override { return honest_->Delete(options, key); }
   Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) override {
     return honest_->DeleteRange(options, begin, end);
   }
-  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override { return honest_->DeletePrefix(options, prefix); }
+  Status DeletePrefix(const WriteOptions& options, std::string_view prefix) override {
+    return honest_->DeletePrefix(options, prefix);
+  }
   Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) override {
     return honest_->Merge(options, key, operand);
   }
   Status Write(const WriteOptions& options, const WriteBatch& batch) override { return honest_->Write(options, batch); }
-  Status Get(const ReadOptions& options, std::string_view key, std::string* value) override { return honest_->Get(options, key, value); }
+  Status Get(const ReadOptions& options, std::string_view key, std::string* value) override {
+    return honest_->Get(options, key, value);
+  }
   std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
                                std::vector<std::string>* values) override {
     return honest_->MultiGet(options, keys, values);
   }
-  std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options) override { return honest_->NewIterator(options); }
+  std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options) override {
+    return honest_->NewIterator(options);
+  }
   std::shared_ptr<const Snapshot> GetSnapshot() override { return honest_->GetSnapshot(); }
   Status Flush() override { return honest_->Flush(); }
   Status SyncLog() override { return honest_->SyncLog(); }
-  Status CompactRange(const std::string_view* lower, const std::string_view* upper) override { return honest_->CompactRange(lower, upper); }
+  Status CompactRange(const std::string_view* lower, const std::string_view* upper) override {
+    return honest_->CompactRange(lower, upper);
+  }
   Status WaitForCompaction() override { return honest_->WaitForCompaction(); }
-  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override { return honest_->ApproximateSizes(ranges); }
+  std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) override {
+    return honest_->ApproximateSizes(ranges);
+  }
   bool GetProperty(std::string_view name, std::string* value) override { return honest_->GetProperty(name, value); }
   Status CheckIntegrity() override { return honest_->CheckIntegrity(); }
   Status Close() override { return honest_->Close(); }
@@ -150,14 +169,18 @@ class ForgetsADelete final : public Liar {
 class ForgetsSnapshots final : public Liar {
  public:
   using Liar::Liar;
-  Status Get(const ReadOptions&, std::string_view key, std::string* value) override { return Liar::Get({}, key, value); }
+  Status Get(const ReadOptions&, std::string_view key, std::string* value) override {
+    return Liar::Get({}, key, value);
+  }
 };
 
 template <typename Lie>
 OpList ShrunkFailure(uint64_t seed) {
-  const RunOptions options{.wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> { return std::make_unique<Lie>(std::move(db)); }};
+  const RunOptions options{
+      .wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> { return std::make_unique<Lie>(std::move(db)); }};
   const auto fails = [&](const OpList& list) { return !RunOps(list, WorldOptionSets()[0], options).problem.empty(); };
-  constexpr uint64_t kLists = 20;  // a list need not meet the lie, and which do changes with every operation that is added
+  constexpr uint64_t kLists =
+      20;  // a list need not meet the lie, and which do changes with every operation that is added
   for (uint64_t last = seed + kLists; seed < last; ++seed) {
     base::Random random(seed);
     const OpList list = DrawOps(ModelOpTable(), {.keys = 8, .favourites = {"flush", "take"}}, random, 400);
@@ -185,10 +208,13 @@ TEST(OpRunner, BelievesTheEngine) {
 TEST(OpRunner, SaysWhichOperationMetTheProblem) {
   const auto list = ParseOps(ModelOpTable(), "put:1,5 take delete:1 get:1,1");
   ASSERT_TRUE(list.has_value());
-  const RunOptions options{.wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> { return std::make_unique<ForgetsSnapshots>(std::move(db)); }};
+  const RunOptions options{.wrap = [](std::unique_ptr<DB> db) -> std::unique_ptr<DB> {
+    return std::make_unique<ForgetsSnapshots>(std::move(db));
+  }};
   const Verdict verdict = RunOps(*list, WorldOptionSets()[0], options);
   EXPECT_EQ(verdict.op, 3u);
-  EXPECT_TRUE(verdict.problem.starts_with("operation 3, get:1,1: key 5 bytes k0001: found nothing, expected 5 bytes ")) << verdict.problem;
+  EXPECT_TRUE(verdict.problem.starts_with("operation 3, get:1,1: key 5 bytes k0001: found nothing, expected 5 bytes "))
+      << verdict.problem;
 }
 
 }  // namespace

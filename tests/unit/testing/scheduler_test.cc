@@ -57,11 +57,14 @@ TEST(Scheduler, RunsAPrintedScheduleAgain) {
   ASSERT_EQ(deviations.size(), 1u) << explored.finding;
   EXPECT_EQ(ParseSchedule(PrintSchedule(deviations)), deviations);
   for (int i = 0; i < 3; ++i) {
-    const auto outcome = Scheduler::Run({}, [&](const Scheduler::Decision& decision) -> size_t {
-      if (decision.number != deviations[0].decision) return 0;
-      const auto place = std::find(decision.threads.begin(), decision.threads.end(), deviations[0].thread);
-      return static_cast<size_t>(place - decision.threads.begin());
-    }, LoseUpdate);
+    const auto outcome = Scheduler::Run(
+        {},
+        [&](const Scheduler::Decision& decision) -> size_t {
+          if (decision.number != deviations[0].decision) return 0;
+          const auto place = std::find(decision.threads.begin(), decision.threads.end(), deviations[0].thread);
+          return static_cast<size_t>(place - decision.threads.begin());
+        },
+        LoseUpdate);
     EXPECT_EQ(outcome.failure, "an update was lost");
     EXPECT_EQ(outcome.deviations, deviations);
   }
@@ -92,7 +95,9 @@ TEST(Scheduler, FindsNothingWhereNothingIsWrong) {
 TEST(Scheduler, FindsADeadlockAndSaysWhereEachThreadIs) {
   const Explored explored = Explore({.name = "Deadlock"}, [](Scheduler& scheduler) {
     // Not on the stack: the threads stay blocked on them.
-    struct Mutexes { Mutex left, right; };
+    struct Mutexes {
+      Mutex left, right;
+    };
     auto* const both = new Mutexes;
     static auto& kept = *new std::vector<Mutexes*>;  // found by the leak checker
     kept.push_back(both);
@@ -115,7 +120,11 @@ TEST(Scheduler, FindsADeadlockAndSaysWhereEachThreadIs) {
 // Whoever looks before it waits, and not under the lock, may miss the only notification.
 TEST(Scheduler, FindsALostNotification) {
   const Explored explored = Explore({.name = "LostNotification"}, [](Scheduler& scheduler) {
-    struct Shared { Mutex mutex; CondVar changed; std::atomic<bool> is_done{false}; };
+    struct Shared {
+      Mutex mutex;
+      CondVar changed;
+      std::atomic<bool> is_done{false};
+    };
     auto* const shared = new Shared;
     static auto& kept = *new std::vector<Shared*>;
     kept.push_back(shared);

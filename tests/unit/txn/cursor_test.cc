@@ -35,9 +35,7 @@ class Cursors : public ::testing::Test {
     ASSERT_OK(transaction_->Put("h", "8"));
     cursor_ = transaction_->OpenCursor();
   }
-  void Flush() {
-    ASSERT_OK(db_->Flush());
-  }
+  void Flush() { ASSERT_OK(db_->Flush()); }
   // "b=2", or the code's name.
   std::string At(Status status) { return At(*cursor_, std::move(status)); }
   static std::string At(Cursor& cursor, Status status) {
@@ -457,7 +455,8 @@ TEST_P(RandomMoves, InSeveralKeyspacesAgreeWithAMapEach) {
         }
         case 12: {
           const std::string end = random.Uniform(3) == 0 ? std::max(k, key()) : k + '\0';
-          ASSERT_OK(end.size() > 1 ? transaction_->Delete(keyspaces[at], k) : transaction_->DeleteRange(keyspaces[at], k, end));
+          ASSERT_OK(end.size() > 1 ? transaction_->Delete(keyspaces[at], k)
+                                   : transaction_->DeleteRange(keyspaces[at], k, end));
           model.pairs.erase(model.pairs.lower_bound(k), model.pairs.lower_bound(end));
           break;
         }
@@ -484,7 +483,8 @@ TEST_P(RandomMoves, InSeveralKeyspacesAgreeWithAMapEach) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, RandomMoves, ::testing::Values(TransactionKind::kSingleWriter, TransactionKind::kOptimistic));
+INSTANTIATE_TEST_SUITE_P(Kinds, RandomMoves,
+                         ::testing::Values(TransactionKind::kSingleWriter, TransactionKind::kOptimistic));
 
 }  // namespace
 }  // namespace mergedb::testing

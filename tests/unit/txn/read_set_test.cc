@@ -106,7 +106,9 @@ TEST_F(ReadSetTest, AgreesWithAListOfWhatWasRead) {
   for (int round = 0; round < 200; ++round) {
     ReadSet reads{kv::Order(BytewiseComparator())};
     std::vector<bool> read(64, false);  // two-letter keys by number
-    const auto key = [](uint64_t n) { return std::string{static_cast<char>('a' + n / 8), static_cast<char>('a' + n % 8)}; };
+    const auto key = [](uint64_t n) {
+      return std::string{static_cast<char>('a' + n / 8), static_cast<char>('a' + n % 8)};
+    };
     for (uint64_t adds = random.Uniform(12); adds > 0; --adds) {
       const uint64_t a = random.Uniform(64), b = std::min<uint64_t>(63, a + random.Uniform(10));
       if (random.OneIn(2)) {
@@ -119,7 +121,8 @@ TEST_F(ReadSetTest, AgreesWithAListOfWhatWasRead) {
         for (uint64_t i = from_start ? 0 : a; i <= (to_end ? 63 : b); ++i) read[i] = true;
       }
     }
-    for (uint64_t i = 0; i < 64; ++i) ASSERT_EQ(reads.CheckAgainst(Key(key(i))).IsConflict(), read[i]) << round << " " << key(i);
+    for (uint64_t i = 0; i < 64; ++i)
+      ASSERT_EQ(reads.CheckAgainst(Key(key(i))).IsConflict(), read[i]) << round << " " << key(i);
     for (int ranges = 0; ranges < 20; ++ranges) {
       const uint64_t a = random.Uniform(64), b = a + random.Uniform(64 - a);
       bool meets = false;

@@ -36,9 +36,7 @@ class TransactionRefusals : public ::testing::Test {
     transaction_ = nullptr;
     ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = kind, .bytes_max = bytes_max}));
   }
-  void MakeKeyspace() {
-    ASSERT_OK_AND_ASSIGN(keyspace_, db_->CreateKeyspace("made"));
-  }
+  void MakeKeyspace() { ASSERT_OK_AND_ASSIGN(keyspace_, db_->CreateKeyspace("made")); }
   db::TransactionHost& host() { return dynamic_cast<db::TransactionHost&>(*db_); }
   // A record of the catalog that no call would write.
   void PutRecord(const std::string& name, const std::string& value) {
@@ -61,12 +59,15 @@ TEST_F(TransactionRefusals, KeysAndValuesBeyondTheLimits) {
   const std::string_view long_key("k", kKeyBytesMax + 1), long_value("v", kValueBytesMax + 1);
   Begin();
   char* place = nullptr;
-  const Status key_refusals[] = {transaction_->Put(long_key, "v"), transaction_->Delete(long_key), transaction_->Merge(long_key, merge::AddU64(1)),
-                                 transaction_->DeleteRange(long_key, "z"), transaction_->Reserve(Keyspace(), long_key, 1, &place)};
-  for (const Status& status : key_refusals) EXPECT_THAT(status, StatusIs(Code::kInvalidArgument, HasSubstr("key of 8388609 bytes")));
+  const Status key_refusals[] = {
+      transaction_->Put(long_key, "v"), transaction_->Delete(long_key), transaction_->Merge(long_key, merge::AddU64(1)),
+      transaction_->DeleteRange(long_key, "z"), transaction_->Reserve(Keyspace(), long_key, 1, &place)};
+  for (const Status& status : key_refusals)
+    EXPECT_THAT(status, StatusIs(Code::kInvalidArgument, HasSubstr("key of 8388609 bytes")));
   const Status value_refusals[] = {transaction_->Put("k", long_value), transaction_->Merge("k", long_value),
                                    transaction_->Reserve(Keyspace(), "k", kValueBytesMax + 1, &place)};
-  for (const Status& status : value_refusals) EXPECT_THAT(status, StatusIs(Code::kInvalidArgument, HasSubstr("value of 1073741825 bytes")));
+  for (const Status& status : value_refusals)
+    EXPECT_THAT(status, StatusIs(Code::kInvalidArgument, HasSubstr("value of 1073741825 bytes")));
   EXPECT_EQ(place, nullptr);
   EXPECT_EQ(transaction_->writes(), 0u);
   EXPECT_OK(transaction_->Put("k", "v"));
@@ -135,7 +136,8 @@ TEST_F(TransactionRefusals, EveryCallAfterTheEnd) {
       {"cursor's Delete", cursor->Delete()},
       {"First of a new one", fresh->First()},
   };
-  for (const auto& [name, status] : calls) EXPECT_THAT(status, StatusIs(Code::kAborted, HasSubstr("has ended"))) << name;
+  for (const auto& [name, status] : calls)
+    EXPECT_THAT(status, StatusIs(Code::kAborted, HasSubstr("has ended"))) << name;
   EXPECT_EQ(t.writes(), 0u);
 }
 
@@ -158,7 +160,8 @@ TEST_F(TransactionRefusals, AReaderOfWhatIsClosed) {
 TEST_F(TransactionRefusals, WritesBeyondItsBytes) {
   Begin(TransactionKind::kSingleWriter, 200);
   char* place = nullptr;
-  EXPECT_THAT(transaction_->Reserve(Keyspace(), "k", 1000, &place), StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 200")));
+  EXPECT_THAT(transaction_->Reserve(Keyspace(), "k", 1000, &place),
+              StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 200")));
   EXPECT_EQ(place, nullptr);
   EXPECT_THAT(transaction_->Put("k", std::string(1000, 'v')), StatusIs(Code::kNoSpace, HasSubstr("bytes_max of 200")));
   EXPECT_EQ(transaction_->writes(), 0u);
@@ -260,7 +263,8 @@ TEST_F(TransactionRefusals, ARecordWithAnIdThatWasNeverGivenOut) {
   MakeKeyspace();
   PutRecord("lost", "\x7f");
   Begin();
-  EXPECT_THAT(transaction_->OpenKeyspace("lost"), StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 127 was never made")));
+  EXPECT_THAT(transaction_->OpenKeyspace("lost"),
+              StatusIs(Code::kInvalidArgument, HasSubstr("keyspace 127 was never made")));
 }
 
 // ---- reads that fail
@@ -283,7 +287,8 @@ class FailingReads : public ::testing::Test {
     transaction_ = nullptr;
     db_ = nullptr;
     ASSERT_OK_AND_ASSIGN(db_, world_.Open());
-    ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic, .read = {.fill_cache = fills_cache}}));
+    ASSERT_OK_AND_ASSIGN(transaction_, Transaction::Begin(*db_, {.kind = TransactionKind::kOptimistic,
+                                                                 .read = {.fill_cache = fills_cache}}));
     cursor_ = transaction_->OpenCursor();
   }
   // The n-th read of a table fails, for n = 1, 2, ... until `read` needs fewer; then it is what it is without failures.

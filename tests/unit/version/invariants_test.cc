@@ -74,7 +74,8 @@ TEST(Invariants, I5FilesAreSane) {
 
 TEST(Invariants, I6AKeyOfAFileIsShownOnce) {
   const auto shared = File(1, "a", "z");
-  EXPECT_EQ(Broken(Version({RunOf(9, {{shared, {.lower = {}, .upper = "f"}}}), RunOf(3, {{shared, {.lower = "e", .upper = {}}}})})),
+  EXPECT_EQ(Broken(Version({RunOf(9, {{shared, {.lower = {}, .upper = "f"}}}),
+                            RunOf(3, {{shared, {.lower = "e", .upper = {}}}})})),
             "I6");
   EXPECT_EQ(Broken(Version({RunOf(9, {{File(1, "a", "b"), {}}}), RunOf(3, {{File(1, "c", "d"), {}}})})), "I6");
 }

@@ -56,23 +56,24 @@ TEST(ApplyEdit, AddsARunAtItsPositionNewestFirst) {
 }
 
 // A table that refers to so many bytes of value files.
-format::FileMetaPtr FileWith(uint64_t number, std::string smallest, std::string largest, std::vector<format::ValueShare> values) {
+format::FileMetaPtr FileWith(uint64_t number, std::string smallest, std::string largest,
+                             std::vector<format::ValueShare> values) {
   auto file = std::make_shared<format::FileMeta>(*File(number, std::move(smallest), std::move(largest)));
   file->values = std::move(values);
   return file;
 }
 
 format::VersionEdit::AddBlobFile Values(uint64_t number, uint64_t record_bytes) {
-  return {std::make_shared<format::BlobFileMeta>(format::BlobFileMeta{
-      .number = kv::FileNumber{number}, .bytes = 2 * record_bytes, .record_bytes = record_bytes})};
+  return {std::make_shared<format::BlobFileMeta>(
+      format::BlobFileMeta{.number = kv::FileNumber{number}, .bytes = 2 * record_bytes, .record_bytes = record_bytes})};
 }
 
 // "7:40/100 9:..." bytes live of those in each value file
 std::string LiveBytes(const Version& version) {
   std::string text;
   for (const BlobFile& each : version.blob_files()) {
-    text += (text.empty() ? "" : " ") + std::to_string(kv::ToInt(each.file->number)) + ":" + std::to_string(each.live_bytes) +
-            "/" + std::to_string(each.file->record_bytes);
+    text += (text.empty() ? "" : " ") + std::to_string(kv::ToInt(each.file->number)) + ":" +
+            std::to_string(each.live_bytes) + "/" + std::to_string(each.file->record_bytes);
   }
   return text;
 }
@@ -317,7 +318,9 @@ class RandomEdits {
   }
 
  private:
-  static std::string Key(uint64_t key) { return {static_cast<char>('a' + key / 10), static_cast<char>('0' + key % 10)}; }
+  static std::string Key(uint64_t key) {
+    return {static_cast<char>('a' + key / 10), static_cast<char>('0' + key % 10)};
+  }
 
   void Step() {
     const uint64_t position = 1 + random_.Uniform(4);
@@ -347,7 +350,8 @@ class RandomEdits {
       const RunPtr run = version_->FindRun(kv::Position{position});
       for (uint64_t key = 0; key < 100; ++key) {
         const VirtualTable* virtual_table = run ? run->Find(kOrder, Key(key)) : nullptr;
-        ASSERT_EQ(virtual_table ? kv::ToInt(virtual_table->file->number) : 0, shown[key]) << Key(key) << "\n" << version_->ToString();
+        ASSERT_EQ(virtual_table ? kv::ToInt(virtual_table->file->number) : 0, shown[key]) << Key(key) << "\n"
+                                                                                          << version_->ToString();
       }
     }
   }

@@ -22,9 +22,10 @@ std::string CompactedRange(uint64_t newest, uint64_t oldest, const format::Bound
                                           "position 2 level bottom: 000012[a..m) 000013[p..z]\n");
   EXPECT_TRUE(version.has_value()) << version.status().ToString();
   std::string text;
-  for (const format::CompactedRange& each : CompactedRangesBy(kOrder, **version, kv::Position{newest}, kv::Position{oldest}, bounds, 0)) {
-    text += (text.empty() ? "[" : " [") + each.bounds.lower.value_or("-") + "," + each.bounds.upper.value_or("-") + ") " +
-            std::to_string(each.from) + "-" + std::to_string(each.sequence);
+  for (const format::CompactedRange& each :
+       CompactedRangesBy(kOrder, **version, kv::Position{newest}, kv::Position{oldest}, bounds, 0)) {
+    text += (text.empty() ? "[" : " [") + each.bounds.lower.value_or("-") + "," + each.bounds.upper.value_or("-") +
+            ") " + std::to_string(each.from) + "-" + std::to_string(each.sequence);
   }
   return text;
 }
@@ -40,7 +41,8 @@ TEST(CompactedRangesBy, CountsWhatWasFlushedThoughTablesForgotIt) {
 
 TEST(CompactedRangesBy, StaysBelowWhatNewerRunsShowThere) {
   EXPECT_EQ(CompactedRange(5, 2), "[-,a) 0-90 [a,-) 0-89");
-  EXPECT_EQ(CompactedRange(2, 2), "[-,a) 0-90 [a,b) 0-89 [b,x) 0-49 [x,-) 0-89") << "m is the last key of a table, so a piece begins with it";
+  EXPECT_EQ(CompactedRange(2, 2), "[-,a) 0-90 [a,b) 0-89 [b,x) 0-49 [x,-) 0-89")
+      << "m is the last key of a table, so a piece begins with it";
   EXPECT_EQ(CompactedRange(2, 2, {.lower = "n", .upper = "x"}), "[n,x) 0-90") << "no newer run has keys there";
 }
 
@@ -53,7 +55,8 @@ TEST(CompactedRangesBy, StaysAboveWhatOlderRunsShowThere) {
 // A table's properties stay small, whatever keys other runs have.
 TEST(CompactedRangesBy, HasFewPiecesAndNoLongBorders) {
   std::string few = "position 9 level 0:";
-  for (int i = 100; i < 400; i += 2) few += " 000" + std::to_string(i) + "[k" + std::to_string(i) + "..k" + std::to_string(i) + "x]";
+  for (int i = 100; i < 400; i += 2)
+    few += " 000" + std::to_string(i) + "[k" + std::to_string(i) + "..k" + std::to_string(i) + "x]";
   few += " 000500[l.." + std::string(2000, 'l') + "]\nposition 2 level bottom: 000012[a..z]\n";
   const auto version = testing::ParseTree(kOrder, few);
   ASSERT_TRUE(version.has_value()) << version.status().ToString();
@@ -67,7 +70,8 @@ TEST(CompactedRangesBy, HasFewPiecesAndNoLongBorders) {
 
 TEST(CompactedRangesBy, NothingWhereTheRunsAboveAndBelowMix) {
   format::VersionEdit edit;
-  for (const auto& [position, smallest, largest] : {std::tuple(9, 10, 45), std::tuple(5, 15, 40), std::tuple(2, 5, 35)}) {
+  for (const auto& [position, smallest, largest] :
+       {std::tuple(9, 10, 45), std::tuple(5, 15, 40), std::tuple(2, 5, 35)}) {
     auto file = std::make_shared<format::FileMeta>();
     file->number = kv::FileNumber{static_cast<uint64_t>(position)};
     file->entries = 1;
@@ -75,11 +79,13 @@ TEST(CompactedRangesBy, NothingWhereTheRunsAboveAndBelowMix) {
     file->largest = "c";
     file->smallest_sequence = static_cast<kv::Sequence>(smallest);
     file->largest_sequence = static_cast<kv::Sequence>(largest);
-    edit.adds.push_back({.position = kv::Position{static_cast<uint64_t>(position)}, .level = 0, .file = file, .bounds = {}});
+    edit.adds.push_back(
+        {.position = kv::Position{static_cast<uint64_t>(position)}, .level = 0, .file = file, .bounds = {}});
   }
   const auto version = ApplyEdit(kOrder, Version(), edit);
   ASSERT_TRUE(version.has_value()) << version.status().ToString();
-  EXPECT_TRUE(CompactedRangesBy(kOrder, **version, kv::Position{5}, kv::Position{5}, {.lower = "a", .upper = "c"}, 0).empty());
+  EXPECT_TRUE(
+      CompactedRangesBy(kOrder, **version, kv::Position{5}, kv::Position{5}, {.lower = "a", .upper = "c"}, 0).empty());
 }
 
 }  // namespace

@@ -38,9 +38,9 @@ class CrashRun {
 
  private:
   void Step() {
-    const size_t bytes = random_.OneIn(40)  ? 10'000 + random_.Uniform(80'000)
+    const size_t bytes = random_.OneIn(40)                           ? 10'000 + random_.Uniform(80'000)
                          : random_.OneIn(4) || size_ == Size::kRoomy ? random_.Uniform(6000)
-                                            : random_.Uniform(300);
+                                                                     : random_.Uniform(300);
     const std::string payload = PayloadOf(index_, bytes);
     is_appending_ = true;
     ASSERT_OK(Append(*log_, payload));
@@ -50,9 +50,7 @@ class CrashRun {
     const bool is_background_asleep = size_ == Size::kRoomy && index_ / 100 % 2 == 1;
     if (!is_background_asleep && random_.OneIn(9)) world_.executor.RunOne();
     if (random_.OneIn(40)) world_.executor.RunTimers();
-    if (random_.OneIn(size_ == Size::kTiny ? 13 : 200)) {
-      ASSERT_OK(log_->MakeDurable());
-    }
+    if (random_.OneIn(size_ == Size::kTiny ? 13 : 200)) { ASSERT_OK(log_->MakeDurable()); }
     if (random_.OneIn(30)) ReleaseSome();
   }
 

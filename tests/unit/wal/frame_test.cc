@@ -56,7 +56,8 @@ TEST(Frame, BytesAreAsSpecified) {
 
 TEST(SegmentHead, RoundTrips) {
   char block[kBlockBytes];
-  StoreSegmentHead(block, {.database_id = 1, .epoch = 2, .salt_crc = 3, .generation = 4, .start = 5000, .capacity = 8192});
+  StoreSegmentHead(block,
+                   {.database_id = 1, .epoch = 2, .salt_crc = 3, .generation = 4, .start = 5000, .capacity = 8192});
   const auto head = LoadSegmentHead({block, sizeof block});
   ASSERT_TRUE(head);
   EXPECT_EQ(head->database_id, 1u);
@@ -95,7 +96,8 @@ TEST(SegmentHead, OfAVersionToComeIsNotSupported) {
 
 TEST(SegmentHead, AnyChangedBitIsNoticed) {
   char block[kBlockBytes];
-  StoreSegmentHead(block, {.database_id = 1, .epoch = 2, .salt_crc = 3, .generation = 4, .start = 5000, .capacity = 8192});
+  StoreSegmentHead(block,
+                   {.database_id = 1, .epoch = 2, .salt_crc = 3, .generation = 4, .start = 5000, .capacity = 8192});
   for (size_t bit = 0; bit < 64 * 8; ++bit) {
     block[bit / 8] = static_cast<char>(block[bit / 8] ^ (1 << bit % 8));
     EXPECT_FALSE(LoadSegmentHead({block, sizeof block})) << "bit " << bit;

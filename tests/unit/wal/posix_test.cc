@@ -7,10 +7,10 @@
 
 #include "env/posix_file_system.h"
 #include "gtest/gtest.h"
-#include "wal/wal.h"
 #include "mergedb/env.h"
 #include "testing/temp_directory.h"
 #include "tests/unit/wal/world.h"
+#include "wal/wal.h"
 
 namespace mergedb::wal {
 namespace {
@@ -76,12 +76,8 @@ TEST_P(PosixLog, WriterAndBackgroundDrainWorkAtOnce) {
   ASSERT_OK(log);
   for (uint64_t i = 0; i < 5000; ++i) {
     ASSERT_OK(Append(**log, PayloadOf(i, i % 1000)));
-    if (i % 1000 == 999) {
-      ASSERT_OK((*log)->MakeDurable());
-    }
-    if (i == 3000) {
-      ASSERT_OK(Append(**log, PayloadOf(++i, 200'000)));
-    }
+    if (i % 1000 == 999) { ASSERT_OK((*log)->MakeDurable()); }
+    if (i == 3000) { ASSERT_OK(Append(**log, PayloadOf(++i, 200'000))); }
   }
   ASSERT_OK((*log)->failure());
   (*log)->Stop();

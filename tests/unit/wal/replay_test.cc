@@ -1,8 +1,8 @@
 // Goal: replay never takes damage for a torn tail where a durable mark knows better, and takes no bytes of any kind amiss.
 // Method: a written log on the fault-injecting file system; then files are changed by hand.
 #include "gtest/gtest.h"
-#include "wal/frame.h"
 #include "tests/unit/wal/world.h"
+#include "wal/frame.h"
 
 namespace mergedb::wal {
 namespace {
@@ -79,8 +79,8 @@ TEST_F(Damage, AnExpectedSegmentWithADamagedHeadIsNamed) {
 
 // Segments are whole before they are used: one that is shorter was cut, even where no mark is left that knows what it held.
 TEST_F(Damage, ASegmentCutShortIsNamed) {
-  for (const uint64_t bytes : {uint64_t{511}, uint64_t{kBlockBytes}, kBlockBytes + FrameStart(3), kBlockBytes + FrameStart(3) + 10,
-                               uint64_t{kBlockBytes + 65535}}) {
+  for (const uint64_t bytes : {uint64_t{511}, uint64_t{kBlockBytes}, kBlockBytes + FrameStart(3),
+                               kBlockBytes + FrameStart(3) + 10, uint64_t{kBlockBytes + 65535}}) {
     auto image = world_.Kill();
     const std::string whole = *image->ReadWhole(kSegment);
     ASSERT_OK(image->WriteWhole(kSegment, whole.substr(0, bytes)));
@@ -97,9 +97,7 @@ TEST_F(Damage, AnyByteOfTheLastFramesHeaderThatBecameAnotherIsReported) {
       for (const char value : {'\0', '\xff', '\x5a'}) {
         auto image = in_ring ? world_.Kill() : world_.CutPower();
         ASSERT_OK(image->PatchBytes(kSegment, last + at, {&value, 1}));
-        if (in_ring) {
-          ASSERT_OK(image->PatchBytes(kStaging, FrameStart(19) + at, {&value, 1}));
-        }
+        if (in_ring) { ASSERT_OK(image->PatchBytes(kStaging, FrameStart(19) + at, {&value, 1})); }
         const Outcome outcome = ReplayAll(*image);
         ASSERT_OK(outcome.status);
         if (CountPrefix(outcome) == 20) continue;  // it was that value before
@@ -211,13 +209,16 @@ TEST(Replay, AnExpectedStagingFileMustBeThereInItsSize) {
   ASSERT_EQ(bytes, size_t{32} << 10);
   ASSERT_OK(Append(*log, PayloadOf(0, 90)));
   EXPECT_EQ(CountPrefix(ReplayAll(*world.Kill(), {.staging_bytes = bytes})), 1u);
-  EXPECT_OK(ReplayAll(*world.CutPower(), {.staging_bytes = bytes}).status) << "its size and name are durable from the start";
+  EXPECT_OK(ReplayAll(*world.CutPower(), {.staging_bytes = bytes}).status)
+      << "its size and name are durable from the start";
 
   auto image = world.Kill();
   ASSERT_OK(image->WriteWhole(kStaging, image->ReadWhole(kStaging)->substr(*bytes / 2)));
-  EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status, StatusIs(Code::kCorruption, ::testing::HasSubstr("expected 32768 bytes")));
+  EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status,
+              StatusIs(Code::kCorruption, ::testing::HasSubstr("expected 32768 bytes")));
   ASSERT_OK(image->Remove(kStaging));
-  EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status, StatusIs(Code::kCorruption, ::testing::HasSubstr("missing")));
+  EXPECT_THAT(ReplayAll(*image, {.staging_bytes = bytes}).status,
+              StatusIs(Code::kCorruption, ::testing::HasSubstr("missing")));
   EXPECT_OK(ReplayAll(*image).status);
 }
 
@@ -225,7 +226,8 @@ TEST(Replay, AStartBeyondAllBytesIsAnEmptyLogAndAnImpossibleOneIsCorruption) {
   World world;
   auto log = world.Create();
   for (uint64_t i = 0; i < 5; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
-  const Outcome beyond = ReplayAll(*world.Kill(), {.start = {.position = uint64_t{1} << 40, .chain = 1, .sequence = 9}});
+  const Outcome beyond =
+      ReplayAll(*world.Kill(), {.start = {.position = uint64_t{1} << 40, .chain = 1, .sequence = 9}});
   EXPECT_OK(beyond.status);
   EXPECT_TRUE(beyond.frames.empty());
   EXPECT_THAT(ReplayAll(*world.Kill(), {.start = {.position = ~uint64_t{7}, .chain = 1, .sequence = 9}}).status,
@@ -282,7 +284,11 @@ TEST(Replay, AForgedHeadThatStartsInTheFarFutureCostsNoTime) {
     for (uint64_t i = 0; i < 20; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 90)));
     auto image = world.Kill();
     std::string forged(2 * kBlockBytes, '\0');
-    StoreSegmentHead(forged.data(), {.database_id = kDatabase, .epoch = 1, .salt_crc = SaltCrc(42), .generation = 9, .start = start,
+    StoreSegmentHead(forged.data(), {.database_id = kDatabase,
+                                     .epoch = 1,
+                                     .salt_crc = SaltCrc(42),
+                                     .generation = 9,
+                                     .start = start,
                                      .capacity = kBlockBytes});
     ASSERT_OK(image->WriteWhole("/db/000500.seg", forged));
     const Outcome outcome = ReplayAll(*image);
@@ -302,9 +308,14 @@ TEST(Replay, AFrameFarAboveItsDurableMarkDoesNotTurnATornTailIntoDamage) {
     const uint64_t durable = log->end().position;
     const uint64_t position = durable + distance;
     std::string above(2 * kBlockBytes, '\0');
-    StoreSegmentHead(above.data(), {.database_id = kDatabase, .epoch = 1, .salt_crc = SaltCrc(42), .generation = 9, .start = position,
+    StoreSegmentHead(above.data(), {.database_id = kDatabase,
+                                    .epoch = 1,
+                                    .salt_crc = SaltCrc(42),
+                                    .generation = 9,
+                                    .start = position,
                                     .capacity = kBlockBytes});
-    StoreFrameHead(above.data() + kBlockBytes + position % kBlockBytes, 0, MakeFrameHead(SaltCrc(42), position, 100, durable, 1000));
+    StoreFrameHead(above.data() + kBlockBytes + position % kBlockBytes, 0,
+                   MakeFrameHead(SaltCrc(42), position, 100, durable, 1000));
     ASSERT_OK(image->WriteWhole("/db/000500.seg", above));
     const Outcome outcome = ReplayAll(*image);
     ASSERT_OK(outcome.status) << distance;

@@ -1,9 +1,9 @@
 // Goal: bytes put into the staging ring, taken out of it or copied within it after a kill take no frame away without a report; a kill by itself
 // is never reported. Method: logs of random frames, in the ring's first lap and in later ones; a kill; damage; replay.
 #include "gtest/gtest.h"
-#include "wal/frame.h"
 #include "testing/seed.h"
 #include "tests/unit/wal/world.h"
+#include "wal/frame.h"
 
 namespace mergedb::wal {
 namespace {
@@ -18,7 +18,8 @@ enum class Kind : uint8_t { kPutIn, kTakenOut, kCopied };
 struct KilledLog {
   explicit KilledLog(uint64_t seed, bool has_wrapped) : log(world.Create()) {
     base::Random random(seed);
-    const uint64_t bytes = has_wrapped ? 2 * kRingBytes + random.Uniform(kRingBytes) : kRingBytes / 2 + random.Uniform(kRingBytes / 4);
+    const uint64_t bytes =
+        has_wrapped ? 2 * kRingBytes + random.Uniform(kRingBytes) : kRingBytes / 2 + random.Uniform(kRingBytes / 4);
     while (log->end().position < bytes) {
       EXPECT_OK(Append(*log, PayloadOf(frames++, 20 + random.Uniform(600))));
       if (random.OneIn(4)) world.executor.RunOne();
@@ -35,7 +36,8 @@ std::string Damaged(std::string bytes, Kind kind, uint64_t end, base::Random& ra
   const size_t at = random.Uniform(live_end);
   const size_t count = 1 + random.Uniform(random.OneIn(2) ? 16 : 400);
   if (kind == Kind::kPutIn) {
-    const std::string more = random.OneIn(2) ? std::string(count, '\0') : PayloadOf(random.Next(), count + 8).substr(0, count);
+    const std::string more =
+        random.OneIn(2) ? std::string(count, '\0') : PayloadOf(random.Next(), count + 8).substr(0, count);
     bytes.insert(at, more);
   } else if (kind == Kind::kTakenOut) {
     bytes.erase(at, count);
@@ -92,7 +94,8 @@ TEST(StagingDamage, NoFrameIsLostWithoutAReport) {
     auto image = killed.world.Kill();
     const std::string whole = *image->ReadWhole(kStaging);
     for (int time = 0; time < 300; ++time) {
-      ASSERT_OK(image->WriteWhole(kStaging, Damaged(whole, static_cast<Kind>(time % 3), killed.log->end().position, random)));
+      ASSERT_OK(
+          image->WriteWhole(kStaging, Damaged(whole, static_cast<Kind>(time % 3), killed.log->end().position, random)));
       const Outcome outcome = ReplayAll(*image, {.staging_bytes = kRingBytes});
       ++damages;
       if (!outcome.status.ok() || CountPrefix(outcome) == killed.frames) continue;

@@ -61,9 +61,7 @@ TEST_P(LogTest, WrapsTheRingAndCrossesSegments) {
   while (log->end().position < (size_t{300} << 10)) {
     ASSERT_OK(Append(*log, PayloadOf(i++, random.Uniform(3000))));
     if (random.OneIn(10)) world_.executor.RunAll();
-    if (random.OneIn(50)) {
-      ASSERT_OK(log->MakeDurable());
-    }
+    if (random.OneIn(50)) { ASSERT_OK(log->MakeDurable()); }
   }
   const Outcome outcome = ReplayAll(*world_.Kill());
   ASSERT_OK(outcome.status);
@@ -358,7 +356,8 @@ TEST_P(LogTest, ALargeFrameIsRefusedWhereNoSegmentCanBeHadAndGoesInLater) {
   for (const Op op : {Op::kCreate, Op::kOpen, Op::kWrite, Op::kSync, Op::kSyncDirectory}) {
     for (const uint64_t staged : {uint64_t{0}, uint64_t{1}, uint64_t{3}}) {
       for (uint64_t nth = 1; nth < 12; ++nth) {
-        SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth) + " behind " + std::to_string(staged));
+        SCOPED_TRACE(std::string(testing::OpName(op)) + " " + std::to_string(nth) + " behind " +
+                     std::to_string(staged));
         World world({.allow_mapping = GetParam(), .is_append_only = !GetParam() && staged != 1});
         auto log = world.Create();
         for (uint64_t i = 0; i < staged; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 3000)));
@@ -415,7 +414,8 @@ TEST_P(LogTest, ASegmentThatFailedIsStillThereForTheManifestThatListsIt) {
   log->Release(0);
   for (uint64_t i = 1; i < 50; ++i) ASSERT_OK(Append(*log, PayloadOf(i, 1000)));
   EXPECT_OK(ReplayAll(*world_.Kill(), {.expected = log->segments_from(0)}).status);
-  EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), world_.files.Files().size() + 1) << "no file is forgotten";
+  EXPECT_EQ(log->segments().size() + 1 + (GetParam() ? 1 : 0), world_.files.Files().size() + 1)
+      << "no file is forgotten";
 }
 
 // Symptom: after a kill, "the MANIFEST lists this log segment; it is missing". The edit's log start lies beyond what is drained, so the
@@ -424,7 +424,8 @@ TEST_P(LogTest, ASegmentThatTheDurableEditListsIsNotRemoved) {
   auto log = world_.Create();
   uint64_t i = 0;
   const auto append_bytes = [&](uint64_t bytes) {
-    for (const uint64_t end = log->end().position + bytes; log->end().position < end;) ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
+    for (const uint64_t end = log->end().position + bytes; log->end().position < end;)
+      ASSERT_OK(Append(*log, PayloadOf(i++, 1000)));
   };
   append_bytes(uint64_t{700} << 10);  // more segments than are kept for reuse
   ASSERT_OK(log->MakeDurable());
@@ -456,8 +457,7 @@ TEST_P(LogTest, FilesOfAKilledProcessHaveDurableNamesBeforeTheyAreUsed) {
   });
   try {
     (void)Append(*log, PayloadOf(0, 10));
-  } catch (int) {
-  }
+  } catch (int) {}
   world_.files.SetOpHook(nullptr);
   left = ReplayAll(world_.files).replayed.segments;
   ASSERT_EQ(left.size(), 1u);
@@ -480,8 +480,7 @@ TEST_P(LogTest, FilesOfAKilledProcessAreDurableBeforeTheManifestNamesThem) {
   });
   try {
     (void)Append(*log, PayloadOf(0, 10));
-  } catch (int) {
-  }
+  } catch (int) {}
   world_.files.SetOpHook(nullptr);
   Options options = world_.LogOptions();
   options.epoch = 2;

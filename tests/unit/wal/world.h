@@ -10,10 +10,10 @@
 
 #include "base/random.h"
 #include "format/file_name.h"
-#include "wal/wal.h"
 #include "testing/fault_file_system.h"
 #include "testing/manual_executor.h"
 #include "testing/status_matchers.h"
+#include "wal/wal.h"
 
 namespace mergedb::wal {
 
@@ -58,10 +58,10 @@ struct ReplayArgs {
 inline Outcome ReplayAll(FileSystem& file_system, const ReplayArgs& args = {}) {
   Outcome outcome;
   const format::VersionEdit::WalStart start = {.epoch = args.epoch,
-                                        .salt = args.salt,
-                                        .position = args.start.position,
-                                        .chain = args.start.chain,
-                                        .sequence = args.start.sequence};
+                                               .salt = args.salt,
+                                               .position = args.start.position,
+                                               .chain = args.start.chain,
+                                               .sequence = args.start.sequence};
   auto replayed = Replay(&file_system, kDirectory, kDatabase, start,
                          {.clean_end = args.clean_end,
                           .durable_position = args.durable,

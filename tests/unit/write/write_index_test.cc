@@ -67,7 +67,9 @@ TEST_F(WriteIndexTest, AgreesWithAListOfAllWrites) {
   const uint64_t seed = testing::SeedOr(11);
   SCOPED_TRACE("seed " + std::to_string(seed));
   base::Random random(seed);
-  const auto key = [&] { return std::string{static_cast<char>('a' + random.Uniform(6)), static_cast<char>('a' + random.Uniform(6))}; };
+  const auto key = [&] {
+    return std::string{static_cast<char>('a' + random.Uniform(6)), static_cast<char>('a' + random.Uniform(6))};
+  };
   struct Written {
     std::string begin, end;  // equal: one key
     kv::Sequence last;
@@ -88,9 +90,7 @@ TEST_F(WriteIndexTest, AgreesWithAListOfAllWrites) {
       meets |= is_key ? from <= each.begin && each.begin <= to : each.begin <= to && from < each.end;
     }
     ASSERT_EQ(index_.IsWritten(from, since), is_written) << last;
-    if (from <= to) {
-      ASSERT_EQ(index_.FindWritten(from, to, since).has_value(), meets) << last;
-    }
+    if (from <= to) { ASSERT_EQ(index_.FindWritten(from, to, since).has_value(), meets) << last; }
   }
 }
 
