@@ -34,9 +34,9 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t bytes) {
     FUZZ_CHECK(order.CompareKeys(list.begin(i), list.end(i)) < 0);
     FUZZ_CHECK(i == 0 || order.CompareKeys(list.end(i - 1), list.begin(i)) <= 0);
     const auto sequences = list.sequences(i);
-    const kv::Cover cover = list.Find(order, list.begin(i), sequences[0]);
+    const kv::Mask cover = list.Find(order, list.begin(i), sequences[0]);
     FUZZ_CHECK(cover.sequence == sequences[0] && *cover.lower == list.begin(i) && *cover.upper == list.end(i));
-    FUZZ_CHECK(list.Covering(order, list.begin(i), sequences.back() - 1) == 0);
+    FUZZ_CHECK(list.MaskingSequence(order, list.begin(i), sequences.back() - 1) == 0);
     size_t hint = list.size() / 2;
     FUZZ_CHECK(list.FindNear(order, list.begin(i), sequences[0], &hint).sequence == sequences[0]);
   }

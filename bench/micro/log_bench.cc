@@ -81,7 +81,7 @@ class Bench {
   }
 
  private:
-  std::unique_ptr<Log> Open(bool use_mapping) {
+  std::unique_ptr<Wal> Open(bool use_mapping) {
     const Env env = DefaultEnv();
     Options options;
     options.file_system = env.file_system;
@@ -94,20 +94,20 @@ class Bench {
     options.use_mapping = use_mapping;
     options.allocate_number = [this] { return kv::FileNumber(next_file_++); };
     options.reusable_segments = left_;
-    auto log = Log::Create(options);
+    auto log = Wal::Create(options);
     Check(log.status());
     left_.clear();
     for (uint64_t i = 1; i < next_file_; ++i) left_.push_back(kv::FileNumber(i));
     return std::move(*log);
   }
 
-  void Append(Log& log, const std::string& payload) {
+  void Append(Wal& log, const std::string& payload) {
     const std::string_view pieces[] = {payload};
     Check(log.Append(pieces, 1));
     Check(log.WriteThrough());
   }
 
-  size_t Write(Log& log, const std::string& payload, size_t total_bytes) {
+  size_t Write(Wal& log, const std::string& payload, size_t total_bytes) {
     const size_t count = total_bytes / (payload.size() + kFrameHeaderBytes);
     const uint64_t kept_bytes = size_t{64} << 20;
     uint64_t release_at = log.end().position + kept_bytes;

@@ -1,15 +1,17 @@
-// A copy of an open database, taken while it is read and written: a directory that opens like any other, with everything that was
-// written before the call and whole batches only.
+// A checkpoint: a copy of an open database, made while the database is read and written. The copy is a
+// directory that opens like any other database. It contains everything that was written before the call, and
+// whole batches only.
 //
 //     auto made = mergedb::Checkpoint(*db, "/backup/monday");
 //     if (!made) return Fail(made.error());
 //
-// Tables and value files are immutable, so the copy's are second names (hard links) of the database's where one file system holds both: no
-// bytes are copied, and none are shared with what either database writes later. Elsewhere they are copied. Writers wait for one
-// memtable to be put aside, not for the copy.
+// Tables and blob files are immutable. If the target is on the same file system, the checkpoint hard-links
+// them: no bytes are copied, and later writes to either database do not change the other. Else the checkpoint
+// copies them. Writers wait while the active memtable becomes immutable; they do not wait for the copy.
 //
-// The copy is made in `target`.partial and takes the name `target` in one synced rename, so `target` is whole or is not
-// there. Interrupted, by a kill or a full disk, call it again: files of `target`.partial that are what they should be are kept.
+// The copy is made in `target`.partial, and one synced rename gives it the name `target`. So `target` is
+// either complete or absent. If the call is interrupted, by a kill or a full disk, call it again: it keeps
+// the files of `target`.partial that are intact.
 // Tested by tests/db/checkpoint_test.cc, tests/crash/checkpoint_cut_test.cc. Formats: those of any database.
 #pragma once
 
@@ -24,25 +26,28 @@
 namespace mergedb {
 
 struct CheckpointOptions {
-  bool may_link = true;  // false: copy every byte, so that damage to one file is not damage to both
-  bool verify = true;    // read the copy back and check all of it before it takes its name
-  Progress progress =
-      {};  // bytes copied, linked and verified; false gives up (Aborted), to be gone on with by another call
+  // false: copy every byte instead of hard links, so that damage to one file does not affect the other database
+  bool may_link = true;
+  bool verify = true;  // read the whole copy back and check it before the rename
+  // Called with the bytes done (copied, linked and verified) and the total. If it returns false, the call ends with
+  // Aborted; a later call continues.
+  Progress progress = {};
 };
 
 struct CheckpointReport {
-  uint64_t files = 0;     // tables and value files
-  uint64_t linked = 0;    // of them: second names
-  uint64_t copied = 0;    // of them: copied, or written from what was in memory
-  uint64_t kept = 0;      // of them: there already, from a call that was interrupted
-  uint64_t bytes = 0;     // of all of them
-  uint64_t sequence = 0;  // writes up to this one are in the copy
+  uint64_t files = 0;     // tables and blob files in the copy
+  uint64_t linked = 0;    // of these files: hard links
+  uint64_t copied = 0;    // of these files: copied, or written from memtables
+  uint64_t kept = 0;      // of these files: kept from an earlier, interrupted call
+  uint64_t bytes = 0;     // total size of these files, in bytes
+  uint64_t sequence = 0;  // the copy contains all writes up to this sequence number
 };
 
-// `target` must not be there, or be an empty directory; its parent must. A database that is open read-only can be copied too: as of
-// its open. Errors: InvalidArgument (something is there), Corruption (a file is damaged: see docs/CARE.md), IOError, NoSpace,
-// Aborted, ShuttingDown; `target` is then as it was, and `target`.partial holds what was done. THREADS: any; one call at a
-// time for one target.
+// Copies `db` into the directory `target`. `target` must be absent or an empty directory; its parent
+// directory must exist. `db` may be open read-only: then the copy has the state as of its open.
+// Errors: InvalidArgument (`target` is not empty), Corruption (a file is damaged: see docs/CARE.md), IOError,
+// NoSpace, Aborted, ShuttingDown. After an error `target` is unchanged and `target`.partial holds the finished part.
+// THREADS: any thread; one call at a time for one target.
 MERGEDB_EXPORT Result<CheckpointReport> Checkpoint(DB& db, const std::string& target,
                                                    const CheckpointOptions& options = {});
 

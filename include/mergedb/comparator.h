@@ -1,4 +1,4 @@
-// The order of user keys. The default is bytewise; a program may supply its own.
+// The order of user keys. The default is bytewise; a program may supply its own order.
 #pragma once
 
 #include <string_view>
@@ -7,21 +7,21 @@
 
 namespace mergedb {
 
-// THREADS: called from many threads at once, without locks held, and must be pure: the same answer for the same
-// two keys for the life of the database. Must not throw.
+// THREADS: many threads call it at the same time. It must be pure: the same result for the same two keys
+// during the life of the database. It must not throw.
 class MERGEDB_EXPORT Comparator {
  public:
   virtual ~Comparator();
 
-  // < 0 if a comes before b, 0 if they are the same key, > 0 otherwise. Total order.
+  // < 0 if a comes before b, 0 if both are the same key, > 0 otherwise. The order must be total.
   virtual int Compare(std::string_view a, std::string_view b) const = 0;
 
-  // Stored in the database; opening it with a comparator of another name is InvalidArgument. Change the name when
-  // the order changes. Names that begin with "mergedb." are ours.
+  // The name is stored in the database. Open with a comparator of another name returns InvalidArgument.
+  // Change the name when the order changes. Names that begin with "mergedb." are reserved.
   virtual std::string_view Name() const = 0;
 };
 
-// memcmp order, shorter first. Lives for ever. Name: "mergedb.bytewise".
+// memcmp order, a prefix comes first. Static: it is never destroyed. Name: "mergedb.bytewise".
 MERGEDB_EXPORT const Comparator* BytewiseComparator();
 
 }  // namespace mergedb

@@ -1,28 +1,32 @@
-// A place among the keys that a transaction sees: the database as of its start, and its own writes. Moves in both
-// directions; keys may be written and deleted under it, through it or beside it.
+// A cursor over the keys that a transaction sees: the database as of the transaction's start, and the
+// transaction's own writes. It moves in both directions. The transaction may write and delete keys under a
+// cursor, through this cursor or by other calls.
 //
 //     auto cursor = transaction->OpenCursor();
 //     for (Status s = cursor->First(); s.ok(); s = cursor->Next()) Use(cursor->key(), cursor->value());
 //
-// A move returns OK and the cursor stands at a key, or NotFound because there is none that way, or an error. The positions
-// are LMDB's:
+// A move returns OK if the cursor stands at a key. It returns NotFound if there is no key in that direction,
+// else an error. The positions are those of LMDB:
 //
-//   fresh   nowhere yet. Next is First, Prev is Last; Current, Put and Delete are InvalidArgument.
-//   at      a key. Next of the last key and Prev of the first are NotFound, and leave the cursor where it is.
-//   gap     between two keys: where it stood at a key that has been deleted, by this cursor or otherwise. Next and Current go
-//           to the key behind the gap, Prev to the one before it; Delete deletes the one behind it. So a loop of Next and
-//           Delete skips nothing.
-//   end     a gap behind the last key, where Set and SetRange leave it that find no key. Current and Next are NotFound,
-//           Prev is Last.
+//  fresh   The cursor has no position yet. Next acts as First, Prev acts as Last. Current, Put and Delete return
+//          InvalidArgument.
+//  at      The cursor stands at a key. Next at the last key and Prev at the first key return NotFound; the cursor
+//          stays where it is.
+//  gap     The cursor stands between two keys: its key was deleted, by this cursor or by another write. Next and
+//          Current go to the key after the gap, Prev goes to the key before it. Delete deletes the key after the
+//          gap. So a loop of Next and Delete skips no key.
+//  end     The cursor stands in a gap after the last key. Set and SetRange that find no key leave it there. Current
+//          and Next return NotFound, Prev acts as Last.
 //
 // After an error (a key that cannot be read) the cursor is fresh.
 //
-// Every open cursor of a transaction sees each write of the transaction at its next move, and its next move alone. key()
-// and value() are views that live until the cursor moves, or the transaction writes or ends. When the transaction has ended
-// all calls return Aborted; a cursor may outlive it.
-// An optimistic transaction has read what its cursors moved over: every key, and that there is nothing between them.
+// Every open cursor of a transaction sees each write of the transaction at its next move, not earlier. key()
+// and value() are views. They are valid until the cursor moves, or the transaction writes or ends. After the
+// end of the transaction every call returns Aborted. A cursor may outlive its transaction.
+// The read set of an optimistic transaction contains every range that its cursors moved over: the keys, and
+// the absence of keys between them.
 //
-// THREADS: not for use by two threads at once, nor together with other calls on its transaction.
+// THREADS: one thread at a time. Calls on a cursor must not run at the same time as other calls on its transaction.
 #pragma once
 
 #include <string_view>
@@ -43,22 +47,25 @@ class MERGEDB_EXPORT Cursor {
   virtual Status Last() = 0;
   virtual Status Next() = 0;
   virtual Status Prev() = 0;
-  // To this key; NotFound if it is not there, and the cursor stands at the first key after it, or the end.
+  // Moves to this key. If the key is absent: NotFound, and the cursor stands at the first key after it, or at the end.
   virtual Status Set(std::string_view key) = 0;
-  virtual Status SetRange(std::string_view key) = 0;  // to the first key at or after this one
-  virtual Status SetForPrev(
-      std::string_view key) = 0;  // to the last key at or before this one; none: to the first key, NotFound
-  // Where it stands; in a gap it moves to the key behind it. Brings key() and value() back after a write.
+  virtual Status SetRange(std::string_view key) = 0;  // to the first key at or after `key`
+  // To the last key at or before `key`. If there is none: NotFound, and the cursor stands at the first key.
+  virtual Status SetForPrev(std::string_view key) = 0;
+  // Stays at its key; from a gap it moves to the key after the gap. After a write it makes key() and value()
+  // valid again.
   virtual Status Current() = 0;
 
-  // Does key() have a meaning? False when fresh, in a gap, at the end, and after a write until the next move.
+  // True if key() and value() may be called. False when fresh, in a gap, at the end, and after a write until
+  // the next move.
   virtual bool Valid() const = 0;
   virtual std::string_view key() const = 0;    // REQUIRES: Valid()
   virtual std::string_view value() const = 0;  // REQUIRES: Valid()
 
-  // Set the value of the key where it stands; the cursor stays. In a gap or at the end: NotFound.
+  // Sets the value of the key at which the cursor stands. The cursor stays there. In a gap or at the end: NotFound.
   virtual Status Put(std::string_view value) = 0;
-  // Delete the key where it stands; the cursor is then in the gap that this leaves.
+  // Deletes the key at which the cursor stands, or the key after the gap. Then the cursor stands in the gap
+  // that the key leaves.
   virtual Status Delete() = 0;
 
   virtual Keyspace keyspace() const = 0;

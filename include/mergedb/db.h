@@ -1,4 +1,4 @@
-// A mergedb database: an ordered map from byte strings to byte strings, in one directory, for one process.
+// A mergedb database: an ordered map from byte strings to byte strings, in one directory, used by one process.
 //
 //     #include <mergedb/db.h>
 //     auto db = mergedb::DB::Open({}, "/tmp/example");
@@ -7,8 +7,12 @@
 //     std::string value;
 //     RETURN_IF_ERROR((*db)->Get({}, "key", &value));
 //
-// Promises: docs/PROMISES.md. THREADS: every method may be called from any number of threads at once, but for
-// Close and the destructor, which must not race with other calls' start; calls after Close return ShuttingDown.
+// Keys and values may contain any bytes. The database copies what it gets before a call returns.
+// Promises: docs/PROMISES.md.
+// THREADS: any number of threads may call every method at the same time, except Close and the destructor: no
+// other call may start while they run. Calls after Close return ShuttingDown.
+// OWNERSHIP: the caller owns the DB. The comparator and the Env members of the options must outlive it.
+// Iterators and snapshots may outlive it; transactions must not.
 #pragma once
 
 #include <cstdint>
@@ -28,75 +32,88 @@
 
 namespace mergedb {
 
-// Larger ones are InvalidArgument before a byte is written.
+// Limits in bytes. A larger key, value or batch returns InvalidArgument before a byte is written.
 inline constexpr size_t kKeyBytesMax = size_t{8} << 20;
 inline constexpr size_t kValueBytesMax = size_t{1} << 30;
 inline constexpr size_t kBatchBytesMax = (size_t{1} << 31) - (size_t{1} << 20);
 
 struct KeyRange {
   std::string_view lower;
-  std::string_view upper;  // not included
+  std::string_view upper;  // exclusive
 };
 
 class MERGEDB_EXPORT DB {
  public:
-  // Fails without changing a byte of any data file if the directory is locked, damaged, foreign, or of a newer
-  // version, or if the options contradict it.
+  // Opens the database in the directory `path`, or creates it, as options.mode says. Open fails, without a
+  // change to any data file, if the directory is locked (Busy), damaged (Corruption), made by another program
+  // or a newer version (NotSupported), or if the options contradict each other or the database
+  // (InvalidArgument). Other errors: NotFound, IOError, NoSpace. A LevelDB directory is converted: mergedb/leveldb.h.
   static Result<std::unique_ptr<DB>> Open(const Options& options, const std::string& path);
 
-  // Remove the database's own files, and the directory if that leaves it empty. Refuses a directory that is not a
-  // database (NotFound) or is open (Busy).
+  // Removes the files of the database, and the directory if it is empty then. Errors: NotFound (`path` has no
+  // database), Busy (the database is open), IOError.
   static Status Destroy(const Options& options, const std::string& path);
 
-  virtual ~DB();  // closes
+  virtual ~DB();  // calls Close and ignores its error
 
+  // Sets the value of `key`. For all writes: if a write fails, Status::outcome_unknown() says whether it may still be
+  // present after the next open. A database that is open read-only returns NotSupported.
   virtual Status Put(const WriteOptions& options, std::string_view key, std::string_view value) = 0;
-  virtual Status Delete(const WriteOptions& options, std::string_view key) = 0;  // OK if absent
-  // Every key from `begin` on and before `end`, in the comparator's order. Costs what one write costs, however many keys that
-  // are; their space comes back as merges get there. Nothing if the two are equal, InvalidArgument if begin is after end.
+  virtual Status Delete(const WriteOptions& options, std::string_view key) = 0;  // OK if the key is absent
+  // Deletes every key in [begin, end), in the comparator's order. The cost is that of one write, however many
+  // keys the range has. Compactions free the space later. If begin equals end, nothing is deleted; if begin
+  // is after end: InvalidArgument.
   virtual Status DeleteRange(const WriteOptions& options, std::string_view begin, std::string_view end) = 0;
-  // Every key that begins with these bytes. Bytewise comparator only; InvalidArgument for a prefix after which no key comes:
-  // an empty one, or one of 0xff bytes alone.
+  // Deletes every key that begins with `prefix`. Requires the bytewise comparator. InvalidArgument if no key
+  // is greater than all keys with this prefix: an empty prefix, or a prefix of 0xff bytes only.
   virtual Status DeletePrefix(const WriteOptions& options, std::string_view prefix) = 0;
-  // Apply an operand to the value of `key` without reading it, whether there is one or not: reads do it, and background
-  // merges. include/mergedb/merge.h makes operands and says what they do; other bytes are InvalidArgument.
+  // Applies an operand to the value of `key` without reading the value, which may be absent. Reads and
+  // compactions apply the operand. include/mergedb/merge.h makes operands and describes them; other bytes
+  // return InvalidArgument.
   virtual Status Merge(const WriteOptions& options, std::string_view key, std::string_view operand) = 0;
+  // Applies the batch atomically: all of its changes become visible and survive a crash, or none of them.
   virtual Status Write(const WriteOptions& options, const WriteBatch& batch) = 0;
 
-  // NotFound if absent; *value is then untouched. MergeFailed, or NotSupported if a merge operator is missing, if this
-  // key's operands cannot be applied: *value is then anything.
+  // NotFound if the key is absent; *value is unchanged. If the operands of this key cannot be applied:
+  // MergeFailed, or NotSupported if a merge operator is missing; *value is then undefined.
   virtual Status Get(const ReadOptions& options, std::string_view key, std::string* value) = 0;
-  // As of one moment. One Status and one value per key, in the order asked.
+  // Reads all keys as of one moment. Returns one Status and one value per key, in the order of `keys`.
   virtual std::vector<Status> MultiGet(const ReadOptions& options, const std::vector<std::string_view>& keys,
                                        std::vector<std::string>* values) = 0;
 
-  // Never null: an iterator that could not be made carries the error in its status. Of the keyspace that the options name.
+  // Never null: if the iterator cannot be made, its status has the error. options.keyspace names the keyspace.
   virtual std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options = {}) = 0;
+  // A snapshot of the present state. It keeps old versions on disk until its last pointer is released.
   virtual std::shared_ptr<const Snapshot> GetSnapshot() = 0;
 
-  // Everything written before the call is in tables and durable when this returns OK.
+  // After OK, everything that was written before the call is in tables and durable.
   virtual Status Flush() = 0;
-  // Every write that returned before the call survives power loss when this returns OK.
+  // After OK, every write that returned before the call survives a power loss.
   virtual Status SyncLog() = 0;
-  // Flush, then merge [lower, upper) into the bottom run; null ends are open, an empty range is nothing. Waits.
+  // Flushes, then compacts the keys of [lower, upper) into the bottommost run, and waits for it. A null bound
+  // is open; an empty range does nothing.
   virtual Status CompactRange(const std::string_view* lower, const std::string_view* upper) = 0;
-  // Wait until no background work is owed: everything sealed is flushed and space is within 1.25 of live data.
+  // Waits until no background work is pending: every immutable memtable is flushed, and the space on disk is
+  // at most 1.25 times the live data.
   virtual Status WaitForCompaction() = 0;
 
-  // Bytes on disk of each range, about; unflushed writes not counted.
+  // Estimates the bytes on disk of each range, values in blob files included. Unflushed writes do not count.
   virtual std::vector<uint64_t> ApproximateSizes(const std::vector<KeyRange>& ranges) = 0;
 
-  // ---- named keyspaces (mergedb/keyspace.h). The same calls as above in one of them; Keyspace() is the default one.
+  // ---- named keyspaces (mergedb/keyspace.h; RocksDB: column family, LMDB: named database). The calls above,
+  // for the keyspace that the parameter names. Keyspace() is the default keyspace.
 
-  // A name is 1 to 1,024 bytes, any bytes. InvalidArgument if there is one of this name, unless the options allow that. The first
-  // keyspace of a database writes the MANIFEST: from then on libraries that do not know keyspaces refuse the database.
+  // Creates a keyspace. The name has 1 to kKeyspaceNameBytesMax bytes, of any value. InvalidArgument if the
+  // name exists, unless the options allow it. The first keyspace of a database writes the MANIFEST; libraries
+  // that do not know keyspaces then refuse the database.
   virtual Result<Keyspace> CreateKeyspace(std::string_view name, const KeyspaceOptions& options = {});
-  // NotFound if there is none of this name.
+  // NotFound if no keyspace has this name.
   virtual Result<Keyspace> OpenKeyspace(std::string_view name, const ReadOptions& options = {});
-  virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options = {});  // by name
-  // The keyspace and all that is in it, by one write. InvalidArgument for the default one, and if it was dropped before.
+  virtual Result<std::vector<KeyspaceEntry>> ListKeyspaces(const ReadOptions& options = {});  // sorted by name
+  // Drops the keyspace with all of its keys, by one write. InvalidArgument for the default keyspace and for a
+  // keyspace that is already dropped.
   virtual Status DropKeyspace(const WriteOptions& options, Keyspace keyspace);
-  // All that is in it, by one write. InvalidArgument for the default one.
+  // Deletes all keys of the keyspace, by one write. InvalidArgument for the default keyspace.
   virtual Status ClearKeyspace(const WriteOptions& options, Keyspace keyspace);
 
   virtual Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value);
@@ -111,17 +128,19 @@ class MERGEDB_EXPORT DB {
   virtual Status CompactRange(Keyspace keyspace, const std::string_view* lower, const std::string_view* upper);
   virtual std::vector<uint64_t> ApproximateSizes(Keyspace keyspace, const std::vector<KeyRange>& ranges);
 
-  // "mergedb.stats" (text), "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots",
-  // "mergedb.transactions" (those that are open, a line each, oldest first),
-  // "mergedb.merge_operators" (names of the programs' operators that operands ask for, a line each),
-  // "mergedb.<counter>" (a number; "mergedb.counters" lists them as lines of "name value"). False if unknown.
+  // Stores the property `name` in *value; false if the name is unknown. "mergedb.stats" (text),
+  // "mergedb.runs" (text), "mergedb.recovery", "mergedb.errors", "mergedb.snapshots", "mergedb.transactions"
+  // (open transactions, a line each, oldest first), "mergedb.merge_operators" (names of the program's
+  // operators that operands need, a line each), "mergedb.counters" (all counters, lines of "name value"),
+  // "mergedb.<counter>" (one counter, a number).
   virtual bool GetProperty(std::string_view name, std::string* value) = 0;
 
-  // Read every byte of every live table and check it. OK, or the first damage found.
+  // Reads and checks every byte of every live table and blob file. OK, or the first damage found.
   virtual Status CheckIntegrity() = 0;
 
-  // Flush nothing but writes without a log, stop background work at its next step (see finish_merges_on_close), make the log durable, and
-  // release the lock. Iterators and snapshots that are left become errors. A second call is OK.
+  // Makes the WAL durable, flushes writes that are not in the WAL (kNoLog), stops compactions at their next
+  // step (see finish_merges_on_close) and releases the lock. Iterators and snapshots that still exist become
+  // errors. A second call returns OK.
   virtual Status Close() = 0;
 };
 

@@ -1,11 +1,12 @@
-// The world, as the database sees it: files, time, threads and a place for messages. Four small interfaces, all
-// injected, so that a test can crash the disk, stop the clock and choose the order of the work.
+// The interfaces through which the database reaches files, time, threads and a message log. A program can
+// replace each of them. So a test can simulate a disk failure, stop the clock and choose the order of the
+// background work.
 //
 //     Env env = DefaultEnv();            // POSIX files, steady clock, a thread pool
 //     env.file_system = &my_fault_injecting_file_system;
 //
-// The database asks for nothing of the world by any other way. Ownership: an Env points; whoever makes it keeps
-// what it points to alive for as long as a database uses it.
+// The database uses the operating system only through these interfaces. OWNERSHIP: an Env holds plain
+// pointers. The caller keeps the objects alive as long as any database uses them.
 #pragma once
 
 #include <cstddef>
@@ -22,36 +23,38 @@
 
 namespace mergedb {
 
-// Memory, offsets and lengths of direct I/O are multiples of this many bytes.
+// Memory addresses, offsets and lengths of direct I/O are multiples of this many bytes.
 inline constexpr size_t kDirectIoAlign = 4096;
 
-// How a file is opened. The designated initializers read as a sentence:
-// Open(path, {.access = Access::kCreate, .direct = true}).
+// How a file is opened: Open(path, {.access = Access::kCreate, .direct = true}).
 enum class Access : uint8_t {
-  kRead,       // must exist; ReadAt only
-  kReadWrite,  // must exist
+  kRead,       // must exist; only ReadAt
+  kReadWrite,  // must exist; read and write
   kCreate,     // must not exist; read and write; mode 0600
-  kReuse,  // must exist under this one name (InvalidArgument if it has a hard link): all of it is to be written again
+  kReuse,      // must exist with no other hard link (else InvalidArgument); the caller will overwrite all of it
 };
 struct FileOptions {
   Access access = Access::kRead;
-  // Past the page cache where the file system can; then offsets, lengths and memory of every ReadAt and WriteAt
-  // are aligned to kDirectIoAlign (ReadAt may come back short at the end of the file). A file system that cannot
-  // opens the file buffered instead.
+  // Direct I/O: bypass the page cache. Then offsets, lengths and memory of every ReadAt and WriteAt are
+  // aligned to kDirectIoAlign; at the end of the file ReadAt may return fewer bytes. A file system without
+  // direct I/O opens the file buffered instead.
   bool direct = false;
 };
 
-// Memory shared with a file: stores survive the death of the process at once and a power cut when the kernel has
-// written them back, in any order and in pieces of 512 bytes.
+// A writable mapping: memory that is shared with a file. A store survives the death of the process at once.
+// It survives a power loss after the kernel has written it back; the kernel writes back in any order, in
+// pieces of 512 bytes.
 class MERGEDB_EXPORT Mapping {
  public:
   virtual ~Mapping();
-  // The file's bytes [0, size), and again at [size, 2 size): a record that wraps is contiguous.
+  // The file's bytes [0, size), mapped twice: [size, 2 size) is the same memory again, so a record that wraps
+  // is contiguous.
   virtual char* data() = 0;
   virtual size_t size() const = 0;
 };
 
-// A file's bytes in memory, to be read in place. Lives on when the File that made it is closed, or its name is gone.
+// A read-only mapping of a file's bytes. It stays valid after the File that made it is closed and after the
+// file's name is removed.
 // THREADS: any.
 class MERGEDB_EXPORT ReadMapping {
  public:
@@ -60,69 +63,79 @@ class MERGEDB_EXPORT ReadMapping {
   virtual size_t size() const = 0;
 };
 
-// An open file. Bytes are addressed by offset; there is no cursor.
-// THREADS: ReadAt and WriteAt may run at once from several threads (of disjoint ranges, if one of them writes).
+// An open file. Every call names an offset; there is no file position.
+// THREADS: several threads may call ReadAt and WriteAt at the same time (on disjoint ranges, if one of them writes).
 class MERGEDB_EXPORT File {
  public:
-  virtual ~File();  // closes; an error at that point is lost: call Close to hear of it
+  virtual ~File();  // closes the file and ignores errors; call Close to learn of them
 
-  // Fill out[0, bytes) from `offset`; *got < bytes only at the end of the file.
+  // Fills out[0, bytes) from `offset`. *got < bytes only at the end of the file.
   virtual Status ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) = 0;
-  // Write all of `bytes`, extending the file as needed. On failure any part of the range may have been written.
+  // Writes all of `bytes` at `offset` and extends the file as needed. After a failure any part of the range
+  // may have been written.
   virtual Status WriteAt(uint64_t offset, std::string_view bytes) = 0;
+  // Sets the file's size to `bytes`.
   virtual Status Truncate(uint64_t bytes) = 0;
-  // What was written before the call is durable once this returned OK (fdatasync: data and size). After a failure
-  // the file is suspect: never call it again on this file (facts: the kernel marks lost pages clean).
+  // After OK everything written before the call is durable, data and size (fdatasync). After a failure never
+  // call Sync again on this file: the kernel marks lost pages as clean, so a second call could return OK.
   virtual Status Sync() = 0;
+  // The file's size in bytes.
   virtual Result<uint64_t> Size() = 0;
   virtual Status Close() = 0;
-  // A hint that the range will be read soon.
+  // Hints that the range will be read soon.
   virtual void WillRead(uint64_t offset, uint64_t bytes) = 0;
-  // Map the whole file, `bytes` long and fully written, twice in a row. NotSupported where this file system cannot
-  // give the promise of Mapping. REQUIRES: opened with write access, bytes a multiple of the page size.
+  // Maps the whole file, twice in a row (see Mapping). The file is `bytes` long and fully written.
+  // NotSupported if this file system cannot keep the promise of Mapping. REQUIRES: opened with write access;
+  // `bytes` is a multiple of the page size.
   virtual Result<std::unique_ptr<Mapping>> Map(size_t bytes) = 0;
-  // Map the file's bytes [0, bytes) for reading, where that is right; else NotSupported, and the caller uses ReadAt. Corruption if the file
-  // is shorter. From then on the file must not become shorter, and the disk must be able to read it: either kills the process (SIGBUS).
+  // Maps the file's bytes [0, bytes) for reading. NotSupported if this file should not be mapped; the caller
+  // then uses ReadAt. Corruption if the file is shorter. While the mapping lives, the file must not become
+  // shorter and the disk must be able to read it, else the kernel kills the process (SIGBUS).
   virtual Result<std::unique_ptr<ReadMapping>> MapForReading(size_t bytes);
-  // Give the file blocks of its own in place of those that it shares with a copy (a copy by reflink, as `cp` makes on XFS). A store to a
-  // Mapping needs no new block afterwards. OK where nothing is shared, and where the system cannot tell. After an error (NoSpace, if the
-  // disk has no room) the file may still share blocks.
+  // Replaces the blocks that the file shares with a copy (a reflink copy, as `cp` makes on XFS) by blocks of
+  // its own. Then a store to a Mapping needs no new block. OK if no block is shared, and if the system cannot
+  // tell. After an error (NoSpace if the disk is full) the file may still share blocks.
   virtual Status Unshare();
 };
 
 class MERGEDB_EXPORT FileLock {
  public:
-  virtual ~FileLock();  // unlocks
+  virtual ~FileLock();  // releases the lock
 };
 
-// THREADS: all methods may be called from several threads at once.
+// THREADS: any thread may call any method at any time.
 class MERGEDB_EXPORT FileSystem {
  public:
   virtual ~FileSystem();
 
+  // Opens a file. NotFound if `options.access` needs an existing file and there is none; Busy if the process
+  // has too many open files.
   virtual Result<std::unique_ptr<File>> Open(const std::string& path, const FileOptions& options) = 0;
+  // NotFound if the file does not exist.
   virtual Status Remove(const std::string& path) = 0;
+  // Renames a file atomically and replaces `target` if it exists.
   virtual Status Rename(const std::string& source, const std::string& target) = 0;
-  // A second name for a file. Any failure means that there is none; the caller copies instead.
+  // Makes a hard link. After any failure there is no link; the caller copies the file instead.
   virtual Status Link(const std::string& source, const std::string& target);
-  // Names in the directory, without "." and "..", in any order.
+  // The names in the directory, without "." and "..", in any order.
   virtual Result<std::vector<std::string>> List(const std::string& directory) = 0;
-  virtual Status CreateDirectory(const std::string& path) = 0;  // mode 0700; OK if it is there already
-  virtual Status RemoveDirectory(const std::string& path) = 0;  // must be empty
-  // Names created, renamed and removed in `directory` before the call are durable once it returned OK.
+  virtual Status CreateDirectory(const std::string& path) = 0;  // mode 0700; OK if it exists
+  virtual Status RemoveDirectory(const std::string& path) = 0;  // the directory must be empty
+  // After OK, all names that were created, renamed or removed in `directory` before the call are durable.
   virtual Status SyncDirectory(const std::string& directory) = 0;
-  // NotFound if nothing is there; InvalidArgument if it is not a regular file.
+  // The file's size in bytes. NotFound if it does not exist; InvalidArgument if it is not a regular file.
   virtual Result<uint64_t> SizeOf(const std::string& path) = 0;
   virtual Result<bool> IsDirectory(const std::string& path) = 0;
-  // Busy if any process, this one included, holds it. Creates the file; leaves it there.
+  // Creates the file if needed and locks it. The file stays after the unlock. Busy if any process, this one
+  // included, holds the lock.
   virtual Result<std::unique_ptr<FileLock>> Lock(const std::string& path) = 0;
-  // True: a file is written once, from front to back, through the handle that made it, and then only read. There is no other
-  // access than kRead and kCreate, no WriteAt but at the end, no Truncate, no Map. The database keeps to that, and
-  // costs more: docs/decisions/0020-leveldb-face.md.
+  // True if a file can only be written once, from front to back, through the File that created it, and then
+  // only be read: only kRead and kCreate, WriteAt only at the end, no Truncate, no Map. The database obeys
+  // these limits at a higher cost: docs/decisions/0020-leveldb-face.md.
   virtual bool is_append_only() const { return false; }
 };
 
-// Time that only moves forward.
+// A monotonic clock; times are in nanoseconds. THREADS: any.
 class MERGEDB_EXPORT Clock {
  public:
   virtual ~Clock();
@@ -130,26 +143,29 @@ class MERGEDB_EXPORT Clock {
   virtual void SleepNanos(uint64_t nanos) = 0;
 };
 
-// Where background work runs. Work is short: a job does half a millisecond of it and schedules itself again.
+// Runs background work. A piece of work is short: a compaction job runs about half a millisecond and
+// schedules itself again. THREADS: any.
 class MERGEDB_EXPORT Executor {
  public:
   virtual ~Executor();
-  // Run `work` once, later, on a thread of the executor.
+  // Runs `work` once, later, on a thread of the executor.
   virtual void Schedule(std::function<void()> work) = 0;
-  // The same, ahead of all other work: writers wait for it. A short list of it is always underway at once.
+  // As Schedule, but before all other work, since writers wait for it. The database schedules only a few such
+  // pieces at a time: WAL writes and flushes. The executor should start them at once.
   virtual void ScheduleUrgent(std::function<void()> work) { Schedule(std::move(work)); }
-  // As Schedule, not before `nanos` have passed.
+  // As Schedule, but not before `nanos` nanoseconds have passed.
   virtual void ScheduleAfter(uint64_t nanos, std::function<void()> work) = 0;
-  // How many pieces of work can run at once.
+  // The number of pieces of work that can run at the same time.
   virtual int Parallelism() const = 0;
-  // For executors without threads (tests): run one piece of the waiting work on the calling thread. Returns false
-  // if there are threads to do it, or nothing waits. A waiter calls this before it blocks.
+  // For executors without threads (tests): runs one piece of waiting work on the calling thread. Returns
+  // false if the executor has threads, or if no work waits. A thread calls this before it blocks.
   virtual bool RunOne() = 0;
 };
 
 class MERGEDB_EXPORT Logger {
  public:
   virtual ~Logger();
+  // One message, a line without a newline. THREADS: any, several at once. Must not call into the database.
   virtual void Log(std::string_view line) = 0;
 };
 
@@ -157,12 +173,12 @@ struct Env {
   FileSystem* file_system = nullptr;
   Clock* clock = nullptr;
   Executor* executor = nullptr;
-  Logger* logger = nullptr;                // may be null: silence
-  std::function<uint64_t()> entropy = {};  // unpredictable 64 bits, for salts and identities
+  Logger* logger = nullptr;                // null: no messages
+  std::function<uint64_t()> entropy = {};  // 64 unpredictable bits, for salts and ids
 };
 
-// POSIX files, the steady clock, getrandom, and background threads: two for urgent work, `max(3, cores)` at low priority. Shared by all
-// databases of the process; lives for ever.
+// POSIX files, the steady clock, getrandom, and a thread pool: two threads for urgent work, `max(3, cores)`
+// at low priority. All databases of the process share it. It is never destroyed.
 MERGEDB_EXPORT Env DefaultEnv();
 
 }  // namespace mergedb

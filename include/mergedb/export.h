@@ -1,4 +1,4 @@
-// MERGEDB_EXPORT marks what a program may link to; everything else in the shared library is hidden.
+// MERGEDB_EXPORT marks the symbols that a program may link to. The shared library hides all other symbols.
 #pragma once
 
 #if defined(MERGEDB_STATIC)

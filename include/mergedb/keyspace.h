@@ -1,20 +1,25 @@
-// Which of a database's ordered maps a call is about. A value: copied, compared, kept as long as one likes.
+// A keyspace: one of the ordered maps of a database (RocksDB: column family, LMDB: named database). A
+// Keyspace is a plain value: programs may copy, compare and keep it.
 //
 //     auto users = db->CreateKeyspace("users", {.may_exist = true});
 //     if (!users) return Fail(users.error());
 //     Status status = db->Put({}, *users, "alice", "...");
 //
-// Every database has the default one, which calls that name none mean. Calls that take another one say so by a parameter of
-// this type, behind the options. A batch or a transaction may write to any number of them, and is atomic across all.
+// Every database has the default keyspace. Calls without a Keyspace parameter use it. Other calls take the
+// keyspace after the options. A batch or a transaction may write to any number of keyspaces and is atomic
+// across all of them.
 //
-// A keyspace costs an entry in a catalog, no file and no memory of its own: all share one log and one tree, in which the keys
-// of a named one begin with 2 to 6 bytes that say so (docs/decisions/0024-keyspaces-by-prefix.md).
-// Creating and dropping are writes like others: atomic, in the log's order, as durable as they ask for, and seen by snapshots as
-// of their time. Dropping is one range delete, however much there is; the space comes back in the background. What was read
-// from a dropped keyspace stays readable under older snapshots; newer reads find nothing in it, and writes are refused.
+// A keyspace needs no file and no memory of its own, only an entry in the list of keyspaces. All keyspaces
+// share one WAL and one tree. The keys of a named keyspace begin with a prefix of 2 to 6 bytes in the tree
+// (docs/decisions/0024-keyspaces-by-prefix.md).
+// Create and drop are writes: atomic, ordered by the WAL, as durable as their options ask, and visible to
+// snapshots as of their time. A drop is one range delete, whatever the size of the keyspace. Compactions free
+// the space later. An older snapshot can still read a dropped keyspace. New reads find no keys in it, and
+// writes to it return InvalidArgument.
 //
-// Keyspaces need a database with the bytewise comparator, and have it themselves; anything else is NotSupported. For another order
-// encode keys so that their bytes compare as they should: docs/api/cpp.md.
+// Keyspaces require the bytewise comparator, for the database and for the keyspace; anything else returns
+// NotSupported. For another order, encode the keys so that their bytes compare in that order:
+// docs/api/cpp.md.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +32,12 @@ namespace mergedb {
 
 class Keyspace {
  public:
-  constexpr Keyspace() = default;  // the default one
-  // The engine makes these; one that it did not make is InvalidArgument wherever it is used.
+  constexpr Keyspace() = default;  // the default keyspace
+  // Keyspaces come from the database. Any other id returns InvalidArgument where it is used.
   constexpr explicit Keyspace(uint32_t id) : id_(id) {}
 
-  constexpr uint32_t id() const { return id_; }  // never used twice in the life of a database; 0 is the default one
+  // never reused during the life of the database; 0: the default keyspace
+  constexpr uint32_t id() const { return id_; }
   constexpr bool is_default() const { return id_ == 0; }
   friend constexpr bool operator==(Keyspace a, Keyspace b) { return a.id_ == b.id_; }
 
@@ -42,13 +48,13 @@ class Keyspace {
 inline constexpr size_t kKeyspaceNameBytesMax = 1024;
 
 struct KeyspaceOptions {
-  // If there is one of this name, that is the result; else that is InvalidArgument.
+  // If the name exists, true returns the existing keyspace; false returns InvalidArgument.
   bool may_exist = false;
-  const Comparator* comparator = BytewiseComparator();  // any other is NotSupported
-  WriteOptions write = {};                              // how durable the creation is; of DB::CreateKeyspace only
+  const Comparator* comparator = BytewiseComparator();  // any other comparator returns NotSupported
+  WriteOptions write = {};                              // durability of the creation; only DB::CreateKeyspace uses it
 };
 
-// What ListKeyspaces tells.
+// An entry of ListKeyspaces.
 struct KeyspaceEntry {
   std::string name;
   Keyspace keyspace;

@@ -1,12 +1,14 @@
-// LevelDB's files, out and back, and what to do where they are damaged.
+// Import, export and repair of LevelDB directories.
 //
-// The way in needs no call: DB::Open of a LevelDB directory (or one of the original MergeDB's) converts it in place. Until its last step
-// LevelDB can still open the directory; it needs as much free space as the database has. A read-only open is NotSupported.
+// Import needs no call: DB::Open of a LevelDB directory (or of a directory of the original MergeDB) converts
+// it in place. Until its last step LevelDB can still open the directory. The conversion needs as much free
+// space as the database occupies. A read-only open of a LevelDB directory returns NotSupported.
 //
-//     auto db = mergedb::DB::Open(options, "/srv/data");                            // was LevelDB's, is mergedb's
-//     auto exported = mergedb::ExportToLevelDb(**db, options, "/srv/data-leveldb");  // and back
+//     auto db = mergedb::DB::Open(options, "/srv/data");                            // LevelDB -> mergedb, in place
+//     auto exported = mergedb::ExportToLevelDb(**db, options, "/srv/data-leveldb");  // mergedb -> LevelDB
 //
-// docs/api/moving-from-leveldb.md shows each way in and out. THREADS: any; one call at a time on a directory.
+// docs/api/moving-from-leveldb.md shows every way of import and export.
+// THREADS: any thread; one call at a time on a directory.
 #pragma once
 
 #include <cstdint>
@@ -25,42 +27,50 @@
 namespace mergedb {
 
 struct LevelDbExportOptions {
-  // Which one. None: the default one, and NotSupported if there are others, since LevelDB has no room for them: export each by itself.
+  // The keyspace to export. Without a value: the default keyspace; if the database has named keyspaces, the
+  // export returns NotSupported, since LevelDB has no keyspaces. Export each keyspace into a directory of its own.
   std::optional<Keyspace> keyspace = {};
-  Compression compression =
-      Compression::kSnappy;     // or kNone; kZstd only for a LevelDB newer than 1.23. kLz4: InvalidArgument
-  int bloom_bits_per_key = 10;  // 0: no filters
-  uint64_t table_bytes = uint64_t{2} << 20;  // of a table, about
-  uint64_t block_bytes = 4096;               // of a block, before compression, about
-  Progress progress = {};                    // called with bytes written so far, and what they will be, about
-  // Called with each key whose value cannot be read (Iterator::failed_key): it is left out. Null: the first such key ends the export.
+  // kSnappy or kNone; kZstd only for a LevelDB newer than 1.23. kLz4 returns InvalidArgument.
+  Compression compression = Compression::kSnappy;
+  int bloom_bits_per_key = 10;               // bits per key of the bloom filters, 0 to 64; 0: no filters
+  uint64_t table_bytes = uint64_t{2} << 20;  // approximate size of a table, in bytes; at least 1
+  uint64_t block_bytes = 4096;               // approximate size of a block before compression, in bytes; 1 to 4 MiB
+  Progress progress = {};                    // Called with the bytes written so far and the estimated total.
+  // Called with each key whose value cannot be read (Iterator::failed_key). The export omits that key. Null:
+  // the first such key ends the export with its error.
   std::function<void(std::string_view key, const Status& status)> on_failed_key = {};
 };
 
 struct LevelDbExport {
   uint64_t entries = 0;
   uint64_t tables = 0;
-  uint64_t bytes = 0;  // of the tables
+  uint64_t bytes = 0;  // total size of the tables, in bytes
 };
 
-// Write what `db` shows now into `directory`, as a database that LevelDB and its kin open: merges folded, deletes and range deletes
-// applied. Writes go on meanwhile and are not in it. `options` are those that `db` was opened with; comparator and env matter.
-// `directory` is made if it is not there; InvalidArgument if it holds anything but an unfinished export, which is begun anew. It becomes a
-// database in one step, at the end: an export that failed or was interrupted is none to LevelDB. IOError, NoSpace, and errors of
-// reading `db`, a key's MergeFailed among them unless on_failed_key takes it; Aborted by progress.
-// NotSupported for a database with named keyspaces, unless the options say which one.
+// Writes the present state of `db` into `directory`, as a database that LevelDB and its derivatives can open.
+// Merge operands are folded; deletes and range deletes are applied. Writes may continue during the export and
+// are not part of it. `options` are those with which `db` was opened; only comparator and env are used.
+// If `directory` does not exist, the call creates it. If it holds an unfinished export, the export starts
+// again. If it holds anything else, the call returns InvalidArgument. The directory becomes a database in one
+// step, at the end: LevelDB does not take a failed or interrupted export for a database.
+// Errors: IOError, NoSpace, errors of reading `db` (for a key without a readable value, MergeFailed for
+// example, only if on_failed_key is null), Aborted (`progress` returned false), NotSupported (the database
+// has named keyspaces and the options name none).
 MERGEDB_EXPORT Result<LevelDbExport> ExportToLevelDb(DB& db, const Options& options, const std::string& directory,
                                                      const LevelDbExportOptions& export_options = {});
 
-// Does LevelDB own this directory? True if its CURRENT is LevelDB's and nothing of mergedb or of RocksDB is beside it.
-// DB::Open, DB::Destroy, Verify, Repair and RepairLevelDb refuse a database of RocksDB with NotSupported and leave it as it is.
+// True if the directory belongs to LevelDB: its CURRENT is LevelDB's, and no file of mergedb or RocksDB is
+// beside it. DB::Open, DB::Destroy, Verify, Repair and RepairLevelDb refuse a RocksDB database with
+// NotSupported and leave it unchanged.
 MERGEDB_EXPORT Result<bool> IsLevelDb(const Options& options, const std::string& path);
 
-// Make a database of mergedb out of all that is whole in a LevelDB directory that does not open: tables that its MANIFEST names,
-// block by block, and logs, record by record; without a MANIFEST, all tables that are there, so that what was deleted or overwritten may show
-// again. Of each key the largest sequence wins. If anything is lost LevelDB's files go to `path`/lost; nothing is deleted then. What is
-// lost stands in the report, by file and offset. Options and errors as DB::Open's; Busy: somebody has it open;
-// InvalidArgument: the database is converted already.
+// Makes a mergedb database from the intact data of a LevelDB directory that does not open. The repair reads
+// the tables that the MANIFEST names, block by block, and the logs, record by record. Without a MANIFEST it
+// reads all tables in the directory; then deleted or overwritten entries may show again. Of each key the
+// entry with the largest sequence wins.
+// If anything is lost, LevelDB's files are moved to `path`/lost and nothing is deleted. The report lists
+// every loss with file and offset. `options` and errors are those of DB::Open. Busy: a process has the
+// database open. InvalidArgument: the database is already converted.
 MERGEDB_EXPORT Result<RepairReport> RepairLevelDb(const Options& options, const std::string& path,
                                                   const Progress& progress = {});
 

@@ -1,5 +1,5 @@
-// Operands: what DB::Merge and WriteBatch::Merge take. An operand says what it does, so whoever meets it, a reader, a
-// background merge, a tool, another program, can apply it without knowing the one that wrote it.
+// Makes operands for DB::Merge and WriteBatch::Merge. An operand contains its own operation. So a reader, a
+// compaction, a tool or another program can apply it without the program that wrote it.
 //
 //     db->Merge({}, "visits", merge::AddU64(1));
 //     db->Merge({}, "events", merge::Append("login", {.delimiter = ",", .cap_bytes = 1000}));
@@ -8,13 +8,16 @@
 //     db->Get({}, "visits", &value);                 // 8 bytes, little-endian
 //     uint64_t visits = merge::ToU64(value).value();
 //
-// What a key's value is: its newest Put (or nothing, after a Delete or before any write), and then each later operand
-// applied to it, oldest first. When that happens, at a read or in the background, makes no difference (sums of f64: but
-// for rounding). A value that was put counts as whatever the first operand needs, if it has the right size; what numbers,
-// JSON and stamped operands made has their family, and an operand of another family on it is a clash. A clash, a wrong
-// size or an overflow that shall fail is an error of that key's reads (MergeFailed), until it is put or deleted.
+// The value of a key is its newest Put (or no value, after a Delete or before any write) with each later
+// operand applied to it, oldest first. The result is the same whether a read or a compaction applies the
+// operands; only sums of f64 may differ by rounding.
+// A value that was put suits the first operand if it has the right size. Numbers, JSON texts and timestamped
+// values that operands made belong to a family, and an operand of another family on such a value is a clash.
+// A clash, a wrong size, or an overflow with Overflow::kFail is an error of the reads of that key
+// (MergeFailed) until the key is put or deleted.
 //
-// Encodings, families and test vectors: docs/formats/merge.md. THREADS: pure functions.
+// ERRORS: the functions of this header do not fail. Encodings, families and test vectors:
+// docs/formats/merge.md. THREADS: pure functions.
 #pragma once
 
 #include <cstdint>
@@ -26,16 +29,18 @@
 
 namespace mergedb::merge {
 
-// ---- numbers. The value is 8 bytes, little-endian: two's complement, or IEEE 754. Nothing counts as the first operand.
+// ---- numbers. The value is 8 bytes, little-endian: two's complement, or IEEE 754. Without a value, the
+// first operand becomes the value.
 
-MERGEDB_EXPORT std::string AddU64(uint64_t delta);  // modulo 2^64
+MERGEDB_EXPORT std::string AddU64(uint64_t delta);  // sum modulo 2^64
 
-// The sum is kept exactly, beyond 64 bits too; only a read looks at whether it fits: it then shows the nearest int64_t,
-// or fails. So neither depends on the order in which a sum left the range and came back. One key, one policy.
+// The database keeps the exact sum, also beyond 64 bits. A read checks whether the sum fits: kSaturate shows
+// the nearest int64_t, kFail returns MergeFailed. So the result does not depend on the order of the operands.
+// Use one policy for a key.
 enum class Overflow : uint8_t { kSaturate, kFail };
 MERGEDB_EXPORT std::string AddI64(int64_t delta, Overflow overflow = Overflow::kSaturate);
 
-MERGEDB_EXPORT std::string AddF64(double delta);  // the grouping, and so the last bits, may vary
+MERGEDB_EXPORT std::string AddF64(double delta);  // the last bits may vary with the grouping of the operands
 
 MERGEDB_EXPORT std::string MaxU64(uint64_t value);
 MERGEDB_EXPORT std::string MaxI64(int64_t value);
@@ -44,56 +49,57 @@ MERGEDB_EXPORT std::string MinU64(uint64_t value);
 MERGEDB_EXPORT std::string MinI64(int64_t value);
 MERGEDB_EXPORT std::string MinF64(double value);
 
-// ---- bytes. The value is bytes, as if it had been put.
+// ---- bytes. The value is a byte string, like the value of a Put.
 
-MERGEDB_EXPORT std::string MaxBytes(std::string_view value);  // memcmp order, shorter first
+MERGEDB_EXPORT std::string MaxBytes(std::string_view value);  // memcmp order; a prefix is smaller
 MERGEDB_EXPORT std::string MinBytes(std::string_view value);
-// Byte by byte; of two lengths the longer one's tail stays as it is.
+// Byte by byte. If the lengths differ, the tail of the longer string stays unchanged.
 MERGEDB_EXPORT std::string And(std::string_view mask);
 MERGEDB_EXPORT std::string Or(std::string_view mask);
 MERGEDB_EXPORT std::string Xor(std::string_view mask);
 
 enum class Keep : uint8_t {
-  kNewest,  // bytes go at the front
-  kOldest,  // bytes go at the end
+  kNewest,  // cuts bytes at the front
+  kOldest,  // cuts bytes at the end
 };
 struct AppendOptions {
-  std::string_view delimiter = {};  // goes between what is there, be it empty, and what is appended
-  uint64_t cap_bytes = 0;           // the value is cut to this many bytes, delimiters included; 0: no cap
-  Keep keep = Keep::kNewest;        // which of them stay
+  std::string_view delimiter = {};  // stands between the old value, also an empty one, and the appended bytes
+  uint64_t cap_bytes = 0;           // the value is cut to this many bytes, delimiters included; 0: no limit
+  Keep keep = Keep::kNewest;        // which bytes stay when the value is cut
 };
 MERGEDB_EXPORT std::string Append(std::string_view bytes, const AppendOptions& options = {});
 
-MERGEDB_EXPORT std::string Put(std::string_view value);  // whatever was there, a clash included, gives way
+MERGEDB_EXPORT std::string Put(std::string_view value);  // replaces any value, also after a clash
 
-// ---- the bytes with the smallest or largest timestamp. A value that was put is older than all; of equal timestamps the
-// one merged first is First, the one merged last is Last.
+// ---- the bytes with the smallest or the largest timestamp. A value that was put is older than all
+// timestamps. Of equal timestamps First keeps the one merged first, and Last keeps the one merged last.
 
 MERGEDB_EXPORT std::string First(uint64_t timestamp, std::string_view value);
 MERGEDB_EXPORT std::string Last(uint64_t timestamp, std::string_view value);
 
-// ---- a JSON merge patch (RFC 7396). The value is a JSON text: no spaces, names in bytewise order. Texts of more than 16
-// MiB or nested deeper than 100 are errors of the key.
+// ---- a JSON merge patch (RFC 7396). The value is a JSON text without spaces, names in bytewise order. A
+// text of more than 16 MiB, or nested deeper than 100 levels, is an error of the key.
 
 MERGEDB_EXPORT std::string JsonPatch(std::string_view patch);
 
-// ---- operators by name: those of RocksDB's under their names, with its encodings ("uint64add": 8 bytes, little-endian;
-// "stringappend": with a comma; "max"; "put"; "bytesxor"), else the program's own of that name
-// (include/mergedb/merge_operator.h). The name has 1 to 255 bytes; another is refused by Merge.
+// ---- operators by name: RocksDB's operators with RocksDB's names and encodings ("uint64add": 8 bytes,
+// little-endian; "stringappend": with a comma; "max"; "put"; "bytesxor"), else the program's own operator of
+// that name (include/mergedb/merge_operator.h). The name has 1 to 255 bytes; Merge refuses any other length.
 
 MERGEDB_EXPORT std::string Named(std::string_view name, std::string_view operand);
 
-// ---- values of numbers, as Get gives them; none if `value` does not have 8 bytes.
+// ---- numbers as Get returns them. Without a value if `value` does not have 8 bytes.
 
 MERGEDB_EXPORT std::optional<uint64_t> ToU64(std::string_view value);
 MERGEDB_EXPORT std::optional<int64_t> ToI64(std::string_view value);
 MERGEDB_EXPORT std::optional<double> ToF64(std::string_view value);
-// And back, for Put.
+// The reverse, for Put.
 MERGEDB_EXPORT std::string FromU64(uint64_t number);
 MERGEDB_EXPORT std::string FromI64(int64_t number);
 MERGEDB_EXPORT std::string FromF64(double number);
 
-// "add-u64 5", "append \"x\" ...": for people. Never fails: bytes that are no operand are said to be none.
+// "add-u64 5", "append \"x\" ...": a text for people. Never fails; bytes that are not an operand give a text
+// that says so.
 MERGEDB_EXPORT std::string Print(std::string_view operand);
 
 }  // namespace mergedb::merge

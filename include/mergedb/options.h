@@ -1,4 +1,5 @@
-// What a program may choose. Every field has a default that needs no change.
+// The options of a database, of reads and of writes. Every field has a default that suits most programs. If
+// an option is out of its range, Open returns InvalidArgument.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +16,25 @@ namespace mergedb {
 class Snapshot;
 
 enum class OpenMode : uint8_t {
+  // opens the database, or creates it if there is none
   kCreateIfMissing,
+  // NotFound if there is no database
   kMustExist,
+  // creates the database; InvalidArgument if there is one already
   kMustNotExist,
-  kReadOnly,  // takes no lock, changes no byte; what the log holds is replayed into memory
+  kReadOnly,  // takes no lock and changes no byte; replays the WAL into memory
 };
 
 enum class Style : uint8_t {
-  kLazy,     // runs gather in tiers above one partitioned bottom run; the least writing for a given space bound
-  kCascade,  // capacities double, full prefixes fold into the first level that holds them (the original MergeDB's)
+  // sorted runs collect in tiers above one bottommost run; the lowest write amplification for a given space bound
+  kLazy,
+  // level capacities double; full levels are compacted into the first level with room (as the original MergeDB)
+  kCascade,
 };
 
 enum class Compression : uint8_t { kNone = 0, kSnappy = 1, kZstd = 2, kLz4 = 3 };
 
-// Which codec a table is written with: upper tables are rewritten soon, bottom ones stay.
+// The codec of new tables. Upper tables are rewritten soon; bottommost tables stay.
 struct CompressionByTier {
   Compression upper = Compression::kLz4;
   Compression bottom = Compression::kLz4;
@@ -37,62 +43,75 @@ struct CompressionByTier {
 struct Options {
   OpenMode mode = OpenMode::kCreateIfMissing;
 
-  // The memory for write buffers, staging, cache, table indexes and filters, in bytes. More is faster. The most is 1 PiB.
+  // Memory for write buffers, the WAL buffer and the block cache, in bytes. More memory is faster. At least
+  // twice write_buffer_bytes, at most 1 PiB. Indexes and filters of open tables come on top.
   size_t memory_bytes = size_t{256} << 20;
 
-  // The part of it for unflushed writes is twice this many bytes, staging and standby memtable included; 0 means an
-  // eighth of memory_bytes. The least is 64 KiB, the most 32 GiB. (LevelDB's write_buffer_size, which also fills twice.)
+  // Unflushed writes may take twice this many bytes of memory_bytes, WAL buffer and standby memtable included.
+  // 0: an eighth of memory_bytes. At least 64 KiB, at most 32 GiB. (LevelDB's write_buffer_size, which also
+  // fills twice.)
   size_t write_buffer_bytes = 0;
 
   Style style = Style::kLazy;
   CompressionByTier compression = {};
 
-  // Bits per key of the tables' bloom filters; 0 for none. 10 lets 1 in 100 absent keys cost a look at the table.
+  // Bits per key of the tables' bloom filters, 0 to 64; 0: no filters. With 10 bits 1 of 100 absent keys
+  // costs a read of the table. Bloom filters require the bytewise comparator.
   int bloom_bits_per_key = 10;
 
-  // Target size of a table's blocks before compression, in bytes.
+  // Target size of a table's blocks before compression, in bytes; 256 to 4 MiB.
   size_t block_bytes = 4096;
 
-  // Values of so many bytes and more are written once to a value file, and tables refer to them; smaller ones are part of the
-  // tables, and written again by each merge. 0: all are. (A few large values among many small ones stay with them.)
-  // Smaller saves writing, and costs a second read where the value is not cached.
+  // Values of at least this many bytes are written once, to a blob file, and tables refer to them. Smaller
+  // values are stored in the tables, and each compaction rewrites them. 0: all values are stored in tables.
+  // (If a new table would have only a few large values, they stay in the table, too.) A smaller limit reduces
+  // compaction writes, but a read of an uncached value needs a second read.
   size_t separated_value_bytes_min = 768;
 
-  // Most tables held open, and half as many value files; the least is 16. Half of RLIMIT_NOFILE at most, whatever this says.
+  // The maximum of open tables; half as many blob files may be open, too. At least 16. The database lowers it
+  // to half of RLIMIT_NOFILE.
   size_t open_tables_max = 1000;
 
-  // A put is delayed at most this long while the disk keeps up; it then waits for space with no limit of time
-  // other than the disk's own errors. The most is an hour.
+  // The maximum delay of a put, in microseconds, while the disk keeps up with the writes. If the disk cannot
+  // keep up, a put waits for space without a time limit; it fails only with an error of the disk. At most one hour.
   uint64_t pause_us_max = 10'000;
 
-  // Close normally stops merges at their next step, to be done again after the next open. True: Close waits.
+  // false: Close stops running compactions at their next step; they start again after the next open. true:
+  // Close waits for them.
   bool finish_merges_on_close = false;
 
-  // Records are staged in a file mapped into memory where the file system allows it (no system call for a put);
-  // false: one write per commit group. Both survive kill -9.
+  // true: records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no system
+  // call. false: one write per commit group. Both survive kill -9. A mapped file has risks on a bad disk:
+  // docs/PROMISES.md.
   bool use_mapped_staging = true;
 
-  const Comparator* comparator = BytewiseComparator();  // must outlive the database
+  // not owned; must outlive the database, its iterators and its snapshots
+  const Comparator* comparator = BytewiseComparator();
 
-  // The program's own merge operators, by name (include/mergedb/merge_operator.h). The built-in ones need no entry.
+  // The program's own merge operators, by name (include/mergedb/merge_operator.h). Built-in operators need no entry.
   std::vector<std::shared_ptr<const MergeOperator>> merge_operators = {};
-  Env env = {};  // null members are taken from DefaultEnv()
+  Env env = {};  // null members are replaced by those of DefaultEnv(); a null logger stays silent
 };
 
 enum class Durability : uint8_t {
-  kProcessCrash,  // survives kill -9 when the call returns; power loss may take the newest writes, never a hole
-  kSynced,        // and survives power loss, as does every write committed before it
-  kNoLog,         // not logged: durable after the next Flush or Close
+  // survives kill -9 once the call returns; a power loss may lose the newest writes, never an older one alone
+  kProcessCrash,
+  kSynced,  // also survives power loss once the call returns, as does every logged write that committed before it
+  kNoLog,   // not written to the WAL: durable after the next Flush or Close
 };
 
 struct WriteOptions {
+  // When the write is durable.
   Durability durability = Durability::kProcessCrash;
 };
 
 struct ReadOptions {
-  // Read as of this snapshot; null: as of now. Must be of the same database.
+  // Reads the state of this snapshot, which must be of the same database (else InvalidArgument). Null: the
+  // newest state.
   const Snapshot* snapshot = nullptr;
+  // false: do not verify checksums of what is read from disk.
   bool verify_checksums = true;
+  // false: do not add blocks to the block cache; for large scans.
   bool fill_cache = true;
 };
 

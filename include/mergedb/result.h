@@ -1,5 +1,4 @@
-// A value, or the Status that says why there is none. The names are std::expected's, so that C++23 turns this
-// class into an alias.
+// A value, or the Status that says why there is no value. The names are those of std::expected.
 #pragma once
 
 #include <utility>
@@ -31,7 +30,7 @@ class [[nodiscard]] Result {
   const Status& error() const& { return *std::get_if<1>(&state_); }
   Status&& error() && { return std::move(*std::get_if<1>(&state_)); }
 
-  // The Status either way.
+  // OK if there is a value, else the error.
   Status status() const { return has_value() ? Status() : error(); }
 
  private:

@@ -1,6 +1,8 @@
-// A state of the database that someone still needs to read. Hold it by the shared pointer that GetSnapshot gave;
-// the last holder lets go of it. While it lives, what it can see stays on disk: property "mergedb.snapshots" lists
-// the oldest one. It may outlive the database: reading through it is then an error, releasing it is nothing.
+// A snapshot: a state of the database that stays readable. GetSnapshot returns it as a shared pointer; the
+// release of the last pointer releases the snapshot. While it lives, everything that it can see stays on
+// disk. Property "mergedb.snapshots" lists the oldest snapshot. A snapshot may outlive the database: then a
+// read through it is an error, and its release has no effect.
+// THREADS: any.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +14,7 @@ namespace mergedb {
 class MERGEDB_EXPORT Snapshot {
  public:
   virtual ~Snapshot();
-  // Writes with a sequence number up to this one are visible.
+  // The snapshot sees all writes with a sequence number up to this one.
   virtual uint64_t sequence() const = 0;
 };
 

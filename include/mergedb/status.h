@@ -1,12 +1,12 @@
-// The outcome of an operation: OK, or a code from a closed set and a message.
+// The outcome of an operation: OK, or a code and a message.
 //
-// The message names what a person needs to act: the file, the offset, what was expected and what was found.
-// An OK status is one null pointer: returning it costs nothing. A failed one owns its message on the heap.
+// The message says what a person needs to act: the file, the offset, what was expected and what was found. An
+// OK status is one null pointer and costs nothing to return. A failed status owns its message on the heap.
 //
 //     Status status = db->Put({}, "key", "value");
 //     if (!status.ok()) fprintf(stderr, "%s\n", status.ToString().c_str());
 //
-// THREADS: a Status is a value; two threads may read one, not change it.
+// THREADS: a value. Several threads may read one Status at the same time; a change needs exclusive access.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ namespace mergedb {
 
 enum class Code : uint8_t {
   kOk = 0,
-  kNotFound = 1,         // the key, the file or the database is not there
-  kCorruption = 2,       // stored bytes are not what was written
+  kNotFound = 1,         // the key, the file or the database does not exist
+  kCorruption = 2,       // the stored bytes are not the bytes that were written
   kInvalidArgument = 3,  // the caller asked for something that can never work
-  kNotSupported = 4,     // valid, but not by this build, file or style
-  kIOError = 5,          // the operating system refused
-  kNoSpace = 6,          // the disk or the quota is full; goes away when space returns
-  kBusy = 7,             // somebody else holds it; try again
-  kConflict = 8,         // a transaction met another one's write
-  kAborted = 9,          // given up on request
-  kShuttingDown = 10,    // the database is closed or closing
-  kMergeFailed = 11,     // this key's operands cannot be applied; other keys are fine, and Put or Delete heals it
+  kNotSupported = 4,     // valid, but not supported by this build, file or compaction style
+  kIOError = 5,          // the operating system returned an error
+  kNoSpace = 6,          // the disk or the quota is full; writes work again when there is space
+  kBusy = 7,             // in use by another process, thread or transaction; try again
+  kConflict = 8,         // another write conflicts with the transaction
+  kAborted = 9,          // the caller ended the operation, or the transaction has ended
+  kShuttingDown = 10,    // the database is closed or is closing
+  kMergeFailed = 11,     // the operands of this key cannot be applied; other keys work; Put or Delete repairs the key
 };
 
 class [[nodiscard]] MERGEDB_EXPORT Status {
@@ -71,12 +71,12 @@ class [[nodiscard]] MERGEDB_EXPORT Status {
   bool IsShuttingDown() const { return code() == Code::kShuttingDown; }
   bool IsMergeFailed() const { return code() == Code::kMergeFailed; }
 
-  // A failed write is surely absent unless this is true: then it may be there, whole or not at all, after the
-  // next open. (A sync that failed leaves what reached the disk unknown.)
+  // True: the failed write may be present after the next open, completely or not at all. (A failed sync
+  // leaves the state of the disk unknown.) False: the failed write is absent.
   bool outcome_unknown() const { return rep_ && rep_->outcome_unknown; }
   Status WithOutcomeUnknown() const;
 
-  // The same code with "prefix: " before the message.
+  // The same code with "prefix: " before the message. OK stays OK.
   Status WithContext(std::string_view prefix) const;
 
   std::string_view message() const { return rep_ ? std::string_view(rep_->message) : std::string_view(); }
@@ -92,7 +92,7 @@ class [[nodiscard]] MERGEDB_EXPORT Status {
   std::unique_ptr<Rep> rep_;
 };
 
-// "NotFound", "Corruption", ...
+// The name of the code: "NotFound", "Corruption", ... The text is static.
 MERGEDB_EXPORT std::string_view CodeName(Code code);
 
 }  // namespace mergedb
@@ -100,14 +100,14 @@ MERGEDB_EXPORT std::string_view CodeName(Code code);
 #define MERGEDB_CONCAT_INNER(a, b) a##b
 #define MERGEDB_CONCAT(a, b) MERGEDB_CONCAT_INNER(a, b)
 
-// Return from the calling function when `expr` yields a failed Status.
+// Returns from the calling function if `expr` yields a failed Status.
 #define RETURN_IF_ERROR(expr)                                                           \
   do {                                                                                  \
     if (::mergedb::Status returned_status = (expr); !returned_status.ok()) [[unlikely]] \
       return returned_status;                                                           \
   } while (0)
 
-// `ASSIGN_OR_RETURN(auto file, fs.Open(path))`: unwrap a Result or return its Status.
+// `ASSIGN_OR_RETURN(auto file, fs.Open(path))`: takes the value out of a Result, or returns its Status.
 #define ASSIGN_OR_RETURN(target, expr) ASSIGN_OR_RETURN_INNER(MERGEDB_CONCAT(result_, __LINE__), target, expr)
 #define ASSIGN_OR_RETURN_INNER(result, target, expr) \
   auto result = (expr);                              \

@@ -1,8 +1,10 @@
-// Our own bugs stop the process; the world's failures are Status values and never come here.
+// ASSERT and DCHECK stop the process on a bug of this library. A failure of the environment (disk, operating
+// system, input) is a Status value and never comes here.
 //
-// ASSERT stays on in release builds and costs a compare. DCHECK is for what costs more: on in dev and sanitizer builds
-// (MERGEDB_DCHECK), compiled but not run otherwise.
-//     ASSERT(count <= limit, "count {} limit {}")  is not supported: say it with plain text and values in gdb.
+// ASSERT runs in release builds too; it costs one comparison. DCHECK is for checks that cost more: dev and
+// sanitizer builds run it (MERGEDB_DCHECK), other builds compile it but do not run it.
+// The message is plain text: ASSERT(count <= limit, "count {} limit {}") is not supported. Look at the values
+// with gdb.
 #pragma once
 
 namespace mergedb::base {

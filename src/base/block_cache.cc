@@ -14,7 +14,7 @@ namespace mergedb::base {
 namespace {
 
 constexpr size_t kShardsMax = 64;
-constexpr size_t kShardBytesMin = size_t{1} << 20;  // fewer shards rather than shards that hold only a few blocks
+constexpr size_t kShardBytesMin = size_t{1} << 20;  // a small cache has few shards, so that each holds many blocks
 constexpr size_t kSlotsMin = 16;
 constexpr uint8_t kScoreMax = 3;
 
@@ -24,26 +24,27 @@ struct Name {
   friend bool operator==(const Name&, const Name&) = default;
 };
 
-// Low bits choose the slot, high ones the shard.
+// The low bits choose the slot, the high bits the shard.
 uint64_t HashOf(Name name) {
   uint64_t hash = name.file * 0x9E3779B97F4A7C15u + name.offset;
   hash = (hash ^ (hash >> 32)) * 0xD6E8FEB86659FD93u;
   return hash ^ (hash >> 32);
 }
 
-// One place of the hash table, which is also the ring that the clock's hand walks.
+// One slot of the hash table. The array of slots is also the ring around which the CLOCK hand moves.
 struct Slot {
   Name name{};
-  BlockCache::Block* block = nullptr;  // null: free
-  uint8_t score = 0;                   // sweeps to survive
+  BlockCache::Block* block = nullptr;  // null: the slot is free
+  uint8_t score = 0;                   // passes of the hand that the block survives
 };
 
-// What a block costs beside its bytes: the slots of a table that is half full, and malloc's header.
+// The cost of a block beside its bytes: two slots (the table is at most half full), the Block and malloc's header.
 constexpr size_t kOverheadBytes = 2 * sizeof(Slot) + sizeof(BlockCache::Block) + 16;
 size_t ChargeOf(const BlockCache::Block& block) { return block.bytes + kOverheadBytes; }
 
 void Release(BlockCache::Block* block) {
-  // WHY acq_rel: whoever frees must see what other holders did with the bytes before they let go.
+  // WHY acq_rel: the thread that frees the block must see the accesses that other threads made before they
+  // released it.
   if (block->references.fetch_sub(1, std::memory_order_acq_rel) == 1) {
     block->~Block();
     ::operator delete(block);
@@ -51,15 +52,15 @@ void Release(BlockCache::Block* block) {
 }
 
 BlockCache::Pin Share(BlockCache::Block* block) {
-  // WHY relaxed: the caller already holds a reference, or the lock of a shard that does.
+  // WHY relaxed: the caller holds a reference, or the lock of a shard that holds one.
   block->references.fetch_add(1, std::memory_order_relaxed);
   return BlockCache::Pin(block);
 }
 
 }  // namespace
 
-// Open addressing with linear probing; a removal shifts its followers back, so there are no tombstones and a hand that
-// stands on the slot looks at the follower next.
+// Open addressing with linear probing. A removal shifts the following entries back, so the table needs no
+// deletion marks. If the hand stands on the removed slot, it looks at the shifted entry next.
 struct alignas(64) BlockCache::Shard {
   Mutex mutex;
   std::vector<Slot> slots GUARDED_BY(mutex) = std::vector<Slot>(kSlotsMin);  // a power of two, at most half full
@@ -78,7 +79,7 @@ struct alignas(64) BlockCache::Shard {
   size_t After(size_t index) const { return (index + 1) & (slots.size() - 1); }
   size_t HomeOf(Name name) const { return HashOf(name) & (slots.size() - 1); }
 
-  // The slot of `name`, or the free one where it would go.
+  // The slot of `name`; if there is none, the free slot where it belongs.
   size_t FindSlotLocked(Name name) const {
     size_t index = HomeOf(name);
     while (slots[index].block != nullptr && slots[index].name != name) index = After(index);
@@ -90,7 +91,7 @@ struct alignas(64) BlockCache::Shard {
     --count;
     Release(slots[hole].block);
     for (size_t index = After(hole); slots[index].block != nullptr; index = After(index)) {
-      // A follower may move back to the hole unless its home lies after the hole.
+      // An entry may move back into the hole unless its home slot lies after the hole.
       const size_t mask = slots.size() - 1;
       if (((index - HomeOf(slots[index].name)) & mask) < ((index - hole) & mask)) continue;
       slots[hole] = slots[index];
@@ -99,7 +100,7 @@ struct alignas(64) BlockCache::Shard {
     slots[hole] = {};
   }
 
-  // It ends: a round that removes nothing lowers every score, and an empty shard has no bytes.
+  // The loop ends: a round that removes nothing lowers every score, and an empty shard has 0 bytes.
   void MakeRoomLocked(size_t bytes_max) {
     while (bytes > bytes_max) {
       Slot& slot = slots[hand];
@@ -177,7 +178,7 @@ void BlockCache::Insert(uint64_t file, uint64_t offset, const Pin& pin) {
   if (2 * (shard.count + 1) > shard.slots.size()) shard.GrowLocked();
   Slot& slot = shard.slots[shard.FindSlotLocked({file, offset})];
   slot = {.name = {file, offset}, .block = pin.block(), .score = 0};
-  slot.block->references.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed: `pin` holds one
+  slot.block->references.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed: `pin` holds a reference
   shard.bytes += charge;
   ++shard.count;
 }
@@ -190,7 +191,7 @@ void BlockCache::EvictFile(uint64_t file) {
     for (size_t index = 0; index < shard.slots.size();) {
       const Slot& slot = shard.slots[index];
       if (slot.block != nullptr && slot.name.file == file) {
-        shard.RemoveLocked(index);  // and look again: a follower may have moved here
+        shard.RemoveLocked(index);  // look at this slot again: a later entry may have moved here
       } else {
         ++index;
       }

@@ -1,15 +1,15 @@
-// Blocks by (file, offset): sharded CLOCK, bounded by bytes, pinned while in use, scan-resistant (a block enters with a
-// low score and earns its stay by being found again).
+// A cache of blocks by (file, offset): sharded CLOCK, bounded by bytes. A reader pins a block while it uses it.
 //
-//     hash(file, offset) -> shard -> slot      slots are one array: hash table for Find, ring for the clock's hand
-//     [ ][a 2][ ][b 0][c 3][ ][d 0][ ]         the number is the score: sweeps that the block will survive
-//          hand ^                              the hand lowers scores and takes the first block that has none left
+//     hash(file, offset) -> shard -> slot      one array of slots: a hash table for Find, a ring for the CLOCK hand
+//     [ ][a 2][ ][b 0][c 3][ ][d 0][ ]         the number is the score: passes of the hand that the block survives
+//          hand ^                              the hand lowers scores and evicts the first block with score 0
 //
-// A block that is pinned may leave the cache; its bytes live until the last Pin lets go. So bytes() is what the cache
-// itself holds, and a scan's pins never block the hand. A new block has score 0: a scan that touches each block once
-// pushes out other such blocks, not those that were found again. Tests: tests/unit/base/block_cache_test.cc.
+// A pinned block can leave the cache; its bytes live until the last Pin is released. So bytes() counts only
+// the blocks in the cache, and the pins of a scan never block the hand.
+// The cache resists scans: a new block has score 0, and each hit raises its score. A scan that touches each block once
+// evicts other blocks with score 0, not blocks that were found again. Tests: tests/unit/base/block_cache_test.cc.
 //
-// THREADS: all methods, any thread. A Pin is for one thread at a time.
+// THREADS: all methods, any thread. Only one thread at a time uses a Pin.
 #pragma once
 
 #include <atomic>
@@ -23,26 +23,26 @@ namespace mergedb::base {
 
 class BlockCache {
  public:
-  // A block's bytes, reference counted; also used for blocks that never enter the cache.
+  // A block's bytes with a reference count. Blocks that never enter the cache use it too.
   struct Block {
     std::atomic<uint32_t> references{1};
     uint32_t bytes = 0;
     char* data() { return reinterpret_cast<char*>(this + 1); }
     const char* data() const { return reinterpret_cast<const char*>(this + 1); }
   };
-  // Uninitialized bytes; one reference, the caller's.
+  // Returns uninitialized bytes with one reference, which the caller owns.
   static Block* Allocate(size_t bytes);
-  // One reference more, or less.
+  // Hold adds a reference, LetGo drops one.
   static void Hold(Block* block) {
     block->references.fetch_add(1, std::memory_order_relaxed);
-  }  // WHY: the caller holds one
+  }  // WHY relaxed: the caller holds a reference
   static void LetGo(Block* block);
 
-  // Holds one reference.
+  // Owns one reference to a block.
   class Pin {
    public:
     Pin() = default;
-    explicit Pin(Block* block) : block_(block) {}  // takes the reference over
+    explicit Pin(Block* block) : block_(block) {}  // takes over the reference
     Pin(Pin&& other) noexcept : block_(other.block_) { other.block_ = nullptr; }
     Pin& operator=(Pin&& other) noexcept {
       if (this != &other) {
@@ -62,12 +62,12 @@ class BlockCache {
     Block* block_ = nullptr;
   };
 
-  // A cache of the program's own, which keeps the blocks in place of ours. THREADS: all methods, any thread.
+  // A cache of the program that stores the blocks in place of BlockCache. THREADS: all methods, any thread.
   class Keeper {
    public:
     virtual ~Keeper() = default;
     virtual Pin Find(uint64_t file, uint64_t offset) = 0;
-    // Takes a reference of its own.
+    // Takes its own reference.
     virtual void Insert(uint64_t file, uint64_t offset, const Pin& pin) = 0;
     virtual void EvictFile(uint64_t file) = 0;
     virtual size_t bytes() const = 0;
@@ -75,15 +75,15 @@ class BlockCache {
     virtual uint64_t misses() const = 0;
   };
 
-  // `keeper` must outlive the cache; null: there is none.
+  // `keeper` must outlive the cache. If it is null, BlockCache stores the blocks itself.
   explicit BlockCache(size_t bytes_max, Keeper* keeper = nullptr);
   ~BlockCache();
   BlockCache(const BlockCache&) = delete;
   BlockCache& operator=(const BlockCache&) = delete;
 
-  // An empty Pin if it is not there.
+  // Returns an empty Pin if the block is not in the cache.
   Pin Find(uint64_t file, uint64_t offset);
-  // Keep `pin`'s block under this name as well. If somebody else did so meanwhile, the older one stays.
+  // Stores `pin`'s block under this name. If another thread stored a block under it first, that block stays.
   void Insert(uint64_t file, uint64_t offset, const Pin& pin);
   // Forget all blocks of a file.
   void EvictFile(uint64_t file);
@@ -98,11 +98,11 @@ class BlockCache {
   Shard& ShardOf(uint64_t file, uint64_t offset) const;
   std::span<Shard> shards() const;
   template <typename Member>
-  uint64_t Sum(Member member) const;  // of all shards, each locked in turn
+  uint64_t Sum(Member member) const;  // over all shards, locked one after another
 
   Keeper* const keeper_;
   const size_t shard_count_;  // a power of two
-  const size_t bytes_max_;    // blocks and what they cost in slots; shared out evenly, so the shards are bounds as well
+  const size_t bytes_max_;    // bytes of blocks and their slots; each shard has an equal part as its bound
   const std::unique_ptr<Shard[]> shards_;
 };
 

@@ -14,7 +14,7 @@ void AppendHexByte(std::string* out, char byte) {
   *out += kDigits[static_cast<unsigned char>(byte) & 0xf];
 }
 
-// The value of a hex digit of either case, or -1.
+// The value of a hex digit in either case, or -1.
 int DigitValue(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;
@@ -22,7 +22,7 @@ int DigitValue(char c) {
   return -1;
 }
 
-// Two digits at `hex` as a byte, or -1.
+// The byte that the two hex digits at `hex` make, or -1.
 int ByteValue(const char* hex) {
   const int high = DigitValue(hex[0]), low = DigitValue(hex[1]);
   return high < 0 || low < 0 ? -1 : high << 4 | low;

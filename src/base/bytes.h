@@ -1,4 +1,4 @@
-// Bytes for people: escaped for messages, hex for tools; and the small questions that several layers ask of them.
+// Bytes as text: escaped for messages, hex for tools. Also small functions on bytes that several layers use.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,21 @@
 
 namespace mergedb::base {
 
-// Printable ASCII as it is, the rest and '\\' as \xNN; cut after `bytes_max` with "...".
+// Printable ASCII except '\\' stays as it is; each other byte becomes \xNN. Cut after `bytes_max` bytes, with "...".
 std::string Escape(std::string_view bytes, size_t bytes_max = 64);
-[[nodiscard]] bool Unescape(std::string_view text, std::string* bytes);  // false: not the whole text of an Escape
-std::string ToHex(std::string_view bytes);                               // lower-case
-[[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);    // false: odd length or another character
+[[nodiscard]] bool Unescape(std::string_view text, std::string* bytes);  // false: not a valid escaped text
+std::string ToHex(std::string_view bytes);                               // lower case
+[[nodiscard]] bool FromHex(std::string_view hex, std::string* bytes);    // false: odd length, or no hex digit
 
 size_t CommonPrefixBytes(std::string_view a, std::string_view b);
-// The first key, bytewise, after all that begin with `prefix`; none if it is empty or has no byte but 0xff.
+// The first key, in bytewise order, after all keys that begin with `prefix`. nullopt if `prefix` is empty or
+// has only 0xff bytes.
 std::optional<std::string> PrefixEnd(std::string prefix);
 
-// The first 8 bytes as a big-endian number, zero-padded: order of numbers is bytewise order of keys, but for ties.
-// WHY a short one is put together in registers: copied to memory and loaded as one word, it would wait for all earlier stores.
-// MEASURED: db_bench readrandom of counters: 8 % of a get's cycles before.
+// The first 8 bytes as a big-endian number, padded with zeros. The numbers have the bytewise order of the
+// keys, but different keys may have equal numbers.
+// WHY a short key is put together in registers: if it were copied to memory and loaded as one word, the load would
+// wait for all earlier stores. MEASURED: db_bench readrandom of counters: the copy took 8 % of a get's cycles.
 inline uint64_t Prefix8(std::string_view key) {
   const char* const bytes = key.data();
   const size_t count = key.size();

@@ -5,7 +5,7 @@
 namespace mergedb::base {
 namespace {
 
-// A varint of at most `bytes_max` bytes whose last possible byte may hold values up to `last_max`.
+// Decodes a varint of at most `bytes_max` bytes. A byte at the last possible place may be at most `last_max`.
 template <typename Int>
 const char* LoadVarint(const char* in, const char* limit, size_t bytes_max, unsigned last_max, Int* value) {
   Int result = 0;
@@ -21,7 +21,7 @@ const char* LoadVarint(const char* in, const char* limit, size_t bytes_max, unsi
   return nullptr;
 }
 
-// Drop the front of `in` up to `end`, if decoding found one.
+// Removes the front of `in` up to `end`. False if the decoding failed (`end` is null).
 bool Advance(std::string_view* in, const char* end) {
   if (end == nullptr) return false;
   in->remove_prefix(static_cast<size_t>(end - in->data()));

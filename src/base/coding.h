@@ -1,7 +1,8 @@
-// Integers as bytes: fixed little-endian, and varints (7 bits a byte, low first; at most 5 or 10 bytes).
+// Integers as bytes: fixed little-endian, and varints (7 bits per byte, low bits first; at most 5 or 10 bytes).
 //
-// Encoding appends to a std::string or writes through a char*; decoding takes the front off a string_view and says
-// false, leaving it untouched, when the bytes are not all there or do not fit. Nothing reads out of bounds on any input.
+// Encoding appends to a std::string or writes through a char*. Decoding removes the front of a string_view.
+// If the bytes are incomplete or do not fit the type, decoding returns false and leaves the string_view
+// unchanged. No input makes it read out of bounds.
 #pragma once
 
 #include <bit>
@@ -36,7 +37,7 @@ inline uint64_t LoadFixed64(const char* in) {
   return v;
 }
 
-// Write a varint at `out` (room for the maximum); returns the end.
+// Writes a varint at `out`, which has room for the longest one. Returns the end.
 inline char* StoreVarint64(char* out, uint64_t value) {
   while (value >= 0x80) {
     *out++ = static_cast<char>(value | 0x80);
@@ -56,7 +57,8 @@ constexpr size_t VarintBytes(uint64_t value) {
   return bytes;
 }
 
-// Decode from [in, limit); returns the end, or null if the bytes are cut short or too large for the type.
+// Decodes from [in, limit). Returns the end, or null if the bytes are incomplete or the value is too large
+// for the type.
 const char* LoadVarint32Slow(const char* in, const char* limit, uint32_t* value);
 const char* LoadVarint64(const char* in, const char* limit, uint64_t* value);
 inline const char* LoadVarint32(const char* in, const char* limit, uint32_t* value) {

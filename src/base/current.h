@@ -1,21 +1,23 @@
-// A value that everybody reads and hardly anybody replaces: the SuperVersion of the database. To pin it takes no lock and counts nothing
-// that other threads count, too; whoever reads holds it by a note in a slot of its own.
+// A value that many threads read and that is seldom replaced: the SuperVersion of the database. A reader pins
+// it without a lock and changes no counter that other threads change. Instead it writes the value's address
+// (a note) into a slot.
 //
-//   now ──► value 18            slot 0   value 18      a reader's note: "I read this"
-//           value 17 (before)   slot 1   -             free
-//                               slot 2   value 17 *    noted, and then replaced: the slot itself holds value 17 now
+//   now ──► value 18            slot 0   value 18      a reader's note: "this reader uses value 18"
+//           value 17 (replaced) slot 1   -             free
+//                               slot 2   value 17 *    noted, then replaced: the slot keeps value 17 alive
 //
-// Pin      note in a free slot what is now, then look again whether it still is. If it is, whoever replaces it from here on
-//          finds the note; if not, the note came too late: give it up, and once more.
-// Install  replace it, then look through the slots; where the one before is noted, leave the reader a share of it and mark
-//          the note (*). Nobody waits.
-// Unpin    take the note back. If it has the mark, the share is the reader's to drop, the last one maybe.
+// Pin      Write the address of the current value into a free slot, then check that the value is still current.
+//          If it is, any later Install finds the note. If not, the note came too late: take it back and try again.
+// Install  Replace the value, then look through the slots. If a slot notes the old value, put a shared pointer to
+//          it into the slot and mark the note (*). No thread waits.
+// Unpin    Take the note back. If the note is marked, drop the slot's shared pointer; it may be the last one.
 //
-// So a value lives until the last of its readers lets go, and not longer. Where no slot is free near a thread's own (nested pins,
-// very many threads) a share under the mutex does the same.
+// So a value lives until its last reader unpins it, and not longer. If no slot near the thread's own one is
+// free (nested pins, very many threads), Pin copies the shared pointer under the mutex instead.
 //
-// WHY not a shared_ptr under a mutex alone: four atomic changes of two lines that all cores share. libstdc++ 12's atomic<shared_ptr>
-// is a lock as well. Tests: tests/unit/base/current_test.cc, under the thread sanitizer, too.
+// WHY not only a shared_ptr under a mutex: that costs four atomic changes of two cache lines that all cores
+// share. libstdc++ 12's atomic<shared_ptr> takes a lock too. Tests: tests/unit/base/current_test.cc, also
+// under the thread sanitizer.
 #pragma once
 
 #include <array>
@@ -31,16 +33,16 @@
 
 namespace mergedb::base {
 
-// A small number for each thread, from 0.
+// The number of the calling thread. Threads get 0, 1, 2, ... in the order of their first calls.
 inline size_t ThreadNumber() {
   static std::atomic<size_t> threads{0};
   constinit thread_local size_t number_plus_one = 0;
   if (number_plus_one == 0) [[unlikely]]
-    number_plus_one = threads.fetch_add(1, std::memory_order_relaxed) + 1;  // WHY relaxed: a number
+    number_plus_one = threads.fetch_add(1, std::memory_order_relaxed) + 1;  // WHY relaxed: only a number
   return number_plus_one - 1;
 }
 
-// THREADS: all methods, any thread. Pins must not outlive it.
+// THREADS: all methods, any thread. Pins must not outlive the Current.
 template <class T>
 class Current {
   struct Slot;
@@ -48,7 +50,7 @@ class Current {
  public:
   using Pointer = std::shared_ptr<const T>;
 
-  // Keeps what was current alive. THREADS: one at a time, not always the same.
+  // Keeps the pinned value alive. THREADS: one thread at a time, not always the same one.
   class Pin {
    public:
     Pin(Pin&& other) noexcept
@@ -67,15 +69,15 @@ class Current {
     explicit Pin(Pointer share) : value_(share.get()), share_(std::move(share)) {}
 
     const T* value_;
-    Slot* slot_ = nullptr;  // either this
-    Pointer share_;         // or that
+    Slot* slot_ = nullptr;  // set if a slot holds the note
+    Pointer share_;         // set otherwise
   };
 
   Current() = default;
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
-  // For as long as one call takes. REQUIRES: something was installed.
+  // Pins the current value for the length of one call. REQUIRES: Install was called.
   Pin Pinned() const {
     const size_t home = ThreadNumber();
     SCHEDULE_POINT("pin");
@@ -89,13 +91,13 @@ class Current {
     return Pin(Share());
   }
 
-  // For longer, or for somebody else. Null before anything was installed.
+  // A shared pointer for longer use, or for another thread. Null before the first Install.
   Pointer Share() const {
     Lock lock(mutex_);
     return value_;
   }
 
-  // May a reader that saw `seen` current some time ago pin it? REQUIRES: this thread has no pin.
+  // Can a reader that saw `seen` as the current value some time ago pin it? REQUIRES: this thread has no pin.
   bool TEST_CanPin(const T* seen) const {
     Slot& slot = slots_[ThreadNumber() % kSlots];
     if (!PinIn(slot, seen)) return false;
@@ -103,11 +105,12 @@ class Current {
     return true;
   }
 
-  // The one before comes back, to be let go of outside of the caller's locks.
+  // Returns the replaced value. The caller drops it outside of its locks.
   Pointer Install(Pointer value) {
     Lock lock(mutex_);
-    // WHY seq_cst, here, in Pinned and in the slots: in the one order of all of these, either a reader's note comes before this store,
-    // and the walk below meets it, or the reader's second look comes after it, and sees that the value is not the current one.
+    // WHY seq_cst here, in Pinned and in the slots: all these operations have one order. Either a reader's
+    // note comes before this store, and the loop below finds the note; or the reader's second load comes
+    // after this store and sees that the value is not the current one.
     now_.store(value.get());
     value_.swap(value);
     SCHEDULE_POINT("hand over what was pinned");
@@ -119,12 +122,12 @@ class Current {
   static constexpr size_t kSlots = 64;
   static constexpr size_t kTries = 4;
 
-  // On a line of its own, which the threads that share the slot write and nobody else reads but Install.
+  // Each slot has a cache line of its own. Only the threads that share the slot, and Install, use it.
   struct alignas(64) Slot {
-    // False: it is taken.
+    // False if the slot is taken.
     bool Note(const T* seen) {
       uintptr_t expected = 0;
-      // WHY relaxed: a mere guess, which spares a taken slot the change of owner of its line.
+      // WHY relaxed: this load is only a hint. It spares a taken slot the move of its cache line to this core.
       return note_.load(std::memory_order_relaxed) == 0 && note_.compare_exchange_strong(expected, BitsOf(seen));
     }
     void TakeBack(const T* seen) {
@@ -132,15 +135,16 @@ class Current {
       if (note_.compare_exchange_strong(expected, 0)) [[likely]]
         return;
       DCHECK(expected == (BitsOf(seen) | kMark), "a note is changed by its reader, or marked");
-      const Pointer share = std::move(share_);  // dies when the slot is free again: what it frees may take its time
+      const Pointer share = std::move(share_);  // destroyed after the slot is free: that may take long
       note_.store(0);
     }
-    // (mutex of the Current)
+    // REQUIRES: the Current's mutex is held.
     void HandOver(const Pointer& before) {
       uintptr_t expected = BitsOf(before.get());
       if (expected == 0 || note_.load() != expected) [[likely]]
         return;
-      // WHY nobody else has share_: its reader looks at it only behind a mark, and marks are made here.
+      // WHY no other thread uses share_: a reader looks at it only if the note is marked, and only this
+      // function marks notes.
       share_ = before;
       if (!note_.compare_exchange_strong(expected, expected | kMark)) share_ = nullptr;
     }
@@ -152,11 +156,11 @@ class Current {
       return reinterpret_cast<uintptr_t>(value);
     }
 
-    std::atomic<uintptr_t> note_{0};  // 0: free; an address, maybe with the mark
+    std::atomic<uintptr_t> note_{0};  // 0: free; else an address, maybe with the mark
     Pointer share_;
   };
 
-  // False: the slot is taken, or what was seen has been replaced meanwhile, and may be gone.
+  // False if the slot is taken, or if `seen` was replaced meanwhile and may be destroyed.
   bool PinIn(Slot& slot, const T* seen) const {
     SCHEDULE_POINT("note what is pinned");
     if (!slot.Note(seen)) return false;

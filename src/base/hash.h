@@ -1,4 +1,4 @@
-// 64-bit hash of a key: XXH3 (xxhash 0.8, header-only). Stored in filters, so it must never change.
+// 64-bit hash of a key: XXH3 (xxhash 0.8, header-only). FORMAT: filters store it, so it must never change.
 #pragma once
 
 #include <cstdint>

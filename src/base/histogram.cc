@@ -18,7 +18,7 @@ void Histogram::Merge(const Histogram& other) {
 uint64_t Histogram::LargestOf(size_t bucket) {
   if (bucket < size_t{2} << kStepBits) return bucket;
   const size_t shift = (bucket >> kStepBits) - 1;
-  const uint64_t top = bucket - (shift << kStepBits);  // the value's first 7 bits
+  const uint64_t top = bucket - (shift << kStepBits);  // the first 7 bits of the bucket's values
   return (top << shift) + ((uint64_t{1} << shift) - 1);
 }
 

@@ -1,11 +1,11 @@
-// How often which value: latencies in nanoseconds, sizes in bytes. Log-linear, as HDR histograms are: 64 buckets to
-// every doubling, so that a bucket is at most 1/64 (1.6 %) wide and values up to 127 are exact.
+// Counts of values: latencies in nanoseconds, sizes in bytes. The buckets are log-linear, as in HDR histograms:
+// 64 buckets per doubling. So a bucket is at most 1/64 (1.6 %) wide, and values up to 127 are exact.
 //
 //     0 1 2 ... 127 | 128,129 130,131 ... 254,255 | 256-259 ... | ...        up to 2^64 - 1
 //
-// Add is a few instructions and one store. Count, mean, min and max are exact; percentiles are the upper end of their
-// bucket, never less than the truth.
-// THREADS: none of it is for two threads at once: one histogram a thread, then Merge.
+// Count, mean, min and max are exact. A percentile is the upper end of its bucket, so it is never less than
+// the true value.
+// THREADS: one thread at a time. Use one histogram per thread, then Merge.
 #pragma once
 
 #include <algorithm>
@@ -33,13 +33,13 @@ class Histogram {
   uint64_t min() const { return count_ == 0 ? 0 : min_; }
   uint64_t max() const { return max_; }
   double mean() const { return count_ == 0 ? 0 : sum_ / static_cast<double>(count_); }
-  // The value that `percent` of all values do not exceed; 0 of an empty histogram. REQUIRES: 0 <= percent <= 100.
+  // A value that `percent` of all values do not exceed; 0 for an empty histogram. REQUIRES: 0 <= percent <= 100.
   uint64_t Percentile(double percent) const;
   // "count 3 mean 2.0 min 1 p50 2 p90 3 p99 3 p99.9 3 p99.99 3 max 3"
   std::string ToString() const;
 
  private:
-  static constexpr int kStepBits = 6;  // 64 buckets a doubling
+  static constexpr int kStepBits = 6;  // 64 buckets per doubling
   static constexpr size_t kBuckets = ((64 - kStepBits) << kStepBits) + (size_t{1} << kStepBits);
 
   static constexpr size_t BucketOf(uint64_t value) {

@@ -1,7 +1,7 @@
-// The files that are open, by number: at most so many of them, the least recently used closed first. A file in use stays until
-// its last user lets go. Tables and value files each have one of these.
+// A cache of open files by number, bounded by their count. It closes the least recently used file first. A file
+// in use stays open until its last user releases it. The table cache and the blob file cache each have one.
 //
-// Sixteen shards at most, each with its own lock and list; no lock is held while a file is opened or closed.
+// It has at most sixteen shards, each with its own lock and list. No lock is held while a file is opened or closed.
 // THREADS: all methods, any thread. MEASURED: bench/micro/table_bench, "table cache lookup", 37 ns.
 #pragma once
 
@@ -28,12 +28,12 @@ class OpenFiles {
       : shards_(std::clamp<size_t>(files_max / kFilesOfShardMin, 1, kShardsMax)),
         shard_files_max_(std::max<size_t>(files_max / shards_.size(), 1)) {}
 
-  // Null if it is not open.
+  // Null if the file is not open.
   ReaderPtr Find(uint64_t number) { return ShardOf(number).Find(number); }
 
-  // The reader that stays: `fresh`, or the one that somebody else put there meanwhile.
+  // Returns the reader that the cache keeps: `fresh`, or the one that another thread inserted first.
   ReaderPtr Insert(uint64_t number, ReaderPtr fresh) {
-    std::vector<ReaderPtr> closed;  // dies without the lock
+    std::vector<ReaderPtr> closed;  // destroyed without the lock
     return ShardOf(number).Insert(number, std::move(fresh), shard_files_max_, &closed);
   }
 
@@ -42,7 +42,7 @@ class OpenFiles {
     ShardOf(number).Evict(number, &closed);
   }
 
-  // Close what nobody uses.
+  // Closes the files that have no user.
   void CloseIdle() {
     std::vector<ReaderPtr> closed;
     for (Shard& shard : shards_) shard.EvictIdle(&closed);
@@ -67,7 +67,7 @@ class OpenFiles {
       return found->second->reader;
     }
 
-    // Files that had to go are appended to *closed, for the caller to drop without the lock.
+    // Appends the evicted files to *closed; the caller destroys them without the lock.
     ReaderPtr Insert(uint64_t number, ReaderPtr fresh, size_t files_max, std::vector<ReaderPtr>* closed) {
       Lock lock(mutex_);
       if (const auto found = places_.find(number); found != places_.end()) return found->second->reader;
@@ -111,11 +111,11 @@ class OpenFiles {
     }
 
     mutable Mutex mutex_;
-    Places used_ GUARDED_BY(mutex_);  // most recently first
+    Places used_ GUARDED_BY(mutex_);  // most recently used first
     std::unordered_map<uint64_t, typename Places::iterator> places_ GUARDED_BY(mutex_);
   };
 
-  // Numbers are given out one after the other, so that number modulo shards spreads them evenly.
+  // File numbers are consecutive, so the number modulo the count of shards spreads the files evenly.
   Shard& ShardOf(uint64_t number) { return shards_[number % shards_.size()]; }
 
   std::vector<Shard> shards_;

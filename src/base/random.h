@@ -1,4 +1,5 @@
-// SplitMix64 (Steele, Lea, Flood 2014): 64 random-looking bits a step from a seed that the caller passes. Not for secrets.
+// SplitMix64 (Steele, Lea, Flood 2014): 64 pseudo-random bits per step, from a seed that the caller passes.
+// Not for secrets.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
     return z ^ (z >> 31);
   }
-  // [0, bound). REQUIRES: bound > 0
+  // A number in [0, bound). REQUIRES: bound > 0
   uint64_t Uniform(uint64_t bound) {
     return static_cast<uint64_t>((static_cast<unsigned __int128>(Next()) * bound) >> 64);
   }

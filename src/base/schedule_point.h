@@ -1,12 +1,13 @@
-// Where a test's scheduler takes over from the kernel's (testing/scheduler.h): at every lock, wait and notification of
-// base/sync.h, and at each SCHEDULE_POINT, which stands beside an atomic that publishes something to other threads.
+// The points where a test's scheduler (testing/scheduler.h) decides which thread runs next: each lock, wait
+// and notification of base/sync.h, and each SCHEDULE_POINT. A SCHEDULE_POINT stands beside an atomic
+// operation that other threads can see.
 //
 //     SCHEDULE_POINT("publish sequence");       // before the step that other threads can see
 //     published_.store(last);
 //
-// A thread of the scheduler has `thread_scheduler` set; all other threads, also in the same process, run as ever.
-// Only builds with MERGEDB_DCHECK have any of it. In a release build the macro is empty and base/sync.h holds no hook:
-// tests/schedule/absent_test.py compiles sources as a release build does and finds no trace.
+// A thread under the scheduler has `thread_scheduler` set. All other threads of the process run as usual.
+// Only builds with MERGEDB_DCHECK contain the scheduler's hooks. In other builds the macro is empty and base/sync.h
+// has no hook: tests/schedule/absent_test.py compiles sources as a release build does and finds no trace.
 #pragma once
 
 #ifndef MERGEDB_DCHECK
@@ -24,17 +25,17 @@ namespace mergedb::base {
 class CondVar;
 class Mutex;
 
-// THREADS: each call comes from a thread that the scheduler runs, and returns when that thread may go on.
+// THREADS: only threads that the scheduler runs make these calls. A call returns when its thread may go on.
 class ThreadScheduler {
  public:
   static constexpr uint64_t kForever = UINT64_MAX;
 
   virtual ~ThreadScheduler() = default;
-  // The next step of this thread is visible to others.
+  // The next step of the calling thread is visible to other threads.
   virtual void Point(const char* what) = 0;
   virtual void LockMutex(Mutex& mutex) = 0;
   virtual void UnlockMutex(Mutex& mutex) = 0;
-  // Unlocks, waits, locks. False if `nanos` passed first.
+  // Unlocks, waits, locks. False if `nanos` passed before a notification.
   virtual bool WaitOn(CondVar& condition, Mutex& mutex, uint64_t nanos) = 0;
   virtual void Notify(CondVar& condition, bool all) = 0;
 };

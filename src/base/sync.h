@@ -1,6 +1,6 @@
-// Mutex and condition variable under names that a static checker can annotate (clang's thread safety analysis).
-// g++ ignores the annotations; they still say, in the type, who guards what.
-// In builds with MERGEDB_DCHECK a test's scheduler may decide who goes on (base/schedule_point.h).
+// A mutex and a condition variable with annotations for clang's thread safety analysis. g++ ignores the
+// annotations; they still document which mutex guards which member.
+// In builds with MERGEDB_DCHECK, a test's scheduler can decide which thread runs (base/schedule_point.h).
 #pragma once
 
 #include <chrono>
@@ -17,7 +17,8 @@
 #define GUARDED_BY(x) MERGEDB_ANNOTATION(guarded_by(x))
 #define REQUIRES_LOCK(...) MERGEDB_ANNOTATION(requires_capability(__VA_ARGS__))
 
-// The scheduler learns the caller's place from its return address, so the functions that call it are part of their callers.
+// WHY always_inline: the scheduler knows a call by its return address, so these functions must be part of
+// their callers.
 #ifdef MERGEDB_DCHECK
 #define MERGEDB_IF_SCHEDULED(act)                                                             \
   if (ThreadScheduler* const scheduler = thread_scheduler; scheduler != nullptr) [[unlikely]] \
@@ -79,7 +80,8 @@ class CondVar {
     Held held(lock);
     condition_.wait(held.native);
   }
-  // False if the time passed first. Only for waits that other events end as well: the clock is the machine's own.
+  // False if the time passed first. Use it only for waits that other events end too, because it uses the
+  // machine's clock.
   MERGEDB_SYNC_INLINE bool WaitFor(Lock& lock, uint64_t nanos) {
     MERGEDB_IF_SCHEDULED(WaitOn(*this, lock.mutex(), nanos));
     Held held(lock);
@@ -95,7 +97,7 @@ class CondVar {
   }
 
  private:
-  // The lock in the form that std::condition_variable takes; the Lock keeps it.
+  // The lock in the form that std::condition_variable takes. The Lock keeps its ownership.
   struct Held {
     explicit Held(Lock& lock) : native(lock.mutex().native(), std::adopt_lock) {}
     ~Held() { native.release(); }

@@ -1,4 +1,4 @@
-// How often, how long together, and how long at most somebody waited for one thing.
+// Statistics of the waits for one resource: their count, their total time and the longest one.
 //
 // THREADS: any.
 #pragma once
@@ -11,7 +11,7 @@ namespace mergedb::base {
 class WaitCounter {
  public:
   void Add(uint64_t nanos) {
-    count_.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed, all of them: numbers for people
+    count_.fetch_add(1, std::memory_order_relaxed);  // WHY relaxed, in all methods: only statistics
     nanos_.fetch_add(nanos, std::memory_order_relaxed);
     uint64_t longest = nanos_max_.load(std::memory_order_relaxed);
     while (nanos > longest && !nanos_max_.compare_exchange_weak(longest, nanos, std::memory_order_relaxed)) {}

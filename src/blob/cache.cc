@@ -11,9 +11,9 @@ Result<std::shared_ptr<Reader>> Cache::Open(const format::BlobFileMeta& meta) {
   const uint64_t number = kv::ToInt(meta.number);
   if (auto found = files_.Find(number)) [[likely]]
     return found;
-  // No lock is held while the file is read; if two open it at once, one of the two is dropped.
+  // No lock is held while the file is read. If two threads open the file at the same time, one reader is dropped.
   auto opened = Reader::Open(file_system_, format::BlobFilePath(directory_, meta.number), meta, order_, blocks_);
-  // WHY: a file that is not found must never pass for a key that is not found.
+  // WHY: NotFound of a file must never look like NotFound of a key.
   if (!opened && opened.error().IsNotFound() && !ZOO(kMissingFileTakenForMissingKey)) {
     return Status::IOError(std::string(opened.error().message()) + ": a value file of the tree is gone");
   }

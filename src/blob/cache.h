@@ -1,4 +1,4 @@
-// The value files that are open; as table::Cache, for value files.
+// The cache of open blob files; as table::Cache, for blob files.
 // THREADS: all methods, any thread.
 #pragma once
 
@@ -17,7 +17,7 @@ namespace mergedb::blob {
 
 class Cache {
  public:
-  // `blocks` may be null (values are not cached). At most `files_max` files are held open.
+  // `blocks` may be null: values are not cached. At most `files_max` files are open.
   Cache(FileSystem* file_system, std::string directory, const kv::Order& order, base::BlockCache* blocks,
         size_t files_max)
       : file_system_(file_system),
@@ -27,7 +27,7 @@ class Cache {
         files_(files_max) {}
 
   Result<std::shared_ptr<Reader>> Open(const format::BlobFileMeta& meta);
-  // Forget a file that is about to be deleted, and its values.
+  // Drops a file that is about to be deleted, and its values.
   void Evict(kv::FileNumber number);
   size_t open_files() const;
 
@@ -38,8 +38,8 @@ class Cache {
   const kv::Order order_;
   base::BlockCache* const blocks_;
 
-  base::OpenFiles<Reader> files_;                              // guards itself
-  const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member: it goes first
+  base::OpenFiles<Reader> files_;                              // has its own locks
+  const env::IdleFiles idle_{[this] { files_.CloseIdle(); }};  // the last member, so it is destroyed first
 };
 
 }  // namespace mergedb::blob

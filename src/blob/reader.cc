@@ -20,7 +20,8 @@ Status Differs(const char* what, uint64_t expected, uint64_t found) {
                             std::to_string(found));
 }
 
-// A record without a codec, in a block of its own: what the cache keeps of a value that was compressed.
+// A copy of the record without compression, in a block of its own. The cache holds it for a value that is
+// stored compressed.
 Result<BlockCache::Pin> Decompressed(const format::ValueRecord& record) {
   size_t raw_bytes = 0;
   RETURN_IF_ERROR(format::ReadRawBytes(record.stored, &raw_bytes));
@@ -50,7 +51,7 @@ Result<std::shared_ptr<Reader>> Reader::OpenUnchecked(FileSystem* file_system, c
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file->Size());
   format::BlobFileMeta known = meta;
-  known.record_bytes = std::min(meta.record_bytes, file_bytes);  // sizes are read from `meta` and allocated
+  known.record_bytes = std::min(meta.record_bytes, file_bytes);  // since this size limits allocations
   std::shared_ptr<Reader> reader(new Reader(std::move(file), path, known, order, nullptr));
   reader->around_ = env::ReadAround(known.record_bytes);
   return reader;
@@ -60,7 +61,7 @@ Reader::Reader(std::unique_ptr<File> file, std::string path, const format::BlobF
                BlockCache* cache)
     : file_(std::move(file)), path_(std::move(path)), meta_(meta), order_(order), cache_(cache) {}
 
-// WHY not byte by byte: under a comparator that takes different bytes for one key the reader may ask with either.
+// WHY not memcmp: a comparator may take different bytes for the same key, and the reader may use either of them.
 Status Reader::CheckKey(std::string_view expected, std::string_view found) const {
   if (order_.SameKey(expected, found) || ZOO(kRecordKeyNotCompared)) [[likely]]
     return {};
@@ -68,7 +69,7 @@ Status Reader::CheckKey(std::string_view expected, std::string_view found) const
                             base::Escape(found) + "\"");
 }
 
-// Do the MANIFEST and the file speak of the same values?
+// Checks that the MANIFEST and the footer describe the same file.
 Status Reader::CheckFooter() const {
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
   if (file_bytes != meta_.bytes) return Differs("file's size", meta_.bytes, file_bytes);
@@ -86,7 +87,7 @@ Status Reader::CheckFooter() const {
   return {};
 }
 
-// WHY the look first: the text costs more than what most callers did.
+// WHY the check first: making the text costs more than the work of most callers.
 Status Reader::At(uint64_t offset, Status status) const {
   if (status.ok()) [[likely]]
     return status;
@@ -127,7 +128,8 @@ Status Reader::OpenValue(std::string_view record, const format::ValueReference& 
   return {};
 }
 
-// What the cache has was verified when it entered; the key is compared again, for another reference may have led here.
+// A cached value was verified when it entered the cache. The key is compared again, since another blob index
+// may lead to this record.
 Status Reader::Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
                    Found* found) const {
   RETURN_IF_ERROR(CheckReference(reference));
@@ -146,7 +148,7 @@ Status Reader::Load(const format::ValueReference& reference, std::string_view ke
   RETURN_IF_ERROR(ReadAt(reference.offset, reference.bytes, true, stored.block()->data()));
   format::ValueRecord record;
   const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
-  // The cache holds verified values alone, also if this read trusts the disk.
+  // The cache holds only verified values, also if this read does not verify checksums.
   const bool may_cache = cache_ != nullptr && control.fill_cache &&
                          (control.verify_checksums || format::OpenRecord(stored.bytes(), place, true, &record).ok());
   Status status = format::OpenRecord(stored.bytes(), place, control.verify_checksums, &record);
@@ -170,7 +172,7 @@ Status Reader::CheckIntegrity() const {
   return CheckZeros().WithContext(path_);
 }
 
-// All records, one after the other, fill just the bytes that the footer says.
+// Checks that the records fill exactly the bytes that the footer says.
 Status Reader::CheckRecords() const {
   std::string window, room;
   uint64_t begin = 0, end = 0, records = 0;  // bytes [begin, end) are in `window`
@@ -206,7 +208,8 @@ Status Reader::CheckRecords() const {
 Status Reader::CheckZeros() const {
   char bytes[format::kTableAlign];
   const uint64_t end = meta_.bytes - format::kValueFooterBytes;
-  const auto count = static_cast<size_t>(end - meta_.record_bytes);  // less than a page: DecodeValueFooter saw to it
+  // less than a page; DecodeValueFooter has checked this
+  const auto count = static_cast<size_t>(end - meta_.record_bytes);
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), meta_.record_bytes, count, bytes));
   for (size_t i = 0; i < count; ++i) {
     if (bytes[i] != 0) {

@@ -1,14 +1,15 @@
-// An open value file: the values that references lead to.
+// An open blob file. It returns the values to which blob indexes refer.
 //
-// A value passes if the reference lies within the file's records, the record there is whole and of this file and place (its
-// checksum is salted with both), and its key is the one that led here. Anything else is Corruption naming file and offset:
-// a reference that is wrong in any way gives an error, never another value.
+// A value is returned only if the blob index lies within the file's records, the record there is intact and belongs
+// to this file and offset (its checksum is salted with both), and its key is the key of the table entry. Anything
+// else is Corruption with file and offset: a wrong blob index gives an error, never another value.
 //
-//   Get      one value, from the cache or the file; for point reads
-//   Window   large pieces, record after record; for the Scanner and for CheckIntegrity
+//  Get            one value, from the cache or the file; for point reads
+//  CheckReference, ReadAt, OpenValue
+//                 the steps of Get, for callers with memory of their own: blob::Scanner and repair
 //
-// WHY read and not mapped: a mapping saves a system call for a value that the page cache has, but an I/O error on one kills
-// the process, and damage to a file at rest must be an error here.
+// WHY read and not mapped: a mapping saves a system call for a value in the page cache, but an I/O error on a
+// mapped page kills the process, and damage to a file on disk must be an error here.
 // THREADS: constant once open; any thread.
 #pragma once
 
@@ -39,12 +40,13 @@ struct Found {
 
 class Reader {
  public:
-  // Reads the footer and checks it against `meta`. `order` says when two keys are the same. `cache` may be null.
+  // Reads the footer and checks it against `meta`. `order` decides whether two keys are equal. `cache` may be null.
   static Result<std::shared_ptr<Reader>> Open(FileSystem* file_system, const std::string& path,
                                               const format::BlobFileMeta& meta, const kv::Order& order,
                                               base::BlockCache* cache);
 
-  // The same of a file that may be damaged: nothing of it is checked but what is read.
+  // As Open, for a file that may be damaged: without a check of the footer. `meta.record_bytes` is cut to the
+  // file's size. Values are not cached.
   static Result<std::shared_ptr<Reader>> OpenUnchecked(FileSystem* file_system, const std::string& path,
                                                        const format::BlobFileMeta& meta, const kv::Order& order);
 
@@ -52,17 +54,18 @@ class Reader {
   Status Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
              Found* found) const;
 
-  // The pieces of Get, for who brings the memory along. Check a reference before anything is read for it:
+  // The steps of Get, for callers with memory of their own. First, check a blob index before a read:
   Status CheckReference(const format::ValueReference& reference) const;
-  // bytes [offset, offset + bytes) of the file into `out`, its surroundings along with it if `reads_around`:
+  // then read bytes [offset, offset + bytes) of the file into `out` (`reads_around`: tell the system to read
+  // the surroundings, too):
   Status ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* out) const;
-  // a record as stored -> its value; `room` takes a value that has to be decompressed:
+  // then take the value out of a stored record; `room` holds a value that is decompressed:
   Status OpenValue(std::string_view record, const format::ValueReference& reference, std::string_view key, bool verify,
                    std::string* room, std::string_view* value) const;
 
-  // Ask the system to have the file in its page cache soon.
+  // Asks the system to load the file into its page cache.
   void Warm() const { file_->WillRead(0, meta_.record_bytes); }
-  // Read and verify every byte.
+  // Reads and verifies every byte.
   Status CheckIntegrity() const;
   const format::BlobFileMeta& meta() const { return meta_; }
 
@@ -75,14 +78,14 @@ class Reader {
   Status CheckFooter() const;
   Status CheckRecords() const;
   Status CheckZeros() const;
-  Status At(uint64_t offset, Status status) const;  // "path: value at offset: ...", unless it is OK
+  Status At(uint64_t offset, Status status) const;  // adds "path: value at offset: " to an error
 
   const std::unique_ptr<File> file_;
   const std::string path_;
   const format::BlobFileMeta meta_;
   const kv::Order order_;
   base::BlockCache* const cache_;
-  env::ReadAround around_;  // constant once the reader is open
+  env::ReadAround around_;  // constant after Open
 };
 
 }  // namespace mergedb::blob

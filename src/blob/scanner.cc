@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t kWindowBytesFirst = 32 << 10;
 constexpr size_t kWindowBytesMax = 128 << 10;
-constexpr int kNeighboursOfScan = 2;  // in a row, before values come from the window
-// Records that were dropped leave gaps; over small ones a scan reads on.
+constexpr int kNeighboursOfScan = 2;  // consecutive neighbours before values come from the window
+// Dropped records leave gaps. A scan reads across gaps up to this size.
 constexpr uint64_t kGapBytesMax = 8 << 10;
 
 }  // namespace
@@ -25,17 +25,17 @@ Status Scanner::Read(const format::BlobFileMeta& meta, const format::ValueRefere
 }
 
 Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
-  // WHY mixed (Fibonacci hashing): numbers that follow each other go to a table and a value file in turn.
+  // WHY a hash (Fibonacci hashing): consecutive file numbers alternate between tables and blob files.
   Course& course = courses_[(kv::ToInt(meta.number) * 0x9e3779b97f4a7c15u) >> (64 - kCourseBits)];
   if (course.reader != nullptr && course.reader->meta().number == meta.number) return &course;
   ASSIGN_OR_RETURN(auto reader, files_.Open(meta));
   if (!ZOO(kWindowOfAnotherFile)) course.begin = course.end = 0;
   course.reader = std::move(reader);
-  course.last = {};  // so what comes is beside nothing
+  course.last = {};  // the next record has no neighbour
   return &course;
 }
 
-// Is this record beside the last one, for the second time in a row or more?
+// True if this record is next to the previous one, for the second time in a row or more.
 bool Scanner::Course::IsInSequence(const format::ValueReference& reference) {
   const uint64_t reference_end = reference.offset + reference.bytes;
   const uint64_t last_end = last.offset + last.bytes;
@@ -55,7 +55,7 @@ bool Scanner::Course::IsInSequence(const format::ValueReference& reference) {
 
 Status Scanner::ReadRecord(Course* course, const format::ValueReference& reference, std::string_view* record) {
   const bool is_in_sequence = course->IsInSequence(reference);
-  // A large record is a large read by itself.
+  // A large record is a large read by itself, so it does not use the window.
   if (!course->Has(reference) && (!is_in_sequence || reference.bytes >= kWindowBytesMax / 4)) {
     if (single_.size() < reference.bytes) single_.resize(reference.bytes);
     RETURN_IF_ERROR(course->reader->ReadAt(reference.offset, reference.bytes, true, single_.data()));
@@ -67,7 +67,7 @@ Status Scanner::ReadRecord(Course* course, const format::ValueReference& referen
   return {};
 }
 
-// The record and what follows it in the direction of the scan.
+// Reads the record and the bytes after it in the direction of the scan.
 Status Scanner::Course::Refill(const format::ValueReference& reference) {
   if (window.data() == nullptr) window = env::AlignedBuffer(kWindowBytesMax);
   const uint64_t bytes_all = reader->meta().record_bytes;
@@ -75,7 +75,7 @@ Status Scanner::Course::Refill(const format::ValueReference& reference) {
   const uint64_t reference_end = reference.offset + reference.bytes;
   const uint64_t first = is_forward ? reference.offset : reference_end - std::min(reference_end, bytes);
   const uint64_t last_byte = is_forward ? std::min(bytes_all, first + bytes) : reference_end;
-  begin = end = 0;  // an error leaves nothing
+  begin = end = 0;  // after an error the window is empty
   RETURN_IF_ERROR(reader->ReadAt(first, static_cast<size_t>(last_byte - first), false, window.data()));
   begin = first;
   end = last_byte;

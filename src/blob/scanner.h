@@ -1,13 +1,13 @@
-// The values of one reader that goes from entry to entry: a cursor of a user, or a job that cleans value files.
+// Reads the values of one sequence of entries: of a user iterator, or of a compaction that collects blob garbage.
 //
-//   key order     a  b  c  d  e  f            values that a merge wrote lie in the order of keys: from the third neighbour
-//   one file      [a][b][c][d][e][f]          on they come out of larger and larger reads, forward or backward
+//  key order     a  b  c  d  e  f            A compaction writes values in key order: from the third neighbour on,
+//  one file      [a][b][c][d][e][f]          values come from larger and larger reads, forward or backward.
 //
-//   several       f1:[c][a]  f2:[f][b][e]     values that a flush wrote do not: each is a read of its own, the first in a
-//   files                                     neighbourhood bringing it along (env::ReadAround)
+//  several       f1:[c][a]  f2:[f][b][e]     Values in several files: each value is a read of its own; the first one
+//  files                                     of a neighbourhood reads its surroundings ahead (env::ReadAround).
 //
-// A scan may go to and fro between a few files that are in order each: what was read ahead is kept by file. It goes past the
-// block cache, where a scan would push out what is read again.
+// A scan may alternate between a few files if each of them is in key order: the read-ahead is kept by file.
+// Scans bypass the block cache, where they would evict values that are read again.
 // THREADS: one at a time.
 #pragma once
 
@@ -25,24 +25,24 @@ namespace mergedb::blob {
 
 class Scanner {
  public:
-  // `files` outlives it.
+  // `files` must outlive the scanner.
   Scanner(Cache& files, bool verify_checksums) : files_(files), verifies_(verify_checksums) {}
 
-  // The value, which lives until the next call. REQUIRES: reference.file is meta.number.
+  // Stores a view of the value, valid until the next call. REQUIRES: reference.file is meta.number.
   Status Read(const format::BlobFileMeta& meta, const format::ValueReference& reference, std::string_view key,
               std::string_view* value);
 
  private:
-  // A file that is being scanned, and what of it was read ahead.
+  // A file that is being scanned, and its read-ahead.
   struct Course {
     std::shared_ptr<Reader> reader;
     format::ValueReference last{};
     bool is_forward = true;
-    int neighbours = 0;         // records in a row, each beside the one before
+    int neighbours = 0;         // consecutive records, each next to the previous one
     env::AlignedBuffer window;  // bytes [begin, end) of the file
     uint64_t begin = 0;
     uint64_t end = 0;
-    size_t window_bytes = 0;  // of the next refill
+    size_t window_bytes = 0;  // size of the next refill
 
     bool IsInSequence(const format::ValueReference& reference);
     bool Has(const format::ValueReference& reference) const {
@@ -50,7 +50,7 @@ class Scanner {
     }
     Status Refill(const format::ValueReference& reference);
   };
-  // Few: a cursor that lives long keeps the files open, and a window for each that it scans.
+  // WHY few: a long-lived iterator keeps these files open, with a window for each one that it scans.
   static constexpr size_t kCourseBits = 4;
   static constexpr size_t kCourses = size_t{1} << kCourseBits;
 
@@ -59,9 +59,9 @@ class Scanner {
 
   Cache& files_;
   const bool verifies_;
-  std::array<Course, kCourses> courses_;  // by number, mixed
-  std::string single_;                    // a record that was read alone
-  std::string room_;                      // a value that had to be decompressed
+  std::array<Course, kCourses> courses_;  // by hash of the file number
+  std::string single_;                    // a record that is read by itself
+  std::string room_;                      // a decompressed value
 };
 
 }  // namespace mergedb::blob

@@ -1,12 +1,12 @@
-// Values in the order in which they come -> a value file (docs/formats/values.md), in large aligned writes past the page
-// cache.
+// Writes values, in the order of the calls, into a blob file (docs/formats/values.md), in large aligned
+// writes that bypass the page cache.
 //
 //     ValueReference reference;
 //     RETURN_IF_ERROR(writer->Add(key, value, &reference));      the table gets the reference
-//     ASSIGN_OR_RETURN(auto file, writer->Finish());             before an VersionEdit names a table that has it
+//     ASSIGN_OR_RETURN(auto file, writer->Finish());             before a VersionEdit names a table that has it
 //
-// A writer that dies before Finish is given up: the file is for its owner to remove. Nothing is synced here: what a commit
-// names it syncs first (src/db/version_set.h).
+// If the writer is destroyed before Finish, the file is unusable; the owner of the file removes it. The
+// writer syncs nothing: a commit syncs the files that it names (src/db/version_set.h).
 // THREADS: one at a time.
 #pragma once
 
@@ -27,17 +27,17 @@ namespace mergedb::blob {
 struct WriterOptions {
   Compression compression = Compression::kNone;
   bool is_direct = true;
-  bool is_reuse =
-      false;  // the file is there already, with no meaning left: write over it, and cut off what it has too much
+  // The file is a recycled file: overwrite it, and cut off its excess bytes.
+  bool is_reuse = false;
 };
 
 class Writer {
  public:
-  // Creates `path`, or writes over it (is_reuse). `unique_id` is random.
+  // Creates `path`, or overwrites it (is_reuse). `unique_id` is random.
   static Result<std::unique_ptr<Writer>> Create(FileSystem* file_system, const std::string& path, kv::FileNumber number,
                                                 uint64_t unique_id, const WriterOptions& options);
 
-  // Writes a record; `reference` is where it is. After an error the file is not to be had.
+  // Writes a record; *reference is its place. After an error the file is unusable.
   Status Add(std::string_view key, std::string_view value, format::ValueReference* reference);
   uint64_t record_bytes() const { return meta_.record_bytes; }
   // REQUIRES: at least one Add.

@@ -1,4 +1,5 @@
-// The C face of a database: open, write, read, care. Batches, snapshots and iterators: src/c/cursors.cc.
+// The C interface of a database: open, write, read, compact, check. Batches, snapshots and iterators:
+// src/c/cursors.cc.
 #include "mergedb/c.h"
 
 #include <algorithm>
@@ -22,7 +23,7 @@ static_assert(std::string_view(kVersion) == MERGEDB_PROJECT_VERSION, "c.h and CM
 
 static_assert(MERGEDB_MERGE_FAILED == static_cast<int>(Code::kMergeFailed), "the codes are the same numbers");
 
-// The pointers and sizes of a write, checked; then the write itself.
+// Decodes the write options, then calls `body`, which checks the pointers and sizes and writes.
 template <typename Body>
 mergedb_code WriteOn(mergedb_db db, const mergedb_write_options* options, mergedb_error* error, Body body) {
   return On<Database>(db, error, [&](Database& database) -> Outcome {
@@ -33,7 +34,6 @@ mergedb_code WriteOn(mergedb_db db, const mergedb_write_options* options, merged
   });
 }
 
-// A Get with options decoded; *value is filled.
 Outcome GetString(Database& database, const mergedb_read_options* options, const void* key, size_t key_size,
                   std::string* value) {
   RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
@@ -54,7 +54,7 @@ Status TakeKeys(const mergedb_slice* keys, size_t count, std::vector<std::string
   return Status::Ok();
 }
 
-// Copies out what a MultiGet found. On std::bad_alloc nothing is left allocated.
+// Copies out the results of a MultiGet. After std::bad_alloc no copy is left allocated.
 Status CopyOutAll(const std::vector<Status>& statuses, const std::vector<std::string>& found, void** values,
                   size_t* value_sizes, int32_t* codes) {
   Status first_failure;

@@ -1,4 +1,4 @@
-// The C face of verify and repair: a report is a handle, its lists are read line by line.
+// The C interface of verify and repair. A report is a handle, and its lists are read line by line.
 #include "mergedb/care.h"
 
 #include <string>
@@ -11,7 +11,7 @@
 namespace mergedb::c {
 namespace {
 
-// Constant once made.
+// Constant after Give.
 struct ReportHolder final : Object {
   static constexpr HandleKind kKind = HandleKind::kReport;
 
@@ -25,7 +25,7 @@ mergedb_slice SliceOf(const std::optional<std::string>& key) {
   return key ? mergedb_slice{key->data(), key->size()} : mergedb_slice{};
 }
 
-// `report` has its lists but for the texts of damages.
+// Makes the handle of a report. `report` has all its lists except the texts of damages and losses.
 Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
   for (const Damage& each : report->damages) report->lists[MERGEDB_DAMAGES].push_back(ToText(each));
   for (const Damage& each : report->losses) report->lists[MERGEDB_LOSSES].push_back(ToText(each));
@@ -38,7 +38,8 @@ Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
   return GiveHandle(HandleKind::kReport, std::move(report), handle);
 }
 
-// Options and pointers checked, *report set to none; then `body(options, report's holder)`, whose OK makes the handle.
+// Checks options and pointers, sets *report to 0 and calls `body(options, report's holder)`. If it returns OK,
+// makes the handle.
 template <typename Body>
 mergedb_code Look(const char* path, const mergedb_care_options* given, mergedb_report* report, mergedb_error* error,
                   Body body) {

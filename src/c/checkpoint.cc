@@ -1,4 +1,4 @@
-// The C face of copies.
+// The C interface of checkpoints.
 #include "mergedb/checkpoint.h"
 
 #include "c/face.h"

@@ -1,4 +1,4 @@
-// The C face of what a caller holds beside a database: batches, snapshots and iterators.
+// The C interface of batches, snapshots and iterators.
 #include <cstring>
 
 #include "c/face.h"
@@ -9,7 +9,7 @@ using namespace mergedb::c;
 
 namespace {
 
-// Where a move got to.
+// The outcome of a move: OK at a key, NotFound at the end, or the iterator's error.
 Outcome Standing(const Iterator& iterator) {
   if (iterator.Valid()) [[likely]]
     return Status::Ok();

@@ -1,10 +1,11 @@
-// What every function of the C face does around its one line of C++: check handles, keep exceptions in, fill the error.
+// The frame of every function of the C interface around its one line of C++: check the handles, catch
+// exceptions, fill the error.
 //
 //     mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error) {
 //       return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().Flush(); });
 //     }
 //
-// The files of this folder translate and never decide: what a call means is said in include/mergedb/db.h.
+// This folder only translates: include/mergedb/db.h defines what each call means.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +24,18 @@
 
 namespace mergedb::c {
 
-// A Status, or one of the failures that only this face has.
+// A Status, or an error that only the C interface has.
 struct Outcome {
   Outcome(Status given) : status(std::move(given)) {}  // NOLINT: implicit
   Outcome(mergedb_code face_code, Status given) : code(face_code), status(std::move(given)) {}
 
-  int32_t code = 0;  // of the face; 0: the status's own
+  int32_t code = 0;  // a code of the C interface only; 0: the code of the status
   Status status;
 };
 
 Outcome BadHandle(PinOutcome outcome, HandleKind kind);
 
-// Fill `error` (may be null) and return the code.
+// Fills `error` (may be null) and returns the code.
 mergedb_code Report(mergedb_error* error, const Outcome& outcome) noexcept;
 mergedb_code ReportException(mergedb_error* error) noexcept;  // REQUIRES: called in a catch block
 
@@ -54,34 +55,33 @@ mergedb_code On(uint64_t handle, mergedb_error* error, Body body) noexcept {
   });
 }
 
-// A handle's end, for those whose end cannot fail otherwise.
+// Closes a handle of a kind whose destruction cannot fail.
 mergedb_code CloseHandle(uint64_t handle, HandleKind kind, mergedb_error* error) noexcept;
 
-// Put `object` in the table and its handle in *handle.
 Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* handle);
 
-// A null pointer with a size is the caller's mistake.
+// InvalidArgument for a null pointer with a size other than 0.
 Status CheckBytes(const void* data, size_t size, const char* name);
 Status CheckPointer(const void* pointer, const char* name);
 inline std::string_view View(const void* data, size_t size) { return {static_cast<const char*>(data), size}; }
 inline std::string_view View(const mergedb_slice& slice) { return View(slice.data, slice.size); }
 
-// A copy for the caller to free, with a NUL behind it. Throws std::bad_alloc.
+// A copy with a NUL at the end; the caller frees it. Throws std::bad_alloc.
 void* CopyOut(std::string_view bytes);
 
-// The same of a list of keyspaces.
+// Returns a list of keyspaces as copies that the caller frees.
 Status GiveEntries(const std::vector<KeyspaceEntry>& list, mergedb_keyspace_entry** entries, size_t* count);
 
-// ---- what handles stand for
+// ---- the objects behind handles
 
-// What options point to: a comparator, null for the bytewise order; a logger, null for silence.
+// Objects that the options point to: a comparator, null for the bytewise order; a logger, null for no logging.
 struct Borrowed {
   std::unique_ptr<Comparator> comparator;
   std::unique_ptr<Logger> logger;
 };
 
-// An open database and what it borrows. WHY shared: an iterator or snapshot may be closed after its database, so each
-// keeps the closed shell alive.
+// An open database and the objects that it borrows. WHY shared: an iterator or a snapshot may be closed after
+// its database, so each keeps the closed database alive.
 struct Opened {
   Borrowed borrowed;  // outlives db: declared before it
   std::unique_ptr<DB> db;
@@ -105,15 +105,15 @@ struct SnapshotHolder final : Object {
 struct IteratorHolder final : Object {
   static constexpr HandleKind kKind = HandleKind::kIterator;
   std::shared_ptr<Opened> opened;
-  std::shared_ptr<const Snapshot> snapshot;  // the one that it reads as of, or null
+  std::shared_ptr<const Snapshot> snapshot;  // the snapshot that it reads, or null
   std::unique_ptr<Iterator> iterator;
 };
 
-// A transaction that its own handle and those of its cursors share: any of them may be closed first, by any thread.
+// A transaction, shared by its own handle and those of its cursors. Any thread may close any of these handles first.
 struct SharedTransaction {
   std::shared_ptr<Opened> opened;            // outlives the transaction: declared before it
-  base::Mutex mutex;                         // held for the length of a call, of the transaction or of a cursor
-  std::unique_ptr<Transaction> transaction;  // null once its handle is closed
+  base::Mutex mutex;                         // held during each call on the transaction or on a cursor
+  std::unique_ptr<Transaction> transaction;  // null after its handle is closed
 };
 
 struct TransactionHolder final : Object {
@@ -141,7 +141,7 @@ struct CursorHolder final : Object {
 struct BatchHolder final : Object {
   static constexpr HandleKind kKind = HandleKind::kBatch;
   WriteBatch batch;
-  Keyspace keyspace;  // of the changes to come
+  Keyspace keyspace;  // of the next changes
 };
 
 }  // namespace mergedb::c

@@ -38,8 +38,8 @@ HandleTable::~HandleTable() {
 HandleTable& HandleTable::Global() {
   static HandleTable* const table = [] {
     static HandleTable* made = new HandleTable;
-    // WHY the lock is held across the fork: another thread of the parent may be in Add, and will not be there in the
-    // child to leave it.
+    // WHY the fork holds the lock: another thread of the parent may be in Add. It does not exist in the child
+    // and could not release the lock there.
     pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
                    [] {
                      process_number.fetch_add(1);
@@ -122,7 +122,7 @@ PinOutcome HandleTable::Close(uint64_t handle, HandleKind kind, std::unique_ptr<
   const PinOutcome outcome = Pin(handle, kind, &pinned);
   if (outcome != PinOutcome::kPinned) return outcome;
   Slot* slot = SlotAt(IndexOf(handle));
-  if ((slot->state.fetch_or(kClosing) & kClosing) != 0) {  // somebody else closes it
+  if ((slot->state.fetch_or(kClosing) & kClosing) != 0) {  // another thread closes it
     DropPin(slot);
     return PinOutcome::kBadHandle;
   }

@@ -1,22 +1,22 @@
-// Handles: 64-bit numbers that stand for objects of the C face, checked on every use.
+// Handles: 64-bit numbers that stand for objects of the C interface. Every use checks them.
 //
-//   63..60  kind        so that an iterator's handle is no database's, and small integers are nobody's
+//   63..60  kind        so that the handle of an iterator is no handle of a database, and small integers are no handles
 //   59..32  slot        index in the table
-//   31..0   generation  of the slot; counts up when the object goes, so that an old handle fits no later object
+//   31..0   generation  of the slot; incremented when the object is closed, so that an old handle fits no later object
 //
-// The simple truth: Pin looks the number up and keeps the object alive for the length of one call; Close takes the
-// object out, so that exactly one caller destroys it. A slot's state is one atomic word,
+// Pin looks the number up and keeps the object alive for the length of one call. Close takes the object out of
+// the table, so that exactly one caller destroys it. The state of a slot is one atomic word:
 //
 //   63..32  generation    31  closing (or free)    30..0  pins
 //
-// hence a call costs two atomic operations and no lock. Slots live as long as the table: a number made up by a
-// caller is looked up in memory that stays a slot for ever. A slot whose generations are used up is retired.
+// So a call costs two atomic operations and no lock. Slots live as long as the table, so a look-up of any
+// number reads valid memory. A slot whose generations are used up is retired.
 //
-// What complicates it: closing a shared object (database, snapshot) waits for the calls that are in it; an exclusive
-// one (all others) allows one pin, and whoever comes second hears Busy. The child of a fork has none of the
-// parent's threads, so handles made before the fork are bad in it.
+// Close of a shared object (database, snapshot, report) waits for the calls that use it. An exclusive object
+// (all other kinds) allows one pin, and a second caller gets Busy. In the child of a fork the parent's threads
+// do not exist, so handles made before the fork are bad there.
 //
-// Tested by tests/unit/c/handles_test.cc.
+// Tests: tests/unit/c/handles_test.cc.
 #pragma once
 
 #include <atomic>
@@ -39,12 +39,12 @@ enum class HandleKind : uint8_t {
   kReport = 7
 };
 
-// What a handle can stand for: a class with a `kKind`.
+// An object that a handle can stand for: a class with a `kKind`.
 struct Object {
   virtual ~Object();
 };
 
-// c.h: databases, snapshots and reports may be used by any number of threads at once.
+// c.h: any number of threads may use databases, snapshots and reports at once.
 constexpr bool IsExclusive(HandleKind kind) {
   return kind != HandleKind::kDatabase && kind != HandleKind::kSnapshot && kind != HandleKind::kReport;
 }
@@ -58,26 +58,26 @@ class HandleTable {
   HandleTable(const HandleTable&) = delete;
   HandleTable& operator=(const HandleTable&) = delete;
 
-  // The one table of the process; lives for ever.
+  // The table of the process. It is never destroyed.
   static HandleTable& Global();
 
   // 0 if all slots are taken.
   uint64_t Add(HandleKind kind, std::unique_ptr<Object> object);
 
-  // After kPinned, *object is alive until Unpin.
+  // After kPinned, *object stays alive until Unpin.
   PinOutcome Pin(uint64_t handle, HandleKind kind, Object** object);
   void Unpin(uint64_t handle);
 
-  // Take the object out of the table: from now on the handle is bad. Waits until nobody has it pinned.
+  // Takes the object out of the table: from now on the handle is bad. Waits until no call has it pinned.
   PinOutcome Close(uint64_t handle, HandleKind kind, std::unique_ptr<Object>* object);
 
  private:
   struct Slot {
     std::atomic<uint64_t> state;
-    // Written while the closing bit keeps everybody out.
+    // Written only while the closing bit is set, when the slot cannot be pinned.
     std::unique_ptr<Object> object;
     HandleKind kind{};
-    uint32_t process = 0;  // how many forks led to the process that made it
+    uint32_t process = 0;  // number of forks before the process that made the object
   };
   static constexpr uint32_t kChunkSlots = 256;
   static constexpr uint32_t kChunksMax = 16384;
@@ -87,13 +87,12 @@ class HandleTable {
   static void DropPin(Slot* slot);
   static bool Fits(const Slot& slot, HandleKind kind);
 
-  std::atomic<Slot*> chunks_[kChunksMax] = {};  // grows under mutex_; entries never change once set
+  std::atomic<Slot*> chunks_[kChunksMax] = {};  // grows under mutex_; an entry never changes once set
   base::Mutex mutex_;
   uint32_t slot_count_ GUARDED_BY(mutex_) = 0;
   std::vector<uint32_t> free_ GUARDED_BY(mutex_);
 };
 
-// A pinned object, for the length of a call.
 template <typename T>
 class Pinned {
  public:

@@ -1,4 +1,4 @@
-// The C face of keyspaces. In transactions: src/c/transactions.cc.
+// The C interface of keyspaces. For keyspaces in transactions see src/c/transactions.cc.
 #include <cstdlib>
 #include <cstring>
 

@@ -18,7 +18,6 @@ merge::Overflow OverflowOf(int32_t type) {
   return type == MERGEDB_ADD_I64 ? merge::Overflow::kSaturate : merge::Overflow::kFail;
 }
 
-// A caller's functions as a MergeOperator.
 class ForeignOperator final : public MergeOperator {
  public:
   explicit ForeignOperator(const mergedb_merge_operator& given) : given_(given), name_(given.name) {}

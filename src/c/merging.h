@@ -1,4 +1,4 @@
-// Operands and merge operators of the C face, as those of the C++ one.
+// Converts merge operands and merge operators of the C interface to those of the C++ interface.
 #pragma once
 
 #include <memory>
@@ -10,10 +10,10 @@
 
 namespace mergedb::c {
 
-// A whole struct, as src/c/options.h reads them -> the operand's bytes.
+// Converts a complete struct, as src/c/options.h reads it, to the bytes of the operand.
 Status EncodeOperand(const mergedb_operand& given, std::string* operand);
 
-// Takes over `given.state`. REQUIRES: a name and an `apply`.
+// Takes ownership of `given.state`. REQUIRES: a name and an `apply`.
 std::shared_ptr<const MergeOperator> NewForeignOperator(const mergedb_merge_operator& given);
 
 }  // namespace mergedb::c

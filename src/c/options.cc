@@ -10,7 +10,7 @@ namespace mergedb::c {
 
 namespace {
 
-constexpr size_t kStructBytesMax = 4096;  // larger ones are garbage, not the future
+constexpr size_t kStructBytesMax = 4096;  // a larger size is garbage, not a newer version
 
 template <typename T>
 Status ReadStruct(const T* given, const char* name, T* out) {
@@ -69,7 +69,7 @@ Outcome TakeSnapshot(mergedb_snapshot handle, const Opened* opened, std::shared_
   return Status::Ok();
 }
 
-// Of a struct with `progress` and its `state`.
+// The progress callback of a struct with `progress` and its `state`.
 template <typename Given>
 Progress ProgressOf(const Given& c) {
   if (c.progress == nullptr) return {};
@@ -107,7 +107,7 @@ Status DecodeStyle(int32_t given, Style* style) {
   }
 }
 
-// Numbers whose 0 means the default.
+// Numbers for which 0 means the default.
 Status DecodeNumbers(const mergedb_options& c, Options* options) {
   if (c.memory_bytes != 0) options->memory_bytes = c.memory_bytes;
   options->write_buffer_bytes = c.write_buffer_bytes;
@@ -129,7 +129,6 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
   return Status::Ok();
 }
 
-// A caller's compare function as a Comparator.
 class ForeignComparator final : public Comparator {
  public:
   explicit ForeignComparator(const mergedb_comparator& given) : given_(given), name_(given.name) {}
@@ -217,7 +216,7 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
   RETURN_IF_ERROR(
       DecodeFlag("mergedb_options", "use_mapped_staging", c.use_mapped_staging, &options->use_mapped_staging));
   mergedb_logger logger = {};
-  RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // refused before anything is borrowed
+  RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // WHY first: its error must come before anything is borrowed
   std::vector<mergedb_merge_operator> operators;
   RETURN_IF_ERROR(ReadOperators(c, &operators));
   RETURN_IF_ERROR(DecodeComparator(c.comparator, &borrowed->comparator));

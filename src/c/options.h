@@ -1,6 +1,7 @@
-// The structs of the C face, turned into those of the C++ face. A struct carries the size that its caller was compiled
-// with: a shorter one is an older caller's, whose missing fields have their defaults; a longer one is a newer caller's,
-// whose unknown fields must be zero, since this library would ignore what they ask for.
+// Converts the structs of the C interface to those of the C++ interface. A struct carries the size with which
+// its caller was compiled. A shorter struct comes from an older caller, and its missing fields have their
+// defaults. A longer struct comes from a newer caller, and its unknown fields must be zero, because this
+// library cannot do what they ask for.
 #pragma once
 
 #include <memory>
@@ -12,17 +13,17 @@
 
 namespace mergedb::c {
 
-// *borrowed owns what the options point to. Nothing is borrowed unless it returns OK.
+// *borrowed owns the objects that the options point to. If the call fails, nothing is borrowed.
 Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* borrowed);
 
-// Where a call is about no keyspace, or names it itself, `keyspace` is null and the field must be 0.
+// If the call concerns no keyspace, or names the keyspace itself, `keyspace` is null and the field must be 0.
 Status DecodeWriteOptions(const mergedb_write_options* given, WriteOptions* options, Keyspace* keyspace = nullptr);
 
-// *snapshot keeps options->snapshot alive. The snapshot must be one of `opened`.
+// *snapshot keeps options->snapshot alive. The snapshot must belong to `opened`.
 Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opened, ReadOptions* options,
                           std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace = nullptr);
 
-// What verify and repair take. *borrowed as for DecodeOptions.
+// The options of verify and repair. *borrowed as for DecodeOptions.
 struct DecodedCare {
   Options options;
   RepairOptions repair;
@@ -31,7 +32,7 @@ Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, B
 
 Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options);
 
-// OK if `out` can be filled: it says of itself that it has all fields of the first version, or more.
+// OK if an output struct of the caller can be filled: its struct_size is at least `bytes`.
 Status CheckRoom(size_t struct_size, size_t bytes, const char* name);
 
 Status DecodeOperand(const mergedb_operand* given, std::string* operand);
@@ -39,7 +40,7 @@ Status DecodeOperand(const mergedb_operand* given, std::string* operand);
 Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opened* opened, IteratorOptions* options,
                               std::shared_ptr<const Snapshot>* snapshot);
 
-// 0 or MERGEDB_NO: false.
+// MERGEDB_DEFAULT (0) and MERGEDB_NO: false.
 Status DecodeMayExist(int32_t may_exist, KeyspaceOptions* options);
 
 Outcome DecodeTransactionOptions(const mergedb_transaction_options* given, const Opened* opened,

@@ -1,4 +1,4 @@
-// The C face of transactions and their cursors.
+// The C interface of transactions and their cursors.
 #include "c/face.h"
 #include "c/options.h"
 #include "mergedb/c.h"
@@ -8,7 +8,7 @@ using namespace mergedb::c;
 
 namespace {
 
-// The lock of a shared transaction, for the length of one call: whoever comes second hears Busy.
+// The lock of a shared transaction, for the length of one call. A second caller gets Busy.
 class InUse {
  public:
   explicit InUse(SharedTransaction& shared) : mutex_(shared.mutex), is_mine_(mutex_.try_lock()) {}

@@ -16,11 +16,11 @@
 namespace mergedb::compaction {
 namespace {
 
-// Entries between two looks at the clock.
+// Entries between two checks of the clock.
 constexpr int kEntriesPerLook = 256;
 
-// The slices of one source within the plan's bounds, one table after the other, read in large pieces. A table that was read
-// is let go of: once its release is installed it may be removed, while the job goes on.
+// The virtual tables of one source within the pick's bounds, one after the other, read in large pieces. The
+// iterator closes a table after its last entry: the release that follows may remove the file while the job goes on.
 class SourceIterator final : public kv::Iterator {
  public:
   SourceIterator(const kv::Order& order, table::Cache& tables, std::deque<version::VirtualTable> virtual_tables,
@@ -93,8 +93,8 @@ class SourceIterator final : public kv::Iterator {
   Bound upper_;
 };
 
-// The values that operands are folded onto. A reference that is met lies in an input that is not yet released, so its file
-// is part of the newest Version.
+// The base values for folding operands. A blob index that the job meets is in an input that is not released,
+// so its blob file is part of the newest version.
 class BaseValues final : public kv::ValueSource {
  public:
   BaseValues(const CompactionJobContext& context, uint64_t* bytes_read)
@@ -125,7 +125,7 @@ CompactionJob::CompactionJob(const CompactionJobContext& context, picker::Compac
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
   }
   for (const kv::FileNumber number : pick_.cleaned) {
-    // One that is gone since the plan was made needs no cleaning.
+    // A file that is obsolete since the pick needs no collection.
     if (auto file = version->FindBlobFile(number)) cleaned_.push_back(std::move(file));
   }
   compacted_ranges_ = version::CompactedRangesBy(context_.factory.order, *version, pick_.sources.front(),
@@ -180,7 +180,8 @@ Status CompactionJob::AddReference(const kv::Entry& entry) {
   return outputs_->AddMoved(whole);
 }
 
-// The values will be wanted in the order of keys, in which they do not lie: all of a file is read while that is one large read.
+// The job reads the values in key order, which is not their order in the file: read all collected files ahead
+// if together they are small enough.
 Status CompactionJob::StartCleaning() {
   if (cleaned_.empty()) return {};
   ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
@@ -201,7 +202,7 @@ Status CompactionJob::Start() {
     base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
   }
   const kv::Order& order = context_.factory.order;
-  // The inputs are fixed; a snapshot taken from now on sees the newest versions, which stay.
+  // The inputs are fixed. A snapshot taken later sees the newest versions, which the compaction keeps.
   iterator::CompactionIteratorOptions options{.snapshots = context_.snapshots(),
                                               .is_bottom = pick_.is_bottom,
                                               .operators = context_.factory.operators,
@@ -249,7 +250,7 @@ Status CompactionJob::Start() {
   return {};
 }
 
-// What of a source has to be read.
+// The virtual tables of a source that the job must read.
 std::deque<version::VirtualTable> CompactionJob::TakeVirtualTables(const kv::Stripes& stripes,
                                                                    const version::Run& run) {
   const kv::Order& order = context_.factory.order;
@@ -277,9 +278,9 @@ Status CompactionJob::Release(const std::string* cursor) {
   if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty()))
     target = kv::Position{kv::ToInt(pick_.sources.front()) + 1000};
   for (const kv::Position position : pick_.sources) edit.cuts.push_back({.position = position, .bounds = done});
-  // At a cut the entry at the cursor has begun a table of its own: every finished one lies below.
+  // At a cut the entry at the cursor has begun a new table, so every finished table lies below the cursor.
   for (auto& file : outputs_->Take()) {
-    // WHY it is looked at: a forged input whose deletes are newer than any reader would be merged again for ever.
+    // WHY this check: a forged input with deletes newer than any reader would be compacted again and again.
     if (file->largest_sequence > largest_sequence_) {
       return Status::Corruption("an input of a merge holds sequence " + std::to_string(file->largest_sequence) +
                                 ", beyond the largest that the MANIFEST knows of, " +

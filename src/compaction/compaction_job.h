@@ -1,17 +1,19 @@
-// A CompactionPick being carried out, in steps that a scheduler may put between those of other jobs.
+// A compaction, run in steps. A scheduler may run steps of other jobs in between.
 //
-//   sources       [a . . . . . . . . . . z]        merged so far: [a, h)
+//   sources       [a . . . . . . . . . . z]        compacted so far: [a, h)
 //                 [a . . . . . . . . . . z]
 //   target (old)  [a . . . . . . . . . . z]
-//                  ------->h                       Release at h: cut [a, h) from every source, add the outputs to the target
+//                  ------->h                       Release at h: cut [a, h) from every source,
+//                                                  add the outputs to the target
 //
-// Each release is an VersionEdit that is right by itself: below the cursor only the outputs show, from it on only the inputs. So
-// inputs are let go of as the job goes, and no reader, and no crash, ever meets an older version than before.
+// Each release installs a VersionEdit that is correct by itself: below the cursor only the outputs show, from
+// the cursor on only the inputs. So the job releases inputs as it goes, and no reader and no crash ever meets
+// an older version of a key than before.
 //
-// A plan may name value files to clean. Values that lie there are then read where the merge meets their references, and handed
-// on as if they had been put inline: the outputs put them in a new value file, in key order.
+// A compaction pick may name blob files to collect. The job then reads their values where it meets the blob
+// indexes and treats them as inline values: the outputs write them to a new blob file, in key order.
 //
-// THREADS: one step at a time; different jobs at once.
+// THREADS: one thread at a time calls Step; different jobs run at the same time.
 #pragma once
 
 #include <cstdint>
@@ -35,20 +37,22 @@ namespace mergedb::compaction {
 struct CompactionJobContext {
   const TableFactory& factory;
   table::Cache& tables;
-  blob::Cache* values = nullptr;  // for plans that clean
+  blob::Cache* values = nullptr;  // for picks that collect blob files, and for operands on large values
   Clock* clock = nullptr;
   CompressionByTier compression;
-  // What live snapshots and readers of the newest state can see, ascending; asked once the inputs are fixed.
+  // The sequences that live snapshots and readers of the newest state can see, ascending. Called once the
+  // inputs are fixed.
   std::function<std::vector<kv::Sequence>()> snapshots;
-  // Show the edit to readers.
+  // Installs the edit: readers see it from then on.
   std::function<Status(const format::VersionEdit&)> install;
-  // Estimates FileMeta::masked_bytes of an output that goes into the run at this position. Null: 0.
+  // Estimates FileMeta::masked_bytes of an output for the run at this position. Null: 0.
   std::function<uint64_t(kv::Position, const kv::RangeTombstones&)> masked_bytes = {};
-  // In the newest Version; null if none. With `values`, for operands on large values; null: these stay as they are.
+  // Finds a blob file of the newest version; null if there is none. Needed with `values` to fold operands on
+  // large values. Null: such operands stay as they are.
   std::function<format::BlobFilePtr(kv::FileNumber)> find_blob_file = {};
   uint64_t release_bytes = uint64_t{64} << 20;    // outputs between two releases
-  uint64_t warm_bytes_max = uint64_t{256} << 20;  // of the page cache, for value files that are cleaned
-  kv::Sequence flushed_sequence = 0;              // all changes up to this one are in the version's tables
+  uint64_t warm_bytes_max = uint64_t{256} << 20;  // page cache to read collected blob files ahead
+  kv::Sequence flushed_sequence = 0;              // the tables of the version hold all changes up to this one
 };
 
 class CompactionJob {
@@ -57,14 +61,14 @@ class CompactionJob {
   ~CompactionJob();
 
   const picker::CompactionPick& pick() const { return pick_; }
-  // Work for about `nanos`. True: done. After an error the job is of no more use; what it released stays.
+  // Works for about `nanos`. True: the job is done. After an error the job is unusable; its releases stay valid.
   Result<bool> Step(uint64_t nanos);
 
   struct Counts {
     uint64_t bytes_read = 0;
     uint64_t bytes_written = 0;
-    uint64_t bytes_unread = 0;       // of tables that lay under range tombstones as a whole
-    uint64_t value_bytes_moved = 0;  // from cleaned value files; part of both
+    uint64_t bytes_unread = 0;       // of tables that range tombstones mask as a whole
+    uint64_t value_bytes_moved = 0;  // from collected blob files; part of bytes_read and bytes_written
     iterator::CompactionIteratorCounts collapse;
   };
   const Counts& counts() const { return counts_; }
@@ -76,22 +80,23 @@ class CompactionJob {
   Status Move();
   Status Add(const kv::Entry& entry);
   Status AddReference(const kv::Entry& entry);
-  // All that lies below `cursor` (null: all) is in finished outputs: show them instead of the inputs.
+  // Finished outputs hold all keys below `cursor` (null: all keys): show them instead of the inputs.
   Status Release(const std::string* cursor);
 
   const CompactionJobContext context_;
   const picker::CompactionPick pick_;
-  // The inputs, until the job starts. WHY not the Version: it would pin every table that other jobs replace meanwhile.
+  // The inputs, until the job starts. WHY not the version: it would pin every table that other jobs replace
+  // meanwhile.
   std::vector<version::RunPtr> sources_;
-  std::vector<format::CompactedRange> compacted_ranges_;  // what the outputs say
+  std::vector<format::CompactedRange> compacted_ranges_;  // recorded in the outputs
   Counts counts_;
 
   kv::RangeTombstones ranges_;                    // of the inputs
-  std::unique_ptr<kv::ValueSource> base_values_;  // before the input, which asks it
+  std::unique_ptr<kv::ValueSource> base_values_;  // declared before input_, which uses it
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::Iterator> input_;
-  format::Bounds rest_;                       // of the plan's bounds: not yet released
-  kv::Sequence largest_sequence_ = 0;         // of the inputs, as the tree has it
+  format::Bounds rest_;                       // the part of the pick's bounds that is not released
+  kv::Sequence largest_sequence_ = 0;         // of the inputs, as the version knows it
   std::vector<format::BlobFilePtr> cleaned_;  // by number; held until the job ends
   std::unique_ptr<blob::Scanner> scanner_;
 };

@@ -9,7 +9,7 @@
 namespace mergedb::compaction {
 namespace {
 
-// A guess at what is left of an entry in the table when its value is not.
+// Estimated bytes of an entry in the table if its value goes to a blob file.
 constexpr uint64_t kEntryBytes = 64;
 
 }  // namespace
@@ -34,7 +34,7 @@ Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, s
                    .range_tombstones = ranges,
                    .stripes = stripes,
                    .masked_bytes = std::move(masked_bytes),
-                   // All changes of the database with these sequences went through this memtable.
+                   // All changes of the database with these sequences are in this memtable.
                    .compacted_ranges = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
                    .separates_values = separates});
   for (input->SeekToFirst(); input->Valid(); input->Next()) {

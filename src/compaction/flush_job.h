@@ -1,5 +1,5 @@
-// A sealed memtable -> one table, and one value file if it holds enough large values. The same pipe as a job's, with a memtable
-// for input and nothing to pick.
+// Flush: an immutable memtable becomes one table, plus one blob file if it holds enough large values. The
+// iterators and outputs are those of a compaction; the input is the memtable, and there is no pick.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@
 namespace mergedb::compaction {
 
 struct Flushed {
-  format::FileMetaPtr table;                    // null if the memtable held nothing that anybody needs
+  format::FileMetaPtr table;                    // null if the memtable held nothing that a reader needs
   std::vector<format::BlobFilePtr> blob_files;  // that the table refers to
 
   uint64_t bytes() const {
@@ -24,8 +24,8 @@ struct Flushed {
   }
 };
 
-// `snapshots`: what live snapshots, and readers of the newest state, can see; ascending. `masked_bytes` as for Outputs.
-// `sampled`, if there is one, is told of each entry.
+// `snapshots`: the sequences that live snapshots and readers of the newest state can see, ascending.
+// `masked_bytes` as for Outputs. `sampled`, if not null, gets each entry.
 Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
                       Compression compression, iterator::CompactionIteratorCounts* counts,
                       std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {},

@@ -10,7 +10,8 @@ namespace mergedb::compaction {
 void LiveSample::Changes::Add(const kv::Entry& entry) {
   raw_bytes_ += entry.key.size() + entry.value.size();
   const uint64_t hash = base::Hash64(entry.key);
-  if (hash > hash_max_ || (!changes_.empty() && changes_.back().hash == hash)) return;  // the latter: an older version
+  // An equal hash at the back is an older version of the same key.
+  if (hash > hash_max_ || (!changes_.empty() && changes_.back().hash == hash)) return;
   const kv::Kind kind = kv::KindOf(entry.tag);
   const uint64_t value_bytes = kind == kv::Kind::kMerge ? 0 : std::min<uint64_t>(entry.value.size(), kValueBytesMax);
   const uint64_t key_bytes = std::min<uint64_t>((entry.key.size() + 1) / 2, kValueBytesMax);
@@ -59,7 +60,8 @@ void LiveSample::Thin() {
   }
 }
 
-// The variance of the sum of values of which each was taken with probability p, over p: sum of (1 - p) x squares, over p squared.
+// The variance of the estimate, if each value is in the sample with probability p: sum of (1 - p) x squares,
+// divided by p squared.
 void LiveSample::Publish() {
   const double taken = (static_cast<double>(hash_max_) + 1) / std::ldexp(1.0, 64);
   const double deviation = std::sqrt((1 - taken) * static_cast<double>(sum_of_squares_));

@@ -6,10 +6,11 @@
 namespace mergedb::compaction {
 namespace {
 
-// A look at a run costs two searches in an index: 256 at 16 runs take 2 ms.
+// One tombstone and one run cost two index searches: 256 tombstones at 16 runs take 2 ms.
 constexpr size_t kSampleMax = 256;
 
-// Of the run, with the values that it refers to: they are taken to be spread over a table as its own bytes are.
+// The bytes of the run in `range`, with the values that it refers to. Assumes that the values are spread over
+// a table as its own bytes are.
 uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version::Run& run,
                     const format::Bounds& range) {
   const auto [first, last] = run.Overlap(order, range);
@@ -24,7 +25,7 @@ uint64_t BytesUnder(const kv::Order& order, table::Cache& tables, const version:
       continue;
     }
     const auto reader = tables.Open(virtual_table.file);
-    if (!reader) continue;  // who merges it will hear
+    if (!reader) continue;  // the compaction that reads the table reports the error
     const uint64_t from = clipped->bounds.lower ? (*reader)->ApproximateOffset(*clipped->bounds.lower) : 0;
     const uint64_t to =
         clipped->bounds.upper ? (*reader)->ApproximateOffset(*clipped->bounds.upper) : virtual_table.file->bytes;

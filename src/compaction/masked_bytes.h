@@ -1,5 +1,5 @@
-// How much older data range tombstones hide: for the policy, which sees tables as descriptions only and must know what a
-// merge of them would free.
+// Estimates how many older bytes range tombstones mask. The picker needs the estimate, because it sees only
+// the metadata of tables and must know how many bytes a compaction would free.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,9 @@
 
 namespace mergedb::compaction {
 
-// About the bytes of the tables in the runs of `version` below position `older_than`, and of the values that they refer to, that
-// lie under `tombstones`, by the tables' indexes: no block is read. Of many tombstones a sample is looked at.
+// The approximate bytes that lie under `tombstones` in the runs of `version` below position `older_than`: of
+// the tables and of the values that they refer to. Uses the index blocks of the tables, no data blocks. If
+// there are many tombstones it looks at a sample.
 uint64_t EstimateMaskedBytes(const kv::Order& order, table::Cache& tables, const version::Version& version,
                              kv::Position older_than, const kv::RangeTombstones& tombstones);
 

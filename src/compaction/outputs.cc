@@ -9,14 +9,15 @@
 namespace mergedb::compaction {
 namespace {
 
-// Smaller value files are written through the page cache in one call.
+// Smaller blob files are written through the page cache in one call.
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
 
-// Values that a value file had better have, and the share of them among all entries (one over this).
+// The minimum number of values in a blob file, and their minimum share of all entries (one over this).
 constexpr uint64_t kValuesMin = 256;
 constexpr uint64_t kShareOfEntries = 4;
 
-// A writer for file `number`: in a spare file if there is one that can be had, else in a new one. `create(path, is_reuse)` makes it.
+// A writer for file `number`: over a recycled file if one is available, else in a new file. `create(path,
+// is_reuse)` makes it.
 template <class Create>
 auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected,
                   Create create) -> decltype(create(std::string(), false)) {
@@ -25,7 +26,7 @@ auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNu
   if (factory.reuse) { ASSIGN_OR_RETURN(is_reuse, factory.reuse(kind, number, bytes_expected)); }
   auto writer = create(path, is_reuse);
   if (writer || !is_reuse) return writer;
-  RETURN_IF_ERROR(factory.file_system->Remove(path));  // somebody made a hard link to it, for example
+  RETURN_IF_ERROR(factory.file_system->Remove(path));  // for example, a hard link to the file exists
   return create(path, false);
 }
 
@@ -114,7 +115,7 @@ bool Outputs::IsFullFor(const kv::Entry& entry) const {
   return is_full && !factory_.order.SameKey(writer_->last_key(), entry.key);
 }
 
-// The entry with a reference in place of its value, which is in the value file then.
+// Writes the value to the blob file; `separated` is the entry with the blob index in place of its value.
 Status Outputs::Separate(const kv::Entry& entry, kv::Entry* separated) {
   if (values_ == nullptr) RETURN_IF_ERROR(BeginValues());
   format::ValueReference reference;
@@ -171,7 +172,7 @@ Status Outputs::FinishValues() {
   return {};
 }
 
-// Of what is settled: all below `upper` that no table before has taken.
+// The part of options_.compacted_ranges below `upper` that no earlier table has taken.
 std::vector<format::CompactedRange> Outputs::TakeShare(const std::string_view* upper) {
   format::Bounds bounds{.lower = share_begin_, .upper = {}};
   if (upper != nullptr) share_begin_ = bounds.upper = std::string(*upper);
@@ -193,7 +194,7 @@ Status Outputs::Finish() {
   return FinishValues();
 }
 
-// If a removal fails the file is an orphan that the next open removes.
+// If a removal fails, the file is an orphan. The next open removes it.
 Outputs::~Outputs() {
   if (writer_ != nullptr) {
     writer_ = nullptr;

@@ -1,16 +1,16 @@
-// Entries in order -> tables, one after the other: a table is cut when it is full or at a border, never between two versions
-// of a key. Each table takes the range tombstones between its cuts, clipped there; some tables hold nothing else.
+// Writes entries, in order, to tables. A table ends when it is full or at a border, never between two versions
+// of a key. Each table gets the range tombstones between its cuts, clipped there; some tables hold nothing else.
 //
 //   entries          a b   d e f |           m n | p         cut keys: g, o
 //   tombstones         [-----------g- - - k)     |
-//   tables           [a . . . . . g)[g . . . k). n] [p]       the first one's largest key is not included
+//   tables           [a . . . . . g)[g . . . k). n] [p]       the first table's largest key is not included
 //
-// Large values go to a value file on the way, and references to the tables:
+// Large values go to a blob file, and their blob indexes to the tables:
 //
 //   a=small  b=LARGE  c=small | d=LARGE          table 12: a=small  b->14:0  c=small     table 13: d->14:1040
-//                                                value file 14: LARGE LARGE
+//                                                blob file 14: LARGE LARGE
 //
-// A value file goes on from one table to the next, so tables are of use only when it is finished, too: at a release.
+// One blob file serves several tables, so a table is complete only when its blob file is finished, too: at a release.
 #pragma once
 
 #include <cstdint>
@@ -35,33 +35,35 @@
 
 namespace mergedb::compaction {
 
-// What makes tables: shared by flushes and jobs.
+// The settings for new tables; flushes and compactions share them.
 struct TableFactory {
   FileSystem* file_system = nullptr;
   std::string directory;
   const kv::Order& order;
   int bloom_bits_per_key = 10;
-  const format::leveldb::FilterPolicy* filter_policy = nullptr;  // as table::WriterOptions
+  const format::leveldb::FilterPolicy* filter_policy = nullptr;  // see table::WriterOptions
   size_t block_bytes = 4096;
-  bool keeps_keys_whole = false;  // as table::WriterOptions
+  bool keeps_keys_whole = false;  // see table::WriterOptions
   std::function<kv::FileNumber()> allocate_number;
   std::function<uint64_t()> entropy;
-  // Gives the name of the table or value file `number` to a spare file of about `bytes_expected`, to be written over. False, or
-  // null: there is none.
+  // Renames a recycled file of about `bytes_expected` to the name of the table or blob file `number`; the
+  // writer then overwrites it. False, or a null function: no recycled file is available.
   std::function<Result<bool>(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected)> reuse = {};
-  // Make a finished table, or value file, one that is removed when nobody names it any more.
+  // Registers a finished table or blob file: the file is removed when no version and no reader holds it.
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
   std::function<format::BlobFilePtr(const format::BlobFilePtr&)> track_values = {};
-  // Values of so many bytes and more go to value files; 0: none does.
+  // Values of at least this size go to blob files; 0: no value does.
   size_t separated_value_bytes_min = 0;
-  // True while readers are about: the table is then written through the page cache, where they will look for it. Null: never.
+  // True while readers are active: the table is then written through the page cache, where they find its
+  // blocks. Null: never.
   std::function<bool()> has_readers = {};
-  // For folding what goes into tables; null: none.
+  // Operators that fold merge operands; null: none.
   const kv::ProgramOperators* operators = nullptr;
 };
 
-// Are large values among `entries` entries of `bytes` in all worth a value file: so many that they fill one, and not a few among
-// many small ones? Else they stay in the tables: a file for a handful of values weighs more than rewriting them.
+// True if the large values among `entries` entries of `bytes` bytes are worth a blob file: there are enough
+// of them, and they are not a small share of many small values. Otherwise they stay in the tables: a file for
+// a few values costs more than rewriting them.
 bool AreWorthABlobFile(const TableFactory& factory, uint64_t entries, uint64_t bytes);
 
 class Outputs {
@@ -70,43 +72,44 @@ class Outputs {
     Compression compression = Compression::kNone;
     uint64_t table_bytes_max = 0;            // 0: no limit
     uint64_t bytes_expected = 0;             // of one table
-    uint64_t value_bytes_expected = 0;       // of one value file
+    uint64_t value_bytes_expected = 0;       // of one blob file
     std::vector<std::string> cut_keys = {};  // ascending: a new table begins at each
-    // What goes into the tables beside the entries.
+    // Range tombstones to write to the tables.
     kv::RangeTombstones range_tombstones = {};
     kv::Stripes stripes = {};
     // Estimates FileMeta::masked_bytes. Null: 0.
     std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes = {};
-    // What the tables say together (format::CompactedRange); each says it of its own share of the bounds.
+    // The ranges that the tables record (format::CompactedRange); each table records its own part of the bounds.
     std::vector<format::CompactedRange> compacted_ranges = {};
-    bool separates_values = false;  // large values go to value files; those that came from one do in any case
-    uint64_t release_bytes = 0;     // outputs between two releases; 0: there is none before Finish
+    bool separates_values = false;  // large values go to blob files; moved values do in any case
+    uint64_t release_bytes = 0;     // outputs between two releases; 0: no release before Finish
   };
   Outputs(const TableFactory& factory, Options options) : factory_(factory), options_(std::move(options)) {}
-  ~Outputs();  // removes the table and the value file that are not finished; those that are go when nobody names them
+  // Removes the table and the blob file that are not finished. Finished files go when their last owner releases them.
+  ~Outputs();
 
   Status Add(const kv::Entry& entry);
-  // A PUT whose value is moved from one value file to another.
+  // A PUT whose value moves from one blob file to another.
   Status AddMoved(const kv::Entry& entry);
   Status Finish();
-  // Tables finished since the last call, and the value files.
+  // The tables, and the blob files, that were finished since the last call.
   std::vector<format::FileMetaPtr> Take() { return std::exchange(finished_, {}); }
   std::vector<format::BlobFilePtr> TakeBlobFiles() { return std::exchange(finished_values_, {}); }
-  // True right after an Add that began a new table when a release was due: all that lies below `cut_key`, range tombstones
-  // too, is in finished files, and nothing in those belongs to what comes.
+  // True right after an Add that began a new table while a release was due. Finished files then hold all
+  // entries and range tombstones below `cut_key`, and no key from `cut_key` on.
   bool is_at_release() const { return is_at_release_; }
   const std::string& cut_key() const { return *lower_; }  // REQUIRES: is_at_release()
   uint64_t bytes() const { return bytes_; }               // of the files finished so far
 
  private:
   Status Add(const kv::Entry& entry, bool separates);
-  // Ends tables where the entry demands it, and value files where a release is due.
+  // Ends the table before the entry if a cut key or the size demands it; ends the blob file if a release is due.
   Status CutBefore(const kv::Entry& entry);
   // The table is full, and the entry is not another version of its last key.
   bool IsFullFor(const kv::Entry& entry) const;
   Status BeginTable(uint64_t bytes_expected);
   Status BeginValues();
-  // All that lies below `upper` (null: all) goes into a table, unless there is nothing.
+  // Writes all entries and range tombstones below `upper` (null: all) to a table; no table if there are none.
   Status FinishTable(const std::string_view* upper);
   Status FinishValues();
   Status Separate(const kv::Entry& entry, kv::Entry* separated);
@@ -118,9 +121,9 @@ class Outputs {
   std::unique_ptr<table::Writer> writer_;
   kv::FileNumber number_{};
   std::vector<format::FileMetaPtr> finished_;
-  std::optional<std::string> share_begin_;  // of what is settled, for the table being written; none: the first
+  std::optional<std::string> share_begin_;  // of compacted_ranges, for the current table; empty: from the start
   size_t next_cut_ = 0;
-  std::optional<std::string> lower_;  // where the table began; none: the first
+  std::optional<std::string> lower_;  // where the table began; empty: at the first key
   bool is_at_release_ = false;
   bool is_direct_ = true;
   uint64_t bytes_ = 0;
@@ -129,8 +132,8 @@ class Outputs {
   std::unique_ptr<blob::Writer> values_;
   kv::FileNumber values_number_{};
   std::vector<format::BlobFilePtr> finished_values_;
-  std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the table being written: bytes by value file
-  uint64_t table_value_bytes_ = 0;                           // written to value files since it began
+  std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the current table: bytes by blob file
+  uint64_t table_value_bytes_ = 0;                           // written to blob files since the table began
   char reference_[format::kReferenceBytesMax];
 };
 

@@ -10,7 +10,8 @@ namespace mergedb::compaction {
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
                                                   const std::vector<version::RunPtr>& sources,
                                                   const format::Bounds& bounds, const kv::Stripes& stripes) {
-  // What the views of `all` are of, until they are copied. WHY a deque: its elements stay where they are.
+  // Owners of the bytes that the views in `all` point to, until Fragment copies them. WHY a deque: its
+  // elements do not move.
   std::vector<std::shared_ptr<table::Reader>> readers;
   std::deque<format::Bounds> limits;
   std::vector<kv::RangeTombstone> all;

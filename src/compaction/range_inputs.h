@@ -1,5 +1,5 @@
-// The range tombstones that a job meets: gathered from its sources before it starts, cut at each other's borders. They say
-// which entries to leave out, which tables not even to read, and what is left of them for the outputs.
+// The range tombstones of a compaction's sources, gathered before it starts and cut at each other's borders.
+// They decide which entries to drop and which tables to skip, and some of them go into the outputs.
 #pragma once
 
 #include <vector>
@@ -10,17 +10,19 @@
 
 namespace mergedb::compaction {
 
-// All of the sources' within `bounds`, as far as their slices show.
+// All range tombstones of the sources within `bounds`, as far as the virtual tables show them.
 Result<kv::RangeTombstones> GatherRangeTombstones(const kv::Order& order, table::Cache& tables,
                                                   const std::vector<version::RunPtr>& sources,
                                                   const format::Bounds& bounds, const kv::Stripes& stripes);
 
-// Those that a merge passes on: at the bottom the ones that every reader sees have nothing left to hide.
+// The range tombstones for the outputs. At the bottom a range tombstone that every reader sees masks nothing:
+// it is dropped.
 kv::RangeTombstones PassedOn(const kv::Order& order, const kv::RangeTombstones& gathered, const kv::Stripes& stripes,
                              bool is_bottom);
 
-// Everything that the slice shows, if it is within `bounds`, lies under tombstones that whoever sees it sees, too: nobody
-// needs any of it.
+// True if the range tombstones mask everything that the virtual table shows, and every reader that sees an
+// entry of it sees the masking tombstone as well. The compaction then needs no byte of the table. REQUIRES:
+// the virtual table lies within the bounds of the compaction.
 bool IsHidden(const kv::Order& order, const kv::RangeTombstones& tombstones, const kv::Stripes& stripes,
               const version::VirtualTable& virtual_table);
 

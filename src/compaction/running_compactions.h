@@ -1,6 +1,6 @@
-// Which keys of which runs are being merged. Picking runs without a lock on a Version that may be old by the time it ends, so a
-// claim checks again: the sources are still there and consecutive, no running plan interleaves, and a plan that drops tombstones
-// still has no older key below its sources.
+// The running compactions: which keys of which runs they hold. The picker works without a lock, on a version
+// that may be old when it ends. So Add checks the pick again: the sources exist and are consecutive, no running
+// compaction interleaves, and below the sources of a pick that drops tombstones there is still no older key.
 //
 // THREADS: any.
 #pragma once
@@ -19,7 +19,7 @@ class RunningCompactions {
  public:
   explicit RunningCompactions(const kv::Order& order) : order_(order) {}
 
-  // False if the plan no longer fits; pick again.
+  // False if the pick is out of date: pick again.
   bool Add(const picker::CompactionPick& pick, const version::Version& version) {
     base::Lock lock(mutex_);
     const size_t newest = IndexOf(pick, version);
@@ -48,7 +48,7 @@ class RunningCompactions {
   }
 
  private:
-  // Of the newest source; the number of runs if the sources are not all there, one behind the other.
+  // The index of the newest source; the number of runs if the sources are not all there and consecutive.
   static size_t IndexOf(const picker::CompactionPick& pick, const version::Version& version) {
     const auto& runs = version.runs();
     size_t newest = 0;

@@ -18,15 +18,15 @@ constexpr uint64_t kSecond = 1'000 * kMillisecond;
 constexpr uint64_t kStepNanos = kMillisecond / 2;
 constexpr uint64_t kQuietAfterNanos = 1 * kSecond;
 constexpr uint64_t kIdleAfterNanos = 5 * kSecond;
-constexpr uint64_t kCommitIntervalNanos = kSecond / 10;  // when nothing presses
+constexpr uint64_t kCommitIntervalNanos = kSecond / 10;  // while nothing urgent waits for it
 constexpr uint64_t kRetryFirstNanos = kSecond / 10;
 constexpr uint64_t kRetryLastNanos = 5 * kSecond;
-// Outputs of a job between two releases: few, but small databases are not to hold twice their size either.
+// Output bytes of a job between two releases: large, but a small database must not hold its data twice.
 constexpr uint64_t kReleaseBytesMax = uint64_t{64} << 20;
 constexpr uint64_t kFlushesPerRelease = 8;
 constexpr size_t kJobsMax = 4;      // each holds read buffers for all of its inputs
-constexpr uint64_t kWarmShare = 4;  // of memory_bytes: the page cache is not ours
-// Sorted runs at which writers are slowed down as far as they may be.
+constexpr uint64_t kWarmShare = 4;  // of memory_bytes; the page cache is shared with other programs
+// Number of sorted runs at which the write delay reaches its maximum.
 constexpr uint64_t kRunsMax = 128;
 
 }  // namespace
@@ -37,7 +37,7 @@ Background::Background(Parts parts)
       executor_(parts_.options.env.executor),
       flush_bytes_(parts_.memory.memtable_bytes),
       release_bytes_(std::min(kReleaseBytesMax, kFlushesPerRelease * flush_bytes_)),
-      running_(parts_.order) {}
+      running_compactions_(parts_.order) {}
 
 Background::~Background() { Stop(false); }
 
@@ -60,7 +60,7 @@ void Background::NoteWrite() {
 }
 
 void Background::Sweep(format::Bounds bounds) {
-  if (parts_.snapshots.oldest().count > 0) return;  // it needs what would be swept
+  if (parts_.snapshots.oldest().count > 0) return;  // the snapshot needs the deleted keys
   seal_is_wanted_.store(true, std::memory_order_relaxed);
   base::Lock lock(mutex_);
   const uint64_t flushes = counters_.flushes.load(std::memory_order_relaxed);
@@ -71,9 +71,10 @@ void Background::Sweep(format::Bounds bounds) {
   ScheduleLocked();
 }
 
-// Flushes go in order, so there is one at a time. After each, and at first, a memory for the next memtable is made ready.
+// Flushes go in order, so one runs at a time. RunFlush also allocates the standby memtable, the first time
+// without a flush.
 void Background::ScheduleFlushLocked() {
-  // WHY first: nobody waits for the word of a seal to be heard. Once this stops, the rest of the database may be gone.
+  // WHY this check is first: a seal notification may arrive after Stop(). Then VersionSet may be gone.
   if (is_stopping_ || is_flushing_) return;
   const bool has_sealed = parts_.version_set.sealed_count() > 0 && MayTryLocked(flush_retry_);
   if (!has_sealed && !standby_is_wanted_) return;
@@ -100,7 +101,8 @@ void Background::RunFlush() noexcept {
   changed_.NotifyAll();
 }
 
-// One more worker, if there is room for one. A worker that finds a task asks for another before it begins.
+// Adds a worker if the executor has room for one. A worker that finds a task adds another worker before it
+// begins.
 void Background::ScheduleLocked() {
   ScheduleFlushLocked();
   if (is_stopping_ || workers_ >= executor_->Parallelism()) return;
@@ -123,7 +125,8 @@ void Background::RunStep() noexcept {
   }
   --workers_;
   if (task != Task::kNone) ScheduleLocked();
-  // WHY not whenever it ends: who waits asks for a worker when it wakes, and the two would wake each other for as long as others work.
+  // WHY only after real work: a waiter schedules a worker when it wakes, so an unconditional notify would
+  // make the two wake each other forever.
   if (task != Task::kNone || is_stopping_) changed_.NotifyAll();
 }
 
@@ -142,7 +145,8 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_removing_ = true;
     return Task::kRemoveRecycled;
   }
-  // New jobs before steps of old ones: a small urgent merge must not wait for a large one to end.
+  // New jobs before steps of running jobs: a small urgent compaction must not wait for the end of a large
+  // one.
   const bool may_pick = picks_jobs_ && !is_picking_ && jobs_.size() < kJobsMax && MayTryLocked(job_retry_);
   if (may_pick && (picked_generation_ != tree_generation_.load(std::memory_order_relaxed) ||
                    picked_urgency_ != UrgencyLocked() || picked_snapshot_ != OldestSnapshot())) {
@@ -221,7 +225,8 @@ Status Background::Flush() {
   return {};
 }
 
-// Where the bottom run is compressed otherwise, what a full compaction leaves may be smaller.
+// No sample if bottommost tables use another codec: a full compaction may then leave fewer bytes than the
+// flushed tables suggest.
 void Background::SampleFlushed(const compaction::LiveSample::Changes& sampled, const compaction::Flushed& flushed) {
   const CompressionByTier& compression = parts_.options.compression;
   if (compression.bottom != compression.upper && compression.bottom != Compression::kNone) return;
@@ -238,10 +243,10 @@ kv::Sequence Background::OldestSnapshot() const {
 }
 
 picker::PickInput Background::PickInputFor(const read::SuperVersion& super_version,
-                                           const std::vector<picker::RunningCompaction>& busy,
+                                           const std::vector<picker::RunningCompaction>& running_compactions,
                                            picker::Urgency urgency) const {
   return {.version = *super_version.version,
-          .busy = busy,
+          .running = running_compactions,
           .style = parts_.options.style,
           .urgency = urgency,
           .flush_bytes = flush_bytes_,
@@ -258,29 +263,31 @@ void Background::PickJob() {
   const std::optional<format::Bounds> sweep = sweep_;
   lock.Unlock();
 
-  // WHY in this order: a job that installs its result and is released in between is still busy for this pick. The other way around it
-  // would be in neither, and a plan could drop tombstones above what that job has just moved down.
+  // WHY the running compactions are read before the SuperVersion: a job that installs its result and is
+  // released in between is then seen as running. In the other order the pick would see neither, and could
+  // drop tombstones above the keys that the job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
   const read::SuperVersionPtr old_super_version = ZOO(kPickedFromOldView) ? parts_.version_set.Current() : nullptr;
   if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
-  const std::vector<picker::RunningCompaction> busy = running_.busy();
+  const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
   SCHEDULE_POINT("pick between two looks");
   const read::SuperVersionPtr super_version =
       ZOO(kPickedFromOldView) ? old_super_version : parts_.version_set.Current();
-  const picker::PickInput input = PickInputFor(*super_version, busy, urgency);
+  const picker::PickInput input = PickInputFor(*super_version, running_compactions, urgency);
   picker::ManualPick manual_pick;
   if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
   std::optional<picker::CompactionPick> pick = std::move(manual_pick.pick);
   if (!pick && sweep) pick = picker::PickTombstoneScan(input, *sweep);
   if (!pick) pick = picker::Pick(input);
-  // A job starts from the version that it is claimed on: a job that ends in between may take the last keys of a source.
-  // WHY the sequence first: it must not be of a flush that this version lacks.
+  // The job starts from the version against which it is claimed: another job that ends in between may take
+  // the last keys of a source. WHY flushed_sequence is read before the version: it must not come from a flush
+  // that the version lacks.
   const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
   const version::VersionPtr version =
       ZOO(kPickedFromOldView) ? super_version->version : parts_.version_set.Current()->version;
-  const bool is_claimed = pick && running_.Claim(*pick, *version);
+  const bool is_added = pick && running_compactions_.Add(*pick, *version);
   std::shared_ptr<Running> running;
-  if (is_claimed) {
+  if (is_added) {
     SCHEDULE_POINT("start a claimed job");
     const compaction::CompactionJobContext context{
         .factory = parts_.factory,
@@ -311,10 +318,10 @@ void Background::PickJob() {
 
   lock.Relock();
   is_picking_ = false;
-  // A sweep that is blocked now is given up: the next move that wades asks again.
+  // A request that is blocked now is dropped: the next tombstone-heavy scan asks again.
   if (sweep) {
     sweep_ = std::nullopt;
-    if (is_claimed && running->job->pick().reason == picker::CompactionReason::kSwept)
+    if (is_added && running->job->pick().reason == picker::CompactionReason::kSwept)
       counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
   }
   if (running != nullptr) {
@@ -355,19 +362,20 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   counters_.value_bytes_moved.fetch_add(counts.value_bytes_moved, std::memory_order_relaxed);
   counters_.merge_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
   counters_.merge_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
-  running_.Release(job.pick());
+  running_compactions_.Release(job.pick());
   {
     base::Lock lock(mutex_);
     std::erase(jobs_, running);
-    ArmTimerLocked();  // cursors may pin what is obsolete now
+    ArmTimerLocked();  // iterators may still pin files that are now obsolete
     NoteOutcomeLocked(&job_retry_, done ? Status() : done.error());
   }
-  running->job = nullptr;  // lets go of its inputs
+  running->job = nullptr;  // releases its inputs
   TreeChanged();
   UpdateTreeBacklog();
 }
 
-// They become spares, which may be written over as long as they are not removed.
+// Obsolete files become recycled files, which new files may overwrite. A file that cannot be recycled is
+// removed.
 void Background::RecycleObsolete() {
   Status failure;
   for (const auto& file : parts_.obsolete.Take()) {
@@ -388,7 +396,8 @@ void Background::RecycleObsolete() {
   NoteOutcomeLocked(&recycle_retry_, failure);
 }
 
-// Until one took long: then a rest, for the sake of those who write.
+// While writes come, a slow removal ends the step and a rest follows, since removals delay other disk access
+// (picker/write_delay.h).
 void Background::RemoveRecycled() {
   base::Lock lock(mutex_);
   uint64_t rest_nanos = 0;
@@ -418,8 +427,9 @@ uint64_t Background::ExcessRecycledBytesLocked() const {
          std::min(bytes, RecycledBytesMaxLocked(IsAtRestLocked() ? UrgencyLocked() : picker::Urgency::kWriting));
 }
 
-// As many as the space bound has room for, and where it has none what a merge releases at once: it writes as much before the
-// next release. None when the disk has no room for anything else, nor when nothing will be written soon.
+// The room that the space bound leaves, but while writes come at least release_bytes_: a compaction releases
+// that much at once and writes as much before its next release. 0 if the disk is full, or if no writes are
+// expected soon (kIdle).
 uint64_t Background::RecycledBytesMaxLocked(picker::Urgency urgency) const {
   for (const Retry* retry : RetriesLocked()) {
     if (retry->status.IsNoSpace()) return 0;
@@ -444,8 +454,8 @@ bool Background::IsAtRestLocked() const {
          !parts_.version_set.HasUncommitted();
 }
 
-// WHY not whatever it holds: what is flushed is merged into the one run next, which may rewrite all of it. Who writes a little now and then has
-// that done once for each 64th of the tree at most.
+// WHY at least 1/64 of the tree's bytes: the flushed table is compacted into the one run next, which may
+// rewrite the whole run.
 bool Background::IsWorthSealingLocked() const {
   constexpr uint64_t kShare = 64;
   if (!IsAtRestLocked() || UrgencyLocked() != picker::Urgency::kIdle) return false;
@@ -454,7 +464,8 @@ bool Background::IsWorthSealingLocked() const {
          super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
 }
 
-// Newest tables first, each once, and no more of them than a few times the memory that the database was given.
+// Reads tables into the page cache, the newest runs first, each table once, up to kWarmShare times
+// memory_bytes.
 void Background::WarmTables() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   const uint64_t warmed_below = warmed_below_.load();
@@ -470,7 +481,7 @@ void Background::WarmTables() {
       if (auto reader = parts_.tables.Open(virtual_table.file)) (*reader)->Warm();
     }
   }
-  // Value files: those that fit what is left, the newest first.
+  // Then blob files, the newest first, until one does not fit the rest of the budget.
   const auto& blob_files = super_version->version->blob_files();
   for (auto each = blob_files.rbegin(); each != blob_files.rend(); ++each) {
     const uint64_t number = kv::ToInt(each->file->number);
@@ -565,8 +576,8 @@ void Background::ArmTimerLocked() {
   });
 }
 
-// Once a second while writes come, until the tree has settled after the last one, and while cursors or snapshots pin what
-// could go: nobody else says when they are let go of.
+// Runs once a second while writes come, until no compaction is needed after the last write. It goes on while
+// iterators or snapshots pin obsolete data: nothing signals their release.
 void Background::OnTimer() {
   base::Lock lock(mutex_);
   timer_is_armed_ = false;
@@ -578,7 +589,7 @@ void Background::OnTimer() {
                        parts_.obsolete.bytes_on_disk() <= parts_.version_set.Current()->version->bytes_on_disk() &&
                        NeedsNoCompactionLocked(picker::Urgency::kIdle);
   if (!is_over) ArmTimerLocked();
-  may_seal_at_rest_ = true;  // once a look: somebody who writes just then keeps it from being done
+  may_seal_at_rest_ = true;  // one attempt per tick: an active writer prevents it
   ScheduleLocked();
   changed_.NotifyAll();
 }
@@ -609,7 +620,7 @@ void Background::Stop(bool finish_jobs) {
 
 Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) {
   base::Lock lock(mutex_);
-  // What failed before is tried again now, on behalf of who waits.
+  // Failed work is retried at once for this caller.
   flush_retry_ = commit_retry_ = job_retry_ = recycle_retry_ = removal_retry_ = {};
   while (!is_done()) {
     if (is_stopping_) return Status::ShuttingDown("the database is closing");
@@ -655,7 +666,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency) {
   return status;
 }
 
-// One at a time: a call waits until `manual_` is free and takes it under the same lock.
+// One call at a time: a call waits until `manual_` is empty and sets it under the same lock.
 Status Background::CompactRange(const format::Bounds& bounds) {
   uint64_t id = 0;
   RETURN_IF_ERROR(WaitUntil(Needs::kMerges, [&] {
@@ -671,13 +682,13 @@ Status Background::CompactRange(const format::Bounds& bounds) {
   TreeChanged();
   Status status = WaitUntil(Needs::kMerges, [this] {
     if (manual_is_done_) return true;
-    if (jobs_.empty() && !is_picking_) TreeChanged();  // look again
+    if (jobs_.empty() && !is_picking_) TreeChanged();  // pick again
     return false;
   });
   {
     base::Lock lock(mutex_);
     manual_ = std::nullopt;
-    changed_.NotifyAll();  // the next call may take it
+    changed_.NotifyAll();  // the next call may set `manual_`
   }
   return status.ok() ? WaitForFlush() : status;
 }

@@ -1,21 +1,23 @@
-// The one scheduler: decides which piece of background work comes next, and hands it to the executor, one step at a time.
+// The scheduler of background work: it chooses the next piece of work and hands it to the executor, one step
+// at a time.
 //
-//   urgent   flush       a sealed memtable: writers wait for its memory
-//            standby     a memory for the memtable after the active one
-//   1        commit      the MANIFEST lags by more than it may, or nothing else is to do
-//   2        burials     tables and value files that nobody names become spares, which next files are written over
-//            removals    of the spares beyond what the space bound has room for, one by one
+//   urgent   flush       an immutable memtable: writers wait for its memory
+//            standby     memory for the next active memtable
+//   1        commit      the MANIFEST lags too far, or a caller waits for it; with a small lag, after 4
+//   2        recycling   obsolete tables and blob files become recycled files, which later files overwrite
+//            removal     recycled files beyond the bound, one by one
 //   3        new jobs    picker::Pick
-//   4        job steps   half a millisecond each, the job with the smallest input first: inner merges overtake outer ones
-//   5        sealing     the active memtable, when nobody has written for a while: else the tree never is the one run that scans go through
-//   6        warming     when nothing else is to do: tables were written past the page cache, readers will want them there
+//   4        job steps   0.5 ms each, the job with the smallest input first: small compactions overtake large ones
+//   5        idle flush  after 5 s without writes: the active memtable is flushed, so that scans read a single run
+//   6        warming     if nothing else is to do: reads tables that were written past the page cache into it
 //
-// Every step is one piece of work for the executor, so a test that runs them by hand chooses the interleaving, and with one
-// thread inner and outer merges still go on at once.
+// Each step is one task of the executor. So a test that runs the tasks by hand chooses the interleaving, and
+// small and large compactions make progress together even on one thread.
 //
-// A failed step is tried again after a pause that doubles from 0.1 s to 5 s; writers that run out of memory meanwhile hear why.
-// Each kind of work pauses by itself: a file that cannot be removed holds up no compaction.
-// THREADS: any. Lock order: mutex_ is taken before VersionSet's.
+// A failed step is retried after a pause that doubles from 0.1 s to 5 s. Writers that wait for memory
+// meanwhile get its error. Each kind of work has its own pause: a file that cannot be removed delays no
+// compaction.
+// THREADS: any. Lock order: mutex_ before the mutexes of VersionSet.
 #pragma once
 
 #include <array>
@@ -45,7 +47,7 @@ namespace mergedb::db {
 
 class Background : public std::enable_shared_from_this<Background> {
  public:
-  struct Parts {  // all outlive the Background's Stop
+  struct Parts {  // every referenced object must outlive Stop()
     const Options& options;
     const MemoryPlan& memory;
     const kv::Order& order;
@@ -61,44 +63,49 @@ class Background : public std::enable_shared_from_this<Background> {
     std::function<VersionSet::WalFacts(const VersionSet::WalStart&)> wal_facts;
     std::function<void(const VersionSet::WalStart&)> wal_released;
     std::function<uint64_t()> wal_backlog;  // wal::Wal::backlog()
-    std::function<void()> make_standby;     // a memory for the next memtable
-    std::function<void()> seal_at_rest;     // the active memtable, if nobody writes just now
+    std::function<void()> make_standby;     // allocates the standby memtable
+    std::function<void()> seal_at_rest;     // makes the active memtable immutable, unless a writer is active
   };
   explicit Background(Parts parts);
   ~Background();
 
-  // There may be something to do.
+  // There may be new work.
   void Nudge();
-  // The same from a writer that sealed a memtable: takes no lock that a merging thread may hold while it has no core.
+  // Nudge for a writer that made a memtable immutable. Does not take mutex_: a preempted compaction thread
+  // may hold it.
   void SealHappened();
-  // A writer was here: the pressure is on. A load and a compare, but for the first one of each second.
+  // Notes a write: the urgency becomes kWriting. Costs one load, except for the first write after each tick
+  // (1 s).
   void WriteHappened() {
     if (!wrote_.load(std::memory_order_relaxed)) [[unlikely]]
       NoteWrite();
   }
-  // A reader passed over very many deleted keys in `bounds`, where nothing is left: merge them away. One sweep at a time, and
-  // one for each flush: what the memtables delete has to be in tables first. THREADS: any.
+  // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys. At most one
+  // request per flush is accepted: tombstones in memtables must be in tables first. Ignored while a snapshot
+  // exists. THREADS: any.
   void Sweep(format::Bounds bounds);
-  // The active memtable should be sealed at the next write, if it holds much. (turn)
+  // True: the next write should make the active memtable immutable, if it holds enough. (exclusive section)
   bool seal_is_wanted() const { return seal_is_wanted_.load(std::memory_order_relaxed); }
   void SealIsConsidered() { seal_is_wanted_.store(false, std::memory_order_relaxed); }
-  // Set the writers' pace from the memory that is full now, and the tree as it was last looked at.
+  // Sets the rate of delayed writes from the memory in use now and the state of the tree at the last
+  // UpdateTreeBacklog.
   void UpdateWriteDelay();
-  // Jobs stop at their next step, or run to their end; returns when nothing runs. No work happens afterwards.
+  // Jobs stop at their next step or, with `finish_jobs`, run to their end. Returns when no work runs; none
+  // starts afterwards.
   void Stop(bool finish_jobs);
 
-  // Block until `is_done` holds. Failed background work is tried again at once; if what the wait `needs` fails again, the wait
-  // ends with its status.
-  enum class Needs : uint8_t { kFlushes, kCommits, kMerges, kRemovals };  // each includes the ones before
+  // Blocks until `is_done` holds. Retries failed background work at once; if work that the wait `needs` fails
+  // again, returns its status.
+  enum class Needs : uint8_t { kFlushes, kCommits, kMerges, kRemovals };  // each includes those before it
   Status WaitUntil(Needs needs, const std::function<bool()>& is_done);
-  // Everything sealed is flushed, durable, and in the MANIFEST.
+  // Returns when all memtables that are immutable now are flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
-  // Nothing is owed at this pressure.
+  // Returns when no compaction is needed at this urgency.
   Status WaitForCompactions(picker::Urgency urgency);
-  // Merge `bounds` of all runs that are there now into the oldest.
+  // Compacts `bounds` of all runs that exist now into the oldest run.
   Status CompactRange(const format::Bounds& bounds);
 
-  // Why background work does not get on; OK if it does.
+  // The first error that background work waits to retry; OK if there is none.
   Status error() const;
 
   struct Counters {
@@ -111,21 +118,21 @@ class Background : public std::enable_shared_from_this<Background> {
     std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
   };
   const Counters& counters() const { return counters_; }
-  std::string DescribeJobs() const;  // one line each, for people
+  std::string DescribeJobs() const;  // one line each
 
  private:
   void NoteWrite();
   enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRecycle, kRemoveRecycled, kSeal, kWarm };
-  struct Running {  // a job and whether a thread is in it
+  struct Running {  // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;
     bool is_stepping = false;
   };
   struct Manual {
-    uint64_t id = 0;  // of the call of CompactRange
+    uint64_t id = 0;  // of the CompactRange call
     format::Bounds bounds;
     kv::Position newest{};
   };
-  struct Retry {  // of a kind of work that failed
+  struct Retry {  // state of one kind of work after a failure
     Status status;
     uint64_t not_before_nanos = 0;
     uint64_t pause_nanos = 0;
@@ -169,19 +176,19 @@ class Background : public std::enable_shared_from_this<Background> {
   Clock* const clock_;
   Executor* const executor_;
   const uint64_t flush_bytes_;    // size of a memtable
-  const uint64_t release_bytes_;  // outputs of a job between two releases
+  const uint64_t release_bytes_;  // output bytes of a job between two releases
   Counters counters_;
-  compaction::RunningCompactions running_;
+  compaction::RunningCompactions running_compactions_;
   std::atomic<bool> wrote_{false};  // since the last tick
   std::atomic<bool> seal_is_wanted_{false};
-  std::atomic<uint64_t> tree_generation_{1};  // changes of what the picker looks at
+  std::atomic<uint64_t> tree_generation_{1};  // counts changes of the picker's input
 
-  std::atomic<uint64_t> warmed_below_{0};  // tables with smaller numbers need no warming
+  std::atomic<uint64_t> warmed_below_{0};  // tables with smaller file numbers need no warming
 
   compaction::LiveSample live_sample_;
-  std::atomic<uint64_t> flushed_bytes_{0};        // the last flush
-  std::atomic<uint64_t> allowed_bytes_{0};        // on disk, by the space bound while somebody writes
-  std::atomic<uint64_t> allowed_quiet_bytes_{0};  // and when nobody does
+  std::atomic<uint64_t> flushed_bytes_{0};        // of the last flush
+  std::atomic<uint64_t> allowed_bytes_{0};        // on disk, by the space bound at urgency kWriting
+  std::atomic<uint64_t> allowed_quiet_bytes_{0};  // and at urgency kQuiet
   std::atomic<uint64_t> backlog_runs_{0};
   std::atomic<uint64_t> backlog_upper_bytes_{0};
   std::atomic<uint64_t> backlog_upper_bytes_max_{0};
@@ -198,27 +205,27 @@ class Background : public std::enable_shared_from_this<Background> {
   bool is_removing_ GUARDED_BY(mutex_) = false;
   uint64_t removal_not_before_nanos_ GUARDED_BY(mutex_) = 0;
   bool timer_is_armed_ GUARDED_BY(mutex_) = false;
-  bool commit_is_wanted_ GUARDED_BY(mutex_) = false;  // when there is nothing else to do
+  bool commit_is_wanted_ GUARDED_BY(mutex_) = false;  // as soon as there is nothing else to do
   bool commit_is_urgent_ GUARDED_BY(mutex_) = false;  // before any step of a job
   uint64_t warmed_generation_ GUARDED_BY(mutex_) = 0;
   bool may_seal_at_rest_ GUARDED_BY(mutex_) = false;
   uint64_t last_commit_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
-  uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // at which there was nothing to pick
+  uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // value of tree_generation_ at which Pick found nothing
   kv::Sequence picked_snapshot_ GUARDED_BY(mutex_) = 0;
   picker::Urgency picked_urgency_ GUARDED_BY(mutex_) = picker::Urgency::kWriting;
-  std::vector<picker::Urgency> wanted_ GUARDED_BY(mutex_);  // one for each that waits
+  std::vector<picker::Urgency> wanted_ GUARDED_BY(mutex_);  // urgencies that waiting callers ask for
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
-  uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // calls of CompactRange that began
+  uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // CompactRange calls so far
   bool manual_is_done_ GUARDED_BY(mutex_) = false;
-  std::optional<format::Bounds> sweep_ GUARDED_BY(mutex_);  // wanted
-  uint64_t swept_flushes_ GUARDED_BY(mutex_) = 0;           // flushes that the last sweep had seen
+  std::optional<format::Bounds> sweep_ GUARDED_BY(mutex_);  // requested by a tombstone-heavy scan
+  uint64_t swept_flushes_ GUARDED_BY(mutex_) = 0;           // counters_.flushes at the last request
   std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);
   Retry job_retry_ GUARDED_BY(mutex_);
-  Retry recycle_retry_ GUARDED_BY(mutex_);  // of dead files that can be neither renamed nor removed
-  Retry removal_retry_ GUARDED_BY(mutex_);  // of spares
+  Retry recycle_retry_ GUARDED_BY(mutex_);  // of obsolete files that can be neither renamed nor removed
+  Retry removal_retry_ GUARDED_BY(mutex_);  // of recycled files
 };
 
 }  // namespace mergedb::db

@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::string_view kPartialSuffix = ".partial";
 
-// A table or a value file of the copy: one of the two is not null.
+// A table or a blob file of the copy. Exactly one member is not null.
 struct Piece {
   format::FileMetaPtr table = nullptr;
   format::BlobFilePtr values = nullptr;
@@ -111,7 +111,7 @@ class Checkpointer {
   CheckpointReport report_;
 };
 
-// Bytes count once when they are taken, and once more when they are verified.
+// Counts the bytes of a file when it is taken, and again when it is verified.
 Status Checkpointer::Advance(uint64_t bytes) {
   done_bytes_ += bytes;
   if (!options_.progress || options_.progress(done_bytes_, options_.verify ? 2 * report_.bytes : report_.bytes))
@@ -131,8 +131,9 @@ Status Checkpointer::CheckTarget() {
   return Status::InvalidArgument(target_ + ": expected nothing or an empty directory, found " + names.front());
 }
 
-// What an interrupted call left may be of another state: tables of this one are kept, if they turn out to be whole; files that only
-// such a call writes go. Anything else was put there by somebody else.
+// An interrupted call may have left files of another state. Files with names of this state stay for now: Take
+// keeps those that are whole. Other files of a database are removed. A file of any other name is foreign:
+// InvalidArgument.
 Status Checkpointer::Begin() {
   RETURN_IF_ERROR(CheckTarget());
   RETURN_IF_ERROR(files_->CreateDirectory(partial_));
@@ -177,7 +178,7 @@ Status Checkpointer::Take(const Piece& piece) {
   return {};
 }
 
-// Under a name that the next call removes, until it is durable.
+// Until the copy is durable, it has a name that the next call removes.
 Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
   const std::string unsynced = format::RecycledPath(partial_, piece.number());
   RETURN_IF_ERROR(env::CopyFile(files_, from, unsynced, [this](uint64_t bytes) { return Advance(bytes); }));
@@ -209,7 +210,7 @@ Status Checkpointer::FlushMemtables() {
   return {};
 }
 
-// A file that cannot be synced goes: the next call could take it for one of its own.
+// A file that cannot be synced is removed: the next call could take it for a durable one.
 Status Checkpointer::SyncFlushed(const Piece& piece) {
   if (files_->is_append_only() || ZOO(kCheckpointNotSynced)) return {};  // synced when it was written
   const std::string path = piece.PathIn(partial_);
@@ -229,7 +230,7 @@ Status Checkpointer::VerifyAll() {
   return files_->SyncDirectory(partial_);
 }
 
-// The runs as they are, the memtables on top, and a log that ends where it begins.
+// Writes the MANIFEST: the runs as they are, the flushed memtables on top, and an empty WAL.
 Status Checkpointer::Describe() {
   const version::Version& version = *source_.super_version->version;
   uint64_t next_position = 1;
@@ -247,7 +248,7 @@ Status Checkpointer::Describe() {
   edit.database_id = database_id;
   edit.comparator = std::string(store_.order.comparator()->Name());
   if (source_.key_map != nullptr) edit.key_marker = source_.key_map->marker();
-  edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
+  edit.next_file = kv::FileNumber{next_file_ + 1};  // one number more, for the MANIFEST itself
   edit.next_position = kv::Position{next_position};
   edit.last_sequence = first.sequence - 1;
   edit.wal_start = format::VersionEdit::WalStart{
@@ -263,7 +264,7 @@ Status Checkpointer::Describe() {
   return manifest.Commit(edit);
 }
 
-// An empty directory gives way to the rename.
+// The rename replaces an empty target directory.
 Status Checkpointer::TakeName() {
   RETURN_IF_ERROR(files_->Rename(partial_, target_));
   return ZOO(kCheckpointNameNotSynced) ? Status() : files_->SyncDirectory(ParentOf(target_));
@@ -277,7 +278,8 @@ Result<CheckpointReport> MakeCheckpoint(const CheckpointSource& source, const st
   return Checkpointer(source, target, options).Run();
 }
 
-// The SuperVersion is taken in the turn, so that no batch is in it in part: one larger than a memtable is applied piece by piece.
+// WHY the exclusive section: a batch larger than a memtable is applied piece by piece, and the SuperVersion
+// must not hold only a part of it.
 Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const CheckpointOptions& options) {
   RETURN_IF_ERROR(CheckOpen());
   CheckpointSource source{.store = store_, .super_version = nullptr};

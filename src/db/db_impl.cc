@@ -29,12 +29,12 @@ Status DB::Destroy(const Options& options, const std::string& path) { return db:
 namespace db {
 namespace {
 
-// Space bound that WaitForCompaction waits for: see picker::Urgency.
+// Urgency whose space bound WaitForCompaction waits for: see picker::Urgency.
 constexpr picker::Urgency kDrained = picker::Urgency::kQuiet;
 
 }  // namespace
 
-// ---- Writing -----------------------------------------------------------------------------------------------------------
+// ---- Writing ----------------------------------------------------------------------------------------------
 
 Status DbImpl::Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) {
   RETURN_IF_ERROR(CheckKey(key));
@@ -88,7 +88,7 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
       {.batch = batch.rep(), .is_batch = true, .records = batch.count(), .durability = options.durability});
 }
 
-// ---- Reading -----------------------------------------------------------------------------------------------------------
+// ---- Reading ----------------------------------------------------------------------------------------------
 
 Status DbImpl::CheckOpen() const {
   if (!store_->is_closed->load(std::memory_order_acquire)) [[likely]]
@@ -115,7 +115,8 @@ Status DbImpl::CheckSnapshot(const ReadOptions& options) const {
   return Status::InvalidArgument("the snapshot is of another database");
 }
 
-// `take` returns the current SuperVersion. `sequence` is what a reader of it sees. WHY a snapshot needs no second look: it was taken before the SuperVersion.
+// `take` returns the current SuperVersion. WHY a read with a snapshot is not repeated: the SuperVersion is
+// newer than the snapshot, so it holds all pieces of every batch that the snapshot sees.
 template <class Take>
 auto DbImpl::TakeSuperVersion(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const {
   for (;;) {
@@ -126,8 +127,10 @@ auto DbImpl::TakeSuperVersion(const ReadOptions& options, const Take& take, kv::
   }
 }
 
-// WHY again: between the look at the map and the one at the SuperVersion the first keyspace may have been made, and its records, or keys that begin
-// with its marker, be there. Snapshots are older than that, or found the map. There is one first one.
+// True if a read that found no key map is valid. WHY: if the first keyspace is created between the load of
+// the key map and the load of the SuperVersion, the SuperVersion may hold keyspace records. A snapshot
+// excludes this: it is older than the first keyspace, or its reader finds the key map. One retry is enough,
+// since the key map is set once.
 bool DbImpl::StillHasNoKeyMap(const ReadOptions& options) const {
   return store_->key_map() == nullptr || options.snapshot != nullptr;
 }
@@ -209,7 +212,7 @@ std::unique_ptr<Iterator> DbImpl::NewIteratorUnder(const IteratorOptions& option
     auto tree = NewTreeIterator(options, std::move(overlay), kept);
     if (StillHasNoKeyMap(options.read)) [[likely]]
       return tree;
-    overlay = {};  // there was none: transactions read by snapshots
+    overlay = {};  // it was empty: a transaction, which reads with a snapshot, has returned above
   }
   const kv::KeyMap* const map = store_->key_map();
   return read::NewKeyspaceIterator(*map, options,
@@ -263,7 +266,7 @@ uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Boun
       const uint64_t from = shown.lower ? (*reader)->ApproximateOffset(*shown.lower) : 0;
       const uint64_t to = shown.upper ? (*reader)->ApproximateOffset(*shown.upper) : virtual_table.file->bytes;
       if (to <= from) continue;
-      // References are about evenly spread over the blocks of their table.
+      // Blob references are spread about evenly over the blocks of their table.
       const uint64_t blocks = std::max<uint64_t>((*reader)->ApproximateOffset(virtual_table.file->largest), 1);
       const double share =
           static_cast<double>(std::min(to, blocks) - std::min(from, blocks)) / static_cast<double>(blocks);
@@ -271,7 +274,7 @@ uint64_t DbImpl::SizeOfRange(const version::Version& version, const format::Boun
       referred_bytes += static_cast<uint64_t>(share * static_cast<double>(value_bytes));
     }
   }
-  // A table that shows in part refers to values of keys that another one shows, too.
+  // WHY a limit: a partly visible table also refers to values of keys that other tables show.
   return bytes + std::min(referred_bytes, version.value_bytes());
 }
 
@@ -314,7 +317,8 @@ Status DbImpl::CheckLiveFiles() {
   return {};
 }
 
-// Every reference of a table leads to a value of its key, and they add up to what the table's description says.
+// Every blob reference of the table must lead to a value of its key, and the sums must equal those of the
+// FileMeta.
 Status DbImpl::CheckReferences(const version::Version& version, const format::FileMetaPtr& meta) {
   ASSIGN_OR_RETURN(auto table, store_->tables->Open(meta));
   blob::Scanner values(store_->values, true);
@@ -336,7 +340,7 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
                             ": refers to other bytes of value files than the MANIFEST says");
 }
 
-// ---- Care --------------------------------------------------------------------------------------------------------------
+// ---- Maintenance ------------------------------------------------------------------------------------------
 
 Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(CheckWritable());
@@ -368,8 +372,8 @@ Status DbImpl::CompactRange(Keyspace keyspace, const std::string_view* lower, co
         map->ToTreeRanges(keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
     bounds = {.lower = std::move(stretches.front().lower), .upper = std::move(stretches.back().upper)};
   }
-  // An empty range owes nothing. Inside a table it would look as if it did, after every merge of it anew.
-  // WHY in the tree's keys: all that is below the empty key of a keyspace is nothing, though there is no lower bound.
+  // WHY: PickManual would find a table around an empty range again after each compaction. The check uses tree
+  // keys, because a range without lower bound up to a keyspace's empty key is empty too.
   if (bounds.lower && bounds.upper && store_->order.CompareKeys(*bounds.lower, *bounds.upper) >= 0) return {};
   return background_->CompactRange(bounds);
 }
@@ -392,16 +396,17 @@ Status DbImpl::Close() noexcept {
   queue_.Stop();
   write::WriterQueue::ExclusiveSection turn(queue_);
   Status unlogged;
-  if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {  // durable after Close, as options.h promises
+  // WHY: options.h promises that a write with kNoLog is durable after Close.
+  if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {
     unlogged = SealIfUsed();
     if (unlogged.ok()) unlogged = background_->WaitForFlush();
-    if (!unlogged.ok()) unlogged = background_->WaitForFlush();  // a fault may have passed, and there is no later
+    if (!unlogged.ok()) unlogged = background_->WaitForFlush();  // the last chance; the fault may be temporary
   }
   background_->Stop(store_->options.finish_merges_on_close);
   Status status = log_failure_;
   if (status.ok()) status = log_->MakeDurable();
   if (status.ok()) {
-    // From here on the log's end is known: damage to it will be noticed whatever it looks like.
+    // With the WAL's end in the MANIFEST, recovery detects any damage to the WAL.
     const wal::Mark end = log_->end();
     status = version_set_->Commit(
         [&](const VersionSet::WalStart& from) {
@@ -409,7 +414,7 @@ Status DbImpl::Close() noexcept {
         },
         end.position, nullptr);
   }
-  (void)recycled_files_.RemoveAll();  // else at the next open
+  (void)recycled_files_.RemoveAll();  // if this fails, the next open adopts the files
   log_->Stop();
   lock_ = nullptr;
   return read::OfWrite(status.ok() ? std::move(unlogged) : std::move(status), store_->directory);

@@ -1,10 +1,11 @@
-// The database behind the face: public methods of a few lines each, and the wiring between the folders. No algorithms live here.
+// The implementation of DB: short public methods, and the wiring between the folders. No algorithms.
 //
-//   Put, Write ──► WriterQueue ──► Host (this class): gate, log, active memtable ──► Seal ──► Background: flush
-//   Get, cursor ─► VersionSet::Current ──► read/
-//   Background ──► policy/ ──► compaction/ ──► VersionSet::Install ──► VersionSet::Commit
+//   Put, Write ──► WriterQueue ──► Host (this class): write delay, WAL, active memtable ──► Seal ──► Background: flush
+//   Get, iterator ─► VersionSet::Current ──► read/
+//   Background ──► picker/ ──► compaction/ ──► VersionSet::Install ──► VersionSet::Commit
 //
-// THREADS: as include/mergedb/db.h says. The turn of the commit queue guards the log and the memtable's writing side.
+// THREADS: as include/mergedb/db.h says. The exclusive section of the writer queue guards the WAL and the
+// memtable's writing side.
 #pragma once
 
 #include <atomic>
@@ -32,9 +33,10 @@
 
 namespace mergedb::db {
 
-std::string ParentOf(const std::string& path);  // of a directory: "." if its name says none
+std::string ParentOf(const std::string& path);  // the parent directory of `path`; "." if `path` has no slash
 
-// What changes the database is noexcept: out of memory half-way through a change, the process stops (docs/decisions/0017-out-of-memory.md).
+// Methods that change the database are noexcept: if memory runs out during a change, the process stops
+// (docs/decisions/0017-out-of-memory.md).
 class DbImpl final : public DB, public TransactionHost, private write::Host {
  public:
   // open.cc
@@ -80,14 +82,14 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Close() noexcept override;
   Result<CheckpointReport> Checkpoint(const std::string& target, const CheckpointOptions& options);  // checkpoint.cc
 
-  // As NewIterator, of the default keyspace. With `skipped` the iterator passes over blocks and tables that it cannot read and adds
-  // the errors there.
+  // NewIterator for the default keyspace. If `skipped` is given, the iterator passes over blocks and tables
+  // that it cannot read, and adds the errors there.
   std::unique_ptr<read::WalkableIterator> NewCursor(const IteratorOptions& options,
                                                     kv::SkippedErrors* skipped = nullptr);
-  // What a reader sees now; for faces that describe it in words of their own.
-  read::SuperVersionPtr CurrentView() const { return version_set_->Current(); }
+  // The current SuperVersion, for interfaces that report on it in their own terms (LevelDB's properties).
+  read::SuperVersionPtr CurrentSuperVersion() const { return version_set_->Current(); }
 
-  // The same in any keyspace.
+  // The same operations in any keyspace.
   Status Put(const WriteOptions& options, Keyspace keyspace, std::string_view key, std::string_view value) override;
   Status Delete(const WriteOptions& options, Keyspace keyspace, std::string_view key) override;
   Status DeleteRange(const WriteOptions& options, Keyspace keyspace, std::string_view begin,
@@ -160,7 +162,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status RecoverReadOnly(manifest::Loaded loaded);
   Status ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed);
   void RemoveFilesFrom(kv::FileNumber first);
-  // `before_log` runs when the new epoch is durable and the files of the log before are still there.
+  // `before_log` runs after the new epoch is durable, while the files of the old WAL still exist.
   Status StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                       const std::function<void()>& before_log = nullptr);
   void StartBackground() noexcept;
@@ -202,7 +204,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
     return read::OfWrite(std::move(status), store_->directory);
   }
 
-  // keyspaces.cc: changes as callers name keys. The default one's go straight to the queue until there are others.
+  // keyspaces.cc: maps callers' keys to tree keys. Without a key map, the default keyspace needs no mapping.
   Status Commit(Keyspace keyspace, const write::Change& change) {
     return keyspace.is_default() ? CommitDefault(change) : CommitMapped(keyspace, change);
   }
@@ -241,7 +243,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   template <class Take>
   auto TakeSuperVersion(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
   std::shared_ptr<wal::Wal> CurrentLog() const;
-  // Null if the log in use is of another epoch: it knows nothing about that one's positions.
+  // Null if the current WAL is of another epoch: positions of `epoch` mean nothing in it.
   std::shared_ptr<wal::Wal> LogOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
@@ -251,7 +253,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::string StatsText();
   std::string CountersText();
 
-  // Of the memory of a write buffer, for the keys that optimistic transactions are checked against.
+  // recent_writes_ may use 1/kWindowPart of write_buffer_bytes.
   static constexpr size_t kWindowPart = 4;
 
   const std::shared_ptr<Store> store_;
@@ -268,29 +270,31 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::string recovery_report_;
   const uint64_t opened_nanos_;
 
-  // (turn)
+  // (exclusive section)
   std::shared_ptr<memtable::Memtable> active_;
-  std::optional<wal::Mark> pieces_from_;  // a batch is being applied piece by piece
-  size_t paced_bytes_ = 0;                // since the pace was last set
+  std::optional<wal::Mark> pieces_from_;  // set while a large batch is applied piece by piece
+  size_t paced_bytes_ = 0;                // written since BeforeGroup last updated the write delay
   const size_t pace_look_bytes_ = std::min(store_->memory.memtable_bytes, store_->memory.undrained_bytes_max) / 16;
-  uint64_t epoch_ = 0;  // of log_; changes with it, under the mutex
+  uint64_t epoch_ = 0;  // of log_; both change together, under mutex_
   uint64_t salt_ = 0;
   Status log_failure_;
-  bool epoch_is_owed_ = false;  // a new epoch must begin before the next write, or has begun in the SuperVersion alone
-  std::optional<std::string> marker_to_come_;  // of keyspaces, with that epoch
+  // A new epoch must begin before the next write. It stays set if StartNewEpoch fails to commit the MANIFEST
+  // or to create the WAL.
+  bool epoch_is_owed_ = false;
+  std::optional<std::string> marker_to_come_;  // keyspace marker that takes effect with that epoch
   uint64_t resume_not_before_nanos_ = 0;
 
-  base::Mutex load_mutex_;      // of keyspace_ids_; below the writers' lock
-  base::Mutex allocate_mutex_;  // the same; a commit is made under it
+  base::Mutex load_mutex_;      // for loading keyspace_ids_; taken after the writers' lock
+  base::Mutex allocate_mutex_;  // for allocating keyspace ids, held during a commit; after the writers' lock
 
   mutable base::Mutex mutex_;
-  std::shared_ptr<wal::Wal> log_;  // replaced under the turn and the mutex
+  std::shared_ptr<wal::Wal> log_;  // replaced in the exclusive section and under mutex_
   std::shared_ptr<memtable::Memtable> standby_ GUARDED_BY(mutex_);
   bool is_stopped_ GUARDED_BY(mutex_) = false;
-  std::atomic<bool> has_unlogged_{false};  // a write without a log was made, ever
+  std::atomic<bool> has_unlogged_{false};  // true once a write skipped the WAL
   std::atomic<uint64_t> errors_{0};
   std::atomic<uint64_t> resumes_{0};
-  base::WaitCounter memory_waits_;  // of writers, for a flush
+  base::WaitCounter memory_waits_;  // of writers that waited for a flush
 };
 
 }  // namespace mergedb::db

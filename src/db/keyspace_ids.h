@@ -1,10 +1,11 @@
-// Which keyspaces are there now, by id: so that no write lands in one that was dropped, where nobody would find it again.
+// The ids of the keyspaces that exist now, so that no write goes to a dropped keyspace.
 //
-//   made    ids below next()                 reads of them are allowed: a dropped one is empty, or what a snapshot saw
-//   live    those of the catalog             writes are
+//   made    ids below next()                  reads are allowed: a dropped keyspace is empty, or as a snapshot saw it
+//   live    ids with a keyspace record        writes are allowed
 //
-// The catalog in the tree is the truth; this is what it says as of the newest commit. A write is checked in the turn, where nothing
-// commits in between: against what is live, and what members of its group before it create and drop.
+// This class mirrors the keyspace records of the tree as of the newest commit. Check runs in the exclusive
+// section, where nothing is committed in between, and respects what earlier members of the group create and
+// drop.
 // Tests: tests/unit/db/keyspace_ids_test.cc.
 #pragma once
 
@@ -30,27 +31,29 @@ class KeyspaceIds {
 
   // ---- THREADS: any.
 
-  // 0: not loaded yet.
+  // 0 if the keyspace records are not loaded yet.
   kv::KeyspaceId next() const { return next_.load(std::memory_order_acquire); }
   bool is_loaded() const { return next() != 0; }
   bool WasMade(kv::KeyspaceId id) const { return id < next(); }
   bool IsLive(kv::KeyspaceId id) const;
-  // None: it is not live. WHY here: a record of the catalog is found by its name, and DropKeyspace has the id.
+  // Empty if it is not live. WHY names are kept: a record is found by its name, and DropKeyspace has only the
+  // id.
   std::optional<std::string> NameOf(kv::KeyspaceId id) const;
-  // What the catalog says; once.
+  // Sets the state that the keyspace records describe. A second call does nothing.
   void Load(Names live, kv::KeyspaceId next);
-  // An id that nobody had, if `reserved_end` leaves room; 0 if it does not.
+  // Returns an id that was never used, or 0 if all ids below reserved_end() are used.
   kv::KeyspaceId Allocate();
-  // What the newest Reserve said, or the catalog.
+  // As of the last Reserve or Load.
   kv::KeyspaceId reserved_end() const;
-  // Ids below `end` may be allocated: the catalog says that they are used up.
+  // Allows ids below `end` to be allocated. REQUIRES: the record of the next id is committed with `end`.
   void Reserve(kv::KeyspaceId end);
 
-  // ---- the holder of the turn
+  // ---- THREADS: in the exclusive section.
 
-  // InvalidArgument if one of `used` is not live when the change is made. If OK, its own changes are pending.
+  // InvalidArgument if `change` writes to a keyspace that is not live. If OK, the keyspaces that `change`
+  // creates and drops are pending.
   Status Check(const write::Change& change);
-  // A change that was checked came to nothing, and is not published with its group.
+  // Withdraws a change that passed Check but is not published with its group.
   void Withdraw(const write::KeyspaceChanges& changes);
   void Publish() {
     if (has_pending_) [[unlikely]]
@@ -66,7 +69,7 @@ class KeyspaceIds {
   void DiscardPending();
 
   std::atomic<kv::KeyspaceId> next_{0};
-  bool has_pending_ = false;  // (turn)
+  bool has_pending_ = false;  // (exclusive section)
   mutable base::Mutex mutex_;
   Names live_ GUARDED_BY(mutex_);
   kv::KeyspaceId reserved_end_ GUARDED_BY(mutex_) = 0;

@@ -1,10 +1,12 @@
-// The catalog of keyspaces: records of the tree like others (format/keyspace_record.h), under keys that no caller can name.
+// The keyspace records: ordinary records of the tree (format/keyspace_record.h), under keys that no caller
+// can name.
 //
-//   create    next id raised, if need be ─► PUT name = id
-//   drop      DELETE name, RANGE_DELETE of all that begins with the id's prefix: one batch ─► the memtable is sealed
+//   create    raise the next id, if needed ─► PUT name = id
+//   drop      DELETE name and RANGE_DELETE of all keys with the id's prefix, in one batch ─► immutable memtable
 //
-// Who changes the catalog through DB holds the writers' lock meanwhile; transactions bring the changes in their batch.
-// Lock order: the writers' lock, then load_mutex_ or allocate_mutex_, then the turn.
+// DB's methods hold the writers' lock while they change keyspace records. A transaction puts the changes into
+// its batch.
+// Lock order: the writers' lock, then load_mutex_ or allocate_mutex_, then the exclusive section.
 #include "db/keyspace_records.h"
 
 #include <algorithm>
@@ -22,7 +24,7 @@
 namespace mergedb::db {
 namespace {
 
-// Ids given out for one raise of the next id. A crash skips as many.
+// Ids that one raise of the next id reserves. A crash skips at most this many ids.
 constexpr kv::KeyspaceId kIdsAtATime = 64;
 constexpr int kMarkersOfOneLength = 64;
 constexpr size_t kMarkerBytesTried = 8;
@@ -71,7 +73,7 @@ class DbImpl::WritersLock {
   const Status status_;
 };
 
-// ---- What there is -------------------------------------------------------------------------------------------------------
+// ---- Lookup --------------------------------------------------------------------------------------------------------
 
 Result<kv::KeyspaceId> DbImpl::FindKeyspace(std::string_view name, const ReadOptions& options) {
   const kv::KeyMap* const map = store_->key_map();
@@ -104,7 +106,7 @@ Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
   return Status::InvalidArgument("keyspace " + std::to_string(keyspace.id()) + " was never made in this database");
 }
 
-// Not at open: a damaged catalog is an error of those who use keyspaces.
+// WHY not at open: damaged keyspace records are an error only for callers that use keyspaces.
 Status DbImpl::LoadKeyspaces() {
   const kv::KeyMap* const map = store_->key_map();
   if (map == nullptr || keyspace_ids_.is_loaded()) return {};
@@ -121,7 +123,8 @@ Status DbImpl::LoadKeyspaces() {
   }
   KeyspaceIds::Names live;
   for (const KeyspaceEntry& entry : entries) {
-    // A crash right after the marker was chosen leaves no next id, and nothing else either.
+    // A crash right after the marker was chosen leaves no next id, but then there is no keyspace record
+    // either.
     if (entry.keyspace.id() >= next || !live.emplace(entry.keyspace.id(), entry.name).second) {
       return Status::Corruption(store_->directory + ": catalog of keyspaces: \"" + base::Escape(entry.name, 64) +
                                 "\" has id " + std::to_string(entry.keyspace.id()) +
@@ -134,9 +137,10 @@ Status DbImpl::LoadKeyspaces() {
   return {};
 }
 
-// ---- The first one -------------------------------------------------------------------------------------------------------
+// ---- The first keyspace --------------------------------------------------------------------------------------------
 
-// WHY random from the second byte on: keys can be made to begin with every string that is known beforehand.
+// The first candidate is the byte 0xff. WHY longer candidates are random: a program could have keys that
+// begin with any string that is known beforehand.
 Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
   const read::SuperVersionPtr super_version = version_set_->Current();
   base::Random random(store_->options.env.entropy());
@@ -151,17 +155,18 @@ Result<std::string> DbImpl::ChooseMarker(const BeginsOwnKey& begins_own_key) {
   return Status::NotSupported("no marker for keyspaces was found: keys begin with all strings that were tried");
 }
 
-// In the turn, so that no key that begins with the marker comes in between: writes that are on their way are made again by the
-// new map, since DbImpl::CheckConflicts refuses them.
-// WHY with a new epoch of the log: its frames are replayed by a MANIFEST that names it, which names the marker, too. One that lost that
-// edit, to a disk that lies, would else take the keys of named keyspaces for the default one's.
+// The exclusive section keeps out new keys that begin with the marker. CheckConflicts refuses writes that
+// were mapped without it; their callers map them again.
+// WHY a new epoch of the WAL: only a MANIFEST that names the epoch replays its frames, and that MANIFEST
+// names the marker too. Without the epoch, if a faulty disk lost the edit with the marker, recovery would
+// take keys of named keyspaces for keys of the default keyspace.
 Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) {
   if (!store_->order.is_bytewise())
     return Status::NotSupported("keyspaces need a database with the bytewise comparator");
   if (store_->key_map() != nullptr) return {};
   write::WriterQueue::ExclusiveSection turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
-  if (store_->key_map() != nullptr) return {};  // an earlier call's, that could not be ended then
+  if (store_->key_map() != nullptr) return {};  // ReviveLog may complete an earlier call that failed
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
   version_set_->SetKeyMarker(marker);
@@ -199,18 +204,22 @@ std::optional<DbImpl::TreeRecord> DbImpl::NextIdRecord() const {
   return TreeRecord{.key = NextIdKey(*store_->key_map()), .value = format::EncodeNextId(keyspace_ids_.reserved_end())};
 }
 
-// ---- Changes -------------------------------------------------------------------------------------------------------------
+// ---- Changes -------------------------------------------------------------------------------------------------------
 
-// WHY logged in any case: what is written to a keyspace may be logged, and then it must be there after a crash.
+// WHY always with the WAL: later writes to the keyspace may be logged, and after a crash the keyspace must
+// exist for them.
 Status DbImpl::CommitCatalog(const write::Change& change) {
   write::Change logged = change;
   if (logged.durability == Durability::kNoLog) logged.durability = Durability::kProcessCrash;
   RETURN_IF_ERROR(CommitToQueue(logged));
-  for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);  // else when it is full
+  // If this fails, the memtable is flushed when it is full.
+  for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);
   return {};
 }
 
-// A range delete weighs nothing before it is in a table: without further writes, nothing would come back.
+// Makes the active memtable immutable, so that it is flushed, if older data may hold keys of the keyspace.
+// WHY: compaction picks see a range tombstone only once it is in a table. Without further writes, the space
+// of the keyspace would never be freed.
 Status DbImpl::SealWhatCovers(kv::KeyspaceId id) {
   const std::string prefix = store_->key_map()->Prefix(id);
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
@@ -290,8 +299,8 @@ Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
                                  .durability = options.durability,
                                  .key_map = map,
                                  .keyspaces = ids}));
-  // WHY no error: one would say that the clear did not happen. A log in trouble is told to the next write.
-  (void)SealWhatCovers(keyspace.id());  // else when it is full
+  // WHY no error: an error would say that the clear did not happen. The next write reports a failed WAL.
+  (void)SealWhatCovers(keyspace.id());  // if this fails, a full memtable is flushed anyway
   return {};
 }
 

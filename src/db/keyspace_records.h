@@ -1,4 +1,4 @@
-// The catalog of keyspaces, as records of the tree (format/keyspace_record.h): what DB and transactions both know about them.
+// The keyspace records in the tree (format/keyspace_record.h): the part that DB and transactions share.
 #pragma once
 
 #include <string>
@@ -12,10 +12,10 @@
 
 namespace mergedb::db {
 
-// The tree key of the record of this name; of the empty one, what all of them begin with.
+// The tree key of the record of keyspace `name`. If `name` is empty: the common prefix of all these keys.
 std::string CatalogKey(const kv::KeyMap& map, std::string_view name);
 
-// `records` walks the tree keys that begin with CatalogKey(map, "").
+// REQUIRES: `records` iterates over the tree keys that begin with CatalogKey(map, "").
 Result<std::vector<KeyspaceEntry>> ReadCatalog(const kv::KeyMap& map, Iterator& records);
 
 }  // namespace mergedb::db

@@ -1,4 +1,4 @@
-// Calls about keys of any keyspace, turned into calls about keys of the tree (kv/key_map.h).
+// Maps calls on keys of any keyspace to calls on keys of the tree (kv/key_map.h).
 #include <algorithm>
 #include <utility>
 
@@ -14,7 +14,7 @@ Status NoKeyspaces() { return Status::NotSupported("this database has no named k
 
 }  // namespace
 
-// ---- A database that has none ------------------------------------------------------------------------------------------------
+// ---- Defaults of class DB: no keyspaces -----------------------------------------------------------------------------
 
 Result<Keyspace> DB::CreateKeyspace(std::string_view, const KeyspaceOptions&) { return NoKeyspaces(); }
 Result<Keyspace> DB::OpenKeyspace(std::string_view, const ReadOptions&) { return NoKeyspaces(); }
@@ -97,9 +97,10 @@ Status MapBatch(const kv::KeyMap& map, std::string_view rep, MappedBatch* mapped
 
 }  // namespace
 
-// ---- One that has, or gets its first -----------------------------------------------------------------------------------------
+// ---- DbImpl: the database has keyspaces, or creates its first ----------------------------------------------------
 
-// WHY again: the first keyspace was made between the look at the key map and the turn. There is one first one.
+// WHY a loop: the first keyspace may be created after the load of the key map and before the commit, which
+// then returns Aborted. This happens at most once, since the key map is set once.
 Status DbImpl::CommitMapped(Keyspace keyspace, write::Change change) {
   if (change.kind == kv::Kind::kRangeDelete) {
     std::string rep;

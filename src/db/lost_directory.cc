@@ -19,7 +19,7 @@ Result<LostDirectory> LostDirectory::Look(FileSystem* file_system, std::string d
   ASSIGN_OR_RETURN(const auto names, file_system->List(path));
   for (const std::string& name : names) {
     aside.names_.insert(name);
-    // "000012.tbl.1" was table 12, too.
+    // A name such as "000012.tbl.1" counts as number 12.
     for (size_t end = name.size(); end != std::string::npos;
          end = end == 0 ? std::string::npos : name.rfind('.', end - 1)) {
       if (const auto parsed = format::ParseFileName(std::string_view(name).substr(0, end))) {

@@ -1,5 +1,5 @@
-// The subdirectory `lost`: where repair, and an open that dropped a part of the MANIFEST, put files that the tree does not
-// name, so that nothing is deleted.
+// The subdirectory `lost`. Repair, and an open that dropped a part of the MANIFEST, move files there that the
+// tree does not name, so that no data is deleted.
 //
 //   000012.tbl ──► lost/000012.tbl          lost/000012.tbl.1 if that name is taken
 //
@@ -17,19 +17,19 @@ namespace mergedb::db {
 
 class LostDirectory {
  public:
-  // What is there already. Changes nothing.
+  // Lists the files that are in it already. Changes nothing.
   static Result<LostDirectory> Look(FileSystem* file_system, std::string directory);
 
-  // The largest number of a file in it: numbers are never used twice.
+  // The largest file number in it. WHY: a file number is never used twice.
   kv::FileNumber largest() const { return largest_; }
-  // What Move would call it: "lost/000012.tbl".
+  // The path that Move would use, such as "lost/000012.tbl".
   std::string TargetOf(std::string_view name) const;
 
-  // Make the subdirectory, durably.
+  // Creates the subdirectory durably.
   Status Create();
   Status Move(std::string_view name);
-  Status WriteText(std::string_view name, std::string_view text);  // durable once Sync is
-  // What was moved is durable: first that it is there, then that it is gone.
+  Status WriteText(std::string_view name, std::string_view text);  // the file's name is durable after Sync
+  // Makes the moves durable: first the new names, then the removal of the old ones.
   Status Sync();
 
  private:

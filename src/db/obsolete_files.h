@@ -1,8 +1,10 @@
-// Which tables and value files may be deleted: those that nobody names any more. Every Version, SuperVersion and job that can still read
-// one holds its description; so does the Version that the MANIFEST is known to describe, and, after a commit of unknown outcome,
-// both. The last one to let go buries the number here, and the background removes the file.
+// Obsolete tables and blob files. Every version, SuperVersion and compaction job that can still read a file
+// holds its description. So does the version that the MANIFEST describes; after a commit of unknown outcome,
+// both possible versions do. When the last holder releases the description, the file is obsolete, and
+// background work recycles or removes it.
 //
-// THREADS: any. Shared, because iterators may outlive the database: what they bury then waits for the next open.
+// THREADS: any. Shared, because iterators may outlive the database; the next open removes the files that they
+// release then.
 #pragma once
 
 #include <atomic>
@@ -19,7 +21,7 @@ namespace mergedb::db {
 
 class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
  public:
-  // A description that is buried when its last holder lets go. REQUIRES: the file is not tracked yet.
+  // Returns a description whose last release makes the file obsolete. REQUIRES: the file is not tracked yet.
   format::FileMetaPtr Track(const format::FileMetaPtr& meta) {
     return TrackAs(format::FileKind::kTable, meta, &table_bytes_);
   }
@@ -27,7 +29,8 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     return TrackAs(format::FileKind::kBlobFile, meta, &blob_file_bytes_);
   }
 
-  // The files buried since the last call. The caller removes them, and says so.
+  // The files that became obsolete since the last Take. The caller calls Removed when a file is deleted or
+  // reused.
   struct ObsoleteFile {
     format::FileKind kind;
     kv::FileNumber number;
@@ -37,19 +40,20 @@ class ObsoleteFiles : public std::enable_shared_from_this<ObsoleteFiles> {
     base::Lock lock(mutex_);
     return std::exchange(files_, {});
   }
-  void PutBack(ObsoleteFile file) {  // could not be removed: try again later
+  // For a file that could not be removed: the next Take returns it again.
+  void PutBack(ObsoleteFile file) {
     base::Lock lock(mutex_);
     files_.push_back(file);
   }
   void Removed(const ObsoleteFile& file) { BytesOf(file.kind).fetch_sub(file.bytes, std::memory_order_relaxed); }
-  // One that was dead before this was made.
+  // Counts the bytes of a recycled file that an earlier open of the database left.
   void Found(const ObsoleteFile& file) { BytesOf(file.kind).fetch_add(file.bytes, std::memory_order_relaxed); }
   bool HasAny() const {
     base::Lock lock(mutex_);
     return !files_.empty();
   }
 
-  // Of all files on disk that were tracked and not yet removed.
+  // Of all files on disk that were tracked, or passed to Found, and not yet removed.
   uint64_t table_bytes() const { return table_bytes_.load(std::memory_order_relaxed); }
   uint64_t blob_file_bytes() const { return blob_file_bytes_.load(std::memory_order_relaxed); }
   uint64_t bytes_on_disk() const { return table_bytes() + blob_file_bytes(); }

@@ -1,10 +1,11 @@
-// Waking up, and its opposite. Reads top to bottom:
+// Open, recovery and Destroy. The order of an open:
 //
-//   lock -> (a LevelDB directory becomes ours) -> MANIFEST -> the tree's tables are there -> log -> memtables
-//     -> (LevelDB's files go) -> tables -> new epoch, committed -> new log
+//   LOCK -> (a LevelDB directory is converted) -> MANIFEST -> check that its tables exist -> WAL -> memtables
+//     -> (LevelDB's files are removed) -> tables -> new epoch, committed -> new WAL
 //
-// Nothing that the database needs is changed before the new epoch is durable: a failing or interrupted open leaves what it found,
-// and at most tables of its own that the next open removes as orphans.
+// INVARIANT: an open changes nothing that the database needs before the new epoch is durable. An open that
+// fails or is interrupted leaves all of that, plus at most some tables of its own, which the next open removes
+// as orphans.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -29,7 +30,7 @@ std::string ParentOf(const std::string& path) {
 
 namespace {
 
-// The same tree, of files that are removed when nobody names them any more.
+// Returns the same tree with tracked files: a file becomes obsolete when its last user releases it.
 Result<version::VersionPtr> TrackFiles(const Store& store, const version::Version& version) {
   std::map<kv::FileNumber, format::FileMetaPtr> tracked;
   for (const auto& meta : version.file_metas()) tracked[meta->number] = store.obsolete->Track(meta);
@@ -41,7 +42,7 @@ Result<version::VersionPtr> TrackFiles(const Store& store, const version::Versio
   return version::ApplyEdit(store.order, version::Version(), edit);
 }
 
-// A CURRENT that is not ours may be LevelDB's. True: it was, and the database is ours now; *report is what was dropped.
+// If CURRENT is LevelDB's, converts the database. True: it was converted; *report says what was dropped.
 Result<bool> TakeOver(const Store& store, std::string* report) {
   FileSystem* const files = store.options.env.file_system;
   std::string found;
@@ -49,7 +50,7 @@ Result<bool> TakeOver(const Store& store, std::string* report) {
   if (owner == legacy::Owner::kOther) {
     ASSIGN_OR_RETURN(const bool is_leveldbs, legacy::LooksLikeLevelDb(files, store.directory));
     const std::string current = format::JoinPath(store.directory, format::PrintFileName(format::FileKind::kCurrent));
-    // The error of Load tells of a CURRENT that is missing.
+    // If CURRENT is missing, Load's error explains it.
     if (!is_leveldbs || files->SizeOf(current).status().IsNotFound()) return false;
     return Status::Corruption(current + ": damaged, and the files are LevelDB's; `mergedb convert --salvage " +
                               store.directory + "` takes what is whole");
@@ -141,7 +142,7 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
   if (!is_read_only && !ZOO(kLockNotTaken)) { ASSIGN_OR_RETURN(database->lock_, files->Lock(lock_path)); }
 
   auto loaded = manifest::Load(files, path, store->order);
-  // A writer that replaces the MANIFEST removes the one that a CURRENT from just before names.
+  // WHY a retry: a writer that replaces the MANIFEST also removes the file that CURRENT named a moment ago.
   for (int i = 0; is_read_only && !loaded && loaded.error().IsCorruption() && i < 10; ++i) {
     loaded = manifest::Load(files, path, store->order);
   }
@@ -152,11 +153,12 @@ Result<std::unique_ptr<DbImpl>> DbImpl::OpenOrFail(const Options& options, const
     if (is_taken_over && loaded) loaded->report += report;
   }
   if (!loaded && loaded.error().IsNotFound() && !may_create && !is_read_only && makes_lock_file) {
-    (void)files->Remove(lock_path);  // while it is held: nothing is left in a directory that is none of ours
+    // While the lock is held. WHY: an open that finds no database must leave no file in the directory.
+    (void)files->Remove(lock_path);
   }
   if (!loaded && (!loaded.error().IsNotFound() || !may_create)) return loaded.error();
-  if (!loaded)
-    RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));  // of which CURRENT is gone, and tables there are none
+  // Load does not recognize a RocksDB directory that has neither CURRENT nor tables.
+  if (!loaded) RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
   if (loaded && checked.mode == OpenMode::kMustNotExist) {
     return Status::InvalidArgument(path + ": a database is there already");
   }
@@ -219,8 +221,9 @@ Status DbImpl::Create() {
 
 namespace {
 
-// No table holds a change newer than all that MANIFEST and log know of. One that does is forged, or its log is not the one that was
-// there: changes to come would be older than it, and merges would keep its deletes for ever.
+// Corruption if a table holds a sequence that neither MANIFEST nor WAL knows: the table is forged, or the WAL
+// is another one. New changes would be older than the table, and compactions would keep its tombstones
+// forever.
 Status CheckNoneNewer(const Store& store, const version::Version& version, kv::Sequence last) {
   for (const auto& file : version.file_metas()) {
     if (file->largest_sequence <= last) continue;
@@ -233,7 +236,7 @@ Status CheckNoneNewer(const Store& store, const version::Version& version, kv::S
 
 }  // namespace
 
-// The tree of the MANIFEST; files get numbers from `next_file` on.
+// Takes over the tree of the MANIFEST. New files get numbers from `next_file` on.
 Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file) {
   database_id_ = loaded.database_id;
   if (loaded.key_marker) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*loaded.key_marker));
@@ -244,7 +247,7 @@ Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file
   return {};
 }
 
-// What replay found becomes the state of the database. `last` is the newest sequence.
+// Takes over the result of the replay. Sets *last to the newest sequence.
 Status DbImpl::TakeLog(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last) {
   recovery_report_ = loaded.report + replayed.log.report;
   Logger* const logger = store_->options.env.logger;
@@ -257,7 +260,7 @@ Status DbImpl::TakeLog(const manifest::Loaded& loaded, const Replayed& replayed,
 
 Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventory) {
   const Env& env = store_->options.env;
-  // Orphans may have numbers that the MANIFEST, which lags, has not heard of.
+  // Orphans may have numbers that the lagging MANIFEST does not know.
   uint64_t next_file = std::max(kv::ToInt(loaded.next_file), kv::ToInt(inventory.largest) + 1);
   if (ZOO(kFileNumberUsedTwice)) next_file = kv::ToInt(loaded.next_file);
   RETURN_IF_ERROR(TakeTree(loaded, kv::FileNumber{next_file}));
@@ -278,12 +281,12 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
     RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
   }
-  // WHY here: the tables and the log are there, so LevelDB's files are not needed. The new epoch may need their space.
-  // After a failure the next open removes them.
+  // WHY here: tables and WAL were read without error, so LevelDB's files are not needed, and the new epoch
+  // may need their space. After a failure the next open removes them.
   if (inventory.has_import_marker) (void)legacy::RemoveSource(env.file_system, store_->directory);
   for (auto& memtable : replay->memtables) RETURN_IF_ERROR(flush(&memtable));
-  const kv::Sequence next =
-      std::min(last + 1, kv::kSequenceMax);  // where they are used up writes are refused, not opens
+  // If the sequences are used up, writes fail, not the open.
+  const kv::Sequence next = std::min(last + 1, kv::kSequenceMax);
   const uint64_t salt = env.entropy();
   const wal::Mark first = wal::FirstMark(salt, next);
   const VersionSet::WalStart start{.epoch = loaded.wal_start.epoch + 1,
@@ -297,24 +300,25 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
   } else {
     RETURN_IF_ERROR(KeepOrphans(start, inventory, std::move(replay->log)));
   }
-  // WHY orphans go before the background starts: a merge would take tables out of the SuperVersion that the MANIFEST, which lags, still names; they
-  // would pass for orphans.
+  // WHY orphans are removed before background work starts: a compaction takes tables out of the SuperVersion
+  // that the lagging MANIFEST still names, and these would look like orphans.
   StartBackground();
   return {};
 }
 
-// A log that turns out to be damaged may have been flushed in part: the open that fails leaves nothing of it.
+// Called if the WAL turns out to be damaged after a part of it was flushed: removes the new files of the
+// failed open.
 void DbImpl::RemoveFilesFrom(kv::FileNumber first) {
-  version_set_ = nullptr;  // lets go of all tables and value files
+  version_set_ = nullptr;  // releases all tables and blob files
   for (const auto& obsolete : store_->obsolete->Take()) {
     if (obsolete.number < first) continue;
-    // Should this fail, it is an orphan.
+    // If this fails, the file is an orphan.
     (void)store_->options.env.file_system->Remove(format::FilePath(store_->directory, obsolete.kind, obsolete.number));
   }
 }
 
-// The new epoch becomes durable first; only then is anything of the one before overwritten. That frames may be in STAGING
-// becomes durable before any is.
+// The new epoch becomes durable before any file of the old one is overwritten. The MANIFEST records that
+// STAGING may hold frames before STAGING holds any.
 Status DbImpl::StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                             const std::function<void()>& before_log) {
   active_ = store_->memtables->NewMemtable(store_->order);
@@ -370,12 +374,13 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
     (void)files->RemoveDirectory(path);
     return {};
   }
-  // WHY an error: without the marker nobody would look for LevelDB's files.
+  // WHY an error ends Destroy: if the marker seemed absent, LevelDB's files would stay.
   const auto import_marker = files->SizeOf(format::JoinPath(path, format::PrintFileName(format::FileKind::kImport)));
   if (!import_marker && !import_marker.error().IsNotFound()) return import_marker.error();
   if (import_marker) RETURN_IF_ERROR(legacy::RemoveSource(files, path));
   ASSIGN_OR_RETURN(const auto names, files->List(path));
-  // CURRENT goes last: what is left of an interrupted Destroy is a damaged database, which Destroy takes on again.
+  // CURRENT is removed last: an interrupted Destroy leaves a damaged database, which a second Destroy
+  // removes.
   for (const std::string& name : names) {
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind == format::FileKind::kLock || parsed->kind == format::FileKind::kCurrent) continue;
@@ -383,7 +388,7 @@ Status DbImpl::Destroy(const Options& options, const std::string& path) {
   }
   RETURN_IF_ERROR(files->Remove(current));
   RETURN_IF_ERROR(files->Remove(lock_path));
-  (void)files->RemoveDirectory(path);  // it stays if it holds anything else
+  (void)files->RemoveDirectory(path);  // fails if the directory holds anything else
   return {};
 }
 

@@ -1,15 +1,18 @@
-// A read-only open takes no lock: another process may be writing meanwhile. It reads MANIFEST, STAGING and segments at different moments,
-// while the writer commits edits, drains the ring and uses segments again. The open shows every write that was acknowledged before it
-// began, or fails.
+// A read-only open takes no lock, so another process may write to the database meanwhile. The open reads
+// MANIFEST, STAGING and WAL segments at different moments. Between them, the writer may commit edits, move
+// frames from the WAL buffer to segments, and reuse segments. The open shows every write that was
+// acknowledged before it began, or it fails.
 //
 //   read        MANIFEST ── STAGING ── list of segments ── segments, along the chain ── MANIFEST again
 //
-// A frame that was staged before the open and is gone from STAGING is in a segment: the ring is used again only behind the drain, so
-// STAGING is read first. A segment that was used again is needed no more by the MANIFEST of then: if the log start of the second MANIFEST
-// is beyond the end of the chain, or of another epoch, the attempt says nothing.
+// WHY STAGING is read first: the WAL buffer is overwritten only after its bytes are in a segment. So a frame
+// that was staged before the open and is missing in STAGING is in a segment. A segment is reused only when
+// the MANIFEST no longer needs it. So an attempt is void if the WAL start of the second MANIFEST lies beyond
+// the end of the chain or is of another epoch.
 //
-// Where the chain ends with frames above it, a writer may just have put them there, or the log may be damaged. A second attempt decides:
-// damage is still in the same place, a writer has got on. Tests: tests/race/read_only_race_test.cc.
+// If there are frames above the end of the chain, either a writer has just added them or the WAL is damaged.
+// A second attempt decides: damage stays at the same place, a writer makes progress.
+// Tests: tests/race/read_only_race_test.cc.
 #include <optional>
 #include <utility>
 
@@ -23,8 +26,8 @@ namespace {
 constexpr int kAttemptsMax = 50;
 
 struct Attempt {
-  Status problem;          // of the files or of the log
-  bool is_prefix = false;  // the tree's files are there, and the log is whole up to `replayed.log.end`
+  Status problem;          // of the files or the WAL
+  bool is_prefix = false;  // files of the tree exist; WAL is whole up to `replayed.log.end`
   Replayed replayed;
   uint64_t end() const { return replayed.log.end.position; }
   bool is_clean() const { return problem.ok() && replayed.log.report.empty(); }
@@ -66,7 +69,7 @@ std::string Place(const manifest::Loaded& loaded) {
          std::to_string(loaded.wal_start.epoch) + ", log from " + std::to_string(loaded.wal_start.position);
 }
 
-// One attempt, for Env::logger: enough to explain a wrong answer.
+// Describes one attempt for Env::logger: enough to explain a wrong answer.
 std::string Print(int number, const manifest::Loaded& loaded, const Attempt& attempt, const manifest::Loaded& again) {
   return "read-only open, attempt " + std::to_string(number) + ": " + Place(loaded) + " (sequence " +
          std::to_string(loaded.last_sequence) + ", flushed " + std::to_string(loaded.flushed_sequence) +
@@ -79,7 +82,7 @@ std::string Print(int number, const manifest::Loaded& loaded, const Attempt& att
 
 Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
   FileSystem* const files = store_->options.env.file_system;
-  std::optional<Attempt> before;  // not clean, of the same epoch
+  std::optional<Attempt> before;  // an attempt that was not clean, of the same epoch
   Status unreadable;
   for (int i = 0; i < kAttemptsMax; ++i) {
     Attempt now = Try(*store_, loaded);
@@ -95,9 +98,9 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     } else if (now.is_clean()) {
       return ShowReadOnly(loaded, std::move(now.replayed));
     } else if (!now.problem.ok() && !now.problem.IsCorruption() && !now.problem.IsNotFound()) {
-      return now.problem;  // of the file system, and no question of when a file was read
+      return now.problem;  // a file system error does not depend on the moment of reading
     } else if (before && before->is_prefix && now.is_prefix && now.problem.ok() && now.end() > before->end()) {
-      now.replayed.log.report.clear();  // what stands above the end is newer than this open
+      now.replayed.log.report.clear();  // frames above the end are newer than this open
       return ShowReadOnly(loaded, std::move(now.replayed));
     } else if (before && before->end() == now.end() && before->problem.message() == now.problem.message()) {
       RETURN_IF_ERROR(now.problem);

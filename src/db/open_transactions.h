@@ -1,5 +1,5 @@
-// Who is in a transaction: for property "mergedb.transactions", so that a snapshot or a writers' lock that is held for long
-// has a name.
+// The open transactions, for property "mergedb.transactions": it names the transaction that holds a snapshot
+// or the writers' lock for long.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace mergedb::db {
 
-// THREADS: any. Shared, because transactions may be let go of after the database's Close.
+// THREADS: any. Shared, because transactions may outlive the database's Close.
 class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
  public:
   struct Facts {
@@ -27,7 +27,7 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
     kv::Sequence sequence = 0;
     uint64_t since_nanos = 0;
   };
-  // One of them; it is listed while it lives and is not at rest.
+  // One transaction. It is listed from its construction or Return until Rest or its destruction.
   class Entry {
    public:
     Entry(std::shared_ptr<OpenTransactions> home, Facts facts)
@@ -38,7 +38,8 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
           since_nanos_(facts.since_nanos) {}
     ~Entry() { home_->Remove(*this); }
 
-    // The transaction has ended, and may begin again. WHY not a new entry: that costs a reader as much as what it reads.
+    // The transaction has ended and may begin again (Return). WHY the entry is kept: a new one costs as much
+    // as a small read transaction.
     void Rest() { is_listed_ = false; }
     void Return(kv::Sequence sequence, uint64_t now_nanos) {
       sequence_ = sequence;
@@ -75,7 +76,7 @@ class OpenTransactions : public std::enable_shared_from_this<OpenTransactions> {
         std::ranges::count_if(open_, [](const Entry* entry) { return entry->is_listed_.load(); }));
   }
 
-  // A line each, oldest first.
+  // One line for each transaction, the oldest first.
   std::string Text(uint64_t now_nanos) const {
     std::vector<std::pair<uint64_t, std::string>> lines;
     base::Lock lock(mutex_);

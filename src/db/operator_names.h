@@ -1,5 +1,6 @@
-// The names of the programs' merge operators that operands of this database have ever asked for. The MANIFEST keeps them, so
-// that a person who opens the database without one can be told (property "mergedb.merge_operators").
+// The names of all program-defined merge operators that operands of this database have used. The MANIFEST
+// keeps them, so that property "mergedb.merge_operators" can name an operator that the program did not
+// supply.
 //
 // THREADS: any.
 #pragma once
@@ -20,14 +21,14 @@ class OperatorNames {
     base::Lock lock(mutex_);
     if (!names_.contains(name)) names_.emplace(name);
   }
-  // If `operand` is a program's.
+  // Adds the operator's name if `operand` is for a program-defined operator.
   void AddOf(std::string_view operand) {
     kv::ProgramParts parts;
     if (operand.empty() || kv::TypeOf(operand) != kv::OperandType::kProgram) [[likely]]
       return;
     if (kv::ParseProgram(operand, &parts)) Add(parts.name);
   }
-  // In order.
+  // In ascending order.
   std::vector<std::string> List() const {
     base::Lock lock(mutex_);
     return {names_.begin(), names_.end()};

@@ -10,11 +10,12 @@ namespace mergedb::db {
 namespace {
 
 constexpr size_t kWriteBufferBytesMin = size_t{64} << 10;
-constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // a memtable's offsets reach so far: memtable/memory.h
+constexpr size_t kWriteBufferBytesMax = size_t{32} << 30;  // the reach of a memtable's offsets: memtable/memory.h
 constexpr size_t kMemoryBytesMax = size_t{1} << 50;        // more than any machine has
 constexpr uint64_t kPauseUsMax = uint64_t{3600} * 1'000'000;
 constexpr size_t kStagingBytesMin = size_t{32} << 10;
-constexpr size_t kStagingBytesMax = size_t{16} << 20;  // MEASURED: ENGINE.md section 3, larger rings cost more a record
+// MEASURED: ENGINE.md section 3, larger WAL buffers cost more per record.
+constexpr size_t kStagingBytesMax = size_t{16} << 20;
 constexpr size_t kUndrainedBytesMax = size_t{8} << 20;
 constexpr size_t kSegmentBytesMin = size_t{1} << 20;
 constexpr size_t kSegmentBytesMax = size_t{16} << 20;
@@ -72,16 +73,16 @@ Status CheckOptions(Options* options) {
 }
 
 MemoryPlan PlanMemory(const Options& options) {
-  MemoryPlan pick;
+  MemoryPlan plan;
   const size_t unflushed = 2 * options.write_buffer_bytes;
-  pick.write_buffer_bytes = options.write_buffer_bytes;
-  pick.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
-  pick.undrained_bytes_max = std::min(kUndrainedBytesMax, pick.staging_bytes / 4 * 3);
-  pick.memtable_bytes = (unflushed - pick.staging_bytes) / pick.memtables_max;
-  pick.block_cache_bytes = options.memory_bytes - unflushed;
-  pick.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
-  pick.log_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
-  return pick;
+  plan.write_buffer_bytes = options.write_buffer_bytes;
+  plan.staging_bytes = std::clamp(std::bit_floor(unflushed / 4), kStagingBytesMin, kStagingBytesMax);
+  plan.undrained_bytes_max = std::min(kUndrainedBytesMax, plan.staging_bytes / 4 * 3);
+  plan.memtable_bytes = (unflushed - plan.staging_bytes) / plan.memtables_max;
+  plan.block_cache_bytes = options.memory_bytes - unflushed;
+  plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
+  plan.log_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  return plan;
 }
 
 }  // namespace mergedb::db

@@ -1,11 +1,12 @@
-// Files that the durable state does not name, at the end of an open. After a crash they are what no commit had named yet, and are removed.
+// Orphans: files that the MANIFEST does not name at the end of an open. After a crash no commit has named
+// them yet, and the open removes them.
 //
-//     MANIFEST  [..][edit][edit]              all of it was read: what it does not name is of no use
-//     MANIFEST  [..][edit]xxxxxx              something was dropped: a torn edit, or one that named these files. They go to lost/
+//   MANIFEST  [..][edit][edit]         all of it was read: an orphan is of no use
+//   MANIFEST  [..][edit]xxxxxx         a part was dropped: a torn edit, or one that named these files. They go to lost/
 //
-// The new epoch's commit replaces that MANIFEST by a complete one, so the next open would take the files for orphans.
-// The marker KEEP is durable before that commit, and stays until all files are durably in lost/. An open that finds
-// KEEP moves files as this one does.
+// The commit of the new epoch replaces the damaged MANIFEST by a complete one, after which the next open
+// would take the files for orphans. Therefore the marker file KEEP is durable before that commit, and stays
+// until all files are durable in lost/. An open that finds KEEP moves the files as the first open did.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -20,9 +21,10 @@ namespace mergedb::db {
 
 using format::FileKind;
 
-// Left by a crash, or by a failed open. Segments are the log's: it reuses or removes those of this database, and leaves others alone.
-// Where the log lost its tail, tables and value files stay until the next open: they may have been flushed from what is missing. (WHY not
-// to lost/: a torn tail is common after a power cut, and only people empty lost/.)
+// Removes the files that a crash or a failed open left. The WAL reuses or removes segments of this database,
+// and leaves other segments alone. If the WAL lost its tail, tables and blob files stay until the next open:
+// they may hold flushed changes of the lost tail. (WHY not lost/: a torn tail is common after a power cut,
+// and only people empty lost/.)
 void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
   FileSystem* const files = store_->options.env.file_system;
   const auto version = version_set_->Current()->version;
@@ -43,7 +45,8 @@ void DbImpl::RemoveOrphans(const Inventory& inventory, bool log_was_torn) {
   }
 }
 
-// Tables, value files and MANIFESTs as RemoveOrphans would take them; the log as well, if of that, too, something was dropped.
+// The tables, blob files and MANIFESTs that RemoveOrphans would remove. `with_log`: also the files of the
+// WAL.
 std::vector<std::string> DbImpl::UnnamedFiles(const Inventory& inventory, bool with_log) const {
   const auto version = version_set_->Current()->version;
   const auto live = version->files();
@@ -81,9 +84,9 @@ Status MakeKeepMarker(FileSystem* files, const std::string& directory) {
 
 }  // namespace
 
-// WHY after the new epoch's commit, and no failure of the open: until then the files may be needed once more. A file that cannot be moved
-// stays where it is, and KEEP with it.
-// WHY the log goes, too, where KEEP is found: the open that made KEEP may have dropped something of the log.
+// WHY after the new epoch's commit: until then the files may still be needed. WHY a failed move is no failure
+// of the open: the file stays where it is, and so does KEEP.
+// WHY the WAL moves too if KEEP is found: the open that made KEEP may have dropped a part of the WAL.
 Status DbImpl::KeepOrphans(const VersionSet::WalStart& start, const Inventory& inventory, wal::Replayed replayed) {
   FileSystem* const files = store_->options.env.file_system;
   const bool with_log = replayed.dropped_bytes > 0 || inventory.has_keep_marker;
@@ -100,7 +103,7 @@ Status DbImpl::KeepOrphans(const VersionSet::WalStart& start, const Inventory& i
     }
     Status synced = aside.Sync();
     if (status.ok()) status = std::move(synced);
-    // A marker that stays lets the next open move files that it could remove.
+    // If KEEP stays, the next open moves files that it could remove. Nothing is lost.
     if (status.ok()) (void)files->Remove(format::JoinPath(store_->directory, format::PrintFileName(FileKind::kKeep)));
   };
   RETURN_IF_ERROR(StartWriting(start, with_log ? std::vector<kv::FileNumber>() : std::move(replayed.segments), move));

@@ -1,4 +1,4 @@
-// What a database says about itself. Texts for people; "mergedb.counters" and "mergedb.<counter>" for programs.
+// Properties: texts for people; "mergedb.counters" and "mergedb.<counter>" for programs.
 #include <cinttypes>
 #include <cstdarg>
 #include <cstdio>
@@ -28,7 +28,7 @@ uint64_t RangeDeletesIn(const read::SuperVersion& super_version) {
 
 }  // namespace
 
-// One "name value" a line. The one list of counters: everything else is made from it.
+// The list of all counters, one "name value" a line. GetProperty looks up single counters in it.
 std::string DbImpl::CountersText() {
   std::string text;
   const auto put = [&](const char* name, uint64_t value) { Print(&text, "%s %" PRIu64 "\n", name, value); };
@@ -76,7 +76,8 @@ std::string DbImpl::CountersText() {
   put("records_written", written.records);
   put("write_groups", written.groups);
   put("pace_nanos_per_kib", write_delay_.rate());
-  // What made writers wait: pacing, room in the staging ring, a log segment, memory for unflushed writes.
+  // Causes of writers' waits: write delay, room in the WAL buffer, a new WAL segment, memory for unflushed
+  // writes.
   const auto put_waits = [&](const std::string& cause, const base::WaitCounter& waits) {
     put((cause + "_waits").c_str(), waits.count());
     put((cause + "_wait_nanos").c_str(), waits.nanos());

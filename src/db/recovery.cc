@@ -13,7 +13,7 @@ namespace mergedb::db {
 
 namespace {
 
-// Of "000012.ldb": 12.
+// 12 for "000012.ldb".
 std::optional<kv::FileNumber> NumberBefore(const std::string& name, std::string_view ending) {
   if (!name.ends_with(ending)) return std::nullopt;
   const std::string table = name.substr(0, name.size() - ending.size()) + ".tbl";
@@ -85,7 +85,8 @@ Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& dire
 
 namespace {
 
-// Appends a line to *damage if the file is not there or has another size; an error if that cannot be told.
+// Appends a line to *damage if the file is missing or has another size. Returns an error if this cannot be
+// determined.
 Status CheckSize(FileSystem* file_system, const std::string& path, uint64_t expected, std::string* damage) {
   const auto bytes = file_system->SizeOf(path);
   if (!bytes) {
@@ -125,16 +126,17 @@ Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv:
 
 namespace {
 
-// Adds the records of frames to memtables, the newest of which is `current`.
+// Adds the records of WAL frames to memtables. `current_` is the newest memtable.
 class Replayer {
  public:
-  // Records up to `flushed` are in tables.
+  // Skips records up to sequence `flushed`: tables hold them.
   Replayer(Store& store, kv::Sequence flushed,
            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full)
       : store_(store), flushed_(flushed), on_full_(on_full) {}
 
   Status Apply(kv::Sequence first, std::string_view payload) {
-    // The memtable counts on it: versions come in order, and no tag overflows. A payload of n bytes has fewer than n records.
+    // The memtable requires ascending sequences and tags without overflow. A payload of n bytes has fewer
+    // than n records.
     if (first <= last_sequence_ || first > kv::kSequenceMax - payload.size()) {
       return Status::Corruption(store_.directory + ": a log frame of sequence " + std::to_string(first) +
                                 " follows sequence " + std::to_string(last_sequence_));
@@ -206,7 +208,7 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
   return replayed;
 }
 
-// WHY each batch is read to its end first: of one that turns out to be no batch, nothing may be applied.
+// WHY each batch is parsed completely first: if it is malformed, none of its records may be applied.
 Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);

@@ -1,5 +1,6 @@
-// From what is on disk to what the database was: the MANIFEST's tree, then the log on top of it. Writes nothing but tables, and
-// those only if the caller wants what the log held to be flushed.
+// Recovery: from the files on disk to the state of the database, that is the tree of the MANIFEST plus the
+// WAL. It renames files that have LevelDB's names (AdoptFiles), and writes tables if the caller flushes full
+// memtables. It changes nothing else.
 #pragma once
 
 #include <functional>
@@ -16,14 +17,15 @@
 
 namespace mergedb::db {
 
-// What the directory holds, by kind.
+// The files of the directory, by kind.
 struct Inventory {
   std::vector<kv::FileNumber> tables;
   std::vector<kv::FileNumber> recycled_files;
   std::vector<kv::FileNumber> blob_files;
   std::vector<kv::FileNumber> segments;
   std::vector<kv::FileNumber> manifests;
-  std::vector<kv::FileNumber> ldb_files;  // with LevelDB's endings: of LevelDB, or ours from under an Env of LevelDB's
+  // Files "*.ldb": LevelDB's tables, or mergedb's written through an Env of LevelDB.
+  std::vector<kv::FileNumber> ldb_files;
   std::vector<kv::FileNumber> log_files;
   bool has_staging = false;
   bool has_repair_marker = false;
@@ -33,33 +35,36 @@ struct Inventory {
 };
 Result<Inventory> TakeInventory(FileSystem* file_system, const std::string& directory);
 
-// Tables and log segments that are ours under LevelDB's names (docs/decisions/0020-leveldb-face.md) get ours. True: some did. NotSupported if some
-// had to and may not. `loaded` says which are ours; where nothing could be loaded (null) their own bytes do.
+// Renames tables and WAL segments of mergedb that have LevelDB's names (docs/decisions/0020-leveldb-face.md).
+// True: some were renamed. NotSupported: some need it, but `may_rename` is false. A table is mergedb's if
+// `loaded` names it or, if `loaded` is null, by its contents. A segment is mergedb's by its contents.
 Result<bool> AdoptFiles(FileSystem* file_system, const std::string& directory, const Inventory& inventory,
                         const manifest::Loaded* loaded, bool may_rename);
 
-// Every table and value file that the tree names is there, with the size it had. Corruption lists all that are not.
+// Checks that every table and blob file of the tree exists with its recorded size. Corruption lists all that
+// do not.
 Status CheckFiles(FileSystem* file_system, const std::string& directory, const version::Version& version);
 
-// Corruption, for a directory with the marker of a repair that did not end.
+// The Corruption error for a directory with the marker of an unfinished repair.
 Status InterruptedRepair(const std::string& directory);
 
-// What the MANIFEST says of the log.
+// What the MANIFEST says about the WAL.
 wal::Expected ExpectedOf(const manifest::Loaded& loaded);
 
-// Corruption if the record at `sequence` is a range delete that begins after its end.
+// Corruption if the record at `sequence` is a range delete whose end lies before its begin.
 Status CheckRange(const kv::Order& order, const format::BatchReader& record, kv::Sequence sequence);
 
 struct Replayed {
   std::vector<std::shared_ptr<memtable::Memtable>> memtables;  // oldest first
-  kv::Sequence last_sequence = 0;                              // of the last record replayed; 0 if none
+  kv::Sequence last_sequence = 0;                              // of the last record replayed; 0 if there is none
   wal::Replayed log;
 };
-// Replay the log into memtables; `on_full` may take a full one away (flush it) by resetting the pointer.
+// Replays the WAL into memtables. `on_full` may flush a full memtable and take it away by resetting the
+// pointer.
 Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
-// The same from a log that may be damaged: all that its chain proves.
+// ReplayLog for a WAL that may be damaged: replays all frames that the chain proves.
 struct SalvagedLog {
   Replayed replayed;
   wal::Salvaged log;

@@ -27,7 +27,7 @@ bool RecycledFiles::Keep(const ObsoleteFiles::ObsoleteFile& file) {
     if (IsSmall(file))
       small_count = static_cast<size_t>(std::count_if(recycled_files_.begin(), recycled_files_.end(), IsSmall));
   }
-  if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // after a failure the next Keep removes another one
+  if (small_count > kSmallCountMax) (void)RemoveFirst(IsSmall);  // after a failure the next Keep tries another one
   return true;
 }
 
@@ -35,7 +35,7 @@ void RecycledFiles::Adopt(kv::FileNumber number) {
   const std::string path = format::RecycledPath(directory_, number);
   const auto bytes = file_system_->SizeOf(path);
   if (!bytes) {
-    (void)file_system_->Remove(path);  // else again at the next open
+    (void)file_system_->Remove(path);  // if this fails, the next open retries
     return;
   }
   const ObsoleteFiles::ObsoleteFile file{.kind = format::FileKind::kTable, .number = number, .bytes = *bytes};
@@ -45,8 +45,8 @@ void RecycledFiles::Adopt(kv::FileNumber number) {
   bytes_ += file.bytes;
 }
 
-// The one nearest in size, not much larger: what is too much would be padding, or cut off and given back after all. To give
-// back what a tiny one has too much costs nothing.
+// Picks the file nearest in size. It has at most `bytes_expected` + 1/8 bytes, or 64 KiB if that is more:
+// surplus bytes would be padding, or be cut off and freed after all. Cutting a tiny file costs nothing.
 Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected) {
   std::optional<ObsoleteFiles::ObsoleteFile> recycled;
   {
@@ -71,8 +71,8 @@ Result<bool> RecycledFiles::Reuse(format::FileKind kind, kv::FileNumber number, 
   const Status renamed = file_system_->Rename(source, target);
   obsolete_.Removed(*recycled);
   if (renamed.ok()) return true;
-  if (renamed.IsNotFound()) return false;  // a removal that was said to have failed
-  // It may have happened nevertheless. What is left of it is an orphan that the next open removes.
+  if (renamed.IsNotFound()) return false;  // an earlier Remove reported an error but removed the file
+  // The rename may have happened. If these removals fail, the next open removes the orphan.
   (void)file_system_->Remove(source);
   (void)file_system_->Remove(target);
   return renamed;
@@ -100,7 +100,7 @@ Status RecycledFiles::RemoveFirst(bool (*is_to_go)(const ObsoleteFiles::Obsolete
     ++removed_;
     return {};
   }
-  recycled_files_.push_back(*recycled);  // so that the next call removes another one
+  recycled_files_.push_back(*recycled);  // at the end, so that the next call tries another one
   bytes_ += recycled->bytes;
   return status;
 }

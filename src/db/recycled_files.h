@@ -1,15 +1,18 @@
-// Files of dead tables and value files, kept to be written again under another number.
+// Recycled files: obsolete tables and blob files that are kept to be overwritten by new files.
 //
-//     000012.tbl ── nobody names it ──> 000012.spare ── a file of about its size begins ──> 000047.val
+//     000012.tbl ── becomes obsolete ──> 000012.spare ── a file of about its size begins ──> 000047.val
 //
-// WHY: removing a file gives its blocks back to the file system, which tells the disk (a mount with `discard`) and takes others for the
-// next one. That costs more than the merge that made the file dead.
-// MEASURED: db_bench fillrandom, 4 M entries of 100 B, ext4 mounted with discard: docs/decisions/0018-spare-files.md.
+// WHY: when a file is removed, the file system frees its blocks and tells the disk (on a mount with
+// `discard`), and then allocates others for the next file. That costs more than the compaction that made the
+// file obsolete.
+// MEASURED: db_bench fillrandom, 4 M entries of 100 B, ext4 mounted with discard:
+// docs/decisions/0018-spare-files.md.
 //
-// A spare is neither: it has a name of its own, so that no tool takes its stale entries for data. Every dead file becomes one, so that
-// what waits for its removal can still be written over; it counts as space on disk. What the pool holds beyond its bound is removed
-// one by one, all of it when the tree is at rest, when the disk is full, and at Close. The bound is one of bytes, and of 256
-// files smaller than 1 MiB: a program that flushes and compacts after every put makes a tiny dead file each time.
+// A recycled file has another extension, so that no tool takes its stale entries for data. Every obsolete
+// file is recycled if possible, so that it can be overwritten while it waits for its removal. Recycled files
+// count as space on disk. The bound is a number of bytes, and 256 files smaller than 1 MiB (a program that
+// flushes after every put makes many tiny files). Files beyond the bound are removed one by one; all are
+// removed when the database is idle, when the disk is full, and at Close.
 //
 // THREADS: any.
 #pragma once
@@ -32,17 +35,17 @@ class RecycledFiles {
   RecycledFiles(FileSystem* file_system, std::string directory, ObsoleteFiles& obsolete)
       : file_system_(file_system), directory_(std::move(directory)), obsolete_(obsolete) {}
 
-  // Takes a dead file. False: it cannot be written again, remove it.
+  // Takes an obsolete file. False: the file cannot be recycled; the caller removes it.
   bool Keep(const ObsoleteFiles::ObsoleteFile& file);
-  // One that was left by a database that did not close: as good as any. WHY not removed: that may take long, and somebody waits for
-  // the open.
+  // Takes a recycled file that a database left which did not close. WHY it is not removed: that may take
+  // long, and the caller waits for the open.
   void Adopt(kv::FileNumber number);
-  // Renames a spare of about `bytes_expected` to the name of file `number`. False: there is none. After an error the number is not
-  // to be used.
+  // Renames a recycled file of about `bytes_expected` to the name of file `number`. False: there is none.
+  // After an error the caller must not use `number`.
   Result<bool> Reuse(format::FileKind kind, kv::FileNumber number, uint64_t bytes_expected);
-  // Removes the one that was kept first. OK when there is none. After an error the spare is the last one.
+  // Removes the file that was kept first. OK if there is none. After an error the file is last in order.
   Status RemoveOldest();
-  // Removes all of them. An error leaves those that are left for the next call.
+  // Removes all files. After an error the rest stays for the next call.
   Status RemoveAll();
 
   bool empty() const {
@@ -71,7 +74,7 @@ class RecycledFiles {
   ObsoleteFiles& obsolete_;  // counts bytes on disk
 
   mutable base::Mutex mutex_;
-  std::deque<ObsoleteFiles::ObsoleteFile> recycled_files_ GUARDED_BY(mutex_);  // the oldest first
+  std::deque<ObsoleteFiles::ObsoleteFile> recycled_files_ GUARDED_BY(mutex_);  // oldest first
   uint64_t bytes_ GUARDED_BY(mutex_) = 0;
   uint64_t reused_ GUARDED_BY(mutex_) = 0;
   uint64_t removed_ GUARDED_BY(mutex_) = 0;

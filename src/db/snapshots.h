@@ -1,7 +1,8 @@
-// The sequences that someone still needs, and the newest one that readers can see.
+// The live snapshots, and the published sequence: the newest one that readers can see.
 //
-// GetSnapshot reads the published sequence and registers it under one mutex; a job asks for the list under the same mutex
-// after its inputs are fixed. So a snapshot is either in the list, or newer than all that the job may drop.
+// Get reads the published sequence and registers it under one mutex. A job calls Live under the same mutex
+// after its inputs are fixed. So every snapshot is in the list, or is newer than all changes that the job may
+// drop.
 #pragma once
 
 #include <atomic>
@@ -25,14 +26,14 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
     SCHEDULE_POINT("read the published sequence");
     return published_.load(std::memory_order_acquire);
   }
-  // (turn) Makes everything up to `last` visible.
+  // (exclusive section) Makes all changes up to `last` visible.
   void Publish(kv::Sequence last) {
     SCHEDULE_POINT("publish a sequence");
     published_.store(last, std::memory_order_release);
   }
 
-  // A batch larger than a memtable is published when all of its pieces are in. A reader takes its SuperVersion after the snapshot, so that SuperVersion has
-  // all of them.
+  // A batch larger than a memtable is published after all of its pieces are in memtables. A reader takes its
+  // SuperVersion after the snapshot, so the SuperVersion holds all pieces.
   std::shared_ptr<const Snapshot> Get(uint64_t now_nanos) {
     const kv::Sequence before = ZOO(kSnapshotRegisteredLate) ? published() : 0;
     base::Lock lock(mutex_);
@@ -41,12 +42,13 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
     try {
       return std::make_shared<Registered>(shared_from_this(), sequence, now_nanos);
     } catch (...) {
-      live_.erase(place);  // out of memory: nobody would
+      // Out of memory: no Registered exists that would drop it.
+      live_.erase(place);
       throw;
     }
   }
 
-  // Ascending; the published sequence, which readers without a snapshot use, included.
+  // Ascending. Includes the published sequence, which readers without a snapshot use.
   std::vector<kv::Sequence> Live() const {
     base::Lock lock(mutex_);
     std::vector<kv::Sequence> sequences;
@@ -69,7 +71,7 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
     return {live_.size(), live_.begin()->first, live_.begin()->second};
   }
 
-  // Is `snapshot` one of this database's?
+  // True if `snapshot` is of this database.
   bool Owns(const Snapshot* snapshot) const {
     const auto* registered = dynamic_cast<const Registered*>(snapshot);
     return registered != nullptr && registered->home().get() == this;
@@ -97,7 +99,7 @@ class Snapshots : public std::enable_shared_from_this<Snapshots> {
 
   std::atomic<kv::Sequence> published_{0};
   mutable base::Mutex mutex_;
-  std::multiset<std::pair<kv::Sequence, uint64_t>> live_ GUARDED_BY(mutex_);  // (sequence, taken at)
+  std::multiset<std::pair<kv::Sequence, uint64_t>> live_ GUARDED_BY(mutex_);  // (sequence, time it was taken)
 };
 
 }  // namespace mergedb::db

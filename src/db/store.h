@@ -1,4 +1,5 @@
-// What outlives a closed database because cursors and snapshots may: everything that reading needs and nothing that writes.
+// The part of a database that may outlive Close, because iterators and snapshots use it: all that reading
+// needs.
 #pragma once
 
 #include <algorithm>
@@ -27,17 +28,17 @@
 
 namespace mergedb::db {
 
-// What only a face above the public one supplies or asks for. A program's own cache and filters may be null; they outlive the database and
-// its cursors.
+// Set by the LevelDB and LMDB interfaces only. The pointers may be null; the objects outlive the database and
+// its iterators.
 struct Supplies {
   base::BlockCache::Keeper* block_keeper = nullptr;
   const format::leveldb::FilterPolicy* filter_policy = nullptr;
-  // Tables are mapped and read in place, and new ones keep their keys whole, so that these can be shown in place as well. Whoever asks for
-  // it chooses no compression: what is compressed is not read in place. Not done under OpenMode::kReadOnly.
+  // Tables are mapped and read in place. New tables store whole keys, which can be read in place too.
+  // REQUIRES: no compression. Ignored under OpenMode::kReadOnly.
   bool maps_tables = false;
 };
 
-// THREADS: constant after construction; the members guard themselves.
+// THREADS: constant after construction; the members synchronize themselves.
 struct Store {
   Store(const Options& checked, std::string path, const Supplies& given = {})
       : supplies(given),
@@ -56,27 +57,28 @@ struct Store {
         memtables(std::make_shared<write::MemoryPool>(memory.memtable_bytes, memory.memtables_max)),
         is_closed(std::make_shared<std::atomic<bool>>(false)) {}
 
-  // Have blocks been asked for since the last call?
+  // True if readers asked for more than kReadsToMatter blocks since the last call.
   bool TakeReadersSeen() {
     const uint64_t asked = blocks.hits() + blocks.misses();
     return asked > blocks_asked_before.exchange(asked) + kReadsToMatter;
   }
   static constexpr uint64_t kReadsToMatter = 64;
 
-  // Tables and value files together take three quarters of the descriptors that the process may have, at most. The rest is the log's, the
-  // background's and the program's; where that is not enough, an open of any file makes room (env/descriptors.h).
+  // blob::Cache gets half of this limit, so tables and blob files use at most three quarters of the process's
+  // file descriptors. If the rest runs out, the open of any file closes idle ones (env/descriptors.h).
   static size_t OpenTablesMax(const Options& options) {
     return std::min<uint64_t>(options.open_tables_max, env::DescriptorsMax() / 2);
   }
 
-  // WHY never read-only: a writer beside us does not know what we map, and may write over it.
+  // WHY never under kReadOnly: a process that writes to the database may recycle, and so overwrite, a file
+  // that this process maps.
   static bool MapsTables(const Options& options, const Supplies& given) {
     return given.maps_tables && options.mode != OpenMode::kReadOnly;
   }
 
-  // Null while the database has no keyspaces. What it points to lives as long as this.
+  // Null while the database has no keyspaces. The key map lives as long as this Store.
   const kv::KeyMap* key_map() const { return key_map_now.load(std::memory_order_acquire); }
-  // Once.
+  // REQUIRES: not called before.
   void SetKeyMap(std::unique_ptr<const kv::KeyMap> map) {
     ASSERT(owned_key_map == nullptr, "the marker of keyspaces never changes");
     owned_key_map = std::move(map);

@@ -1,4 +1,4 @@
-// What transactions (src/txn) need of a database beyond its public face.
+// The interface of a database for transactions (src/txn), beyond DB.
 #pragma once
 
 #include <cstdint>
@@ -32,56 +32,60 @@ class TransactionHost {
   virtual const kv::Order& order() const = 0;
   virtual const kv::ProgramOperators& operators() const = 0;
   virtual OperatorNames& operator_names() = 0;
-  // Open, and if asked for, writable.
+  // OK if the database is open and, with `to_write`, writable.
   virtual Status CheckUsable(bool to_write) const = 0;
 
-  // A single writer's begin and end: write/writer_queue.h.
+  // Begin and end of a single-writer transaction: write/writer_queue.h.
   virtual Status LockWriters(const void* owner, uint64_t wait_nanos) = 0;
   virtual void UnlockWriters(const void* owner) = 0;
-  // An optimistic one's. What is committed after a snapshot taken in between is remembered (write/recent_writes.h).
+  // Begin and end of an optimistic transaction. Between the two calls, the writes committed after its
+  // snapshot are recorded (write/recent_writes.h).
   virtual void EnterWindow() = 0;
   virtual void LeaveWindow() = 0;
-  // Conflict, or reads->checked_to has moved on: less is left for the commit.
+  // Conflict, or advances reads->checked_to, so that the commit has less to check.
   virtual Status CheckAhead(write::ReadCheck* reads) = 0;
 
   virtual std::unique_ptr<OpenTransactions::Entry> Register(const std::string& name, TransactionKind kind,
                                                             kv::Sequence sequence) = 0;
-  // One that is at rest is listed again.
+  // Lists an entry again after its Rest().
   virtual void RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence) = 0;
 
-  // Keyspaces: null while there are none. Own writes and reads are of tree keys (kv/key_map.h), made by one map: of a transaction
-  // that used another one than is current when it commits, the commit is Aborted.
+  // The key map for keyspaces; null while there are no keyspaces. A transaction's own writes and reads use
+  // tree keys (kv/key_map.h), all of one key map. If the current key map is another one at the commit, the
+  // commit returns Aborted.
   virtual const kv::KeyMap* key_map() const = 0;
-  virtual Status CheckMade(Keyspace keyspace) = 0;           // InvalidArgument: no such id was ever given out
+  virtual Status CheckMade(Keyspace keyspace) = 0;           // InvalidArgument if the id was never given out
   virtual bool IsLiveKeyspace(kv::KeyspaceId id) const = 0;  // REQUIRES: CheckMade was OK once
-  virtual std::optional<std::string> NameOfKeyspace(
-      kv::KeyspaceId id) const = 0;  // as of the newest commit; none: it is not live. As above
-  // There is a key map when this returns OK, which was chosen so that it leaves the caller's own uncommitted keys as they are.
+  // As of the newest commit; empty if the keyspace is not live. REQUIRES: CheckMade was OK once.
+  virtual std::optional<std::string> NameOfKeyspace(kv::KeyspaceId id) const = 0;
+  // OK: there is a key map, and its marker begins none of the caller's own uncommitted keys. REQUIRES:
   // `owner` holds the writers' lock.
   using BeginsOwnKey = std::function<bool(const std::string& prefix)>;
   virtual Status EnableKeyspaces(const void* owner, const BeginsOwnKey& begins_own_key) = 0;
-  // An id for a keyspace to be created. `owner` holds the writers' lock, or is null; then this may wait for it.
+  // An id for a new keyspace. `owner` holds the writers' lock, or is null; if it is null, the call may wait
+  // for the lock.
   virtual Result<kv::KeyspaceId> AllocateKeyspaceId(const void* owner) = 0;
-  // The tree's record that says which ids were given out; none: none was.
+  // The record that says which ids were given out; empty if keyspace ids are not loaded.
   struct TreeRecord {
     std::string key, value;
   };
   virtual std::optional<TreeRecord> NextIdRecord() const = 0;
 
-  // As DB::Get of a tree key, with operands above all that the database holds, newest first.
-  // `in_place`: as read::Lookup's.
+  // DB::Get of a tree key. `newer` holds operands that are newer than all data of the database, newest first.
+  // `in_place`: as in read::Lookup.
   virtual Status GetUnder(const ReadOptions& options, std::string_view key, std::span<const std::string_view> newer,
                           std::string* value, read::InPlace* in_place = nullptr) = 0;
-  // As DB::NewIterator, with a transaction's own writes over what the database holds. Mapped tables that it shows anything of go into `kept`,
-  // which outlives it; null: they do not.
+  // DB::NewIterator, with a transaction's own writes on top of the database. Mapped tables whose data the
+  // iterator shows are added to `kept`, which must outlive the iterator. Null: they are released as the
+  // iterator moves on.
   virtual std::unique_ptr<Iterator> NewIteratorUnder(const IteratorOptions& options, read::Overlay overlay,
                                                      read::PinnedTables* kept = nullptr) = 0;
 
-  // The same over the tree keys in `options`, which names no keyspace.
+  // NewIteratorUnder over the tree keys in `options`, which names no keyspace.
   virtual std::unique_ptr<read::WalkableIterator> NewTreeIterator(const IteratorOptions& options, read::Overlay overlay,
                                                                   read::PinnedTables* kept = nullptr) = 0;
 
-  // Records that were checked (db/write_checks.h) one by one.
+  // REQUIRES: each record passed db/write_checks.h.
   virtual Status CommitTransaction(const write::Change& change) = 0;
 };
 

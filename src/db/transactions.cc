@@ -1,4 +1,5 @@
-// The database as its transactions see it.
+// DbImpl: the part of TransactionHost that is not about keyspaces, and the conflict checks of the writer
+// queue.
 #include "db/db_impl.h"
 
 namespace mergedb::db {
@@ -34,9 +35,9 @@ Status DbImpl::CommitTransaction(const write::Change& change) {
   return change.keyspace_changes == nullptr ? CommitToQueue(change) : CommitCatalog(change);
 }
 
-// ---- By the holder of the turn
+// ---- In the exclusive section
 
-// In the order of the group: a member is checked against those before it, which count as written.
+// The members of a group are checked in order. Earlier members count as written.
 Status DbImpl::CheckConflicts(const write::Change& change) {
   if (change.key_map != store_->key_map()) [[unlikely]] {
     return Status::Aborted("the database's first keyspace was made meanwhile");
@@ -49,13 +50,13 @@ Status DbImpl::CheckConflicts(const write::Change& change) {
   return {};
 }
 
-// Its keys stay among the recent writes: a conflict with them is one too many, and begun again.
+// Its keys stay in recent_writes_: at worst they cause a needless conflict.
 void DbImpl::Withdraw(const write::Change& change) {
   if (change.keyspace_changes != nullptr) keyspace_ids_.Withdraw(*change.keyspace_changes);
 }
 
-// WHY in this order: a transaction that sees these writes may begin, and one that does not see them must be checked. A transaction that
-// sees a keyspace's record writes to the keyspace.
+// WHY the sequence is published last: a transaction that does not see these writes must be checked against
+// them, and one that sees a keyspace record may write to the keyspace.
 void DbImpl::Publish(kv::Sequence last) {
   if (recent_writes_.is_recording()) [[unlikely]]
     recent_writes_.Publish(last);

@@ -14,7 +14,7 @@
 namespace mergedb::db {
 namespace {
 
-// Tables and value files.
+// The numbers of all tables and blob files.
 std::set<kv::FileNumber> FilesOf(const version::Version& version) {
   std::set<kv::FileNumber> files = version.files();
   for (const version::BlobFile& each : version.blob_files()) files.insert(each.file->number);
@@ -52,16 +52,17 @@ read::SuperVersionPtr VersionSet::InstallSuperVersionLocked(uint64_t large_batch
 }
 
 void VersionSet::Seal(std::shared_ptr<memtable::Memtable> next, const WalStart& end) {
-  read::SuperVersionPtr before;  // dies after the lock
+  read::SuperVersionPtr before;  // destroyed after the lock is released
   base::Lock lock(mutex_);
   if (active_ != nullptr) sealed_.push_back({std::move(active_), end});
   active_ = std::move(next);
   before = InstallSuperVersionLocked(large_batches_);
 }
 
-// WHY in this order: a reader that finds its SuperVersion too old finds a newer one at its next look.
+// WHY the SuperVersion comes before large_batches_: a reader whose SuperVersion is too old must find a newer
+// one at its next look.
 void VersionSet::CountLargeBatch() {
-  read::SuperVersionPtr before;  // dies after the lock
+  read::SuperVersionPtr before;  // destroyed after the lock is released
   base::Lock lock(mutex_);
   const uint64_t count = large_batches_.load(std::memory_order_relaxed) + 1;
   before = InstallSuperVersionLocked(count);
@@ -79,7 +80,7 @@ std::shared_ptr<memtable::Memtable> VersionSet::OldestSealed() const {
   return sealed_.empty() ? nullptr : sealed_.front().memtable;
 }
 
-// Built outside of mutex_: a writer that seals must not wait for it. REQUIRES: install_mutex_ is held.
+// Builds the version outside of mutex_, since Seal must not wait for it. REQUIRES: install_mutex_ is held.
 Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& edit) {
   version::VersionPtr base;
   {
@@ -101,7 +102,7 @@ kv::Sequence VersionSet::flushed_sequence() const {
 }
 
 Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files) {
-  read::SuperVersionPtr before;  // dies after the locks
+  read::SuperVersionPtr before;  // destroyed after the locks are released
   base::Lock install_lock(install_mutex_);
   version::VersionPtr next;
   if (table != nullptr) {
@@ -125,7 +126,7 @@ Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vec
 
 Status VersionSet::Install(const format::VersionEdit& edit) {
   SCHEDULE_POINT("install a version");
-  read::SuperVersionPtr before;  // dies after the locks
+  read::SuperVersionPtr before;  // destroyed after the locks are released
   base::Lock install_lock(install_mutex_);
   ASSIGN_OR_RETURN(auto next, NextVersion(edit));
   base::Lock lock(mutex_);
@@ -153,7 +154,7 @@ Status VersionSet::SyncFiles(const version::Version& version) {
   return SyncNewFiles(version::VersionEditFromEmpty(version));
 }
 
-// Rule W1: tables, value files and their names are durable before the MANIFEST names them.
+// Rule W1: tables and blob files and their names are durable before the MANIFEST names them.
 Status VersionSet::SyncNewFiles(const format::VersionEdit& edit) {
   std::set<kv::FileNumber> fresh;
   for (const auto& add : edit.adds) {
@@ -197,12 +198,11 @@ bool VersionSet::SyncHasFailed(kv::FileNumber number) const {
   return sync_failed_.contains(number);
 }
 
-// Row B1: after a failed sync nobody knows which of the file's pages will ever reach the disk, and a second sync would say OK.
-// The bytes can still be read; they go into a new file, are checked there, and take over the name.
+// Row B1: after a failed sync it is unknown which pages will reach the disk, and a second sync may report
+// success. The bytes can still be read: copies them to a new file, checks it, and renames it to the old name.
 Status VersionSet::ReplaceFile(format::FileKind kind, kv::FileNumber number, const CheckCopy& check) {
   const std::string path = format::FilePath(options_.directory, kind, number);
-  const std::string copy =
-      format::FilePath(options_.directory, kind, AllocateNumber());  // an orphan, should we die here
+  const std::string copy = format::FilePath(options_.directory, kind, AllocateNumber());  // after a crash: an orphan
   Status status = env::CopyFile(options_.file_system, path, copy);
   if (status.ok()) status = check(copy);
   if (status.ok()) status = options_.file_system->Rename(copy, path);
@@ -266,7 +266,7 @@ Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_fa
     has_uncommitted_ = true;
     return status;
   }
-  if (clean_wal_end) (void)manifest_.BindEnd();  // all is durable without it
+  if (clean_wal_end) (void)manifest_.BindEnd();  // optional: all data is durable without it
   commits_.fetch_add(1, std::memory_order_relaxed);
   manifest_bytes_.store(manifest_.bytes_on_disk(), std::memory_order_relaxed);
   committed_ = target.version;

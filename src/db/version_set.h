@@ -1,17 +1,21 @@
-// The shape of the database: as readers see it (the SuperVersion) and as the MANIFEST says it is. The SuperVersion runs ahead.
+// The SuperVersion, which readers see, and the version that the MANIFEST describes. The SuperVersion runs
+// ahead.
 //
-//   SuperVersion       active | sealed sealed | runs            every seal, flush and release installs the next one at once
-//   MANIFEST                            runs, log start  Commit brings it up to date, many changes in one synced VersionEdit
+//   SuperVersion   active | immutable | runs             each Seal, flush and Install makes the next one at once
+//   MANIFEST               runs, WAL start               Commit updates it: many changes in one synced VersionEdit
 //
-// WHY the MANIFEST lags: a flush of a small memtable would cost three device syncs, and most flushed tables are merged away
-// before anybody needs them to be durable. Until a commit the log keeps what the tables hold, so a crash in between replays
-// it; tables that no commit named are orphans, removed by the next open. How far it may lag is the log's quota.
+// WHY the MANIFEST lags: committing each flush of a small memtable would cost three device syncs, and most
+// flushed tables are compacted away before they need to be durable (docs/decisions/0009-manifest-lags.md).
+// Until a commit, the WAL keeps the changes that the new tables hold, so recovery after a crash replays them.
+// Tables that no commit names are orphans; the next open removes them. The WAL quota limits the lag
+// (Background::CommitIsOverdueLocked).
 //
-// Commit order (rules W1, W2): sync new tables -> sync the directory -> MANIFEST -> only then let go of the log and of the files
-// that the Version before named.
+// Commit order (rules W1, W2): sync new tables -> sync the directory -> MANIFEST -> only then release the WAL
+// and the files that the last committed version names.
 //
-// THREADS: Seal, CountLargeBatch, StartEpoch by the holder of the turn; InstallFlush by one flush at a time; the rest any.
-// Lock order: commit_mutex_ or install_mutex_, then mutex_, then the SuperVersion holder's.
+// THREADS: Seal, CountLargeBatch, StartEpoch: in the exclusive section. InstallFlush: one flush at a time.
+// The rest: any.
+// Lock order: commit_mutex_ or install_mutex_, then mutex_, then the mutex of super_versions_.
 #pragma once
 
 #include <atomic>
@@ -41,16 +45,16 @@ class VersionSet {
     std::string directory;
     const kv::Order& order;
     uint64_t database_id = 0;
-    // Is what stands in the file at `path` the table `meta`, every byte of it?
+    // OK if every byte of the file at `path` is as table `meta` describes it.
     std::function<Status(const std::string& path, const format::FileMetaPtr& meta)> check_table;
     std::function<Status(const std::string& path, const format::BlobFileMeta& meta)> check_blob_file;
-    // The file of this table, or value file, was replaced by an equal one.
+    // Called after the file of this table or blob file was replaced by an equal copy.
     std::function<void(kv::FileNumber)> file_replaced;
-    // Names for the MANIFEST to keep; null: none.
+    // Names of merge operators that the MANIFEST keeps; null: none.
     std::function<std::vector<std::string>()> merge_operators = {};
-    std::optional<std::string> key_marker = {};  // of the database's keyspaces; none: it has none yet
+    std::optional<std::string> key_marker = {};  // keyspace marker (kv/key_map.h); empty while there are no keyspaces
   };
-  // What a commit says of the log, asked just before it.
+  // State of the WAL that a commit records; asked for just before it.
   struct WalFacts {
     uint64_t durable = 0;
     std::vector<kv::FileNumber> segments;
@@ -63,52 +67,58 @@ class VersionSet {
 
   kv::FileNumber AllocateNumber() { return kv::FileNumber{next_file_.fetch_add(1, std::memory_order_relaxed)}; }
   read::SuperVersionPtr Current() const { return super_versions_.Share(); }
-  read::SuperVersionPin Pinned() const { return super_versions_.Pinned(); }  // for the time of one call
+  read::SuperVersionPin Pinned() const { return super_versions_.Pinned(); }  // for the duration of one call
 
-  // The active memtable, which holds what the log has up to `end`, takes no more; `next` does. `next` is the first one if
-  // there is none.
+  // The active memtable becomes immutable; it holds all changes of the WAL up to `end`. `next` becomes the
+  // active one. If there is no active memtable, Seal only sets `next`.
   void Seal(std::shared_ptr<memtable::Memtable> next, const WalStart& end);
-  // All pieces of a batch larger than a memtable are in memtables, and it is published next: Views from before are too old for it.
+  // All pieces of a batch larger than a memtable are in memtables, and it is published next. Earlier
+  // SuperVersions are too old for it.
   void CountLargeBatch();
-  // REQUIRES: the reader took `view` first, then the published sequence.
+  // REQUIRES: the reader took the SuperVersion first, then the published sequence.
   bool IsTooOld(const read::SuperVersion& super_version) const {
     SCHEDULE_POINT("look whether the View is too old");
-    // WHY acquire: it follows the load of the sequence, whose store follows CountLargeBatch.
+    // WHY acquire: this load follows the load of the sequence, whose store follows CountLargeBatch.
     return super_version.large_batches < large_batches_.load(std::memory_order_acquire);
   }
 
   size_t sealed_count() const;
   std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
   kv::Sequence flushed_sequence() const;                     // all changes up to this one are in tables
-  // The oldest sealed memtable is in `table` now (null: it held nothing that anybody needs) and in value files of its own.
+  // The oldest immutable memtable is now in `table` and in `blob_files`. `table` is null if no entry of the
+  // memtable was needed.
   Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files = {});
   Status Install(const format::VersionEdit& edit);
 
-  // The active memtable begins in a new epoch of the log, and everything older is flushed.
+  // The active memtable begins in a new epoch of the WAL. REQUIRES: all older changes are flushed.
   void StartEpoch(const WalStart& start);
 
-  // From the next commit on the MANIFEST names this marker (kv/key_map.h). Never taken back.
+  // From the next commit on, the MANIFEST names this keyspace marker (kv/key_map.h). It is never withdrawn.
   void SetKeyMarker(std::string marker);
 
-  // Make the MANIFEST say what the SuperVersion's runs are. After a success, and before the next commit asks for `wal_facts`, `wal_released` hears
-  // where the log is needed from; it may be null.
+  // Brings the MANIFEST up to date with the current version. After a success, before the next commit asks for
+  // `wal_facts`, calls `wal_released` with the point from which the WAL is still needed. `wal_released` may
+  // be null.
   using LogReleased = std::function<void(const WalStart&)>;
   Status Commit(const std::function<WalFacts(const WalStart&)>& wal_facts, std::optional<uint64_t> clean_wal_end,
                 const LogReleased& wal_released);
   bool HasUncommitted() const;
-  // The tables and value files of `version`, which is or was the SuperVersion's, are durable with their names when this returns OK.
+  // REQUIRES: `version` is or was the version of the SuperVersion. OK: its tables and blob files are durable
+  // under their names.
   Status SyncFiles(const version::Version& version);
-  // A table's file on which a sync failed. Nothing may be written to it and synced again: the system might say OK to pages it lost.
+  // True if a sync of this table or blob file failed. The file must not be overwritten and synced again: the
+  // system might report success for pages that it lost.
   bool SyncHasFailed(kv::FileNumber number) const;
-  // For whoever waits for what is there now, and not for what comes after it. Everything sealed so far, and everything in
-  // tables, ends before these sequences; `changes` counts what a commit has to write, `committed_changes` what one wrote.
+  // For callers that wait for the present state, not for later changes. All immutable memtables end before
+  // sealed_end(); all changes before flushed_end() are in tables. A commit has written the first
+  // committed_changes() of changes().
   kv::Sequence sealed_end() const;
   kv::Sequence flushed_end() const;
   uint64_t changes() const;
   uint64_t committed_changes() const;
-  // Log kept only because the MANIFEST lags.
+  // Bytes of the WAL that are kept only because the MANIFEST lags.
   uint64_t UncommittedLogBytes() const;
-  // Bytes of tables and value files that a commit would free.
+  // Bytes of tables and blob files that a commit would make obsolete.
   uint64_t uncommitted_dead_bytes() const { return dead_bytes_.load(std::memory_order_relaxed); }
 
   std::optional<kv::FileNumber> manifest_number() const;
@@ -120,14 +130,15 @@ class VersionSet {
     std::shared_ptr<memtable::Memtable> memtable;
     WalStart end;
   };
-  struct Target {  // what a commit makes durable
+  struct Target {  // the state that a commit makes durable
     version::VersionPtr version;
     WalStart wal_start;
     kv::Position next_position{};
     kv::Sequence flushed_sequence = 0;
   };
 
-  // Returns the SuperVersion before, to be let go of when the lock is: it may hold the last of a memtable.
+  // Returns the previous SuperVersion. The caller destroys it after it releases the lock: it may own the last
+  // reference to a memtable.
   [[nodiscard]] read::SuperVersionPtr InstallSuperVersionLocked(uint64_t large_batches);
   [[nodiscard]] read::SuperVersionPtr NoteChangeLocked();
   Result<version::VersionPtr> NextVersion(const format::VersionEdit& edit);
@@ -144,28 +155,32 @@ class VersionSet {
   std::atomic<uint64_t> next_file_;
   std::atomic<uint64_t> dead_bytes_{0};
   std::atomic<uint64_t> commits_{0};
-  std::atomic<uint64_t> manifest_bytes_{0};  // as of the last commit: asking must not wait for the next one's sync
-  std::atomic<uint64_t> large_batches_{0};   // written under mutex_, after the SuperVersion that counts as many
+  // As of the last commit. WHY a copy: a reader of this number must not wait for the sync of a commit.
+  std::atomic<uint64_t> manifest_bytes_{0};
+  // Written under mutex_, after the SuperVersion with the same count is installed.
+  std::atomic<uint64_t> large_batches_{0};
   read::SuperVersionHolder super_versions_;
 
   mutable base::Mutex commit_mutex_;
   manifest::Manifest manifest_ GUARDED_BY(commit_mutex_);
-  version::VersionPtr committed_ GUARDED_BY(commit_mutex_);                 // what the MANIFEST says
-  std::vector<std::string> committed_operators_ GUARDED_BY(commit_mutex_);  // the names that it has
+  version::VersionPtr committed_ GUARDED_BY(commit_mutex_);                 // the version that the MANIFEST describes
+  std::vector<std::string> committed_operators_ GUARDED_BY(commit_mutex_);  // the operator names in it
   std::optional<std::string> key_marker_ GUARDED_BY(commit_mutex_);
   bool key_marker_is_committed_ GUARDED_BY(commit_mutex_);
-  std::vector<version::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);  // what it may say: commits of unknown outcome
+  // Versions that the MANIFEST may describe: commits of unknown outcome.
+  std::vector<version::VersionPtr> suspects_ GUARDED_BY(commit_mutex_);
   std::set<kv::FileNumber> synced_ GUARDED_BY(commit_mutex_);
   mutable base::Mutex failed_mutex_;                                // a leaf
-  std::set<kv::FileNumber> sync_failed_ GUARDED_BY(failed_mutex_);  // never to be synced again: to be replaced
+  std::set<kv::FileNumber> sync_failed_ GUARDED_BY(failed_mutex_);  // files to be replaced, never to be synced again
 
-  base::Mutex install_mutex_;  // one new Version at a time
+  base::Mutex install_mutex_;  // one new version at a time
   mutable base::Mutex mutex_;
   std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);
   std::deque<Sealed> sealed_ GUARDED_BY(mutex_);  // oldest first
   version::VersionPtr version_ GUARDED_BY(mutex_);
-  WalStart flushed_ GUARDED_BY(mutex_);  // the tables hold everything of the log before this
-  // And up to this sequence what is after it: pieces of a batch whose log must be kept until the last one is in.
+  WalStart flushed_ GUARDED_BY(mutex_);  // tables hold all changes of the WAL before this point
+  // Later changes up to this sequence are in tables too: pieces of a large batch, whose WAL frame is needed
+  // until all are.
   kv::Sequence flushed_sequence_ GUARDED_BY(mutex_) = 0;
   kv::Position next_position_;  // written under install_mutex_ and mutex_ both, read under either
   bool has_uncommitted_ GUARDED_BY(mutex_) = true;

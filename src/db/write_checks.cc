@@ -22,7 +22,7 @@ Status CheckValue(std::string_view value) {
                                  std::to_string(kValueBytesMax));
 }
 
-// Like every key, and in order.
+// Ranges obey the limits of keys. Equal ends are allowed.
 Status CheckRange(const kv::Order& order, std::string_view begin, std::string_view end) {
   RETURN_IF_ERROR(CheckKey(begin));
   RETURN_IF_ERROR(CheckKey(end));
@@ -31,7 +31,7 @@ Status CheckRange(const kv::Order& order, std::string_view begin, std::string_vi
                                  base::Escape(end, 64) + "'");
 }
 
-// WHY a patch is parsed here: one that is no JSON would be an error of every later read of its key.
+// WHY a patch is parsed here: if it were no JSON, every later read of its key would fail.
 Status CheckMerge(std::string_view operand) {
   static_assert(kv::kMergedValueBytesMax == kValueBytesMax);
   const Status status = kv::CheckOperand(operand);

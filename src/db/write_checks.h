@@ -1,4 +1,5 @@
-// What a writer asks for, looked at before anything is written: InvalidArgument, with the reason, for what can never work.
+// Checks of a caller's arguments before anything is written. InvalidArgument, with the reason, for a write
+// that can never succeed.
 // Tests: tests/db/arguments_test.cc.
 #pragma once
 
@@ -14,12 +15,13 @@ namespace mergedb::db {
 
 Status CheckKey(std::string_view key);
 Status CheckValue(std::string_view value);
-// Its ends are keys, and in order.
+// Both ends are valid keys, and `begin` does not lie after `end`.
 Status CheckRange(const kv::Order& order, std::string_view begin, std::string_view end);
 Status CheckMerge(std::string_view operand);
-// Of a keyspace to be made. NotSupported for a comparator of its own.
+// For a new keyspace. NotSupported if it has a comparator other than the bytewise one.
 Status CheckKeyspace(std::string_view name, const KeyspaceOptions& options);
-// All of a batch; `names` learns of the programs' operators in it, *has_keyspaces whether it writes to named ones.
+// Checks a whole batch. Adds the program-defined merge operators in it to `names`. Sets *has_keyspaces if it
+// writes to named keyspaces.
 Status CheckBatch(const kv::Order& order, const WriteBatch& batch, OperatorNames* names, bool* has_keyspaces);
 
 }  // namespace mergedb::db

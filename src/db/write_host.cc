@@ -1,5 +1,5 @@
-// The database as its commit queue sees it: a memtable with room, and a log that can be written.
-// THREADS: by the holder of the turn; from FactsOf on, by any.
+// DbImpl as the Host of its writer queue: it provides a memtable with room and a WAL that accepts writes.
+// THREADS: in the exclusive section; SealAtRest and the functions from FactsOf on: any.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -11,9 +11,11 @@ namespace mergedb::db {
 namespace {
 
 constexpr uint64_t kResumePauseNanos = 100'000'000;
-// The pace rises steeply near the end of a debt: a look at a sixteenth of the way would jump over that.
+// While writes are delayed, the delay is updated after 1/16 of the usual number of bytes. WHY: the delay
+// rises steeply near its maximum, and the usual step would jump over that part.
 constexpr size_t kLooksWhenPaced = 16;
-// MEASURED: full_size_test Queue: a move passes over the 4,000 keys deleted in so much in 0.4 ms.
+// MEASURED: full_size_test Queue: a seek passes over the 4,000 deleted keys in a memtable of this size in
+// 0.4 ms.
 constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
 
 }  // namespace
@@ -21,7 +23,7 @@ constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
 Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen());
   RETURN_IF_ERROR(ReviveLog());
-  recent_writes_.Discard();  // of a group that failed
+  recent_writes_.Discard();  // drops the changes of a group that failed
   if (store_->key_map() != nullptr) keyspace_ids_.Discard();
   background_->WriteHappened();
   paced_bytes_ += bytes;
@@ -46,7 +48,8 @@ Status DbImpl::MakeRoom(const write::Room& room) {
   return {};
 }
 
-// A reader waded through what the active memtable deletes: no merge can take that away before it is flushed.
+// After a tombstone-heavy scan: is the active memtable worth a flush? WHY: no compaction can drop its
+// tombstones before the flush.
 bool DbImpl::IsWorthSealing() {
   background_->SealIsConsidered();
   return active_->bytes_used() >= std::min(kSweptMemtableBytes, store_->memory.memtable_bytes / 2) &&
@@ -57,11 +60,12 @@ void DbImpl::MakeRoomAnyway(const write::Room& room) {
   Seal(FitsOneMemtable(room)
            ? TakeStandby()
            : write::MemoryPool::NewLargeMemtable(store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
-  (void)active_->Reserve(room.records, room.bytes);  // else operands leave no folds, that is all
+  // If this fails, operands leave no folded values.
+  (void)active_->Reserve(room.records, room.bytes);
 }
 
-// The active memtable may be sealed when those sealed, itself and the next one together are within the memory for unflushed
-// writes.
+// Waits until the active memtable may become immutable: the immutable memtables, the active one and the next
+// one must fit into the memory for unflushed writes.
 Status DbImpl::WaitForSealedSlot() {
   const size_t sealed_max = store_->memory.memtables_max - 2;
   if (version_set_->sealed_count() <= sealed_max) return {};
@@ -90,7 +94,7 @@ Status DbImpl::SealIfUsed() {
   return {};
 }
 
-// Of the background, which does not wait for writers.
+// Called by background work, which does not wait for writers.
 void DbImpl::SealAtRest() {
   const write::WriterQueue::ExclusiveSection turn(queue_, std::try_to_lock);
   if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || version_set_->sealed_count() > 0)
@@ -107,17 +111,17 @@ void DbImpl::EndPieces() {
 
 void DbImpl::LogFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
-  if (status.IsNoSpace()) (void)recycled_files_.RemoveAll();  // the log needs their space more
-  // WHY no log goes on by itself with a write whose outcome is unknown: the write stays staged. Replay would put it before writes
-  // that did not see it: two transactions would be in no order, and keys would be in a keyspace that was dropped. In a new epoch the
-  // write has not happened.
+  if (status.IsNoSpace()) (void)recycled_files_.RemoveAll();  // the WAL needs their space more
+  // WHY a new epoch if the outcome is unknown: the frame stays staged. Replay would apply it before later
+  // writes that did not see it: transactions would have no serial order, and keys could land in a dropped
+  // keyspace. In a new epoch the write did not happen.
   if (status.outcome_unknown()) epoch_is_owed_ = true;
   if (log_->failure().ok() && !epoch_is_owed_) return;
-  // Of those who come later the outcome is known: absent.
+  // For later writes the outcome is known: they do not happen.
   log_failure_ = read::OfWrite(Status::Make(status.code(), status.message()), store_->directory);
 }
 
-// OK if the log can be written. It may have failed behind everyone's back, when the background synced it.
+// OK if the WAL accepts writes. The WAL may also have failed in the background, during a sync.
 Status DbImpl::ReviveLog() {
   if (LogGoesOn()) [[likely]]
     return {};
@@ -129,8 +133,9 @@ Status DbImpl::ReviveLog() {
   return Resume();
 }
 
-// A log whose sync failed is given up, never synced again (row B1): everything applied goes into tables, a new epoch begins, and
-// what the failed log holds beyond them is void. Writers hear the old failure until that worked.
+// Gives up a WAL whose sync failed; it is never synced again (row B1). All applied writes are flushed to
+// tables, and a new epoch begins. Later frames of the failed WAL are void. Writers get the old failure until
+// this succeeds.
 Status DbImpl::Resume() {
   const uint64_t now = store_->options.env.clock->NowNanos();
   if (now < resume_not_before_nanos_) return log_failure_;
@@ -143,14 +148,14 @@ Status DbImpl::Resume() {
   return {};
 }
 
-// What is in memory is in tables when this returns OK.
+// When this returns OK, tables hold everything that memtables held.
 Status DbImpl::FlushAll() {
   RETURN_IF_ERROR(SealIfUsed());
   return background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() == 0; });
 }
 
-// REQUIRES: all is in tables. Once the log's new epoch was begun in the SuperVersion there is no way back to the old one: if the MANIFEST or the
-// new log cannot be written, writers hear why until Resume could do it.
+// REQUIRES: memtables are empty. After VersionSet::StartEpoch there is no way back to the old epoch: if the
+// MANIFEST or the new WAL cannot be written, writers get the error until Resume succeeds.
 Status DbImpl::StartNewEpoch() {
   const kv::Sequence sequence = log_->next_sequence();
   epoch_is_owed_ = true;
@@ -165,7 +170,8 @@ Status DbImpl::StartNewEpoch() {
   log_->Stop();
   RETURN_IF_ERROR(StartLog(epoch_ + 1, salt, sequence, {}));
   for (const kv::FileNumber number : failed_segments) {
-    (void)store_->options.env.file_system->Remove(format::SegmentPath(store_->directory, number));  // else an orphan
+    // If this fails, the file is an orphan.
+    (void)store_->options.env.file_system->Remove(format::SegmentPath(store_->directory, number));
   }
   epoch_is_owed_ = false;
   if (marker_to_come_) store_->SetKeyMap(std::make_unique<kv::KeyMap>(*std::exchange(marker_to_come_, std::nullopt)));
@@ -191,7 +197,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                              .allocate_number = [this] { return version_set_->AllocateNumber(); },
                              .reusable_segments = std::move(reusable_segments)};
   ASSIGN_OR_RETURN(std::shared_ptr<wal::Wal> log, wal::Wal::Create(options));
-  (void)log->Prepare();  // a full disk is the first writer's error, not the open's
+  (void)log->Prepare();  // if the disk is full, the first write fails, not the open
   salt_ = salt;
   {
     base::Lock lock(mutex_);
@@ -201,7 +207,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
   if (!log->staging_file_bytes()) return {};
   Status status =
       version_set_->Commit([this](const VersionSet::WalStart& from) { return FactsOf(from); }, std::nullopt, nullptr);
-  if (!status.ok()) log->Stop();  // nothing is staged that the MANIFEST does not know of
+  if (!status.ok()) log->Stop();  // a frame must not be staged in a file that the MANIFEST does not know
   return status;
 }
 
@@ -231,8 +237,8 @@ std::shared_ptr<memtable::Memtable> DbImpl::TakeStandby() {
   return store_->memtables->NewMemtable(store_->order);
 }
 
-// Clearing an index and touching fresh pages is work for the background. One standby at most, and only while it keeps within
-// the memory for unflushed writes.
+// Background work prepares the standby memtable, because clearing the index and touching fresh pages takes
+// time. There is at most one standby, and only while it fits into the memory for unflushed writes.
 void DbImpl::MakeStandby() {
   {
     base::Lock lock(mutex_);

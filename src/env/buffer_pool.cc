@@ -18,11 +18,11 @@ struct Pool {
   base::Mutex mutex;
   std::vector<char*> free GUARDED_BY(mutex);
 
-  // WHY the lock is held across a fork: the child has none of the threads that could unlock it there.
+  // WHY the lock is held across a fork: the child has no thread that could unlock it.
   static Pool& Get() {
     static Pool* const pool = [] {
       static Pool* made = new Pool;      // never destroyed: threads may outlive main's statics
-      made->free.reserve(kBuffersKept);  // so that giving a buffer back allocates nothing
+      made->free.reserve(kBuffersKept);  // so that GiveBack allocates nothing
       pthread_atfork([] { made->mutex.lock(); }, [] { made->mutex.unlock(); }, [] { made->mutex.unlock(); });
       return made;
     }();
@@ -64,7 +64,7 @@ size_t RoundUp(size_t bytes) { return (bytes + kDirectIoAlign - 1) / kDirectIoAl
 }  // namespace
 
 AlignedBuffer::AlignedBuffer(size_t bytes_least) : size_(std::max(RoundUp(bytes_least), kDirectIoAlign)) {
-  // A quarter of a pooled buffer is worth one; below that, malloc's own recycling serves.
+  // A buffer of at least a quarter of the pooled size becomes a pooled one. For smaller ones malloc's reuse is enough.
   if (size_ <= kPooledBytes && size_ >= kPooledBytes / 4) size_ = kPooledBytes;
   data_ = size_ == kPooledBytes ? TakePooled() : Allocate(size_);
 }

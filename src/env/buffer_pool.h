@@ -1,21 +1,21 @@
-// Aligned memory for direct I/O, used again and again: the first touch of a fresh page costs 1.6-3.4 us (facts/performance.md),
-// several times what it costs to fill it.
+// Aligned buffers for direct I/O, which a pool keeps for reuse. WHY: the first touch of a fresh page costs
+// 1.6-3.4 us (facts/performance.md), several times the cost of filling it.
 //
-// THREADS: any thread takes and gives back.
+// THREADS: any thread takes a buffer and gives it back.
 #pragma once
 
 #include <cstddef>
 
 namespace mergedb::env {
 
-// Buffers of this size are kept for the next user, up to kBuffersKept of them; others come and go.
+// The pool keeps up to kBuffersKept buffers of kPooledBytes. Buffers of other sizes are freed.
 inline constexpr size_t kPooledBytes = (size_t{1} << 20) + (size_t{64} << 10);
 inline constexpr size_t kBuffersKept = 24;
 
 class AlignedBuffer {
  public:
   AlignedBuffer() = default;
-  // At least `bytes_least`, aligned to kDirectIoAlign.
+  // A buffer of at least `bytes_least` bytes, aligned to kDirectIoAlign.
   explicit AlignedBuffer(size_t bytes_least);
   AlignedBuffer(AlignedBuffer&& other) noexcept;
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;

@@ -13,7 +13,7 @@ class SteadyClockImpl final : public Clock {
     return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(since_boot).count());
   }
   void SleepNanos(uint64_t nanos) override {
-    constexpr uint64_t kYear = uint64_t{365} * 86'400 * 1'000'000'000;  // so that the sum stays in the clock's range
+    constexpr uint64_t kYear = uint64_t{365} * 86'400 * 1'000'000'000;  // keeps the sum in the clock's range
     std::this_thread::sleep_for(std::chrono::nanoseconds(nanos < kYear ? nanos : kYear));
   }
 };

@@ -1,4 +1,4 @@
-// The machine's steady clock: never set back, not even when somebody corrects the date.
+// The machine's steady clock. A correction of the date does not set it back.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace mergedb::env {
 
-// Lives for ever.
+// Lives forever.
 Clock* SteadyClock();
 
-// Microseconds since 1970 by the calendar, which people may set back: for dates in messages, not for differences.
+// Microseconds since 1970 by the system clock, which may be set back. For dates in messages, not for differences.
 uint64_t WallMicros();
 
 }  // namespace mergedb::env

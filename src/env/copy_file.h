@@ -1,4 +1,4 @@
-// A copy of a file that is durable, but for its name.
+// Copies a file durably. The caller makes the new name durable.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace mergedb::env {
 
-// The bytes of `source` into `target`, which must not exist. `copied` is called with the length of each piece; its error ends the copy.
-// After an error `target` may be there, in part.
+// Copies the bytes of `source` to `target`, which must not exist. Calls `copied` with the length of each
+// piece; an error from `copied` ends the copy. After an error, a part of `target` may exist.
 [[nodiscard]] Status CopyFile(FileSystem* file_system, const std::string& source, const std::string& target,
                               const std::function<Status(uint64_t bytes)>& copied = nullptr);
 

@@ -1,4 +1,4 @@
-// The world as it is, and the out-of-line destructors of the interfaces to it (one home for each vtable).
+// The default environment, and the out-of-line destructors of the interfaces in it (one home for each vtable).
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/random.h>
@@ -35,7 +35,7 @@ Logger::~Logger() = default;
 
 namespace {
 
-constexpr int kUrgentThreads = 2;  // a drain and a flush
+constexpr int kUrgentThreads = 2;  // the WAL writer and a flush
 
 bool ReadUrandom(void* out, size_t bytes) {
   const int fd = env::RetryOnSignal([] { return open("/dev/urandom", O_RDONLY | O_CLOEXEC); });
@@ -45,7 +45,8 @@ bool ReadUrandom(void* out, size_t bytes) {
   return count == static_cast<ssize_t>(bytes);
 }
 
-// Both sources fail only in a broken sandbox; a guessable salt would break the promise about stale bytes silently.
+// WHY an assertion: both sources fail only in a broken sandbox, and a salt that can be guessed would silently
+// break the promise about stale bytes.
 uint64_t KernelEntropy() {
   uint64_t value = 0;
   const ssize_t count = env::RetryOnSignal([&] { return getrandom(&value, sizeof value, 0); });
@@ -54,14 +55,15 @@ uint64_t KernelEntropy() {
   return value;
 }
 
-// The threads that all databases of this process share. WHY the pool can change: the child of a fork has none of its parent's
-// threads, and a database that it opens would wait for ever; it gets a pool of its own, and the parent's is left alone.
+// The threads that all databases of this process share. WHY the pool can change: the child of a fork has no
+// thread of its parent, so work of a database that the child opens would never run. The child makes a pool of
+// its own and leaves the parent's pool alone.
 class SharedPool {
  public:
   static SharedPool& Get() {
     static SharedPool* const shared = [] {
       static auto* made =
-          new SharedPool;  // never destroyed: at exit another static's destructor may still use a database
+          new SharedPool;  // never destroyed: at exit, another static's destructor may still use a database
       pthread_atfork([] { made->mutex_.lock(); }, [] { made->mutex_.unlock(); },
                      [] {
                        made->pool_ = nullptr;
@@ -72,8 +74,8 @@ class SharedPool {
     return *shared;
   }
 
-  // WHY three at least: a step that waits for the disk leaves its core to another. MEASURED: db_bench fillrandom of 1 KB values on
-  // two cores takes 7.9 us a put with two threads, 5.3 with four.
+  // WHY at least three: while a step waits for the disk, another one can use its core. MEASURED: db_bench
+  // fillrandom of 1 KB values on two cores: 7.9 us per put with two threads, 5.3 us with four.
   Executor* Pool() {
     static const int cores = static_cast<int>(std::thread::hardware_concurrency());
     base::Lock lock(mutex_);

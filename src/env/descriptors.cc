@@ -20,7 +20,8 @@ namespace {
 
 using OfferPtr = std::shared_ptr<IdleFiles::Offer>;
 
-// WHY the child of a fork begins with an empty list: what threads of its parent had locked stays locked there.
+// WHY the list is empty in the child of a fork: a mutex that another thread of the parent held stays locked
+// in the child.
 class Offers {
  public:
   static Offers& Get() {

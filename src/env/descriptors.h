@@ -1,10 +1,11 @@
-// File descriptors: how many the process may have, and what happens when it has no more.
+// File descriptors: their limit, and the reaction when the process has none left.
 //
-//     caches of open files: IdleFiles ──► list ◄── CloseIdleFiles ── an open of any file that met EMFILE or ENFILE, and tries once more
+//     caches of open files: IdleFiles ──► list ◄── CloseIdleFiles ── an open that met EMFILE or ENFILE; it retries once
 //
-// WHY one list for the process: the limit is the process's. A flush of one database finds room when another one's tables hold the
-// descriptors. A file system of a program's own that runs out of descriptors returns Busy, and is not called again.
-// THREADS: all, any thread, under any lock but those that a closer takes.
+// WHY one list for the process: the limit is per process. A flush of one database finds a descriptor even if
+// the tables of another database hold them all. If a program's own file system runs out of descriptors, it
+// returns Busy; the call is not repeated.
+// THREADS: any thread calls any function, under any lock except those that a `close` function takes.
 #pragma once
 
 #include <cerrno>
@@ -16,14 +17,15 @@
 
 namespace mergedb::env {
 
-// RLIMIT_NOFILE, as it is now.
+// The current RLIMIT_NOFILE.
 uint64_t DescriptorsMax();
 
-// Files that may be open and not in use: `close` closes them, takes only locks of its own, and opens nothing.
+// Registers a cache of open files. `close` closes the files that are not in use; it takes only locks of its
+// own, and opens no file.
 class IdleFiles {
  public:
   explicit IdleFiles(std::function<void()> close);
-  ~IdleFiles();  // from here on `close` does not run
+  ~IdleFiles();  // after it, `close` does not run
   IdleFiles(const IdleFiles&) = delete;
   IdleFiles& operator=(const IdleFiles&) = delete;
 
@@ -33,7 +35,7 @@ class IdleFiles {
   const std::shared_ptr<Offer> offer_;
 };
 
-// Of all databases of the process.
+// Closes the idle files of all databases of the process.
 void CloseIdleFiles();
 
 inline bool IsOutOfDescriptors(int error) { return error == EMFILE || error == ENFILE; }

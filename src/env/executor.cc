@@ -24,8 +24,9 @@ void TakeNoSignals() {
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
 }
 
-// On Linux a priority belongs to a thread. A batch thread does not preempt another when it wakes. Refused is no harm: the work
-// is only less polite. WHY not for urgent threads: a drain that waits for a writer's time slice to end makes the writer wait.
+// On Linux each thread has its own priority. With SCHED_BATCH a waking thread does not preempt another one. A
+// refusal is harmless: the threads then compete with the program. WHY not for urgent threads: a WAL writer
+// that waits until a writer's time slice ends makes the writer wait.
 void LowerPriority() {
 #ifdef SCHED_BATCH
   const sched_param none{};
@@ -38,7 +39,7 @@ void LowerPriority() {
 
 }  // namespace
 
-// WHY urgent threads first: where the process may have few threads, the pool does with fewer patient ones.
+// WHY urgent threads first: if the process may have only few threads, the pool works with fewer patient ones.
 ThreadPool::ThreadPool(int patient_threads, int urgent_threads) : has_urgent_(urgent_threads > 0) {
   threads_.reserve(static_cast<size_t>(patient_threads + urgent_threads));
   try {
@@ -93,7 +94,7 @@ void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
   patient_.work_waits.NotifyOne();  // a thread must learn how long it may sleep
 }
 
-// Until the lane has work, or the pool closes. What has become due joins the patient lane.
+// Waits until `lane` has work or the pool closes. Delayed work that is due moves to patient_.
 void ThreadPool::WaitForWork(Lane* lane, base::Lock& lock) {
   for (;;) {
     const Time now = std::chrono::steady_clock::now();
@@ -121,7 +122,7 @@ void ThreadPool::Serve(Lane* lane) {
     lane->queue.pop_front();
     lock.Unlock();
     work();
-    work = nullptr;  // what it captured dies here, not under the lock
+    work = nullptr;  // destroys what it captured without the lock
     lock.Relock();
   }
 }

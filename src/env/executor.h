@@ -1,14 +1,17 @@
-// Background threads in two lanes: urgent work (draining the log, flushing) and the rest (merging), each first come, first served.
+// Background threads with two queues: urgent work (the WAL writer, flushes) and patient work (compactions and
+// the rest). Each queue is first in, first out (docs/decisions/0010-two-lanes.md).
 //
-//     urgent    two threads at the program's own priority: writers wait for what they do
-//     patient   the rest at nice +10: merging takes what the program leaves over
+//     urgent    threads at the program's own priority: writers wait for their work
+//     patient   threads at nice +10: compactions take the time that the program leaves over
 //
-// Work is short (env.h), so one queue a lane is fair enough: a long job schedules itself again and waits behind the others.
-// WHY two lanes: with merges and flushes in one, a flush gets its share of the cores and no more, memtables fill, and writers
-// wait. MEASURED: 1 M puts a second on two cores, one lane of two to four threads: the latest put was 50-430 ms late.
-// The threads take no signals but those that a fault of their own raises, so a program's handlers run on the program's threads.
-// THREADS: Schedule from any thread, also from within work. The destructor runs what still waits
-// (but drops what is not due yet), then joins.
+// Work is short (mergedb/env.h), so first in, first out is fair: a long job schedules itself again, behind
+// the waiting work. WHY two queues: with one, a flush gets only its share of the cores beside compactions,
+// memtables fill, and writers wait. MEASURED: 1 M puts a second on two cores, one queue with two to four
+// threads: the slowest put was 50-430 ms late.
+// The threads block all signals except SIGPROF and those of their own faults, so a program's handlers run on
+// the program's threads.
+// THREADS: call Schedule from any thread, also from within work. The destructor runs the waiting work, drops
+// delayed work that is not due yet, then joins the threads.
 #pragma once
 
 #include <chrono>
@@ -26,8 +29,8 @@ namespace mergedb::env {
 
 class ThreadPool final : public Executor {
  public:
-  // Without urgent threads, urgent work goes to the patient ones. If the process may not have so many threads, there are fewer patient ones;
-  // std::bad_alloc if it may not have one of them.
+  // Without urgent threads, urgent work goes to the patient ones. If the process may not have so many threads,
+  // there are fewer patient ones. If it may not have one patient thread, the constructor throws std::bad_alloc.
   explicit ThreadPool(int patient_threads, int urgent_threads = 0);
   ~ThreadPool() override;
 
@@ -51,7 +54,7 @@ class ThreadPool final : public Executor {
   base::Mutex mutex_;
   Lane patient_ GUARDED_BY(mutex_);
   Lane urgent_ GUARDED_BY(mutex_);
-  std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for the patient, by when it is due
+  std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for patient_, by due time
   bool is_closing_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // constant after construction
   bool has_urgent_ = false;           // constant after construction

@@ -1,4 +1,4 @@
-// All that was asked for, or an error: how tables and value files read.
+// Reads that return all requested bytes or an error. Tables and blob files use them.
 #pragma once
 
 #include <cstddef>
@@ -8,11 +8,11 @@
 
 namespace mergedb::env {
 
-// What a read of an open file says. WHY NotFound is IOError: a file that the system no longer finds must never pass for a key that is not
-// there, nor for the end of an iterator.
+// Converts the status of a read of an open file. WHY NotFound becomes IOError: a missing file must never pass
+// for a missing key, nor for the end of an iterator.
 [[nodiscard]] Status OfRead(Status status);
 
-// Read exactly `bytes`; Corruption if the file ends before.
+// Reads exactly `bytes` bytes. Corruption if the file ends before that.
 [[nodiscard]] Status ReadExactly(File* file, uint64_t offset, size_t bytes, char* out);
 
 }  // namespace mergedb::env

@@ -1,5 +1,5 @@
-// A file written from front to back through one aligned buffer, in pieces of 1 MiB: a new one, or a spare one that is written
-// over, whose bytes beyond the end are cut off.
+// Writes a file from front to back through one aligned buffer, in pieces of 1 MiB. The file is a new one, or
+// a recycled one that is overwritten; its bytes beyond the end are then cut off.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace mergedb::env {
 
 struct SinkFile {
   std::unique_ptr<File> file;
-  uint64_t recycled_bytes = 0;  // that are there already, with no meaning left
+  uint64_t recycled_bytes = 0;  // old bytes of a recycled file, which have no meaning
   bool is_append_only = false;
 
   struct Options {
     bool is_direct = true;
-    bool is_reuse = false;  // write over what is there; else there must be nothing
+    bool is_reuse = false;  // overwrite an existing file; else the file must not exist
   };
   [[nodiscard]] static Result<SinkFile> Open(FileSystem* file_system, const std::string& path, const Options& options);
 };
@@ -31,9 +31,11 @@ class FileSink {
   uint64_t offset() const { return written_ + used_; }  // of the next byte
   uint64_t recycled_bytes() const { return recycled_bytes_; }
   [[nodiscard]] Status Append(std::string_view bytes);
-  // Zeros up to `offset`, less than a page of them or many.
+  // Appends zeros up to `offset`.
   [[nodiscard]] Status PadTo(uint64_t offset);
-  // Write what is left, and end the file there. On an append-only file system the file is synced as well: nobody can later on. REQUIRES: offset() is a multiple of kDirectIoAlign. Nothing can be appended afterwards.
+  // Writes the rest of the buffer, and ends the file there. On an append-only file system this also syncs the
+  // file, because nothing can sync it later. REQUIRES: offset() is a multiple of kDirectIoAlign. Nothing can
+  // be appended afterwards.
   [[nodiscard]] Status Finish();
   [[nodiscard]] Status Sync() { return file_->Sync(); }
 

@@ -1,9 +1,9 @@
-// Places for messages: the standard error stream, or a file that is appended to.
+// Loggers: to the standard error stream, or to a file (appending).
 //
 //     2026-11-20 13:05:07.123456 recovery: replayed 1,024 frames
 //
-// A line is one write, so lines of several threads and processes do not mix. Line ends within a line become spaces.
-// An error while writing is ignored: there is nobody left to tell.
+// A line is one write, so lines of several threads and processes do not mix. Line breaks within a line become
+// spaces. An error of the write is ignored, because there is no other place to report it.
 // THREADS: Log from any thread.
 #pragma once
 

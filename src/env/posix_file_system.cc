@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kOffsetMax = std::numeric_limits<int64_t>::max();
 constexpr int kIdleWritesMax = 3;
 
-// [offset, offset + bytes) can be said to the kernel at all.
+// True if the kernel's offsets can express [offset, offset + bytes).
 bool Fits(uint64_t offset, uint64_t bytes) { return offset <= kOffsetMax && bytes <= kOffsetMax - offset; }
 
 bool IsAligned(uint64_t offset, uint64_t bytes, const char* memory) {
@@ -65,7 +65,8 @@ Status PosixFile::ReadAt(uint64_t offset, size_t bytes, char* out, size_t* got) 
     if (count < 0) return PosixStatus(errno, path_, "pread", bytes, offset);
     if (count == 0) break;
     *got += static_cast<size_t>(count);
-    // A direct read that stops within a block has met the end; asking on from there would be refused.
+    // A direct read that stops within a block has reached the end of the file. A further read from there
+    // would be refused.
     if (options_.direct && *got % kDirectIoAlign != 0) break;
   }
   return {};
@@ -128,8 +129,8 @@ int OpenFlags(Access access) {
   return O_RDONLY;
 }
 
-// WHY after the open and not as one of its flags: an open that creates and then refuses O_DIRECT leaves the file
-// behind.
+// WHY after the open and not as one of its flags: an open that creates the file and then refuses O_DIRECT
+// leaves the file behind.
 void TurnDirect(int fd) {
 #ifdef O_DIRECT
   const int flags = fcntl(fd, F_GETFL);
@@ -153,7 +154,7 @@ class PosixFileSystemImpl final : public FileSystem {
 };
 
 Result<std::unique_ptr<File>> PosixFileSystemImpl::Open(const std::string& path, const FileOptions& options) {
-  // O_NONBLOCK means nothing to a regular file and keeps the open of a FIFO from waiting for its other end.
+  // O_NONBLOCK has no effect on a regular file. It keeps the open of a FIFO from waiting for the other end.
   const int flags = OpenFlags(options.access) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK;
   const int fd = OpenMakingRoom([&] { return open(path.c_str(), flags, 0600); });
   if (fd < 0) return PosixStatus(errno, path, "open");
@@ -221,7 +222,7 @@ Status PosixFileSystemImpl::SyncDirectory(const std::string& directory) {
   const int returned = RetryOnSignal([&] { return fsync(fd); });
   const int error = errno;
   close(fd);
-  // EINVAL: a file system without such a call (some network ones); its names are as durable as it makes them.
+  // EINVAL: the file system has no such call (some network file systems). Its names are as durable as it makes them.
   return returned == 0 || error == EINVAL ? Status() : PosixStatus(error, directory, "fsync of the directory");
 }
 

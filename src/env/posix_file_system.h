@@ -1,17 +1,18 @@
-// The operating system's files, with its traps closed:
-//   - nothing is followed or waited for: a symlink, FIFO or directory with the name of a file is an error at once;
-//   - nothing leaks into child processes, and others of the machine cannot read what we create;
-//   - short transfers and signals are the loop's business, not the caller's;
-//   - an error says path, act, bytes and offset.
-// Where a call is missing (direct I/O, mapping, directory sync) the fallback is here and not above.
-// Tested by tests/unit/env/posix_file_system_test.cc in a directory on the real disk.
+// The operating system's files. This file system hides their traps:
+//   - If a symlink, FIFO or directory has the name of a file, an open fails at once; it neither follows nor waits.
+//   - Child processes inherit no descriptors, and other users of the machine cannot read files that we create.
+//   - The functions repeat short transfers, and calls that a signal interrupted.
+//   - An error names path, operation, bytes and offset.
+// If the system lacks direct I/O or the sync of a directory, the fallback is here. If it cannot map a file,
+// Map returns NotSupported, and the caller has the fallback.
+// Tests: tests/unit/env/posix_file_system_test.cc, in a directory on the real disk.
 #pragma once
 
 #include "mergedb/env.h"
 
 namespace mergedb::env {
 
-// Lives for ever.
+// Lives forever.
 FileSystem* PosixFileSystem();
 
 }  // namespace mergedb::env

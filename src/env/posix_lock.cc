@@ -27,9 +27,9 @@ struct Place {
 
 class PosixLock;
 
-// Places locked by this process, and by what. Never destroyed: a lock may outlive main.
-// WHY a fork empties the child's: the lock belongs to the open file, which the child shares; as long as its descriptor lives there,
-// the parent's death would not let go of the lock, and nobody could open the database.
+// The places that this process has locked, and their locks. Never destroyed: a lock may outlive main. WHY a
+// fork closes the descriptors in the child: the lock belongs to the open file, which the child shares. While
+// the child has the descriptor, the lock survives the parent's death, and no process could open the database.
 class Registry {
  public:
   static Registry& Get() {
@@ -78,8 +78,8 @@ class PosixLock final : public FileLock {
     if (fd_ >= 0) close(fd_);
     if (is_registered_) Registry::Get().Drop(place_, this);
   }
-  // False if the process holds it already. WHY a step of its own: should memory run out between here and the caller's hands,
-  // the destructor takes the place back, and the directory can be opened again.
+  // False if the process holds the place already. WHY a separate step: if memory runs out before the caller
+  // has the lock, the destructor releases the place, and the directory can be opened again.
   [[nodiscard]] bool Register() { return is_registered_ = Registry::Get().Add(place_, this); }
   Status Acquire(const std::string& path);
   void CloseDescriptor() {

@@ -1,12 +1,13 @@
-// One holder of a directory in the whole machine.
+// A lock that allows one holder of a directory on the whole machine.
 //
-// The simple truth: an exclusive lock on the LOCK file, which the kernel drops when the process dies. But:
-//   - A classic fcntl lock is shared by all of a process and vanishes when any descriptor of the file is closed. An
-//     open file description lock has neither flaw and still collides with the classic lock that LevelDB takes on the
+// It is an exclusive lock on the LOCK file, which the kernel releases when the process dies. There are three traps:
+//   - A classic fcntl lock belongs to the whole process and vanishes when any descriptor of the file is closed. An
+//     open file description lock has neither flaw, and still conflicts with the classic lock that LevelDB takes on the
 //     same file.
-//   - Within the process we keep a registry of (device, inode of the directory, name). It also knows about a file that
-//     was removed while locked, and gives the clearer message.
-//   - Between open and lock the file may be removed by somebody: the name must still lead to what we locked.
+//   - Within the process, a registry of (device, inode of the directory, name) finds a second holder. It works even if
+//     the file was removed while locked, and gives the clearer message.
+//   - Between open and lock, another process may remove the file. So after locking, the name must still lead to the
+//     locked file.
 #pragma once
 
 #include <memory>

@@ -21,7 +21,7 @@
 namespace mergedb::env {
 namespace {
 
-// From linux/magic.h, which not every libc installs.
+// From linux/magic.h, which some libcs do not install.
 constexpr uint32_t kMagicExt = 0xEF53;
 constexpr uint32_t kMagicXfs = 0x58465342;
 constexpr uint32_t kMagicTmpfs = 0x01021994;
@@ -61,7 +61,8 @@ Result<uint32_t> MagicOf(const MappingRequest& request) {
 Status CheckFileSystem(const MappingRequest& request) {
   ASSIGN_OR_RETURN(const uint32_t magic, MagicOf(request));
   if (magic == kMagicExt || magic == kMagicTmpfs) return {};
-  // A file found on XFS may share extents with a copy: the first store to each would then need new space.
+  // WHY not an existing file on XFS: it may share extents with a copy, and the first store to each would then
+  // need new space.
   if (magic == kMagicXfs && request.created_by_us) return {};
   return Status::NotSupported(request.path + ": map: not on this file system");
 }
@@ -78,11 +79,11 @@ Status CheckWritten(const MappingRequest& request) {
 
 #ifdef FS_IOC_FIEMAP
 
-// A kernel, a sandbox or a layer between that has no FIEMAP.
+// True if a kernel, a sandbox or a layer between has no FIEMAP.
 bool IsNotThere(int error) { return error == EOPNOTSUPP || error == ENOTTY || error == ENOSYS || error == EPERM; }
 
-// Does any extent of the file belong to another file as well? Asks for a few extents by each call, until the last. False where the
-// question cannot be asked: an error would fail the log once a second.
+// True if any extent of the file belongs to another file as well. Each call asks for kExtents extents, until
+// the last. False if the system cannot answer: an error would fail the WAL once a second.
 Result<bool> SharesBlocks(const MappingRequest& request) {
   constexpr uint32_t kExtents = 64;
   std::vector<uint64_t> memory((sizeof(fiemap) + kExtents * sizeof(fiemap_extent)) / sizeof(uint64_t));
@@ -108,7 +109,7 @@ Result<bool> SharesBlocks(const MappingRequest& request) {
 
 #endif
 
-// Before anybody else sees the pages: writing back what was read changes nothing.
+// Makes each page writable by a store of the byte that it holds. REQUIRES: no other thread stores to the pages yet.
 void Touch(char* base, size_t bytes, size_t page_bytes) {
   for (size_t offset = 0; offset < bytes; offset += page_bytes) {
     volatile char* byte = base + offset;
@@ -149,13 +150,13 @@ Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request) {
   }
   auto mapping = std::make_unique<PosixMapping>(base, bytes);
   if (madvise(base, 2 * bytes, MADV_DONTFORK) != 0) return PosixStatus(errno, request.path, "madvise dontfork");
-  // Only the first half: a record that wraps touches the second a few pages deep, once a lap, and write-back visits
-  // every place where a page is mapped.
+  // Only the first half: a record that wraps touches a few pages of the second half, once per round of the
+  // ring, and write-back visits every place where a page is mapped.
   MakeWritable(base, bytes, page_bytes);
   return std::unique_ptr<Mapping>(std::move(mapping));
 }
 
-// WHY only XFS: of the file systems that MapTwice accepts it alone shares blocks.
+// WHY only XFS: of the file systems that MapTwice accepts, only XFS shares blocks.
 Status UnshareBlocks(const MappingRequest& request) {
 #ifdef FS_IOC_FIEMAP
   ASSIGN_OR_RETURN(const uint32_t magic, MagicOf(request));

@@ -1,17 +1,19 @@
-// Files mapped shared: for reading tables in place (MapForReading), and twice in a row, for the log's staging ring (MapTwice).
+// Files mapped shared: once, to read tables in place (MapForReading), and twice in a row, for the WAL buffer
+// (MapTwice).
 //
 //     address   base               base + bytes       base + 2 bytes
 //               | file [0, bytes)  | file [0, bytes)  |
 //
-// Of the second: a store survives kill -9 at once because the pages belong to the kernel, not to the process. Three things may not
-// happen to such a store, and each has its guard here:
-//   - a fault that fails for want of space (SIGBUS): every block of the file was written before, and only file systems
-//     that overwrite in place are accepted: ext4, tmpfs, and XFS for a file that we made. After a reflink copy of the file XFS needs a
-//     new block for the first store to each page, and kills the process if it has none (seen on Linux 6.18). UnshareBlocks takes all of
-//     these blocks at once; the log calls it each second (docs/PROMISES.md);
-//   - a fault at all, on the write path: the pages are made writable up front. MADV_POPULATE_WRITE does that;
-//     MAP_POPULATE does not, it only reads them in;
-//   - two processes that share it: the mapping is not inherited by fork.
+// MapTwice: a store survives kill -9 at once, because the pages belong to the kernel and not to the process.
+// Three things must not happen to such a store:
+//   - A fault that fails for lack of space (SIGBUS). Every block of the file must have been written, and only file
+//     systems that overwrite in place are accepted: ext4, tmpfs, and XFS for a file that we created. After a reflink
+//     copy of the file, XFS needs a new block for the first store to each page, and kills the process if it has none
+//     (seen on Linux 6.18). UnshareBlocks allocates all these blocks at once; the WAL writer calls it each second
+//     (docs/PROMISES.md).
+//   - Any fault on the write path. MADV_POPULATE_WRITE makes the pages writable at the start. MAP_POPULATE does not; it
+//     only reads them in.
+//   - A second process that shares the mapping. A fork does not inherit it.
 #pragma once
 
 #include <cstddef>
@@ -30,11 +32,11 @@ struct MappingRequest {
 };
 Result<std::unique_ptr<Mapping>> MapTwice(const MappingRequest& request);
 
-// For reading, once, of any file system: nothing is stored, so nothing but a read that fails can kill the process, or somebody who makes
-// the file shorter. NotSupported where addresses are too few for a database (32 bits).
+// Maps a file once, for reading, on any file system. Nothing is stored, so only a failed read, or a process
+// that shortens the file, can kill this process. NotSupported if addresses have only 32 bits.
 Result<std::unique_ptr<ReadMapping>> MapForReading(const MappingRequest& request);
 
-// File::Unshare. `bytes` is not looked at. An error means that the file still shares blocks, or that nobody can tell.
+// Implements File::Unshare; does not use `bytes`. After an error the file may still share blocks.
 Status UnshareBlocks(const MappingRequest& request);
 
 }  // namespace mergedb::env

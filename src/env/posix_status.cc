@@ -24,7 +24,7 @@ Code CodeOf(int error) {
 Status PosixStatus(int error, std::string_view path, std::string_view what) {
   std::string message(path);
   message.append(": ").append(what).append(": ");
-  message += std::generic_category().message(error);  // strerror, but safe in threads
+  message += std::generic_category().message(error);  // as strerror, but safe in threads
   return Status::Make(CodeOf(error), message);
 }
 

@@ -1,10 +1,10 @@
-// errno -> Status: the one place that decides what a refusal of the operating system means to the database.
+// Maps errno to Status. Only this file decides what an error of the operating system means to the database.
 //
-//     ENOENT                 NotFound          it is not there
+//     ENOENT                 NotFound          the file does not exist
 //     ENOSPC EDQUOT EFBIG    NoSpace           goes away when space returns; writers try again by themselves
 //     EMFILE ENFILE          Busy              goes away when descriptors are closed; nothing is damaged
 //     EEXIST                 InvalidArgument   the caller chose a name that is taken
-//     anything else          IOError           EIO, EROFS, EACCES, ELOOP (a symlink where a file should be), ...
+//     other errors           IOError           EIO, EROFS, EACCES, ELOOP (a symlink in the place of a file), ...
 #pragma once
 
 #include <cerrno>
@@ -19,8 +19,8 @@ namespace mergedb::env {
 Status PosixStatus(int error, std::string_view path, std::string_view what);
 Status PosixStatus(int error, std::string_view path, std::string_view what, uint64_t bytes, uint64_t offset);
 
-// Call again while a signal interrupts: `const int fd = RetryOnSignal([&] { return open(...); });`
-// WHY never for close: Linux has given the descriptor away by then, perhaps to another thread.
+// Calls `call` again while a signal interrupts it: `const int fd = RetryOnSignal([&] { return open(...); });`
+// WHY never for close: Linux has released the descriptor by then, and another thread may have it.
 template <typename Call>
 auto RetryOnSignal(Call&& call) {
   decltype(call()) returned;

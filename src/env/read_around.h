@@ -1,15 +1,15 @@
-// What is read along with a cold block or value. Their files are written past the page cache, so the first read goes to the disk,
-// and a disk takes hardly longer for its neighbourhood.
+// Reads the neighbourhood of a cold block or value along with it. Tables and blob files are written past the
+// page cache, so the first read goes to the disk, and the disk needs hardly longer for the neighbourhood.
 //
 //   file     |  0  |  1  |  2  |  3  |  4  |  5  |  6  |  7  |  8  |     pieces of 128 KiB
-//                    asked             asked                              one piece for each miss at first;
-//                                                 asked asked             two when a sixteenth of the file was asked for, then four,
-//                                                                         eight, sixteen: who reads so much of it reads the rest
+//                    asked             asked       asked asked
 //
-// Each piece is asked for once in the life of a reader, so that all of it together costs at most one reading of the file. The
-// system is only asked to fetch: the caller's own read follows, and waits for what it needs.
-// MEASURED: cold readrandom, 20,000 of 600,000 entries of 1 KB: docs/BENCHMARKS.md, "Cold reads". The kernel does the same, to
-// a megabyte and more, around each fault of a mapped file, which is what LevelDB lives on.
+// A miss asks for one piece at first. After a sixteenth of the file was asked for, a miss asks for two pieces,
+// then for four, eight and sixteen (one doubling per sixteenth): a reader that reads so much of a file reads
+// the rest too. Each piece is asked for once in the life of a reader, so all requests together read the file at
+// most once. A request only tells the system to fetch; the caller's own read follows, and waits for its bytes.
+// MEASURED: cold readrandom, 20,000 of 600,000 entries of 1 KB: docs/BENCHMARKS.md, "Cold reads". The kernel
+// does the same, for a megabyte and more, around each fault of a mapped file; LevelDB relies on that.
 // THREADS: any.
 #pragma once
 
@@ -30,7 +30,7 @@ class ReadAround {
   ReadAround() = default;
   explicit ReadAround(uint64_t file_bytes)
       : pieces_(file_bytes / kPieceBytes + 1), was_asked_for_(new std::atomic<bool>[pieces_]()) {}
-  // Moved before it is shared.
+  // REQUIRES: no other thread uses either object yet.
   ReadAround(ReadAround&& other) noexcept : pieces_(other.pieces_), was_asked_for_(std::move(other.was_asked_for_)) {}
   ReadAround& operator=(ReadAround&& other) noexcept {
     pieces_ = other.pieces_;
@@ -38,7 +38,7 @@ class ReadAround {
     return *this;
   }
 
-  // About to read at `offset`.
+  // Call this before a read at `offset`.
   void Before(File* file, uint64_t offset) const {
     const uint64_t piece = std::min(offset / kPieceBytes, pieces_ - 1);
     if (!was_asked_for_[piece].load(std::memory_order_relaxed))
@@ -49,7 +49,7 @@ class ReadAround {
   void Ask(File* file, uint64_t piece) const {
     const uint64_t sixteenths = 16 * asked_.load(std::memory_order_relaxed) / pieces_;
     const uint64_t count = uint64_t{1} << std::min(sixteenths, kDoublingsMax);
-    // What lies around the piece in its aligned group, as far as nothing of it was asked for.
+    // Asks for the pieces around `piece` in its aligned group, up to the nearest ones that were asked for before.
     const uint64_t group = piece / count * count, group_end = std::min(group + count, pieces_);
     uint64_t first = piece, last = piece + 1;
     while (first > group && !was_asked_for_[first - 1].load(std::memory_order_relaxed)) --first;
@@ -61,7 +61,7 @@ class ReadAround {
 
   uint64_t pieces_ = 0;
   std::unique_ptr<std::atomic<bool>[]> was_asked_for_;
-  mutable std::atomic<uint64_t> asked_{0};  // pieces
+  mutable std::atomic<uint64_t> asked_{0};  // number of pieces
 };
 
 }  // namespace mergedb::env

@@ -1,14 +1,15 @@
-// Threads for programs that ask for plain ones: LevelDB's Env hands out both kinds.
+// Plain threads for LevelDB's Env, which offers both of these functions.
 #pragma once
 
 #include <functional>
 
 namespace mergedb::env {
 
-// Run `work` on a thread of its own, which nobody joins.
+// Runs `work` on a new, detached thread.
 void StartThread(std::function<void()> work);
 
-// Run `work` later on the one thread of the process that serves this function, after all that it was given before.
+// Runs `work` later, after all earlier work of this function, on the one thread of the process that serves
+// this function.
 void RunInOrder(std::function<void()> work);
 
 }  // namespace mergedb::env

@@ -6,15 +6,15 @@
 namespace mergedb::format {
 namespace {
 
-// Lengths beyond varint32 are written as they are: the caller's limits refuse such a batch by its size, and a reader
-// takes it for damage; a length cut to 32 bits would be neither.
+// A length above 32 bits is written in full. The write path refuses such a batch because of its size, and a
+// reader reports Corruption. A length cut to 32 bits would pass both checks.
 char* StoreHeader(char* out, kv::Kind kind, size_t key_bytes, size_t value_bytes) {
   *out++ = static_cast<char>(kind);
   out = base::StoreVarint64(out, key_bytes);
   return kind == kv::Kind::kDelete ? out : base::StoreVarint64(out, value_bytes);
 }
 
-// MERGED is of tables only.
+// A larger kind in a batch is Corruption: kMerged is stored in tables only.
 constexpr kv::Kind kKindWrittenMax = kv::Kind::kPutRef;
 
 constexpr bool IsWritten(uint8_t byte) {
@@ -28,7 +28,7 @@ Status BadRecord(size_t offset, std::string_view expected, std::string_view foun
                             std::to_string(found.size()) + " bytes in all");
 }
 
-// Why this version does not read a record that begins with `byte`.
+// The error for a record whose first byte `byte` is not a kind that this version writes.
 Status CheckKind(uint8_t byte, size_t offset, std::string_view record) {
   const auto kind = static_cast<kv::Kind>(byte & ~kKeyspaceFlag);
   if (kind > kKindWrittenMax) return BadRecord(offset, "a kind up to " + std::to_string(int(kKindWrittenMax)), record);
@@ -47,7 +47,7 @@ size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes) {
   return kind == kv::Kind::kDelete ? bytes : bytes + base::VarintBytes(value_bytes) + value_bytes;
 }
 
-// WHY short lengths by one store: a checksum and a copy read it at once.
+// WHY one 8-byte store for short lengths: the checksum and the copy load the whole header right after it.
 RecordHeader::RecordHeader(kv::Kind kind, size_t key_bytes, size_t value_bytes) {
   const bool has_value = kind != kv::Kind::kDelete;
   if (key_bytes < 0x80 && value_bytes < 0x4000) [[likely]] {

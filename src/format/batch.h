@@ -1,11 +1,12 @@
-// FORMAT: the records of a WriteBatch, which are also the payload of a log frame (docs/formats/batch.md).
+// FORMAT: the records of a WriteBatch. They are also the payload of a WAL frame (docs/formats/batch.md).
 //
 //   batch  := record*
 //   record := kind u8 | [keyspace varint32, if kind & 0x80] | key length varint32 | value length varint32 | key | value
 //             (a DELETE has no value length and no value; a RANGE_DELETE's key is the range's begin, its value the end)
 //
-// The n-th record of a batch has sequence (first + n). The flag stands in batches as callers make them; before one is logged
-// src/db/keyspaces.cc turns each record into one of the tree, whose key says the keyspace (kv/key_map.h). Logs hold no flags.
+// Record n of a batch, from 0, has sequence (first + n). The flag 0x80 appears only in batches made by callers:
+// src/db/keyspaces.cc rewrites each key to a tree key that contains the keyspace (kv/key_map.h) before the batch
+// goes to the WAL.
 #pragma once
 
 #include <cstdint>
@@ -20,37 +21,36 @@ namespace mergedb::format {
 inline constexpr uint8_t kKeyspaceFlag = 0x80;
 inline constexpr size_t kRecordHeaderBytesMax = 1 + 5 + 5;
 
-// Exactly the bytes of a record.
 size_t RecordBytes(kv::Kind kind, size_t key_bytes, size_t value_bytes);
-// What stands before the key.
+// The bytes of a record before its key.
 class RecordHeader {
  public:
   RecordHeader(kv::Kind kind, size_t key_bytes, size_t value_bytes);
   std::string_view view() const { return {bytes_, count_}; }
 
  private:
-  char bytes_[24];  // WHY so many: lengths beyond varint32 are written as they are
+  char bytes_[24];  // 24, since lengths above 32 bits are stored in full
   size_t count_;
 };
 void AppendRecord(std::string* out, kv::Kind kind, std::string_view key, std::string_view value);
-// In a keyspace other than the default one.
+// The same, in a keyspace other than the default one.
 void AppendRecord(std::string* out, uint32_t keyspace, kv::Kind kind, std::string_view key, std::string_view value);
-// The same as without, up to the key, for who appends key and value itself.
+// Appends only the record's header. The caller then appends the key and the value.
 inline void AppendRecordHeader(std::string* out, kv::Kind kind, size_t key_bytes, size_t value_bytes) {
   out->append(RecordHeader(kind, key_bytes, value_bytes).view());
 }
 
-// Walks a batch. `while (reader.Next())`; then status() says whether the end was clean.
+// Iterates over a batch with `while (reader.Next())`. Then status() tells whether the batch ended cleanly.
 class BatchReader {
  public:
-  enum class Form : uint8_t { kTree, kCaller };  // a record with a keyspace flag is NotSupported in the former
+  enum class Form : uint8_t { kTree, kCaller };  // kTree: a record with the keyspace flag is NotSupported
   explicit BatchReader(std::string_view rep, Form form = Form::kTree) : rest_(rep), begin_(rep.data()), form_(form) {}
   bool Next();
   kv::Kind kind() const { return kind_; }
-  uint32_t keyspace() const { return keyspace_; }  // 0 in the form of the tree
+  uint32_t keyspace() const { return keyspace_; }  // 0 in Form::kTree
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }
-  const Status& status() const { return status_; }  // Corruption: offset, expected, found
+  const Status& status() const { return status_; }  // Corruption names offset, expected and found
 
  private:
   std::string_view rest_;

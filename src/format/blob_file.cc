@@ -13,7 +13,7 @@ static_assert(kBlobFileMagic.size() == 16);
 
 constexpr size_t kCrcBytes = 4;
 
-// Offsets within the footer. Checksum, version and magic stay where they are in later versions.
+// Offsets within the footer. Later versions keep checksum, version and magic at these offsets.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32,
                  kChecksumAt = 40, kVersionAt = 44, kMagicAt = 48;
 static_assert(kMagicAt + kBlobFileMagic.size() == kValueFooterBytes);
@@ -54,7 +54,7 @@ bool ParseHead(std::string_view bytes, RecordHead* head) {
   return true;
 }
 
-// The head but for its checksum. Returns its size.
+// Stores the head except for its checksum. Returns the size of the head.
 size_t StoreSizes(char* out, Compression codec, size_t key_bytes, size_t stored_bytes) {
   out[kCrcBytes] = static_cast<char>(codec);
   char* end = base::StoreVarint32(out + kCrcBytes + 1, static_cast<uint32_t>(key_bytes));
@@ -153,7 +153,7 @@ Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMe
   const uint32_t version = base::LoadFixed32(in + kVersionAt);
   const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
   const uint32_t found = FooterChecksum(bytes);
-  if (version > kBlobFileVersion && expected == found) {  // else the version is what was damaged
+  if (version > kBlobFileVersion && expected == found) {  // else the version field is damaged
     return Status::NotSupported("value file format " + std::to_string(version) + " is newer than this program's " +
                                 std::to_string(kBlobFileVersion));
   }

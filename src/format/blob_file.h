@@ -1,16 +1,16 @@
-// FORMAT: value files (docs/formats/values.md): large values, each written once, with the key that it was put under.
+// FORMAT: blob files (docs/formats/values.md). A blob file stores large values, each once, together with its key.
 //
-//   value file := record* | zeros | footer                                           a multiple of 4096 bytes in all
+//   blob file  := record* | zeros | footer                                           size: a multiple of 4096 bytes
 //   record     := crc u32 | codec u8 | key bytes varint32 | stored bytes varint32 | key | stored
 //   footer     := see EncodeValueFooter; 64 bytes
-//   reference  := file number varint64 | offset varint64 | record bytes varint32     the value of a PUT_REF in a table
+//   blob index := file number varint64 | offset varint64 | record bytes varint32     the value of a PUT_REF in a table
 //
-// A record's crc covers all of the record behind it, then the file's unique id and the record's offset in the file. So a
-// reference that leads to another file, another place or another length does not pass; one that leads to another key's
-// record meets another key there.
+// A record's crc is computed over the bytes of the record after the crc, the unique id of the file, and the
+// offset of the record in the file. So a blob index with a wrong file, offset or length fails the check. A blob
+// index that points to the record of another key is detected by comparing keys.
 //
-// WHY the key is in the record: beside that check, it makes a value file readable by itself, from front to back. Checking
-// one is a sequential read, and what a damaged tree no longer reaches can be told from it. It costs 1.6 % at 1 KB.
+// WHY the record contains the key: a reader can check a blob file sequentially, without the tables, and repair
+// can tell which keys the records belong to. The cost is 1.6 % of the size at values of 1 KB.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace mergedb::format {
 
-// ---- references ------------------------------------------------------------------------------------------------------
+// ---- blob indexes ---------------------------------------------------------------------------------------------------
 
 struct ValueReference {
   kv::FileNumber file{};
@@ -34,42 +34,40 @@ struct ValueReference {
   friend bool operator==(const ValueReference&, const ValueReference&) = default;
 };
 inline constexpr size_t kReferenceBytesMax = 25;
-// Into `out`, which has room for kReferenceBytesMax; returns the reference's size.
+// Writes to `out`, which has room for kReferenceBytesMax bytes. Returns the size of the blob index.
 size_t StoreReference(char* out, const ValueReference& reference);
 [[nodiscard]] Status ParseReference(std::string_view bytes, ValueReference* reference);
 
-// ---- records ---------------------------------------------------------------------------------------------------------
+// ---- records --------------------------------------------------------------------------------------------------------
 
 inline constexpr size_t kRecordHeadBytesMax = 15;
-// The least a record has: an empty key and nothing stored.
+// The size of the smallest record: an empty key and an empty value.
 inline constexpr size_t kRecordBytesMin = 7;
-// What stands before key and stored bytes. Returns its size.
+// Writes the part of a record before its key. Returns the size of that part.
 size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec, const Place& place);
-// The same without a codec, for a record that stays in memory, where nobody looks at its checksum.
+// The same with codec kNone and checksum 0, for a record that stays in memory and whose checksum is never read.
 size_t StoreUncheckedHead(char* out, size_t key_bytes, size_t value_bytes);
 
 struct ValueRecord {
   Compression codec = Compression::kNone;
   std::string_view key;
-  std::string_view stored;  // the value itself if there is no codec, else as format/compression.h says
+  std::string_view stored;  // the value if the codec is kNone, else see format/compression.h
 };
-// Corruption, with expected and found, unless `bytes` is one whole record that was written at `place`. Without `verify` the
-// checksum is not computed.
+// Returns Corruption, with expected and found, unless `bytes` is exactly one record that was written at `place`.
+// If `verify` is false, the checksum is not compared. An unknown codec is NotSupported.
 [[nodiscard]] Status OpenRecord(std::string_view bytes, const Place& place, bool verify, ValueRecord* record);
-// The size of the record that begins with `bytes` (kRecordHeadBytesMax of them, or all that are left).
+// The size of the record that begins with `bytes` (kRecordHeadBytesMax of them, or all up to the end of the file).
 [[nodiscard]] Status ReadRecordBytes(std::string_view bytes, uint64_t* record_bytes);
 
-// ---- footer ----------------------------------------------------------------------------------------------------------
+// ---- footer ---------------------------------------------------------------------------------------------------------
 
 inline constexpr size_t kValueFooterBytes = 64;
 inline constexpr uint32_t kBlobFileVersion = 1;
-inline constexpr std::string_view kBlobFileMagic = "mergedb value\r\n\x1a";  // 16 bytes; text-mode copies damage it
+inline constexpr std::string_view kBlobFileMagic = "mergedb value\r\n\x1a";  // 16 bytes; a copy in text mode damages it
 
-// The footer's fields are those of the file's description.
 std::string EncodeValueFooter(const BlobFileMeta& file);
-// `bytes` are the last kValueFooterBytes of a file of `file_bytes`. Corruption; NotSupported if a newer version wrote it.
+// `bytes` are the last kValueFooterBytes of a file of `file_bytes`. NotSupported if a newer version wrote them.
 [[nodiscard]] Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMeta* file);
-// The size of a file with so many bytes of records.
 uint64_t BlobFileBytes(uint64_t record_bytes);
 
 }  // namespace mergedb::format

@@ -1,21 +1,21 @@
-// A table's block, opened for reading: some entries in order, found by binary search or walked by index.
+// A table's block, opened for reading: sorted entries, found by binary search or read by index.
 //
-// FORMAT: columns, so that a search touches keys only and a walk decodes without a single varint.
+// FORMAT: columns. A search touches only keys, and an iterator decodes no varint.
 //
 //   block  := values | prefix | suffixes | tags | suffix offsets | value offsets | tail
 //   tail   := count u32 | prefix bytes u32 | base sequence u56 | widths u8            16 bytes, little-endian
 //   widths := tag width (1..8) << 4 | offset width (2 or 4)
 //
-//   values, suffixes   the entries' values and the rest of their keys after `prefix`, which all keys of the block share
+//   values, suffixes   the values of the entries, and their keys without `prefix`, which all keys of the block share
 //   tags               count numbers of `tag width` bytes: the entry's tag minus (base sequence << 8)
-//   offsets            two columns of count + 1 numbers of `offset width` bytes, from 0 up to the region's length, never
+//   offsets            two columns of count + 1 numbers of `offset width` bytes, from 0 to the region's length, never
 //                      descending: entry i is [offset i, offset i+1)
 //
-//   16 B keys, 100 B values:  | 34 x 100 | 9 | 34 x 7 | 34 x 4 | 70 | 70 | 16 |     tags shrink to 1 byte at the bottom
+//   16 B keys, 100 B values:  | 34 x 100 | 9 | 34 x 7 | 34 x 4 | 70 | 70 | 16 |     tags have 1 byte at the bottom
 //
-// WHY not rows: rows (tag, varint lengths, key, value) would take the same space, but each probe of a search would then
-// sit on a cache line of its own, and hostile lengths would have to be checked at each step; columns are checked once, in a
-// straight loop, when a block comes from the disk (CheckBlock). A Block made of unchecked bytes is a bug.
+// WHY not rows (tag, varint lengths, key, value): rows take the same space, but each probe of a search would
+// touch another cache line, and each step would have to check the lengths. CheckBlock checks the columns once,
+// when the block is read from disk. It is a bug to construct a Block from unchecked bytes.
 //
 // Tests: tests/unit/format/block_test.cc.
 #pragma once
@@ -34,19 +34,18 @@
 namespace mergedb::format {
 
 inline constexpr size_t kBlockTailBytes = 16;
-// A suffix is followed by at least this many bytes: one tag, two offsets and the tail. Short ones are copied with a fixed length.
+// At least this many bytes follow a suffix (tag, offsets, tail), so a short suffix is copied with a fixed length.
 inline constexpr size_t kSuffixSlackBytes = 16;
 
-// Corruption unless every index i < count can be read safely. REQUIRES of all other code here: this was OK.
+// Corruption unless each index i < count can be read safely. REQUIRES of all other code here: it returned OK.
 [[nodiscard]] Status CheckBlock(std::string_view raw);
 
 class Block {
  public:
   Block() = default;
-  explicit Block(std::string_view raw);  // a view
+  explicit Block(std::string_view raw);  // does not copy `raw`
 
-  // Start loading what a search will touch, before it stumbles from one cold line to the next: the end of the block, where
-  // tail, offsets, tags and suffixes lie.
+  // Prefetches the end of the block, which a search touches: tail, offsets, tags and suffixes.
   // MEASURED: bench/micro/table_bench, "get, block cache", 58 MB of blocks: 1,250 -> 720 ns.
   static void Prefetch(std::string_view raw) {
     const char* const end = raw.data() + raw.size();
@@ -55,7 +54,7 @@ class Block {
 
   uint32_t count() const { return count_; }
   std::string_view prefix() const { return {suffixes_ - prefix_bytes_, prefix_bytes_}; }
-  uint32_t suffix_bytes() const { return Offset(suffix_offsets_, count_); }  // of all
+  uint32_t suffix_bytes() const { return Offset(suffix_offsets_, count_); }  // of all suffixes together
 
   std::string_view suffix(uint32_t i) const { return Slice(suffixes_, suffix_offsets_, i); }
   std::string_view value(uint32_t i) const { return Slice(values_, value_offsets_, i); }
@@ -65,13 +64,13 @@ class Block {
     return base_tag_ + (delta & tag_mask_);
   }
 
-  // Index of the first entry at or after (key, tag); count() if there is none.
+  // Index of the first entry at or after (key, tag), or count() if there is no such entry.
   uint32_t Seek(const kv::Order& order, std::string_view key, kv::Tag tag) const;
   bool HasKey(const kv::Order& order, uint32_t i, std::string_view key) const;
   std::string Key(uint32_t i) const;
 
  private:
-  static constexpr size_t kSearchedBytes = 768;  // of a block of 4 KiB and values of 100 bytes
+  static constexpr size_t kSearchedBytes = 768;  // enough for a block of 4 KiB with values of 100 bytes
 
   uint32_t Offset(const char* column, uint32_t i) const {
     return is_wide_ ? base::LoadFixed32(column + size_t{i} * 4) : base::LoadFixed16(column + size_t{i} * 2);
@@ -98,27 +97,27 @@ class Block {
   bool is_wide_ = false;
 };
 
-// Shows entries of one block after another as kv::Entry: puts prefix and suffix together.
+// Returns entries of blocks, one block after another, as kv::Entry: joins prefix and suffix.
 class BlockCursor {
  public:
   explicit BlockCursor(const kv::Order& order) : order_(order) {}
 
   void Open(const Block& block);
   const Block& block() const { return block_; }
-  // Entry i in *entry; its views live until the next call.
+  // Stores entry i in *entry. Its views live until the next call.
   void Show(uint32_t i, kv::Entry* entry);
-  // As many entries as there are places, from i on; their views live until the next call of this or of Open.
-  // REQUIRES: the block has them.
+  // Fills `entries` from entry i on. Their views live until the next call of ShowMany or Open.
+  // REQUIRES: i + entries.size() <= count().
   void ShowMany(uint32_t i, std::span<kv::Entry> entries);
 
  private:
-  // `key` is where prefix and suffix are put together; the prefix is there already.
+  // `key` is the buffer in which prefix and suffix are joined. It already begins with the prefix.
   void ShowIn(char* key, uint32_t i, kv::Entry* entry) const;
 
   kv::Order order_;
   Block block_;
-  std::string key_;           // prefix, then the suffix shown last, with room for the longest
-  std::string keys_;          // of ShowMany
+  std::string key_;           // prefix, then the last suffix; has room for the longest suffix
+  std::string keys_;          // the keys of ShowMany
   uint64_t prefix_head_ = 0;  // the first 8 bytes of the prefix
 };
 
@@ -138,7 +137,7 @@ inline void BlockCursor::ShowIn(char* key, uint32_t i, kv::Entry* entry) const {
       std::memcpy(target, suffix.data(), suffix.size());
     }
     entry->key = {key, prefix_bytes + suffix.size()};
-    // WHY not Prefix8(entry->key): reading what two stores just wrote stalls.
+    // WHY not Prefix8(entry->key): a load that spans the two stores just made stalls.
     entry->prefix = prefix_head_;
     if (prefix_bytes < 8 && order_.is_bytewise()) entry->prefix |= base::Prefix8(suffix) >> (8 * prefix_bytes);
   }

@@ -16,7 +16,7 @@ constexpr size_t kCopyBytes = 16;
 constexpr size_t kBufferBytesFirst = 8 << 10;
 constexpr size_t kBufferBytesKept = 1 << 20;
 
-// Short pieces are copied with a fixed length, which costs no call: both sides have kCopyBytes of room.
+// Copies a short piece with a fixed length, without a call. REQUIRES: both sides have kCopyBytes of room.
 void CopyShort(char* target, const char* source, size_t count) {
   if (count <= kCopyBytes) [[likely]] {
     std::memcpy(target, source, kCopyBytes);
@@ -49,7 +49,7 @@ void BlockBuilder::Buffer::Grow(size_t room_least) {
 void BlockBuilder::Buffer::Reset() {
   used = 0;
   if (room <= kBufferBytesKept) return;
-  memory.reset();  // one giant value must not be paid for until the table is done
+  memory.reset();  // frees the memory of one very large value before the table is finished
   room = 0;
 }
 
@@ -75,7 +75,7 @@ bool BlockBuilder::IsFullFor(size_t key_bytes, size_t value_bytes, size_t target
   if (2 * bytes() + entry_bytes <= 2 * target || empty()) [[likely]]
     return false;
   if (!shares_prefix_) return true;
-  // Near the end it pays to know what the shared prefix will save.
+  // Close to the target: compute how much the shared prefix saves.
   const size_t saved = base::CommonPrefixBytes(first_key(), last_key()) * marks_.size();
   return 2 * (bytes() - saved) + entry_bytes > 2 * target;
 }
@@ -92,7 +92,7 @@ char* BlockBuilder::StoreSuffixes(char* out, size_t prefix_bytes) const {
 
 char* BlockBuilder::StoreTags(char* out, kv::Tag base, uint32_t width) const {
   for (const Mark& mark : marks_) {
-    base::StoreFixed64(out, mark.tag - base);  // the next one overwrites what is too much
+    base::StoreFixed64(out, mark.tag - base);  // the next tag overwrites the extra bytes
     out += width;
   }
   return out;

@@ -6,7 +6,7 @@
 namespace mergedb::format {
 namespace {
 
-// A line holds 512 / bits_per_key keys; the best number of probes is a little below bits x ln 2, as lines fill unevenly.
+// Lines fill unevenly, so the best number of probes is a little below bits_per_key x ln 2.
 uint32_t ProbesFor(int bits_per_key) {
   return static_cast<uint32_t>(std::clamp(bits_per_key * 6 / 10, 1, static_cast<int>(kBloomProbesMax)));
 }

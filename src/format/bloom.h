@@ -1,11 +1,12 @@
-// A blocked bloom filter: "this key is surely not in the table", for one cache miss.
+// A blocked bloom filter: tells with one cache miss that a key is not in the table.
 //
 // FORMAT: filter := line (64 bytes)* | probes u8
 //
-// A key's line is the high part of hash x lines; within the line, `probes` bits are chosen by the top 9 bits of the
-// hash's low half, multiplied by an odd constant from probe to probe. The hash is base::Hash64 of the user key.
-// At 10 bits a key about 1 in 100 absent keys passes. (A filter that spreads its bits over all of its bytes would pass 1 in
-// 120, at seven cache misses instead of one.)
+// The line of a key is the high 64 bits of the product hash x number of lines. The top 9 bits of a state choose
+// the bit of a probe within the line. The first state is the low half of the hash; each next state is the last
+// one times an odd constant. The hash is base::Hash64 of the user key.
+//
+// At 10 bits a key about 1 in 100 absent keys passes. A filter without lines passes 1 in 120, at seven cache misses.
 //
 // Tests: tests/unit/format/bloom_test.cc.
 #pragma once
@@ -34,14 +35,14 @@ inline constexpr uint32_t kStep = 0x9E3779B9u;
 inline uint32_t BitOf(uint32_t state) { return state >> 23; }  // of 512
 }  // namespace bloom_detail
 
-// The filter of these hashes (equal ones may repeat), `bits_per_key` bits for each.
+// The filter of these hashes, with `bits_per_key` bits for each. Equal hashes may repeat.
 std::string EncodeBloom(const std::vector<uint64_t>& hashes, int bits_per_key);
 
 class Bloom {
  public:
-  // Passes everything.
+  // A filter that passes every key.
   Bloom() = default;
-  // Copies `bytes` to lines of memory that a probe touches singly. Corruption if they are no filter.
+  // Copies `bytes` to memory aligned to cache lines. Corruption if `bytes` is not a filter.
   [[nodiscard]] Status Decode(std::string_view bytes);
 
   bool MayContain(uint64_t hash) const {

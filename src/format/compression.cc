@@ -19,7 +19,7 @@ constexpr uint32_t kSkipsMax = 15;
 constexpr int kZstdLevel = 1;
 constexpr int kLz4Acceleration = 1;
 
-// The codec's own bound on its output, for an input that may grow.
+// The size of the output buffer. Only snappy needs its own bound: the other codecs fail if the buffer is too small.
 size_t BoundOf(Compression codec, size_t raw_bytes) {
   switch (codec) {
     case Compression::kSnappy: return snappy::MaxCompressedLength(raw_bytes);
@@ -35,10 +35,10 @@ struct FreeContext {
 };
 
 bool DecompressZstd(std::string_view bytes, char* out, size_t raw_bytes) {
-  // WHY thread_local: a context costs 150 KB to set up, far more than a block.
+  // WHY thread_local: setting up a context of 150 KB costs far more than decompressing a block.
   thread_local std::unique_ptr<ZSTD_DCtx, FreeContext> context;
   if (context == nullptr) context.reset(ZSTD_createDCtx());
-  if (context == nullptr) throw std::bad_alloc();  // not a damaged block; the next call tries again
+  if (context == nullptr) throw std::bad_alloc();  // not Corruption: the block may be whole; the next call tries again
   return ZSTD_decompressDCtx(context.get(), out, raw_bytes, bytes.data(), bytes.size()) == raw_bytes;
 }
 
@@ -94,7 +94,7 @@ size_t Compressor::CompressTo(std::string_view raw, char* out, size_t out_bytes)
     case Compression::kLz4: {
       if (state_ == nullptr) state_ = LZ4_createStream();
       if (state_ == nullptr) return 0;
-      // WHY a stream that is reset for every block: the one-shot call clears its 16 KiB table each time.
+      // WHY a stream that is reset for each block: the one-shot call clears its table of 16 KiB each time.
       LZ4_resetStream_fast(static_cast<LZ4_stream_t*>(state_));
       const int bytes =
           LZ4_compress_fast_continue(static_cast<LZ4_stream_t*>(state_), raw.data(), out, static_cast<int>(raw.size()),

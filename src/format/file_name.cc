@@ -7,7 +7,7 @@
 namespace mergedb::format {
 namespace {
 
-// What stands before and after the number, or the whole name.
+// The text before and after the number, or the whole name.
 struct Pattern {
   FileKind kind;
   std::string_view before;
@@ -42,7 +42,7 @@ std::optional<FileName> Match(const Pattern& pattern, std::string_view name) {
   uint64_t number = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
   if (error != std::errc() || end != digits.data() + digits.size() || number > kFileNumberMax) return std::nullopt;
-  if (digits.size() > kDigitsMin && digits[0] == '0') return std::nullopt;  // one number, one name
+  if (digits.size() > kDigitsMin && digits[0] == '0') return std::nullopt;  // each number has one name
   return FileName{.kind = pattern.kind, .number = kv::FileNumber{number}};
 }
 

@@ -1,19 +1,19 @@
-// FORMAT: the names in a database directory (docs/formats/files.md). Names that are not of this grammar are foreign:
-// left alone, never deleted.
+// FORMAT: the names in a database directory (docs/formats/files.md). Files with other names are foreign: mergedb
+// leaves them alone, except LevelDB's files in a conversion.
 //
-//   CURRENT             which MANIFEST is valid; no newline at its end (stock LevelDB then refuses and deletes nothing)
-//   CURRENT.tmp         the next one, before the rename
-//   LOCK                held by the process that has the database open
-//   MANIFEST-000005     a Log of Edits
-//   STAGING             the mapped ring
-//   000007.seg          a log segment
+//   CURRENT             names the valid MANIFEST; ends without a newline, so that LevelDB refuses the directory
+//   CURRENT.tmp         the next CURRENT, before the rename
+//   LOCK                locked by the process that has the database open
+//   MANIFEST-000005     a sequence of VersionEdits
+//   STAGING             the mapped WAL buffer
+//   000007.seg          a WAL segment
 //   000012.tbl          a table
-//   000012.spare        what was that table or value file, kept to be written again under another number
-//   000013.val          a value file
-//   REPAIR              a repair is under way, or was interrupted: nobody opens the database before it is done
-//   IMPORT              a conversion from LevelDB is under way, or was interrupted (src/legacy/convert.h)
-//   KEEP                an open dropped a part of the MANIFEST, and has not yet moved all files to lost/ (src/db/orphans.cc)
-//   lost/               what repairs and opens moved aside; not ours to read or delete
+//   000012.spare        a recycled file: an obsolete table or blob file, to be overwritten under another number
+//   000013.val          a blob file
+//   REPAIR              a repair is running or was interrupted; Open refuses the database until a repair finishes
+//   IMPORT              a conversion from LevelDB is running or was interrupted (src/legacy/convert.h)
+//   KEEP                Open dropped a part of the MANIFEST, has not moved all files to lost/ yet (src/db/orphans.cc)
+//   lost/               files that repair or Open moved away; mergedb neither reads nor deletes them
 #pragma once
 
 #include <optional>
@@ -39,16 +39,16 @@ enum class FileKind : uint8_t {
   kKeep,
 };
 
-// Larger numbers are foreign, so that the next one can always be counted up to.
+// Files with larger numbers are foreign. So the next number never overflows.
 inline constexpr uint64_t kFileNumberMax = uint64_t{1} << 62;
 inline constexpr std::string_view kLostDirectory = "lost";
 
 struct FileName {
   FileKind kind;
-  kv::FileNumber number{};  // 0 for kinds without one
+  kv::FileNumber number{};  // 0 for kinds without a number
 };
 
-std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without directory
+std::string PrintFileName(FileKind kind, kv::FileNumber number = {});  // without the directory
 std::optional<FileName> ParseFileName(std::string_view name);
 std::string JoinPath(std::string_view directory, std::string_view name);
 std::string FilePath(std::string_view directory, FileKind kind, kv::FileNumber number);

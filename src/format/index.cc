@@ -19,7 +19,7 @@ Status Damaged(const char* what, uint64_t expected, uint64_t found) {
                             std::to_string(found));
 }
 
-// First i in [first, last) with heads[i] >= head, else last.
+// First i in [first, last) with heads[i] >= head, or last if there is no such i.
 uint32_t LowerBound(const uint64_t* heads, uint32_t first, uint32_t last, uint64_t head) {
   while (first < last) {
     const uint32_t half = (last - first + 1) / 2;
@@ -97,13 +97,13 @@ Status Index::DecodeOffsets(const char* block_bytes, uint64_t data_bytes) {
   for (uint32_t i = 0; i < count_; ++i) {
     const uint32_t bytes = base::LoadFixed32(block_bytes + size_t{i} * 4);
     if (bytes < kLeastBlockBytes) return Damaged("least block size", kLeastBlockBytes, bytes);
-    offsets_[i + 1] = offsets_[i] + bytes;  // at most 2^64: count and bytes are below 2^32
+    offsets_[i + 1] = offsets_[i] + bytes;  // no overflow: count and bytes are below 2^32
   }
   if (offsets_[count_] != data_bytes) return Damaged("sum of block sizes", data_bytes, offsets_[count_]);
   return {};
 }
 
-// Whole fences, not their heads alone: a search among some that descend says that a key is absent which is there.
+// Compares whole fences, not only heads: if fences descend, a search can miss a key that exists.
 Status Index::CheckFencesAscend(const kv::Order& order) const {
   for (uint32_t i = 1; i < count_; ++i) {
     if (order.CompareKeys(FenceRest(i - 1), FenceRest(i)) > 0) return Damaged("fences ascend, but not fence", i, i);
@@ -114,7 +114,7 @@ Status Index::CheckFencesAscend(const kv::Order& order) const {
 void Index::BuildHeads() {
   heads_.resize(count_);
   for (uint32_t i = 0; i < count_; ++i) heads_[i] = base::Prefix8(FenceRest(i));
-  // About one head a bucket, were they spread evenly.
+  // Chooses the buckets so that evenly spread heads would put about one head into each.
   const uint64_t range = heads_.back() - heads_.front();
   const uint32_t bits = static_cast<uint32_t>(std::bit_width(count_));
   const uint32_t range_bits = static_cast<uint32_t>(std::bit_width(range));
@@ -138,7 +138,7 @@ uint32_t Index::FindBytewise(std::string_view key) const {
   const size_t bucket = static_cast<size_t>((head - heads_.front()) >> shift_);
   uint32_t first = LowerBound(heads_.data(), starts_[bucket], starts_[bucket + 1], head);
   if (first == count_ || heads_[first] != head || rest < FenceRest(first)) return first;
-  // The head ties with one or more fences: the first of them that is above the key.
+  // The key's head equals that of one or more fences. Find the first fence above the key.
   for (uint32_t left = count_ - ++first; left > 0;) {
     const uint32_t half = left / 2;
     if (rest < FenceRest(first + half)) {

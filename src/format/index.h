@@ -1,19 +1,20 @@
-// A table's index: which block may hold a key. One entry a block, all of it in memory while the table is open.
+// A table's index: which block may hold a key. One entry a block, in memory while the table is open.
 //
 // FORMAT: index := count u32 | prefix bytes u32 | prefix | block bytes u32 * count | fence end u32 * count | fences
 //
-//   block bytes   of the stored block, trailer included; blocks lie one after another from offset 0
-//   fences        keys without `prefix`, which all of them share; fence i lies between block i and block i + 1
+//   block bytes   size of the stored block, trailer included; blocks follow one another from offset 0
+//   fences        separator keys without `prefix`, which all share; fence i lies between block i and block i + 1
 //
-// Bytewise order: every key of block i is below fence i, and no key of a later block is, except versions of one
-// key that goes on from block to block. The fence is the shortest such key: the first bytes of the next block's first key up
-// to where it leaves block i's last key; last key + '\0' where the two are the same key or there is no next block.
-// Another comparator has no such keys in between: fence i is the last key of block i itself.
+// Bytewise order: each key of block i is below fence i. Each key of a later block is at or above fence i, except
+// versions of one key that continue from block to block. The fence is the shortest such key: the first key of the
+// next block, cut after the first byte in which it differs from the last key of block i. If the two keys are
+// equal, or there is no next block, the fence is the last key + '\0'. Other comparators: fence i is the last key
+// of block i.
 //
 //   block 3: ... "apple pie"   block 4: "apricot", ...     fence 3: "apr"
 //
-// A search looks at the fences' first 8 bytes after the prefix (heads), as numbers: a table of 2^k starts, indexed by the
-// high bits of the head, leaves a few of them, which are searched without branches. Whole fences only decide ties.
+// A search compares the heads of fences: their first 8 bytes after the prefix, as numbers. The high bits of the head
+// index a table of start positions. A branchless search among the few heads there follows. Whole fences decide ties.
 //
 // Tests: tests/unit/format/index_test.cc.
 #pragma once
@@ -32,12 +33,13 @@ class IndexBuilder {
  public:
   explicit IndexBuilder(bool is_bytewise) : is_bytewise_(is_bytewise) {}
 
-  // For each block in turn: its stored size, and, when the next one's first key is known (null: no next one), the fence.
+  // Call AddBlock and AddFence once for each block in order. Call AddFence when the first key of the next block
+  // is known (null: no next block).
   void AddBlock(uint32_t stored_bytes) { block_bytes_.push_back(stored_bytes); }
   void AddFence(std::string_view last_key, const std::string_view* next_first_key);
 
   size_t count() const { return block_bytes_.size(); }
-  size_t bytes() const { return fences_.size() + 8 * block_bytes_.size(); }  // about
+  size_t bytes() const { return fences_.size() + 8 * block_bytes_.size(); }  // an estimate
   // REQUIRES: a fence for every block.
   std::string Finish(std::string_view smallest, std::string_view largest) const;
 
@@ -50,11 +52,11 @@ class IndexBuilder {
 
 class Index {
  public:
-  // Corruption unless the blocks fill [0, data_bytes) and no fence is below the one before.
+  // Returns Corruption unless the blocks fill [0, data_bytes) and the fences never descend.
   [[nodiscard]] Status Decode(std::string_view bytes, uint64_t data_bytes, const kv::Order& order);
 
   uint32_t count() const { return count_; }
-  // The first block that may hold a version of `key` or a key after it; count() if there is none.
+  // The first block that may hold a version of `key` or a later key, or count() if there is no such block.
   uint32_t Find(const kv::Order& order, std::string_view key) const {
     return order.is_bytewise() ? FindBytewise(key) : FindWithComparator(order, key);
   }

@@ -14,7 +14,6 @@ Status Bad(std::string_view what, std::string_view expected, std::string_view va
                             " bytes)");
 }
 
-// Takes a varint32 off `in`; false if there is none.
 bool Take(std::string_view* in, uint32_t* number) {
   const char* const end = base::LoadVarint32(in->data(), in->data() + in->size(), number);
   if (end == nullptr) return false;

@@ -1,4 +1,5 @@
-// FORMAT: the records of the catalog of keyspaces (docs/formats/keyspaces.md). Keys as in kv/key_map.h, behind the catalog's prefix.
+// FORMAT: the records that describe the keyspaces (docs/formats/keyspaces.md). Their tree keys begin with the
+// prefix of keyspace id 0 (kv/key_map.h).
 #pragma once
 
 #include <optional>
@@ -10,20 +11,20 @@
 
 namespace mergedb::format {
 
-// The key under which the next id stands.
+// The key of the record that stores the next id.
 inline constexpr std::string_view kNextIdKey{"\0mergedb keyspaces", 18};
 
 std::string KeyspaceRecordKey(std::string_view name);
-// The name, if `key` is of such a record.
+// The keyspace's name, or nullopt if `key` is not the key of a keyspace record.
 std::optional<std::string_view> ParseKeyspaceRecordKey(std::string_view key);
 
 std::string EncodeNextId(kv::KeyspaceId next);
 Result<kv::KeyspaceId> DecodeNextId(std::string_view value);
 std::string EncodeKeyspaceRecord(kv::KeyspaceId id);
-// Corruption, or NotSupported: made by a newer version.
+// Corruption; NotSupported if a newer version made the record.
 Result<kv::KeyspaceId> DecodeKeyspaceRecord(std::string_view value);
 
-// The marker of the database that has this key in its tree, if it is the one of the next id.
+// The prefix of all named keyspaces (`key_marker`), if `tree_key` is the tree key of the next-id record.
 std::optional<std::string> MarkerOfNextIdKey(std::string_view tree_key);
 
 }  // namespace mergedb::format

@@ -1,4 +1,4 @@
-// FORMAT: LevelDB's batch, the record of its log (docs/formats/leveldb.md).
+// FORMAT: LevelDB's batch, which is the record of its WAL (docs/formats/leveldb.md).
 //
 //   batch     := sequence u64 | count u32 | operation*                      operation i has sequence + i
 //   operation := 1 | key length varint32 | key | value length varint32 | value          a put
@@ -18,15 +18,15 @@ namespace mergedb::format::leveldb {
 
 inline constexpr size_t kBatchHeaderBytes = 12;
 
-// Walks a batch: while (reader.Next()) ...; then status() says whether the end was clean and the count right.
+// Iterates over a batch with while (reader.Next()). Then status() tells whether end and count are right.
 class BatchReader {
  public:
   explicit BatchReader(std::string_view batch);
 
   bool Next();
   kv::Sequence first_sequence() const { return first_; }
-  uint32_t count() const { return count_; }                     // as the header says
-  kv::Sequence sequence() const { return first_ + done_ - 1; }  // of the operation shown
+  uint32_t count() const { return count_; }                     // the count in the header
+  kv::Sequence sequence() const { return first_ + done_ - 1; }  // of the current operation
   kv::Kind kind() const { return kind_; }                       // kPut or kDelete
   std::string_view key() const { return key_; }
   std::string_view value() const { return value_; }

@@ -7,7 +7,7 @@
 
 namespace mergedb::format::leveldb {
 
-// ---- building ----------------------------------------------------------------------------------------------------------
+// ---- building -------------------------------------------------------------------------------------------------------
 
 void BlockBuilder::Add(std::string_view key, std::string_view value) {
   size_t shared = 0;
@@ -39,7 +39,7 @@ void BlockBuilder::Reset() {
   last_key_.clear();
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
 BlockIterator::BlockIterator(const KeyOrder& order, std::string_view block) : order_(order), block_(block) {
   if (block.size() < 4) {
@@ -90,7 +90,7 @@ void BlockIterator::GoToRestart(size_t index) {
   } else if (offset > restarts_at_) {
     Fail("a restart beyond its entries");
   } else {
-    End();  // an empty block
+    End();  // the block is empty
   }
 }
 
@@ -121,7 +121,7 @@ void BlockIterator::SeekToLast() {
 void BlockIterator::Seek(std::string_view target) {
   if (!status_.ok()) return;
   if (restart_count_ == 0 || restarts_at_ == 0) return End();
-  // The last restart before the target, or the first of all.
+  // Find the last restart before the target, or the first restart if all others are at or after the target.
   size_t left = 0, right = restart_count_ - 1;
   while (left < right) {
     const size_t middle = (left + right + 1) / 2;
@@ -147,7 +147,7 @@ void BlockIterator::Next() {
 
 void BlockIterator::Prev() {
   const size_t before = at_;
-  // The last restart before the entry shown.
+  // Find the last restart before the current entry.
   size_t left = 0, right = restart_count_;
   while (left < right) {
     const size_t middle = (left + right) / 2;

@@ -1,12 +1,12 @@
-// FORMAT: an edit of LevelDB's MANIFEST (docs/formats/leveldb.md): the difference between two of its trees.
+// FORMAT: a VersionEdit in LevelDB's MANIFEST (docs/formats/leveldb.md): the difference between two versions.
 //
-//   edit := (tag varint32, what it says)*      an unknown tag is Corruption, to LevelDB and to us
-//   1 comparator | 2 log number | 3 next file | 4 last sequence | 5 where a level's next compaction begins
-//   6 a file goes: level, number | 7 a file comes: level, number, bytes, smallest, largest | 9 log number before
+//   edit := (tag varint32, payload)*           an unknown tag is Corruption
+//   1 comparator | 2 log number | 3 next file | 4 last sequence | 5 compaction pointer: level, key
+//   6 removed file: level, number | 7 added file: level, number, bytes, smallest, largest | 9 previous log number
 //
-// LevelDB has 7 levels, the original MergeDB has 23 and says so nowhere but here.
+// LevelDB has 7 levels. The original MergeDB has 23, and only the level numbers in its edits show it.
 //
-// An internal key is a user key and its tag (kv/key.h) in 8 bytes; kinds are 0 and 1, LevelDB's only ones.
+// An internal key is a user key followed by its tag (kv/key.h) in 8 bytes. LevelDB has only the kinds 0 and 1.
 // Tests: tests/unit/format/leveldb_log_test.cc.
 #pragma once
 
@@ -42,29 +42,29 @@ struct VersionEdit {
   std::optional<kv::Sequence> last_sequence;
   std::vector<std::pair<uint32_t, std::string>> pointers;
   std::set<std::pair<uint32_t, kv::FileNumber>> removed;
-  std::vector<std::pair<uint32_t, File>> added;  // after what is removed
+  std::vector<std::pair<uint32_t, File>> added;  // applied after `removed`
   friend bool operator==(const VersionEdit&, const VersionEdit&) = default;
 };
 std::string EncodeVersionEdit(const VersionEdit& edit);
 Result<VersionEdit> DecodeVersionEdit(std::string_view bytes);
-// Is there a tag that only RocksDB writes, behind what LevelDB understands? 10 to 13, 100 to 103, 200 to 203, 300, 400 and on, 8192 and on.
+// Returns whether the first tag that LevelDB does not know is one that only RocksDB writes: 10 to 13, 100 to 103,
+// 200 to 203, 300, 400 to 410, or 8192 to 8300.
 bool HasRocksDbTag(std::string_view bytes);
 
-// What a MANIFEST says, all its edits applied.
 struct State {
   std::optional<std::string> comparator;
   std::optional<kv::FileNumber> log, previous_log, next_file;
   std::optional<kv::Sequence> last_sequence;
   std::vector<std::map<kv::FileNumber, File>> levels{kLevelsMax};
 
-  // What an edit both removes and adds is there afterwards. A file that goes need not have been there: LevelDB does not ask.
+  // A file both removed and added is present afterwards. Removing an absent file is no error, as in LevelDB.
   void Apply(const VersionEdit& edit);
-  // The facts without which LevelDB opens nothing are there.
+  // Corruption if a fact is missing without which LevelDB opens no database.
   Status Check() const;
 };
 
 void AppendInternalKey(std::string* out, std::string_view user_key, kv::Tag tag);
-// False: too short, or of a kind that is not LevelDB's.
+// Returns false if the key is too short or its kind is not one of LevelDB's.
 [[nodiscard]] bool SplitInternalKey(std::string_view internal_key, std::string_view* user_key, kv::Tag* tag);
 
 }  // namespace mergedb::format::leveldb

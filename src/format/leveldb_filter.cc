@@ -8,7 +8,7 @@
 namespace mergedb::format::leveldb {
 namespace {
 
-constexpr uint32_t kShift = 11;  // a filter for every 2 KiB of file
+constexpr uint32_t kShift = 11;  // one filter for each 2 KiB of the file
 constexpr size_t kBitsMin = 64;
 constexpr size_t kProbesMax = 30;
 
@@ -54,7 +54,7 @@ bool BloomPolicy::MayContain(std::string_view key, std::string_view filter) cons
   if (filter.size() < 2) return false;
   const size_t bits = (filter.size() - 1) * 8;
   const uint32_t probes = ByteAt(filter, filter.size() - 1);
-  if (probes > kProbesMax) return true;  // room for other kinds of filters
+  if (probes > kProbesMax) return true;  // such a filter is of another kind: pass every key, as LevelDB does
   uint32_t hash = BloomHash(key);
   const uint32_t step = StepOf(hash);
   for (uint32_t i = 0; i < probes; ++i, hash += step) {
@@ -64,7 +64,7 @@ bool BloomPolicy::MayContain(std::string_view key, std::string_view filter) cons
   return true;
 }
 
-// ---- the block ---------------------------------------------------------------------------------------------------------
+// ---- the block ------------------------------------------------------------------------------------------------------
 
 void FilterBlockBuilder::StartBlock(uint64_t offset) {
   while (offsets_.size() < offset >> kShift) EndFilter();
@@ -112,7 +112,7 @@ FilterBlock::FilterBlock(const FilterPolicy& policy, std::string_view block) : p
 bool FilterBlock::MayContain(uint64_t block_offset, std::string_view key) const {
   if (shift_ >= 64 || block_offset >> shift_ >= count_) return true;
   const char* const at = filters_.data() + offsets_at_ + 4 * (block_offset >> shift_);
-  // Behind the last filter's offset stands that of the offsets, which is where the last filter ends.
+  // The offset of the offset array follows the last filter's offset. The last filter ends there.
   const size_t begin = base::LoadFixed32(at), end = base::LoadFixed32(at + 4);
   if (begin > end || end > offsets_at_) return true;
   if (begin == end) return false;

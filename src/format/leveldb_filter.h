@@ -1,10 +1,10 @@
-// FORMAT: the filter block of a LevelDB table (docs/formats/leveldb.md), and the bloom filter that it usually holds.
+// FORMAT: the filter block of a LevelDB table and LevelDB's bloom filter (docs/formats/leveldb.md).
 //
 //   filter block := filter* | offset u32 of each | offset u32 of these offsets | 0x0b
-//   filter i is of the keys in blocks that begin at offsets [2048 i, 2048 (i + 1)); an empty one holds no key
+//   filter i holds the keys of blocks that begin at offsets [2048 i, 2048 (i + 1)); an empty filter passes no key
 //   bloom        := bits | probes u8
 //
-// Bytes that make no sense pass every key: a filter only ever saves work.
+// A damaged filter block passes every key. A filter only saves reads.
 // Tests: tests/unit/format/leveldb_table_test.cc.
 #pragma once
 
@@ -15,17 +15,15 @@
 
 namespace mergedb::format::leveldb {
 
-// What decides which keys may be there. THREADS: any.
+// Decides which keys a block may contain. THREADS: any.
 class FilterPolicy {
  public:
   virtual ~FilterPolicy() = default;
   virtual std::string_view Name() const = 0;
-  // Append the filter of these keys to *out.
   virtual void AppendFilter(const std::vector<std::string_view>& keys, std::string* out) const = 0;
   virtual bool MayContain(std::string_view key, std::string_view filter) const = 0;
 };
 
-// LevelDB's built-in one.
 class BloomPolicy final : public FilterPolicy {
  public:
   explicit BloomPolicy(int bits_per_key);
@@ -38,23 +36,22 @@ class BloomPolicy final : public FilterPolicy {
   size_t probes_;
 };
 
-// The hash of LevelDB's bloom filters.
 uint32_t BloomHash(std::string_view key);
 
 class FilterBlockBuilder {
  public:
   explicit FilterBlockBuilder(const FilterPolicy& policy) : policy_(policy) {}
-  // The data block of the keys to come begins at this offset of the file.
+  // Tells that the data block of the next keys begins at this offset of the file.
   void StartBlock(uint64_t offset);
   void AddKey(std::string_view key);
-  // Lives as long as the builder.
+  // The view lives as long as the builder.
   std::string_view Finish();
 
  private:
   void EndFilter();
 
   const FilterPolicy& policy_;
-  std::string keys_;  // of the filter being gathered, one after the other
+  std::string keys_;  // keys of the current filter, concatenated
   std::vector<size_t> key_ends_;
   std::string bytes_;
   std::vector<uint32_t> offsets_;
@@ -63,12 +60,12 @@ class FilterBlockBuilder {
 class FilterBlock {
  public:
   FilterBlock(const FilterPolicy& policy, std::string_view block);
-  // May the data block at this offset hold the key?
+  // Returns whether the data block at this offset may contain the key.
   bool MayContain(uint64_t block_offset, std::string_view key) const;
 
  private:
   const FilterPolicy& policy_;
-  std::string_view filters_;  // and their offsets
+  std::string_view filters_;  // the whole block: filters, then their offsets
   size_t offsets_at_ = 0;
   size_t count_ = 0;
   uint32_t shift_ = 0;

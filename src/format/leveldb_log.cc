@@ -20,7 +20,7 @@ uint32_t UnmaskCrc(uint32_t masked) {
   return rotated >> 17 | rotated << 15;
 }
 
-// ---- writing -----------------------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------------------------------
 
 void LogWriter::Append(std::string_view record, std::string* out) {
   bool is_first = true;
@@ -49,13 +49,13 @@ void LogWriter::AppendFragment(uint8_t type, std::string_view payload, std::stri
   block_offset_ += kFragmentHeaderBytes + payload.size();
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
 bool LogReader::Next(std::string_view* record) {
   Fragment fragment;
   while (NextFragment(&fragment)) {
     const bool begins = fragment.type == kFull || fragment.type == kFirst;
-    // Old writers left an empty first part where exactly a header fitted, and began again in the next block.
+    // Old LevelDB versions write an empty first part where exactly a header fits, and begin again in the next block.
     if (begins && in_partial_ && !partial_.empty()) DropPartial("a record begins before the one before it ended");
     if (!begins && !in_partial_) {
       on_damage_(fragment.offset, kFragmentHeaderBytes + fragment.payload.size(),
@@ -87,7 +87,7 @@ bool LogReader::Next(std::string_view* record) {
 bool LogReader::NextFragment(Fragment* fragment) {
   while (true) {
     if (!has_block_ || block_.size() - at_ < kFragmentHeaderBytes) {
-      if (is_last_ || !ReadBlock()) {  // a header cut short is a clean end, as zeros at a block's end are
+      if (is_last_ || !ReadBlock()) {  // a header cut short is a clean end
         is_cut_short_ |= at_ < block_.size() || (in_partial_ && !partial_.empty());
         return false;
       }
@@ -150,7 +150,7 @@ bool LogReader::IsWholeFragment(size_t at) const {
 }
 
 bool LogReader::HasWholeFragmentBehind() {
-  if (probes_left_ == 0) return true;  // what has so many damages is no torn tail
+  if (probes_left_ == 0) return true;  // a torn tail has few errors, a damaged file has many
   --probes_left_;
   for (size_t at = at_ + 1; at + kFragmentHeaderBytes <= block_.size(); ++at) {
     if (IsWholeFragment(at)) return true;
@@ -166,7 +166,8 @@ void LogReader::SkipBlock(std::string_view why) {
   DropPartial("the rest of the record is damaged");
 }
 
-// Zeros at the end of the file are space that a writer took beforehand. Zeros before other bytes are a lost write.
+// Reports the zeros before `at_` as damage, since other bytes follow them: a write was lost. Zeros at the end of
+// the file are preallocated space.
 void LogReader::TellHole() {
   if (!hole_begin_) return;
   passed_over_whole_ = IsWholeFragment(at_) || HasWholeFragmentBehind();

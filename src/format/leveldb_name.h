@@ -1,12 +1,12 @@
-// FORMAT: the names in a LevelDB directory (docs/formats/leveldb.md). Three of them mean the same to mergedb: CURRENT, LOCK and
-// MANIFEST-000005; all others are foreign to it, as mergedb's are to LevelDB.
+// FORMAT: the names in a LevelDB directory (docs/formats/leveldb.md). CURRENT, LOCK and MANIFEST-000005 mean the
+// same to mergedb. All other names are foreign to mergedb, and mergedb's other names are foreign to LevelDB.
 //
-//   CURRENT         "MANIFEST-000005\n"; with the newline it is LevelDB's, without one mergedb's
-//   000003.log      a log            000005.ldb, 000005.sst   a table, by its name since 1.14 and the one before
-//   MANIFEST-000004 a log of edits   000007.dbtmp             the next CURRENT, before its rename
-//   LOCK            LOG, LOG.old     text for people
+//   CURRENT         "MANIFEST-000005\n"; LevelDB's CURRENT ends with a newline, mergedb's does not
+//   000003.log      a WAL            000005.ldb, 000005.sst   a table; LevelDB before 1.14 used the suffix .sst
+//   MANIFEST-000004 VersionEdits     000007.dbtmp             the next CURRENT, before its rename
+//   LOCK            LOG, LOG.old     the info log
 //
-// Numbers are decimal and zero-padded to six digits when written; any count of digits is read.
+// Numbers are decimal. The writer pads them with zeros to six digits; the parser accepts any number of digits.
 //
 // Tests: tests/unit/format/leveldb_name_test.cc.
 #pragma once
@@ -24,13 +24,13 @@ enum class NameKind : uint8_t { kCurrent, kLock, kTextLog, kManifest, kLog, kTab
 
 struct Name {
   NameKind kind;
-  kv::FileNumber number{};  // 0 for kinds without one
+  kv::FileNumber number{};  // 0 for kinds without a number
 };
 
-std::string PrintName(NameKind kind, kv::FileNumber number = {});  // without directory; kTextLog is "LOG"
+std::string PrintName(NameKind kind, kv::FileNumber number = {});  // without the directory; kTextLog is "LOG"
 std::optional<Name> ParseName(std::string_view name);
 
-// The MANIFEST that the contents of a CURRENT name; none if they are not LevelDB's.
+// The MANIFEST that `bytes`, the contents of CURRENT, names. nullopt if the contents are not LevelDB's.
 std::optional<kv::FileNumber> DecodeCurrent(std::string_view bytes);
 std::string EncodeCurrent(kv::FileNumber manifest);
 

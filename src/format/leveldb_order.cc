@@ -17,7 +17,7 @@ kv::Tag TagOf(std::string_view key) { return base::LoadFixed64(key.data() + key.
 void UserOrder::ShortenTowards(std::string_view limit, std::string* key) const {
   if (!order_.is_bytewise()) return;
   const size_t shared = base::CommonPrefixBytes(*key, limit);
-  if (shared >= std::min(key->size(), limit.size())) return;  // one begins with the other
+  if (shared >= std::min(key->size(), limit.size())) return;  // one key is a prefix of the other
   const auto byte = static_cast<uint8_t>((*key)[shared]);
   if (byte == 0xff || byte + 1 >= static_cast<uint8_t>(limit[shared])) return;
   (*key)[shared] = static_cast<char>(byte + 1);
@@ -53,7 +53,8 @@ void InternalOrder::ShortenUpwards(std::string* key) const {
   TakeIfShorter(std::move(shortened), key);
 }
 
-// A user key that has grown but is shorter stands before all its versions: it gets the tag that comes first.
+// Takes the shortened user key if it is both larger and shorter than the old one. Adds the tag that sorts first,
+// so the new key precedes all versions of that user key.
 void InternalOrder::TakeIfShorter(std::string shortened, std::string* key) const {
   if (shortened.size() >= UserKeyOf(*key).size() || user_.Compare(UserKeyOf(*key), shortened) >= 0) return;
   *key = std::move(shortened);

@@ -1,7 +1,7 @@
-// The order of the keys in a LevelDB table, and the short keys between two of them that its index is made of.
+// The order of the keys in a LevelDB table, and the short separator keys of its index.
 //
-// In a table of a database keys are internal ones: user key ascending, then tag descending, so that the newest version comes first.
-// In a table of somebody's own they are just keys.
+// A table of a database holds internal keys: user key ascending, then tag descending, so the newest version comes
+// first. A table that a program wrote with TableBuilder holds plain keys.
 //
 // THREADS: any. Tests: tests/unit/format/leveldb_table_test.cc.
 #pragma once
@@ -17,13 +17,13 @@ class KeyOrder {
  public:
   virtual ~KeyOrder() = default;
   virtual int Compare(std::string_view a, std::string_view b) const = 0;
-  // *key may become any key at or after itself and before `limit`; the shorter the better. REQUIRES: *key < limit.
+  // May replace *key by any key at or after *key and before `limit`, as short as possible. REQUIRES: *key < limit.
   virtual void ShortenTowards(std::string_view limit, std::string* key) const = 0;
-  // *key may become any key at or after itself.
+  // May replace *key by any key at or after *key.
   virtual void ShortenUpwards(std::string* key) const = 0;
 };
 
-// As mergedb orders keys. Only the bytewise order has short keys in between.
+// The order of user keys in mergedb. Only the bytewise order shortens keys.
 class UserOrder final : public KeyOrder {
  public:
   explicit UserOrder(const kv::Order& order) : order_(order) {}
@@ -35,7 +35,7 @@ class UserOrder final : public KeyOrder {
   const kv::Order order_;
 };
 
-// Internal keys over an order of user keys, which it points to. Keys too short for a tag stand before all others.
+// The order of internal keys over `user`, which must outlive it. Keys too short for a tag precede all other keys.
 class InternalOrder final : public KeyOrder {
  public:
   explicit InternalOrder(const KeyOrder& user) : user_(user) {}

@@ -13,7 +13,7 @@ namespace {
 enum Codec : uint8_t { kStoredRaw = 0, kStoredSnappy = 1, kStoredZstd = 2 };
 constexpr uint64_t kMagic = 0xdb4775248b80fb57u;
 constexpr size_t kMagicBytes = 8;
-// What so many bytes can become at most: snappy's copies make 64 out of 3, zstd's blocks of one byte again and again 128 KiB out of 4.
+// The largest compression ratios: snappy makes 64 bytes from a copy of 3, zstd 128 KiB from a block of 4.
 constexpr uint64_t kSnappyRatioMax = 22;
 constexpr uint64_t kZstdRatioMax = 32768;
 
@@ -27,7 +27,7 @@ bool TakeHandle(std::string_view* in, Handle* handle) {
   return TakeVarint64(in, &handle->offset) && TakeVarint64(in, &handle->bytes);
 }
 
-// Both are empty where the block is better stored raw.
+// Both functions return an empty string if compression fails.
 std::string CompressSnappy(std::string_view block) {
   std::string out;
   snappy::Compress(block.data(), block.size(), &out);
@@ -44,7 +44,7 @@ Status BadContents(std::string_view codec) {
   return Status::Corruption("a stored block: damaged " + std::string(codec) + " contents");
 }
 
-// The size is claimed by the first bytes; before it is believed it is compared with what so many bytes can hold at most.
+// Checks the stated uncompressed size against the largest possible ratio before it allocates memory.
 Result<std::string> UncompressSnappy(std::string_view contents) {
   size_t bytes = 0;
   if (!snappy::GetUncompressedLength(contents.data(), contents.size(), &bytes) || bytes > kBlockBytesMax ||

@@ -12,7 +12,7 @@ constexpr std::string_view kFilterPrefix = "filter.";
 
 }  // namespace
 
-// ---- building ----------------------------------------------------------------------------------------------------------
+// ---- building -------------------------------------------------------------------------------------------------------
 
 TableBuilder::TableBuilder(const KeyOrder& order, const TableOptions& options, Append append)
     : order_(order), options_(options), append_(std::move(append)), data_(options.restart_interval), index_(1) {
@@ -31,7 +31,7 @@ void TableBuilder::ChangeOptions(const TableOptions& options) {
 void TableBuilder::Add(std::string_view key, std::string_view value) {
   if (!status_.ok()) return;
   if (ended_) {
-    // WHY not before: only now is it known how short the key between the two blocks can be.
+    // WHY not earlier: the shortest separator depends on the first key of the next block.
     order_.ShortenTowards(key, &last_key_);
     std::string handle;
     AppendHandle(&handle, *ended_);
@@ -93,7 +93,7 @@ Status TableBuilder::Finish() {
   return status_;
 }
 
-// ---- reading -----------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
 std::optional<Handle> FindFilter(std::string_view metaindex, std::string_view policy_name) {
   const UserOrder order{kv::Order(BytewiseComparator())};
@@ -129,7 +129,7 @@ bool TableIterator::OpenBlock() {
   return true;
 }
 
-// To the first entry at or behind where the block's cursor stands.
+// Moves to the first entry at or after the position in the current block.
 void TableIterator::Forward() {
   while (data_ && !data_->Valid()) {
     if (!data_->status().ok()) {
@@ -188,7 +188,7 @@ void TableIterator::Prev() {
 bool TableIterator::SkipBlock(bool is_forward) {
   status_ = {};
   data_.reset();
-  if (!index_.Valid()) return false;  // at its end, or itself what could not be read
+  if (!index_.Valid()) return false;  // the end of the index, or the index itself is unreadable
   is_forward ? index_.Next() : index_.Prev();
   if (OpenBlock()) {
     is_forward ? data_->SeekToFirst() : data_->SeekToLast();

@@ -1,10 +1,10 @@
-// FORMAT: a LevelDB table (docs/formats/leveldb.md), from entries to bytes and back.
+// FORMAT: a LevelDB table (docs/formats/leveldb.md). Builds one from entries, and reads entries from one.
 //
 //   table     := stored block* | stored filter block, never compressed | stored metaindex | stored index | footer
-//   index     := a block of (a key at or after all of data block i and before all of i + 1, its handle)
-//   metaindex := a block of ("filter." policy name, the filter block's handle)
+//   index     := a block: for each data block, a key at or after its last and before the next one's first -> its handle
+//   metaindex := a block: "filter." policy name -> the filter block's handle
 //
-// TableBuilder makes bytes and hands them on; TableIterator asks for blocks: neither knows a file nor a cache.
+// TableBuilder produces bytes and TableIterator asks for blocks. Neither opens a file or uses a cache.
 // Tests: tests/unit/format/leveldb_table_test.cc.
 #pragma once
 
@@ -27,29 +27,29 @@ struct TableOptions {
   size_t block_bytes = 4096;
   size_t restart_interval = 16;
   BlockCodec codec = {};
-  const FilterPolicy* filter = nullptr;  // null: none
-  bool keys_have_tags = true;            // internal keys: the filter is given user keys
+  const FilterPolicy* filter = nullptr;  // null: no filter
+  bool keys_have_tags = true;            // true: internal keys; the filter receives user keys
 };
 
 class TableBuilder {
  public:
-  // Takes the table's bytes, front to back.
+  // Receives the table's bytes from front to back.
   using Append = std::function<Status(std::string_view bytes)>;
-  // `order` and the filter must outlive it.
+  // `order` and the filter must outlive the builder.
   TableBuilder(const KeyOrder& order, const TableOptions& options, Append append);
 
-  // For what is added from now on; the filter stays as it was.
+  // Applies to entries added from now on. The filter policy does not change.
   void ChangeOptions(const TableOptions& options);
-  // REQUIRES: the key comes after the one before. After an error nothing is done.
+  // REQUIRES: `key` is after the last key. After an error Add does nothing.
   void Add(std::string_view key, std::string_view value);
   // Ends the data block.
   void Flush();
-  // Everything but the data blocks. REQUIRES: once; nothing comes after it.
+  // Writes everything after the data blocks. REQUIRES: the last call, made once.
   Status Finish();
 
   const Status& status() const { return status_; }
   uint64_t entries() const { return entries_; }
-  uint64_t bytes() const { return bytes_; }  // handed on so far
+  uint64_t bytes() const { return bytes_; }  // written so far
   std::string_view last_key() const { return last_key_; }
 
  private:
@@ -63,27 +63,27 @@ class TableBuilder {
   BlockBuilder data_, index_;
   std::optional<FilterBlockBuilder> filter_;
   std::string last_key_;
-  std::optional<Handle> ended_;  // the data block that the index has no key for yet
+  std::optional<Handle> ended_;  // the data block without an index entry so far
   std::string stored_;
   uint64_t entries_ = 0;
   uint64_t bytes_ = 0;
 };
 
-// Where a table's parts are, from the contents of its metaindex.
+// Finds the handle of the policy's filter block in the contents of a metaindex. nullopt if it is not there.
 std::optional<Handle> FindFilter(std::string_view metaindex, std::string_view policy_name);
 
-// A cursor over a whole table. THREADS: one.
+// An iterator over a whole table. THREADS: one.
 class TableIterator {
  public:
-  using Block = std::shared_ptr<const std::string>;  // opened
+  using Block = std::shared_ptr<const std::string>;  // its contents, uncompressed
   using ReadBlock = std::function<Result<Block>(const Handle& handle)>;
-  // `order` must outlive it.
+  // `order` must outlive the iterator.
   TableIterator(const KeyOrder& order, Block index, ReadBlock read);
 
   bool Valid() const { return data_ && data_->Valid(); }
   std::string_view key() const { return data_->key(); }
   std::string_view value() const { return data_->value(); }
-  // The first error met: a block that cannot be read ends a walk there. A new Seek begins afresh.
+  // The first error. A block that cannot be read makes the iterator invalid there. A new Seek clears the error.
   const Status& status() const { return status_; }
 
   void SeekToFirst();
@@ -91,12 +91,12 @@ class TableIterator {
   void Seek(std::string_view target);
   void Next();
   void Prev();
-  // After an error: go on behind the block that could not be read, or before it, for saving what is whole. False, and no
-  // error any more: there is nothing more that way.
+  // After an error: continues after the unreadable block, or before it if not `is_forward`, to salvage the other
+  // blocks. Returns false, with status OK, if there are no more blocks in that direction.
   bool SkipBlock(bool is_forward = true);
 
  private:
-  bool OpenBlock();  // that the index shows; false at the index's end, or if it cannot be read
+  bool OpenBlock();  // the current index entry's block; false at the end of the index or on error
   void Forward();
   void Backward();
 

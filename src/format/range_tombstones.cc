@@ -16,11 +16,11 @@ Status Damaged(std::string_view bytes, std::string_view rest, const char* expect
                             (rest.empty() ? "the end" : base::ToHex(rest.substr(0, 16))));
 }
 
-// Null if the sequences are there; else what was expected.
+// Returns null on success, else a description of the expected bytes.
 const char* TakeSequences(std::string_view* in, std::vector<kv::Sequence>* sequences) {
   uint32_t count = 0;
   if (!base::TakeVarint32(in, &count) || count == 0) return "a number of sequences";
-  if (count > in->size()) return "as many sequences as it says";  // each takes a byte at least
+  if (count > in->size()) return "as many sequences as it says";  // a sequence takes at least one byte
   sequences->clear();
   for (uint32_t i = 0; i < count; ++i) {
     uint64_t number = 0;

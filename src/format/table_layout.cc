@@ -13,7 +13,7 @@ namespace {
 
 static_assert(kTableMagic.size() == 16);
 
-// Offsets within the footer. What a later version may move stands first; magic, version and checksum stay at the end.
+// Offsets within the footer. Later versions keep checksum, version and magic at these offsets.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kDataBytesAt = 16, kFilterBytesAt = 24, kIndexBytesAt = 32,
                  kPropertiesBytesAt = 40, kRangeTombstoneBytesAt = 48, kReservedAt = 56, kChecksumAt = 72,
                  kVersionAt = 76, kMagicAt = 80;
@@ -92,7 +92,7 @@ Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer)
   const uint32_t version = base::LoadFixed32(in + kVersionAt);
   const uint32_t expected = base::LoadFixed32(in + kChecksumAt);
   const uint32_t found = FooterChecksum(bytes);
-  if (version > kTableVersion && expected == found) {  // else the version is what was damaged
+  if (version > kTableVersion && expected == found) {  // else the version field is damaged
     return Status::NotSupported("table format " + std::to_string(version) + " is newer than this program's " +
                                 std::to_string(kTableVersion));
   }

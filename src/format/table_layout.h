@@ -1,18 +1,18 @@
-// Where things are in a table file, and how each of them is known to be whole.
+// The layout of a table file, and the checksums of its parts.
 //
 // FORMAT: docs/formats/table.md
 //
-//   table   := block* | filter? | range tombstones? | index? | properties | zeros | footer    a multiple of 4096 bytes in all;
-//              the zeros are longer than the multiple asks for where a table was written into a spare file (db/recycled_files.h)
+//   table   := block* | filter? | range tombstones? | index? | properties | zeros | footer    a multiple of 4096 bytes;
+//              a table that overwrote a recycled file may have more zeros than the multiple needs (db/recycled_files.h)
 //   block, filter, range tombstones, index, properties := payload | trailer
 //   trailer := codec u8 | crc u32                          5 bytes; codec is a mergedb::Compression
-//   footer  := unique id u64 | file bytes u64 | data bytes u64 | filter bytes u32x2 ... (see StoreFooter)   96 bytes
+//   footer  := unique id u64 | file bytes u64 | data bytes u64 | filter bytes u64 ... (see EncodeFooter)   96 bytes
 //
-// Each crc is CRC-32C over payload and codec, then over the table's unique id and the payload's offset in the file: a part
-// that is whole but stands in the wrong place, or in the wrong file, does not pass (rule W9). Sections follow each other
-// without a gap, so the sizes say where they are.
+// Each crc is CRC-32C over payload and codec, then over the table's unique id and the payload's offset in the
+// file. So a whole part at a wrong offset or in a wrong file fails the check. The sections follow one another
+// without gaps, so their sizes give their offsets.
 //
-// A file that ends on a multiple of 4096 is written past the page cache without a truncate at its end.
+// WHY a multiple of 4096: direct I/O can write the file without a truncate at its end.
 #pragma once
 
 #include <cstddef>
@@ -31,11 +31,11 @@ namespace mergedb::format {
 inline constexpr size_t kTrailerBytes = 5;
 inline constexpr size_t kFooterBytes = 96;
 inline constexpr size_t kTableAlign = 4096;
-inline constexpr uint32_t kTableVersion =
-    2;  // the newest: 1 has no range tombstones, and is what a table without them says
-inline constexpr std::string_view kTableMagic = "mergedb table\r\n\x1a";  // 16 bytes; text-mode copies damage it
+// The newest version. A table without range tombstones has version 1.
+inline constexpr uint32_t kTableVersion = 2;
+inline constexpr std::string_view kTableMagic = "mergedb table\r\n\x1a";  // 16 bytes; a copy in text mode damages it
 
-// What a part's checksum knows of its place.
+// The place of a part, which its checksum includes.
 struct Place {
   uint64_t unique_id = 0;
   uint64_t offset = 0;
@@ -43,22 +43,21 @@ struct Place {
 
 void StoreTrailer(char* out, std::string_view payload, Compression codec, const Place& place);
 
-// A stored part, taken apart.
 struct Part {
   Compression codec = Compression::kNone;
   std::string_view payload;
 };
-// Corruption, with expected and found, unless `stored` is whole and stands where it was written. Without `verify` the
-// checksum is not computed.
+// Returns Corruption, with expected and found, unless `stored` is whole and was written at `place`. If `verify`
+// is false, the checksum is not compared. An unknown codec is NotSupported.
 [[nodiscard]] Status OpenPart(std::string_view stored, const Place& place, bool verify, Part* part);
 
 struct Footer {
   uint64_t unique_id = 0;
   uint64_t file_bytes = 0;
-  uint64_t data_bytes = 0;             // of all blocks: the filter begins here
+  uint64_t data_bytes = 0;             // of all blocks; the filter follows
   uint64_t filter_bytes = 0;           // 0: no filter
   uint64_t index_bytes = 0;            // 0: no blocks
-  uint64_t properties_bytes = 0;       // trailers included in each
+  uint64_t properties_bytes = 0;       // each size includes the trailers
   uint64_t range_tombstone_bytes = 0;  // 0: none
 
   uint64_t range_tombstone_offset() const { return data_bytes + filter_bytes; }
@@ -68,30 +67,30 @@ struct Footer {
   friend bool operator==(const Footer&, const Footer&) = default;
 };
 std::string EncodeFooter(const Footer& footer);
-// `bytes` are the last kFooterBytes of a file of `file_bytes`. Corruption; NotSupported if a newer version wrote it.
+// `bytes` are the last kFooterBytes of a file of `file_bytes`. NotSupported if a newer version wrote them.
 [[nodiscard]] Status DecodeFooter(std::string_view bytes, uint64_t file_bytes, Footer* footer);
-// The size of the least file that these sections make.
+// The smallest file size for sections that end at `sections_end`.
 uint64_t TableBytes(uint64_t sections_end);
 
-// FORMAT: properties := (tag varint32, payload length varint32, payload)*    an unknown tag below 64 is NotSupported ("newer
-//                       version"), an unknown tag from 64 up is skipped
+// FORMAT: properties := (tag varint32, payload length varint32, payload)*
+//         an unknown tag below 64 is NotSupported ("newer version"), an unknown tag from 64 up is skipped
 //
-// What a flush or a merge knows of its output, for whoever must do without a MANIFEST (docs/decisions/0015-repair.md): every version of
-// a key in `bounds` with a sequence of at least `from` and up to `sequence`, wherever it may still lie, is settled: this table has it
-// or outlived it.
+// A range that a flush or a compaction has compacted. Repair uses it if there is no MANIFEST
+// (docs/decisions/0015-repair.md). Each version of a key in `bounds` with a sequence in [from, sequence] has gone
+// through this flush or compaction. So its copies in the WAL and in older tables are obsolete.
 struct CompactedRange {
-  kv::Sequence from = 0;  // 0: nothing older was left below, as in a merge into the bottom
+  kv::Sequence from = 0;  // 0: the inputs include the oldest run
   kv::Sequence sequence = 0;
   Bounds bounds = {};
   friend bool operator==(const CompactedRange&, const CompactedRange&) = default;
 };
 
 struct Properties {
-  FileMeta meta;  // but for `bytes`, which the footer has
+  FileMeta meta;  // except `bytes`, which the footer stores
   std::string comparator;
-  std::string writer;                                 // "mergedb": which program wrote it, for people
-  std::vector<CompactedRange> compacted_ranges = {};  // of key ranges that do not overlap
-  std::string filter_policy = {};                     // of the program's own; empty: the filter is a bloom
+  std::string writer;                                 // name of the program that wrote the table, for people: "mergedb"
+  std::vector<CompactedRange> compacted_ranges = {};  // their bounds do not overlap
+  std::string filter_policy = {};                     // the program's own policy; empty: a bloom filter
   friend bool operator==(const Properties&, const Properties&) = default;
 };
 std::string EncodeProperties(const Properties& properties);

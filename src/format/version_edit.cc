@@ -12,7 +12,7 @@
 namespace mergedb::format {
 namespace {
 
-// FORMAT: stored; they never change, and none is used again.
+// FORMAT: these numbers are stored. They never change, and a retired number is never used again.
 enum class Field : uint32_t {
   kCut = 1,
   kAdd = 2,
@@ -26,12 +26,12 @@ enum class Field : uint32_t {
   kLogDurable = 10,
   kLogSegments = 11,
   kCleanLogEnd = 12,
-  kAddMore = 13,          // kAdd, and facts of the file that not every file has
-  kFlushedSequence = 16,  // 14, 15: room
+  kAddMore = 13,          // kAdd, then facts that only some files have
+  kFlushedSequence = 16,  // 14 and 15 are unused
   kAddBlobFile = 20,
   kValueShares = 21,
   kKeyMarker = 24,
-  // From kOptionalFieldMin on a version that does not know a field skips it.
+  // A version that does not know a field from kOptionalFieldMin on skips it.
   kStagingBytes = 64,
   kMergeOperators = 65,
 };
@@ -85,7 +85,7 @@ std::string AddPayload(const VersionEdit::Add& add) {
   return payload;
 }
 
-// What an Add says of a file beyond AppendFileMeta; empty for most.
+// The facts in an Add after AppendFileMeta. Empty for most files.
 std::string FileFactsPayload(const FileMeta& file) {
   std::string facts;
   if (file.range_tombstones != 0) {
@@ -116,7 +116,7 @@ std::string AddBlobFilePayload(const BlobFileMeta& file) {
   return payload;
 }
 
-// File numbers ascend, so each is written as the way from the one before.
+// File numbers ascend, so each is stored as the difference from the one before.
 std::string ValueSharesPayload(const FileMeta& table) {
   std::string payload;
   base::AppendVarint64(&payload, ToInt(table.number));
@@ -176,8 +176,7 @@ void AppendAdd(std::string* out, const VersionEdit::Add& add) {
 
 // ---- decoding: payload -> struct ---------------------------------------------------------------------------
 
-// Takes values off a payload. The first that is not as expected is remembered; what follows it is zero or empty, so
-// that a field reads as one expression and is checked once, by Finish.
+// Takes values from a payload. After the first error all values are zero or empty, and Finish() reports that error.
 class PayloadReader {
  public:
   explicit PayloadReader(std::string_view payload) : rest_(payload), bytes_(payload.size()) {}
@@ -201,7 +200,7 @@ class PayloadReader {
     return 0;
   }
   kv::Sequence Sequence() { return UpTo(kv::kSequenceMax, "a sequence of at most 56 bits"); }
-  // Limits: so that what comes next can be counted up to.
+  // The limits ensure that a next number and a next position always exist.
   kv::FileNumber FileNumber() { return kv::FileNumber{UpTo(kFileNumberMax, "a file number of at most 2^62")}; }
   kv::Position Position() { return kv::Position{UpTo(kPositionMax, "a position of at most 2^62")}; }
 
@@ -215,10 +214,10 @@ class PayloadReader {
     return 0;
   }
 
-  // Say that a newer version wrote what stands here.
+  // Reports that a newer version wrote this field.
   void ExpectNothingNew() { is_newer_ = true; }
 
-  // Say that something else was expected here.
+  // Reports that the bytes here are not as expected.
   void Expect(const char* expected) {
     if (expected_ == nullptr) {
       expected_ = expected;
@@ -266,7 +265,7 @@ void TakeRangeTombstones(PayloadReader& in, FileMeta* file) {
   if (file->range_tombstones == 0) in.Expect("range tombstones");
 }
 
-// What follows a file's description to the end of the payload.
+// Takes the facts between a file's description and the end of the payload.
 void TakeFileFacts(PayloadReader& in, FileMeta* file) {
   while (!in.AtEnd()) {
     const uint32_t tag = in.Varint32();
@@ -339,11 +338,11 @@ TableShares TakeValueShares(PayloadReader& in) {
   return shares;
 }
 
-// What the tables that an edit adds refer to. WHY the adds get it at the end: one table may have many adds and many
-// fields of shares, and the work must not be the product of the two.
+// Collects the value shares of the tables that an edit adds. WHY Give() sets them at the end: one table may have
+// many adds and many fields of shares, and the work must not be their product.
 class SharesOfTables {
  public:
-  // What is expected instead, or null.
+  // Returns null on success, else a description of the expected bytes.
   const char* Take(const VersionEdit& edit, TableShares shares) {
     for (; adds_met_ < edit.adds.size(); ++adds_met_) tables_[edit.adds[adds_met_].file->number];
     const auto found = tables_.find(shares.table);
@@ -354,7 +353,7 @@ class SharesOfTables {
     return nullptr;
   }
 
-  // All adds of a table share one description.
+  // Gives all adds of a table the same FileMeta.
   Status Give(VersionEdit* edit) {
     for (VersionEdit::Add& add : edit->adds) {
       const auto found = tables_.find(add.file->number);
@@ -376,10 +375,10 @@ class SharesOfTables {
  private:
   struct Table {
     std::optional<std::vector<ValueShare>> values = {};
-    FileMetaPtr added = nullptr;  // its first add's, without the shares
-    FileMetaPtr given = nullptr;  // the same, with them
+    FileMetaPtr added = nullptr;  // of the table's first add, without the shares
+    FileMetaPtr given = nullptr;  // the same with the shares
   };
-  std::map<kv::FileNumber, Table> tables_;  // that have an add before the last field of shares
+  std::map<kv::FileNumber, Table> tables_;  // tables with an add before the last field of shares
   size_t adds_met_ = 0;
 };
 
@@ -405,7 +404,7 @@ std::vector<std::string> TakeStrings(PayloadReader& in) {
   return strings;
 }
 
-// A fact is stated once in an edit.
+// Sets a fact. An edit states each fact at most once.
 template <typename Value>
 void SetOnce(PayloadReader& in, std::optional<Value>* fact, Value value) {
   if (fact->has_value()) in.Expect("no second value of this fact");
@@ -418,7 +417,7 @@ std::string TakeKeyMarker(PayloadReader& in) {
   return marker;
 }
 
-// False for a field that this version does not know.
+// Returns false if this version does not know the field.
 bool TakeField(Field field, PayloadReader& in, VersionEdit* edit, SharesOfTables* shares) {
   switch (field) {
     case Field::kCut: edit->cuts.push_back(TakeCut(in)); return true;
@@ -440,7 +439,7 @@ bool TakeField(Field field, PayloadReader& in, VersionEdit* edit, SharesOfTables
     case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
     case Field::kAddBlobFile: edit->blob_files.push_back(TakeAddBlobFile(in)); return true;
     case Field::kValueShares:
-      // Stands behind the adds that it speaks of: the order of fields is the encoder's.
+      // This field follows the adds of its table: the encoder's order of fields ensures it.
       if (const char* expected = shares->Take(*edit, TakeValueShares(in))) in.Expect(expected);
       return true;
   }
@@ -455,7 +454,7 @@ std::string Where(uint32_t tag, size_t offset) {
 
 std::string Number(uint64_t value) { return std::to_string(value); }
 
-// "[a .. f)"; an open end shows nothing.
+// Prints "[a .. f)". An open end prints nothing.
 std::string PrintBounds(const Bounds& bounds) {
   std::string text = "[";
   if (bounds.lower) text += base::Escape(*bounds.lower) + " ";
@@ -464,7 +463,7 @@ std::string PrintBounds(const Bounds& bounds) {
   return text + ")";
 }
 
-// " values 7:100 9:4000": bytes referred to, by value file.
+// Prints " values 7:100 9:4000": for each blob file, the bytes that the table refers to.
 std::string PrintShares(const std::vector<ValueShare>& shares) {
   std::string text = shares.empty() ? "" : " values";
   for (const ValueShare& share : shares) text += " " + Number(ToInt(share.file)) + ":" + Number(share.bytes);
@@ -514,7 +513,7 @@ std::string EncodeVersionEdit(const VersionEdit& edit) {
   for (const auto& add : edit.blob_files) AppendField(&out, Field::kAddBlobFile, AddBlobFilePayload(*add.file));
   for (size_t i = 0; i < edit.adds.size(); ++i) {
     const FileMeta& table = *edit.adds[i].file;
-    // A table that is shown in several slices is added by several adds, one after the other.
+    // The adds of a table that has several virtual tables follow one another.
     const bool is_said = i > 0 && edit.adds[i - 1].file->number == table.number;
     if (!table.values.empty() && !is_said) AppendField(&out, Field::kValueShares, ValueSharesPayload(table));
   }

@@ -1,12 +1,13 @@
-// FORMAT: what the MANIFEST says (docs/formats/manifest.md): FileMeta describes a table, BlobFileMeta a value file; an VersionEdit is
-// the difference between two Versions.
+// FORMAT: the contents of the MANIFEST (docs/formats/manifest.md). FileMeta describes a table and BlobFileMeta a
+// blob file. A VersionEdit is the difference between two Versions.
 //
 //   edit := (tag varint32, payload length varint32, payload)*      an unknown tag below 64 is NotSupported ("newer
 //                                                                  version"), an unknown tag from 64 up is skipped
 //
-// WHY an VersionEdit speaks of cuts and not of removed files: a job moves a key range out of several runs into one of them.
-// "Cut [lower, upper) from the run at position 9" says so without naming files; a file goes when no slice shows it, a value
-// file when no table that is left refers to it.
+// WHY a VersionEdit has cuts and no removed files: a compaction moves a key range from several runs into one of
+// them. The edit "cut [lower, upper) from the run at position 9" says so without file names. A table is removed
+// when no virtual table shows it, a blob file when no remaining table refers to it. See
+// docs/decisions/0004-edit-cuts.md.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@ namespace mergedb::format {
 struct BlobFileMeta {
   kv::FileNumber number{};
   uint64_t bytes = 0;      // of the file
-  uint64_t unique_id = 0;  // also in the file; salts its checksums
+  uint64_t unique_id = 0;  // also stored in the file; part of its checksums
   uint64_t records = 0;
   uint64_t record_bytes = 0;  // of all records together
 
@@ -33,10 +34,10 @@ struct BlobFileMeta {
 };
 using BlobFilePtr = std::shared_ptr<const BlobFileMeta>;
 
-// What a table refers to in one value file.
+// The bytes of one blob file that a table refers to.
 struct ValueShare {
   kv::FileNumber file{};
-  uint64_t bytes = 0;  // of the records referred to
+  uint64_t bytes = 0;  // of the records that the table refers to
 
   friend bool operator==(const ValueShare&, const ValueShare&) = default;
 };
@@ -45,25 +46,25 @@ struct ValueShare {
 struct FileMeta {
   kv::FileNumber number{};
   uint64_t bytes = 0;      // of the file
-  uint64_t unique_id = 0;  // also in the file; salts its checksums (rule W9: a swapped file is noticed)
+  uint64_t unique_id = 0;  // also stored in the file; part of its checksums, so that a swapped file is detected
   uint64_t entries = 0;
-  // Entries that a full compaction drops: deletes, and versions kept for a snapshot beside a newer one of their key.
+  // Entries that a full compaction drops: deletes, and versions hidden by a newer one, not a MERGE, of this file.
   uint64_t tombstones = 0;
   uint64_t raw_bytes = 0;  // of keys and values before compression
   kv::Sequence smallest_sequence = 0;
   kv::Sequence largest_sequence = 0;
-  // User keys: every version and every range tombstone of the table lies between them. The largest is included, unless
-  // `largest_is_open`: then it is the end of a range tombstone, which its range does not include.
+  // Each version and each range tombstone of the table lies between these user keys. The largest key is included,
+  // unless `largest_is_open`: then it is the end of a range tombstone, which the range does not include.
   std::string smallest;
   std::string largest;
   bool largest_is_open = false;
-  uint64_t range_tombstones = 0;  // not counted in `entries` nor in `tombstones`
-  // Bytes of older tables, and of values that they refer to, that the range tombstones hide: an estimate, made when the
-  // table was written. Not in the file.
+  uint64_t range_tombstones = 0;  // not counted in `entries` or `tombstones`
+  // Estimated bytes that the range tombstones mask in older tables, and in the values that those refer to. Made
+  // when the table was written; stored only in the MANIFEST.
   uint64_t masked_bytes = 0;
-  std::vector<ValueShare> values = {};  // by number, each file once
+  std::vector<ValueShare> values = {};  // by file number, each file once
 
-  uint64_t value_bytes() const {  // of all records that it refers to
+  uint64_t value_bytes() const {  // of all records that the table refers to
     uint64_t sum = 0;
     for (const ValueShare& share : values) sum += share.bytes;
     return sum;
@@ -73,24 +74,25 @@ struct FileMeta {
 };
 using FileMetaPtr = std::shared_ptr<const FileMeta>;
 
-// Half open; nullopt is open. {} is everything.
+// Half open. nullopt is an open end; {} contains all keys.
 struct Bounds {
   std::optional<std::string> lower = {};  // included
   std::optional<std::string> upper = {};  // not included
   friend bool operator==(const Bounds&, const Bounds&) = default;
 };
 
-// A run's level: `cascade` uses it as the level number, `lazy` as the tier.
+// The level of a run. The cascade style uses it as the level number, the lazy style as the tier.
 using Level = uint32_t;
-inline constexpr Level kBottomLevel = 1000;  // lazy's partitioned bottom run
+inline constexpr Level kBottomLevel = 1000;  // the bottommost run of the lazy style
 
 struct VersionEdit {
-  struct Cut {  // remove these keys from the view of the run at `position`
+  struct Cut {  // removes these keys from the run at `position`
     kv::Position position{};
     Bounds bounds;
     friend bool operator==(const Cut&, const Cut&) = default;
   };
-  struct Add {  // show these keys of `file` in the run at `position` (made at `level` if it is not there)
+  // Adds these keys of `file` to the run at `position`. Creates the run at `level` if it does not exist.
+  struct Add {
     kv::Position position{};
     Level level = 0;
     FileMetaPtr file;
@@ -105,46 +107,47 @@ struct VersionEdit {
     Level level = 0;
     friend bool operator==(const SetLevel&, const SetLevel&) = default;
   };
-  // A value file that tables of this edit refer to and that the Version before did not have.
+  // Adds a blob file that tables of this edit refer to and that the Version before does not have.
   struct AddBlobFile {
     BlobFilePtr file;
     friend bool operator==(const AddBlobFile& a, const AddBlobFile& b) {
       return a.file == b.file || (a.file && b.file && *a.file == *b.file);
     }
   };
-  // Applied in this order: cuts, adds, levels. Runs that show nothing vanish, and so do value files that no table refers to.
+  // Applied in this order: cuts, adds, levels. Then empty runs and unreferenced blob files are removed.
   std::vector<Cut> cuts;
   std::vector<Add> adds;
   std::vector<SetLevel> levels;
   std::vector<AddBlobFile> blob_files;
 
-  // Facts of the whole database; set when present.
+  // Facts about the whole database. An edit sets only some of them.
   std::optional<uint64_t> database_id;
   std::optional<std::string> comparator;
-  std::optional<kv::FileNumber> next_file;  // numbers from this one on are unused
+  std::optional<kv::FileNumber> next_file;  // all numbers from this one on are unused
   std::optional<kv::Position> next_position;
-  std::optional<kv::Sequence> last_sequence;  // of what the tables hold and the log below replay_from held
+  std::optional<kv::Sequence> last_sequence;  // the newest sequence before `wal_start`
   struct WalStart {
-    uint64_t epoch = 0;  // only this epoch's frames are replayed
+    uint64_t epoch = 0;  // replay reads only frames of this epoch
     uint64_t salt = 0;
-    uint64_t position = 0;      // log position of the first frame to replay
-    uint32_t chain = 0;         // checksum of its predecessor
+    uint64_t position = 0;      // WAL position of the first frame to replay
+    uint32_t chain = 0;         // checksum of the frame before it
     kv::Sequence sequence = 0;  // the first frame's first sequence
     friend bool operator==(const WalStart&, const WalStart&) = default;
   };
   std::optional<WalStart> wal_start;
-  std::optional<uint64_t> wal_durable;                      // log position known durable when this was written
-  std::optional<std::vector<kv::FileNumber>> wal_segments;  // files of the log: all must be there at the next open
-  // Set by a clean Close: the log ends exactly here; anything else is Corruption. An edit without it takes it back.
+  std::optional<uint64_t> wal_durable;                      // a WAL position known to be durable
+  std::optional<std::vector<kv::FileNumber>> wal_segments;  // files of the WAL: all must exist at the next open
+  // Set by a clean Close: the WAL ends exactly here, else it is Corruption. An edit without this fact clears it.
   std::optional<uint64_t> clean_wal_end;
-  // Frames of this epoch may be in the file STAGING alone, which has this many bytes. An edit without it takes it back.
+  // The size of STAGING, if it alone may store frames of this epoch. An edit without this fact clears it.
   std::optional<uint64_t> staging_bytes;
-  // Set while a batch larger than a memtable is being applied: the tables hold what the log has up to this sequence, beyond
-  // wal_start's; replay leaves it out. WHY: an operand that came twice would count twice. An edit without it takes it back.
+  // Set while a batch larger than a memtable is applied: the tables contain all changes of the WAL up to this
+  // sequence, which is after `wal_start`. Replay skips these changes. WHY: an operand that is applied twice would
+  // count twice. An edit without this fact clears it.
   std::optional<kv::Sequence> flushed_sequence;
-  // What begins the keys of named keyspaces (kv/key_map.h). An edit without it leaves it; it never changes.
+  // The prefix of all named keyspaces (kv/key_map.h). It never changes; an edit without this fact keeps it.
   std::optional<std::string> key_marker;
-  // Names of the programs' merge operators that operands ask for, all of them.
+  // Names of all merge operators that stored operands need.
   std::optional<std::vector<std::string>> merge_operators;
 
   friend bool operator==(const VersionEdit&, const VersionEdit&) = default;
@@ -152,7 +155,7 @@ struct VersionEdit {
 
 std::string EncodeVersionEdit(const VersionEdit& edit);
 Result<VersionEdit> DecodeVersionEdit(std::string_view bytes);
-// One line a fact, for tools and goldens.
+// One line a fact, for tools and golden tests.
 std::string PrintVersionEdit(const VersionEdit& edit);
 
 }  // namespace mergedb::format

@@ -33,10 +33,10 @@ class CompactionIterator final : public kv::Iterator {
     FindKept();
   }
 
-  // WHY from the newest version of the key on: whether a version is kept depends on the newer ones.
+  // WHY from the newest version of the key: the newer versions decide whether a version is kept.
   void Seek(std::string_view key, kv::Tag tag) override {
     Restart();
-    const std::string target(key);  // WHY: it may be a view of the entry shown
+    const std::string target(key);  // WHY: `key` may be a view of the entry shown
     input_->Seek(target, kv::kTagMax);
     FindKept();
     while (valid_ && entry_.tag > tag && order_.SameKey(entry_.key, target)) Next();
@@ -64,7 +64,7 @@ class CompactionIterator final : public kv::Iterator {
     status_ = {};
   }
 
-  // From the input's entry on, the first one to keep.
+  // Finds the first entry to keep, from the input's entry on.
   void FindKept() {
     for (; input_->Valid(); input_->Next()) {
       const kv::Entry& entry = input_->entry();
@@ -104,9 +104,10 @@ class CompactionIterator final : public kv::Iterator {
     return true;
   }
 
-  // The input stands at the newest operand of its stripe. Takes all of its operands, and the base if it is in the stripe.
+  // The input stands at the newest operand of its stripe. Folds all operands of the stripe, and the base if
+  // it is in the stripe.
   void FoldStripe() {
-    // WHY: a comparator may take two spellings for one key; each stripe's newest version shows its own.
+    // WHY: the comparator may call different bytes one key; the newest version of each stripe shows its own bytes.
     if (!order_.is_bytewise()) [[unlikely]]
       key_.Keep(input_->entry());
     is_ahead_ = true;
@@ -139,7 +140,8 @@ class CompactionIterator final : public kv::Iterator {
     ShowMade();
   }
 
-  // From the input's entry on, the next older version in the stripe. Null: there is none, or it cannot be had (status_).
+  // The next older version in the stripe, from the input's entry on. Null: the stripe has no more, or an
+  // error (status_).
   const kv::Entry* NextInStripe() {
     for (; input_->Valid(); input_->Next()) {
       const kv::Entry& entry = input_->entry();
@@ -159,8 +161,8 @@ class CompactionIterator final : public kv::Iterator {
     return nullptr;
   }
 
-  // The commonest stripe: counters, and perhaps a number below them. Adds them up, without a chain. Returns what is none, if that ends them,
-  // to go on with; null at the end of the stripe.
+  // Adds up the commonest stripe, counters with perhaps a number below them, without a chain. Returns the first entry
+  // that cannot be added, for the chain to go on with; null at the end of the stripe, or after an error (status_).
   const kv::Entry* AddCounters(uint64_t* taken) {
     bool is_at_base = false;
     for (;;) {
@@ -185,19 +187,20 @@ class CompactionIterator final : public kv::Iterator {
     valid_ = true;
   }
 
-  // What the stripe amounts to, into made_.
+  // Folds the stripe into made_.
   void Make(const std::optional<kv::Folded>& base) {
     if (!chain_.is_full() && (base || is_settled())) {
       kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
       const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(chain_.newest_tag());
       kv::Folded folded;
-      // WHY the Status goes: it is the readers' business. The operands stay, and say the same to them.
+      // WHY the Status is dropped: it concerns readers. The operands stay, and a read of them fails with the
+      // same Status.
       if (ResolveBase(&below) && chain_.Fold(key_.key(), below, &folded).ok()) {
         made_.push_back({.tag = kv::MakeTag(sequence, folded.kind), .bytes = std::move(folded.bytes)});
         return;
       }
     }
-    passes_ = chain_.is_full() && !base;  // the rest of the stripe follows as it is
+    passes_ = chain_.is_full() && !base;  // the rest of the stripe follows unchanged
     chain_.Combine(key_.key());
     chain_.Take(&made_);
     if (!base) return;
@@ -206,7 +209,8 @@ class CompactionIterator final : public kv::Iterator {
     if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
   }
 
-  // A reference becomes the PUT that it stands for. False: its value cannot be had, and the reference's own bytes are none.
+  // Turns a PUT_REF base into the PUT that it stands for. False: the value cannot be read, and the bytes of
+  // the blob reference are not the value.
   bool ResolveBase(kv::Base* base) {
     if (base->kind != kv::Kind::kPutRef) return true;
     if (options_.values == nullptr) return false;
@@ -222,10 +226,11 @@ class CompactionIterator final : public kv::Iterator {
     valid_ = true;
   }
 
-  // Of the last version: at the bottom and below every snapshot, so every reader sees it and nothing is left to hide.
+  // True if the last version is at the bottom and below every snapshot: every reader sees it, and it has
+  // nothing to hide.
   bool is_settled() const { return options_.is_bottom && stripe_ == 0; }
 
-  // Versions of one stripe look the same to every snapshot, which sees the newest of them. Stripe 0 is the oldest.
+  // A reader sees all versions of a stripe or no version of it (kv/snapshot_stripes.h). Stripe 0 is the oldest.
   size_t StripeOf(kv::Sequence sequence) const {
     const auto& snapshots = options_.snapshots;
     if (snapshots.empty() || sequence <= snapshots.front()) return 0;
@@ -240,16 +245,16 @@ class CompactionIterator final : public kv::Iterator {
 
   const kv::Order order_;
   const CompactionIteratorOptions options_;
-  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, but for is_ahead_
+  const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid, unless is_ahead_
   CompactionIteratorCounts* const counts_;
-  SavedKey key_;          // the last key met,
-  size_t stripe_ = 0;     // the stripe of its last version,
-  kv::Tag last_tag_ = 0;  // and its tag
-  bool passes_ = false;   // the versions of this stripe are too many to fold
+  SavedKey key_;          // the last key met
+  size_t stripe_ = 0;     // the stripe of its last version
+  kv::Tag last_tag_ = 0;  // the tag of its last version
+  bool passes_ = false;   // this stripe has too many operands to fold
 
-  bool is_ahead_ = false;  // the input is behind all that the entry shown was made of
+  bool is_ahead_ = false;  // the input stands after all versions that the entry shown was made of
 
-  // What operands became, newest first. entry_ is a view of it, or of the counter.
+  // The results of folding, newest first. entry_ is a view of one of them, or of counter_.
   kv::Counter counter_;
   std::vector<kv::Chain::Operand> made_;
   size_t next_made_ = 0;

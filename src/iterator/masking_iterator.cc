@@ -12,9 +12,9 @@
 namespace mergedb::iterator {
 namespace {
 
-// After this many covered versions in a row the older children are moved past what is covered.
+// After this many masked versions in a row, the older children are moved past the masked range.
 constexpr int kStepsMax = 3;
-// How many covered stretches that follow each other without a gap one jump may take.
+// One jump passes over at most this many masked ranges that follow each other without a gap.
 constexpr int kStretchesMax = 8;
 
 class MaskingIterator final : public kv::Iterator {
@@ -62,7 +62,7 @@ class MaskingIterator final : public kv::Iterator {
     FindBackward();
   }
 
-  // What lies ready, up to the span's upper limit or the first version that is covered.
+  // The entries that lie ready, up to the span's upper limit or the first masked version.
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     size_t ready = input_->LookAhead(ahead);
     if (ready == 0) return 0;
@@ -85,7 +85,7 @@ class MaskingIterator final : public kv::Iterator {
  private:
   struct Known {
     MaskingSequence covering;
-    kv::Mask cover = {};  // the last answer of the source
+    kv::Mask cover = {};  // the source's last answer
     bool is_known = false;
   };
 
@@ -159,12 +159,12 @@ class MaskingIterator final : public kv::Iterator {
            (!cover.upper || order_.CompareKeys(key, *cover.upper) < 0);
   }
 
-  // What covers the entry, and from where to where.
+  // Finds what masks the entry, and the span of keys for which that holds. False: a source failed.
   bool MoveSpan(const kv::Entry& entry) {
     kv::Mask all;
     for (Known& known : covers_) {
       if (!HoldsFor(known, entry.key)) {
-        known.is_known = false;  // WHY: the source may throw
+        known.is_known = false;  // WHY: Find may throw
         Status status = known.covering.source->Find(entry.key, &known.cover);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));
@@ -184,8 +184,8 @@ class MaskingIterator final : public kv::Iterator {
     return true;
   }
 
-  // Every source's answer is about the entry at hand. Children older than one that covers it go to the end of what that one
-  // covers; the entry is left behind, or it is of a newer child and stays.
+  // REQUIRES: every source's answer is about the current entry. Moves the children older than a masking
+  // source to the end of the range that it masks. The entry is skipped, or it is of a newer child and stays.
   bool SkipMasked(bool is_forward) {
     has_span_ = false;
     for (Known& known : covers_) {
@@ -200,12 +200,12 @@ class MaskingIterator final : public kv::Iterator {
         target_.assign(known.cover.until);
       }
       if (!SkipTo(is_forward, known.covering.first_older)) return false;
-      if (!input_->Valid()) break;  // its end, or an error that another skip would clear
+      if (!input_->Valid()) break;  // the input ended, or has an error that another skip would clear
     }
     return true;
   }
 
-  // False: it failed.
+  // False: the entries are out of order.
   bool SkipTo(bool is_forward, size_t first_older) {
     if (merging_ != nullptr) {
       is_forward ? merging_->SkipForward(first_older, target_) : merging_->SkipBackward(first_older, target_);
@@ -223,7 +223,7 @@ class MaskingIterator final : public kv::Iterator {
     return true;
   }
 
-  // After a Seek to `target_`: to the entry before it.
+  // After a Seek to `target_`: moves to the entry before it.
   // WHY the loop: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
   void StepBefore() {
     if (input_->Valid()) return input_->Prev();
@@ -238,14 +238,15 @@ class MaskingIterator final : public kv::Iterator {
   std::vector<Known> covers_;
   std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   Merging* merging_ = nullptr;           // the input, if it has several children
-  ReseekCheck forward_skips_;            // of an only child; a merge has its own
+  ReseekCheck forward_skips_;            // of an only child; a merging iterator has its own
   ReseekCheck backward_skips_;
 
-  // Where the answer holds: from the last entry looked at to the upper limit, and down to the lower one.
+  // The span of keys for which the last answer holds: from the last entry asked about up to the upper limit,
+  // and down to the lower limit.
   bool has_span_ = false;
   bool has_span_lower_ = false;
   bool has_span_upper_ = false;
-  kv::Sequence newest_ = 0;  // over the span
+  kv::Sequence newest_ = 0;  // the newest tombstone over the span; 0: none
   std::string_view span_lower_;
   std::string_view span_upper_;
   uint64_t span_lower_prefix_ = 0;

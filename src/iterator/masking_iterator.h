@@ -1,14 +1,15 @@
-// What range tombstones leave of a merge: the versions that no tombstone, of those that the reader sees, covers. Both
-// directions.
+// Hides the versions that range tombstones mask. An entry of the merged children is shown unless the reader
+// sees a newer range tombstone over its key. Both directions.
 //
-//   newer   [b)#9 . . . . . . . . . . . . . . . . . (m
-//   child 0            d#12
+//   tombstone      [b . . . . . . . . . . . . . . . m)#9
+//   child 0                 d#12
 //   child 1    a#3  b#4 c#5 d#6 e#7 ...          l#2   n#1
-//   shown      a#3         d#12                         n#1
+//   shown      a#3          d#12                       n#1
 //
-// What covers a key is asked once for all keys up to the next border, not once a key. In a covered stretch the children
-// that are older than the tombstone have nothing to show (I1): after a few steps they are moved to its far end at once. Newer
-// ones may have, and are walked.
+// The iterator asks for the mask once for all keys up to the next fragment border, not once a key. In a
+// masked range the children older than the tombstone have nothing to show (invariant I1 in
+// version/invariants.h), so after a few steps the iterator moves them to the end of the range at once. Newer
+// children may have entries there; the iterator steps through them.
 #pragma once
 
 #include <memory>
@@ -22,22 +23,22 @@
 
 namespace mergedb::iterator {
 
-// The range tombstones of one memtable or one run, as a reader at some sequence sees them.
+// The range tombstones of one memtable or one sorted run, as a reader at one sequence sees them.
 class MaskSource {
  public:
   virtual ~MaskSource() = default;
-  // The views live until the next call.
+  // Finds the mask over `key`. Its views live until the next call.
   virtual Status Find(std::string_view key, kv::Mask* cover) = 0;
 };
 
 struct MaskingSequence {
   std::unique_ptr<MaskSource> source;
-  // Children from this index on hold nothing but what is older than the source's tombstones, where they cover.
+  // In the ranges that the source masks, the children from this index on hold only older versions.
   size_t first_older = 0;
 };
 
-// `children` as for NewMergingIterator: newest first. Outside of [lower, upper) covered versions may be shown: nobody looks
-// there.
+// `children`: newest first, as for NewMergingIterator. Outside [lower, upper) masked versions may be shown:
+// the reader does not look there.
 struct MaskingInput {
   std::vector<std::unique_ptr<kv::Iterator>> children;
   std::vector<MaskingSequence> covers;

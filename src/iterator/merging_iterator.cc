@@ -14,21 +14,22 @@
 namespace mergedb::iterator {
 namespace {
 
-// Loses against every other rank: a child at its end, or a head beyond the shared bytes.
+// The rank that loses against every other: of a child at its end, or of a head without the shared bytes.
 constexpr uint64_t kRankLast = std::numeric_limits<uint64_t>::max();
 
-// A loser tree. Node i > 0 holds the loser of the match between its two subtrees, leaf K + c is child c, and the winner
-// of all stands aside. A step moves the winner's child and replays the matches from its leaf to the root.
+// A loser tree. Node i > 0 holds the loser of the match between its two subtrees, leaf K + c is child c, and
+// winner_ is the overall winner. A step moves the winner's child and replays the matches from its leaf to the root.
 //
-//                 winner
-//                   1              log2(K) matches a step,
-//               2       3          each one comparison of ranks in most cases
-//             c0 c1   c2 c3
+//                winner
+//                  1              log2(K) matches a step,
+//              2       3          each one comparison of ranks in most cases
+//            c0 c1   c2 c3
 //
-// Rank: 8 bytes of the head's key as a number, taken after the `skip_` bytes that all heads shared when the tree was
-// last centred. WHY not always the first 8 bytes: keys such as "0000000000123456" tie there for ever. In the direction
-// of travel a head that does not share these bytes stands after all that do, so it ranks last; when such a head wins,
-// the tree is centred anew. In reverse, ranks are complemented: smaller is always sooner.
+// Rank: 8 bytes of the head's key as a number, after the first `skip_` bytes. All heads shared these bytes at
+// the last Recenter. WHY not always the first 8 bytes: keys such as "0000000000123456" would tie in every
+// match. In the direction of travel a head without the shared bytes comes after all heads that have them, so
+// it ranks last; when such a head wins, Recenter builds the tree anew. In reverse, ranks are complemented:
+// the smaller rank always comes first.
 class MergingIterator final : public Merging {
  public:
   MergingIterator(const kv::Order& order, std::vector<std::unique_ptr<kv::Iterator>> children)
@@ -53,7 +54,7 @@ class MergingIterator final : public Merging {
 
   void Seek(std::string_view key, kv::Tag tag) override {
     Go(true);
-    target_.assign(key);  // WHY: it may be a view of the entry shown, which dies with its child's move
+    target_.assign(key);  // WHY: `key` may be a view of the entry shown, which dies with its child's move
     for (const auto& child : children_) child->Seek(target_, tag);
     Restart();
   }
@@ -76,7 +77,7 @@ class MergingIterator final : public Merging {
     Advance(child);
   }
 
-  // What lies ready in the winner, up to the next head of another child.
+  // The entries that lie ready in the winner, up to the next head of another child.
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     if (!is_forward_) return 0;
     const size_t ready = children_[winner_.child]->LookAhead(ahead);
@@ -130,7 +131,7 @@ class MergingIterator final : public Merging {
     uint64_t child;
   };
 
-  // A walk begins.
+  // A scan begins or changes direction.
   void Go(bool is_forward) {
     is_forward_ = is_forward;
     for (ReseekCheck& skips : skips_) skips.Restart();
@@ -141,17 +142,17 @@ class MergingIterator final : public Merging {
     status_ = std::move(status);
   }
 
-  // The child that was shown has moved by one.
+  // The winner's child has moved.
   void Advance(const kv::Iterator& child) {
     if (!child.Valid()) [[unlikely]]
-      return Restart();  // once a child: its end, or its error
+      return Restart();  // once a child: it has ended or failed
     Replay({RankOf(child.entry()), winner_.child});
     if (winner_.rank == kRankLast || ties_ > 16 * children_.size()) [[unlikely]]
       return Recenter();
     CopyEntry(children_[winner_.child]->entry(), &entry_);
   }
 
-  // Play all matches again, after any number of children have moved.
+  // Plays all matches again, after any number of children have moved.
   void Restart() {
     valid_ = false;
     status_ = {};
@@ -183,7 +184,8 @@ class MergingIterator final : public Merging {
     if (valid_) CopyEntry(children_[winner_.child]->entry(), &entry_);
   }
 
-  // How many leading bytes do all heads share? As many of them are skipped as leave each key 8 bytes to rank by.
+  // Counts the leading bytes that all heads share. So many of them are skipped that the shortest key keeps 8
+  // bytes for its rank.
   void CountShared() {
     skip_ = 0;
     if (!order_.is_bytewise()) return;
@@ -216,8 +218,8 @@ class MergingIterator final : public Merging {
     return is_forward_ ? rank : ~rank;
   }
 
-  // WHY not a plain swap: which of two heads wins is a coin toss, and every toss that is guessed wrong costs 20 cycles.
-  // Opaque keeps the compiler from making a branch of the selection.
+  // WHY not a plain swap: the winner of a match is unpredictable, and a mispredicted branch costs 20 cycles.
+  // Opaque keeps the compiler from turning the selection into a branch.
   // MEASURED: bench/micro/memtable_bench.cc, 16 children: 20 ns a step, 38 with branches.
   void Replay(Node climber) {
     for (size_t i = (children_.size() + climber.child) / 2; i >= 1; i /= 2) {
@@ -248,8 +250,8 @@ class MergingIterator final : public Merging {
     return is_forward_ ? order < 0 : order > 0;
   }
 
-  // The child with the next head after the winner's; null if the others are at their ends. It lost to the winner alone, so it is one of the losers
-  // on its path.
+  // The child with the next head after the winner's; null if all other children are at their ends. It lost
+  // only to the winner, so it is one of the losers on the winner's path.
   const kv::Iterator* RunnerUp() {
     const Node* best = nullptr;
     for (size_t i = (children_.size() + winner_.child) / 2; i >= 1; i /= 2) {
@@ -258,8 +260,8 @@ class MergingIterator final : public Merging {
     return best == nullptr || !children_[best->child]->Valid() ? nullptr : children_[best->child].get();
   }
 
-  // Turning round: the current child steps over its entry, the others stand on the far side of it. Of entries equal to
-  // it, those of newer children come before, those of older ones after.
+  // A change of direction: the current child steps over its entry, and the other children move to the far side of
+  // that entry. Of the entries equal to it, those of newer children come before it, those of older children after it.
   void TurnForward() {
     Go(true);
     TurnChildren([](kv::Iterator& child) { child.Next(); }, [](kv::Iterator&) {});
@@ -270,9 +272,9 @@ class MergingIterator final : public Merging {
     TurnChildren([](kv::Iterator& child) { child.Prev(); }, [this](kv::Iterator& child) { StepBefore(child, 1); });
   }
 
-  // After a Seek to `target_`: to the entry before the one found. The child does not stay at a key whose comparison with
-  // the target's gives `beyond` or more.
-  // WHY: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
+  // After a Seek to `target_`: moves the child to the entry before the one found. The child does not stay at
+  // a key whose comparison with `target_` gives `beyond` or more.
+  // WHY the loop: other threads may add keys to the end of a memtable between the Seek and SeekToLast.
   void StepBefore(kv::Iterator& child, int beyond) {
     if (child.Valid()) return child.Prev();
     if (!child.status().ok()) return;
@@ -308,9 +310,9 @@ class MergingIterator final : public Merging {
   bool is_forward_ = true;
   size_t skip_ = 0;
   std::string shared_;              // the skip_ bytes
-  std::string target_;              // of the last seek
-  std::vector<ReseekCheck> skips_;  // of each child, where any skips
-  size_t ties_ = 0;                 // matches since the last centring that ranks could not decide
+  std::string target_;              // the target of the last seek
+  std::vector<ReseekCheck> skips_;  // one per child; empty until the first SkipForward or SkipBackward
+  size_t ties_ = 0;                 // matches since the last Recenter that ranks could not decide
 };
 
 }  // namespace

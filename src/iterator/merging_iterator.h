@@ -1,7 +1,7 @@
-// K sorted iterators as one: a loser tree on (prefix, key, tag), both directions.
+// Merges K sorted iterators into one: a loser tree on (prefix, key, tag), in both directions.
 //
-// Children are given newest first. Equal entries (same key, same tag: a change replayed into two places) come out next
-// to each other, the newer child's first.
+// Children are given newest first. Equal entries (same key, same tag: a write replayed into two places) come
+// out next to each other, the newer child's entry first.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,22 @@
 
 namespace mergedb::iterator {
 
-// Takes the children. `order` is copied.
+// Takes the children and copies `order`.
 std::unique_ptr<kv::Iterator> NewMergingIterator(const kv::Order& order,
                                                  std::vector<std::unique_ptr<kv::Iterator>> children);
 
-// A merge that can move its older children on by themselves, for who knows that they have nothing to show in between.
+// A merging iterator that can move its older children separately. The caller knows that these children have
+// nothing to show in between.
 class Merging : public kv::Iterator {
  public:
-  // Of the children from index `first` on, those that stand before `key` move to it, or after it. REQUIRES: the last move
-  // was not Prev nor SeekToLast.
+  // Moves each child from index `first` on that stands before `key` to the first entry at or after `key`.
+  // REQUIRES: the last move was not Prev nor SeekToLast.
   virtual void SkipForward(size_t first, std::string_view key) = 0;
-  // Those that stand at `key` or after it move before it. REQUIRES: the last move was Prev or SeekToLast.
+  // Moves each child from index `first` on that stands at or after `key` to the last entry before `key`.
+  // REQUIRES: the last move was Prev or SeekToLast.
   virtual void SkipBackward(size_t first, std::string_view key) = 0;
 };
-// REQUIRES: a child.
+// REQUIRES: at least one child.
 std::unique_ptr<Merging> NewSkippingMerge(const kv::Order& order, std::vector<std::unique_ptr<kv::Iterator>> children);
 
 }  // namespace mergedb::iterator

@@ -56,7 +56,7 @@ class RangeTombstoneFilter final : public kv::Iterator {
     if (entry.prefix != border_prefix_) return entry.prefix > border_prefix_;
     return order_.CompareKeys(entry.key, border_) >= 0;
   }
-  // Into fragment_, or out of it, towards the next one.
+  // Enters fragment_, or leaves it towards the next one.
   void PassBorder() {
     if (is_inside_) ++fragment_;
     is_inside_ = !is_inside_;
@@ -69,7 +69,7 @@ class RangeTombstoneFilter final : public kv::Iterator {
     border_prefix_ = order_.Prefix(border_);
   }
 
-  // Does everybody who sees a version of this sequence see a tombstone over it?
+  // True if every reader that sees a version of this sequence also sees a newer tombstone over it.
   bool IsHidden(kv::Sequence sequence) const {
     const size_t stripe = stripes_.Of(sequence);
     for (const kv::Sequence newer : tombstones_.sequences(fragment_)) {
@@ -85,10 +85,10 @@ class RangeTombstoneFilter final : public kv::Iterator {
   const std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   uint64_t& dropped_;
 
-  size_t fragment_ = 0;  // the one we are in, or the next one
+  size_t fragment_ = 0;  // the fragment around the current key, or the next one
   bool is_inside_ = false;
   bool has_border_ = false;
-  std::string_view border_;  // where that changes
+  std::string_view border_;  // the next border of fragment_
   uint64_t border_prefix_ = 0;
 };
 

@@ -1,8 +1,12 @@
-// What range tombstones leave of a compaction's input: the versions that some snapshot, or the newest reader, still sees.
+// Drops from the input of a compaction the versions that range tombstones mask for every snapshot and for the
+// newest reader.
 //
 //   tombstone   [b . . . . . . . . m)#5      snapshot at 3
 //   input       a#4   c#4   d#2   e#6   n#1
-//   left        a#4         d#2   e#6   n#1         c#4: who sees it sees the tombstone, too. d#2: the snapshot does not.
+//   output      a#4         d#2   e#6   n#1
+//
+// c#4 is dropped: every reader that sees it also sees the tombstone. d#2 stays: the snapshot sees it and does
+// not see the tombstone.
 //
 // Forward only: SeekToFirst, Next. Tests: tests/unit/iterator/range_tombstone_filter_test.cc.
 #pragma once
@@ -17,7 +21,7 @@
 
 namespace mergedb::iterator {
 
-// `tombstones` and `dropped`, which counts what is left out, outlive the iterator.
+// `tombstones` and `dropped` outlive the iterator. *dropped counts the dropped versions.
 std::unique_ptr<kv::Iterator> NewRangeTombstoneFilter(const kv::Order& order, const kv::RangeTombstones& tombstones,
                                                       kv::Stripes stripes, std::unique_ptr<kv::Iterator> input,
                                                       uint64_t* dropped);

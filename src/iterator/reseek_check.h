@@ -1,12 +1,13 @@
-// The seeks by which a walk passes over entries that it does not show. All leaps of a walk go in its direction.
+// Checks the seeks by which a scan skips entries that it does not show (reseeks). All reseeks of a scan go in
+// its direction.
 //
-//   entries in order   a  b#9 b#8 ... b#1  c     the walk leaps from b#9 to (b, 0), and stays at or behind it
-//   out of order       d  b#9 b#8 ... b#1  c     the search for (b, 0) finds d: the next step meets b#9 again
+//   entries in order   a  b#9 b#8 ... b#1  c     the scan reseeks from b#9 to (b, 0) and stays at or after it
+//   out of order       d  b#9 b#8 ... b#1  c     the seek to (b, 0) finds d: the next step meets b#9 again
 //
-// Only damage that fits its checksums puts entries out of order. A read does not check a block's order, since each get
-// that misses the cache would pay for it. So before each leap a walk compares where it stands with its last leap. The
-// targets are strictly monotonic: every walk ends, with Corruption if it meets an entry on the wrong side. A step costs
-// nothing.
+// Entries are out of order only after damage that fits its checksums. A read does not check the order of a
+// block: each get that misses the block cache would pay for the check. So before each reseek the scan
+// compares its position with the target of the last reseek. The targets are strictly monotonic, so every scan
+// ends; it ends with Corruption if it meets an entry on the wrong side of a target. A step costs nothing.
 #pragma once
 
 #include <string>
@@ -20,17 +21,17 @@ namespace mergedb::iterator {
 
 class ReseekCheck {
  public:
-  // The walk begins or turns round.
+  // A scan begins or changes direction.
   void Restart() { has_leapt_ = false; }
 
-  // The walk stands at `at` and is about to leap forward to (key, tag). REQUIRES: `at` is before (key, tag).
+  // The scan stands at `at` and is about to seek forward to (key, tag). REQUIRES: `at` is before (key, tag).
   [[nodiscard]] Status Forward(const kv::Order& order, const kv::Entry& at, std::string_view key, kv::Tag tag) {
     if (has_leapt_ && order.Compare(at, target()) < 0) [[unlikely]]
       return OutOfOrder(at, "at or after");
     Keep(order, key, tag);
     return {};
   }
-  // The walk stands at `at` and is about to leap before (key, tag). REQUIRES: `at` is not before (key, tag).
+  // The scan stands at `at` and is about to move before (key, tag). REQUIRES: `at` is not before (key, tag).
   [[nodiscard]] Status Backward(const kv::Order& order, const kv::Entry& at, std::string_view key, kv::Tag tag) {
     if (has_leapt_ && order.Compare(at, target()) >= 0) [[unlikely]]
       return OutOfOrder(at, "before");
@@ -38,7 +39,7 @@ class ReseekCheck {
     return {};
   }
 
-  // Of the last leap: a copy that lives while the input seeks.
+  // The key of the last reseek: a copy that stays valid while the input seeks.
   std::string_view key() const { return key_; }
 
  private:

@@ -1,8 +1,8 @@
-// A copy of the last key that a stage let pass or hid, to know its older versions by: the input's own views die when it
-// moves (kv::Iterator, R5).
+// A copy of the last key that an iterator showed or hid, by which the iterator recognises the older versions
+// of that key. WHY a copy: the input's views die when the input moves (kv/iterator.h, R5).
 //
-// WHY not a std::string compared with ==: both stages ask once an entry, mostly about short keys of one length. Two
-// overlapping word loads answer without a call.
+// WHY not a std::string compared with ==: the iterators compare once an entry, mostly short keys of one
+// length. For 8 to 16 bytes two overlapping word loads compare without a call.
 #pragma once
 
 #include <cstring>
@@ -23,7 +23,7 @@ inline bool SameBytes(const char* a, const char* b, size_t count) {
   return count == 0 || std::memcmp(a, b, count) == 0;
 }
 
-// Are these versions of one key?
+// True if `a` and `b` are versions of one key.
 inline bool IsSameKey(const kv::Order& order, const kv::Entry& a, const kv::Entry& b) {
   if (a.prefix != b.prefix) return false;
   if (!order.is_bytewise()) return order.SameKey(a.key, b.key);
@@ -62,13 +62,13 @@ class SavedKey {
     }
   }
 
-  std::string bytes_;  // its size is room; count_ bytes of it are the key
+  std::string bytes_;  // its size is the capacity; the first count_ bytes are the key
   size_t count_ = 0;
   uint64_t prefix_ = 0;
   bool is_kept_ = false;
 };
 
-// The status for an entry of a kind that this build can neither show nor drop.
+// The status for an entry whose kind this build can neither show nor drop.
 inline Status ReservedKind(const kv::Entry& entry) {
   const std::string name = kv::PrintKey(entry.key, entry.tag);
   if (kv::KindOf(entry.tag) > kv::kKindMax) return Status::Corruption("entry " + name + ": no such kind");

@@ -10,7 +10,7 @@
 namespace mergedb::iterator {
 namespace {
 
-// After this many versions left out one by one, a seek is cheaper.
+// After this many steps over newer versions, a seek is cheaper.
 constexpr int kStepsMax = 8;
 
 class SnapshotFilter final : public kv::Iterator {
@@ -84,7 +84,7 @@ class SnapshotFilter final : public kv::Iterator {
   const kv::Order order_;
   const kv::Sequence sequence_;
   const std::unique_ptr<kv::Iterator> input_;
-  ReseekCheck leaps_;  // forward: a walk backward makes none
+  ReseekCheck leaps_;  // forward only: a backward scan does not reseek
 };
 
 }  // namespace

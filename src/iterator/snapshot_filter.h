@@ -1,8 +1,9 @@
-// What an iterator held as of a sequence: versions newer than it are left out. Both directions.
+// Shows an iterator as of a sequence: newer versions are left out. Both directions.
 //
-// Readers have no need of it, since user_iterator.h does the same at the end of the pipe. A transaction that reads its own writes
-// has: they are newer than every version of the tree, also than those that it must not see. So its tree is read through this,
-// child by child, and the end of the pipe sees everything that is left.
+// Most readers do not need this filter: the user iterator (user_iterator.h) leaves out newer versions itself.
+// An optimistic transaction that reads its own writes needs it. Its own writes have larger sequences than the
+// whole tree, so its user iterator must show every sequence. The tree is therefore filtered below the merging
+// iterator, child by child.
 #pragma once
 
 #include <memory>

@@ -1,11 +1,13 @@
-// How much a reader's move passes over without showing any of it: deleted keys and what deleted them.
+// Detects tombstone-heavy scans: moves of a reader that pass over many hidden entries (deleted keys and their
+// tombstones).
 //
 //   SeekToFirst   [x x x x x x x x x x x x x x x x x x x x x] shown        x: hidden
 //                        lower ....................... upper
 //
-// A queue's front looks so: every move that starts there wades through all that was popped since the last merge. Whoever can
-// merge those keys away is told of them: nothing of them is left by then, so the merge costs what one such move does.
-// INVARIANT: at the reader's sequence no key in [lower, upper) shows, but perhaps `lower` itself.
+// The front of a queue looks like this: every move that starts there passes over all keys popped since the
+// last compaction. The callback lets the database start a scan-triggered compaction of [lower, upper). No
+// entry of the range remains after it, so the compaction costs about as much as one such move.
+// INVARIANT: at the reader's sequence no key in [lower, upper) is visible, except perhaps `lower`.
 #pragma once
 
 #include <cstdint>
@@ -18,14 +20,15 @@
 namespace mergedb::iterator {
 
 struct TombstoneScan {
-  std::optional<std::string> lower = {};  // included
-  std::optional<std::string> upper = {};  // not included
+  std::optional<std::string> lower = {};  // inclusive; nullopt: open
+  std::optional<std::string> upper = {};  // exclusive; nullopt: open
 };
 
-// MEASURED: full_size_test Queue: passing over an entry costs 60-100 ns, so a move that is not told of stays below 0.2 ms.
+// MEASURED: full_size_test Queue: passing over an entry costs 60-100 ns, so a move that is not reported takes
+// less than 0.2 ms.
 inline constexpr uint64_t kTombstoneScanEntries = 2048;
 
-// THREADS: none.
+// THREADS: not for two threads at once.
 class TombstoneScanMeter {
  public:
   explicit TombstoneScanMeter(std::function<void(TombstoneScan)> on_tombstone_scan)
@@ -36,7 +39,7 @@ class TombstoneScanMeter {
     if (++hidden_ == kUnmeasured) [[unlikely]]
       from_ = key;
   }
-  // The move ends: forward before `key`, or backward after it; nullopt: at the end or at a bound.
+  // The move ends. `key`: the key shown, or the bound that ends the move; nullopt: the input has no more entries.
   void EndForward(std::optional<std::string_view> key) {
     if (hidden_ >= kTombstoneScanEntries && on_tombstone_scan_) [[unlikely]]
       on_tombstone_scan_({.lower = from_, .upper = Copy(key)});
@@ -47,7 +50,8 @@ class TombstoneScanMeter {
   }
 
  private:
-  // WHY not the first: a copy for each hidden key would be felt, one for each of this many is not.
+  // WHY not the first hidden key: a copy in each move that hides an entry would be measurable; a copy only
+  // after this many hidden entries is not.
   static constexpr uint64_t kUnmeasured = 64;
 
   static std::optional<std::string> Copy(std::optional<std::string_view> key) {

@@ -15,22 +15,24 @@
 namespace mergedb::iterator {
 namespace {
 
-// After this many versions passed over one by one, a seek is cheaper.
+// After this many steps over hidden versions, a seek is cheaper.
 constexpr int kStepsMax = 8;
-// How far a scan looks ahead: little at first, since a short one would not use it, and 1.5 KiB of entries at most.
+// How many entries a scan looks ahead: few at first, because a short scan would not use more, and at most 1.5 KiB.
 constexpr size_t kAheadFirst = 4;
 constexpr size_t kAheadMax = 32;
-// Where nothing of use lay ready, so many steps go by before it looks again, at most: runs whose keys alternate and values that stand apart have
-// nothing to show.
+// If a look ahead finds no usable entry, at most this many steps pass before the next one. Sorted runs whose
+// keys alternate, and values in blob files, have no usable entries ahead.
 constexpr size_t kRestMax = 64;
 
-// Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key whose fate is known,
-// older versions of which are passed over. After folding (`is_folded_`) entry_ is a view of `key_` and `value_`, and the
-// input stands behind all that was folded.
-// A scan takes at once what lies ready in its input: `ahead_` holds the entries behind the one shown that are shown as they are. The
-// input stays before the first of them until all were shown, or until the scan turns round.
-// Reverse: a key's newest visible version is known only when all older ones have gone by, so entry_ is a view of the
-// copies in `key_` and `value_`, and the input stands before them: at a key before, or a newer version, or its end.
+// Forward: the input stands at the entry shown, and entry_ is its view. `key_` holds the last key that is
+// decided; its older versions are skipped. After a fold (`is_folded_`) entry_ is a view of `key_` and
+// `value_`, and the input stands after all versions that were folded.
+//
+// `ahead_` holds the entries after the one shown that are shown unchanged. The input stays before the first
+// of them until all were shown, or until the scan changes direction.
+//
+// Reverse: the newest visible version of a key is known only after all older ones. So entry_ is a view of the copies
+// in `key_` and `value_`, and the input stands before them: at an earlier key, at a newer version, or at its end.
 class UserIterator final : public UserCursor {
  public:
   UserIterator(const kv::Order& order, UserIteratorOptions options, std::unique_ptr<kv::Iterator> input)
@@ -56,7 +58,7 @@ class UserIterator final : public UserCursor {
     if (options_.lower && order_.CompareKeys(key, *options_.lower) < 0) key = *options_.lower;
     if (options_.upper && order_.CompareKeys(key, *options_.upper) >= 0) return EndAtBound();
     Move([&] {
-      target_.assign(key);  // WHY: it may be a view of the entry shown, or of a part of it
+      target_.assign(key);  // WHY: `key` may be a view of the entry shown, or of a part of it
       input_->Seek(target_, kv::SeekTag(options_.sequence));
       StartForward();
     });
@@ -99,7 +101,7 @@ class UserIterator final : public UserCursor {
     return is_failed_ ? std::optional(key_.key()) : std::nullopt;
   }
 
-  // `key_` stays: versions of it that are met are passed over.
+  // `key_` stays: its other versions are skipped.
   void NextFromFailed() override {
     DCHECK(is_failed_, "a failed key to go on from");
     Move([&] {
@@ -126,8 +128,8 @@ class UserIterator final : public UserCursor {
   }
 
  private:
-  // A move that throws, for lack of memory, leaves the input anywhere, and the bytes of entry_ may be gone. The walk ends
-  // then; the next seek begins from scratch.
+  // If a move throws for lack of memory, the input may stand anywhere and the bytes of entry_ may be gone.
+  // The scan then ends; the next seek starts from scratch.
   template <class Function>
   void Move(Function move) {
     try {
@@ -147,7 +149,7 @@ class UserIterator final : public UserCursor {
       status_ =
           Status::Aborted("the iterator's last move ended by an exception, for lack of memory perhaps; seek again");
     } catch (...) {
-      // Without memory for the message it looks like an end; its caller has the exception.
+      // Without memory for the message the iterator looks ended; its caller has the exception.
     }
   }
 
@@ -168,14 +170,14 @@ class UserIterator final : public UserCursor {
     FindBackward();
   }
 
-  // A walk begins.
+  // A scan begins or changes direction.
   void Turn(bool is_forward) {
     is_forward_ = is_forward;
     leaps_.Restart();
     failures_.Restart();
   }
 
-  // The input has sought.
+  // Forgets the scan before this seek.
   void Start() {
     Recover();
     key_.Clear();
@@ -183,7 +185,7 @@ class UserIterator final : public UserCursor {
     rest_ = next_rest_ = 0;
   }
 
-  // WHY not in Next: what this needs of the stack would be paid by each entry that lay ready.
+  // WHY not in Next: each entry that lay ready would pay for the stack frame of this function.
   [[gnu::noinline]] void MoveForward() {
     Move([&] { StepForward(); });
   }
@@ -224,7 +226,7 @@ class UserIterator final : public UserCursor {
     valid_ = false;
   }
 
-  // The input stands at the entry shown. Which ones behind it are shown as they are?
+  // The input stands at the entry shown. Looks ahead for the entries after it that are shown unchanged.
   void AskInput() {
     const size_t wanted = std::clamp(2 * reach_, kAheadFirst, kAheadMax);
     if (ahead_.size() < wanted) ahead_.resize(wanted);
@@ -235,7 +237,7 @@ class UserIterator final : public UserCursor {
     next_rest_ = ahead_count_ > 0 ? 0 : std::min(2 * next_rest_ + 1, kRestMax);
   }
 
-  // How many of the first `ready` entries of ahead_ are shown as they are, one after the other.
+  // How many of the first `ready` entries of ahead_ are shown unchanged, one after the other.
   size_t TakePlain(size_t ready) {
     const kv::Entry* before = &entry_;
     for (size_t i = 0; i < ready; before = &ahead_[i++]) {
@@ -248,13 +250,13 @@ class UserIterator final : public UserCursor {
     return ready;
   }
 
-  // The input goes to the entry shown, whose views die by that.
+  // Moves the input to the entry shown. This ends the views of the entry.
   void CatchUp() {
     if (ahead_at_ > 0) input_->Skip(ahead_at_);
     ahead_at_ = ahead_count_ = 0;
   }
 
-  // From the input's entry on, the first one to show.
+  // Finds the first entry to show, from the input's entry on.
   void FindForward() {
     tombstone_scan_meter_.Begin();
     for (int steps = 0; input_->Valid();) {
@@ -277,7 +279,7 @@ class UserIterator final : public UserCursor {
         key_.Keep(entry);
         tombstone_scan_meter_.Pass(entry.key);
         input_->Next();
-      } else if (++steps < kStepsMax || entry.tag == 0) {  // a key has nothing behind tag 0 to leap over
+      } else if (++steps < kStepsMax || entry.tag == 0) {  // a key has no version after tag 0 to skip to
         tombstone_scan_meter_.Pass(entry.key);
         input_->Next();
       } else {
@@ -289,7 +291,7 @@ class UserIterator final : public UserCursor {
     End(input_->status());
   }
 
-  // Before the input's entry, or at it, the last key to show; `key_` and what is after it are behind us.
+  // Finds the last key to show at or before the input's entry. `key_` and all keys after it are done.
   void FindBackward() {
     tombstone_scan_meter_.Begin();
     for (int steps = 0; input_->Valid();) {
@@ -320,8 +322,8 @@ class UserIterator final : public UserCursor {
     End(input_->status());
   }
 
-  // The input stands at the oldest version of `key_`. Moves it before the newest one visible. False: there is nothing to
-  // show, go on; true: shown, or ended with an error.
+  // The input stands at the oldest version of `key_`. Moves it before the newest visible version. False:
+  // nothing to show, go on; true: shown, or ended with an error.
   bool ShowNewestOfKey() {
     base_.kind = kv::Kind::kDelete;
     chain_.Clear();
@@ -337,10 +339,11 @@ class UserIterator final : public UserCursor {
         TakeBase(entry);
       } else if (chain_.is_full()) {
         return FailKey(chain_.CheckBounds());
-      } else if (entry.tag != newest) {  // else replayed twice
+      } else if (entry.tag != newest) {  // an equal tag is the same write, replayed twice
         chain_.AddNewer(key_.key(), entry.tag, entry.value);
       }
-      // WHY: a comparator may take two spellings for one key; the newest version's is shown, as when moving forward.
+      // WHY: the comparator may call different bytes one key; the newest version's bytes are shown, as in a
+      // forward scan.
       if (!order_.is_bytewise()) [[unlikely]]
         key_.Keep(entry);
       newest = entry.tag;
@@ -351,7 +354,7 @@ class UserIterator final : public UserCursor {
     return ShowFolded(kv::SequenceOf(newest));
   }
 
-  // The same for a key of many versions: from the newest one visible down.
+  // The same for a key with many versions: from the newest visible version to older ones.
   bool ShowNewestFromAbove(const kv::Entry& entry) {
     if (!LeapBackward(entry, kv::SeekTag(options_.sequence))) return true;
     if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
@@ -367,15 +370,16 @@ class UserIterator final : public UserCursor {
     return ShowFolded(sequence);
   }
 
-  // The input passes over what cannot be read (kv/skipped_errors.h), and that is now all of `key_`. Goes on before it.
+  // The input skips what it cannot read (kv/skipped_errors.h), and now skips all versions of `key_`. Goes on
+  // before them.
   bool LeaveKeyBackward() {
     input_->Seek(key_.key(), kv::kTagMax);
     StepBack();
     return !input_->Valid() && !input_->status().ok() ? Fail(input_->status()) : false;
   }
 
-  // The input stands at a version of `key_`: its operands into chain_, newest first, and what they are for into base_.
-  // The input is then at or behind the last of them.
+  // The input stands at a version of `key_`. Collects its operands into chain_, newest first, and their base
+  // into base_. The input then stands at the base, or after the last operand.
   Status Collect() {
     base_.kind = kv::Kind::kDelete;
     chain_.Clear();
@@ -389,13 +393,14 @@ class UserIterator final : public UserCursor {
         return {};
       }
       if (chain_.is_full()) return chain_.CheckBounds();
-      if (entry.tag != last) chain_.AddOlder(key_.key(), entry.tag, entry.value);  // else replayed twice
+      // An equal tag is the same write, replayed twice.
+      if (entry.tag != last) chain_.AddOlder(key_.key(), entry.tag, entry.value);
       last = entry.tag;
     }
     return input_->status();
   }
 
-  // Need nothing older be known? For who wants keys alone an operand says enough: the key is there.
+  // True if no older version is needed. With keys_only an operand is enough: it shows that the key exists.
   bool IsWhole(const kv::Entry& entry) const { return options_.keys_only || kv::IsBase(kv::KindOf(entry.tag)); }
 
   void TakeBase(const kv::Entry& entry) {
@@ -410,8 +415,8 @@ class UserIterator final : public UserCursor {
     if (options_.keys_only) entry_.value = {};
   }
 
-  // The input stands at `entry`, the newest version of its key that is visible, and not a plain one. Shows it as a PUT, or
-  // ends with the reason why it cannot be shown.
+  // The input stands at `entry`, the newest visible version of its key, which is neither PUT nor DELETE.
+  // Shows it as a PUT, or ends with the reason why it cannot be shown.
   void ShowOther(const kv::Entry& entry) {
     if (!IsKnownKind(kv::KindOf(entry.tag))) return FailEntry(entry, ReservedKind(entry));
     if (options_.keys_only || kv::KindOf(entry.tag) != kv::Kind::kMerge) return ShowBase(entry);
@@ -444,7 +449,7 @@ class UserIterator final : public UserCursor {
     return options_.values == nullptr ? ReservedKind(entry) : options_.values->Resolve(entry, value);
   }
 
-  // base_ and chain_ as the value of `key_`. Always true.
+  // Shows base_ and chain_ as the value of `key_`. Always true.
   bool ShowFolded(kv::Sequence sequence) {
     std::string_view shown;
     if (!options_.keys_only) {
@@ -469,7 +474,7 @@ class UserIterator final : public UserCursor {
     return {};
   }
 
-  // The input failed: of which keys, it cannot tell. Always true, as the two that follow.
+  // The input failed; the keys concerned are unknown. Always true, as the next two functions.
   bool Fail(Status status) {
     End(std::move(status));
     return true;
@@ -481,12 +486,12 @@ class UserIterator final : public UserCursor {
     return Fail(std::move(status));
   }
 
-  // What Collect returned: an error of `key_`, or one of the input.
+  // Ends with what Collect returned: an error of `key_`, or one of the input.
   bool FailCollected(Status status) {
     return input_->status().ok() ? FailKey(std::move(status)) : Fail(std::move(status));
   }
 
-  // The input stands at `entry`.
+  // The input stands at `entry`, whose key has an error of its own.
   void FailEntry(const kv::Entry& entry, Status status) {
     key_.Keep(entry);
     (void)FailKey(std::move(status));
@@ -497,11 +502,11 @@ class UserIterator final : public UserCursor {
     status_ = std::move(status);
   }
 
-  // From the input's entry to a version of its key. False: entries are out of order, and the walk ends.
+  // Seeks from the input's entry to a version of its key. False: entries are out of order, and the scan ends.
   bool LeapForward(const kv::Entry& entry, kv::Tag tag) {
     return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag);
   }
-  // What follows goes on before that version.
+  // The caller goes on before that version.
   bool LeapBackward(const kv::Entry& entry, kv::Tag tag) {
     return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag);
   }
@@ -516,9 +521,10 @@ class UserIterator final : public UserCursor {
     return {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = {}};
   }
 
-  // After a Seek: to the entry before the one found.
-  // WHY not always by a step: beyond the upper bound the input may show what is covered (iterator/masking_iterator.h). A Seek from below has jumped over
-  // that, but a step back, or SeekToLast, would stand there.
+  // After a Seek: moves to the entry before the one found.
+  // WHY not always by one step: beyond the upper bound the input may show masked versions
+  // (iterator/masking_iterator.h). A Seek from below has jumped over them, but a step back, or SeekToLast,
+  // would stop at one of them.
   void StepBack() {
     if (!input_->Valid() && !input_->status().ok()) return;
     if (!ZOO(kLastBeyondUpper) && options_.upper && (!input_->Valid() || IsAtUpper(input_->entry()))) {
@@ -548,19 +554,19 @@ class UserIterator final : public UserCursor {
   const uint64_t lower_prefix_;
   const std::unique_ptr<kv::Iterator> input_;
   bool is_forward_ = true;
-  bool is_folded_ = false;  // only going forward
+  bool is_folded_ = false;  // forward only
   bool is_failed_ = false;  // `key_` has an error of its own
   SavedKey key_;
-  ReseekCheck leaps_;             // past versions that are not shown
+  ReseekCheck leaps_;             // past hidden versions
   ReseekCheck failures_;          // past keys that have errors of their own
-  std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are to be shown next
+  std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are shown next
   size_t ahead_at_ = 0;
   size_t ahead_count_ = 0;
-  size_t reach_ = 0;      // how many are likely to be of use
-  size_t rest_ = 0;       // steps until it looks ahead again
-  size_t next_rest_ = 0;  // should there be nothing then
+  size_t reach_ = 0;      // how many entries ahead are likely to be used
+  size_t rest_ = 0;       // steps until the next look ahead
+  size_t next_rest_ = 0;  // rest_ after a look ahead that finds nothing
   std::string value_;
-  kv::Folded base_;  // its bytes as they stand in the table: of a PUT_REF, the reference
+  kv::Folded base_;  // its bytes as stored: of a PUT_REF, the blob reference
   kv::Tag base_tag_ = 0;
   kv::Chain chain_;
   std::string target_;

@@ -1,12 +1,15 @@
-// What a reader sees: of each key the newest version with a sequence up to `sequence`, unless that is a DELETE. Operands
-// are folded with what is below them; the entry is then a PUT of the newest one's sequence. A key whose operands cannot be
-// folded, or whose value cannot be read, is an error: the iterator ends there with a Status that names the key, and goes on
-// by a seek beyond it or by NextFromFailed and PrevFromFailed. What the input itself cannot read is of no one key.
+// Shows what a reader sees (RocksDB: DBIter): of each key the newest version with a sequence up to
+// `sequence`, unless that version is a DELETE.
 //
-// The value of a PUT_REF is read when its entry is shown, as a PUT: an iterator that is valid has the value that was put. Who wants
-// keys alone says so, and no value file is touched.
+// Operands are folded onto the version below them; the entry shown is a PUT with the newest operand's
+// sequence. If the operands of a key cannot be folded or its value cannot be read, the iterator ends there
+// with a Status that names the key. A seek beyond the key, NextFromFailed and PrevFromFailed go on after such
+// an error. An error of the input belongs to no single key.
 //
-// Both directions. Keys at or after `upper` and before `lower` are not shown, nor looked at.
+// The value of a PUT_REF is read when its entry is shown, and the entry is shown as a PUT. With `keys_only`
+// no blob file is read.
+//
+// Both directions. Keys before `lower` and keys at or after `upper` are not shown; the scan ends at the first one.
 #pragma once
 
 #include <functional>
@@ -26,28 +29,28 @@ struct UserIteratorOptions {
   kv::Sequence sequence = kv::kSequenceMax;
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
-  std::function<void(TombstoneScan)> on_tombstone_scan = {};  // a move passed over very much; may be empty
-  const kv::ProgramOperators* operators = nullptr;            // outlives the iterator; null: none
-  // Values of PUT_REF entries; outlives the iterator. Null: there are none (one that turns up is NotSupported).
+  std::function<void(TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move; may be empty
+  const kv::ProgramOperators* operators = nullptr;            // outlives the iterator; may be null
+  // Reads the values of PUT_REF entries; outlives the iterator. Null: a PUT_REF is NotSupported.
   kv::ValueSource* values = nullptr;
-  bool keys_only = false;  // values are empty views; nothing is folded, nor found to be impossible to fold
+  bool keys_only = false;  // values are empty views; operands are not folded, so no fold fails
 };
 
 class UserCursor : public kv::Iterator {
  public:
-  // To the last key to show that is not after `key`. WHY not Seek and Prev: Seek shows the key behind, folds and reads its value,
-  // and ends there if that cannot be had.
+  // Moves to the last visible key at or before `key`. WHY not Seek and Prev: Seek would show the key after
+  // it, fold it and read its value, and would end there on an error.
   virtual void SeekForPrev(std::string_view key) = 0;
 
-  // The key that ended the last move by an error of its own; none: it is valid, at an end, or the input failed. Lives until
-  // the next move.
+  // The key whose own error ended the last move. nullopt: the iterator is valid, at an end, or the input
+  // failed. The view lives until the next move.
   virtual std::optional<std::string_view> failed_key() const = 0;
-  // To the next and the previous key to show. REQUIRES: failed_key().
+  // Move to the next and the previous visible key. REQUIRES: failed_key().
   virtual void NextFromFailed() = 0;
   virtual void PrevFromFailed() = 0;
 };
 
-// The result's Seek ignores its tag argument: it shows at most one version of a key.
+// Seek of the result ignores its tag argument: the iterator shows at most one version of a key.
 std::unique_ptr<UserCursor> NewUserIterator(const kv::Order& order, UserIteratorOptions options,
                                             std::unique_ptr<kv::Iterator> input);
 

@@ -16,7 +16,7 @@ class Bytewise final : public Comparator {
 Comparator::~Comparator() = default;
 
 const Comparator* BytewiseComparator() {
-  static const Bytewise* const bytewise = new Bytewise;  // never destroyed: programs may use it until the last moment
+  static const Bytewise* const bytewise = new Bytewise;  // never destroyed: programs may use it until they end
   return bytewise;
 }
 

@@ -1,4 +1,4 @@
-// The destructors of public interfaces that have no other code in the library: one place keeps their vtables.
+// Destructors and defaults of public interfaces that have no other code in the library: one place keeps their vtables.
 #include "mergedb/iterator.h"
 #include "mergedb/snapshot.h"
 #include "mergedb/write_batch.h"

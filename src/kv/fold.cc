@@ -9,7 +9,7 @@
 namespace mergedb::kv {
 namespace {
 
-// So many operands are kept before a first attempt to combine those that do not stay small.
+// The first attempt to combine operands that do not stay small waits for this many operands.
 constexpr size_t kCombineFirst = 64;
 
 Status Name(std::string_view key, const Status& status) {
@@ -18,7 +18,7 @@ Status Name(std::string_view key, const Status& status) {
 
 bool IsOfType(std::string_view operand, OperandType type) { return !operand.empty() && TypeOf(operand) == type; }
 
-// Operands that one call applies: of one type, and if of programs' then of one name.
+// True if one call can apply both operands: they have one type and, for a program's operator, one name.
 bool AreOneRun(std::string_view a, std::string_view b) {
   if (a.empty() || b.empty() || a[0] != b[0]) return false;
   if (TypeOf(a) != OperandType::kProgram) return true;
@@ -116,8 +116,8 @@ bool Chain::CombineTwo(std::string_view key, std::string_view older, std::string
   return true;
 }
 
-// Neighbours in pairs, then pairs of pairs, as long as that makes the chain shorter. WHY not one after the other: appends
-// would copy the growing sum each time.
+// Combines neighbours in pairs, then pairs of pairs, as long as the chain gets shorter. WHY not one after the
+// other: appends would copy the growing result each time.
 void Chain::Combine(std::string_view key) {
   if (operands_.size() < 2) return;
   while (CombinePairs(key)) {}
@@ -125,7 +125,7 @@ void Chain::Combine(std::string_view key) {
   for (const Operand& operand : operands_) bytes_ += operand.bytes.size();
 }
 
-// True if there are fewer now.
+// True if the chain got shorter.
 bool Chain::CombinePairs(std::string_view key) {
   std::vector<Operand> next;
   next.reserve(operands_.size());

@@ -1,18 +1,19 @@
-// Folding: a key's operands applied to what is below them, or to each other. The one place that knows how.
+// Folding applies the merge operands of a key to the base below them, or combines operands with each other.
 //
 //   newest  MERGE 9  append "c"    ┐
-//           MERGE 8  append "b"    ├ Chain          Fold(base, chain)    = PUT "abc", or MERGED, or the reason why not
+//           MERGE 8  append "b"    ├ Chain          Fold(base, chain)    = PUT "abc", or MERGED, or an error
 //           MERGE 5  append "a"    ┘                chain.Combine()      = MERGE append "abc"
 //   base    DELETE 4
 //   oldest  PUT 2 ...
 //
-// The law that everything rests on: a left fold. Each operand is applied to what those before it made. Operands next to
-// each other may be combined first, where their type has an operand that does what both do; a prefix may be applied to
-// the base first. Neither changes the result (f64 sums: but for rounding). So flushes and merges do either whenever they
-// can, and whoever cannot, since an operator is missing or fails, keeps the operands as they are.
-// A `put` operand ends what is older, a failure too: folding begins at the newest one.
+// INVARIANT: folding is a left fold. Each operand is applied to the result of the older ones. Two shortcuts
+// do not change the result (f64 sums: except for rounding). Neighbouring operands may be combined first, if
+// their type has an operand that does the work of both. The oldest operands may be applied to the base first.
+// Flushes and compactions take these shortcuts whenever they can. If an operator is missing or fails, they
+// keep the operands as they are.
+// A `put` operand replaces everything older, also a failure: folding begins at the newest `put`.
 //
-// Where the base is a reference (kind PUT_REF) the caller resolves it first: Base holds bytes.
+// If the base is a blob index (kind PUT_REF), the caller resolves it first: Base holds bytes.
 // Tests: tests/unit/kv/fold_test.cc.
 #pragma once
 
@@ -30,51 +31,51 @@
 
 namespace mergedb::kv {
 
-// Does a version of this kind say what the value is, whatever is older?
+// True if a version of this kind determines the value, whatever the older versions are.
 constexpr bool IsBase(Kind kind) { return kind != Kind::kMerge; }
 
-// So many operands that cannot be combined, or so many bytes of them, are an error of the key.
+// If a key has this many operands that cannot be combined, or this many bytes of them, reading the key is an error.
 inline constexpr size_t kChainOperandsMax = size_t{1} << 20;
 inline constexpr size_t kChainBytesMax = kMergedValueBytesMax;
 
-// What a version says that needs no more folding.
+// The result of a fold.
 struct Folded {
   Kind kind = Kind::kDelete;  // kPut or kMerged
   std::string bytes;
 };
 
-// The operands of one key, each a copy. They come newest first (AddOlder), as the order of versions has it, or oldest
-// first (AddNewer); not both. Numbers are combined as they come, others when many have gathered.
+// The operands of one key, each a copy. They come newest first (AddOlder), as versions are ordered, or oldest
+// first (AddNewer), but not both. Numbers are combined at once, other operands when many are there.
 class Chain {
  public:
-  // `operators` may be null: none. Both must outlive the chain.
+  // `operators` may be null: there are none. It must outlive the chain.
   explicit Chain(const ProgramOperators* operators) : operators_(operators) {}
 
   void Clear();
   bool empty() const { return operands_.empty(); }
   size_t count() const { return operands_.size(); }
 
-  // `key` as in Fold. The tag is of the version, and stays with what becomes of it: of operands that are combined, the
-  // newest one's counts.
+  // `key` as in Fold. `tag` is the tag of the version. A combined operand has the tag of its newest part.
   void AddOlder(std::string_view key, Tag tag, std::string_view operand) { Add(key, tag, operand, true); }
   void AddNewer(std::string_view key, Tag tag, std::string_view operand) { Add(key, tag, operand, false); }
 
-  // Combine all that can be.
+  // Combines all neighbours that can be combined.
   void Combine(std::string_view key);
 
   struct Operand {
     Tag tag;
     std::string bytes;
   };
-  // Newest first, in exchange for the room that *operands has.
+  // Moves the operands to *operands, newest first, and takes the memory of *operands in exchange.
   void Take(std::vector<Operand>* operands);
   std::vector<std::string_view> OldestFirst() const;
-  // As kv::Fold does, of all of them.
+  // As kv::Fold, for all operands of the chain.
   Status Fold(std::string_view key, const Base& base, Folded* folded) const;
   Tag newest_tag() const;
-  // It takes no more: memory is bounded. A reader then fails with CheckBounds(), a merge lets the key's versions pass.
+  // A full chain takes no more operands, so that memory is bounded. A reader then fails with CheckBounds(); a
+  // compaction keeps the key's versions as they are.
   bool is_full() const { return operands_.size() >= kChainOperandsMax || bytes_ >= kChainBytesMax; }
-  Status CheckBounds() const;  // MergeFailed if it is full
+  Status CheckBounds() const;  // MergeFailed if the chain is full
 
  private:
   void Add(std::string_view key, Tag tag, std::string_view operand, bool is_older);
@@ -82,16 +83,16 @@ class Chain {
   bool CombinePairs(std::string_view key);
 
   const ProgramOperators* operators_;
-  std::vector<Operand> operands_;  // in the order in which they came
+  std::vector<Operand> operands_;  // in the order of the Add calls
   bool is_newest_first_ = true;
   size_t bytes_ = 0;
-  size_t combine_at_ = 0;  // as soon as so many have gathered
+  size_t combine_at_ = 0;  // combine when there are this many operands
 };
 
 // *folded = `operands`, oldest first, applied to `base`. The Status of a failure names the key.
 Status Fold(const ProgramOperators* operators, std::string_view key, const Base& base,
             std::span<const std::string_view> operands, Folded* folded);
-// The same of a chain, and what a reader sees of it.
+// The same for a chain. *value is the result as a reader sees it.
 Status FoldAndShow(std::string_view key, const Base& base, const Chain& chain, std::string* value);
 
 }  // namespace mergedb::kv

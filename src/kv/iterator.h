@@ -1,20 +1,22 @@
-// The ordered (key, value) cursor: the only way data moves in bulk. Memtables, blocks, tables, runs and merges of them
-// are all one of these; reading ends in stream/visible, compaction in stream/collapsing.
+// The ordered (key, value) cursor: bulk data moves only through it. Memtables, blocks, tables, sorted runs
+// and the merging iterator implement it. Reads end in the user iterator (iterator/user_iterator.h),
+// compactions in the compaction iterator (iterator/compaction_iterator.h).
 //
-// The contract, which tests/unit/kv/iterator_contract.h runs against every implementation:
-//   R1  A new iterator is not valid; its status is OK or the error that made it useless.
-//   R2  Seek* makes it valid, or not valid at the end, or not valid with an error. It may be called at any time, and
-//       clears an earlier error that was not permanent.
-//   R3  Entries are in kv::Order: keys ascending, versions of a key newest first. No two entries are equal, but for
-//       a merge of several children, which shows equal ones next to each other.
-//   R4  Next and Prev need Valid(). Prev of the first and Next of the last entry end it.
-//   R5  The entry's views live until the iterator moves or dies.
-//   R6  After an error Valid() is false and status() says why; it skips nothing unread unless asked (kv/skipped_errors.h).
-//   R7  LookAhead shows what Next would, without moving; Skip(n) moves as n calls of Next do.
+// The contract, which tests/unit/kv/iterator_contract.h checks for every implementation:
+//   R1  A new iterator is not valid. Its status is OK, or the error that made it unusable.
+//   R2  Seek* may be called at any time. Afterwards the iterator is valid, or not valid at the end, or not valid with
+//       an error. Seek* clears an earlier error that is not permanent.
+//   R3  Entries are in kv::Order: keys ascending, versions of a key newest first. No two entries are equal, except in
+//       a merging iterator, which shows equal entries of its children next to each other.
+//   R4  Next and Prev need Valid(). After Prev from the first or Next from the last entry, the iterator is not valid.
+//   R5  The entry's views live until the iterator moves or is destroyed.
+//   R6  After an error Valid() is false and status() holds the error. The iterator skips unread data only if the
+//       reader asked for that (kv/skipped_errors.h).
+//   R7  LookAhead shows the entries that Next would show, without moving. Skip(n) moves as n calls of Next do.
 //
-// WHY the entry is a field and not a virtual call: a merge step compares entries of K children; a virtual key() each
-// would double its cost.
-// THREADS: none of it is for two threads at once.
+// WHY the entry is a field and not a virtual call: a step of the merging iterator compares the entries of K
+// children; a virtual key() for each would double the cost of the step.
+// THREADS: one thread at a time.
 #pragma once
 
 #include <cstddef>
@@ -40,17 +42,17 @@ class Iterator {
 
   virtual void SeekToFirst() = 0;
   virtual void SeekToLast() = 0;
-  // The first entry at or after (key, tag); see SeekTag.
+  // Moves to the first entry at or after (key, tag); see SeekTag.
   virtual void Seek(std::string_view key, Tag tag) = 0;
   virtual void Next() = 0;
   virtual void Prev() = 0;
 
-  // Entries that lie ready behind the one shown, in order: as many as there are, at most ahead.size(). They live as long as the one
-  // shown. 0 says nothing about what follows. REQUIRES: Valid().
-  // WHY: a walk through stages pays each of them once a call, and not once an entry.
+  // Copies the entries that are ready behind the current one to `ahead`, in order, at most ahead.size(). Returns their
+  // count. They live as long as the current entry. A count of 0 says nothing about what follows. REQUIRES: Valid().
+  // WHY: a scan through several iterators then pays for each of them once per call, not once per entry.
   virtual size_t LookAhead(std::span<Entry>) { return 0; }
-  bool looks_ahead() const { return looks_ahead_; }  // else LookAhead shows nothing, ever
-  // Next, n times. REQUIRES: LookAhead showed so many, and it has not moved since.
+  bool looks_ahead() const { return looks_ahead_; }  // if false, LookAhead always returns 0
+  // Next, n times. REQUIRES: LookAhead returned at least n, and the iterator has not moved since.
   virtual void Skip(size_t n) {
     while (n-- > 0) Next();
   }
@@ -62,7 +64,7 @@ class Iterator {
   Status status_;
 };
 
-// No entries; `status` may be an error.
+// An iterator without entries. `status` may be an error.
 std::unique_ptr<Iterator> NewEmptyIterator(Status status = {});
 
 }  // namespace mergedb::kv

@@ -12,7 +12,8 @@ using Json = nlohmann::json;
 
 Status Fail(std::string_view what) { return Status::MergeFailed("JSON: " + std::string(what)); }
 
-// Brackets outside of strings. WHY before parsing: what handles a parsed value (copies, prints, frees it) recurses.
+// Counts brackets outside of strings. WHY before parsing: the functions that copy, print or destroy a parsed
+// value recurse.
 bool IsTooDeep(std::string_view text) {
   size_t depth = 0;
   bool in_string = false;
@@ -46,11 +47,11 @@ Status Parse(std::string_view text, std::string_view what, Json* value) {
 
 std::string Print(const Json& value) { return value.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
-// A patch as a tree of what happens to each member.
+// A patch as a tree: the change of each member.
 struct Patch {
   bool is_object = false;
-  bool replaces = false;  // of an object: nothing of the target stays
-  Json leaf;              // of any other; null deletes the member
+  bool replaces = false;  // of an object: no member of the target stays
+  Json leaf;              // of any other value; null deletes the member
   std::map<std::string, Patch> members;
 };
 
@@ -65,7 +66,7 @@ Patch FromJson(Json&& value) {
   return patch;
 }
 
-// Mark the object at the end of `path`. False: there is none.
+// Marks the object at the end of `path` as replacing. False if there is no object.
 bool Mark(Patch* patch, const Json& path) {
   if (!path.is_array()) return false;
   for (const Json& name : path) {
@@ -122,7 +123,7 @@ void Apply(Patch&& patch, Json* target) {
   }
 }
 
-// *older = what `older` and then `newer` do.
+// *older = the effect of `older` and then of `newer`.
 void Follow(Patch&& newer, Patch* older) {
   if (!newer.is_object || newer.replaces) {
     *older = std::move(newer);
@@ -152,7 +153,8 @@ Status CheckJsonPatch(std::string_view body) {
 Status ApplyJsonPatches(std::optional<std::string_view> target, std::span<const std::string_view> patches,
                         std::string* result) {
   Json value;
-  // Even where a patch replaces it: what a read says must not depend on which patches were combined before.
+  // Parses the value even if a patch replaces it: the result of a read must not depend on which patches were
+  // combined before.
   if (target) RETURN_IF_ERROR(Parse(*target, "the value", &value));
   for (const std::string_view body : patches) {
     Patch patch;

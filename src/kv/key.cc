@@ -43,7 +43,7 @@ std::string PrintKey(std::string_view key, Tag tag) {
 }
 
 std::optional<ParsedKey> ParseKey(std::string_view text) {
-  // From the right: the key itself may hold both signs.
+  // Searches from the right: the key itself may contain '#' and ','.
   const size_t comma = text.rfind(',');
   const size_t hash = text.substr(0, comma).rfind('#');
   if (comma == std::string_view::npos || hash == std::string_view::npos) return std::nullopt;

@@ -20,7 +20,7 @@ void AppendId(std::string* out, KeyspaceId id) {
   while (bytes-- > 0) *out += static_cast<char>(id >> (8 * bytes));
 }
 
-// How many bytes of `in` are the id; 0 if it begins with none.
+// The number of bytes of the id at the begin of `in`; 0 if there is no id.
 size_t LoadId(std::string_view in, KeyspaceId* id) {
   if (in.empty()) return 0;
   const auto first = static_cast<uint8_t>(in[0]);

@@ -43,7 +43,8 @@ void SetNumber(Family family, uint64_t bits, Value* value) {
   }
 }
 
-// Make *value, if it is nothing or bytes, one of `family`. *is_first: it was nothing, the operand itself is the result.
+// If *value is nothing or bytes, makes it a number of `family`. *is_first: it was nothing, so the operand
+// itself is the result.
 Status EnterNumber(std::string_view operand, Family family, Value* value, bool* is_first) {
   *is_first = value->family == Family::kNothing;
   if (*is_first) {
@@ -64,7 +65,7 @@ Status EnterBytes(std::string_view operand, Value* value, bool* is_first) {
   return value->family == Family::kBytes ? Status() : Clash(operand, *value);
 }
 
-// Any of i64's three families counts for max and min; a sum is entered by plain i64 and by its own.
+// max and min accept all three i64 families. A sum accepts plain i64 and its own family.
 Status EnterI64(std::string_view operand, Family family, Value* value, bool* is_first) {
   const bool is_i64 = IsWholeNumber(value->family) && value->family != Family::kU64;
   if (is_i64 && (family == Family::kI64 || value->family == Family::kI64)) {
@@ -102,7 +103,7 @@ Status AddF64(std::string_view operand, Value* value) {
   return {};
 }
 
-// IEEE 754 totalOrder as an order of integers.
+// IEEE 754 totalOrder, as an order of integers.
 int64_t TotalOrder(double number) {
   const auto bits = std::bit_cast<int64_t>(number);
   return bits < 0 ? bits ^ std::numeric_limits<int64_t>::max() : bits;
@@ -167,7 +168,7 @@ Status TakeStamped(std::string_view operand, Value* value) {
   ASSERT(ParseStamped(operand.substr(1), &timestamp, &bytes), "the operand was checked");
   switch (value->family) {
     case Family::kNothing: break;
-    case Family::kBytes:  // older than every timestamp
+    case Family::kBytes:  // bytes are older than every timestamp
       if (!is_last) return {};
       break;
     case Family::kStamped:
@@ -235,7 +236,7 @@ Status UnknownFamily(Family family) {
                               " needs a newer version of mergedb");
 }
 
-// The operand that makes *value of nothing.
+// The operand that makes `value` of nothing. `like` has its type.
 bool EncodeOperand(std::string_view like, const Value& value, std::string* operand) {
   operand->assign(1, like[0]);
   switch (value.family) {
@@ -262,7 +263,7 @@ bool EncodeOperand(std::string_view like, const Value& value, std::string* opera
   return false;
 }
 
-// Appends with other caps or delimiters do other things.
+// True if the operands can be combined. Appends with different caps or delimiters cannot.
 bool AreAlike(std::string_view a, std::string_view b) {
   if (a[0] != b[0]) return false;
   AppendParts first, second;

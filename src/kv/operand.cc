@@ -160,7 +160,7 @@ std::string MakeStamped(OperandType type, uint64_t timestamp, std::string_view v
 }
 
 std::string MakeProgram(std::string_view name, std::string_view operand) {
-  // A name that is too long is stored with length 0, which Merge refuses.
+  // WHY length 0 for a name that is too long: Merge refuses the operand.
   const size_t name_bytes = name.size() <= kv::kOperatorNameBytesMax ? name.size() : 0;
   std::string made = Make(OperandType::kProgram, {});
   made.push_back(static_cast<char>(name_bytes));
@@ -215,7 +215,7 @@ std::string JsonPatch(std::string_view patch) {
 }
 
 std::string Named(std::string_view name, std::string_view operand) {
-  // WHY the same types under RocksDB's names: its encodings are ours. A uint64add of another size is refused by Merge.
+  // WHY built-in types under RocksDB's names: the encodings are the same. Merge refuses a uint64add of another size.
   if (name == "uint64add") return Make(OperandType::kAddU64, operand);
   if (name == "stringappend") return Append(operand, {.delimiter = ","});
   if (name == "max") return MaxBytes(operand);

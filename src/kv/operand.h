@@ -1,23 +1,23 @@
-// FORMAT: operands and the typed values that they make (docs/formats/merge.md). The value of a MERGE is an operand, that
-// of a MERGED a typed value:
+// FORMAT: merge operands and the typed values that they make (docs/formats/merge.md). The value of a MERGE is
+// an operand; the value of a MERGED is a typed value:
 //
 //   operand := type u8 | body                     typed value := family u8 | state
 //
 //   add u64       u64                             u64              u64
-//   add i64       i64, or i128 if it must be      i64              i64
-//   add f64       f64                             saturating sum   i64, or i128 if it must be
+//   add i64       i64, or i128 if needed          i64              i64
+//   add f64       f64                             saturating sum   i64, or i128 if needed
 //   max, min      u64 | i64 | f64 | bytes         failing sum      the same
 //   and, or, xor  bytes                           f64              f64
 //   append        cap, delimiter, bytes           JSON             text
 //   first, last   timestamp u64 | bytes           stamped          timestamp u64 | bytes
 //   JSON patch    form u8 | text
 //   put           bytes
-//   program       name | what it is given
+//   program       name | the program's operand
 //
-// An operand's effect on nothing is, but for JSON and programs, its own body: that is why operands of one type, applied to
-// nothing, give an operand again.
-// Bytes from disk are checked here before anybody believes them. Tests: tests/unit/kv/operand_test.cc, and the vectors in
-// tests/golden/merge/, which other languages can use.
+// The effect of an operand on nothing is its own body (of append: its bytes; not for JSON and programs). So
+// operands of one type, applied to nothing, give an operand of this type again.
+// Bytes from disk are checked here before they are used. Tests: tests/unit/kv/operand_test.cc, and the
+// vectors in tests/golden/merge/, which other languages can use.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,8 @@
 
 namespace mergedb::kv {
 
-// Values are stored; they never change. 32 and up are refused, so that a text is not taken for an operand.
+// FORMAT: the values are stored and never change. Types from 32 on are refused, so that a text does not pass
+// for an operand.
 enum class OperandType : uint8_t {
   kAddU64 = 1,
   kAddI64Saturating = 2,
@@ -51,11 +52,11 @@ enum class OperandType : uint8_t {
   kLast = 18,
   kJsonPatch = 19,
   kPut = 20,
-  // 21-29: room for sets and sketches
+  // 21-29 are reserved for sets and sketches.
   kProgram = 30,
 };
 
-// What an operator finds in place of a value. The first two are never stored.
+// The type of the value that an operator meets. The first two are never stored.
 enum class Family : uint8_t {
   kNothing = 0,
   kBytes = 0x80,
@@ -71,15 +72,15 @@ enum class Family : uint8_t {
 inline constexpr size_t kMergedValueBytesMax = size_t{1} << 30;
 inline constexpr size_t kOperatorNameBytesMax = 255;
 
-// "add-u64"; "operand type 27" for one that this version does not know.
+// "add-u64"; "operand type 27" if this version does not know the type.
 std::string OperandName(std::string_view operand);
-std::string_view FamilyName(Family family);  // "u64", "bytes that were put", ...
+std::string_view FamilyName(Family family);  // "u64", "bytes", ...
 
-// OK if `operand` is one that this version can apply. NotSupported: its type is of a newer version. InvalidArgument: it
-// breaks the format. Does not look into JSON.
+// OK if this version can apply `operand`. NotSupported: a newer version has this type. InvalidArgument: the
+// operand breaks the format. Does not parse JSON.
 Status CheckOperand(std::string_view operand);
 
-// The parts of an operand. REQUIRES: not empty. False: it breaks the format.
+// The parts of an operand. REQUIRES: it is not empty. False: it breaks the format.
 inline OperandType TypeOf(std::string_view operand) { return static_cast<OperandType>(operand[0]); }
 
 struct AppendParts {
@@ -88,7 +89,7 @@ struct AppendParts {
   uint64_t cap_bytes = 0;
   std::string_view delimiter;
   std::string_view bytes;
-  size_t head_bytes = 0;  // of the operand, before `bytes`
+  size_t head_bytes = 0;  // bytes of the operand before `bytes`
 };
 [[nodiscard]] bool ParseAppend(std::string_view operand, AppendParts* parts);
 
@@ -98,10 +99,10 @@ struct ProgramParts {
 };
 [[nodiscard]] bool ParseProgram(std::string_view operand, ProgramParts* parts);
 
-// Put the timestamp in *timestamp and the rest in *bytes. `stamped` is an operand's body or a state.
+// Puts the timestamp into *timestamp and the rest into *bytes. `stamped` is an operand's body or a state.
 [[nodiscard]] bool ParseStamped(std::string_view stamped, uint64_t* timestamp, std::string_view* bytes);
 
-// 8 bytes, or 16 if 8 do not hold it; and back. False: another size.
+// 8 bytes, or 16 if the number does not fit 8; and back. False: another size.
 using Wide = __int128;
 void AppendWide(std::string* out, Wide number);
 [[nodiscard]] bool ParseWide(std::string_view bytes, Wide* number);

@@ -1,7 +1,7 @@
-// The order of keys and versions, with the bytewise comparator as a special case that costs no virtual call.
+// The order of keys and versions. The bytewise comparator is a special case without a virtual call.
 //
-// Prefix: under the bytewise order a key's first 8 bytes as a big-endian number decide most comparisons without
-// touching the key. Under any other comparator every prefix is 0, so that comparing prefixes first is always right.
+// Prefix: under the bytewise order, a key's first 8 bytes as a big-endian number decide most comparisons, without
+// access to the key. Under any other comparator every prefix is 0, so comparing prefixes first is always right.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ class Order {
     return is_bytewise_ ? a == b : comparator_->Compare(a, b) == 0;
   }
 
-  // < 0 if a stands before b: by key, then newest first.
+  // < 0 if a comes before b: by key, then newest first.
   int Compare(const Entry& a, const Entry& b) const {
     if (a.prefix != b.prefix) return a.prefix < b.prefix ? -1 : 1;
     const int order = CompareKeys(a.key, b.key);

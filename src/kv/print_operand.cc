@@ -1,4 +1,4 @@
-// Operands for people: merge::Print.
+// merge::Print: operands as text.
 #include <bit>
 #include <charconv>
 
@@ -18,7 +18,7 @@ std::string PrintReal(uint64_t bits) {
   return {text, end};
 }
 
-// A sum beyond 64 bits, which combining made.
+// A combined sum may need more than 64 bits.
 std::string PrintWide(std::string_view body) {
   kv::Wide number = 0;
   if (!kv::ParseWide(body, &number)) return "?";

@@ -36,7 +36,7 @@ constexpr std::array<std::string_view, 5> kOurNames = {"uint64add", "stringappen
 
 std::string Title(std::string_view name) { return "operator \"" + base::Escape(name) + "\""; }
 
-// Runs `call` and turns what it throws into a Status.
+// Runs `call` and turns an exception into a Status.
 template <typename Call>
 Status Guard(std::string_view name, Call call) {
   try {

@@ -1,7 +1,7 @@
-// The operators that a program registered, by name, and the one place that calls them: whatever they throw, return or
-// produce ends here as that key's Status (facts: rows H1 to H4).
+// The merge operators that the program registered, by name. Only this class calls them: an exception, an
+// error or too large a result becomes the Status of that key (facts/reliability.md, rows H1 to H4).
 //
-// THREADS: constant after construction. The operators are called from any thread, under no lock.
+// THREADS: constant after construction. Any thread calls the operators, and holds no lock.
 #pragma once
 
 #include <atomic>
@@ -24,19 +24,19 @@ class ProgramOperators {
  public:
   using Pointers = std::vector<std::shared_ptr<const MergeOperator>>;
   ProgramOperators() = default;
-  // The keys given to Apply and Combine are the tree's; operators are told the program's. `key_map` as it is at each call, if it
-  // is not null; it must outlive this.
+  // Apply and Combine take keys of the tree; the operators get the program's keys. They use the KeyMap that
+  // *key_map holds at the time of the call. `key_map` may be null; it must outlive this object.
   explicit ProgramOperators(Pointers operators, size_t value_bytes_max = kMergedValueBytesMax,
                             const std::atomic<const KeyMap*>* key_map = nullptr)
       : operators_(std::move(operators)), value_bytes_max_(value_bytes_max), key_map_(key_map) {}
 
-  // InvalidArgument: null, a name that is empty, too long, ours, or there twice.
+  // InvalidArgument: a null pointer, a name that is empty, too long or built in, or two operators with one name.
   static Status Check(const Pointers& operators);
 
-  // *result = operands applied to `base`. NotSupported: nobody registered `name`. MergeFailed: the operator did not do it.
+  // *result = `operands` applied to `base`. NotSupported: no operator has this name. MergeFailed: the operator failed.
   Status Apply(std::string_view name, std::string_view key, std::optional<std::string_view> base,
                std::span<const std::string_view> operands, std::string* result) const;
-  // False: not registered, or it cannot, or it failed to.
+  // False if the operator is not registered, cannot combine these operands, or fails.
   bool Combine(std::string_view name, std::string_view key, std::string_view older, std::string_view newer,
                std::string* operand) const;
 

@@ -10,17 +10,17 @@
 namespace mergedb::kv {
 namespace {
 
-// How far a reader of the past looks for the ends of what it sees covered: fragments each way.
+// A reader of an old sequence looks at this many fragments in each direction for the ends of a masked span.
 constexpr size_t kGroupStepsMax = 32;
 
-// The tombstones of one stripe that are over the border that the sweep has reached; the newest on top.
+// The tombstones of one stripe that contain the current border; the newest one is on top.
 class Active {
  public:
   void Add(const RangeTombstone& tombstone) {
     heap_.push_back(&tombstone);
     std::push_heap(heap_.begin(), heap_.end(), IsOlder);
   }
-  // The newest that reaches beyond `border`; null if none does.
+  // The newest tombstone that ends after `border`; null if there is none.
   const RangeTombstone* Newest(const Order& order, std::string_view border) {
     while (!heap_.empty() && order.CompareKeys(heap_.front()->end, border) <= 0) {
       std::pop_heap(heap_.begin(), heap_.end(), IsOlder);
@@ -48,7 +48,7 @@ std::vector<std::string_view> BordersOf(const Order& order, const std::vector<Ra
   return borders;
 }
 
-// The same borders, as views of one copy that *keep holds.
+// Replaces the keys by views of one copy, which *keep holds.
 void CopyKeys(std::vector<std::string_view>* keys, std::shared_ptr<const void>* keep, size_t* bytes) {
   *bytes = 0;
   for (const std::string_view key : *keys) *bytes += key.size();
@@ -89,7 +89,7 @@ Mask Combined(const Order& order, const Mask& a, const Mask& b) {
   return both;
 }
 
-// A sweep over the borders: between two of them the tombstones over a key are the same.
+// Visits the borders in order: between two neighbouring borders, the same tombstones contain every key.
 RangeTombstones RangeTombstones::Fragment(const Order& order, std::vector<RangeTombstone> tombstones,
                                           const Stripes& stripes, Keys keys) {
   std::erase_if(tombstones, [&](const RangeTombstone& each) { return order.CompareKeys(each.begin, each.end) >= 0; });
@@ -204,7 +204,7 @@ Sequence RangeTombstones::MaskingSequence(const Order& order, std::string_view k
   return NewestUpTo(i, sequence);
 }
 
-// Is `i` what FindIndex would say?
+// True if `i` is the result of FindIndex.
 bool RangeTombstones::IsIndexOf(const Order& order, size_t i, std::string_view key) const {
   return i <= size() && (i == size() || order.CompareKeys(fragments_[i].end, key) > 0) &&
          (i == 0 || order.CompareKeys(fragments_[i - 1].end, key) <= 0);
@@ -236,7 +236,7 @@ Mask RangeTombstones::FindAt(const Order& order, size_t i, std::string_view key,
   return cover;
 }
 
-// Who sees all tombstones sees the whole group; another looks at some neighbours.
+// For a reader that sees all tombstones, the span is the whole group. For other readers it is a part of the group.
 void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence, Mask* cover) const {
   const Fragmented& fragment = fragments_[i];
   size_t first = fragment.group_first;

@@ -1,11 +1,12 @@
-// What iterators pass over instead of ending there: the errors of reads that failed, for a reader that asked for it.
+// The errors of reads that an iterator skipped, for a reader that asked for this.
 //
-//   block 6 | block 7: checksum wrong | block 8        a walk: ... entries of 6, entries of 8 ...        first() is block 7's error
+//   block 6 | block 7: wrong checksum | block 8      a scan shows block 6, then block 8; first() is block 7's error
 //
-// LevelDB's interface asks for it (docs/api/leveldb-differences.md): its iterators go on behind a block that they cannot read and say so in
-// status(). An older version of a key may show in place of one that could not be read, so a reader that asks must tell first() to its caller.
-// A reader that does not ask ends at the error, as rule R6 of kv/iterator.h says.
-// THREADS: none of it is for two threads at once.
+// The LevelDB interface asks for this (docs/api/leveldb-differences.md): its iterators go on behind a block
+// that they cannot read, and report the error in status(). An older version of a key may appear in place of a
+// version that could not be read, so the reader must report first() to its caller. For a reader that does not
+// ask, an iterator ends at the error, as rule R6 of kv/iterator.h says.
+// THREADS: one thread at a time.
 #pragma once
 
 #include "base/zoo.h"
@@ -18,7 +19,7 @@ class SkippedErrors {
   void Add(const Status& error) {
     if (first_.ok() && !ZOO(kSkippedErrorForgotten)) first_ = error;
   }
-  // OK: nothing was passed over.
+  // OK: nothing was skipped.
   const Status& first() const { return first_; }
 
  private:

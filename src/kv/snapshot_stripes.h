@@ -1,5 +1,5 @@
-// Snapshots cut the sequences into stripes. Every snapshot, and every reader of the newest state, sees all of a stripe or
-// nothing of it, so of two versions in one stripe the older one is never seen.
+// Snapshots cut the sequences into stripes. A snapshot, or a reader of the newest state, sees either all of a
+// stripe or nothing of it. So if two versions of a key are in one stripe, no reader sees the older one.
 //
 //   snapshots            2       7
 //   sequences      1  2  |  3 .. 7  |  8  9 ..
@@ -17,11 +17,11 @@ namespace mergedb::kv {
 
 class Stripes {
  public:
-  Stripes() = default;  // one stripe: nobody looks at the past
-  // `snapshots` ascend.
+  Stripes() = default;  // one stripe: there are no snapshots
+  // REQUIRES: `snapshots` ascend.
   explicit Stripes(std::vector<Sequence> snapshots) : snapshots_(std::move(snapshots)) {}
 
-  // 0 is the oldest.
+  // 0 is the oldest stripe.
   size_t Of(Sequence sequence) const {
     if (snapshots_.empty() || sequence <= snapshots_.front()) return 0;
     return static_cast<size_t>(std::lower_bound(snapshots_.begin(), snapshots_.end(), sequence) - snapshots_.begin());

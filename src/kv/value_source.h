@@ -1,10 +1,10 @@
-// Where the value of a PUT_REF is to be had. Large values stand in files of their own (docs/decisions/0011); what a table
-// holds of them is a reference, and whoever needs the value itself, to show it or to fold something onto it, asks here.
+// Reads the value of a PUT_REF. Large values are in blob files (docs/decisions/0011); the table has only a
+// blob index. Code that needs the value, to show it or to fold operands onto it, calls Resolve.
 //
 //     std::string_view value;
-//     RETURN_IF_ERROR(values->Resolve(entry, &value));      // entry: PUT_REF; value: what was put
+//     RETURN_IF_ERROR(values->Resolve(entry, &value));      // entry: PUT_REF; value: the value of the put
 //
-// WHY an interface down here: streams are pure and must not know files; src/read/ and src/compaction/ bring one along.
+// WHY an interface in this layer: iterators must not know files. src/read/ and src/compaction/ implement it.
 #pragma once
 
 #include <string_view>
@@ -14,12 +14,12 @@
 
 namespace mergedb::kv {
 
-// THREADS: not for two threads at once.
+// THREADS: one thread at a time.
 class ValueSource {
  public:
   virtual ~ValueSource() = default;
-  // REQUIRES: `entry` is a PUT_REF. OK and the value, which lives until the next call; or an error: a reference that does
-  // not lead to a value of just this key is Corruption.
+  // REQUIRES: `entry` is a PUT_REF. *value lives until the next call. Corruption: the blob index does not
+  // lead to a value of this key.
   virtual Status Resolve(const Entry& entry, std::string_view* value) = 0;
 };
 

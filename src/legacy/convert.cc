@@ -27,14 +27,14 @@ constexpr uint64_t kTableBytes = uint64_t{64} << 20;
 constexpr uint64_t kBytesWorthProgress = uint64_t{256} << 20;
 constexpr uint64_t kPieceBytesMin = uint64_t{1} << 20;
 constexpr kv::Position kPosition{1};
-// What is to become of LevelDB's files after the commit stands in IMPORT.
+// IMPORT states what becomes of LevelDB's files after the commit.
 constexpr std::string_view kSourceGoes =
     "A conversion from LevelDB is under way, or was interrupted. Open the database with mergedb to finish it.\n";
 constexpr std::string_view kSourceIsKept = "A repair of a LevelDB database is under way, or was interrupted.\n";
 
 std::string PrintMegabytes(uint64_t bytes) { return std::to_string((bytes + 999'999) / 1'000'000) + " MB"; }
 
-// Which of LevelDB's files go once the directory is mergedb's. LOG is text that people may want.
+// LevelDB's files that are removed after the commit. LOG is text that users may want, so it stays.
 bool GoesAfterwards(leveldb::NameKind kind) {
   return kind == leveldb::NameKind::kLog || kind == leveldb::NameKind::kTable || kind == leveldb::NameKind::kOldTable ||
          kind == leveldb::NameKind::kTemporary;
@@ -57,9 +57,9 @@ Status MoveToLost(FileSystem* file_system, const std::string& directory, const s
   return file_system->Rename(format::JoinPath(directory, name), format::JoinPath(lost, target));
 }
 
-// All that is LevelDB's alone, then the marker. Kept: it goes to lost/.
-// WHY a sync first: if a kill came between the rename of CURRENT and its sync, a power cut could keep the removals and
-// drop the rename.
+// Removes LevelDB's files, then the marker. If `is_kept`, the files move to lost/ instead.
+// WHY the sync comes first: if the process was killed between the rename of CURRENT and its sync, a power cut
+// could keep the removals and drop the rename.
 Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, bool is_kept) {
   RETURN_IF_ERROR(file_system->SyncDirectory(directory));
   ASSIGN_OR_RETURN(const manifest::Current current, manifest::ReadCurrent(file_system, directory));
@@ -79,7 +79,7 @@ Status RemoveSourceFiles(FileSystem* file_system, const std::string& directory, 
   }
   if (is_kept) RETURN_IF_ERROR(file_system->SyncDirectory(lost));
   RETURN_IF_ERROR(
-      file_system->SyncDirectory(directory));  // before the marker, without which nobody would look for them
+      file_system->SyncDirectory(directory));  // WHY first: without the marker the next open ignores the files
   return file_system->Remove(format::JoinPath(directory, format::PrintFileName(FileKind::kImport)));
 }
 
@@ -107,8 +107,8 @@ class Converter {
     Log("converted from LevelDB: " + std::to_string(converted_.entries) + " keys, " +
         PrintMegabytes(converted_.bytes_before) + " before, " + PrintMegabytes(converted_.bytes_after) + " after");
     if (!converted_.report.empty()) Log("converted from LevelDB: " + converted_.report);
-    // WHY no error: the database is mergedb's now; what is still there goes at the next open. (After a repair without a loss, interrupted
-    // here, to lost/.)
+    // WHY the error is ignored: the conversion is committed, and the next open removes the remaining files.
+    // (After a repair without a loss that is interrupted here, the next open moves them to lost/.)
     (void)RemoveSourceFiles(files_, conversion_.directory, !converted_.losses.empty());
     return std::move(converted_);
   }
@@ -146,8 +146,8 @@ class Converter {
   LogWalk logs_;
   std::unique_ptr<table::Writer> writer_;
   std::vector<kv::FileNumber> made_;         // all tables begun
-  std::vector<format::FileMetaPtr> tables_;  // those finished
-  bool marker_is_ours_ = false;              // all that lies under IMPORT was made by this conversion
+  std::vector<format::FileMetaPtr> tables_;  // all tables finished
+  bool marker_is_ours_ = false;              // this conversion made the marker IMPORT and all unfinished tables
   uint64_t bytes_done_ = 0;
   uint64_t tenths_logged_ = 0;
 };
@@ -179,8 +179,9 @@ Status Converter::Prepare() {
   return Begin();
 }
 
-// The marker is durable before the first table, so that what an interruption leaves is known for what it is. What an earlier one left goes
-// before its own marker does; to lost/ unless CURRENT is LevelDB's, which says that the earlier one was not committed.
+// Makes the marker durable before the first table, so that the files of an interrupted conversion can be
+// recognised. The files of an earlier conversion are removed before its marker. They move to lost/ unless
+// CURRENT is LevelDB's, which shows that the earlier conversion was not committed.
 Status Converter::Begin() {
   const std::string marker = PathOf(FileKind::kImport);
   const auto earlier = files_->SizeOf(marker);
@@ -222,7 +223,7 @@ Status Converter::Advance(uint64_t bytes) {
   return conversion_.progress ? conversion_.progress(bytes_done_, source_.bytes) : Status();
 }
 
-// ---- the merge ---------------------------------------------------------------------------------------------------------
+// ---- merging the sources --------------------------------------------------------------------------------------
 
 Status Converter::Merge() {
   const LogWalkOptions log_options{
@@ -251,8 +252,8 @@ Status Converter::Merge() {
   return FinishTable();
 }
 
-// An edit that was never finished names nothing that the logs do not hold. If changes are missing between the MANIFEST
-// and the logs, more than that edit was lost. A salvage then takes the tables that the MANIFEST does not name, too.
+// The logs hold all data of an edit that was never finished. If sequences are missing between the MANIFEST and
+// the logs, more than that edit was lost. Then a repair also takes the tables that the MANIFEST does not name.
 Status Converter::JudgeCutManifest() {
   std::string gap;
   if (logs_.first_sequence > source_.last_sequence + 1) {
@@ -277,7 +278,7 @@ Status Converter::JudgeCutManifest() {
   return {};
 }
 
-// The largest sequence in the tables that the MANIFEST does not name. A salvage passes over damage in them.
+// The largest sequence in the tables that the MANIFEST does not name. A repair passes over damage in them.
 Result<kv::Sequence> Converter::NewestUnnamed() {
   Walking quiet = walking_;
   if (quiet.on_loss) quiet.on_loss = [](const std::string&, uint64_t, uint64_t, std::string_view) {};
@@ -290,7 +291,7 @@ Result<kv::Sequence> Converter::NewestUnnamed() {
   return newest;
 }
 
-// At the bottom, below every snapshot, versions need no sequence.
+// The output is a bottommost sorted run and no snapshot exists, so its entries have the sequence 0.
 Status Converter::AddNewest(const kv::Entry& entry) {
   if (entry.key.size() > kKeyBytesMax || entry.value.size() > kValueBytesMax) {
     return Status::NotSupported("a key of " + std::to_string(entry.key.size()) + " bytes with a value of " +
@@ -326,9 +327,9 @@ Status Converter::FinishTable() {
   return {};
 }
 
-// ---- the commit --------------------------------------------------------------------------------------------------------
+// ---- the commit -----------------------------------------------------------------------------------------------
 
-// The last sequence goes on from LevelDB's. The log is a new one, which ends where it begins.
+// The new database continues LevelDB's sequences. Its WAL is new and empty.
 format::VersionEdit Converter::Describe() const {
   format::VersionEdit edit;
   for (const auto& table : tables_)
@@ -340,7 +341,7 @@ format::VersionEdit Converter::Describe() const {
   const wal::Mark first = wal::FirstMark(salt, std::min(last_sequence_ + 1, kv::kSequenceMax));
   edit.database_id = database_id;
   edit.comparator = std::string(conversion_.order.comparator()->Name());
-  edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
+  edit.next_file = kv::FileNumber{next_file_ + 1};  // the number after the MANIFEST's own
   edit.next_position = kv::Position{kv::ToInt(kPosition) + 1};
   edit.last_sequence = first.sequence - 1;
   edit.wal_start = format::VersionEdit::WalStart{
@@ -353,7 +354,8 @@ format::VersionEdit Converter::Describe() const {
 
 Status Converter::Commit() {
   const format::VersionEdit edit = Describe();
-  // WHY before anything is named: what the next open would refuse must not replace a whole database.
+  // WHY the check comes before the commit: a state that the next open would refuse must not replace an intact
+  // database.
   RETURN_IF_ERROR(version::ApplyEdit(conversion_.order, version::Version(), edit).status());
   for (const kv::FileNumber number : logs_.tables)
     RETURN_IF_ERROR(files_->Remove(format::TablePath(conversion_.directory, number)));
@@ -366,14 +368,15 @@ Status Converter::Commit() {
                                .allocate_number = [number] { return number; }});
   const Status status = manifest.Commit(edit);
   if (status.ok()) return {};
-  // After a rename that failed, or a directory that could not be synced, either CURRENT may be there after a power cut.
+  // If the rename or the sync of the directory failed, a power cut may leave either CURRENT.
   const auto owner = OwnerOf(files_, conversion_.directory);
   if (!owner || *owner != Owner::kLevelDb) return status.WithOutcomeUnknown();
   (void)files_->Remove(format::ManifestPath(conversion_.directory, number));
   return status;
 }
 
-// WHY not before this conversion has a marker of its own: the one that is there is an earlier one's, and so are the tables.
+// WHY nothing is removed before marker_is_ours_: until then the marker and the tables belong to an earlier
+// conversion.
 void Converter::RemoveOurs() {
   if (!marker_is_ours_) return;
   writer_ = nullptr;
@@ -382,7 +385,8 @@ void Converter::RemoveOurs() {
     for (const kv::FileNumber number : *numbers) (void)files_->Remove(format::TablePath(conversion_.directory, number));
   }
   (void)files_->Remove(PathOf(FileKind::kCurrentTemporary));
-  // WHY synced first: without the marker a table that came back would make the directory nobody's.
+  // WHY the sync comes first: if a power cut brought back a table but not the marker, OwnerOf would return
+  // kOverwritten.
   if (files_->SyncDirectory(conversion_.directory).ok()) (void)files_->Remove(PathOf(FileKind::kImport));
 }
 
@@ -400,7 +404,7 @@ Result<Converted> Convert(const Conversion& conversion) { return Converter(conve
 Status RemoveSource(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const bool is_kept,
                    IsKept(file_system, format::JoinPath(directory, format::PrintFileName(FileKind::kImport))));
-  // A repair since the conversion may have given up entries that LevelDB's files still hold.
+  // If a repair ran after the conversion, it may have given up entries that LevelDB's files still hold.
   const std::string lost = format::JoinPath(directory, format::kLostDirectory);
   const auto report = file_system->SizeOf(format::JoinPath(lost, "report.txt"));
   if (!report && !report.error().IsNotFound()) return report.error();

@@ -1,17 +1,19 @@
-// A LevelDB directory becomes one of mergedb, in place. Reads from top to bottom:
+// Converts a LevelDB directory to mergedb, in place:
 //
-//   IMPORT -> what LevelDB's MANIFEST says -> its logs and tables, merged by sequence, into one run of ours, synced
+//   IMPORT -> LevelDB's MANIFEST -> its logs and tables, merged by sequence, into one sorted run of mergedb, synced
 //     |                                          |
-//     "tables here are half a conversion"        what LevelDB reads is not touched
-//   -> MANIFEST and CURRENT of ours: the commit, one synced rename -> LevelDB's files go -> IMPORT goes
+//     "tables here are half a conversion"        the files that LevelDB reads are not touched
+//   -> MANIFEST and CURRENT of mergedb: the commit, one synced rename -> LevelDB's files go -> IMPORT goes
 //
-// Of each key the operation with the largest sequence counts, wherever it lies; what it hides, and deletes, are left out. So level 0 of a
-// repaired database, or of the original MergeDB's, where numbers are not age, needs no special case.
+// For each key the operation with the largest sequence counts, wherever it lies; older operations and deletes
+// are dropped. In level 0 of a repaired database, or of a database of the original MergeDB, file numbers do not
+// tell the age. Because only sequences are compared, these need no special case.
 //
-// Until the rename LevelDB opens the directory as if nothing had happened: names of ours are foreign to it, and numbers of ours are larger
-// than any of its own. Afterwards it refuses the directory: CURRENT has no newline. The price is space for a second copy meanwhile.
+// Until the rename LevelDB can still open the directory: it ignores mergedb's file names, and mergedb's file
+// numbers are larger than any of its own. After the rename LevelDB refuses the directory, because CURRENT has
+// no newline. The conversion needs space for a second copy.
 //
-// docs/decisions/0021-leveldb-files.md. THREADS: one at a time on a directory, whose LOCK the caller holds.
+// docs/decisions/0021-leveldb-files.md. THREADS: one at a time on a directory; the caller holds its LOCK.
 // Tests: tests/legacy/convert_test.cc.
 #pragma once
 
@@ -34,31 +36,35 @@ struct Loss {
 };
 
 struct Conversion {
-  const mergedb::Options& options;  // checked: the tables' shape, env, memory
+  const mergedb::Options& options;  // validated; used: env, memory, format of tables
   std::string directory;
   const kv::Order& order;
-  // Take what is whole and say what is not, instead of failing; LevelDB's files then go to lost/ if anything is not.
+  // Keep all undamaged data and report the rest as losses, instead of failing. If there is a loss, LevelDB's
+  // files move to lost/.
   bool saves_what_is_whole = false;
-  std::function<Status(uint64_t bytes_done, uint64_t bytes_all)> progress =
-      {};  // its error ends the conversion; may be null
+  // If it returns an error, the conversion ends with this error. May be null.
+  std::function<Status(uint64_t bytes_done, uint64_t bytes_all)> progress = {};
 };
 
 struct Converted {
-  uint64_t tables = 0, logs = 0;  // that were read
+  uint64_t tables = 0, logs = 0;  // the number read
   uint64_t bytes_before = 0, bytes_after = 0;
   uint64_t entries = 0;  // keys of the database
-  std::string report;    // torn tails that were dropped, which MANIFEST was believed; lines
+  std::string report;    // lines: dropped torn tails, and which MANIFEST was used
   std::vector<Loss> losses;
 };
-// An error leaves the directory LevelDB's, and none of our files in it unless the disk refuses even that.
+// If it returns an error, the directory is still LevelDB's, and mergedb's files are removed from it if the disk
+// allows.
 Result<Converted> Convert(const Conversion& conversion);
 
-// Remove what a committed conversion left behind when it was interrupted: LevelDB's files, and IMPORT. LevelDB's files
-// go to lost/ if the conversion was a repair, or if mergedb's own repair has been run since.
-// REQUIRES: the files of the converted database are there.
+// Removes the files that an interrupted conversion left behind after its commit: LevelDB's files, and IMPORT.
+// LevelDB's files move to lost/ instead if the conversion was a repair, or if mergedb's own repair ran after
+// the commit.
+// REQUIRES: the files of the converted database exist.
 Status RemoveSource(FileSystem* file_system, const std::string& directory);
 
-// Remove all of LevelDB's files but LOCK, and then CURRENT: what is left of an interrupted call is still a database, if a damaged one.
+// Removes all of LevelDB's files except LOCK, and CURRENT last. If the call is interrupted, the directory is
+// still a database, although a damaged one.
 Status RemoveLevelDb(FileSystem* file_system, const std::string& directory);
 
 }  // namespace mergedb::legacy

@@ -22,7 +22,7 @@ using leveldb::NameKind;
 
 constexpr size_t kCurrentBytesMax = 64;
 
-// The MANIFEST that LevelDB's CURRENT names; none if there is no CURRENT, or it is not LevelDB's.
+// The MANIFEST that LevelDB's CURRENT names. Nothing if CURRENT is missing or is not LevelDB's.
 Result<std::optional<kv::FileNumber>> ReadCurrent(FileSystem* file_system, const std::string& directory) {
   auto file = file_system->Open(format::JoinPath(directory, "CURRENT"), {.access = Access::kRead});
   if (!file && file.error().IsNotFound()) return std::optional<kv::FileNumber>();
@@ -69,10 +69,10 @@ Result<leveldb::State> ReadManifest(FileSystem* file_system, const std::string& 
   return state;
 }
 
-// Tables and logs by number, and the largest number of all.
+// MANIFESTs, tables and logs by number, and the largest number of any file.
 struct Listing {
   std::set<kv::FileNumber> manifests;
-  std::map<kv::FileNumber, std::string> tables, logs;  // names; of two names of a table LevelDB reads .ldb first
+  std::map<kv::FileNumber, std::string> tables, logs;  // names; if a table has two names, LevelDB reads .ldb first
   uint64_t largest_number = 0;
 };
 Result<Listing> List(FileSystem* file_system, const std::string& directory) {
@@ -83,7 +83,7 @@ Result<Listing> List(FileSystem* file_system, const std::string& directory) {
       listing.largest_number = std::max(listing.largest_number, kv::ToInt(ours->number));
     const auto parsed = leveldb::ParseName(name);
     if (!parsed) continue;
-    // Numbers that mergedb could not count on from are nobody's: LevelDB begins at 1.
+    // mergedb cannot continue from a number above kFileNumberMax. LevelDB counts from 1, so such a file is foreign.
     if (kv::ToInt(parsed->number) > format::kFileNumberMax) continue;
     listing.largest_number = std::max(listing.largest_number, kv::ToInt(parsed->number));
     if (parsed->kind == NameKind::kTable) listing.tables[parsed->number] = name;
@@ -111,7 +111,7 @@ std::string LevelDbNameOf(const kv::Order& order) {
 Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory, std::string* found) {
   ASSIGN_OR_RETURN(const auto manifest, ReadCurrent(file_system, directory));
   const auto listed = file_system->List(directory);
-  if (!listed && !manifest && listed.error().IsNotFound()) return Owner::kOther;  // nothing is there
+  if (!listed && !manifest && listed.error().IsNotFound()) return Owner::kOther;  // the directory does not exist
   if (!listed) return listed.error();
   const std::vector<std::string>& names = *listed;
   const auto parse = [](const std::string& name) { return format::ParseFileName(name); };
@@ -121,7 +121,7 @@ Result<Owner> OwnerOf(FileSystem* file_system, const std::string& directory, std
   });
   const bool is_ours = std::any_of(names.begin(), names.end(), [&](const std::string& name) {
     const auto parsed = parse(name);
-    // A conversion that was interrupted leaves tables, but never a log.
+    // An interrupted conversion leaves tables, but no WAL files.
     return parsed && IsMergedbsOwn(parsed->kind) && !(is_converting && parsed->kind == format::FileKind::kTable);
   });
   if (!is_ours) {
@@ -164,11 +164,11 @@ Result<bool> HoldsOurSegment(FileSystem* file_system, const std::string& path, s
 
 namespace {
 
-// Whose the files of a directory are, whatever CURRENT says.
+// The owner of the files in a directory, independent of CURRENT.
 struct Evidence {
   bool of_leveldb = false;    // a table, a log or a MANIFEST
-  bool of_mergedb = false;    // a file that no unfinished conversion leaves
-  bool has_manifest = false;  // of mergedb's: a conversion was committed, or was about to be
+  bool of_mergedb = false;    // a file that an unfinished conversion does not leave
+  bool has_manifest = false;  // a MANIFEST of mergedb: a conversion was committed, or was about to be
   bool is_converting = false;
 };
 
@@ -186,7 +186,8 @@ Result<Evidence> FindEvidence(FileSystem* file_system, const std::string& direct
   }
   for (const std::string& name : names) {
     const auto parsed = leveldb::ParseName(name);
-    // WHY no look at files beside one of mergedb's own: a file that cannot be read is for that database's repair.
+    // WHY no file is read beside one of mergedb's own: an unreadable file is a matter for the repair of that
+    // database.
     if (evidence.of_mergedb) break;
     if (!parsed) continue;
     const std::string path = format::JoinPath(directory, name);
@@ -212,7 +213,7 @@ Result<bool> LooksLikeLevelDb(FileSystem* file_system, const std::string& direct
   const Status& error = current.error();
   if (!error.IsNotFound() && !error.IsCorruption() && !error.IsInvalidArgument()) return error;
   if (!evidence.has_manifest) return true;
-  // A conversion that was killed right before the commit: a whole CURRENT of LevelDB's says that there was none.
+  // A conversion may be killed right before its commit. A whole CURRENT of LevelDB shows that it was not committed.
   ASSIGN_OR_RETURN(const auto named, ReadCurrent(file_system, directory));
   return evidence.is_converting && named.has_value();
 }
@@ -229,7 +230,7 @@ Result<bool> IsConverted(FileSystem* file_system, const std::string& directory) 
 
 namespace {
 
-// A table of which no MANIFEST tells.
+// A table that no MANIFEST names.
 Result<SourceTable> Unbounded(FileSystem* file_system, const std::string& directory, kv::FileNumber number,
                               const std::string& name) {
   ASSIGN_OR_RETURN(const uint64_t bytes, file_system->SizeOf(format::JoinPath(directory, name)));
@@ -243,7 +244,8 @@ Result<Source> ReadSourceOf(FileSystem* file_system, const std::string& director
   Source source;
   ASSIGN_OR_RETURN(const leveldb::State state, ReadManifest(file_system, path, order, &source.is_cut_short));
   ASSIGN_OR_RETURN(const Listing listing, List(file_system, directory));
-  // LevelDB removes a log after the edit that names a later one. An edit that was never finished left the log where it was.
+  // LevelDB removes a log only after the edit that names a later one. If that edit is incomplete, the log still
+  // exists.
   if (source.is_cut_short && kv::ToInt(*state.log) != 0 && !listing.logs.contains(*state.log)) {
     return Status::Corruption(
         path + ": cut short, and the log that it names is gone: more than an unfinished edit is missing");

@@ -25,9 +25,9 @@ constexpr kv::Sequence kSequence = 1;
 constexpr std::string_view kMarker = "EXPORT";
 constexpr std::string_view kMarkerText =
     "An export from mergedb to LevelDB is under way, or was interrupted. Run it again, or remove this directory.\n";
-constexpr uint64_t kLevelOneBytes = 10 << 20;  // LevelDB's; each level holds ten times the one above
+constexpr uint64_t kLevelOneBytes = 10 << 20;  // LevelDB's limit; each level holds ten times the one above
 
-// A new file, written from front to back in large pieces.
+// A new file, written sequentially in large pieces.
 class FrontToBack {
  public:
   static Result<std::unique_ptr<FrontToBack>> Create(FileSystem* file_system, const std::string& path) {
@@ -74,7 +74,7 @@ class Exporter {
     if (status.ok()) return exported_;
     builder_.reset();
     file_ = nullptr;
-    (void)RemoveUnfinished();  // else by the next try
+    (void)RemoveUnfinished();  // if this fails, the next export removes the files
     return status;
   }
 
@@ -101,7 +101,7 @@ class Exporter {
   std::string key_;  // internal
 };
 
-// The directory is there, empty but for the marker.
+// Afterwards the directory exists and holds only the marker.
 Status Exporter::Begin() {
   RETURN_IF_ERROR(files_->CreateDirectory(exporting_.directory));
   RETURN_IF_ERROR(RemoveUnfinished());
@@ -114,7 +114,7 @@ Status Exporter::Begin() {
   return files_->SyncDirectory(exporting_.directory);
 }
 
-// CURRENT goes first, should it be there: what remains is no database to LevelDB. The marker goes last.
+// Removes CURRENT first, so that LevelDB does not open a partial directory. Removes the marker last.
 Status Exporter::RemoveUnfinished() {
   ASSIGN_OR_RETURN(const auto names, files_->List(exporting_.directory));
   if (std::find(names.begin(), names.end(), kMarker) == names.end()) return {};
@@ -137,7 +137,7 @@ Status Exporter::WriteFile(const std::string& name, std::string_view bytes) {
   return file->Finish();
 }
 
-// ---- tables ------------------------------------------------------------------------------------------------------------
+// ---- tables ---------------------------------------------------------------------------------------------------
 
 Status Exporter::WriteTables(Iterator& it) {
   const auto& options = exporting_.options;
@@ -185,7 +185,7 @@ Status Exporter::FinishTable() {
   return Status::Aborted(exporting_.directory + ": given up on request");
 }
 
-// ---- the commit --------------------------------------------------------------------------------------------------------
+// ---- the commit -----------------------------------------------------------------------------------------------
 
 uint32_t Exporter::LevelOf(uint64_t bytes) const {
   uint32_t level = 1;
@@ -193,7 +193,7 @@ uint32_t Exporter::LevelOf(uint64_t bytes) const {
   return level;
 }
 
-// As after LevelDB's own repair: a MANIFEST of one edit, and no log.
+// Writes a MANIFEST of one edit and no log, as LevelDB's own repair does.
 Status Exporter::Commit() {
   leveldb::VersionEdit edit{.comparator = LevelDbNameOf(exporting_.order),
                             .log = kv::FileNumber{0},

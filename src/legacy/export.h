@@ -1,11 +1,12 @@
-// What a database of mergedb shows, written as a database of LevelDB.
+// Writes the visible contents of a mergedb database as a LevelDB database.
 //
-//   EXPORT -> tables, one sorted run of them, synced -> MANIFEST-000001, synced -> CURRENT: the commit -> EXPORT goes
+//   EXPORT -> tables, one sorted run, synced -> MANIFEST-000001, synced -> CURRENT: the commit -> EXPORT is removed
 //
-// Without CURRENT a directory is no database to LevelDB, so that half an export never looks like a whole one. EXPORT says whose the files
-// are, so that the next try may remove them.
+// LevelDB does not open a directory without CURRENT, so a partial export never looks like a whole one. The
+// marker EXPORT identifies the files of an interrupted export, so that the next attempt may remove them.
 //
-// The run lies in the level that holds it, so that LevelDB finds nothing to compact. Every key has the sequence 1.
+// The sorted run lies in the level whose size limit holds it, so LevelDB has nothing to compact. Every key has
+// the sequence 1.
 // THREADS: one. Tests: tests/legacy/export_test.cc.
 #pragma once
 
@@ -23,7 +24,7 @@ struct Exporting {
   const LevelDbExportOptions& options;
   uint64_t bytes_expected = 0;  // for progress
 };
-// `it` is over what is to be exported.
+// `it` shows the entries to export.
 Result<LevelDbExport> Export(const Exporting& exporting, Iterator& it);
 
 }  // namespace mergedb::legacy

@@ -16,14 +16,15 @@ namespace {
 
 namespace leveldb = format::leveldb;
 
-// Entries over batches that it holds, in the order in which they came.
+// Operations in the order of the log. The entries point into the batches.
 struct Piece {
   std::deque<std::string> batches;
   std::vector<kv::Entry> entries;
   size_t bytes = 0;
 };
 
-// By kv::Order; of two that are equal, which no whole log has, the one that came later stays.
+// Sorts by kv::Order. If two entries have the same key and sequence, which does not occur in an undamaged log,
+// the later one stays.
 void Sort(const kv::Order& order, std::vector<kv::Entry>* entries) {
   std::reverse(entries->begin(), entries->end());
   std::stable_sort(entries->begin(), entries->end(),
@@ -53,7 +54,7 @@ class PieceIterator final : public kv::Iterator {
   size_t at_ = 0;
 };
 
-// Keeps the table open as long as its cursor.
+// Keeps the table open as long as its iterator lives.
 class TableIterator final : public kv::Iterator {
  public:
   explicit TableIterator(std::shared_ptr<table::Reader> reader)
@@ -115,10 +116,10 @@ class LogWalker {
     }
     RETURN_IF_ERROR(reader.status());
     if (reader.is_cut_short()) walk_.report += "dropped an unfinished record at the end of " + path + "\n";
-    return is_no_tail_ ? damage_ : Status();  // where losses are told damage_ stays OK
+    return is_no_tail_ ? damage_ : Status();  // if losses are reported, damage_ stays OK
   }
 
-  // Unless something whole lies behind it, it may be a torn tail.
+  // Damage is a possible torn tail unless a whole record follows it.
   void Lose(const SourceLog& log, uint64_t offset, uint64_t bytes, std::string_view why, bool has_whole_behind) {
     is_no_tail_ |= has_whole_behind;
     if (walking_.on_loss) return walking_.on_loss(log.name, offset, bytes, why);
@@ -129,7 +130,7 @@ class LogWalker {
     }
   }
 
-  // A batch whole or not at all.
+  // Adds all operations of a batch, or none if the batch is damaged.
   Status Take(const SourceLog& log, uint64_t offset, std::string_view record) {
     piece_->batches.emplace_back(record);
     const std::string& batch = piece_->batches.back();
@@ -158,7 +159,6 @@ class LogWalker {
     return piece_->bytes < options_.piece_bytes ? Status() : Spill();
   }
 
-  // The piece becomes a table.
   Status Spill() {
     if (piece_->entries.empty()) return {};
     Sort(walking_.order, &piece_->entries);
@@ -181,7 +181,7 @@ class LogWalker {
   const LogWalkOptions& options_;
   LogWalk& walk_;
   std::shared_ptr<Piece> piece_ = std::make_shared<Piece>();
-  Status damage_;  // the first that was met and not passed over
+  Status damage_;  // the first damage that was not reported as a loss
   bool is_no_tail_ = false;
 };
 

@@ -1,11 +1,13 @@
-// LevelDB's logs as sorted iterators: all their operations, in pieces that fit into memory.
+// LevelDB's logs as sorted iterators: all operations, in pieces that fit into memory.
 //
-//   logs, oldest first  ─►  operations with their sequences  ─►  sorted pieces: the last stays in memory, others become tables of ours
+//   logs, oldest first  ─►  operations with sequences  ─►  sorted pieces: the last one stays in memory,
+//                                                          each earlier one becomes a table of mergedb
 //
-// Those tables are not part of the database to be: they are read once, by the merge, and removed by whoever asked for them.
+// These tables are not part of the converted database. The conversion reads them once and removes them.
 //
-// A log that a crash cut short ends there. Damage is Corruption unless nothing whole follows it, in its block, its log or a later one: then it is
-// the torn tail of the newest log, which is dropped and told of, as LevelDB does with any damage.
+// If a crash cut a log short, the log ends there. Other damage is Corruption if whole records follow it in the
+// same block, the same log or a later log. If no whole record follows, the damage is a torn tail: it is dropped
+// and reported, as LevelDB does with any damage.
 //
 // THREADS: one at a time. Tests: tests/legacy/convert_test.cc.
 #pragma once
@@ -29,12 +31,12 @@ struct LogWalkOptions {
 
 struct LogWalk {
   std::vector<std::unique_ptr<kv::Iterator>> pieces;   // newest first
-  std::vector<kv::FileNumber> tables;                  // that were made, to be removed after the walk
+  std::vector<kv::FileNumber> tables;                  // the tables made; the caller removes them at the end
   kv::Sequence first_sequence = 0, last_sequence = 0;  // 0: no operations
   uint64_t operations = 0;
-  std::string report;  // torn tails that were dropped
+  std::string report;  // lines about dropped torn tails
 };
-// On failure *walk->tables says what to remove, too.
+// On failure, walk->tables also lists the tables that the caller must remove.
 Status WalkLogs(const Walking& walking, const std::vector<SourceLog>& logs, const LogWalkOptions& options,
                 LogWalk* walk);
 

@@ -17,12 +17,13 @@ namespace leveldb = format::leveldb;
 using leveldb::NameKind;
 using Evidence = std::optional<std::string>;
 
-// A database has thousands of tables, and a MANIFEST as many edits; RocksDB's show soon.
+// A database has thousands of tables, and a MANIFEST as many edits. In a RocksDB database the first ones are
+// enough evidence.
 constexpr int kTablesMax = 8;
 constexpr int kEditsMax = 64;
 constexpr size_t kIdentityBytes = 36;
 constexpr size_t kTextLogBytes = 256;
-// Of tables in blocks, plain tables and cuckoo tables. (RocksDB writes LevelDB's own number where it is told to be compatible.)
+// Block-based, plain and cuckoo tables. (RocksDB writes LevelDB's own number if it is configured to be compatible.)
 constexpr uint64_t kMagics[] = {0x88e241b785f4cff7, 0x8242229663bf9564, 0x926789d0c5f17873};
 
 bool IsDigits(std::string_view text) {

@@ -13,7 +13,7 @@ namespace {
 
 namespace leveldb = format::leveldb;
 
-// An open table. Its blocks are read one at a time, checksums always verified.
+// An open table. Reads one block at a time and always verifies its checksum.
 class TableFile {
  public:
   static Result<std::unique_ptr<TableFile>> Open(const Walking& walking, const SourceTable& table) {
@@ -38,7 +38,7 @@ class TableFile {
 
   Status ReadIndex() {
     ASSIGN_OR_RETURN(file_, walking_.file_system->Open(path_, {.access = Access::kRead}));
-    // LevelDB looks for the footer where the MANIFEST says that the file ends.
+    // Like LevelDB, look for the footer at the file size that the MANIFEST states.
     ASSIGN_OR_RETURN(const uint64_t there, file_->Size());
     if (there < bytes_) return Status::Corruption(std::to_string(there) + " bytes, expected " + std::to_string(bytes_));
     if (bytes_ < leveldb::kTableFooterBytes) return Status::Corruption("file is too short to be an sstable");
@@ -80,10 +80,10 @@ class TableFile {
   leveldb::Handle last_read_;
 };
 
-// Errors that are the file's. Others, such as no memory of the disk's, end a walk even where damage is passed over.
+// Damage of the file itself. Other errors, such as an I/O error, end the iterator even if damage is passed over.
 bool IsDamage(const Status& status) { return status.IsCorruption() || status.IsNotFound(); }
 
-// Some tables one after the other. REQUIRES: each begins behind the end of the one before.
+// Several tables, one after the other. REQUIRES: each table begins behind the last key of the table before.
 class Lane final : public kv::Iterator {
  public:
   explicit Lane(const Walking& walking) : walking_(walking) {}
@@ -105,9 +105,9 @@ class Lane final : public kv::Iterator {
   void Prev() override { ASSERT(false, "a lane is read forward, once"); }
 
  private:
-  const SourceTable& table() const { return *tables_[next_ - 1]; }  // the one being read
+  const SourceTable& table() const { return *tables_[next_ - 1]; }  // the table that is open
 
-  // Shows the entry that the table's cursor stands at, or the first one behind that can be shown.
+  // Shows the entry at the table's position, or the first entry behind it that is readable.
   void Advance() {
     for (valid_ = false; status_.ok();) {
       if (!it_ && !OpenNext()) return;
@@ -129,7 +129,7 @@ class Lane final : public kv::Iterator {
     file_ = nullptr;
   }
 
-  // False at the end of the lane. A table that cannot be opened is passed over, or ends it.
+  // False at the end of the lane. If a table cannot be opened, the lane skips it or ends with the error.
   bool OpenNext() {
     if (next_ == tables_.size()) return false;
     const SourceTable& next = *tables_[next_++];
@@ -144,7 +144,7 @@ class Lane final : public kv::Iterator {
     return true;
   }
 
-  // Damage that the caller wants to hear of instead of ending there.
+  // True if the caller wants damage reported and the lane continues. Otherwise `status_` is set and the lane ends.
   bool Passes(const Status& status, const leveldb::Handle& where) {
     if (walking_.on_loss && IsDamage(status)) {
       walking_.on_loss(table().name, where.offset, where.bytes, status.message());
@@ -164,7 +164,7 @@ class Lane final : public kv::Iterator {
       return false;
     }
     const kv::Entry entry{.prefix = walking_.order.Prefix(key), .key = key, .tag = tag, .value = it_->value()};
-    // WHY checked: a merge of walks that are out of order would take older versions for newer ones.
+    // WHY the check: if a child is out of order, the merging iterator shows an older version as the newest.
     if (has_last_ && walking_.order.Compare(
                          {.prefix = walking_.order.Prefix(last_key_), .key = last_key_, .tag = last_tag_, .value = {}},
                          entry) >= 0) {
@@ -194,10 +194,11 @@ struct UserBounds {
   std::string smallest, largest;
 };
 
-// Of the entries themselves. Nothing if there is none, or none can be read.
+// The bounds of the entries themselves. Nothing if the table has no entry, or no readable one.
 Result<std::optional<UserBounds>> ReadBounds(const Walking& walking, const SourceTable& table) {
   Walking quiet = walking;
-  std::vector<std::function<void()>> losses;  // told when it is read for good, if it is
+  // Reported only if no entry is readable. Otherwise the conversion reads the table again and reports them then.
+  std::vector<std::function<void()>> losses;
   if (walking.on_loss) {
     quiet.on_loss = [&](const std::string& name, uint64_t offset, uint64_t bytes, std::string_view what) {
       losses.push_back(
@@ -245,7 +246,7 @@ Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walk
     std::stable_sort(bounded.begin(), bounded.end(), [&](const Bounded& a, const Bounded& b) {
       return walking.order.CompareKeys(a.bounds.smallest, b.bounds.smallest) < 0;
     });
-    std::vector<std::pair<Lane*, const std::string*>> open;  // and where each ends so far
+    std::vector<std::pair<Lane*, const std::string*>> open;  // each lane and its largest key so far
     for (const Bounded& next : bounded) {
       auto free = std::find_if(open.begin(), open.end(), [&](const auto& lane) {
         return walking.order.CompareKeys(*lane.second, next.bounds.smallest) < 0;

@@ -1,12 +1,14 @@
-// LevelDB's tables as mergedb's iterators, for one walk from the smallest key to the largest.
+// LevelDB's tables as iterators of mergedb, each read once from the smallest key to the largest.
 //
-//   a table  ─►  TableWalk: entries, each after the one before, or Corruption
-//   tables that share no key, one after the other  ─►  Lane; only one of them is open at a time
+//   one table                                    ─►  its entries, each after the one before, or Corruption
+//   tables without a common key, in key order    ─►  one Lane, which has only one of the tables open at a time
 //
-// WHY lanes: a merge opens as many files as it has lanes, and a database has thousands of tables in seven levels. Lanes are cut by the bounds
-// of the tables alone, so that they hold in every level, level 0 and that of a repaired database included.
+// WHY lanes: a merging iterator opens one file for each child, and a database has thousands of tables in seven
+// levels. MakeLanes uses the bounds of the tables only, so it is correct in every level, also in level 0 and in
+// the level 0 of a repaired database.
 //
-// Whatever cannot be read is an error that ends the walk, or, where the caller saves what is whole, a loss that it is told of.
+// An unreadable block or table is an error that ends the iterator. If `on_loss` is set, it is a reported loss
+// instead, and the iterator continues behind it.
 // THREADS: one at a time. Tests: tests/legacy/convert_test.cc.
 #pragma once
 
@@ -23,19 +25,20 @@
 
 namespace mergedb::legacy {
 
-// What a walk needs of its surroundings. Outlives it.
+// The environment of the iterators. It outlives them.
 struct Walking {
   FileSystem* file_system = nullptr;
   std::string directory;
   kv::Order order;
-  // Told of damage that the walk passes over; null: damage is an error. `offset` and `bytes` are of the file; 0 bytes: not known.
+  // Receives damage that an iterator passes over. Null: damage is an error. `offset` and `bytes` refer to the
+  // file; 0 bytes: the length is not known.
   std::function<void(const std::string& name, uint64_t offset, uint64_t bytes, std::string_view what)> on_loss = {};
-  // Told of the bytes read; its error ends the walk. May be null.
+  // Receives the number of bytes read. If it returns an error, the iterator ends with this error. May be null.
   std::function<Status(uint64_t bytes)> advance = {};
 };
 
-// As few iterators as the tables' overlaps allow, each over some of them, lanes of lower levels first. Reads the bounds of tables that come
-// without. `tables` outlives them.
+// As few iterators as the overlaps within each level allow; those of level 0 come first. Reads the bounds of
+// tables that have no bounds. `walking` and `tables` outlive the iterators.
 Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking,
                                                              const std::vector<SourceTable>& tables);
 

@@ -1,6 +1,6 @@
-// LevelDB's types -> mergedb's, and back: statuses, views, comparators, loggers.
+// Converts LevelDB's types to mergedb's and back: statuses, views, comparators, loggers.
 //
-// THREADS: the adapters add no state that changes; they are as safe as what they wrap.
+// THREADS: an adapter has no state that changes. It is as thread-safe as the object that it wraps.
 #pragma once
 
 #include <string>
@@ -19,32 +19,32 @@ namespace leveldb {
 inline std::string_view View(const Slice& slice) { return {slice.data(), slice.size()}; }
 inline Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
 
-// The kinds that LevelDB has no name for are IOErrors, but a merge that fails is Corruption. A key that is not found has no message.
+// Codes that LevelDB lacks become IOError, except kMergeFailed, which becomes Corruption. An unknown outcome is
+// noted in the message. NotFound for an absent key has no message.
 Status ErrorFromCore(const mergedb::Status& status);  // REQUIRES: !status.ok()
 inline Status FromCore(const mergedb::Status& status) { return status.ok() ? Status() : ErrorFromCore(status); }
 
-// Errors of a program's own Env, as the engine sees them. Everything but NotFound and NotSupported is IOError: what a program calls
-// Corruption or InvalidArgument while it handles a file says nothing about the database.
+// Converts errors of a program's own Env for the engine. All codes except NotFound and NotSupported become
+// IOError: if an Env returns Corruption or InvalidArgument for a file, that says nothing about the database.
 mergedb::Status ToCore(const Status& status);
 
-// Why `fname` could not be locked, in LevelDB's words.
+// LevelDB's message for a failed lock of `fname`.
 Status LockError(const std::string& fname, const mergedb::Status& status);
 
-// What `act` returns; an exception becomes an error: none crosses LevelDB's face.
+// Returns the result of `act`. An exception becomes an error, since no exception may leave LevelDB's interface.
 template <typename Act>
 Status Guarded(Act act) noexcept {
   try {
     return act();
   } catch (...) {
-    return Status::IOError("out of memory");  // nothing else is thrown
+    return Status::IOError("out of memory");  // the engine throws nothing else
   }
 }
 
-// LevelDB's name of the order that mergedb calls "mergedb.bytewise", and the same for all others.
+// Translates between "leveldb.BytewiseComparator" and "mergedb.bytewise". Other names stay as they are.
 std::string_view CoreNameOf(std::string_view leveldb_name);
 std::string_view LevelDbNameOf(std::string_view core_name);
 
-// A program's own order.
 class ComparatorAdapter final : public mergedb::Comparator {
  public:
   explicit ComparatorAdapter(const leveldb::Comparator* target) : target_(target), name_(CoreNameOf(target->Name())) {}

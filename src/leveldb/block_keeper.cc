@@ -10,7 +10,8 @@ using mergedb::base::BlockCache;
 
 constexpr int kFileBits = 40;
 
-// WHY not the cache's NewId: each opened table and the program take ids of it too, and a database has room for 24 bits.
+// WHY not the cache's NewId: opened tables and the program take ids from it too, and the database number has
+// only 24 bits.
 uint64_t NextDatabase() {
   static std::atomic<uint64_t> databases{0};
   return databases.fetch_add(1, std::memory_order_relaxed);
@@ -37,7 +38,7 @@ uint64_t BlockKeeper::OwnId(uint64_t file) const { return database_ << kFileBits
 uint64_t BlockKeeper::IdOf(uint64_t file) {
   const mergedb::base::Lock lock(mutex_);
   uint64_t& id = ids_[file];
-  if (id == 0) id = cache_.NewId() + 1;  // so that 0 is none
+  if (id == 0) id = cache_.NewId() + 1;  // 0 means: no id yet
   return id - 1;
 }
 

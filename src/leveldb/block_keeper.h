@@ -1,10 +1,12 @@
-// The leveldb::Cache that a program supplied as the place where the engine's blocks are kept. One of NewLRUCache has a place for them
-// (own_objects.h), where file numbers of several databases are told apart by the database's number above their lower
-// 40 bits: how many came before it in this process. A database whose number does not fit keeps no blocks there. Any other
-// cache gets:
+// Keeps the engine's blocks in the leveldb::Cache that a program supplied.
 //
-// FORMAT: keys are 16 bytes: an id that the cache's NewId gave to the file, u64, and the block's offset, u64. Values are blocks, each with a
-// reference of the cache's own; the charge is their size.
+// A cache from NewLRUCache contains a block cache of the engine (own_objects.h). All databases that share it
+// use that block cache: the block's file id is the number of the database (a count of databases in this
+// process) above the lower 40 bits, which hold the file number. A database whose number exceeds 24 bits caches
+// no blocks there. Any other cache gets:
+//
+// FORMAT: a key has 16 bytes: the id that the cache's NewId gave to the file, u64, and the block's offset, u64.
+// A value is a block, and the cache holds one reference to it. The charge is the size of the block.
 // THREADS: all methods, any thread.
 #pragma once
 
@@ -25,7 +27,8 @@ class BlockKeeper final : public mergedb::base::BlockCache::Keeper {
 
   Pin Find(uint64_t file, uint64_t offset) override;
   void Insert(uint64_t file, uint64_t offset, const Pin& pin) override;
-  // In a program's own cache the file's blocks stay until it has no room for them, as LevelDB's do; nobody finds them.
+  // In a program's own cache, the blocks of the file stay until the cache needs their space, as in LevelDB. No
+  // look-up finds them.
   void EvictFile(uint64_t file) override;
   size_t bytes() const override { return cache_.TotalCharge(); }
   uint64_t hits() const override { return own_ != nullptr ? own_->hits() : hits_.load(std::memory_order_relaxed); }
@@ -39,7 +42,7 @@ class BlockKeeper final : public mergedb::base::BlockCache::Keeper {
   uint64_t IdOf(uint64_t file);
 
   Cache& cache_;
-  mergedb::base::BlockCache* const own_;  // null: a program's own cache
+  mergedb::base::BlockCache* const own_;  // null: the program's own cache
   const uint64_t database_;               // for own_
   std::atomic<uint64_t> hits_{0}, misses_{0};
   mergedb::base::Mutex mutex_;

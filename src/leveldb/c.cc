@@ -1,8 +1,9 @@
-// LevelDB's 68 C functions over the C++ classes. Each opaque structure holds what it names.
+// LevelDB's 68 C functions over the C++ classes. Each opaque structure holds the object that it names.
 //
-// NULL handles are an error where there is an errptr, and nothing to functions that destroy or that return NULL for a failure. Elsewhere they
-// are the program's fault, as in LevelDB.
-// An exception (no memory) becomes an error where there is an errptr; elsewhere the process stops. None crosses.
+// If a handle is NULL, functions with an errptr set an error. Functions that destroy do nothing, and functions
+// that return NULL on failure return NULL. Everywhere else a NULL handle is the program's fault, as in LevelDB.
+// An exception (no memory) becomes an error if there is an errptr; otherwise the process stops. No exception
+// leaves a function.
 #include "leveldb/c.h"
 
 #include <cstdlib>
@@ -49,7 +50,7 @@ struct leveldb_cache_t {
 };
 struct leveldb_env_t {
   ldb::Env* env = nullptr;
-  bool is_default = false;  // then it is not ours to delete
+  bool is_default = false;  // Env::Default(), which is never deleted
 };
 struct leveldb_logger_t {
   ldb::Logger* logger = nullptr;
@@ -71,7 +72,7 @@ struct leveldb_comparator_t final : public ldb::Comparator {
 };
 
 struct leveldb_filterpolicy_t : public ldb::FilterPolicy {
-  virtual const ldb::FilterPolicy* policy() const { return this; }  // what a database uses
+  virtual const ldb::FilterPolicy* policy() const { return this; }  // the policy that a database uses
 };
 
 namespace {
@@ -122,14 +123,13 @@ void SayError(const char* message, char** errptr) {
   *errptr = strdup(message);
 }
 
-// True if it is one.
 bool SayError(const ldb::Status& status, char** errptr) {
   if (status.ok()) return false;
   SayError(status.ToString().c_str(), errptr);
   return true;
 }
 
-// What `act` returns, or its default after an exception.
+// Returns the result of `act`, or its type's default value after an exception.
 template <typename Act>
 auto Guarded(char** errptr, Act act) -> decltype(act()) {
   try {
@@ -140,13 +140,12 @@ auto Guarded(char** errptr, Act act) -> decltype(act()) {
   return decltype(act())();
 }
 
-// Out of memory here stops the process.
+// If memory runs out here, the process stops.
 template <typename Act>
 auto Unfailing(Act act) noexcept -> decltype(act()) {
   return act();
 }
 
-// Is one of the handles NULL?
 template <typename... Handles>
 bool IsMissing(char** errptr, const Handles*... handles) {
   if ((... && (handles != nullptr))) return false;
@@ -154,14 +153,13 @@ bool IsMissing(char** errptr, const Handles*... handles) {
   return true;
 }
 
-// Is a NULL said to have bytes?
 bool AreMissing(char** errptr, const char* bytes, size_t size) {
   if (bytes != nullptr || size == 0) return false;
   SayError(ldb::Status::InvalidArgument("NULL bytes"), errptr);
   return true;
 }
 
-// Malloc'ed, never NULL for lack of bytes.
+// Allocated by malloc. Not NULL for zero bytes.
 char* Duplicate(const std::string& bytes) {
   char* const copy = static_cast<char*>(std::malloc(bytes.empty() ? 1 : bytes.size()));
   if (copy != nullptr && !bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());

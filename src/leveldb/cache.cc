@@ -1,5 +1,6 @@
-// NewLRUCache: sixteen shards, each a hash map and a list of what is not in use, least recently used first. Blocks of databases are not
-// among them, but in the engine's own kind of cache, of the same capacity: it knows a block by numbers and pins it without a handle.
+// NewLRUCache: sixteen shards. Each is a hash map and a list of the unused entries, least recently used first.
+// The blocks of databases lie in a block cache of the engine with the same capacity, which finds a block by
+// numbers and pins it without a handle.
 #include "leveldb/cache.h"
 
 #include <array>
@@ -30,10 +31,10 @@ struct Entry {
   Deleter deleter = nullptr;
   uint32_t users = 0;                     // handles given out
   bool is_mapped = false;                 // a look-up finds it
-  std::list<Entry*>::iterator idle_at{};  // if it is mapped and nobody uses it
+  std::list<Entry*>::iterator idle_at{};  // in idle_, if the entry is mapped and has no users
 };
 
-// Entries that nobody needs any more go to their deleters without the lock.
+// Entries that were unmapped and have no users. Their deleters run without the lock.
 using Dead = std::list<Entry*>;
 void Bury(const Dead& dead) {
   for (Entry* entry : dead) {
@@ -133,7 +134,7 @@ class Shard {
   }
 
   mutable Mutex mutex_;
-  std::unordered_map<std::string_view, Entry*> map_ GUARDED_BY(mutex_);  // keys are views of the entries'
+  std::unordered_map<std::string_view, Entry*> map_ GUARDED_BY(mutex_);  // a key is a view of its entry's key
   std::list<Entry*> idle_ GUARDED_BY(mutex_);                            // least recently used first
   size_t charge_ GUARDED_BY(mutex_) = 0;
 };

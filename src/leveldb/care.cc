@@ -22,19 +22,19 @@
 namespace leveldb {
 namespace {
 
-// A name that LevelDB or mergedb gives to a file of a database.
 bool IsOurs(const std::string& name) {
   return mergedb::format::ParseFileName(name) || mergedb::format::leveldb::ParseName(name);
 }
 
-// CURRENT goes last: what an interruption leaves is still a database to be destroyed, and never one that opens.
+// Puts CURRENT last: an interrupted DestroyDB leaves CURRENT, so no Open takes the directory for an empty one
+// and creates a database in it.
 void CurrentLast(std::vector<std::string>* names) {
   std::stable_partition(names->begin(), names->end(), [](const std::string& name) { return name != "CURRENT"; });
 }
 
 Status Destroy(const std::string& name, Env* env) {
   std::vector<std::string> names;
-  if (!env->GetChildren(name, &names).ok()) return {};  // there is none
+  if (!env->GetChildren(name, &names).ok()) return {};  // no directory: nothing to do
   const std::string lock_path = name + "/LOCK";
   FileLock* lock = nullptr;
   Status result = env->LockFile(lock_path, &lock);
@@ -47,12 +47,13 @@ Status Destroy(const std::string& name, Env* env) {
   }
   (void)env->UnlockFile(lock);
   (void)env->RemoveFile(lock_path);
-  (void)env->RemoveDir(name);  // it stays if it holds anything else
+  (void)env->RemoveDir(name);  // fails if the directory holds other files
   return result;
 }
 
-// A creation that failed leaves nothing: removes what of the database's names was not there before. WHY not once CURRENT
-// is there: it is a database then, which someone else may have opened since the creation gave its lock back.
+// Removes the files of a failed creation: those with a name of a database that did not exist before. WHY not if
+// CURRENT exists: then the directory is a database, and another process may have opened it since the creation
+// released its lock.
 void UndoCreation(Env* env, const std::string& name, const std::optional<std::vector<std::string>>& before) {
   FileLock* lock = nullptr;
   if (!env->LockFile(name + "/LOCK", &lock).ok()) return;
@@ -70,7 +71,7 @@ void UndoCreation(Env* env, const std::string& name, const std::optional<std::ve
   if (!is_database && !before) (void)env->RemoveDir(name);
 }
 
-// What LevelDB's repair does where there is no database. Files with other names stay as they are.
+// LevelDB's repair creates an empty database where there is none. Files with other names stay.
 Status CreateEmpty(const Options& options, mergedb::Options core, const std::string& name, Borrowed* borrowed) {
   std::optional<std::vector<std::string>> before(std::in_place);
   if (!options.env->GetChildren(name, &*before).ok()) before.reset();

@@ -13,7 +13,7 @@ class ByBytes final : public Comparator {
   int Compare(const Slice& a, const Slice& b) const override { return a.compare(b); }
   const char* Name() const override { return "leveldb.BytewiseComparator"; }
 
-  // "abc1...", "abc9..." -> "abc2": the first differing byte plus one, if that stays below the limit.
+  // "abc1...", "abc9..." -> "abc2": the first differing byte plus one, if the result stays below the limit.
   void FindShortestSeparator(std::string* start, const Slice& limit) const override {
     const size_t shared_max = std::min(start->size(), limit.size());
     size_t at = 0;

@@ -1,4 +1,5 @@
-// leveldb::DB on mergedb's. One call each, and no copy that a program of mergedb's own would not make.
+// leveldb::DB over mergedb's DbImpl. Each call translates its arguments and calls the engine. It makes no copy
+// that mergedb's own interface would not make.
 #include "leveldb/db.h"
 
 #include <memory>
@@ -14,7 +15,7 @@
 namespace leveldb {
 namespace {
 
-// Larger translations of batches are not kept for the next one.
+// A larger translated batch is not kept for the next call.
 constexpr size_t kKeptBatchBytes = size_t{1} << 20;
 
 struct HeldSnapshot final : public Snapshot {
@@ -34,9 +35,11 @@ mergedb::ReadOptions ToCore(const ReadOptions& options) {
   return core;
 }
 
-// WHY noexcept, here and below: out of memory where nothing can carry an error the process stops, as with LevelDB. No exception crosses.
-// MEASURED: db_bench readseq over cached data: with a call of the engine's cursor for each of ours an entry took 54 instructions (10 %) more
-// than mergedb's own interface, so it walks what is inside.
+// WHY noexcept, here and below: if memory runs out where no error can be returned, the process stops, as with
+// LevelDB. No exception leaves this interface.
+// MEASURED: db_bench readseq over cached data: with one call of the engine's iterator for each call here, an
+// entry took 54 instructions (10 %) more than through mergedb's own interface. So the Cursor uses the internal
+// iterator, walk().
 class Cursor final : public Iterator {
  public:
   Cursor(std::shared_ptr<const Borrowed> borrowed, mergedb::db::DbImpl& database, const mergedb::ReadOptions& options)
@@ -69,14 +72,16 @@ class Cursor final : public Iterator {
   }
   Slice key() const noexcept override { return ToSlice(walk_.entry().key); }
   Slice value() const noexcept override { return ToSlice(walk_.entry().value); }
-  // As LevelDB's: what cannot be read is passed over, and from then on the status says so, also while the cursor is valid.
+  // As in LevelDB: unreadable entries are passed over, and from then on status() returns the error, also while
+  // the iterator is valid.
   Status status() const noexcept override {
     const mergedb::Status& status = core_->status();
     return FromCore(status.ok() ? skipped_.first() : status);
   }
 
  private:
-  // Blocks and tables are passed over inside; here it is keys whose value cannot be read.
+  // The engine's iterator passes over unreadable blocks and tables itself. This passes over keys whose value is
+  // unreadable.
   void PassOverFailedKeys(bool is_forward) noexcept {
     while (!walk_.Valid() && core_->failed_key()) {
       skipped_.Add(core_->status());
@@ -84,13 +89,13 @@ class Cursor final : public Iterator {
     }
   }
 
-  const std::shared_ptr<const Borrowed> borrowed_;  // of a cursor that is deleted after its database
+  const std::shared_ptr<const Borrowed> borrowed_;  // keeps it alive if the iterator is deleted after its database
   mergedb::kv::SkippedErrors skipped_;
   const std::unique_ptr<mergedb::read::WalkableIterator> core_;
   mergedb::kv::Iterator& walk_;
 };
 
-// A batch in LevelDB's encoding -> the one record in it, or a batch in mergedb's.
+// A batch in LevelDB's encoding -> its single record, or a batch in mergedb's encoding.
 class Translated final : public WriteBatch::Handler {
  public:
   explicit Translated(mergedb::WriteBatch* several) : several_(*several) { several_.Clear(); }
@@ -187,7 +192,8 @@ void Database::GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) 
   for (int i = 0; i < n; ++i) sizes[i] = found[static_cast<size_t>(i)];
 }
 
-// LevelDB's end belongs to the range, mergedb's does not: the next key that is there, if there is one, bounds the same keys.
+// LevelDB's end is inclusive, mergedb's is exclusive. The next existing key after the end, if there is one,
+// bounds the same keys.
 void Database::CompactRange(const Slice* begin, const Slice* end) noexcept {
   const Status status = Guarded([&] {
     const std::string_view lower = begin == nullptr ? std::string_view() : View(*begin);

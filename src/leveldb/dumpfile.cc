@@ -1,4 +1,5 @@
-// DumpFile: a log, a table or a MANIFEST of LevelDB's, as text for people. Word for word LevelDB's, but for what it says of damage.
+// DumpFile prints a log, a table or a MANIFEST of LevelDB as text. The text is the same as LevelDB's, except
+// for reports of damage.
 #include "leveldb/dumpfile.h"
 
 #include <algorithm>
@@ -46,7 +47,7 @@ std::string PrintBatch(std::string_view record) {
 }
 
 std::string PrintEdit(std::string_view record) {
-  const auto edit = format::DecodeEdit(record);
+  const auto edit = format::DecodeVersionEdit(record);
   if (!edit) return FromCore(edit.error()).ToString() + "\n";
   std::string text = "VersionEdit {";
   if (edit->comparator) text += "\n  Comparator: " + *edit->comparator;
@@ -63,7 +64,7 @@ std::string PrintEdit(std::string_view record) {
   return text + "\n}\n";
 }
 
-// Both a log and a MANIFEST are records.
+// A log and a MANIFEST are both sequences of records.
 Status DumpRecords(Env* env, const std::string& fname, std::string (*print)(std::string_view), WritableFile* dst) {
   uint64_t bytes = 0;
   Status status = env->GetFileSize(fname, &bytes);
@@ -99,7 +100,7 @@ Status DumpTable(Env* env, const std::string& fname, WritableFile* dst) {
   if (status.ok()) status = env->NewRandomAccessFile(fname, &opened);
   if (!status.ok()) return status;
   const std::unique_ptr<RandomAccessFile> file(opened);
-  // By bytes, tags included: nothing is sought, so that any order will do.
+  // Any order works, since nothing is sought. The default order compares the bytes of internal keys, tags included.
   Options options;
   options.env = env;
   Table* made = nullptr;

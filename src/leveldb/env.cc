@@ -1,4 +1,4 @@
-// Env::Default(): LevelDB's Env on mergedb's files, clock and threads; and the functions over any Env.
+// Env::Default(): LevelDB's Env on mergedb's files, clock and threads. Also the functions that work on any Env.
 #include "leveldb/env.h"
 
 #include <unistd.h>
@@ -29,7 +29,7 @@ mergedb::FileSystem* Files() {
   return files;
 }
 
-// As LevelDB says it: "IO error: db/000012.ldb: Permission denied". mergedb's message also names the call.
+// LevelDB's form: "IO error: db/000012.ldb: Permission denied". mergedb's message also names the system call.
 Status FileError(const std::string& name, const mergedb::Status& status) {
   if (status.ok()) return {};
   const std::string_view message = status.message();
@@ -100,7 +100,7 @@ class Appended final : public WritableFile {
     const std::string bytes = std::exchange(buffer_, {});
     return Write(bytes);
   }
-  // A MANIFEST names other files: their names become durable before it does.
+  // A MANIFEST names other files, so the directory is synced before the MANIFEST.
   Status Sync() override {
     if (file_ == nullptr) return Status::IOError(name_, "closed");
     const std::string directory = DirectoryOf(name_);
@@ -148,7 +148,7 @@ std::string ThreadName() {
   return text.str();
 }
 
-// FORMAT: LevelDB's LOG: "2026/11/21-13:05:07.123456 140109 message", a line each.
+// FORMAT: LevelDB's LOG: one line each, "2026/11/21-13:05:07.123456 140109 message".
 class FileLogger final : public Logger {
  public:
   FileLogger(std::unique_ptr<mergedb::File> file) : file_(std::move(file)) {}
@@ -169,13 +169,13 @@ class FileLogger final : public Logger {
     va_end(again);
     if (length > 0) {
       const size_t begin = line.size();
-      line.resize(begin + static_cast<size_t>(length) + 1);  // and the zero
+      line.resize(begin + static_cast<size_t>(length) + 1);  // for the NUL
       std::vsnprintf(line.data() + begin, static_cast<size_t>(length) + 1, format, arguments);
       line.pop_back();
     }
     if (line.back() != '\n') line.push_back('\n');
     const mergedb::base::Lock lock(mutex_);
-    if (file_->WriteAt(end_, line).ok()) end_ += line.size();  // else there is nobody to tell
+    if (file_->WriteAt(end_, line).ok()) end_ += line.size();  // an error cannot be reported here
   }
 
  private:
@@ -215,7 +215,7 @@ class DefaultEnv final : public Env {
   }
 
   bool FileExists(const std::string& fname) override { return access(fname.c_str(), F_OK) == 0; }
-  // With "." and "..", as LevelDB gives them.
+  // Includes "." and "..", as in LevelDB.
   Status GetChildren(const std::string& dir, std::vector<std::string>* result) override {
     result->clear();
     return Guarded([&]() -> Status {
@@ -269,7 +269,7 @@ class DefaultEnv final : public Env {
   Status GetTestDirectory(std::string* path) override {
     const char* const given = std::getenv("TEST_TMPDIR");
     *path = given != nullptr && *given != '\0' ? given : "/tmp/leveldbtest-" + std::to_string(geteuid());
-    (void)CreateDir(*path);  // it may be there
+    (void)CreateDir(*path);  // it may exist already
     return {};
   }
   Status NewLogger(const std::string& fname, Logger** result) override {
@@ -298,7 +298,7 @@ class DefaultEnv final : public Env {
       return {};
     });
   }
-  // WHY a loop: between the two calls the file may come or go.
+  // WHY a loop: the file may appear or disappear between the two calls.
   static mergedb::Result<std::unique_ptr<mergedb::File>> OpenOrCreate(const std::string& fname) {
     for (int attempt = 0;; ++attempt) {
       auto file = Files()->Open(fname, {.access = Access::kReadWrite});

@@ -88,7 +88,7 @@ class ReadOnly final : public mergedb::File {
   const uint64_t bytes_;
 };
 
-// Every write reaches the Env at once: others open the file to read it.
+// Passes every write to the Env at once, because other handles open the file and read it.
 class Appended final : public mergedb::File {
  public:
   Appended(std::unique_ptr<WritableFile> file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
@@ -145,7 +145,7 @@ std::string EnvFiles::Found(const std::string& path) {
   return renamed != path && !env_.FileExists(renamed) && env_.FileExists(path) ? path : renamed;
 }
 
-// The first 16 bytes of a file, or the last; fewer if they cannot be read.
+// The first or the last 16 bytes of a file. Empty if they cannot be read.
 std::string EnvFiles::ReadPiece(const std::string& path, bool at_the_end) {
   constexpr size_t kBytes = 16;
   const auto file = Open(path, {.access = Access::kRead});
@@ -157,7 +157,7 @@ std::string EnvFiles::ReadPiece(const std::string& path, bool at_the_end) {
   return status.ok() && got == kBytes ? piece : std::string();
 }
 
-// WHY asked each time: a conversion ends when CURRENT is replaced.
+// WHY the result is not cached: a conversion ends when CURRENT is replaced.
 bool EnvFiles::IsLevelDbs(const std::vector<std::string>& names) {
   std::string text;
   if (ReadFileToString(&env_, directory_ + "/CURRENT", &text).ok() && !text.empty()) return text.ends_with('\n');
@@ -229,7 +229,7 @@ Result<std::vector<std::string>> EnvFiles::List(const std::string& directory) {
   return names;
 }
 
-// Envs differ in what they say of a directory that is there. Whether it can be used shows at its LOCK.
+// Envs return different statuses for a directory that exists. An unusable directory shows when its LOCK is taken.
 CoreStatus EnvFiles::CreateDirectory(const std::string& path) {
   (void)env_.CreateDir(path);
   return {};
@@ -248,7 +248,7 @@ CoreStatus EnvFiles::SyncDirectory(const std::string& directory) {
   }
   if (status.ok()) status = syncer_->Append("\n");
   if (status.ok()) status = syncer_->Sync();
-  if (!status.ok()) syncer_ = nullptr;  // a failed sync is not tried again on the same file
+  if (!status.ok()) syncer_ = nullptr;  // a sync that failed is not repeated on the same file
   return ToCore(status);
 }
 

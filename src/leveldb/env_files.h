@@ -1,19 +1,20 @@
-// A program's Env as mergedb's file system: append-only (include/mergedb/env.h), for the one directory of a database.
+// A program's Env as a file system of mergedb: append-only (include/mergedb/env.h), for the directory of one
+// database.
 //
-// Names. Envs know LevelDB's files by their names: they count, fail or route tables, logs and MANIFESTs. So here, and nowhere else,
-// mergedb's files have LevelDB's:
+// Names. An Env knows LevelDB's files by their names: programs count, fail or route tables, logs and MANIFESTs.
+// So mergedb's files get LevelDB's names here, and only here:
 //
 //     000012.tbl  ->  000012.ldb        000007.seg  ->  000007.log        CURRENT.tmp  ->  000000.dbtmp
 //
-// Files of mergedb's own names, written without such an Env, are found as well. In a directory of LevelDB's the .ldb and .log files are not
-// mergedb's, and keep their names in lists. Whose it is says CURRENT: LevelDB's ends with a newline; without one, the first bytes of a
-// MANIFEST, or else the last ones of a table.
+// Files under mergedb's own names, written without such an Env, are found as well. In a directory of LevelDB, the
+// .ldb and .log files are LevelDB's, and List returns their names unchanged. CURRENT identifies the owner: LevelDB's
+// ends with a newline. Without CURRENT, the first bytes of a MANIFEST decide, or else the last bytes of a table.
 //
-// Directories. An Env has no call that makes names durable, but syncing a file whose name begins with MANIFEST does it: LevelDB relies
-// on that, so Envs care. SyncDirectory appends a byte to MANIFEST-000000, which nobody reads, and syncs it. The parent directory is
-// not synced.
+// Directories. An Env has no call that makes names durable. But an Env does so when a file whose name begins
+// with MANIFEST is synced, because LevelDB relies on that. SyncDirectory therefore appends a byte to
+// MANIFEST-000000, which nothing reads, and syncs it. The parent directory is not synced.
 //
-// Reads never go over the end of a file: some Envs call that an error.
+// Reads never pass the end of a file, since some Envs treat that as an error.
 // THREADS: as FileSystem.
 #pragma once
 
@@ -47,7 +48,7 @@ class EnvFiles final : public mergedb::FileSystem {
   bool is_append_only() const override { return true; }
 
  private:
-  // The name that the Env knows the file by: LevelDB's, unless only mergedb's is there.
+  // The name of an existing file in the Env: LevelDB's name, unless the file exists only under mergedb's name.
   std::string Found(const std::string& path);
   bool IsLevelDbs(const std::vector<std::string>& names);
   std::string ReadPiece(const std::string& path, bool at_the_end);
@@ -56,7 +57,7 @@ class EnvFiles final : public mergedb::FileSystem {
   const std::string directory_;
 
   mergedb::base::Mutex mutex_;
-  std::set<std::string> made_ GUARDED_BY(mutex_);  // under LevelDB's names
+  std::set<std::string> made_ GUARDED_BY(mutex_);  // files that this object made, by LevelDB's names
   std::unique_ptr<WritableFile> syncer_ GUARDED_BY(mutex_);
 };
 

@@ -1,4 +1,4 @@
-// Bytes as LevelDB spells them in texts: those that do not print are \xNN.
+// Bytes as LevelDB prints them in texts: unprintable bytes become \xNN.
 #pragma once
 
 #include <string>

@@ -18,7 +18,7 @@ class Bloom final : public FilterPolicy {
   explicit Bloom(int bits_per_key) : bloom_(bits_per_key) { OwnFilters::Get().Add(this, bits_per_key); }
   ~Bloom() override { OwnFilters::Get().Drop(this); }
 
-  const char* Name() const override { return bloom_.Name().data(); }  // of a literal: it ends with a zero
+  const char* Name() const override { return bloom_.Name().data(); }  // a string literal, so it ends with a NUL
   void CreateFilter(const Slice* keys, int count, std::string* filter) const override {
     std::vector<std::string_view> views;
     views.reserve(static_cast<size_t>(count));

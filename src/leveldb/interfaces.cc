@@ -1,5 +1,5 @@
-// The destructors of what programs derive from: they are out of line so that vtables and type information live in this library, where
-// programs that were compiled long ago look for them.
+// Destructors of the classes that programs derive from. They are out of line so that the vtables and type
+// information lie in this library, where already compiled programs look for them.
 #include "leveldb/cache.h"
 #include "leveldb/comparator.h"
 #include "leveldb/db.h"
@@ -32,7 +32,7 @@ Status Env::DeleteFile(const std::string& fname) { return RemoveFile(fname); }
 Status Env::RemoveDir(const std::string& dirname) { return DeleteDir(dirname); }
 Status Env::DeleteDir(const std::string& dirname) { return RemoveDir(dirname); }
 
-// Programs call these as DB::Put(...) from classes of their own.
+// Programs call these as DB::Put(...) from their own subclasses.
 Status DB::Put(const WriteOptions& options, const Slice& key, const Slice& value) {
   WriteBatch batch;
   batch.Put(key, value);

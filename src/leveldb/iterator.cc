@@ -9,7 +9,7 @@ Iterator::Iterator() {
   cleanup_head_.next = nullptr;
 }
 
-// The first that was registered runs first, the others newest first.
+// The cleanup that was registered first runs first; the others run newest first.
 Iterator::~Iterator() {
   if (cleanup_head_.function == nullptr) return;
   cleanup_head_.function(cleanup_head_.first, cleanup_head_.second);

@@ -1,5 +1,5 @@
-// The layouts that programs were compiled against: Debian's for libleveldb.so.1d, upstream's for libleveldb.so.1. A change here breaks
-// programs that nobody will compile again. The order of virtual functions is compared in tests/compat/transcript.cc.
+// The layouts that programs were compiled against: Debian's for libleveldb.so.1d, upstream's for libleveldb.so.1.
+// A change here breaks compiled programs. tests/compat/transcript.cc compares the order of the virtual functions.
 #include <cstddef>
 
 #include "leveldb/cache.h"

@@ -1,4 +1,4 @@
-// NewMemEnv: a map of names to bytes.
+// NewMemEnv: files in memory, in a map from names to bytes.
 #include "leveldb/helpers/memenv.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 using mergedb::base::Lock;
 using mergedb::base::Mutex;
 
-// Grows at its end. Readers copy out: what a Slice shows must not move.
+// A file that grows at its end. Read copies the bytes, since a Slice into bytes_ could move.
 class MemoryFile {
  public:
   void Append(const Slice& data) {
@@ -128,7 +128,7 @@ class MemoryEnv final : public EnvWrapper {
   }
 
   bool FileExists(const std::string& fname) override { return Find(fname) != nullptr; }
-  // There are no directories: a name is in `dir` if it begins with it and a slash.
+  // There are no directories: a name lies in `dir` if it begins with `dir` and a slash.
   Status GetChildren(const std::string& dir, std::vector<std::string>* result) override {
     result->clear();
     Lock lock(mutex_);

@@ -10,7 +10,7 @@ namespace leveldb {
 namespace {
 
 constexpr size_t kOwnCacheBytes = size_t{8} << 20;
-constexpr size_t kCacheBytesMax = size_t{1} << 40;  // some programs say "no limit" by the largest size there is
+constexpr size_t kCacheBytesMax = size_t{1} << 40;  // some programs ask for "no limit" by SIZE_MAX
 constexpr int kFilesForOtherUse = 10;
 constexpr int kBloomBitsMax = 64;
 
@@ -23,7 +23,7 @@ mergedb::Compression CodecOf(CompressionType type) {
   return mergedb::Compression::kZstd;
 }
 
-// What the program lets blocks have, where that is known. WHY it matters beside the cache itself: the engine reads a few times its memory ahead.
+// The capacity for blocks, if it is known. WHY it counts: the engine derives its read-ahead from memory_bytes.
 size_t CacheBytesOf(const Cache* cache) {
   const mergedb::base::BlockCache* const own = BlocksOf(cache);
   return own == nullptr ? kOwnCacheBytes : std::min(own->bytes_max(), kCacheBytesMax);
@@ -34,7 +34,7 @@ mergedb::OpenMode ModeOf(const Options& options) {
   return options.error_if_exists ? mergedb::OpenMode::kMustNotExist : mergedb::OpenMode::kCreateIfMissing;
 }
 
-// The two names of: the database is ordered by "stored", the options by "given".
+// The two names in the message: the database is ordered by "stored", the options by "given".
 bool FindComparatorNames(std::string_view message, std::string_view* stored, std::string_view* given) {
   constexpr std::string_view kBefore = "the database is ordered by \"";
   constexpr std::string_view kBetween = "\", the options by \"";
@@ -66,8 +66,8 @@ void LogOfDatabase::Begin(Env* env, const std::string& directory) {
     const mergedb::base::Lock lock(mutex_);
     if (info_log_ == nullptr) {
       const std::string path = directory + "/LOG";
-      (void)env->RenameFile(path, path + ".old");             // there may be none
-      if (!env->NewLogger(path, &own_).ok()) own_ = nullptr;  // then nobody hears
+      (void)env->RenameFile(path, path + ".old");             // LOG may not exist
+      if (!env->NewLogger(path, &own_).ok()) own_ = nullptr;  // then the lines are dropped
     }
     has_begun_ = true;
     waiting = std::move(waiting_);
@@ -91,7 +91,8 @@ Borrowed::Borrowed(const Options& options, const std::string& name)
 Status CheckOptions(const Options& options) {
   if (options.comparator == nullptr) return Status::InvalidArgument("options.comparator is null");
   if (options.env == nullptr) return Status::InvalidArgument("options.env is null");
-  // WHY its bytes: C programs, and casts, put any number there, and to read one as an enumerator that it is not is undefined.
+  // WHY memcpy: C programs and casts may store any number here, and to read it as an enumerator is undefined
+  // behaviour.
   int32_t compression = 0;
   static_assert(sizeof compression == sizeof options.compression);
   std::memcpy(&compression, &options.compression, sizeof compression);
@@ -114,7 +115,7 @@ mergedb::Options ToCore(const Options& options, Borrowed* borrowed) {
   core.env = mergedb::DefaultEnv();
   if (borrowed->files != nullptr) {
     core.env.file_system = borrowed->files.get();
-    core.separated_value_bytes_min = 0;  // no file of LevelDB's could stand for a value file
+    core.separated_value_bytes_min = 0;  // an Env knows only LevelDB's file names, and LevelDB has no blob files
   }
   core.env.logger = &borrowed->log;
   return core;

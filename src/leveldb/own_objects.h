@@ -1,6 +1,7 @@
-// Which of the objects that programs hand in this library made itself: the engine then does the work in its own, faster way.
+// Identifies caches and filter policies that this library made itself. For these the engine uses its own,
+// faster implementation.
 //
-// WHY not a dynamic_cast: a program that was compiled without type information may own the object.
+// WHY not a dynamic_cast: the program that owns the object may be compiled without type information.
 // THREADS: any.
 #pragma once
 
@@ -16,13 +17,13 @@
 
 namespace leveldb {
 
-// Bits per key of a policy that NewBloomFilterPolicy made; nothing for a program's own.
+// Bits per key of a policy from NewBloomFilterPolicy. Nothing for a program's own policy.
 std::optional<int> BitsOf(const FilterPolicy* policy);
-// Where a cache that NewLRUCache made keeps the engine's blocks; null for a program's own.
+// The engine's block cache inside a cache from NewLRUCache. Null for a program's own cache.
 mergedb::base::BlockCache* BlocksOf(const Cache* cache);
 
-// What is known of each. Never destroyed: objects may outlive main. The lock is held across a fork: the child has none of the threads
-// that could unlock it there.
+// One fact about each live object. Never destroyed, since objects may outlive main. The lock is held across a
+// fork: otherwise the child could inherit it locked by a thread that the child does not have.
 template <typename Object, typename Fact>
 class OwnObjects {
  public:

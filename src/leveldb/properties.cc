@@ -19,10 +19,10 @@ using Levels = std::array<std::vector<mergedb::version::VirtualTable>, kLevels>;
 
 Levels LevelsOf(const DbImpl& database) {
   Levels levels;
-  const auto version = database.CurrentView()->version;
+  const auto version = database.CurrentSuperVersion()->version;
   for (const auto& run : version->runs()) {
     auto& level = levels[run == version->runs().back() ? kLevels - 1 : std::min<size_t>(run->level(), kLevels - 2)];
-    level.insert(level.end(), run->slices().begin(), run->slices().end());
+    level.insert(level.end(), run->virtual_tables().begin(), run->virtual_tables().end());
   }
   return levels;
 }
@@ -45,7 +45,8 @@ uint64_t Counter(DbImpl& database, std::string_view name) {
 
 double MiB(uint64_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
 
-// Flushes are told of level 0, merges of the last level: they are not counted by level.
+// Level 0 shows the counters of flushes, and the last level those of all compactions: mergedb does not count by
+// level.
 std::string Stats(DbImpl& database) {
   std::string text =
       "                               Compactions\n"

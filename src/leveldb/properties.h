@@ -1,10 +1,10 @@
-// "leveldb.*" properties, made of what mergedb has: its runs stand for levels.
+// The "leveldb.*" properties. Sorted runs stand for levels:
 //
-//     level 0      runs as they were flushed; they may overlap
-//     1 to 5       runs of merged ones, by tier; each is sorted, and several may stand at one level
-//     6            the oldest run, into which all others merge
+//     level 0      flushed runs; they may overlap
+//     1 to 5       runs written by compactions, by tier; one level may hold several runs
+//     6            the oldest run, the target of bottommost compactions
 //
-// "mergedb.*" properties are passed on.
+// Other property names go to mergedb.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 
 namespace leveldb {
 
-// False if there is no such property.
+// False if the property does not exist.
 bool PrintProperty(mergedb::db::DbImpl& database, std::string_view name, std::string* value);
 
 }  // namespace leveldb

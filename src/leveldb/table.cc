@@ -1,4 +1,4 @@
-// leveldb::Table: a file in LevelDB's format, block by block through the program's cache if it has one.
+// leveldb::Table: reads a file in LevelDB's format block by block, through the program's cache if there is one.
 #include "leveldb/table.h"
 
 #include <memory>
@@ -21,7 +21,7 @@ using Block = format::TableIterator::Block;
 template <typename T>
 using Result = mergedb::Result<T>;
 
-// A cached block is shared: who reads it keeps it, whatever the cache does.
+// A cached block is shared: a reader keeps its block alive even if the cache drops it.
 void DropBlock(const Slice&, void* value) { delete static_cast<Block*>(value); }
 
 }  // namespace
@@ -32,7 +32,7 @@ struct Table::Rep {
     if (options.block_cache != nullptr) cache_id = options.block_cache->NewId();
   }
 
-  // Without asking the cache.
+  // Reads the file, not the cache.
   Result<Block> Read(const format::Handle& handle, bool verify_checksums) const;
   Result<Block> Get(const format::Handle& handle, const ReadOptions& reading) const;
 
@@ -57,7 +57,7 @@ Result<Block> Table::Rep::Read(const format::Handle& handle, bool verify_checksu
   return std::make_shared<const std::string>(std::move(block));
 }
 
-// FORMAT: a cache's keys are what NewId gave and the block's offset, as two u64.
+// FORMAT: a cache key is the id from NewId and the block's offset, as two u64.
 Result<Block> Table::Rep::Get(const format::Handle& handle, const ReadOptions& reading) const {
   Cache* const cache = options.block_cache;
   if (cache == nullptr) return Read(handle, reading.verify_checksums);
@@ -101,7 +101,7 @@ Table::~Table() { delete rep_; }
 
 namespace {
 
-// As LevelDB's: it passes over blocks that cannot be read, and from then on its status is the first error.
+// Like LevelDB's iterator: it passes over unreadable blocks, and from then on status() returns the first error.
 class TableCursor final : public Iterator {
  public:
   explicit TableCursor(format::TableIterator it) : it_(std::move(it)) {}

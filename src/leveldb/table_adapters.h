@@ -1,4 +1,4 @@
-// What the codecs of LevelDB's formats (src/format/leveldb_*.h) ask of a program: its order of keys and its filters.
+// A program's key order and filters, in the form that the codecs of LevelDB's formats use (src/format/leveldb_*.h).
 #pragma once
 
 #include <string>

@@ -39,7 +39,7 @@ struct TableBuilder::Rep {
             .filter = filter.get(),
             .keys_have_tags = false};
   }
-  // WHY kept apart from the builder's own: the file's Status goes back to the program as it came.
+  // WHY `failure` is separate from the builder's status: the program gets the Status of its own file unchanged.
   mergedb::Status Append(std::string_view bytes) {
     failure = file.Append(ToSlice(bytes));
     return ToCore(failure);

@@ -1,4 +1,5 @@
-// FORMAT: a batch's string is LevelDB's batch (src/format/leveldb_batch.h), with sequence 0: the database gives it one when it is written.
+// FORMAT: the string of a batch is LevelDB's batch (src/format/leveldb_batch.h) with the sequence 0. The
+// database assigns the sequence when it writes the batch.
 #include "leveldb/write_batch.h"
 
 #include <cstdint>

@@ -17,7 +17,7 @@ constexpr uint64_t kMemberBytesMax = (uint64_t{1} << 33) - 1;  // eleven octal d
 constexpr std::string_view kPrefix = "mergedb/";
 constexpr std::string_view kMagic = std::string_view("ustar\00000", 8);
 
-// Where the fields of a header are. The rest is zero.
+// The fields of a header. All other bytes are zero.
 struct Field {
   size_t offset, bytes;
 };
@@ -30,7 +30,7 @@ void PutText(Block* block, Field field, std::string_view text) {
   std::memcpy(block->data() + field.offset, text.data(), std::min(text.size(), field.bytes));
 }
 
-// Octal digits with leading zeros, and a NUL.
+// Octal digits with leading zeros, then a NUL.
 void PutNumber(Block* block, Field field, uint64_t number) {
   std::string digits(field.bytes - 1, '0');
   for (size_t i = digits.size(); i > 0 && number > 0; number /= 8) digits[--i] = static_cast<char>('0' + number % 8);
@@ -42,7 +42,7 @@ std::string_view TextOf(const Block& block, Field field) {
   return all.substr(0, all.find('\0'));
 }
 
-// Digits end at a NUL or a space.
+// The digits end at a NUL or a space.
 std::optional<uint64_t> NumberOf(const Block& block, Field field) {
   uint64_t number = 0;
   size_t digits = 0;
@@ -56,7 +56,7 @@ std::optional<uint64_t> NumberOf(const Block& block, Field field) {
   return digits == 0 ? std::nullopt : std::optional<uint64_t>(number);
 }
 
-// The sum of all bytes, those of the checksum itself taken as spaces.
+// The sum of all bytes. The bytes of the checksum itself count as spaces.
 uint64_t ChecksumOf(Block block) {
   std::memset(block.data() + kChecksum.offset, ' ', kChecksum.bytes);
   uint64_t sum = 0;
@@ -111,7 +111,7 @@ class Reader {
  public:
   Reader(File& file, std::string path, uint64_t bytes) : file_(file), path_(std::move(path)), bytes_(bytes) {}
 
-  // False: the archive ends here.
+  // False at the end of the archive.
   Result<bool> Next(Member* member) {
     Block block;
     size_t got = 0;
@@ -142,7 +142,7 @@ class Reader {
   uint64_t offset_ = 0;
 };
 
-// As the new file at `path`, durable but for its name.
+// Writes the member as the new file at `path`. Its bytes are durable, but its name is not.
 Status Extract(FileSystem* files, File& archive, const Member& member, const std::string& path) {
   if (files->SizeOf(path).has_value()) RETURN_IF_ERROR(files->Remove(path));
   ASSIGN_OR_RETURN(auto file, files->Open(path, {.access = Access::kCreate}));

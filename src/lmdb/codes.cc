@@ -25,7 +25,7 @@ int CodeOf(const Status& status) {
 
 namespace {
 
-// From MDB_KEYEXIST on. LMDB's programs compare these texts in their logs: each begins with the code's name.
+// From MDB_KEYEXIST on. Programs compare these texts in their logs: each begins with the name of the code.
 constexpr const char* kTexts[] = {
     "MDB_KEYEXIST: Key/data pair already exists",
     "MDB_NOTFOUND: No matching key/data pair found",

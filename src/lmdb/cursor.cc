@@ -1,5 +1,5 @@
-// Cursors. The positions are those of include/mergedb/cursor.h, which are LMDB's; what is added here are its refusals, the two
-// transformations of keys, and that what is given out stays.
+// Cursors. The positions are those of include/mergedb/cursor.h, which equal LMDB's. This file adds LMDB's
+// refusals, the two transformations of keys, and returned bytes that stay valid.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -10,7 +10,7 @@ namespace mergedb::lmdb {
 
 namespace {
 
-// It belongs to a transaction that can be used. Of a reader that was renewed it is made anew.
+// Checks that the cursor and its transaction can be used. After the reader was renewed, makes the cursor anew.
 int CheckCursor(MDB_cursor* cursor) {
   if (cursor == nullptr || cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
@@ -33,13 +33,14 @@ bool IsOfDuplicates(MDB_cursor_op op) {
   }
 }
 
-// Of operations on duplicates: what LMDB answers on a database without. Some look first whether the cursor stands anywhere.
+// LMDB's answer to an operation on duplicates in a database without duplicates. Some operations check the
+// position first.
 int RefuseDuplicates(const MDB_cursor* cursor, const MDB_val* data, MDB_cursor_op op) {
   const bool needs_place = op == MDB_FIRST_DUP || op == MDB_LAST_DUP || op == MDB_GET_MULTIPLE;
   return data == nullptr || (needs_place && !cursor->is_placed) ? EINVAL : MDB_INCOMPATIBLE;
 }
 
-// The list of free pages: no page is kept in one, so it is empty.
+// A cursor over the list of free pages, which is always empty.
 int GetOfFreeList(const MDB_cursor* cursor, const MDB_val* key, const MDB_val* data, MDB_cursor_op op) {
   if (cursor->txn == nullptr) return EINVAL;
   LMDB_RETURN_IF_ERROR(CheckTxn(cursor->txn));
@@ -65,16 +66,16 @@ int GetOfFreeList(const MDB_cursor* cursor, const MDB_val* key, const MDB_val* d
 
 enum class Gives : uint8_t { kData, kBoth };
 
-// The database could not be read. NotFound is an answer, and so is InvalidArgument, of a cursor that stands nowhere.
+// True if the database could not be read. NotFound is an answer, and so is InvalidArgument, for a cursor that
+// stands nowhere.
 bool HasFailed(const Status& status) { return !status.ok() && !status.IsNotFound() && !status.IsInvalidArgument(); }
 
-// A key behind all items.
 std::string KeyOfEnd() { return std::string(kKeyBytesMax + 1, '\xff'); }
 
 void Arrive(MDB_cursor* cursor) {
   cursor->is_placed = true;
   cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
-  if (!cursor->is_read_only) cursor->key.assign(cursor->cursor->key());  // a reader's items do not go away
+  if (!cursor->is_read_only) cursor->key.assign(cursor->cursor->key());  // a reader's items are never deleted
 }
 
 void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
@@ -85,8 +86,8 @@ void Give(MDB_cursor* cursor, MDB_val* key, MDB_val* data, Gives gives) {
   if (data != nullptr) *data = root.Give(cursor->cursor->value());
 }
 
-// Nothing at or behind `stored`: the cursor stands behind all items, or nowhere if there are none. After an error the
-// cursor is pending at the end.
+// Call if no item is at or behind `stored`: the cursor then stands behind all items, or nowhere if the database
+// is empty. After an error the cursor is pending at the end.
 Status StayAtEnd(MDB_cursor* cursor, std::string_view stored) {
   const std::string key(stored);
   Status status = cursor->cursor->First();
@@ -111,8 +112,8 @@ Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
   return status.IsNotFound() && !cursor->cursor->Valid() ? StayAtEnd(cursor, stored) : status;
 }
 
-// To the key that it put last. If that is gone already it is in the gap, and holds the item behind. After an error the
-// cursor stays pending.
+// Moves a pending cursor to its key. If the key was deleted meanwhile, the cursor is in the gap, anchored at
+// the item behind. After an error the cursor stays pending.
 Status Settle(MDB_cursor* cursor) {
   if (!cursor->is_pending) return {};
   Status status = cursor->cursor->Set(cursor->key);
@@ -123,7 +124,7 @@ Status Settle(MDB_cursor* cursor) {
   return HasFailed(status) ? status : Status();
 }
 
-// As LMDB's: where no item is left at all, a cursor that stood somewhere stands nowhere.
+// As in LMDB: if the database has become empty, a cursor that stood somewhere stands nowhere.
 Status Current(MDB_cursor* cursor) {
   const Status status = cursor->cursor->Current();
   if (status.IsInvalidArgument()) cursor->is_placed = cursor->is_in_gap = false;
@@ -132,10 +133,10 @@ Status Current(MDB_cursor* cursor) {
   return cursor->is_placed ? status : Status::InvalidArgument("the cursor stands nowhere");
 }
 
-// With the item behind the gap in hand, the next one is that.
+// An anchored cursor already stands at the item behind the gap, which is the next one.
 Status MoveNext(MDB_cursor* cursor) { return cursor->is_anchored ? cursor->cursor->Current() : cursor->cursor->Next(); }
 
-// Nothing before the gap: it stands at the item behind it then.
+// If no item is before the gap, the cursor moves to the item behind it.
 Status MovePrev(MDB_cursor* cursor) {
   const bool was_in_gap = cursor->is_in_gap;
   const Status status = cursor->cursor->Prev();
@@ -159,7 +160,7 @@ Status Move(MDB_cursor* cursor, MDB_cursor_op op) {
   }
 }
 
-// The result of the operation depends on where the cursor stands.
+// True if the result of the operation depends on the position of the cursor.
 bool NeedsPlace(MDB_cursor_op op) {
   switch (op) {
     case MDB_FIRST:
@@ -171,7 +172,7 @@ bool NeedsPlace(MDB_cursor_op op) {
   }
 }
 
-// The next item of a reader, whose cursors have no gaps, and nothing to settle.
+// The next item of a reader. Its cursors have no gaps and are not pending here.
 int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
   if (const Status status = cursor->cursor->Next(); !status.ok()) [[unlikely]]
@@ -186,7 +187,7 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
   if (const Status status = Settle(cursor); !status.ok() && NeedsPlace(op)) return CodeOf(status);
   if (IsOfDuplicates(op)) {
-    const Status left = cursor->is_in_gap ? Current(cursor) : Status();  // where no item is left it stands nowhere
+    const Status left = cursor->is_in_gap ? Current(cursor) : Status();  // in an empty database it stands nowhere
     if (HasFailed(left)) return CodeOf(left);
     return RefuseDuplicates(cursor, data, op);
   }
@@ -216,7 +217,8 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
   }
 }
 
-// MDB_CURRENT: the value of the key where it stands; LMDB wants the key that is passed to be the same; it is not looked at.
+// MDB_CURRENT: replaces the value of the current key. LMDB requires that the program passes the same key; the
+// passed key is ignored.
 int PutCurrent(MDB_cursor* cursor, MDB_val* data) {
   LMDB_RETURN_IF_ERROR(CodeOf(Settle(cursor)));
   if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
@@ -238,13 +240,13 @@ void AnchorGaps(MDB_txn* txn, MDB_dbi dbi) {
   for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
     for (MDB_cursor* cursor : each->cursors) {
       if (cursor->dbi != dbi || !cursor->is_in_gap || cursor->is_anchored) continue;
-      // After an error the cursor stays pending. Its next call tries again.
+      // After an error the cursor stays pending, and its next call tries again.
       if (cursor->is_pending) {
         (void)Settle(cursor);
         continue;
       }
-      // At the end there is nothing to hold, and what is put there is put before the cursor; where nothing is left at
-      // all, LMDB's cursors stand nowhere.
+      // At the end there is no item to anchor to, and a new key there lies before the cursor. In an empty
+      // database, LMDB's cursors stand nowhere.
       if (const Status status = cursor->cursor->Current(); status.ok()) {
         cursor->key.assign(cursor->cursor->key());
         cursor->is_anchored = true;
@@ -274,7 +276,7 @@ void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
         const bool was_pending = cursor->is_pending;
         cursor->is_in_gap = true;
         cursor->is_anchored = false;
-        // While the item behind is still the one. After an error AnchorGaps tries again.
+        // WHY now: the item behind is still the right one. After an error AnchorGaps tries again.
         if (was_pending) (void)Settle(cursor);
       }
     }
@@ -289,7 +291,7 @@ using mergedb::Status;
 int mdb_cursor_open(MDB_txn* txn, MDB_dbi dbi, MDB_cursor** cursor) {
   return Guard([&]() -> int {
     if (cursor == nullptr || txn == nullptr) return EINVAL;
-    const bool is_free_list = dbi == kFreeDbi && txn->is_read_only();  // LMDB keeps writers out
+    const bool is_free_list = dbi == kFreeDbi && txn->is_read_only();  // LMDB refuses a writer
     LMDB_RETURN_IF_ERROR(is_free_list ? CheckTxn(txn) : CheckDbi(txn, dbi));
     auto made = std::make_unique<MDB_cursor>();
     made->txn = txn;
@@ -342,12 +344,13 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
     LMDB_RETURN_IF_ERROR(CheckCursorWritable(cursor));
     if (flags == MDB_CURRENT) return PutCurrent(cursor, data);
     std::string scratch;
-    std::string stored(StoredKey(*cursor->slot, View(*key), &scratch));  // WHY now: it may lie in the arena
+    // WHY now: the key may lie in the arena, which PutItem clears.
+    std::string stored(StoredKey(*cursor->slot, View(*key), &scratch));
     const int code = PutItem(cursor->txn, cursor->dbi, key, data, flags);
     if (code != 0 && code != MDB_KEYEXIST) return code;
     cursor->is_placed = true;
     cursor->is_in_gap = cursor->is_anchored = false;
-    if (code != 0 && (flags & MDB_APPEND)) {  // it looked at the last one
+    if (code != 0 && (flags & MDB_APPEND)) {  // PutItem read the last item
       cursor->is_pending = false;
       const Status moved = cursor->cursor->Last();
       if (cursor->cursor->Valid()) Arrive(cursor);

@@ -1,4 +1,4 @@
-// Items: get, put, del, and what keeps the counts of entries.
+// Items: get, put, del, and the counts of entries.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -12,21 +12,22 @@ namespace {
 constexpr unsigned kPutFlags = MDB_NOOVERWRITE | MDB_NODUPDATA | MDB_RESERVE | MDB_APPEND | MDB_APPENDDUP;
 constexpr size_t kItemOverheadBytes = 16;
 constexpr size_t kMetaBytes = 2 * kPageBytes;
-constexpr uint64_t kMeasureShare = 16;  // of the map is written before it is measured again
+constexpr uint64_t kMeasureShare = 16;  // a sixteenth of the map is written before it is measured again
 
 uint64_t Number(DB& db, const char* property) {
   std::string text;
   return db.GetProperty(property, &text) ? std::strtoull(text.c_str(), nullptr, 10) : 0;
 }
 
-// Of tables and value files, less what merges have found to be dead in these.
+// Bytes of tables and blob files, less the bytes in blob files that compactions found to be garbage.
 uint64_t LiveBytes(DB& db) {
   const uint64_t values = Number(db, "mergedb.value_bytes_live");
   return Number(db, "mergedb.table_bytes_live") + values - std::min(values, Number(db, "mergedb.value_bytes_garbage"));
 }
 
-// The map's size stands for a limit: what was put since the environment was measured, on top of what the tables weighed then. When that
-// exceeds it we look again, since overwritten and deleted items count until then; before we call it full, all of those are merged away.
+// The map's size is a limit on data: the bytes put since the last measurement plus the size of tables and blob
+// files at that time. If the sum exceeds the limit, measure again, because overwritten and deleted items count
+// until then. Before the map is reported as full, a compaction of all keys removes these items.
 int CheckMap(MDB_txn* txn, size_t bytes_more) {
   MDB_env* const env = txn->env;
   const uint64_t ours = kMetaBytes + txn->changes.bytes + bytes_more;
@@ -36,9 +37,9 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
   const uint64_t share = env->map_bytes / kMeasureShare;
   if (env->used_bytes - env->measured_bytes > share) {
     lock.Unlock();
-    (void)env->db->Flush();  // a failure shows in the write
+    (void)env->db->Flush();  // if this fails, the write returns the error
     uint64_t measured = LiveBytes(*env->db);
-    // WHY a share earlier: with less room than that left, the next look would come too late.
+    // WHY one share earlier: with less room left than one share, the next measurement would come too late.
     if (measured + ours + share > env->map_bytes) {
       (void)env->db->CompactRange(nullptr, nullptr);
       measured = LiveBytes(*env->db);
@@ -49,7 +50,6 @@ int CheckMap(MDB_txn* txn, size_t bytes_more) {
   return env->used_bytes + ours <= env->map_bytes ? 0 : MDB_MAP_FULL;
 }
 
-// Is there no key at or behind this one?
 Result<bool> IsBehindAll(MDB_txn* txn, MDB_dbi dbi, std::string_view stored) {
   const Root& root = *txn->root;
   if (root.appended_to == dbi && root.appended_at == txn->transaction().writes() && stored > root.appended_key)
@@ -119,12 +119,12 @@ bool MayCount(MDB_txn* txn, MDB_dbi dbi, size_t value_bytes) {
   std::atomic<int64_t>& credit = txn->env->slots[dbi].count_credit;
   if (credit.load(std::memory_order_relaxed) <= 0 || !Touch(txn, dbi).is_known) return false;
   credit.fetch_sub(kStepsOfGet + static_cast<int64_t>(value_bytes / kBytesOfStep),
-                   std::memory_order_relaxed);  // WHY relaxed: it guards nothing
+                   std::memory_order_relaxed);  // WHY relaxed: the credit guards no other data
   return true;
 }
 
 int WriteFailed(MDB_txn* txn, const Status& status) {
-  if (status.IsNoSpace()) return MDB_TXN_FULL;  // nothing is on its way to the disk before the commit
+  if (status.IsNoSpace()) return MDB_TXN_FULL;  // WHY not ENOSPC: nothing is written to the disk before the commit
   if (status.IsInvalidArgument()) return MDB_BAD_VALSIZE;
   txn->state = TxnState::kFailed;
   return CodeOf(status);

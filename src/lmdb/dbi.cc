@@ -1,7 +1,8 @@
-// Databases: handles, named ones as keyspaces, counts, dropping.
+// Databases: handles, named databases as keyspaces, counts, dropping.
 //
-// A named database is the keyspace of its name, and an item of the main database, as in LMDB: cursors over the main database meet the
-// name there, with 48 bytes that are LMDB's description of a database. Of these only the flags mean something here.
+// A named database is the keyspace of its name. As in LMDB its name is also an item of the main database, and
+// cursors over the main database show it. The value is LMDB's description of a database, of 48 bytes. Only the
+// flags in it have a meaning here.
 #include <algorithm>
 #include <cerrno>
 #include <utility>
@@ -13,7 +14,7 @@ namespace mergedb::lmdb {
 
 namespace {
 
-// FORMAT: of a name's item in the main database: 4 bytes zero, flags (2 bytes), 42 bytes zero.
+// FORMAT: the value of a name's item in the main database: 4 bytes zero, flags (2 bytes), 42 bytes zero.
 constexpr size_t kNameItemBytes = 48;
 constexpr size_t kFlagsOffset = 4;
 
@@ -24,7 +25,7 @@ std::string EncodeNameItem(unsigned flags) {
   return item;
 }
 
-// An item of another length was put by somebody else: no flags.
+// An item of another length is not from this library: no flags.
 unsigned DecodeFlags(std::string_view item) {
   if (item.size() != kNameItemBytes) return 0;
   const auto byte = [&](size_t at) { return static_cast<unsigned>(static_cast<unsigned char>(item[at])); };
@@ -52,7 +53,7 @@ MDB_dbi FreeSlot(const MDB_env* env) {
   return kFreeDbi;
 }
 
-// The keyspace of `name` and the flags that it was made with; made now if it is not there and the flags say so.
+// Opens the keyspace of `name`, or creates it if `flags` has MDB_CREATE. Returns the flags that it was created with.
 int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* keyspace, unsigned* found_flags) {
   const auto found = txn->transaction().OpenKeyspace(name);
   std::string_view flags_item;
@@ -77,7 +78,6 @@ int OpenNamed(MDB_txn* txn, const std::string& name, unsigned flags, Keyspace* k
   return 0;
 }
 
-// Every key, as the transaction sees it.
 Result<uint64_t> CountKeys(MDB_txn* txn, const Slot& slot) {
   const auto cursor = txn->transaction().NewCursor(slot.keyspace);
   uint64_t entries = 0;
@@ -109,7 +109,7 @@ Result<uint64_t> Entries(MDB_txn* txn, MDB_dbi dbi) {
   return entries;
 }
 
-// A tree of pages that could hold so much: LMDB's programs look at the depth, and divide by pages.
+// Describes a tree of pages that could hold the entries: programs look at the depth, and divide by pages.
 void FillStat(MDB_env* env, const Slot& slot, uint64_t entries, MDB_stat* stat) {
   constexpr uint64_t kItemsAPage = 64, kBranchesAPage = 128;
   const uint64_t bytes =
@@ -129,7 +129,6 @@ void FillStat(MDB_env* env, const Slot& slot, uint64_t entries, MDB_stat* stat) 
   }
 }
 
-// All items of the main database, names and what they name included.
 Status ClearMain(MDB_txn* txn) {
   Transaction& transaction = txn->transaction();
   if (txn->env->has_names) {
@@ -150,8 +149,8 @@ Status DropNamed(MDB_txn* txn, MDB_dbi dbi) {
   return {};
 }
 
-// The transaction and its parents know the count of the database that had the handle. The next database under the
-// handle is to be counted, and is not theirs to close.
+// Clears the handle in the changes of the transaction and its parents: their count is that of the previous
+// database, and they must not close the next database under this handle.
 void ForgetHandle(MDB_txn* txn, MDB_dbi dbi) {
   for (MDB_txn* each = txn; each != nullptr; each = each->parent) {
     if (const auto count = each->changes.counts.find(dbi); count != each->changes.counts.end()) count->second = {};
@@ -244,7 +243,7 @@ int mdb_drop(MDB_txn* txn, MDB_dbi dbi, int del) {
     Touch(txn, dbi) = {.is_known = true, .entries = 0};
     txn->root->arena.Clear();
     if (del && dbi != kMainDbi) {
-      // WHY before: a reader may open another database under the handle as soon as that is closed.
+      // WHY before CloseSlot: a reader may open another database under the handle as soon as the slot is closed.
       ForgetHandle(txn, dbi);
       CloseSlot(txn->env, dbi);
     }

@@ -1,4 +1,4 @@
-// Environments: options, opening, copies, and what there is to know about them.
+// Environments: options, opening, copies and information.
 #include <unistd.h>
 
 #include <algorithm>
@@ -24,8 +24,8 @@ constexpr size_t kDefaultMapBytes = size_t{1} << 20;
 
 bool IsUsable(const MDB_env* env) { return env != nullptr && env->is_open && env->generation == ProcessGeneration(); }
 
-// LMDB reads through its map, as much as there is of it: a small one gets a small cache. WHY no compression: what is given out must lie in
-// the file as it is.
+// LMDB reads through its map, so a small map gets a small cache. WHY no compression: returned bytes must lie in
+// the file as they are.
 Options OptionsOf(const MDB_env* env) {
   return {.mode = env->flags & MDB_RDONLY ? OpenMode::kReadOnly : OpenMode::kCreateIfMissing,
           .memory_bytes = std::clamp(env->map_bytes / 4, kMemoryBytesMin, kMemoryBytesMax),
@@ -39,10 +39,10 @@ int Open(MDB_env* env, const char* path, mdb_mode_t mode) {
   env->db = std::move(*db);
   LMDB_RETURN_IF_ERROR(MarkPlace(env, mode));
   const auto names = env->db->ListKeyspaces({});
-  env->has_names = !names || !names->empty();  // a catalog that cannot be read may hold some
+  env->has_names = !names || !names->empty();  // if the keyspaces cannot be read, assume names
   env->slots = std::vector<Slot>(kMainDbi + 1 + env->dbs_max);
   env->slots[kMainDbi].is_open = true;
-  // WHY not a count that is kept on disk: every commit with data takes a sequence, so this is never less than the ids given out before.
+  // WHY no count on disk: every commit with data takes a sequence, so the id is never less than ids given out before.
   env->last_id = env->db->GetSnapshot()->sequence();
   env->generation = ProcessGeneration();
   env->is_open = true;
@@ -81,7 +81,8 @@ void RemoveAll(const std::string& directory) {
   (void)files->RemoveDirectory(directory);
 }
 
-// A copy inside of the environment's own directory, since that can be written to; links, so it costs little.
+// Copies to a directory inside the environment's own directory, which is writable. The copy uses hard links, so
+// it is cheap.
 int CopyToDescriptor(MDB_env* env, int fd, bool is_compact) {
   static std::atomic<unsigned> copies{0};
   const std::string place =
@@ -134,9 +135,9 @@ void mdb_env_close(MDB_env* env) {
   if (env == nullptr) return;
   (void)Guard([&] {
     if (env->generation != ProcessGeneration()) {
-      (void)env->db.release();  // the parent's; its threads are not here
-      (void)new RetainedList(
-          std::move(env->retained));  // leaks: its destruction would take locks of the parent's threads
+      (void)env->db.release();  // the parent's; its threads do not exist here
+      // Leaks: its destruction would take locks of the parent's threads.
+      (void)new RetainedList(std::move(env->retained));
     } else if (env->db != nullptr) {
       EndAll(env);
       (void)env->db->Close();
@@ -158,7 +159,7 @@ int mdb_env_copy2(MDB_env* env, const char* path, unsigned int flags) {
       if (!is_directory || !*is_directory) return ENOENT;
     }
     LMDB_RETURN_IF_ERROR(CopyTo(env, path, flags & MDB_CP_COMPACT));
-    MDB_env mark;  // so that the copy is as marked as its original
+    MDB_env mark;  // the copy gets the same data.mdb and lock.mdb
     mark.directory = path;
     mark.flags = env->flags & MDB_NOLOCK;
     const int code = MarkPlace(&mark, 0600);
@@ -177,7 +178,7 @@ int mdb_env_copyfd2(MDB_env* env, mdb_filehandle_t fd, unsigned int flags) {
 int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
   return Guard([&]() -> int {
     if (!IsUsable(env) || stat == nullptr) return EINVAL;
-    MDB_txn reader;  // none of the reader table's: LMDB needs no transaction for this
+    MDB_txn reader;  // takes no slot of the reader table: LMDB needs no transaction here
     reader.env = env;
     reader.flags = MDB_RDONLY;
     reader.root = std::make_shared<Root>();
@@ -185,7 +186,7 @@ int mdb_env_stat(MDB_env* env, MDB_stat* stat) {
         mergedb::txn::TransactionImpl::Begin(*env->db, *env->db, {.kind = mergedb::TransactionKind::kReadOnly});
     if (!begun) return CodeOf(begun.error());
     reader.root->transaction = std::move(*begun);
-    RetainedList gone;  // destroyed behind the lock
+    RetainedList gone;  // destroyed after the lock is released
     {
       mergedb::base::Lock lock(env->mutex);
       PublishSeen(env, reader.transaction().sequence(), &gone);
@@ -285,7 +286,7 @@ int mdb_reader_list(MDB_env* env, MDB_msg_func* func, void* ctx) {
   return Guard([&]() -> int {
     if (env == nullptr || func == nullptr) return -1;
     if (!IsUsable(env) || (env->flags & MDB_NOLOCK)) return func("(no reader locks)\n", ctx);
-    std::vector<std::string> lines;  // WHY: the program's function may call us
+    std::vector<std::string> lines;  // WHY: the function of the program may call us
     {
       mergedb::base::Lock lock(env->mutex);
       for (const MDB_txn* each : env->roots) {

@@ -1,9 +1,10 @@
-// Where an environment is: the directory, and two files in it that keep LMDB itself away.
+// The place of an environment: the directory, and two files in it that keep LMDB itself out.
 //
-//   data.mdb   a text of ours, two pages long: LMDB that opens the directory says MDB_INVALID instead of making an empty database
-//              beside ours. Instead of it there may be an archive of mdb_env_copyfd, to be unpacked; and if LMDB's own data is there,
-//              we say MDB_INVALID. mdb_env_get_fd gives a descriptor of it, for programs that lock it, look at its time or sync it. Nothing
-//              is read from it but whose it is, so a program that writes to it damages nothing: the next open writes the text again.
+//   data.mdb   a text, two pages long. If LMDB opens the directory, it returns MDB_INVALID instead of making an empty
+//              database beside ours. In its place there may be an archive of mdb_env_copyfd, which is unpacked, or
+//              LMDB's own data, for which we return MDB_INVALID. mdb_env_get_fd returns a descriptor of data.mdb:
+//              programs lock it, read its time or sync it. We read from it only which of the three it is, so a
+//              program that writes to it damages nothing: the next open writes the text again.
 //   lock.mdb   empty; for programs that look for it
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +36,7 @@ bool IsMark(const std::string& path) {
   return file && (*file)->ReadAt(0, text.size(), text.data(), &got).ok() && text == kMark;
 }
 
-// A data file of LMDB's: the magic number of its first meta page.
+// True for a data file of LMDB: the magic number of its first meta page.
 bool IsOfLmdb(const std::string& path) {
   constexpr size_t kMagicOffset = 16;
   constexpr std::string_view kMagic = "\xde\xc0\xef\xbe";
@@ -52,7 +53,7 @@ std::string MarkText() {
   return text;
 }
 
-// The text, where a program has written over it.
+// Restores the text after a program has written over it.
 int WriteMarkAgain(int fd) {
   const std::string text = MarkText();
   const ssize_t written = pwrite(fd, text.data(), text.size(), 0);
@@ -62,7 +63,7 @@ int WriteMarkAgain(int fd) {
 
 int CodeOfPlace(const Status& status) { return status.IsNotFound() ? ENOENT : CodeOf(status); }
 
-// A new file with the mode that the program asked for, which the database's own files do not take.
+// Makes a new file with the mode that the program passed. The database's own files do not use that mode.
 int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   if (fd < 0) return errno == EEXIST ? 0 : errno;
@@ -72,7 +73,7 @@ int MakeFile(const std::string& path, mdb_mode_t mode, std::string_view text) {
   return code;
 }
 
-// The archive at `path` becomes data.mdb of a directory at `path`, step by step, each of which can be the last before a crash.
+// Turns the archive at `path` into data.mdb of a directory at `path`. A crash between any two steps can be continued.
 Status MoveArchiveInside(const std::string& path) {
   const std::string unpacking = path + kUnpackingSuffix;
   RETURN_IF_ERROR(Files()->CreateDirectory(unpacking));
@@ -80,7 +81,7 @@ Status MoveArchiveInside(const std::string& path) {
   return Files()->Rename(unpacking, path);
 }
 
-// MDB_NOSUBDIR: a directory at `path` itself.
+// MDB_NOSUBDIR: makes a directory at `path` itself.
 Status MakeDirectoryAt(const std::string& path, bool is_read_only) {
   ASSIGN_OR_RETURN(const bool is_directory, Files()->IsDirectory(path));
   if (is_directory) return {};
@@ -102,7 +103,7 @@ bool IsDatabase(const std::string& directory) {
   return Files()->SizeOf(format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent))).has_value();
 }
 
-// Also after an interruption; the archive goes when the database is there.
+// Unpacks the archive, also after an interruption. Removes the archive when the database exists.
 int FinishUnpacking(const std::string& archive, const std::string& directory) {
   if (!IsDatabase(directory)) {
     if (const Status status = Unpack(Files(), archive, directory); !status.ok()) return CodeOf(status);
@@ -133,7 +134,8 @@ int PreparePlace(MDB_env* env, const char* path, mdb_mode_t) {
   const bool is_archive = IsArchive(Files(), data);
   if (IsDatabase(env->directory)) return is_archive || IsOfLmdb(data) ? MDB_INVALID : 0;
   if (!is_archive) return MDB_INVALID;
-  // WHY it moves first: a database beside an archive is refused, and that is what an interruption behind Unpack would leave.
+  // WHY the archive is renamed first: a database beside an archive named data.mdb is refused, and an
+  // interruption after Unpack would leave exactly that.
   const std::string unpacking = data + kUnpackingSuffix;
   if (const Status status = Files()->Rename(data, unpacking); !status.ok()) return CodeOf(status);
   return FinishUnpacking(unpacking, env->directory);
@@ -147,10 +149,11 @@ int MarkPlace(MDB_env* env, mdb_mode_t mode) {
     if (!(env->flags & MDB_NOLOCK))
       LMDB_RETURN_IF_ERROR(MakeFile(format::JoinPath(env->directory, kLockName), mode, {}));
   }
-  const bool is_mark =
-      IsMark(data);  // WHY before: to close any descriptor of a file lets go of the locks on all of them
+  // WHY before open: closing any descriptor of a file releases all locks of this process on the file.
+  const bool is_mark = IsMark(data);
   env->fd = open(data.c_str(), (is_read_only ? O_RDONLY : O_RDWR) | O_CLOEXEC);
-  if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);  // of another user, by its mode
+  // The file may be another user's, and its mode read-only for this one.
+  if (env->fd < 0 && !is_read_only) env->fd = open(data.c_str(), O_RDONLY | O_CLOEXEC);
   return is_mark || is_read_only || env->fd < 0 ? 0 : WriteMarkAgain(env->fd);
 }
 

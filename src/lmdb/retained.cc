@@ -1,4 +1,4 @@
-// What ended transactions gave out.
+// Keeps the bytes that ended transactions returned.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +8,8 @@ namespace mergedb::lmdb {
 
 namespace {
 
-// A root that a transaction still has, a reader that was reset, stays and is emptied. REQUIRES: env->mutex is held, as that reader's renewal does.
+// Drops the entries for which `goes` is true. A root that a reset reader still uses stays, but is emptied.
+// REQUIRES: env->mutex is held; the renewal of a reader holds it too.
 template <typename Goes>
 void ForgetIf(MDB_env* env, RetainedList* gone, Goes goes) {
   std::erase_if(env->retained, [&](Retained& each) {
@@ -35,7 +36,7 @@ void Root::Forget() {
   arena.Clear();
 }
 
-// WHY no more than there may be readers: threads come and go.
+// WHY at most readers_max roots: threads come and go.
 void Retain(MDB_env* env, uint64_t thread, const std::shared_ptr<Root>& root, RetainedList* gone) {
   if (std::ranges::find(env->retained, root, &Retained::root) != env->retained.end()) return;
   root->arena.KeepNewest(kChunksRetained);

@@ -1,4 +1,4 @@
-// Transactions: begin, the nesting of write transactions as savepoints, commit, abort, reset and renew.
+// Transactions: begin, nested write transactions as savepoints, commit, abort, reset and renew.
 #include <pthread.h>
 
 #include <algorithm>
@@ -39,7 +39,7 @@ TransactionOptions OptionsOf(const MDB_env* env, unsigned flags) {
           .name = "lmdb"};
 }
 
-// A snapshot, or the writers' lock.
+// Takes a snapshot, or the writers' lock.
 Status BeginRoot(MDB_txn* txn) {
   auto& transaction = txn->root->transaction;
   if (transaction != nullptr) return transaction->BeginAgain();
@@ -62,11 +62,12 @@ int NoteBegun(MDB_txn* txn, const Status& status, RetainedList* gone) {
   return 0;
 }
 
-// Of a transaction without parent. WHY a reader begins under the mutex: it waits for nobody, and takes it once.
+// Begins a transaction without a parent. WHY a reader begins under the mutex: it does not wait, and locks the
+// mutex only once. A writer may wait for the writers' lock, so it takes the mutex afterwards.
 int Start(MDB_txn* txn) {
   MDB_env* const env = txn->env;
   txn->thread = ThisThread();
-  RetainedList gone;  // destroyed behind the lock
+  RetainedList gone;  // destroyed after the lock is released
   if (!txn->is_read_only()) {
     const Status begun = BeginRoot(txn);
     base::Lock lock(env->mutex);
@@ -86,7 +87,7 @@ int StartChild(MDB_txn* txn) {
   return 0;
 }
 
-// LMDB frees the cursors of a write transaction with it; those of a reader are their owner's.
+// As in LMDB, the cursors of a write transaction end with it, and the program closes those of a reader.
 void ReleaseCursors(MDB_txn* txn) {
   for (MDB_cursor* cursor : txn->cursors) {
     cursor->cursor = nullptr;
@@ -104,14 +105,13 @@ void LeaveEnvironment(MDB_txn* txn) {
   if (txn->env->generation == ProcessGeneration()) Retain(txn->env, txn->thread, txn->root, &gone);
 }
 
-// In the child of a fork: what belongs to the parent's threads is left as it is, and leaks.
+// In the child of a fork, the objects of the parent's threads are not destroyed: they leak.
 void Abandon(MDB_txn* txn) {
   for (MDB_cursor* cursor : txn->cursors) (void)cursor->cursor.release();
   if (txn->root != nullptr) (void)txn->root->transaction.release();
   txn->env = nullptr;
 }
 
-// From here on the handle is gone.
 void Free(MDB_txn* txn) {
   if (txn->env != nullptr && txn->env->generation != ProcessGeneration()) Abandon(txn);
   ReleaseCursors(txn);
@@ -134,7 +134,7 @@ int CommitChild(MDB_txn* txn) {
   return CodeOf(status);
 }
 
-// WHY not the transaction's own sequence: making a named database may take a sequence before the commit.
+// WHY not the transaction's own sequence: the creation of a named database may take a sequence before the commit.
 // WHY + 1: no other transaction commits until this one has ended.
 void AnnounceCommit(MDB_txn* txn) {
   MDB_env* const env = txn->env;
@@ -157,7 +157,7 @@ void Publish(MDB_env* env, RetainedList* gone) {
   }
 }
 
-// Publishes the announced commit, or takes it back if it failed. Does nothing if another transaction has done so.
+// Publishes the announced commit, or withdraws it if it failed. Does nothing if another transaction has published it.
 void EndCommit(MDB_txn* txn, bool is_committed) {
   MDB_env* const env = txn->env;
   RetainedList gone;
@@ -184,7 +184,7 @@ void Abort(MDB_txn* txn) {
     for (const MDB_dbi dbi : txn->changes.opened) CloseSlot(txn->env, dbi);
     if (txn->parent != nullptr) {
       (void)txn->transaction().RollbackToSavepoint();
-      txn->root->appended_to = kFreeDbi;  // other keys may be the last now, at the same number of writes
+      txn->root->appended_to = kFreeDbi;  // another key may be the last one now, at the same number of writes
     } else {
       txn->root->End();
     }
@@ -282,7 +282,7 @@ int mdb_txn_commit(MDB_txn* txn) {
     }
     const int code = txn->is_read_only() && txn->state == TxnState::kReset ? 0 : CheckTxn(txn);
     if (code != 0 || txn->is_read_only()) {
-      if (code == 0) txn->changes.opened.clear();  // handles that a reader opened stay
+      if (code == 0) txn->changes.opened.clear();  // handles that a reader opened stay open
       Abort(txn);
       return code;
     }
@@ -298,7 +298,7 @@ void mdb_txn_reset(MDB_txn* txn) {
   (void)Guard([&] {
     if (txn == nullptr || !txn->is_read_only() || CheckTxn(txn) != 0) return 0;
     for (MDB_cursor* cursor : txn->cursors) RestCursor(cursor);
-    txn->root->End();  // to begin again when it is renewed
+    txn->root->End();  // mdb_txn_renew begins it again
     txn->state = TxnState::kReset;
     RetainedList gone;
     mergedb::base::Lock lock(txn->env->mutex);

@@ -1,5 +1,5 @@
-// LSMDB's face: each call is one or two of lmdb.h's on the main database. What is added: cursors that stand nowhere after a write,
-// directions as numbers, and deletes that do not mind what is absent.
+// LSMDB's interface. Each call is one or two calls of lmdb.h on the main database. Differences: a cursor stands
+// nowhere after a write, directions are numbers, and to delete an absent key is no error.
 #include "lsmdb.h"
 
 #include <cerrno>
@@ -22,7 +22,7 @@ struct LSMDB_txn {
   unsigned flags = 0;
   bool is_reset = false;
   MDB_dbi dbi = 0;
-  LSMDB_cursor* own = nullptr;  // made when it is asked for
+  LSMDB_cursor* own = nullptr;  // made on demand
 };
 
 namespace {
@@ -35,7 +35,7 @@ int Make(T** out) noexcept {
   return *out == nullptr ? ENOMEM : 0;
 }
 
-// LMDB's calls do not write to keys and data that they take, but do not say so in their types.
+// LMDB's functions do not write to their keys and data here, but their parameters are not const.
 MDB_val* Unconst(const MDB_val* val) { return const_cast<MDB_val*>(val); }
 
 void CloseOwn(LSMDB_txn* txn) {
@@ -47,7 +47,7 @@ void CloseOwn(LSMDB_txn* txn) {
 
 int Write(LSMDB_txn* txn, const MDB_val* key, const MDB_val* data, unsigned flags) {
   if (flags & ~kPutFlags) return EINVAL;
-  MDB_val copy = *data;  // MDB_NOOVERWRITE would put there what it finds
+  MDB_val copy = *data;  // MDB_NOOVERWRITE would store the existing value here
   return mdb_put(txn->txn, txn->dbi, Unconst(key), &copy, flags & MDB_NOOVERWRITE);
 }
 
@@ -57,7 +57,7 @@ int Move(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   return code;
 }
 
-// The key must be there, or the first one behind it will do.
+// MDB_SET: the key must exist. MDB_SET_RANGE: the first key at or behind it.
 int SeekForward(LSMDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   const int code = Move(cursor, key, data, op);
   if (code != 0) cursor->is_placed = false;
@@ -276,7 +276,7 @@ int lsmdb_cursor_del(LSMDB_cursor* cursor) {
   return mdb_cursor_del(cursor->cursor, 0);
 }
 
-// ---- merging, and the rest
+// ---- compaction, and the rest
 
 int lsmdb_compact(LSMDB_txn* txn, LSMDB_level, size_t) { return lsmdb_autocompact(txn); }
 

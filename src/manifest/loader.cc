@@ -35,7 +35,6 @@ Result<std::string> ReadText(FileSystem* file_system, const std::string& path) {
   return bytes;
 }
 
-// Is a MANIFEST of mergedb's among the files?
 Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directory,
                              const std::vector<std::string>& names) {
   for (const std::string& name : names) {
@@ -47,7 +46,7 @@ Result<bool> HoldAnyManifest(FileSystem* file_system, const std::string& directo
   return false;
 }
 
-// A file of LevelDB's with entries: a table, or a log that is not empty. LevelDB makes neither before CURRENT.
+// The file is a LevelDB table, or a LevelDB WAL that is not empty. LevelDB creates CURRENT before either.
 Result<bool> HoldsLevelDbEntries(FileSystem* file_system, const std::string& directory, const std::string& name) {
   using format::leveldb::NameKind;
   const auto parsed = format::leveldb::ParseName(name);
@@ -57,10 +56,11 @@ Result<bool> HoldsLevelDbEntries(FileSystem* file_system, const std::string& dir
   return bytes > 0;
 }
 
-// No CURRENT: a new directory, or a database that lost it? A database is born with CURRENT before it has anything but a MANIFEST.
+// There is no CURRENT: the directory is new, or its database has lost CURRENT. A new database has only a MANIFEST
+// before it has CURRENT, so a table, blob file or WAL file proves the loss.
 Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(auto names, file_system->List(directory));
-  // LevelDB's tables count before those that an interrupted conversion left beside them.
+  // If IMPORT exists, check LevelDB's files before the tables that the interrupted conversion left.
   const std::string marker = format::PrintFileName(format::FileKind::kImport);
   if (std::find(names.begin(), names.end(), marker) != names.end()) {
     std::stable_partition(names.begin(), names.end(),
@@ -89,7 +89,7 @@ Status WithoutCurrent(FileSystem* file_system, const std::string& directory) {
   return Status::NotFound(directory + ": no database");
 }
 
-// Later facts replace earlier ones.
+// Newer facts replace older ones.
 void TakeFacts(const format::VersionEdit& edit, Loaded* loaded, std::optional<std::string>* comparator) {
   if (edit.database_id) loaded->database_id = *edit.database_id;
   if (edit.comparator) *comparator = *edit.comparator;
@@ -106,8 +106,8 @@ void TakeFacts(const format::VersionEdit& edit, Loaded* loaded, std::optional<st
   loaded->flushed_sequence = edit.flushed_sequence.value_or(0);
 }
 
-// The facts speak of the tree: its numbers and positions lie below the next ones, which would else be given out twice. (Of
-// sequences the log knows, too: db/open.cc.)
+// The facts must fit the tree: all numbers and positions in use lie below the next ones. Otherwise a number would
+// be used twice. DbImpl::TakeLog checks the sequences, since they also depend on the WAL.
 Status CheckFacts(const Loaded& loaded) {
   const auto beyond = [](const std::string& what, uint64_t found, uint64_t next) {
     return Status::Corruption("the number of " + what + " is " + std::to_string(found) +
@@ -137,7 +137,7 @@ std::string EncodeCurrent(const Current& current) {
   return text + " " + Hex32(base::Crc32c(text));
 }
 
-// Only what EncodeCurrent prints is taken: the text is made again and compared.
+// Accepts only text that EncodeCurrent produces: encodes the parsed values again and compares.
 Result<Current> DecodeCurrent(std::string_view bytes, const std::string& path) {
   const std::string text(bytes);
   char name[64];
@@ -163,7 +163,7 @@ Result<Current> ReadCurrent(FileSystem* file_system, const std::string& director
 
 Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path) {
   const auto file = file_system->Open(path, {.access = Access::kRead});
-  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return false;  // no regular file
+  if (!file && (file.error().IsInvalidArgument() || file.error().IsNotFound())) return false;  // not a regular file
   if (!file) return file.error();
   for (const int copy : {0, 1}) {
     std::string begin(kMirrorMagic.size(), '\0');
@@ -174,7 +174,7 @@ Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path) {
   return false;
 }
 
-// WHY CURRENT is read again where the MANIFEST is missing: a writer beside a read-only open may just have replaced both.
+// WHY CURRENT is read again if the MANIFEST is missing: a writer beside a read-only open may have replaced both.
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order) {
   auto current = ReadCurrent(file_system, directory);
   for (;;) {
@@ -201,7 +201,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
       file_system, path,
       [&](std::string_view record) -> Status {
         ASSIGN_OR_RETURN(const format::VersionEdit edit, format::DecodeVersionEdit(record));
-        // Names come first: a tree under another order would look damaged.
+        // Compare the comparators first: under another order the tree would look damaged.
         if (edit.comparator && *edit.comparator != order.comparator()->Name()) {
           return Status::InvalidArgument("the database is ordered by \"" + base::Escape(*edit.comparator) +
                                          "\", the options by \"" + std::string(order.comparator()->Name()) + "\"");
@@ -212,7 +212,7 @@ Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& director
       },
       current.reached);
   if (!contents) return contents.error();
-  // The header has the number's low 32 bits.
+  // The header stores the low 32 bits of the number.
   if (static_cast<uint32_t>(kv::ToInt(contents->identity.number)) !=
       static_cast<uint32_t>(kv::ToInt(loaded.manifest))) {
     return Status::Corruption(path + ": says it is number " + std::to_string(kv::ToInt(contents->identity.number)));

@@ -1,4 +1,4 @@
-// CURRENT -> MANIFEST -> Version: what the tree was when the database was last heard of. Reads only.
+// Reads CURRENT and the MANIFEST, and builds the Version and the facts that they describe. Never writes.
 #pragma once
 
 #include <cstdint>
@@ -27,19 +27,20 @@ struct Loaded {
   std::vector<kv::FileNumber> wal_segments;
   std::optional<uint64_t> clean_wal_end;
   std::optional<uint64_t> staging_bytes;
-  kv::Sequence flushed_sequence = 0;         // what the log holds up to this one is in tables already
-  std::vector<std::string> merge_operators;  // names
-  std::optional<std::string> key_marker;     // there are keyspaces: kv/key_map.h
-  std::string report;                   // for property mergedb.recovery: what was repaired or dropped; empty if nothing
-  std::vector<MirrorFlaw> flaws, tail;  // of the MANIFEST's bytes: see mirror_file.h
-  bool has_dropped() const { return !tail.empty(); }  // a record behind the last whole one: unfinished, or damaged
+  kv::Sequence flushed_sequence = 0;                  // the tables contain the WAL's changes up to this sequence
+  std::vector<std::string> merge_operators;           // the names
+  std::optional<std::string> key_marker;              // set if there are keyspaces: see kv/key_map.h
+  std::string report;                                 // for property mergedb.recovery: what was repaired or dropped
+  std::vector<MirrorFlaw> flaws, tail;                // damaged bytes of the MANIFEST: see mirror_file.h
+  bool has_dropped() const { return !tail.empty(); }  // bytes after the last whole record were dropped
 };
 
-// NotFound: the directory holds no database (no CURRENT, and at most the LOCK and MANIFEST of an interrupted creation). Corruption: damaged.
-// InvalidArgument: made with another comparator.
+// NotFound: the directory holds no database: it has no CURRENT, and no table, blob file, WAL file, REPAIR or
+// LevelDB data. Corruption: the database is damaged. InvalidArgument: the database has another comparator.
 Result<Loaded> Load(FileSystem* file_system, const std::string& directory, const kv::Order& order);
 
-// What CURRENT says: which MANIFEST is valid, and a point that its records surely pass. A CURRENT of an older build names no point.
+// The contents of CURRENT: the number of the valid MANIFEST, and a point that its records are known to pass. A
+// CURRENT that an older build wrote has no such point.
 struct Current {
   kv::FileNumber manifest{};
   std::optional<MirrorEnd> reached = {};
@@ -48,10 +49,10 @@ struct Current {
 };
 Result<Current> ReadCurrent(FileSystem* file_system, const std::string& directory);
 
-// Does the file begin as a MANIFEST of mergedb's does, in either copy of its header? LevelDB's has the same name.
+// The file begins as a MANIFEST of mergedb in either copy of its header. LevelDB's MANIFEST has the same name.
 Result<bool> HoldsManifest(FileSystem* file_system, const std::string& path);
 
-// Load, from this MANIFEST, whatever CURRENT says.
+// Like Load, but reads the MANIFEST that `current` names instead of the one that the file CURRENT names.
 Result<Loaded> LoadManifest(FileSystem* file_system, const std::string& directory, const Current& current,
                             const kv::Order& order);
 

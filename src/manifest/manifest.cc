@@ -15,7 +15,7 @@ std::string CurrentPath(const std::string& directory) {
   return format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrent));
 }
 
-// The next CURRENT, durable under its temporary name, which is returned.
+// Writes the next CURRENT under its temporary name and syncs it. Returns that name.
 Result<std::string> WriteTemporary(FileSystem* file_system, const std::string& directory, const Current& current) {
   const std::string temporary = format::JoinPath(directory, format::PrintFileName(format::FileKind::kCurrentTemporary));
   if (Status removed = file_system->Remove(temporary); !removed.ok() && !removed.IsNotFound()) return removed;
@@ -39,11 +39,11 @@ Status WriteCurrent(FileSystem* file_system, const std::string& directory, const
 Status Manifest::Commit(const format::VersionEdit& edit) {
   if (needs_snapshot()) return StartFile(edit);
   Status status = writer_->Append(format::EncodeVersionEdit(edit));
-  if (!status.ok()) writer_ = nullptr;  // suspect: the next commit starts a new file
+  if (!status.ok()) writer_ = nullptr;  // its contents are unknown: the next commit starts a new file
   return status;
 }
 
-// WHY no sync of the directory: after a power cut the CURRENT from before, which names the same file, is as good.
+// WHY the directory is not synced: after a power cut the previous CURRENT, which names the same file, is valid too.
 Status Manifest::BindEnd() {
   if (writer_ == nullptr || writer_->end() == bound_) return {};
   ASSIGN_OR_RETURN(const std::string temporary,
@@ -53,7 +53,7 @@ Status Manifest::BindEnd() {
   return {};
 }
 
-// A new file with this one payload. On an append-only file system there is no writer for more.
+// Writes a new file with `snapshot`. On an append-only file system it cannot grow, so writer_ stays null.
 Result<MirrorEnd> Manifest::WriteFile(kv::FileNumber number, const format::VersionEdit& snapshot) {
   FileSystem* const files = options_.file_system;
   const std::string path = format::ManifestPath(options_.directory, number);
@@ -65,7 +65,7 @@ Result<MirrorEnd> Manifest::WriteFile(kv::FileNumber number, const format::Versi
   return writer_->end();
 }
 
-// CURRENT names the new file; then the ones before are removed.
+// Makes CURRENT name the new file, then removes the older files.
 Status Manifest::TakeOver(const Current& next) {
   FileSystem* const files = options_.file_system;
   Status status = files->SyncDirectory(options_.directory);
@@ -73,7 +73,7 @@ Status Manifest::TakeOver(const Current& next) {
   if (status.ok()) status = WriteCurrent(files, options_.directory, next, &is_begun);
   const auto remove = [&](kv::FileNumber number) {
     (void)files->Remove(format::ManifestPath(options_.directory, number));
-  };  // else an orphan
+  };  // a failure leaves an orphan
   if (!status.ok()) {
     is_begun ? superseded_.push_back(next.manifest) : remove(next.manifest);
     return status;
@@ -93,7 +93,7 @@ Status Manifest::StartFile(const format::VersionEdit& snapshot) {
   if (status.ok()) {
     status = TakeOver({number, *end});
   } else {
-    (void)options_.file_system->Remove(format::ManifestPath(options_.directory, number));  // else an orphan
+    (void)options_.file_system->Remove(format::ManifestPath(options_.directory, number));  // a failure leaves an orphan
   }
   if (!status.ok()) {
     writer_ = nullptr;

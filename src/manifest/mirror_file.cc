@@ -21,7 +21,7 @@ std::string EncodeHeader(const Identity& identity) {
   return header;
 }
 
-// `chain`: the predecessor's checksum, then this one's.
+// `chain` is the checksum of the previous record, and on return that of this record.
 std::string EncodeRecord(std::string_view part, bool goes_on, uint32_t* chain) {
   ASSERT(!part.empty() && part.size() <= kPartBytesMax, "a part of a payload has at most kPartBytesMax bytes");
   const uint32_t length_field = static_cast<uint32_t>(part.size()) | (goes_on ? kGoesOn : 0);
@@ -34,7 +34,7 @@ std::string EncodeRecord(std::string_view part, bool goes_on, uint32_t* chain) {
   return record;
 }
 
-// Calls use(part, goes_on) for the payload's parts in order, up to the first failure.
+// Calls use(part, goes_on) for the parts of the payload in order, until the first failure.
 template <typename Use>
 Status ForEachPart(std::string_view payload, uint64_t part_bytes_max, const Use& use) {
   while (payload.size() > part_bytes_max) {
@@ -58,7 +58,7 @@ Result<std::unique_ptr<MirrorWriter>> MirrorWriter::Create(FileSystem* file_syst
   return writer;
 }
 
-// Add page pairs until the stream holds `stream_bytes`.
+// Adds page pairs until the stream has room for `stream_bytes`.
 Status MirrorWriter::Extend(uint64_t stream_bytes) {
   if (stream_bytes <= capacity_) return {};
   const std::string zeros(2 * kPageBytes, 0);
@@ -105,7 +105,7 @@ Result<MirrorEnd> MirrorWriter::WriteWhole(FileSystem* file_system, const std::s
   return written;
 }
 
-// INVARIANT: a record is durable before a byte of the next one is written, the parts of one payload included. The reader counts on it.
+// INVARIANT: a record is durable before the next record is written, also within one payload. The reader relies on it.
 Status MirrorWriter::AppendPart(std::string_view part, bool goes_on) {
   uint32_t crc = chain_;
   const std::string record = EncodeRecord(part, goes_on, &crc);

@@ -1,22 +1,28 @@
-// A small append-only file in which every byte is stored twice, far apart, so that no single damage loses a record.
+// An append-only file that stores each byte twice, far apart, so that no single damage loses a record.
 //
-// The simple truth: records, each with a checksum chained to its predecessor's, appended and synced one at a time. A MANIFEST
-// whose last record were silently lost would bring back deleted files and replay the wrong log; and a damaged last record
-// looks exactly like one that a crash cut short. So there are two copies:
+// The file is a sequence of records. Each has a checksum chained to that of the record before it, and is appended
+// and synced on its own. If the last record of a MANIFEST were lost silently, deleted files would reappear and
+// replay would read the wrong part of the WAL. But a damaged last record looks exactly like a record that a crash
+// cut short. So there are two copies:
 //
-//   file    := page pair*                      always a multiple of 64 KiB: a shorter file was truncated
-//   pair    := page A (32 KiB) | page B (32 KiB)
+//   file    := page pair* | zeros              zeros: less than a pair; a crash interrupted adding a pair
+//   pair    := page A (32 KiB) | page B (32 KiB)         64 KiB
 //   stream  := the A pages one after the other = the B pages one after the other
-//   stream  := header | record*                then zeros
-//   FORMAT: header (40 bytes)  "mergedb manifest" | format version u32 | file number u32 | database id u64 | crc32c u32 | 0 u32
+//   stream  := header | record* | zeros        at least 8 zeros: a stream that ends earlier was truncated
+//   FORMAT: header (40 bytes)
+//           "mergedb manifest" | format version u32 | file number u32 | database id u64 | crc32c u32 | 0 u32
 //   FORMAT: record  crc u32 | length u32 | payload      crc = crc32c(chain: the predecessor's crc, length, payload)
-//           bit 31 of the length: the payload goes on in the next record (payloads above kPartBytesMax)
+//           bit 31 of the length: the payload continues in the next record (payloads above kPartBytesMax)
 //
-// A record is there if either copy is whole. If both are torn it never was: the writer syncs before it acts on a record.
-// Hence at most one record is unfinished, and nothing stands behind it: a whole record behind a broken one proves damage.
-// Damage to both copies of the last record looks like a crash. MirrorEnd tells: CURRENT keeps how far the file reached for sure.
-// Pages are written (zeros) and synced before records enter them, so that a record's sync carries no metadata.
-// docs/formats/manifest.md; tests/unit/manifest/mirror_file_test.cc flips every byte, zeroes every page, cuts every length.
+// A record is valid if either copy is whole. If both copies are torn, the record was never acknowledged, since
+// the writer syncs each record before it acts on it. So at most one record is unfinished, and only zeros follow
+// it. A whole record after a broken one therefore proves damage. Damage to both copies of the last record looks
+// like a crash; MirrorEnd detects it: CURRENT stores a point that the file is known to have reached.
+//
+// Zeroed pages are written and synced before a record is written to them, so syncing a record writes no metadata.
+//
+// Format: docs/formats/manifest.md.
+// Tests: tests/unit/manifest/mirror_file_test.cc flips each byte, zeroes each page, cuts each length.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +40,15 @@ namespace mergedb::manifest {
 
 inline constexpr size_t kPageBytes = 32 << 10;
 inline constexpr uint32_t kFormatVersion = 1;
-inline constexpr uint64_t kPartBytesMax = uint64_t{256}
-                                          << 20;  // of a record's payload; a larger one goes on in the next record
+inline constexpr uint64_t kPartBytesMax = uint64_t{256} << 20;  // in one record
 
 struct Identity {
   uint64_t database_id = 0;
   kv::FileNumber number{};
 };
 
-// A point behind a record that was durable: the stream's length there, and that record's checksum, which stands for all before it.
+// A point after a durable record: the length of the stream there, and that record's checksum. Since checksums are
+// chained, it stands for all records before it.
 struct MirrorEnd {
   uint64_t bytes = 0;
   uint32_t chain = 0;
@@ -53,14 +59,14 @@ struct MirrorEnd {
 // THREADS: one at a time.
 class MirrorWriter {
  public:
-  // Creates the file with its header; durable only after the first Append (and its directory's sync).
+  // Creates the file with its header. The file is durable only after the first Append and a sync of its directory.
   static Result<std::unique_ptr<MirrorWriter>> Create(FileSystem* file_system, const std::string& path,
                                                       const Identity& identity,
                                                       uint64_t part_bytes_max = kPartBytesMax);
-  // A whole file of one payload, written from front to back, and synced. Returns its end.
+  // Writes a whole file with one payload from front to back, and syncs it. Returns its end.
   static Result<MirrorEnd> WriteWhole(FileSystem* file_system, const std::string& path, const Identity& identity,
                                       std::string_view payload, uint64_t part_bytes_max = kPartBytesMax);
-  // Append and sync. After a failure the file's content is unknown: use it no more.
+  // Appends and syncs. After a failure the contents of the file are unknown: do not use the writer again.
   Status Append(std::string_view payload);
   uint64_t bytes() const { return end_; }  // of the stream
   MirrorEnd end() const { return {.bytes = end_, .chain = chain_}; }
@@ -79,7 +85,7 @@ class MirrorWriter {
   uint32_t chain_ = 0;
 };
 
-// Bytes of the file that are not as they should be; another copy of them is whole, or they are the tail.
+// Damaged bytes of the file. Either the other copy of them is whole, or they are part of the tail.
 struct MirrorFlaw {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -88,16 +94,20 @@ struct MirrorFlaw {
 
 struct MirrorContents {
   Identity identity;
-  uint64_t records = 0;        // payloads given to the caller
-  uint64_t repaired = 0;       // records of which one copy was damaged
-  uint64_t dropped_bytes = 0;  // a torn tail
+  uint64_t records = 0;  // payloads passed to `apply`
+  // Records of which one copy was damaged. Counts a damaged header only if its first copy is damaged.
+  uint64_t repaired = 0;
+  uint64_t dropped_bytes = 0;  // length of the tail
   std::vector<MirrorFlaw> flaws;
-  std::vector<MirrorFlaw> tail;  // what is not zero behind the last record: an unfinished one, if a crash came between
+  // Bytes after the last record that are not zero: an unfinished record, if a crash interrupted the writer.
+  std::vector<MirrorFlaw> tail;
 };
 
-// Calls `apply` for every payload in order. Corruption: identity or size; a whole record behind one of which both copies are damaged; the
-// stream does not pass `reached`. NotSupported: a future format version. Else, where neither copy of a record is whole the stream ends:
-// what follows is dropped and counted, as after a crash. Memory: one payload, whatever the file's size.
+// Calls `apply` for each payload in order. Uses memory for one payload.
+//
+// Corruption: a damaged header or first record; a wrong size; a whole record after a record of which both copies
+// are damaged; the stream does not pass `reached`. NotSupported: a newer format version. Otherwise the stream
+// ends at the first record without a whole copy. The bytes after it are dropped and counted, as after a crash.
 Result<MirrorContents> ReadMirror(FileSystem* file_system, const std::string& path,
                                   const std::function<Status(std::string_view)>& apply,
                                   const std::optional<MirrorEnd>& reached = {});

@@ -1,4 +1,4 @@
-// What the writer and the reader of a mirror file share: the offsets and checksums of mirror_file.h.
+// The offsets and checksums of mirror_file.h, which the writer and the reader share.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace mergedb::manifest {
 inline constexpr std::string_view kMirrorMagic = "mergedb manifest";
 inline constexpr size_t kMirrorHeaderBytes = 40;
 inline constexpr size_t kRecordHeaderBytes = 8;
-// This many zeros stand behind the last record at least: a file that ends earlier lost a pair of pages with records in it.
+// At least this many zeros follow the last record. A file that ends earlier has lost page pairs with records in them.
 inline constexpr uint64_t kRoomBehind = kRecordHeaderBytes;
-// Of a record's payload, in any file: builds before there were parts wrote so much at most.
+// The most bytes of a record's payload that the reader accepts. Older builds wrote larger records than kPartBytesMax.
 inline constexpr uint64_t kRecordBytesMax = uint64_t{1} << 30;
-// In a record's length: the payload goes on in the next record.
+// A bit of a record's length field: the payload continues in the next record.
 inline constexpr uint32_t kGoesOn = uint32_t{1} << 31;
 static_assert(kMirrorMagic.size() == 16);
 static_assert(kPartBytesMax <= kRecordBytesMax && kRecordBytesMax < kGoesOn);
@@ -33,7 +33,7 @@ inline uint32_t RecordSeed(uint32_t chain, uint32_t length_field) {
   return base::Crc32c({bytes, sizeof bytes});
 }
 
-// Where byte `offset` of the stream lies in copy 0 or 1.
+// The file offset of the stream's byte `offset` in copy 0 or 1.
 inline uint64_t MirrorOffset(uint64_t offset, int copy) {
   return offset / kPageBytes * (2 * kPageBytes) + static_cast<uint64_t>(copy) * kPageBytes + offset % kPageBytes;
 }

@@ -1,4 +1,4 @@
-// Reads a mirror file record by record, from whichever copy is whole, through a window: memory holds one payload, not the file.
+// Reads a mirror file record by record, from a whole copy, through a window: memory holds one payload.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -13,8 +13,8 @@ namespace mergedb::manifest {
 namespace {
 
 constexpr size_t kWindowBytes = size_t{256} << 10;
-constexpr uint64_t kSearchBytesMax = uint64_t{64} << 20;  // behind a broken record: how far whole ones are looked for
-constexpr uint64_t kSearchWorkFactor = 64;                // bytes checksummed for each byte looked at, at most
+constexpr uint64_t kSearchBytesMax = uint64_t{64} << 20;  // of the search after a broken record
+constexpr uint64_t kSearchWorkFactor = 64;                // bytes checksummed for each byte searched, at most
 
 std::string At(uint64_t offset) { return "at stream offset " + std::to_string(offset); }
 
@@ -28,7 +28,7 @@ class Copy {
   uint64_t stream_bytes() const { return stream_bytes_; }
   uint64_t FileOffsetOf(uint64_t offset) const { return MirrorOffset(offset, copy_); }
 
-  // The bytes [offset, offset + bytes) as far as the stream goes. The view lives until the next call.
+  // The bytes [offset, offset + bytes), or less at the end of the stream. The view lives until the next call.
   Result<std::string_view> Read(uint64_t offset, size_t bytes) {
     bytes = std::min<uint64_t>(bytes, stream_bytes_ - std::min(offset, stream_bytes_));
     const bool is_held = offset >= window_offset_ && offset + bytes <= window_offset_ + window_.size();
@@ -37,7 +37,7 @@ class Copy {
     return std::string_view(window_).substr(offset - window_offset_, bytes);
   }
 
-  // use(piece) for all bytes of [begin, end), a window at a time.
+  // Calls use(offset, piece) for all bytes of [begin, end), one window at a time.
   template <typename Use>
   Status ForEachPiece(uint64_t begin, uint64_t end, const Use& use) {
     while (begin < end) {
@@ -92,18 +92,18 @@ Header ParseHeader(std::string_view bytes) {
   return header;
 }
 
-// The header of a record, its payload, and what the payload's checksum is behind the predecessor `chain`.
+// The header of a record, and the checksum that its payload has after the predecessor's checksum `chain`.
 struct Record {
   uint32_t crc = 0;
   uint32_t length = 0;
   bool goes_on = false;
-  bool has_room = false;  // the length is possible here
+  bool has_room = false;  // the length is possible at this offset
   uint32_t found_crc = 0;
   bool is_whole() const { return has_room && (crc == found_crc || ZOO(kManifestNotChecked)); }
   uint64_t bytes() const { return kRecordHeaderBytes + length; }
 };
 
-// WHY the payload is not gathered here: a hostile length behind a wrong checksum costs no memory.
+// WHY the payload is not collected here: a damaged length must not cost memory.
 Result<Record> ParseRecord(Copy& copy, uint64_t offset, uint32_t chain) {
   Record record;
   if (copy.stream_bytes() - offset < kRecordHeaderBytes) return record;
@@ -122,15 +122,18 @@ Result<Record> ParseRecord(Copy& copy, uint64_t offset, uint32_t chain) {
   return record;
 }
 
-// Looks for whole records behind a broken one, at every byte: bytes may have been put in or taken out.
+// Searches for whole records after a broken one, at each byte, since bytes may have been inserted or removed.
 //
-//     |broken|  ...  |record o|record n|      n is whole behind o's checksum; or behind the broken record's own, stored or as it should be
+//     |broken|  ...  |record o|record n|
+//
+// Record n is whole if its checksum follows from that of o. It is also whole if its checksum follows from that of
+// the broken record, either the stored checksum or the computed one.
 class WholeRecordSearch {
  public:
   WholeRecordSearch(std::string_view bytes, std::vector<uint32_t> chains)
       : bytes_(bytes), chains_(std::move(chains)), work_left_(kSearchWorkFactor * bytes.size()) {}
 
-  // Where one begins, from the broken record's begin.
+  // Returns the offset of a whole record from the begin of the broken one.
   std::optional<uint64_t> Run() {
     for (uint64_t at = 0; at + kRecordHeaderBytes < bytes_.size(); ++at) {
       const uint32_t length = LengthAt(at);
@@ -147,7 +150,7 @@ class WholeRecordSearch {
  private:
   uint32_t LengthAt(uint64_t at) const { return base::LoadFixed32(bytes_.data() + at + 4) & ~kGoesOn; }
 
-  // WHY a limit to the work: bytes can be made up so that each looks like the begin of a large record.
+  // WHY the work is limited: bytes can be forged so that each of them looks like the begin of a large record.
   bool IsWhole(uint64_t at, uint32_t chain) {
     if (at + kRecordHeaderBytes >= bytes_.size()) return false;
     const uint32_t length = LengthAt(at);
@@ -180,7 +183,7 @@ class MirrorReader {
   void Note(uint64_t offset, uint64_t bytes, int copy, const char* what) {
     contents_.flaws.push_back({copies_[copy].FileOffsetOf(offset), bytes, what});
   }
-  // A record of which one copy is not whole. With a whole record behind it, it is damaged.
+  // The last record, if only one of its copies is whole. If a whole record follows it, the other copy is damaged.
   struct Doubt {
     uint64_t offset = 0;
     uint64_t bytes = 0;
@@ -205,7 +208,7 @@ class MirrorReader {
   uint64_t whole_end_ = 0;  // of the whole payloads
   bool has_reached_ = false;
   std::optional<Doubt> doubt_;
-  uint64_t behind_ = 0;  // the last byte that is not zero ends here, in either copy
+  uint64_t behind_ = 0;  // end of the last byte that is not zero, in either copy
 };
 
 Status MirrorReader::ReadHeader() {
@@ -257,10 +260,11 @@ Status MirrorReader::ReadRecords(const std::function<Status(std::string_view)>& 
   }
 }
 
-// The last record: a kill may have come before its second copy was written, or all of it. Then zeros follow what is there.
+// Decides whether the last record's broken copy is damaged. If a crash interrupted writing that copy, it is correct
+// up to some byte and zero after it. Otherwise it is damaged.
 Status MirrorReader::JudgeDoubt() {
   if (!doubt_) return {};
-  bool differs = reached_ && reached_->bytes > doubt_->offset;  // then both copies were durable
+  bool differs = reached_ && reached_->bytes > doubt_->offset;  // if true, both copies were durable
   bool is_unwritten = !differs;
   for (uint64_t at = doubt_->offset, end = at + doubt_->bytes; at < end && is_unwritten;) {
     const size_t bytes = std::min<uint64_t>(kWindowBytes, end - at);
@@ -276,9 +280,10 @@ Status MirrorReader::JudgeDoubt() {
   return {};
 }
 
-// Pages are there before a record enters them, and before one ends at their edge: where the stream comes so close to the end of the file,
-// or goes on behind it, the pair after it was cut off. No more pages are there than one record needs: a file of many more, with holes, would
-// take hours to read.
+// The writer adds a page pair before the end of a record comes within kRoomBehind bytes of the end of the stream.
+// So if the stream ends that early, or within the next record, the next page pair was cut off. Also limits the
+// pages after the last record to the room for one record, since a sparse file with many more pages would take
+// hours to read.
 Status MirrorReader::CheckNotCut() {
   if (copies_[0].stream_bytes() - end_.bytes > kRecordBytesMax + 2 * kPageBytes) {
     return Status::Corruption(path_ + ": " + std::to_string(copies_[0].stream_bytes() - end_.bytes) +
@@ -295,7 +300,7 @@ Status MirrorReader::CheckNotCut() {
                             kNextStep);
 }
 
-// What is not zero behind the last whole payload. After a crash that is one unfinished record, and zeros follow it in the pages of both copies.
+// Finds bytes after the last whole payload that are not zero. A crash leaves one unfinished record, then zeros.
 Status MirrorReader::CountTail() {
   for (int copy = 0; copy < 2; ++copy) {
     uint64_t first = UINT64_MAX, end = whole_end_;
@@ -341,7 +346,7 @@ Status MirrorReader::JudgeEnd() {
   RETURN_IF_ERROR(CheckNotCut());
   RETURN_IF_ERROR(CountTail());
   if (contents_.records == 0) {
-    // The first payload is synced before CURRENT names the file.
+    // Not a crash: the first payload is synced before CURRENT names the file.
     return Status::Corruption(path_ + ": first record " + At(kMirrorHeaderBytes) + ": both copies are damaged" +
                               kNextStep);
   }
@@ -354,14 +359,13 @@ Status MirrorReader::JudgeEnd() {
   return contents_.dropped_bytes > 0 && !ZOO(kRecordsBehindABreakIgnored) ? LookBehind() : Status();
 }
 
-// Of the stream: whole pairs of pages.
 Result<uint64_t> StreamBytes(const std::string& path, File& file) {
   ASSIGN_OR_RETURN(const uint64_t bytes, file.Size());
   const uint64_t whole_bytes = bytes / (2 * kPageBytes) * (2 * kPageBytes);
   const Status wrong_size = Status::Corruption(path + ": size " + std::to_string(bytes) + ", expected a multiple of " +
                                                std::to_string(2 * kPageBytes) + " (truncated?)" + kNextStep);
   if (whole_bytes == 0) return wrong_size;
-  // A part of a pair, all zeros: a crash while the pair was made. No record is in it, and none was allowed near it.
+  // A part of a pair that is all zeros: a crash interrupted adding the pair, so it contains no record.
   std::string part(bytes - whole_bytes, 0);
   size_t got = 0;
   RETURN_IF_ERROR(file.ReadAt(whole_bytes, part.size(), part.data(), &got));

@@ -15,7 +15,7 @@ void StoreFold(kv::Kind kind, std::string_view bytes, std::string* trailer) {
   trailer->assign(header, sizeof header).append(bytes);
 }
 
-// How many operands stand on the last fold, and how many bytes of them are missing to its own size.
+// The number of operands since the last fold, and the bytes that they lack to be as large as the fold.
 struct Counts {
   uint32_t operands;
   uint32_t bytes_missing;
@@ -46,7 +46,7 @@ bool CountsAbove(const Record& older, Counts* counts) {
   return true;
 }
 
-// `operands`, oldest first, above `below`.
+// Folds `operands`, oldest first, onto `below`.
 bool StoreFoldOf(std::string_view key, const kv::Base& below, std::span<const std::string_view> operands,
                  std::string* trailer) {
   if (below.kind == kv::Kind::kMerge) {
@@ -61,7 +61,7 @@ bool StoreFoldOf(std::string_view key, const kv::Base& below, std::span<const st
   return true;
 }
 
-// Everything from the new operand down to the last fold.
+// Folds everything from the new operand down to the last fold.
 bool FoldAll(const char* arena, const Record& older, std::string_view key, std::string_view operand,
              std::string* trailer) {
   const bool is_json = kv::TypeOf(operand) == kv::OperandType::kJsonPatch;

@@ -1,15 +1,16 @@
-// What an operand leaves behind itself when it is added above an older version of its key: a fold of itself and of all that
-// the memtable has below it. So a read of a hot counter meets one record, whichever sequence it reads at, and walks no chain.
+// Folds merge operands when they are added. An operand above an older version of its key gets a fold of
+// itself and of all older versions in the memtable. So a read of a hot counter, at any sequence, needs one
+// record and follows no chain.
 //
-//   newest  MERGE 9  +1   | fold: PUT-like u64 8        numbers: with every operand, beside it
-//           MERGE 7  +2   | fold:          u64 7        others: after 32 operands or more, as soon as they weigh as much
-//           MERGE 4  +4   | fold:          u64 5                as the last fold did (an append's fold grows; so do the gaps)
+//   newest  MERGE 9  +1   | fold: MERGED u64 8          numbers: with every operand, beside it
+//           MERGE 7  +2   | fold: MERGED u64 7          other types: after 32 operands or more, when they are as large
+//           MERGE 4  +4   | fold: MERGED u64 5                as the last fold (an append's fold grows; so do the gaps)
 //           PUT   2  1
 //
-// Folds are immutable and beside the operands, not in their place: who reads at sequence 7 uses the fold of 7, and a flush
-// that must keep versions apart for a snapshot has all of them.
-// They are a shortcut: wherever one cannot be had (a program's operator, a clash, too much work for the leader's turn, no
-// room), nothing is left, and reads walk.
+// A fold is immutable and stands beside its operand, not in its place. A reader at sequence 7 uses the fold
+// of 7. A flush that must keep versions apart for a snapshot has all of them.
+// Folds are a shortcut. If a fold is not possible (a program's operator, a clash, too much work for the
+// leader, no room), the operand gets no fold, and reads follow the chain of versions.
 #pragma once
 
 #include <string>
@@ -20,16 +21,17 @@
 
 namespace mergedb::memtable {
 
-// Beyond so many bytes to fold nothing is folded on write: other writers wait meanwhile.
+// More bytes than this are not folded on write, because other writers wait meanwhile.
 inline constexpr size_t kFoldOnWriteBytesMax = size_t{1} << 20;
 inline constexpr size_t kJsonFoldOnWriteBytesMax = size_t{64} << 10;
 inline constexpr uint32_t kOperandsBetweenFolds = 32;
 
-// The trailer of an operand for `key` above `older`, in *trailer; false: none. The arena is where `older` lies.
+// Makes *trailer, the trailer of an operand for `key` above `older`. False: no trailer. `older` lies in `arena`.
 bool MakeTrailer(const char* arena, const Record& older, std::string_view key, std::string_view operand,
                  std::string* trailer);
 
-// What `record` and all older versions here amount to, if that is known at once: kMerge (an operand), or a base.
+// If `record` alone tells the result of itself and all older versions here: true, and *fold is kMerge (an
+// operand) or a base.
 bool FoldOf(const Record& record, kv::Base* fold);
 
 }  // namespace mergedb::memtable

@@ -1,10 +1,10 @@
-// Where is the newest record of a key? Open addressing over 64-bit slots, 0 for empty:
+// Finds the newest record of a key. Open addressing over 64-bit slots, 0 for empty:
 //
 //   slot = check 32 | offset 32      check: the low half of the key's hash; the high half chooses the first slot
 //
-// A slot is taken once and then only gets newer offsets, so a reader needs no lock: it meets a slot before or after a
-// change, and both were true.
-// WHY the range is reduced by a multiplication and not by a mask: the count of slots follows the memory's size exactly.
+// Once a key has a slot, the slot only gets newer offsets. So a reader needs no lock: it sees the slot before
+// or after a change, and both are correct.
+// WHY a multiplication and not a mask limits the hash: the count of slots follows the size of the memory exactly.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@ namespace mergedb::memtable {
 
 class HashIndex {
  public:
-  HashIndex() = default;  // none: for a memtable whose order is not bytewise
-  // `slots` is `count` words of memory, which the index clears.
+  HashIndex() = default;  // no index: for a memtable whose order is not bytewise
+  // `slots` is memory for `count` words, which the index clears.
   HashIndex(uint64_t* slots, uint32_t count) : slots_(slots), count_(count) {
     std::memset(slots, 0, size_t{count} * sizeof *slots);
   }
@@ -30,11 +30,11 @@ class HashIndex {
     base::PrefetchForWrite(reinterpret_cast<const char*>(&slots_[FirstSlot(hash)]));
   }
 
-  // Offset of the record under `hash` for which `is_match(offset)`, or 0. THREADS: any.
+  // The offset of the record under `hash` for which `is_match(offset)` is true, or 0. THREADS: any.
   template <class IsMatch>
   uint32_t Find(uint64_t hash, IsMatch is_match) const {
     for (uint32_t i = FirstSlot(hash);; i = NextSlot(i)) {
-      // WHY acquire: what the record holds was written before its offset was stored.
+      // WHY acquire: the record was written before its offset was stored.
       const uint64_t slot = Word(i).load(std::memory_order_acquire);
       if (slot == 0) return 0;
       const auto offset = static_cast<uint32_t>(slot);
@@ -42,7 +42,7 @@ class HashIndex {
     }
   }
 
-  // The slot for a record to be stored under `hash`: `offset` is of the record it replaces, 0 if it is a new slot.
+  // The slot for a record under `hash`. `offset` is that of the record which it replaces, or 0 if the slot is free.
   struct Place {
     uint32_t index;
     uint32_t offset;

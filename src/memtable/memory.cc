@@ -22,7 +22,7 @@ Memory::Memory(size_t bytes) : bytes_(RoundUp(std::max(bytes, kMemoryBytesMin), 
   if (block == MAP_FAILED) throw std::bad_alloc();
   begin_ = static_cast<char*>(block);
 #ifdef MADV_HUGEPAGE
-  // An advice: fewer faults now, fewer misses of the translation buffer on every put and get later.
+  // Only advice: fewer page faults now, and fewer TLB misses in every later put and get.
   if (bytes_ >= size_t{4} << 20) (void)madvise(block, bytes_, MADV_HUGEPAGE);
 #endif
   for (size_t offset = 0; offset < bytes_; offset += kPageBytes) { static_cast<volatile char*>(begin_)[offset] = 0; }

@@ -1,7 +1,8 @@
-// One block of memory that serves one memtable after another: touched once, never given back between them.
+// One block of memory that serves one memtable after another. Its pages are touched once and stay with the
+// process until the Memory is destroyed.
 //
-// The memtable divides it: index slots in front, the arena of records behind. Offsets into the arena count units of 8
-// bytes, so that 32 bits reach 32 GiB.
+// The memtable divides it: index slots in front, the arena of records behind them. Offsets into the arena
+// count units of 8 bytes, so 32 bits reach 32 GiB.
 #pragma once
 
 #include <cstddef>

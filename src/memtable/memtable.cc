@@ -20,22 +20,23 @@
 namespace mergedb::memtable {
 namespace {
 
-// One slot in so many bytes of memory: records of 64 bytes and more fill the arena before the index is three quarters
-// full, beyond which probes grow long.
+// One slot per this many bytes of memory. With records of 64 bytes and more, the arena is full before the
+// index is three quarters full; beyond that, probes grow long.
 constexpr size_t kBytesPerSlot = 56;
-constexpr uint32_t kFirstUnit = 1;  // offset 0 means none
+constexpr uint32_t kFirstUnit = 1;  // offset 0 means no record
 
 constexpr size_t SlotCount(size_t memory_bytes) { return memory_bytes / kBytesPerSlot; }
 constexpr size_t IndexBytes(size_t slots) { return RoundUp(slots * sizeof(uint64_t), base::kCacheLineBytes); }
 
-// The most that records take whose keys and values are `bytes` long together.
+// The most bytes that the records can take if their keys and values have `bytes` bytes together.
 constexpr size_t BytesForRecords(uint64_t records, size_t bytes, bool is_ordered) {
   return records * (RecordBytes(0, 0) + kUnitBytes + (is_ordered ? OrderedIndex::kNodeBytesMax : 0)) + bytes;
 }
 
 }  // namespace
 
-// Under the bytewise order records are found by hash and put in order by pieces; under any other by a skip list alone.
+// Under the bytewise order, a hash index finds records, and sorted pieces give their order. Under any other
+// order, a skip list does both.
 class Memtable::Impl {
  public:
   Impl(const kv::Order& order, std::shared_ptr<Memory> memory)
@@ -88,7 +89,7 @@ class Memtable::Impl {
     const size_t end = ordered_index_                        ? AddOrdered(used, bytes, key, tag, value)
                        : kv::KindOf(tag) == kv::Kind::kMerge ? AddOperand(used, bytes, key, tag, value)
                                                              : AddHashed(used, bytes, key, tag, value);
-    // WHY release: an iterator that reads the end reads the records before it.
+    // WHY release: an iterator that reads the end then sees the records before it.
     used_.store(end, std::memory_order_release);
     entries_.store(entries_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -136,7 +137,7 @@ class Memtable::Impl {
   size_t bytes_held() const { return memory_->bytes(); }
 
  private:
-  // WHY the slot is fetched first and looked at last: its cache miss passes while the record is copied.
+  // WHY the slot is prefetched first and read last: its cache miss passes while the record is copied.
   size_t AddHashed(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view value) {
     const uint64_t hash = base::Hash64(key);
     hash_index_.PrefetchForWrite(hash);
@@ -153,7 +154,7 @@ class Memtable::Impl {
     return used + bytes;
   }
 
-  // A record like others, for its memory, which no index knows.
+  // A range delete is stored as a record in the arena, but no index contains it.
   void AddRangeDelete(size_t used, size_t bytes, std::string_view begin, kv::Tag tag, std::string_view end) {
     WriteRecord(arena_ + used, begin, tag, end);
     const Record record(arena_ + used);
@@ -165,7 +166,7 @@ class Memtable::Impl {
     return !range_deletes_.empty() && range_deletes_.MaskingSequence(key, kv::kSequenceMax) > 0;
   }
 
-  // An operand above an older version carries a fold of both, if there is room beyond what is promised.
+  // An operand above an older version gets a fold of both, if there is room beyond the reserved bytes.
   size_t AddOperand(size_t used, size_t bytes, std::string_view key, kv::Tag tag, std::string_view operand) {
     const uint64_t hash = base::Hash64(key);
     hash_index_.PrefetchForWrite(hash);
@@ -178,7 +179,7 @@ class Memtable::Impl {
       const Record older(arena_, place.offset);
       DCHECK(older.tag() < tag, "versions of a key are added oldest first");
       SetOlder(record, place.offset);
-      // WHY not a key that a range delete covers: what is older than that is gone for some readers and there for others.
+      // WHY not a key that a range delete masks: some readers still see the older versions, other readers do not.
       if (slack_ > 0 && !IsMasked(key) && MakeTrailer(arena_, older, key, operand, &trailer_)) {
         const size_t with_trailer = RecordBytes(key.size(), operand.size() + trailer_.size());
         if (with_trailer - bytes <= slack_) {
@@ -231,20 +232,20 @@ class Memtable::Impl {
   const size_t slots_;
   char* const arena_;
   const size_t arena_bytes_;
-  size_t first_ = 0;                           // where the first record lies
-  HashIndex hash_index_;                       // either this
-  std::optional<OrderedIndex> ordered_index_;  // or that
+  size_t first_ = 0;                           // offset of the first record
+  HashIndex hash_index_;                       // under the bytewise order
+  std::optional<OrderedIndex> ordered_index_;  // under any other order
   SortedPieces pieces_;
   RangeDeletes range_deletes_;
 
-  // Stored by the writer alone.
+  // Only the writer stores these.
   std::atomic<size_t> used_;
   std::atomic<uint64_t> entries_{0};
   std::atomic<uint64_t> slots_used_{0};
-  // Of the writer alone.
+  // Only the writer uses these.
   kv::Sequence newest_ = 0;
-  size_t slack_ = 0;     // of the arena, beyond what is promised
-  std::string trailer_;  // room to make one in
+  size_t slack_ = 0;     // free bytes of the arena beyond the reserved ones
+  std::string trailer_;  // memory in which trailers are made
 };
 
 Memtable::Memtable(const kv::Order& order, std::shared_ptr<Memory> memory)
@@ -253,7 +254,7 @@ Memtable::~Memtable() = default;
 
 bool Memtable::HasRoom(size_t key_bytes, size_t value_bytes) const { return impl_->HasRoom(key_bytes, value_bytes); }
 
-// WHY 7/6: the index takes a seventh of the memory at most. The constant covers the skip list's nodes and roundings.
+// WHY 7/6: the index takes at most a seventh of the memory. The constants cover the skip list's nodes and rounding.
 size_t Memtable::BytesNeeded(size_t key_bytes, size_t value_bytes) {
   static_assert(kBytesPerSlot == 7 * sizeof(uint64_t));
   return (RecordBytes(key_bytes, value_bytes) + 2 * OrderedIndex::kNodeBytesMax + 4 * base::kCacheLineBytes) / 6 * 7 +

@@ -1,16 +1,17 @@
-// Sorted writes in memory: records appended to an arena, a hash index over them for point reads, sorted pieces made
-// when someone iterates.
+// Writes in memory: records appended to an arena, a hash index over them for point reads, and sorted pieces
+// that are made when an iterator is created.
 //
 //   arena   [record][record][record]...          appended by one writer at a time
-//   index   hash(key) -> newest record of key    open addressing; versions of a key chained through the record headers
-//   pieces  sorted arrays of (prefix, offset)    a binary counter, at most 10; the unsorted rest is sorted per iterator
+//   index   hash(key) -> newest record of key    open addressing; the record headers chain the versions of a key
+//   pieces  sorted arrays of (prefix, offset)    a binary counter, at most 10, the tail included
 //
-// Under an order that is not bytewise, equal keys may differ in their bytes and a prefix says nothing: a skip list in
-// the arena then takes the place of index and pieces (ordered_index.h).
+// Under an order that is not bytewise, equal keys may differ in their bytes and a prefix says nothing. Then a
+// skip list in the arena takes the place of index and pieces (ordered_index.h).
 //
-// active: Add is called, by one thread at a time; any number of readers, without locks. sealed: no more Add. A flush
-// reads it in order through NewFlushIterator, which sorts all of it once (radix sort on the prefix).
-// An arena is recycled, never freed and allocated again: the first touch of a fresh page costs 1.6-3.4 us.
+// While the memtable is active, one thread at a time calls Add, and any number of readers use it without
+// locks. When it is immutable, no thread calls Add. A flush reads it in order through NewFlushIterator, which
+// sorts all records once (radix sort on the prefix). The memory is reused (write/memory_pool.h), because the
+// first touch of a fresh page costs 1.6-3.4 us.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,7 @@
 
 namespace mergedb::memtable {
 
-// The recyclable part: arena and index slots, pre-touched when made (or at the first Reset).
+// The reusable part: arena and index slots. The constructor touches every page.
 class Memory;
 
 // `bytes` counts arena and index together, up to 32 GiB.
@@ -33,53 +34,57 @@ std::shared_ptr<Memory> NewMemory(size_t bytes);
 
 class Memtable {
  public:
-  // Takes exclusive use of `memory`, which must not serve another memtable; clears its index.
+  // Takes exclusive use of `memory`, which must not serve another memtable, and clears its index.
   Memtable(const kv::Order& order, std::shared_ptr<Memory> memory);
   ~Memtable();
   Memtable(const Memtable&) = delete;
   Memtable& operator=(const Memtable&) = delete;
 
-  // True if a record of this size can be added; a key or a value beyond 4 GiB never can. A new memtable takes any
-  // record that fits its memory; use BytesNeeded to make a large enough one for a huge record.
+  // True if a record of this size can be added. A key or a value beyond 4 GiB never fits. A new memtable
+  // takes any record that fits its memory; BytesNeeded gives the memory that a huge record needs.
   bool HasRoom(size_t key_bytes, size_t value_bytes) const;
   static size_t BytesNeeded(size_t key_bytes, size_t value_bytes);
-  // The same for several records whose keys and values are `bytes` long together; true is certain, false may be
-  // cautious.
+  // The same for several records whose keys and values have `bytes` bytes together. True is certain; false
+  // may be cautious.
   bool HasRoomFor(uint64_t records, size_t bytes) const;
-  // The same, and what is promised here until the next Reserve is set aside: what an operand leaves beside itself takes
-  // only what is beyond it. Without a Reserve operands leave nothing. REQUIRES: as Add.
+  // The same, and reserves this room until the next Reserve: folds of operands use only the room beyond it.
+  // Without a Reserve, operands get no folds. REQUIRES: as Add.
   bool Reserve(uint64_t records, size_t bytes);
-  // Would a new memtable of `memory_bytes` have room for them?
+  // True if a new memtable of `memory_bytes` has room for these records.
   static bool MemoryHolds(size_t memory_bytes, uint64_t records, size_t bytes);
 
-  // Add a version, or a range delete (its begin as key, its end as value). REQUIRES: HasRoom; (key, tag) newer than every
-  // version of key here; one thread at a time. Readers see it at once: who must not, asks with a smaller sequence.
+  // Adds a version, or a range delete (its begin as key, its end as value). REQUIRES: HasRoom; (key, tag) is
+  // newer than every version of the key here; one thread at a time. Readers see the version at once; a reader
+  // that must not see it asks with a smaller sequence.
   void Add(std::string_view key, kv::Tag tag, std::string_view value);
 
-  // The newest version of key with a sequence up to `sequence`, whether a range delete covers it or not; or, with its tag's sequence, what this version and all
-  // older ones here fold into (memtable/fold_on_write.h): then there is no older one. Views live as long as the memtable.
-  // THREADS: any, while Add runs.
+  // Finds the newest version of the key with a sequence of at most `sequence`, whether a range delete masks
+  // it or not. If this version has a fold (memtable/fold_on_write.h), *found has the version's sequence and
+  // the fold of this version and all older ones here; then there is no older one. Views live as long as the
+  // memtable. THREADS: any, while Add runs.
   struct Found {
     kv::Tag tag = 0;
     std::string_view value = {};
-    uint32_t place = 0;  // the memtable's own
+    uint32_t place = 0;  // for the memtable only
   };
   bool Get(std::string_view key, kv::Sequence sequence, Found* found) const;
-  // The next older version of the key that *found is of; false if there is none here.
+  // The next older version of the key of *found; false if there is none here.
   bool GetOlder(std::string_view key, Found* found) const;
-  // As Get, with base::Hash64(key) computed already (used under the bytewise order only).
+  // As Get. The caller has computed base::Hash64(key), which only the bytewise order uses.
   bool GetHashed(std::string_view key, uint64_t hash, kv::Sequence sequence, Found* found) const;
 
-  // What is deleted by ranges: iterators do not show it, and Get does not look at it. Lives as long as the memtable.
+  // The range deletes. Iterators do not show them, and Get does not apply them. Lives as long as the memtable.
   const RangeDeletes& range_deletes() const;
 
-  // All versions added before the call, both directions. The memtable must outlive it. THREADS: any, while Add runs.
+  // The iterator shows all versions added before the call, in both directions. Under an order that is not
+  // bytewise, it may also show later ones. The memtable must outlive the iterator. THREADS: any, while Add runs.
   std::unique_ptr<kv::Iterator> NewIterator();
-  // The same, forward only and faster; for a sealed memtable.
+  // The same, forward only and faster. REQUIRES: the memtable is immutable.
   std::unique_ptr<kv::Iterator> NewFlushIterator();
 
-  uint64_t entries() const;  // range deletes not counted
-  // Of any change, range deletes included; 0 if there is none. THREADS: as Add, or once sealed.
+  uint64_t entries() const;  // without range deletes
+  // Of all changes, range deletes included; 0 if there are none. THREADS: as Add, or any once the memtable is
+  // immutable.
   kv::Sequence oldest_sequence() const;
   kv::Sequence newest_sequence() const;
   size_t bytes_used() const;  // of the arena

@@ -36,7 +36,7 @@ void OrderedIndex::Insert(uint32_t record, uint32_t node, uint32_t height) {
     before[level] = at;
   }
   for (uint32_t level = 0; level < height; ++level) words[2 + level] = NextOf(before[level], level);
-  // WHY from the bottom: a node found on an upper level must be linked on all below.
+  // WHY from the bottom: a node that a reader finds on one level must be linked on all levels below.
   for (uint32_t level = 0; level < height; ++level) {
     Link(before[level], level).store(node, std::memory_order_release);  // WHY release: see NextOf
   }
@@ -53,7 +53,7 @@ uint32_t OrderedIndex::FindBefore(std::string_view key, kv::Tag tag) const {
 uint32_t OrderedIndex::FindAtOrAfter(std::string_view key, kv::Tag tag) const {
   const uint32_t before = FindBefore(key, tag);
   uint32_t at = before == 0 ? First() : Next(before);
-  while (at != 0 && IsBefore(at, key, tag)) at = Next(at);  // added meanwhile
+  while (at != 0 && IsBefore(at, key, tag)) at = Next(at);  // skips nodes added meanwhile
   return at;
 }
 

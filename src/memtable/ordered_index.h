@@ -1,5 +1,5 @@
-// The index of a memtable whose order is not bytewise: a skip list (Pugh 1990) over the arena's records. Equal keys may
-// then differ in their bytes, so no hash finds them, and no prefix of a key says where it stands.
+// The index of a memtable whose order is not bytewise: a skip list (Pugh 1990) over the arena's records. Under such
+// an order equal keys may differ in their bytes, so no hash finds them, and a key's prefix does not tell its place.
 //
 //   node   record offset 32 | height 32 | next 32 [height]      in the arena, beside the records; 1 in 4 is higher
 //
@@ -21,14 +21,14 @@ class OrderedIndex {
   static constexpr uint32_t kHeightMax = 12;
   static constexpr size_t kNodeBytesMax = RoundUp(8 + 4 * kHeightMax, kUnitBytes);
 
-  // The first node, which stands before all, lies at `head`.
+  // The first node lies at `head` and stands before all records.
   OrderedIndex(const kv::Order& order, char* arena, uint32_t head);
 
-  // How high the next node will be, and the bytes that this takes.
+  // The height of the next node, and the bytes of a node of this height.
   static constexpr size_t NodeBytes(uint32_t height) { return RoundUp(8 + 4 * size_t{height}, kUnitBytes); }
   uint32_t NextHeight();
 
-  // Put a record in its place; the node goes to `node`.
+  // Inserts a record; its node is stored at `node`.
   void Insert(uint32_t record, uint32_t node, uint32_t height);
 
   // The node of the first record at or after (key, tag), or 0.
@@ -58,7 +58,7 @@ class OrderedIndex {
   base::Random random_{1};  // of the writer
 };
 
-// All records, in order. Shows a record added after its creation or not.
+// Shows all records, in order. A record that is added after the call may be shown or not.
 std::unique_ptr<kv::Iterator> NewOrderedIterator(const OrderedIndex* index);
 
 }  // namespace mergedb::memtable

@@ -10,13 +10,13 @@
 namespace mergedb::memtable {
 namespace {
 
-constexpr size_t kInsertionMax = 24;  // a group up to this length is sorted by insertion
-constexpr int kDepthMax = 64;         // of next-8-bytes steps; keys that agree for longer are compared whole
+constexpr size_t kInsertionMax = 24;  // a group of at most this length is sorted by insertion
+constexpr int kDepthMax = 64;         // steps of 8 bytes; keys that agree for longer are compared as a whole
 constexpr int kDigitBitsMax = 11;
 constexpr int kDigitsMax = 3;
 constexpr int kFieldsMax = 3;
 
-// A digit gathers up to three fields of the rank. Bits only ever move right, as the fields close up.
+// A digit gathers up to three fields of the rank. Bits only move right, because the gaps between the fields close.
 struct Field {
   uint64_t mask = 0;
   int shift = 0;
@@ -34,10 +34,10 @@ struct Digit {
 struct Digits {
   std::array<Digit, kDigitsMax> digits;  // the most significant first
   int count = 0;
-  uint64_t mask = 0;  // all that they look at
+  uint64_t mask = 0;  // all bits that they use
 };
 
-// Fields of a digit, the highest first: (lowest bit in the rank, width).
+// Adds a digit. `fields`: its fields, the highest first, as (lowest bit in the rank, width).
 void CloseDigit(std::span<const std::pair<int, int>> fields, Digits* out) {
   Digit& digit = out->digits[out->count++];
   for (size_t i = fields.size(); i-- > 0;) {
@@ -49,7 +49,8 @@ void CloseDigit(std::span<const std::pair<int, int>> fields, Digits* out) {
   }
 }
 
-// The top bits that vary, enough to tell most of `count` ranks apart, in digits with not many more values than that.
+// Chooses the top bits that vary, enough to tell most of `count` ranks apart. A digit has not many more
+// values than `count`.
 Digits ChooseDigits(uint64_t varying, size_t count) {
   const int count_bits = std::bit_width(count);
   const int bits_wanted = count_bits + 5;
@@ -86,7 +87,7 @@ void Scatter(const Digit& digit, uint32_t* starts, std::span<const Ref> source, 
 
 void SortByDigits(const Digits& digits, std::span<Ref> refs, std::span<Ref> scratch) {
   ASSERT(digits.count >= 1 && digits.count <= kDigitsMax, "some digits");
-  std::array<std::array<uint32_t, 1 << kDigitBitsMax>, kDigitsMax> starts;  // 24 KiB, cleared as far as used
+  std::array<std::array<uint32_t, 1 << kDigitBitsMax>, kDigitsMax> starts;  // 24 KiB; only the used part is cleared
   for (int d = 0; d < digits.count; ++d) std::fill_n(starts[d].begin(), size_t{1} << digits.digits[d].bits, 0);
   for (const Ref& ref : refs) {
     for (int d = 0; d < digits.count; ++d) ++starts[d][digits.digits[d].Of(ref.rank)];
@@ -113,7 +114,7 @@ void SortByInsertion(const Ranking& ranking, std::span<Ref> refs) {
 
 void SortGroup(const Ranking& ranking, std::span<Ref> refs, std::span<Ref> scratch, int depth);
 
-// All ranks are equal: the same with the next bytes in which the keys differ.
+// All ranks are equal: sorts by the next bytes in which the keys differ.
 void SortByNextBytes(const Ranking& ranking, std::span<Ref> refs, std::span<Ref> scratch, int depth) {
   const auto is_newer = [](const Ref& a, const Ref& b) { return a.offset > b.offset; };
   if (ranking.is_exact) return std::sort(refs.begin(), refs.end(), is_newer);

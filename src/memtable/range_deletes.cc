@@ -11,7 +11,7 @@ template <class Element>
 void RangeDeletes::Chunks<Element>::MakeRoom(size_t i) {
   const size_t chunk = static_cast<size_t>(std::bit_width(i / kFirst + 1)) - 1;
   ASSERT(chunk < chunks_.size(), "an arena of 32 GiB holds fewer range deletes");
-  // WHY relaxed: count_ is stored after it, with release.
+  // WHY relaxed: count_ is stored later, with release.
   if (chunks_[chunk].load(std::memory_order_relaxed) == nullptr) {
     chunks_[chunk].store(new Element[kFirst << chunk](), std::memory_order_relaxed);
   }
@@ -33,7 +33,7 @@ void RangeDeletes::Add(const kv::RangeTombstone& tombstone) {
   deletes_.MakeRoom(count);
   deletes_[count] = tombstone;
   if ((count + 1) % kLeaf == 0) nodes_.MakeRoom((count + 1) / kLeaf - 1);
-  // WHY release: who reads the count reads what it counts.
+  // WHY release: a thread that reads the count also sees the counted elements.
   count_.store(count + 1, std::memory_order_release);
 }
 
@@ -48,7 +48,7 @@ size_t RangeDeletes::CountUpTo(kv::Sequence sequence) const {
   return first;
 }
 
-// Leaves (leaf - lowest bit, leaf]. Of two readers that make it at once one wins.
+// The node of the leaves (leaf - lowest bit, leaf]. If two readers make it at once, one of the results stays.
 const kv::RangeTombstones& RangeDeletes::NodeOf(size_t leaf) const {
   Node& node = nodes_[leaf - 1];
   const kv::RangeTombstones* made = node.load(std::memory_order_acquire);
@@ -63,7 +63,7 @@ const kv::RangeTombstones& RangeDeletes::NodeOf(size_t leaf) const {
   return *made;
 }
 
-// The first `count` deletes: the newest few one by one, the others by their nodes, newest first.
+// Visits the first `count` deletes: the newest few one by one, the rest by their nodes, newest first.
 template <class Visit, class VisitOne>
 void RangeDeletes::VisitFirst(size_t count, Visit visit_node, VisitOne visit_delete) const {
   for (; count % kLeaf != 0; --count) visit_delete(deletes_[count - 1]);

@@ -1,17 +1,20 @@
-// The range deletes of a memtable, oldest first, and what covers a key as of any sequence, while more are added.
+// The range deletes of a memtable, oldest first. The class tells which delete masks a key at any sequence,
+// while more are added.
 //
 //   deletes    1 2 3 4 5 6 7 8 | 9 . . . . . . 16 | 17 . . . . . . 24 | 25 26 27
 //   nodes      |<---- 1 ---->|
-//              |<-------------- 2 -------------->| |<----- 3 ----->|   the rest, less than a leaf, is looked through
+//              |<-------------- 2 -------------->| |<----- 3 ----->|   the rest, less than a leaf, is tried one by one
 //
-// Adding is an append. A reader at a sequence sees the first n deletes; node e, for leaves of eight, is the fragmented list of
-// the leaves (e - lowest bit of e, e], so that the nodes of n's leaves are as many as that number has bits (a Fenwick tree),
-// each answers by one binary search, and none ever changes. A node is made by the first reader that needs it and kept.
+// Add appends. A reader at a sequence sees the first n deletes. Eight deletes are a leaf; node e has the
+// fragments of the leaves (e - lowest bit of e, e]. So the reader needs as many nodes as the number of full
+// leaves has 1 bits (a Fenwick tree). Each node answers by one binary search, and no node ever changes. The
+// first reader that needs a node makes it; then it is kept.
 //
-// WHY not one list made anew after each delete: deletes and reads in turn would cost the square of their number. Here each
-// delete is fragmented as many times as the tree is high, if it is read at all.
+// WHY not one list that is made anew after each delete: alternating deletes and reads would cost the square of
+// their number. Here a delete is fragmented at most once per level of the tree, and only if a reader needs it.
 //
-// Tests: tests/unit/memtable/range_deletes_test.cc. THREADS: Add by one thread at a time, the rest by any meanwhile.
+// Tests: tests/unit/memtable/range_deletes_test.cc. THREADS: one thread at a time calls Add; any thread calls
+// the other methods meanwhile.
 #pragma once
 
 #include <array>
@@ -31,15 +34,15 @@ class RangeDeletes {
   RangeDeletes(const RangeDeletes&) = delete;
   RangeDeletes& operator=(const RangeDeletes&) = delete;
 
-  // The keys are views that outlive this. REQUIRES: sequences ascend.
+  // The keys are views that outlive this object. REQUIRES: sequences ascend.
   void Add(const kv::RangeTombstone& tombstone);
 
   bool empty() const { return count_.load(std::memory_order_acquire) == 0; }
   size_t count() const { return count_.load(std::memory_order_acquire); }
-  // Of the range deletes up to `sequence`.
+  // Find and MaskingSequence use the range deletes up to `sequence`.
   kv::Mask Find(std::string_view key, kv::Sequence sequence) const;
   kv::Sequence MaskingSequence(std::string_view key, kv::Sequence sequence) const;
-  // All of them, as views.
+  // All range deletes, as views.
   std::vector<kv::RangeTombstone> All() const;
 
  private:
@@ -52,7 +55,7 @@ class RangeDeletes {
     ~Chunks() {
       for (auto& chunk : chunks_) delete[] chunk.load(std::memory_order_relaxed);
     }
-    // THREADS: the writer; who reads element i learned of it from count_, later.
+    // THREADS: the writer. A reader of element i knows of it from count_, which is stored later.
     void MakeRoom(size_t i);
     Element& operator[](size_t i) const;
 
@@ -69,7 +72,7 @@ class RangeDeletes {
 
   const kv::Order order_;
   Chunks<kv::RangeTombstone> deletes_;
-  mutable Chunks<Node> nodes_;  // node e at e - 1; null until a reader makes it
+  mutable Chunks<Node> nodes_;  // node e is at e - 1; null until a reader makes it
   std::atomic<size_t> count_{0};
 };
 

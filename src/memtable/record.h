@@ -1,13 +1,13 @@
-// A record in the arena: one version of one key. Immutable once it can be found.
+// A record in the arena: one version of one key. Immutable once a reader can find it.
 //
 //   0        8         12         16           20
 //   | tag 64 | older 32 | key bytes 32 | value bytes 32 | key | value | [trailer] | up to a multiple of 8
 //
-// `older` is the next older version of the same key, 0 for none (kept by the hash index alone). Bit 7 of the tag says that
-// there is a trailer, which operands have that stand on an older version (memtable/fold_on_write.h):
+// `older` is the next older version of the same key, 0 if there is none (only the hash index uses it). Bit 7 of
+// the tag says that there is a trailer. Operands above an older version have one (memtable/fold_on_write.h):
 //
-//   trailer := kind u8 | bytes u32 | what this version and all older ones here fold into      kind: MERGE, PUT or MERGED
-//            | 0xff | count u32 | bytes u32                                                   no fold yet
+//   trailer := kind u8 | bytes u32 | fold of this version and all older ones here            kind: MERGE, PUT or MERGED
+//            | 0xff | operands since the last fold u32 | bytes missing to its size u32       no fold yet
 #pragma once
 
 #include <cstring>
@@ -26,7 +26,7 @@ inline constexpr uint8_t kNoFold = 0xff;
 inline constexpr size_t kFoldHeaderBytes = 5;
 inline constexpr size_t kCountsBytes = 9;
 
-// REQUIRES: both up to kLengthMax.
+// REQUIRES: both are at most kLengthMax.
 constexpr size_t RecordBytes(size_t key_bytes, size_t value_bytes) {
   return RoundUp(kHeaderBytes + key_bytes + value_bytes, kUnitBytes);
 }
@@ -67,7 +67,7 @@ inline void WriteRecord(char* out, std::string_view key, kv::Tag tag, std::strin
   if (!key.empty()) std::memcpy(out + kHeaderBytes, key.data(), key.size());
   if (!value.empty()) std::memcpy(out + kHeaderBytes + key.size(), value.data(), value.size());
 }
-// Behind the record just written.
+// Writes the trailer behind the record that was just written.
 inline void WriteTrailer(char* record, size_t key_bytes, size_t value_bytes, std::string_view trailer) {
   base::StoreFixed64(record, base::LoadFixed64(record) | kTrailerFlag);
   std::memcpy(record + kHeaderBytes + key_bytes + value_bytes, trailer.data(), trailer.size());

@@ -8,9 +8,9 @@
 namespace mergedb::memtable {
 namespace {
 
-// Refs of the records in [begin, end), ranked but not sorted. The piece skips what all their keys share, up to
-// `skip_max`, and leaves the first key 8 bytes to be ranked by.
-// Range deletes lie among the records; they have no place in a piece and are counted in *passed_over.
+// The refs of the records in [begin, end), ranked but not sorted. The piece skips the bytes that all its keys
+// share, up to `skip_max`, but leaves 8 bytes of the first key for its rank. Range deletes lie among the
+// records; they get no ref and are counted in *passed_over.
 Piece Collect(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, size_t count, size_t* passed_over) {
   Piece piece;
   *passed_over = 0;
@@ -23,7 +23,7 @@ Piece Collect(const char* arena, uint64_t begin, uint64_t end, size_t skip_max, 
   const std::string_view first = Record(arena, static_cast<uint32_t>(begin)).key();
   Ranking ranking = {arena, std::min(first.size() - std::min<size_t>(first.size(), 8), skip_max), false};
   piece.key_bytes_min = piece.key_bytes_max = first.size();
-  size_t stale = 0;  // so many refs were ranked after a longer skip
+  size_t stale = 0;  // number of refs that were ranked after a longer skip
   for (uint64_t at = begin; at < end;) {
     const Record record(arena, static_cast<uint32_t>(at));
     if (record.is_range_delete()) [[unlikely]] {
@@ -54,7 +54,7 @@ Piece CollectSorted(const char* arena, uint64_t begin, uint64_t end, size_t skip
   return piece;
 }
 
-// The piece with ranks taken after `skip` bytes: itself if they are already, else a copy in `room`.
+// The piece with ranks taken after `skip` bytes: `piece` itself if it has them, else a copy in *room.
 const Piece& Reranked(const char* arena, const Piece& piece, size_t skip, Piece* room) {
   if (piece.skip == skip) return piece;
   *room = piece;
@@ -158,7 +158,7 @@ class PieceIterator final : public kv::Iterator {
     const uint64_t rank = ranking.RankOf(key);
     const Ref* at = std::lower_bound(refs_, refs_ + count_, rank,
                                      [](const Ref& ref, uint64_t wanted) { return ref.rank < wanted; });
-    // WHY in two steps: the ranks lie in the array, each key is a cache miss away.
+    // WHY in two steps: the ranks lie in the array, but each key costs a cache miss.
     const Ref* end =
         std::upper_bound(at, refs_ + count_, rank, [](uint64_t wanted, const Ref& ref) { return wanted < ref.rank; });
     at = std::partition_point(at, end, [&](const Ref& ref) {
@@ -179,7 +179,7 @@ class PieceIterator final : public kv::Iterator {
     __builtin_prefetch(record + 128);
   }
 
-  // An index before the first has wrapped around: it is past the last, too.
+  // An index before the first one wraps around, so it is beyond the last one, too.
   void Show(size_t index) {
     index_ = index;
     valid_ = index < count_;

@@ -1,19 +1,19 @@
-// Cleaning value files: what is live in those with most garbage moves to a new one, in a merge of just the runs and keys that refer
-// to them.
+// Blob garbage collection: a compaction of just the runs and keys that refer to the blob files with most
+// garbage moves the live values of these files to a new blob file.
 //
-//   value files   [7: ####......] [9: ########..] [11: ##........]        # live, . garbage
-//   clean 7, 11:  the runs from the newest to the oldest that refer to one of them, the keys from the first to the last table
-//                 that does; references to 9 stay as they are
+//   blob files     [7: ####......] [9: ########..] [11: ##........]        # live, . garbage
+//   collect 7, 11: the runs from the newest to the oldest that refer to 7 or 11; the keys from the first to the last
+//                  table that refers to 7 or 11; blob indexes that point to 9 stay as they are
 //
-// When: over the space bound. Garbage is what tables no longer refer to, so it must be found by merging first; merges of
-// tables are cheap where values are large. Which comes first is decided by what is known (CleaningComesFirst).
+// When: over the space bound. Garbage is what tables no longer refer to, so a compaction must find it first.
+// Compactions of tables are cheap where values are large. CleaningComesFirst decides the order by the known garbage.
 //
-// Which files: by the share of garbage. A file is worth it when its share is at least what the bound tolerates on the average,
-// (factor - 1) / factor. WHY there is always one when merging is done and the bound is broken: if no file had that share,
-// garbage <= (factor - 1) x what is referred to, and the bound would hold.
+// Which files: those with the largest share of garbage. A file qualifies if its share is at least the average that
+// the bound tolerates, (factor - 1) / factor. WHY a file qualifies whenever compactions are done and the bound is
+// exceeded: if no file had that share, garbage <= (factor - 1) x referenced bytes, and the bound would hold.
 //
-// That it ends: each plan takes all references to its files out of the tree, so the files go, and their garbage with them.
-// A file that a running plan may refer to is therefore left alone. A load that only inserts makes no garbage and cleans nothing.
+// Termination: each collection removes all blob indexes of its files from the tree, so the files become obsolete. A
+// file that a source of a running compaction refers to does not qualify. A load that only inserts makes no garbage.
 #include <algorithm>
 #include <set>
 
@@ -34,8 +34,8 @@ SpaceBound CleaningBound(const PickInput& input) {
   return {};
 }
 
-// Bytes that cleaning should take off the disk. While writes go on it begins before the bound is reached: until a plan is done
-// the files that it cleans and those that it writes are both there.
+// The bytes that collection should free. While writes come, collection starts before the bound is reached,
+// because the collected files and the new files exist together until the collection ends.
 uint64_t BytesToClean(const PickInput& input) {
   const SpaceBound bound = CleaningBound(input);
   const uint64_t early = input.urgency == Urgency::kWriting ? CleaningBytesMax(input.version) : 0;
@@ -51,7 +51,7 @@ bool IsCleaning(const PickInput& input) {
   return std::ranges::any_of(input.running, [](const RunningCompaction& running) { return running.collects_blobs; });
 }
 
-// Value files that runs of running plans refer to.
+// Blob files that sources of running compactions refer to.
 std::set<kv::FileNumber> FilesInUse(const PickInput& input) {
   std::set<kv::FileNumber> files;
   const auto& runs = input.version.runs();
@@ -64,7 +64,7 @@ std::set<kv::FileNumber> FilesInUse(const PickInput& input) {
   return files;
 }
 
-// Numbers, ascending.
+// File numbers, ascending.
 using Victims = std::vector<kv::FileNumber>;
 
 struct Choice {
@@ -72,8 +72,8 @@ struct Choice {
   uint64_t live_bytes = 0;
 };
 
-// Those with the largest share of garbage, until what is over the bound would be gone or as much is moved as one plan may. While
-// writes go on, more will be over the bound by the time the plan is done.
+// The files with the largest share of garbage, until their garbage reaches `over` or their live bytes reach the limit
+// of one collection. While writes come, `over` does not end the choice: more will be over the bound at the end.
 Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t over) {
   std::vector<const version::BlobFile*> candidates;
   const auto in_use = FilesInUse(input);
@@ -108,12 +108,12 @@ bool RefersTo(const format::FileMeta& table, const Victims& victims) {
   return false;
 }
 
-// Where the tables are that refer to victims.
+// The runs and keys of the tables that refer to victims.
 struct Ground {
   bool is_empty = true;
   Span span;
   std::string_view lower;
-  std::vector<const version::VirtualTable*> lasts;  // the last one of each run
+  std::vector<const version::VirtualTable*> lasts;  // the last such table of each run
 
   void Add(const PickInput& input, size_t index, const Victims& victims) {
     const version::VirtualTable* last = nullptr;
@@ -133,7 +133,7 @@ struct Ground {
     lasts.push_back(last);
   }
 
-  // The first key of the span's slices that is behind all of them.
+  // The first key of the span's virtual tables that is larger than all keys of `lasts`.
   std::optional<std::string> Upper(const PickInput& input) const {
     std::optional<std::string_view> upper;
     for (size_t i = span.newest; i <= span.oldest; ++i) {
@@ -151,8 +151,8 @@ struct Ground {
 
 }  // namespace
 
-// MEASURED: the simulator, overwrites of 1 KB values: a pass over the tables costs as much as moving their bytes, so it should
-// move at least that many.
+// MEASURED: the simulator, overwrites of 1 KB values: a pass over the tables costs as much as moving their
+// bytes, so one collection should move at least as many bytes as the tables have.
 uint64_t CleaningBytesMax(const version::Version& version) {
   if (version.record_bytes() == 0) return 0;
   return std::max(2 * PartitionBytes(version.record_bytes()), version.bytes());

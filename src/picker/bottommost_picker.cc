@@ -1,9 +1,9 @@
-// Merges into the oldest run: for space, to settle, and to get rid of tombstones.
+// Compactions into the oldest run: to keep the space bound, to reach one run when idle, and to remove tombstones.
 //
-// A part of the keys is merged, of all runs at once, and then what is above that part is gone from the disk. The part is a
-// few adjacent partitions, those with the most to gain for a byte of input. WHY this is cheaper than merging everything when
-// the bound is reached: each partition is merged when twice the bound's share of bytes lies above it, while the average
-// over the partitions keeps the bound.
+// A compaction takes a part of the keys of all runs at once; nothing is left above that part. The part is a
+// few adjacent partitions with the largest gain for each byte of input. WHY this is cheaper than a compaction
+// of all keys at the bound: a partition is compacted when twice the bound's share of bytes lies above it,
+// while the average over the partitions keeps the bound.
 #include <algorithm>
 
 #include "picker/partitions.h"
@@ -23,19 +23,21 @@ SpaceBound BoundOf(const PickInput& input) {
 
 namespace {
 
-// A plan of this many bytes of input is worth its overhead; one that includes flushed runs, which are not cut at borders,
-// frees them only when all partitions are done, and goes on longer.
+// A compaction of this many input bytes is worth its overhead. Flushed runs are not cut at borders, and their files
+// become obsolete only when all partitions are done: a compaction that includes flushed runs takes more bytes.
 constexpr uint64_t kStepBytesMin = 32 * kMebibyte;
 constexpr uint64_t kFlushedStepBytes = 512 * kMebibyte;
 
-// When writes have stopped every core is there to merge, and somebody may wait for the end: the work is cut in so many parts, if each is
-// worth a plan.
-// MEASURED: db_bench mergerandom of 5 M into 1 M counters, six runs in turn, the drain by update: 0.102 us as one plan, 0.088 cut in four.
+// At kQuiet all cores are free for compactions, and a caller may wait for the end: the work is cut into this
+// many parts if each part is large enough.
+// MEASURED: db_bench mergerandom of 5 M into 1 M counters, six alternating runs, the wait for
+// compactions at the end: 0.102 us an update with one part, 0.088 with four.
 constexpr uint64_t kPartsAtRest = 4;
 constexpr uint64_t kRestStepBytesMin = 4 * kMebibyte;
 constexpr uint64_t kPiecesOfPart = 4;
 
-// The runs that a merge into the oldest can take now: those below all running plans that leave the oldest run alone.
+// The runs that a compaction into the oldest run can take now: the runs below all running compactions that do
+// not include the oldest run.
 std::optional<Span> FreeSuffix(const PickInput& input) {
   const auto& runs = input.version.runs();
   if (runs.size() < 2) return std::nullopt;
@@ -55,7 +57,7 @@ uint64_t BytesOf(const PickInput& input, size_t begin, size_t end) {
   return bytes;
 }
 
-// Newer than the span, and being merged now.
+// Bytes in runs that are newer than the span and in a running compaction.
 uint64_t BytesInWorkAbove(const PickInput& input, Span span) {
   uint64_t bytes = 0;
   for (size_t i = 0; i < span.newest; ++i) {
@@ -64,8 +66,8 @@ uint64_t BytesInWorkAbove(const PickInput& input, Span span) {
   return bytes;
 }
 
-// Flushed runs are left to their tier while they weigh little: merged in part, they would stay on disk until the last
-// partition is done, and the tier could not merge them meanwhile.
+// Leaves small flushed runs to their tier. A compaction of a part of their keys would keep their files on
+// disk until the last partition is done, and would block the intra-tier compaction.
 Span WithoutLightFlushedRuns(const PickInput& input, Span span, double allowed_upper) {
   const auto& runs = input.version.runs();
   Span rest = span;
@@ -75,7 +77,7 @@ Span WithoutLightFlushedRuns(const PickInput& input, Span span, double allowed_u
   return others >= flushed && static_cast<double>(flushed) <= allowed_upper / 2 ? rest : span;
 }
 
-// Flushed runs that would have a merge of their own at rest go down with the others: once.
+// True if the span has enough flushed runs for PickTierAtRest. They take part, so that they are compacted only once.
 bool HasTierAtRest(const PickInput& input, Span span) {
   const auto& runs = input.version.runs();
   return span.newest + kFlushedAtRest <= span.oldest && runs[span.newest + kFlushedAtRest - 1]->level() == 0;
@@ -87,7 +89,7 @@ bool IsBusyAtOldest(const PickInput& input, const format::Bounds& bounds) {
   });
 }
 
-// Partitions and which of them are taken.
+// The partitions, and which of them a running compaction has taken.
 struct Ground {
   std::vector<Partition> partitions;
   std::vector<bool> is_taken;
@@ -111,7 +113,7 @@ struct Part {
   size_t last;  // included
 };
 
-// What a plan takes at most, and the pieces that it is put together from.
+// The largest input of one compaction, and the size of the pieces that it consists of.
 struct Step {
   uint64_t bytes;
   uint64_t piece_bytes;
@@ -127,7 +129,7 @@ Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
   return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPiecesOfPart)};
 }
 
-// The partition with the best score, and neighbours that score half as much or better, up to `step_bytes`.
+// The partition with the best score, and neighbours with at least half of that score, up to `step_bytes`.
 std::optional<Part> BestPart(const Ground& ground, uint64_t step_bytes) {
   std::optional<size_t> best;
   for (size_t i = 0; i < ground.partitions.size(); ++i) {
@@ -158,7 +160,7 @@ CompactionPick PlanFor(const PickInput& input, Span span, const Ground& ground, 
   return pick;
 }
 
-// What running plans will gain.
+// The gain of the running compactions.
 double GainOnTheWay(const Ground& ground) {
   double gain = 0;
   for (size_t i = 0; i < ground.partitions.size(); ++i) {
@@ -178,7 +180,7 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input) {
   const uint64_t live = LiveBytesAtLeast(input);
   const double allowed_upper = (BoundOf(input).factor - 1) * static_cast<double>(live);
   const bool is_quiet = input.urgency == Urgency::kQuiet;
-  // WHY wait for what is merged above: this would have to be done once more when that comes down.
+  // WHY wait: when the compactions above end, their result would need this compaction once more.
   if (is_quiet && static_cast<double>(BytesInWorkAbove(input, *free)) > allowed_upper) return std::nullopt;
   const bool takes_all = is_idle || (is_quiet && HasTierAtRest(input, *free));
   const Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
@@ -194,13 +196,14 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input) {
 
 namespace {
 
-// What the oldest run does not need, once no snapshot does.
+// True if the file has tombstones that no snapshot needs: every snapshot sees all entries of the file.
 bool HasDroppable(const PickInput& input, const format::FileMeta& file) {
   return (file.tombstones > 0 || file.range_tombstones > 0) && file.largest_sequence <= input.oldest_snapshot;
 }
 
-// Of a slice's tombstones the oldest run needs none; a quarter is tolerated while there is other work. Range tombstones are
-// there because of a snapshot that is gone now, as is the need for what they cover.
+// The oldest run needs none of these tombstones; until kIdle up to a quarter of the entries may be
+// tombstones. A range tombstone is in the oldest run because of a snapshot. That snapshot is gone, so the
+// masked entries can go as well.
 bool HasTooManyTombstones(const PickInput& input, const format::FileMeta& file) {
   if (!HasDroppable(input, file)) return false;
   return input.urgency == Urgency::kIdle || file.range_tombstones > 0 || file.tombstones > file.entries / 4;

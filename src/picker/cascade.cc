@@ -1,23 +1,25 @@
-// cascade: the original MergeDB's rules. A binary counter of runs whose capacities double.
+// cascade: the rules of the original MergeDB. A binary counter of runs whose capacities double.
 //
-//   capacity(n) = 3 x flush x 2^n              L0 holds flushed runs, every other level one run or none
+//   capacity(n) = 3 x flush x 2^n              L0 holds flushed runs; every other level holds one run or none
 //
-//   prefix:    L0 has 4 runs -> they and the levels after them, up to the first empty level that holds the sum
-//   adjacent:  four adjacent levels are full -> they become one at the first level that holds them, below the next full one
-//   space:     what is above the largest run exceeds a quarter of it -> the largest and the four after it become one
+//   prefix:    L0 has 4 runs (8 above a running compaction) -> compact them and the levels after them into the first
+//              empty level that holds the sum
+//   adjacent:  four adjacent levels are full -> compact them into the first level that holds them, but above the
+//              next full level
+//   space:     the four runs above the oldest run (flushed runs do not count) exceed a quarter of it
+//              -> compact these five runs into one
 //
 //   L0 oooo    L1 -  L2 --  L3 (empty)  L4 --------   :  L0+L1+L2 -> L3
 //
-// Its space bound. Between merges: the four runs after the largest stay below 1/4 of it, and those after them below 1/16 of
-// its capacity. So bytes <= 1.25 x live + capacity(N)/16 + 16 flushes, and live >= the largest run; the simulator holds it
-// to 1.5 x live + 24 flushes, merges in flight included.
+// The space bound. Between compactions the four runs above the largest run stay below 1/4 of it, and the runs
+// above those stay below 1/16 of its capacity. So bytes <= 1.25 x live + capacity(N)/16 + 16 flushes, and
+// live >= the largest run. The simulator checks 1.5 x live + 24 flushes, running compactions included.
 //
-// A run's level follows from its size when a merge made it smaller than planned (overwrites): it then counts at the first
-// level that holds it, but always below the run above it. The order of runs never follows from levels: positions say it.
-// The original lost writes by returning results to level 0 (facts: flaw 1) and by releasing inputs early (flaw 2); here cuts
-// and positions make both impossible.
+// If a compaction made a run smaller than expected (overwrites), the run counts at the first level that holds
+// it, but always below the run above it. The order of runs follows from positions, never from levels.
 //
-// Runs newer than those that a running plan holds are a tree of their own: inner merges start while an outer one runs.
+// The runs newer than all runs of a running compaction are a tree of their own: inner compactions start while
+// an outer one runs.
 #include <algorithm>
 
 #include "picker/partitions.h"
@@ -42,16 +44,16 @@ SpaceBound CascadeBound(const PickInput& input) { return {.factor = 1.5, .slack_
 
 namespace {
 
-// The runs that no plan holds, from the newest on, with the level at which each counts.
+// The newest runs that no compaction holds, each with the level at which it counts.
 struct Ladder {
   std::vector<format::Level> levels;
-  format::Level level_end = kLevelMax;  // results stay below it
+  format::Level level_end = kLevelMax;  // the levels of results are smaller
   size_t flushed = 0;                   // number of runs at level 0
 
   size_t count() const { return levels.size(); }
 };
 
-// REQUIRES: `levels` holds those of all newer runs.
+// REQUIRES: `levels` holds the levels of all newer runs.
 format::Level LevelOf(const PickInput& input, size_t index, const std::vector<format::Level>& levels) {
   const version::Run& run = *input.version.runs()[index];
   const format::Level above = index == 0 ? 0 : levels[index - 1];
@@ -69,8 +71,8 @@ Ladder MakeLadder(const PickInput& input) {
     ladder.levels.push_back(LevelOf(input, i, ladder.levels));
     if (i < count && ladder.levels[i] == 0) ++ladder.flushed;
   }
-  // WHY the last held run's level: that is where the running plan's result goes, or above; the levels of its other sources
-  // are free when it is done.
+  // WHY the level of the last held run: the running compaction puts its result there or above. The levels of
+  // its other sources are free when it ends.
   if (count < runs.size()) ladder.level_end = ladder.levels.back();
   ladder.levels.resize(count);
   return ladder;
@@ -124,7 +126,8 @@ std::optional<CompactionPick> PickPrefix(const PickInput& input, const Ladder& l
       return PlanFor(input, {.newest = 0, .oldest = next - 1}, level, CompactionReason::kPrefix);
     }
   }
-  // No room below the running plan. Rather than let flushed runs pile up, take all that is free, at the last level.
+  // No level above the running compaction has room. If too many flushed runs wait, compact all free runs into
+  // the last free level.
   if (ladder.flushed < kFlushedRunsUrgent || ladder.level_end < 2) return std::nullopt;
   return PlanFor(input, {.newest = 0, .oldest = ladder.count() - 1}, ladder.level_end - 1, CompactionReason::kPrefix);
 }

@@ -1,10 +1,10 @@
 // lazy: runs gather in tiers above one partitioned oldest run.
 //
-//   L0  o o o o o o o        flushed runs; the 16th makes one L1 run of them (up to the 64th while flushes are small, so that
-//                            the result has about 64 MiB); the 8th when writes have stopped, within the space bound
-//   L1  -- -- --             each cut at the partitions' borders
+//   L0  o o o o o o o        flushed runs: 16 of them become one L1 run; up to 64 if flushes are small, so that the
+//                            result has about 64 MiB; 8 if writes have stopped and the space bound holds
+//   L1  -- -- --             each run is cut at the partition borders
 //   L2  --------
-//   bottom  [  ][  ][  ][  ][  ][  ][  ][  ]       takes in what is above a partition when the space bound asks for it
+//   bottom  [  ][  ][  ][  ][  ][  ][  ][  ]       at the space bound a partition takes in the keys above it
 #include <algorithm>
 
 #include "picker/partitions.h"
@@ -15,12 +15,12 @@ namespace mergedb::picker {
 
 namespace {
 
-// MEASURED: the simulator, overwrites at 256 memtables: merges read 2.9 entries a put with 16, 3.1 with 8; at 600 memtables
-// 3.2 and 3.7. The price is 28 runs on average, not 25.
+// MEASURED: the simulator, overwrites at 256 memtables: compactions read 2.9 entries a put with 16, 3.1 with
+// 8; at 600 memtables 3.2 and 3.7. The cost: 28 runs on average instead of 25.
 constexpr size_t kTierWidth = 16;
 constexpr format::Level kTierMax = 8;
 
-// Consecutive free runs of one level.
+// Consecutive runs of one level that no compaction holds.
 struct Tier {
   Span span;
   format::Level level;
@@ -74,7 +74,7 @@ std::optional<CompactionPick> MergeTier(const PickInput& input, size_t flushed_w
 std::optional<CompactionPick> PickTier(const PickInput& input) { return MergeTier(input, FlushedWidth(input)); }
 
 std::optional<CompactionPick> PickTierAtRest(const PickInput& input) {
-  // While the bound is exceeded they wait to be settled with what is below them.
+  // Over the bound, PickBottommost compacts these runs together with the runs below them.
   if (input.urgency == Urgency::kWriting || BytesOverBound(input) > 0) return std::nullopt;
   return MergeTier(input, kFlushedAtRest);
 }

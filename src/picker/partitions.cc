@@ -27,7 +27,7 @@ std::vector<Partition> MakePartitions(const version::Run& oldest, uint64_t parti
   std::vector<Partition> partitions(1);
   for (const version::VirtualTable& virtual_table : oldest.virtual_tables()) {
     Partition* last = &partitions.back();
-    // WHY half of the next one: partitions are then nearest to their size, whatever the size of the slices.
+    // WHY half of the next table: the partitions then come closest to their size, for any table size.
     if (last->oldest_bytes > 0 && last->oldest_bytes + virtual_table.file->bytes / 2 >= partition_bytes) {
       const std::string border(virtual_table.smallest());
       last->bounds.upper = border;

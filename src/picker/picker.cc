@@ -10,8 +10,9 @@ namespace mergedb::picker {
 
 namespace {
 
-// WHY a ratio: a move copies the description of the run that it enters. With it, a long sequential load of small tables
-// gathers in a chain of 64, then of 4,096, and describes each table a few times, not once a flush.
+// WHY a ratio: a move copies the metadata of the run that it enters. With this ratio a long sequential load
+// of small tables forms groups of 64, then of 4,096 tables, and copies the metadata of each table a few times
+// instead of once a flush.
 constexpr size_t kMoveRatioMax = 64;
 
 bool IsWorthMoving(const PickInput& input, const version::Run& source, const version::Run& target) {
@@ -46,7 +47,8 @@ std::optional<CompactionPick> Pick(const PickInput& input) {
   if (auto pick = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return pick;
   if (CleaningComesFirst(input)) return PickCleaning(input);
   if (auto pick = PickBottommost(input)) return pick;
-  // While writes go on cleaning begins early, but not before merging had its chance: it would move what is dead already.
+  // While writes come, garbage collection starts early, but only after compaction: it would move values that
+  // a compaction finds to be garbage.
   const bool may_clean = input.urgency != Urgency::kWriting || BytesOverBound(input) > 0;
   if (may_clean) {
     if (auto pick = PickCleaning(input)) return pick;
@@ -72,7 +74,7 @@ uint64_t LiveAtLeast(const version::Version& version, BytesOfRun bytes_of) {
     const uint64_t left = puts - std::min(puts, newer_tombstones);
     if (run->entries() > 0 && run->bytes() > 0) {
       const double share = static_cast<double>(left) / static_cast<double>(run->entries());
-      // Covered bytes are of tables and values together: as a share they hold for tables alone, too.
+      // masked_bytes is of tables and values together. As a share it holds for tables alone, too.
       const auto all = static_cast<double>(run->bytes_with_values());
       const double bytes = std::max(0.0, all * share - static_cast<double>(newer_masked_bytes));
       live = std::max(live, static_cast<uint64_t>(bytes * (static_cast<double>((*run.*bytes_of)()) / all)));
@@ -138,7 +140,7 @@ ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::
     Span span{.newest = static_cast<size_t>(newest_owing - runs.begin()), .oldest = runs.size() - 1};
     span.oldest = std::min(span.oldest, span.newest + kSourcesMax - 1);
     if (IsBlocked(input, span, part)) continue;
-    // The oldest run's level is the bottom level when the plan is done. A run above it keeps its level.
+    // If the oldest run is the target, it is the bottom level. A run above it keeps its level.
     const bool is_at_bottom = span.oldest == runs.size() - 1;
     const format::Level level = is_at_bottom ? format::kBottomLevel : runs[span.oldest]->level();
     pick.pick = MakePick(input, span, std::move(part), level, CompactionReason::kManual);

@@ -1,18 +1,19 @@
-// What to do next: a pure function of the tree, the style's settings and what runs already.
+// The compaction picker: a pure function of the version, the settings of the style and the running compactions.
 //
-//   Pick ── disjoint neighbours?     move one into the other, nothing is rewritten        (picker.cc)
-//        ── the style's own rules:   lazy: tiers above one bottom run                     (lazy.cc)
-//        │                           cascade: a binary counter of doubling levels         (cascade.cc)
-//        ── over the space bound?    merge a part of the keys of all runs into the oldest (bottommost_picker.cc),
-//        │                           or clean value files that hold garbage               (clean.cc)
-//        ── tombstones dominate?     rewrite that part of the oldest run                  (bottommost_picker.cc)
-//   PickTombstoneScan ── readers wade through deleted keys: merge those away                      (bottommost_picker.cc)
+//   Pick ── disjoint neighbours?     move one run into the other; nothing is rewritten          (picker.cc)
+//        ── the rules of the style:  lazy: tiers above one bottom run                           (lazy.cc)
+//        │                           cascade: a binary counter of doubling levels               (cascade.cc)
+//        ── over the space bound?    compact a part of the keys of all runs into the oldest run (bottommost_picker.cc)
+//        │                           or collect garbage in blob files                           (blob_picker.cc)
+//        ── tombstones dominate?     rewrite that part of the oldest run                        (bottommost_picker.cc)
+//        ── lazy, no writes?         compact a tier that is not full                            (lazy.cc)
+//   PickTombstoneScan ── a scan met many deleted keys: compact them away                        (bottommost_picker.cc)
 //
-// Where tables refer to values in value files, a run weighs what its tables weigh and what they refer to: by that tiers are
-// made and space is judged, while a merge costs what the tables weigh. Where they do not, all of it is as if there were none.
+// If tables refer to values in blob files, the size of a run is the bytes of its tables plus the bytes of the values
+// that they refer to. Tiers and the space bound use this size. The cost of a compaction is the bytes of tables alone.
 //
-// Every plan takes bytes off what is above the oldest run, or tombstones off the oldest run, or garbage off value files, or
-// lessens the number of runs: picking and merging ends.
+// Picking terminates: each pick removes bytes above the oldest run, tombstones from the oldest run or garbage
+// from blob files, or it reduces the number of runs.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +28,11 @@
 
 namespace mergedb::picker {
 
-// How hard to work. Space bounds are bytes on disk over bytes after a full compaction.
+// How hard to work. A space bound is the ratio of bytes on disk to bytes after a full compaction.
 enum class Urgency : uint8_t {
-  kWriting,  // lazy: bound 2.0
-  kQuiet,    // the pressure is off: 1.25; what WaitForCompaction waits for
-  kIdle,     // nothing was asked for a while: one run
+  kWriting,  // writes come; lazy: bound 2.0
+  kQuiet,    // no writes for a short time: bound 1.25; WaitForCompaction waits for this state
+  kIdle,     // no writes for a longer time: one run
 };
 
 struct PickInput {
@@ -40,45 +41,48 @@ struct PickInput {
   Style style = Style::kLazy;
   Urgency urgency = Urgency::kWriting;
   uint64_t flush_bytes = 0;  // size of a memtable
-  // Of the last flushed table and its values, 0 if there is none. Outputs of merges are cut at it where they may be small: then
-  // each can be written over what the other left (docs/decisions/0018-spare-files.md).
+  // Bytes of the last flushed table and its values; 0 if there was no flush. Compactions cut their outputs at
+  // this size where small outputs are allowed: a new file can then recycle an old one
+  // (docs/decisions/0018-spare-files.md).
   uint64_t flushed_bytes = 0;
-  // Of tables and values, surely left after a full compaction as far as is known beside the tree; 0: nothing is.
+  // Lower bound of the bytes after a full compaction, from the live sample (tables and values); 0: not known.
   uint64_t live_bytes_known = 0;
   const kv::Order& order;
-  // Of the oldest snapshot: tombstones newer than it may have to stay. kSequenceMax if there is none.
+  // Of the oldest snapshot: newer tombstones may have to stay. kSequenceMax without snapshots.
   kv::Sequence oldest_snapshot = kv::kSequenceMax;
 };
 
-// The most urgent plan that can start now, or nothing.
+// The most urgent compaction that can start now, or nothing.
 std::optional<CompactionPick> Pick(const PickInput& input);
 
 struct ManualPick {
-  std::optional<CompactionPick> pick;  // none: nothing is left, or all that is left is blocked
-  bool is_done = false;                // nothing is left: the keys lie in the oldest run alone
+  std::optional<CompactionPick> pick;  // empty: no work is left, or running compactions block all of it
+  bool is_done = false;                // no work is left: only the oldest run holds the keys
 };
-// Merge `bounds` of all runs into the oldest (CompactRange), by partitions: the next step of it that is not blocked.
-// Runs newer than `newest` (written since the call began) are left alone.
-// A step takes at most 64 runs, from the newest one with keys of the partition on. Where the oldest run is not among
-// them, the keys come into the last run of the step, from which the next step goes on.
+// The next step of CompactRange that is not blocked: compact `bounds` of all runs into the oldest run, one
+// partition at a time. Runs newer than `newest` (written after the call began) do not take part. A step takes
+// at most 64 runs, beginning with the newest run that has keys in the partition. If the oldest run is not
+// among them, the keys go into the last run of the step, and the next step continues from there.
 ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest);
 
-// Merge `bounds`, where a reader found nothing but deleted keys, of all runs into the oldest. Nothing while other plans work on
-// these keys, or where no merge takes all runs.
+// Compact `bounds`, where a scan found only deleted keys, of all runs into the oldest run. Nothing if a
+// running compaction works on these keys, or if the version has more runs than one compaction takes.
 std::optional<CompactionPick> PickTombstoneScan(const PickInput& input, const format::Bounds& bounds);
 
-// Nothing is owed at this pressure: no plan could start and nothing runs.
+// True if no compaction runs and none can start at this urgency.
 bool NeedsNoCompaction(const PickInput& input);
 
-// Bytes on disk that the space bound of this pressure allows.
+// Bytes on disk that the space bound of this urgency allows.
 uint64_t BytesAllowed(const PickInput& input);
-// Bytes on disk above what the space bound of this pressure allows: a debt for write_delay.h. Not lessened by what runs.
+// Bytes on disk above the space bound of this urgency: a backlog for write_delay.h. Running compactions do
+// not lower it.
 uint64_t BytesOverBound(const PickInput& input);
-// Where that debt is at its maximum: what running merges may hold for a while, two partitions and half of a tier, and what
-// cleaning moves at a time.
+// The maximum of that backlog: the bytes that running compactions may hold for a while (two partitions and
+// half of a tier), plus the bytes that one blob garbage collection moves.
 uint64_t BytesOverBoundMax(const PickInput& input);
 
-// What is surely left after a full compaction: the largest run but for what newer tombstones may delete, or what is known.
+// A lower bound of the bytes after a full compaction: the largest run less the bytes that newer tombstones
+// may delete, or `live_bytes_known` if that is more.
 uint64_t LiveBytesAtLeast(const PickInput& input);
 
 }  // namespace mergedb::picker

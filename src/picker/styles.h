@@ -1,4 +1,4 @@
-// The strategies behind Pick. Each finds its most urgent plan that can start now, or nothing.
+// The strategies behind Pick. Each returns its most urgent compaction that can start now, or nothing.
 #pragma once
 
 #include <optional>
@@ -7,27 +7,29 @@
 
 namespace mergedb::picker {
 
-// Adjacent runs without a common key range become one.
+// Adjacent runs without a common key range become one run.
 std::optional<CompactionPick> PickMove(const PickInput& input);
 
-std::optional<CompactionPick> PickTier(const PickInput& input);  // lazy: a tier that has its number of runs
+std::optional<CompactionPick> PickTier(const PickInput& input);  // lazy: a tier has its full number of runs
 std::optional<CompactionPick> PickTierAtRest(
     const PickInput& input);  // lazy: a few flushed runs, when writes have stopped
 format::Level LazyLevel(const PickInput& input, uint64_t bytes);
 std::optional<CompactionPick> PickCascade(const PickInput& input);  // cascade: all of its rules
 format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
 
-// Merge keys of all runs into the oldest one: because the space bound asks for it, or to settle into one run.
+// Compact keys of all runs into the oldest run: to keep the space bound, or to reach one run when idle.
 std::optional<CompactionPick> PickBottommost(const PickInput& input);
-// Clean the value files with most garbage because the space bound asks for it.
+// Collect the blob files with the largest share of garbage, to keep the space bound.
 std::optional<CompactionPick> PickCleaning(const PickInput& input);
-// Known garbage is more than merging could find: cleaning is what helps, and merges must not keep it waiting.
+// True if the known garbage is at least the bytes above the oldest run: then blob garbage collection gains
+// more than compaction, and compactions must not delay it.
 bool CleaningComesFirst(const PickInput& input);
-// Live bytes that one plan moves at most: new value files stand beside the old ones until it is done. 0 without values.
+// The live bytes that one blob garbage collection moves at most. The old and the new blob files exist
+// together until it ends. 0 without values.
 uint64_t CleaningBytesMax(const version::Version& version);
-// Rewrite a part of the oldest run that tombstones dominate; any that has some at kIdle.
+// Rewrite a part of the oldest run that tombstones dominate. At kIdle: any part with tombstones that can go.
 std::optional<CompactionPick> PickTombstones(const PickInput& input);
-// The run shows tables in `bounds` whose tombstones could go if nothing were below.
+// True if the run shows tables in `bounds` whose tombstones can go when no older run is below them.
 bool HasOldTombstones(const PickInput& input, const version::Run& run, const format::Bounds& bounds);
 
 }  // namespace mergedb::picker

@@ -30,7 +30,7 @@ bool VirtualTablesMeet(const kv::Order& order, const version::Run& a, const vers
   return false;
 }
 
-// The first and last key that runs show; without a value if they show none.
+// The smallest and the largest key that the added virtual tables show; `smallest` is empty without virtual tables.
 struct Hull {
   std::optional<std::string_view> smallest;
   std::string_view largest;
@@ -114,7 +114,8 @@ uint64_t BytesWithin(const kv::Order& order, const version::Run& run, const form
 
 uint64_t FlushBytes(const PickInput& input) { return input.flush_bytes != 0 ? input.flush_bytes : 4 * kMebibyte; }
 
-// MEASURED: db_bench fillrandom of 4 KB values with 1 MiB flushes: 28.8 us a put, drained, at 16; 21.6 at 64.
+// MEASURED: db_bench fillrandom of 4 KB values with 1 MiB flushes, compactions included: 28.8 us a put at 16,
+// 21.6 at 64.
 size_t FlushedWidth(const PickInput& input) {
   return std::clamp<uint64_t>(64 * kMebibyte / FlushBytes(input), 16, kSourcesMax);
 }

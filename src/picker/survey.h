@@ -1,6 +1,7 @@
-// What the strategies ask of a tree: who is in the way, what weighs how much, which plan follows.
+// Questions that the strategies ask about a version: what blocks a compaction, how large the parts are, and
+// how to build the pick.
 //
-// Runs are named by their index in Version::runs(): 0 is the newest. A Span is a range of consecutive runs.
+// A run is named by its index in Version::runs(): 0 is the newest. A Span is a range of consecutive runs.
 #pragma once
 
 #include <cstdint>
@@ -16,24 +17,25 @@ struct Span {
   size_t oldest = 0;
 };
 
-inline constexpr size_t kSourcesMax = 64;  // of one plan
+inline constexpr size_t kSourcesMax = 64;  // of one compaction
 inline constexpr uint64_t kMebibyte = uint64_t{1} << 20;
 
-// A plan over `span` and `bounds` would pass over the runs of one that runs now, on some of the same keys.
+// True if a running compaction overlaps `span` and `bounds` in both positions and keys.
 bool IsBlocked(const PickInput& input, Span span, const format::Bounds& bounds);
-// No running plan passes over this run at all.
+// True if no running compaction has this run in its range of positions.
 bool IsFree(const PickInput& input, size_t index);
-// `busy` works on the oldest run; the others leave a part of the runs below them alone.
+// True if `running` includes the oldest run. All other compactions leave at least the oldest run alone.
 bool ReachesOldest(const PickInput& input, const RunningCompaction& running);
 
-// A run older than the span shows a key between the first and the last one that the span shows in `bounds`.
+// True if a run older than the span shows a key between the smallest and the largest key that the span shows
+// in `bounds`.
 bool AnyKeyBelow(const kv::Order& order, const version::Version& version, Span span, const format::Bounds& bounds);
 
-// Runs that a plan may move instead of merging: no slice of one meets a slice of another, and no table is so small that it
-// had better be merged (a table of less than a quarter of a flush).
+// True if the runs can move instead of being rewritten: no virtual tables of two of them overlap, and the tables of
+// all runs but the oldest have on average at least a quarter of `flush_bytes` (smaller tables are better compacted).
 bool CanMove(const PickInput& input, Span span);
 
-// By how many slices of a run a file is shown.
+// The number of virtual tables of a run that show the same file.
 class VirtualTableShares {
  public:
   explicit VirtualTableShares(const version::Run& run);
@@ -42,35 +44,36 @@ class VirtualTableShares {
   }
 
  private:
-  std::map<kv::FileNumber, uint64_t> counts_;  // of files shown in part
+  std::map<kv::FileNumber, uint64_t> counts_;  // of files that the run shows in part
 };
 
-// Bytes of a run's files that show keys in `bounds`; a file shown by several slices of the run is shared among them.
+// The bytes of the files that show keys in `bounds`. A file with several virtual tables in the run counts in shares.
 uint64_t BytesWithin(const kv::Order& order, const version::Run& run, const format::Bounds& bounds);
 
-// Bytes on disk over those after a full compaction that this pressure allows, and bytes allowed on top of it.
+// The allowed bytes on disk: `factor` times the bytes after a full compaction, plus `slack_bytes`.
 struct SpaceBound {
   double factor = 2.0;
   uint64_t slack_bytes = 0;
 };
 SpaceBound BoundOf(const PickInput& input);
-// What cascade's own rules hold while somebody writes, merges in flight included.
+// The bound that the rules of cascade keep while writes come, running compactions included.
 SpaceBound CascadeBound(const PickInput& input);
-// Bytes on disk, and `more`, above what `bound` allows. Of value files the records count, not what fills them up to whole pages.
+// Bytes on disk plus `more`, above what `bound` allows. Of blob files only the records count, not the page padding.
 uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t more = 0);
-// As LiveBytesAtLeast, of tables alone.
+// As LiveBytesAtLeast, for tables alone.
 uint64_t LiveTableBytesAtLeast(const version::Version& version);
 
-// Size of a flushed table, with a default where it is not known.
+// PickInput::flush_bytes, or 4 MiB if it is not known.
 uint64_t FlushBytes(const PickInput& input);
 
-// How many flushed runs the smallest tier takes: 16; up to 64 while they are small, so that its merge makes about 64 MiB.
+// The number of flushed runs in a full level 0: 16; up to 64 if flushes are small, so that its compaction
+// writes 64 MiB.
 size_t FlushedWidth(const PickInput& input);
 
-// A tree at rest is read: so few flushed runs are worth a merge.
+// The number of flushed runs that is worth a compaction when no writes come: reads then gain most from fewer runs.
 inline constexpr size_t kFlushedAtRest = 8;
 
-// A plan with sources, bounds, input_bytes and is_bottom filled in.
+// A pick with sources, bounds, target_level, reason, input_bytes and is_bottom filled in.
 CompactionPick MakePick(const PickInput& input, Span span, format::Bounds bounds, format::Level target_level,
                         CompactionReason reason);
 

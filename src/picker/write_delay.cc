@@ -6,22 +6,22 @@ namespace mergedb::picker {
 
 namespace {
 
-// How far a debt is on its way from where it begins to matter (0) to its maximum (1 and more).
+// The progress of a backlog from the share where it starts to count (0) to its maximum (1 and more).
 double Progress(uint64_t backlog, uint64_t debt_max, double start) {
   if (debt_max == 0) return backlog == 0 ? 0.0 : 1.0;
   const double share = static_cast<double>(backlog) / static_cast<double>(debt_max);
   return std::max(0.0, (share - start) / (1.0 - start));
 }
 
-// Unflushed bytes reach their maximum with one memtable sealed and the active one full: a flush that takes half of the
-// time that a memtable takes to fill stays below three quarters, and costs nothing.
+// The maximum of the unflushed bytes is memtables_max (3) memtables. If a flush takes at most 1.25 times as
+// long as a memtable takes to fill, the unflushed bytes stay below three quarters and delay no write.
 constexpr double kStagedStart = 0.5;
 constexpr double kUnflushedStart = 0.75;
 constexpr double kRunsStart = 0.5;
 constexpr double kUpperStart = 0.25;
 
-// 0.3 ns a byte a third of the way, 2 half way, 58 at nine tenths (17 MB/s), without limit towards the end: wherever the
-// merges' speed lies, there is a debt at which puts have just that speed.
+// 0.4 ns a byte at a third of the way, 2 at half, 58 at nine tenths (17 MB/s), unbounded towards the end: for
+// every speed of compactions there is a backlog at which writes have that speed.
 constexpr double kNanosPerByte = 8.0;
 
 }  // namespace
@@ -39,7 +39,7 @@ uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t pause_us_ma
 }
 
 uint64_t RemovalRestNanos(uint64_t took_nanos, uint64_t backlog_bytes, uint64_t backlog_bytes_max) {
-  constexpr uint64_t kQuickNanos = 1'000'000;  // the log has room for many times that
+  constexpr uint64_t kQuickNanos = 1'000'000;  // the WAL's buffer holds many times as much
   constexpr double kRests = 3.0;
   if (took_nanos < kQuickNanos || backlog_bytes >= backlog_bytes_max) return 0;
   const double room = 1.0 - static_cast<double>(backlog_bytes) / static_cast<double>(backlog_bytes_max);

@@ -1,13 +1,13 @@
-// From debt to delay: how long a put waits so that throughput glides to what merging sustains. Numbers in, numbers out.
+// The write delay, a pure function of the backlog: a write waits just as long as compactions need to keep up.
 //
 //   delay │                    ╭── pause_us_max
 //         │                   ╱
-//         │                _╱        bytes x 8 ns x p^3 / (1 - p), p: the way from where the worst debt starts to count
-//         └───────────────────────   to its maximum
-//           0     start      max
+//         │                _╱        bytes x 8 ns x p^3 / (1 - p)
+//         └───────────────────────
+//           0     start      max     p: progress of the largest backlog from its start (0) to its maximum (1)
 //
-// The worst debt rules: two debts do not add up, since the same merge or flush often pays both. There is no trigger at
-// which puts stop or start: where putting is as fast as merging, the debt stays where it is.
+// Only the backlog with the largest p counts. The sum would be wrong: one compaction or flush often reduces two
+// backlogs. No threshold stops writes: where writes are as fast as compactions, the backlog stays constant.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,27 @@
 namespace mergedb::picker {
 
 struct Backlog {
-  uint64_t staged_bytes = 0;  // staged, not yet drained, beside the most that may be
+  uint64_t staged_bytes = 0;  // the WAL's backlog (Wal::backlog), against its maximum
   uint64_t staging_bytes_max = 0;
-  uint64_t unflushed_bytes = 0;  // active and sealed memtables
+  uint64_t unflushed_bytes = 0;  // active and immutable memtables
   uint64_t unflushed_bytes_max = 0;
   uint64_t runs = 0;         // sorted runs
   uint64_t runs_max = 0;     // where the delay reaches its maximum
-  uint64_t upper_bytes = 0;  // bytes above what the space bound allows now: BytesOverBound() of picker.h
+  uint64_t upper_bytes = 0;  // bytes above the space bound: BytesOverBound() of picker.h
   uint64_t upper_bytes_max = 0;
 };
 
-// Nanoseconds that a put of `bytes` waits; 0 while there is no debt; at most `pause_us_max`. Continuous, and never
-// less when a debt or `bytes` is more.
+// Nanoseconds that a write of `bytes` waits: 0 without a backlog, at most `pause_us_max`. Continuous and
+// monotonic: a larger backlog or more `bytes` never shortens the delay.
 uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t pause_us_max);
 
-// Nanoseconds that the removal of dead files rests after one that took `took_nanos`, with `backlog_bytes` more to remove. WHY: on a
-// disk that is told of freed blocks (a mount with `discard`) nothing else is served while a file goes, and a train of them starves
-// the log. Never more than three times what the removal took; 0 when it was quick, or the backlog has reached its maximum.
-// MEASURED: db_bench openloop --rate=1000000, 100 B, 40 s, ext4 mounted with discard: the latest put 300-455 ms without the rest, 10-83 ms with it.
+// Nanoseconds to pause after the removal of an obsolete file that took `took_nanos`, with `backlog_bytes`
+// left to remove.
+// WHY: on a file system that discards freed blocks (mount option `discard`) the disk serves nothing else
+// during a removal, and many removals in a row starve the WAL. At most three times `took_nanos`; 0 if the
+// removal was quick or the backlog is at its maximum.
+// MEASURED: db_bench openloop --rate=1000000, 100 B, 40 s, ext4 mounted with discard: the latest put 300-455
+// ms without the pause, 10-83 ms with it.
 uint64_t RemovalRestNanos(uint64_t took_nanos, uint64_t backlog_bytes, uint64_t backlog_bytes_max);
 
 }  // namespace mergedb::picker

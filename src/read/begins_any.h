@@ -1,4 +1,5 @@
-// Does any version of any key in a SuperVersion, deleted or not, begin with these bytes? For choosing a marker of keyspaces.
+// BeginsAnyKey: does any version of any key in a SuperVersion begin with some bytes? Deleted keys count too.
+// The database chooses the marker of the named keyspaces with it (kv/key_map.h).
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@
 
 namespace mergedb::read {
 
-// REQUIRES: the bytewise order.
+// REQUIRES: the bytewise comparator.
 Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const SuperVersion& super_version,
                           const std::string& prefix);
 

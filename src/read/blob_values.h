@@ -1,4 +1,4 @@
-// The values that the references of one Version stand for: what a stream asks for the value of a PUT_REF.
+// Reads the blob values of one version: the iterators ask it for the value of a PUT_REF.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace mergedb::read {
 
 class BlobValues final : public kv::ValueSource {
  public:
-  // Both outlive it.
+  // `version` and `files` outlive the object.
   BlobValues(const version::Version& version, blob::Cache& files, bool verify_checksums)
       : version_(version), scanner_(files, verify_checksums) {}
 
@@ -22,8 +22,8 @@ class BlobValues final : public kv::ValueSource {
   blob::Scanner scanner_;
 };
 
-// The description of the file that `reference` leads to, which lives as long as the Version; by invariant I7 it is there, so its
-// absence is Corruption.
+// The description of the blob file that the PUT_REF `entry` refers to; it lives as long as the version. *reference
+// is the parsed blob reference. By invariant I7 the version has the file, so a missing one is Corruption.
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
                                                format::ValueReference* reference);
 

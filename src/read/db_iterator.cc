@@ -16,7 +16,7 @@
 namespace mergedb::read {
 namespace {
 
-// A merge of all that has keys in `bounds`, newest first, less what range tombstones cover.
+// Merges all sources that have keys in `bounds`, newest first, and hides what range tombstones mask.
 std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const SuperVersion& super_version,
                                               kv::Sequence sequence, const format::Bounds& bounds,
                                               const table::ReadControl& control, Overlay overlay) {
@@ -130,10 +130,10 @@ class DbIterator final : public WalkableIterator {
  private:
   const kv::Order order_;
   const std::function<void()> on_release_;
-  // Destroyed last to first: the input reads what the SuperVersion and `keep_` hold.
+  // The members are destroyed last to first: the input reads what the SuperVersion and `keep_` hold.
   const std::shared_ptr<const void> keep_;
   const std::string_view directory_;
-  mutable Status damage_;  // that the input met, as it is told
+  mutable Status damage_;  // the input's Corruption, with the next step added
   SuperVersionPtr super_version_;
   BlobValues values_;
   std::unique_ptr<iterator::UserCursor> input_;

@@ -1,5 +1,6 @@
-// The cursor that a user holds: visible( uncovered( merging( memtables, runs ) ) ) over one SuperVersion, and the errors of a life that outlasts
-// its database's. A transaction's own writes are one more child of the merge, newer than all others.
+// The iterator that a user holds: UserIterator( MaskingIterator( MergingIterator( memtables, runs ) ) ) over one
+// SuperVersion. The iterator may outlive its database; after Close it is not valid and its status is ShuttingDown.
+// The own writes of a transaction are one more child of the merging iterator, newer than all others.
 #pragma once
 
 #include <atomic>
@@ -26,38 +27,42 @@ struct DbIteratorContext {
   const kv::Order& order;
   table::Cache& tables;
   blob::Cache& values;
-  // True once the database is closed; shared because the cursor may outlive the database.
+  // True once the database is closed; shared because the iterator may outlive the database.
   std::shared_ptr<const std::atomic<bool>> is_closed;
-  // Keeps everything that the cursor uses alive (order, tables, and what they use); may be null in tests.
+  // Keeps everything alive that the iterator uses (order, tables, and what they use); may be null in tests.
   std::shared_ptr<const void> keep;
-  std::string_view directory = {};  // of the database, which `keep` keeps; for the next step that a Corruption names
-  std::function<void()> on_release = {};                                // the cursor died: what it pinned may go
-  std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // a move passed over very much that is deleted
+  // The database's directory, which `keep` keeps alive; a Corruption names it in its next step.
+  std::string_view directory = {};
+  std::function<void()> on_release = {};                                // the iterator was destroyed, its pins are gone
+  std::function<void(iterator::TombstoneScan)> on_tombstone_scan = {};  // called after a tombstone-heavy move
   const kv::ProgramOperators* operators = nullptr;
-  // Blocks and tables that cannot be read are passed over and the errors added here; it outlives the cursor. Null: the
-  // cursor ends there.
+  // Blocks and tables that cannot be read are skipped, and their errors are added here; it outlives the iterator. Null:
+  // the iterator ends at such an error.
   kv::SkippedErrors* skipped = nullptr;
-  PinnedTables* kept =
-      nullptr;  // mapped tables that are shown go here; it outlives the cursor. Null: a table is let go of when it was left
+  // Mapped tables whose entries are shown are kept here; it outlives the iterator. Null: the iterator releases a table
+  // when it leaves the table.
+  PinnedTables* kept = nullptr;
 };
 
-// What a transaction has written and not committed, over what the tree holds. Its sequences are larger than any of the tree's.
+// The uncommitted writes of a transaction, over the tree. Their sequences are larger than all of the tree's.
 struct Overlay {
   std::unique_ptr<kv::Iterator> versions = nullptr;        // null: there is no overlay
   std::unique_ptr<iterator::MaskSource> covers = nullptr;  // null: no range deletes
-  // Others may commit meanwhile: what the tree has that is newer than `sequence` is to be left out.
+  // Other writers may commit during the transaction: the tree's versions newer than `sequence` must be left out.
   bool is_shared = false;
 };
 
-// A cursor whose inside may be walked as well: for faces that would else pay for each of their calls with one of the cursor's.
+// An iterator that also gives access to its internal iterator. An interface on top of it uses that one, to
+// save a virtual call in each of its own calls.
 class WalkableIterator : public Iterator {
  public:
-  // `is_closed` as DbIteratorContext's; null: it is not asked.
+  // `is_closed` as in DbIteratorContext; null: always open.
   explicit WalkableIterator(std::shared_ptr<const std::atomic<bool>> is_closed = nullptr)
       : is_closed_(std::move(is_closed)) {}
   bool IsOpen() const { return is_closed_ == nullptr || !is_closed_->load(std::memory_order_acquire); }
-  // What this cursor shows, one user key an entry. Moving one moves the other. It does not hear of a closed database: what it has pinned it
-  // goes on showing. Lives as long as the cursor.
+  // The internal iterator: it shows what this iterator shows, one entry per user key. Moving one moves the
+  // other. It does not check whether the database is closed: it goes on showing what it has pinned. It lives
+  // as long as this iterator.
   virtual kv::Iterator& walk() = 0;
 
  private:
@@ -68,10 +73,10 @@ std::unique_ptr<WalkableIterator> NewDbIterator(const DbIteratorContext& context
                                                 kv::Sequence sequence, const IteratorOptions& options,
                                                 Overlay overlay = {});
 
-// What `lower`, `upper` and `prefix` say together.
+// The bounds that `lower`, `upper` and `prefix` give together.
 format::Bounds BoundsOf(const IteratorOptions& options);
 
-// Not valid, ever; status() says why.
+// An iterator that is never valid; status() returns `status`.
 std::unique_ptr<WalkableIterator> NewErrorIterator(Status status);
 
 }  // namespace mergedb::read

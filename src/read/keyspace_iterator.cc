@@ -37,38 +37,39 @@ class NamedIterator final : public Iterator {
   const std::unique_ptr<Iterator> tree_;
 };
 
-// The inside of the default keyspace's: what the tree shows, less the region of the named ones.
+// The internal iterator of the default keyspace: what the tree shows, without the region of the named keyspaces.
 class DefaultWalk final : public kv::Iterator {
  public:
   DefaultWalk(const kv::KeyMap& map, WalkableIterator& cursor) : map_(map), cursor_(cursor), tree_(cursor.walk()) {}
 
   void SeekToFirst() override {
-    valid_ = false;  // should it throw
+    valid_ = false;  // in case the move throws
     tree_.SeekToFirst();
     PassForward();
   }
   void SeekToLast() override {
-    valid_ = false;  // should it throw
+    valid_ = false;  // in case the move throws
     tree_.SeekToLast();
     PassBackward();
   }
   void Seek(std::string_view key, kv::Tag tag) override {
-    valid_ = false;  // should it throw
+    valid_ = false;  // in case the move throws
     tree_.Seek(map_.ToTree(kv::kDefaultKeyspace, key, &target_), tag);
     PassForward();
   }
   void Next() override {
-    valid_ = false;  // should it throw
+    valid_ = false;  // in case the move throws
     tree_.Next();
     PassForward();
   }
   void Prev() override {
-    valid_ = false;  // should it throw
+    valid_ = false;  // in case the move throws
     tree_.Prev();
     PassBackward();
   }
 
-  // The tree's was moved.
+  // The tree's iterator has moved. If it is in the region of the named keyspaces, PassForward and
+  // PassBackward move it out.
   void PassForward() {
     if (IsInside()) [[unlikely]]
       tree_.Seek(map_.named_upper(), kv::kTagMax);
@@ -87,7 +88,7 @@ class DefaultWalk final : public kv::Iterator {
   }
 
  private:
-  // WHY a failed key counts: that a key of a named keyspace cannot be read is no error of the default one.
+  // WHY a failed key counts: a key of a named keyspace that cannot be read is no error of the default keyspace.
   bool IsInside() const {
     if (tree_.Valid()) [[likely]]
       return map_.IsNamed(tree_.entry().key);
@@ -105,7 +106,7 @@ class DefaultWalk final : public kv::Iterator {
 
   const kv::KeyMap& map_;
   WalkableIterator& cursor_;
-  kv::Iterator& tree_;  // the cursor's inside
+  kv::Iterator& tree_;  // the cursor's internal iterator
   std::string target_;
 };
 
@@ -162,7 +163,7 @@ IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& opti
   IteratorOptions tree = options;
   tree.prefix.clear();
   tree.keyspace = {};
-  // One or two stretches: the iterator itself leaves out what is between.
+  // The range has one or two parts; the iterator itself leaves out the region between them.
   auto ranges =
       map.ToTreeRanges(options.keyspace.id(), {.lower = std::move(bounds.lower), .upper = std::move(bounds.upper)});
   tree.lower = std::move(ranges.front().lower);
@@ -179,7 +180,7 @@ std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const Itera
 std::unique_ptr<WalkableIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
                                                      std::unique_ptr<WalkableIterator> tree) {
   const format::Bounds bounds = BoundsOf(options);
-  if (bounds.upper && *bounds.upper < map.marker()) return tree;  // below all that is mapped
+  if (bounds.upper && *bounds.upper < map.marker()) return tree;  // below all keys that the map changes
   return std::make_unique<DefaultIterator>(map, std::move(tree));
 }
 

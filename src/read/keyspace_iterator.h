@@ -1,8 +1,9 @@
-// A cursor over one keyspace, from one over the tree (kv/key_map.h). The tree's iterator has the keyspace's bounds already.
+// An iterator over one keyspace, made from an iterator over the tree (kv/key_map.h) that has the keyspace's
+// bounds already.
 //
-//   named     all keys begin with the keyspace's prefix: taken off, and put before targets
+//   named     all keys begin with the keyspace's prefix: removed from keys, added to seek targets
 //   default   the tree   a b c | named keyspaces | moved keys | x y z
-//                           moves that enter the region of the named ones go on behind it
+//                           a move that enters the region of the named keyspaces goes on behind it
 #pragma once
 
 #include <memory>
@@ -13,12 +14,13 @@
 
 namespace mergedb::read {
 
-// The same options, with bounds in the place of a prefix, for the tree. Its iterator is then wrapped by the next function.
+// The options for the tree's iterator: bounds of tree keys in place of the prefix. The functions below wrap
+// that iterator.
 IteratorOptions ToTreeOptions(const kv::KeyMap& map, const IteratorOptions& options);
-// `map` must live as long as what `options.keyspace` names is used; `tree` is of ToTreeOptions.
+// `tree` was made with the options of ToTreeOptions. `map` outlives the result.
 std::unique_ptr<Iterator> NewKeyspaceIterator(const kv::KeyMap& map, const IteratorOptions& options,
                                               std::unique_ptr<WalkableIterator> tree);
-// The same of the default one.
+// The same, for the default keyspace only.
 std::unique_ptr<WalkableIterator> NewDefaultIterator(const kv::KeyMap& map, const IteratorOptions& options,
                                                      std::unique_ptr<WalkableIterator> tree);
 

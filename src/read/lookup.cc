@@ -9,7 +9,7 @@
 namespace mergedb::read {
 namespace {
 
-// What a search has met: the answer, or the operands above it.
+// What a search has met so far: the answer, or the operands above it.
 class Answer {
  public:
   Answer(const LookupContext& context, const SuperVersion& super_version, const table::ReadControl& control,
@@ -21,7 +21,7 @@ class Answer {
         value_(value),
         in_place_(in_place) {}
 
-  // Operands above all that will be met. False: that is an error already.
+  // Takes the operands above all stored versions. False: they are an error already.
   bool Start(std::span<const std::string_view> newer) {
     if (newer.empty()) [[likely]]
       return true;
@@ -32,7 +32,7 @@ class Answer {
     return true;
   }
 
-  // The next older version. True: it settles the answer. `is_mapped`: it lies in a mapped table.
+  // Takes the next older version. True: the answer is final. `is_mapped`: the version lies in a mapped table.
   bool Take(kv::Tag tag, std::string_view stored, bool is_mapped = false) {
     if (chain_) [[unlikely]]
       return TakeBelow(tag, stored);
@@ -44,12 +44,12 @@ class Answer {
     }
   }
   Status Finish() { return std::move(status_); }
-  // The table that settled it: if the value is shown there, it is kept.
+  // `file` and `reader` are the table of the final answer. Keeps the table if the value is shown in place.
   void KeepTable(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader) {
     if (in_place_ != nullptr && in_place_->value) in_place_->tables.Keep(file, reader);
   }
 
-  // Nothing older is there.
+  // No older version exists.
   Status FinishAtTheEnd() {
     if (!chain_) return Status::NotFound("");
     return kv::FoldAndShow(key_, {}, *chain_, value_);
@@ -84,7 +84,7 @@ class Answer {
     return true;
   }
 
-  // The value that the reference stands for, with the operands above it.
+  // Reads the value from its blob file, and folds the operands above it onto it.
   Status TakeReference(kv::Tag tag, std::string_view stored) {
     format::ValueReference reference;
     ASSIGN_OR_RETURN(const auto file,
@@ -103,14 +103,14 @@ class Answer {
   const std::string_view key_;
   std::string* const value_;
   InPlace* const in_place_;
-  std::optional<kv::Chain> chain_;  // once an operand was met
+  std::optional<kv::Chain> chain_;  // set once an operand was met
   Status status_;
 };
 
-// What stands in the place of versions that a range delete covers.
+// Stands for the versions that a range tombstone masks.
 constexpr kv::Tag kDeleted = kv::MakeTag(0, kv::Kind::kDelete);
 
-// True: the answer is settled.
+// True: the answer is final.
 bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::string_view key, uint64_t hash,
                      kv::Sequence sequence, Answer* answer) {
   const auto settles = [&](const memtable::Memtable& table) {
@@ -130,12 +130,12 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
   return false;
 }
 
-struct Span {  // of sequences, both included
+struct Span {  // of sequences, both inclusive
   kv::Sequence newest;
   kv::Sequence oldest;
 };
 
-// The same for one table, of versions within `span`.
+// The same for one table, for versions within `span`.
 Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span span,
                          const table::ReadControl& control, Answer* answer) {
   for (;;) {
@@ -151,7 +151,7 @@ Result<bool> FindInTable(const table::Reader& reader, std::string_view key, Span
   }
 }
 
-// Tables whose key range holds the key, a batch at a time, newest first.
+// Tables whose key range contains the key, a batch at a time, newest first.
 constexpr size_t kBatch = 16;
 struct Candidates {
   std::array<std::shared_ptr<table::Reader>, kBatch> readers;

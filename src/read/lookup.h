@@ -1,12 +1,13 @@
-// A point read through a SuperVersion: the active memtable, the sealed ones, then each run, newest first. The first version found
-// that the sequence can see is the newest one (I1), so the search ends there; if it is an operand, the search goes on down to
-// the version that says what the value was before, and folds. It ends, too, at a range tombstone over the key: all that is
-// older, here or further down, is gone.
+// A point read through a SuperVersion: the active memtable, the immutable memtables, then each sorted run,
+// newest first.
 //
-// If what is found is a reference, the value is read from its value file.
+// The first version that the sequence can see is the newest one (I1), so the search ends there. If that
+// version is an operand, the search goes on to older versions until it meets the base, and folds the operands
+// onto it. A range tombstone over the key also ends the search: it masks everything older. If the version is
+// a PUT_REF, the value is read from its blob file.
 //
-// Filters of all runs are asked in one batch, their cache lines fetched ahead: twelve probes one after the other cost 800 ns,
-// fetched together 343 (facts/performance.md section 0).
+// The filters of up to 16 runs are probed in one batch, with their cache lines prefetched: twelve probes one
+// after the other cost 800 ns, prefetched together 343 ns (facts/performance.md section 0).
 #pragma once
 
 #include <optional>
@@ -30,14 +31,15 @@ struct LookupContext {
   const kv::ProgramOperators* operators = nullptr;
 };
 
-// For who can use a value where it lies: `value` is set, and the table kept, if that is in a mapped table.
+// For a caller that can use a value in place: if the value lies in a mapped table, `value` is set and
+// `tables` keeps the table.
 struct InPlace {
   PinnedTables& tables;
   std::optional<std::string_view> value = {};
 };
 
-// OK and *value (or in_place->value), NotFound, or an error (MergeFailed: of this key alone). `newer`: operands above everything in the SuperVersion, newest
-// first, of a transaction that has not committed. THREADS: any.
+// Returns OK and *value (or in_place->value), NotFound, or an error; MergeFailed concerns this key alone. `newer`:
+// operands of an uncommitted transaction, above everything in the SuperVersion, newest first. THREADS: any.
 Status Lookup(const LookupContext& context, const SuperVersion& super_version, std::string_view key,
               kv::Sequence sequence, const table::ReadControl& control, std::string* value,
               std::span<const std::string_view> newer = {}, InPlace* in_place = nullptr);

@@ -6,7 +6,7 @@
 namespace mergedb::read {
 namespace {
 
-// A message that names a command says what to do.
+// A message with these bytes names a command already.
 constexpr std::string_view kCommand = "`mergedb ";
 
 Status Extended(const Status& status, Code code, const std::string& more) {

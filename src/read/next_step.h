@@ -1,5 +1,5 @@
-// The last words of an error, added once, where it leaves the engine: what to do about it. The places that find damage know the file, the
-// offset, what was expected and what was found; none of them needs to know the directory and the tools.
+// Adds to an error what the user can do about it, once, where the error leaves the engine. The code that finds damage
+// knows the file, the offset, what it expected and what it found; it need not know the directory and the tools.
 // Tests: tests/db/next_step_test.cc.
 #pragma once
 
@@ -9,11 +9,13 @@
 
 namespace mergedb::read {
 
-// Of an open or a read. Corruption: the commands that find and repair damage, unless the message names one already.
+// For the error of an open or a read. Corruption: adds the commands that find and repair damage, unless the
+// message already names one.
 Status WithNextStep(Status status, std::string_view directory);
 
-// Of a write, a flush, a merge or a check. As above; and NotFound, which only a file system says there, is IOError that names the directory: it says that a
-// file of the open database is gone, and never that a key is.
+// For the error of a write, a flush, a compaction, a check, or the part of an open that writes. Corruption:
+// as WithNextStep. NotFound becomes an IOError that names the directory: on these paths only the file system
+// returns NotFound, for a file of the open database that is gone.
 Status OfWrite(Status status, std::string_view directory);
 
 }  // namespace mergedb::read

@@ -7,7 +7,7 @@ namespace mergedb::read {
 
 namespace {
 
-// The first of `kept` that begins behind `place`.
+// The first entry of `kept` that begins after `place`.
 template <class Kepts>
 auto FirstBehind(Kepts& kept, const char* place) {
   return std::upper_bound(kept.begin(), kept.end(), place, [](const char* at, const auto& each) {

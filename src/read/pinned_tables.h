@@ -1,12 +1,13 @@
-// The mapped tables that a reader was shown keys and values of, kept until it says that it is done: what lies in one of them may be used
-// where it lies, however far the cursor has moved and whatever was merged meanwhile.
+// The mapped tables whose keys and values a reader was shown, kept until the reader releases them. Bytes in
+// such a table can be used in place, however far the iterator has moved and whatever was compacted meanwhile.
 //
-//     reader ── bytes shown ──► in a kept mapping? ── yes: good as long as this lives
-//                                                  └─ no: from a memtable, a value file, a folded value: good until the next move
+//     reader ── bytes shown ──► in a kept mapping? ── yes: valid as long as this object keeps it
+//                                                  └─ no: from a memtable, blob file or fold: valid until the next move
 //
-// WHY the table's description is kept as well as its reader: it is what keeps the file's name. Without it the file would become a spare and be
-// written over under the mapping (docs/decisions/0018-spare-files.md).
-// Tests: tests/unit/read/pinned_tables_test.cc, tests/unit/lmdb/pointers_test.cc. THREADS: none of it is for two threads at once.
+// WHY the file's metadata is kept as well as its reader: it keeps the file from being recycled. A recycled
+// file is overwritten, under the mapping (docs/decisions/0018-spare-files.md).
+// Tests: tests/unit/read/pinned_tables_test.cc, tests/unit/lmdb/pointers_test.cc. THREADS: not for two
+// threads at once.
 #pragma once
 
 #include <cstdint>
@@ -21,10 +22,10 @@ namespace mergedb::read {
 
 class PinnedTables {
  public:
-  // Keeps the table from now on, if it is mapped. `file` is the one of the SuperVersion that the table was found in.
+  // Keeps the table from now on, if it is mapped. `file` comes from the SuperVersion in which the table was found.
   void Keep(const format::FileMetaPtr& file, const std::shared_ptr<table::Reader>& reader);
 
-  // Do all of these bytes lie in a kept table? Most are in the one of the last answer.
+  // True if all of `bytes` lie in one kept table. Most bytes lie in the table of the last answer.
   bool Holds(std::string_view bytes) { return IsIn(bytes, last_) || (!kept_.empty() && HoldsElsewhere(bytes)); }
 
   size_t count() const { return kept_.size(); }
@@ -36,14 +37,15 @@ class PinnedTables {
     format::FileMetaPtr file;
     std::shared_ptr<table::Reader> reader;
   };
-  // WHY numbers: of pointers into different objects `<` says nothing. What begins before is very far behind.
+  // WHY integers: `<` on pointers into different objects is unspecified. For bytes before the mapping the
+  // difference wraps around to a very large number.
   static bool IsIn(std::string_view bytes, std::string_view mapped) {
     const uintptr_t from = reinterpret_cast<uintptr_t>(bytes.data()) - reinterpret_cast<uintptr_t>(mapped.data());
     return from < mapped.size() && bytes.size() <= mapped.size() - from;
   }
   bool HoldsElsewhere(std::string_view bytes);
 
-  std::vector<Kept> kept_;  // by address
+  std::vector<Kept> kept_;  // sorted by address
   std::string_view last_;
 };
 

@@ -32,7 +32,7 @@ class RunMasks final : public iterator::MaskSource {
     const size_t index = IsInOpenVirtualTable(key) ? open_index_ : run_->FindIndex(order_, key);
     const auto next = std::lower_bound(with_ranges.begin(), with_ranges.end(), index);
     *cover = {};
-    auto after = next;  // the first slice with tombstones after the key
+    auto after = next;  // the first virtual table with tombstones after the key
     if (next != with_ranges.end() && *next == index && order_.CompareKeys(virtual_tables[index].smallest(), key) <= 0) {
       if (Status status = FindInVirtualTable(index, key, cover); !status.ok()) {
         if (skipped_ == nullptr) return status;
@@ -42,7 +42,7 @@ class RunMasks final : public iterator::MaskSource {
     }
     if (after != with_ranges.end())
       cover->upper = kv::EarlierOf(order_, cover->upper, virtual_tables[*after].smallest());
-    // WHY even where the largest key is included: no tombstone of its table covers it.
+    // WHY right even if largest() is inclusive: a tombstone over that key would end after it, and largest() with it.
     if (next != with_ranges.begin())
       cover->lower = kv::LaterOf(order_, cover->lower, virtual_tables[*std::prev(next)].largest());
     return {};
@@ -79,9 +79,9 @@ class RunMasks final : public iterator::MaskSource {
   const version::RunPtr run_;
   const kv::Sequence sequence_;
   kv::SkippedErrors* const skipped_;
-  std::shared_ptr<table::Reader> reader_;  // of slice open_index_
+  std::shared_ptr<table::Reader> reader_;  // of virtual table open_index_
   size_t open_index_ = 0;
-  size_t hint_ = 0;  // where in the reader's list the last key was
+  size_t hint_ = 0;  // the last key's place among the reader's fragments
 };
 
 }  // namespace

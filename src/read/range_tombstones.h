@@ -1,7 +1,7 @@
-// What range tombstones a reader meets: of a memtable, of a run. A run's are looked up where the scan stands: a table is
-// opened for its tombstones when the scan comes to its slice, and they count as far as the slice shows. The error of a table
-// that cannot be opened is the scan's, or is passed over with the table's tombstones, if `skipped`, which must outlive the
-// result, asks for that.
+// The range tombstones that a reader meets, of a memtable or of a run. A run's table is opened for its
+// tombstones when the scan reaches its virtual table; the tombstones count within the virtual table's bounds.
+// If a table cannot be opened, Find returns the error. With `skipped`, which outlives the result, Find adds
+// the error there and ignores the table's tombstones.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,9 @@
 
 namespace mergedb::read {
 
-// The memtable outlives it.
+// `memtable` outlives the result.
 std::unique_ptr<iterator::MaskSource> NewMemtableMasks(const memtable::Memtable& memtable, kv::Sequence sequence);
-// `run` is kept alive.
+// Keeps `run` alive.
 std::unique_ptr<iterator::MaskSource> NewRunMasks(const kv::Order& order, table::Cache& tables, version::RunPtr run,
                                                   kv::Sequence sequence, kv::SkippedErrors* skipped = nullptr);
 

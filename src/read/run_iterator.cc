@@ -40,7 +40,7 @@ class RunIterator final : public kv::Iterator {
       if (status_.ok()) EnterForward(index + 1);
       return;
     }
-    // The slice's own lower bound may be above the key.
+    // The virtual table's own lower bound may be above the key.
     if (lower_ && order_.CompareKeys(key, *lower_) < 0) {
       child_->Seek(*lower_, kv::kTagMax);
     } else {
@@ -51,7 +51,7 @@ class RunIterator final : public kv::Iterator {
 
   void Next() override {
     child_->Next();
-    if (child_->Valid() && !upper_) {  // the common case: a whole file
+    if (child_->Valid() && !upper_) {  // the common case: no upper bound
       iterator::CopyEntry(child_->entry(), &entry_);
       return;
     }
@@ -81,19 +81,19 @@ class RunIterator final : public kv::Iterator {
     valid_ = false;
   }
 
-  // WHY asked first: who skips what is deleted seeks from place to place in one table.
+  // WHY checked first: a scan that skips masked keys seeks from place to place in one table.
   bool IsInOpenVirtualTable(std::string_view key) const {
     if (child_ == nullptr) return false;
     const version::VirtualTable& virtual_table = run_->virtual_tables()[index_];
     return order_.CompareKeys(virtual_table.smallest(), key) <= 0 && !virtual_table.IsBefore(order_, key);
   }
 
-  // Open slice `index` and compute the bounds within which it shows. False after an error; status_ is OK if the slice is to
-  // be passed over.
+  // Opens virtual table `index` and computes the bounds within which it shows keys. False after an error;
+  // status_ is then OK if the virtual table is to be skipped.
   bool Open(size_t index) {
     if (child_ != nullptr && index == index_ && child_->status().ok()) return true;
     const version::VirtualTable& virtual_table = run_->virtual_tables()[index];
-    child_ = open_(virtual_table);  // anew after an error: it may have passed
+    child_ = open_(virtual_table);  // anew after an error, which may have passed
     index_ = index;
     lower_ = Later(virtual_table.bounds.lower, bounds_.lower);
     upper_ = Earlier(virtual_table.bounds.upper, bounds_.upper);
@@ -124,7 +124,7 @@ class RunIterator final : public kv::Iterator {
     End();
   }
 
-  // `index` is one past the slice to enter.
+  // `index` is one past the virtual table to enter.
   void EnterBackward(size_t index) {
     while (index > first_) {
       if (!Open(--index)) {
@@ -191,10 +191,10 @@ class RunIterator final : public kv::Iterator {
   const format::Bounds bounds_;
   const OpenVirtualTable open_;
   kv::SkippedErrors* const skipped_;
-  size_t first_ = 0;  // the slices that intersect bounds_: [first_, last_)
+  size_t first_ = 0;  // the virtual tables that intersect bounds_: [first_, last_)
   size_t last_ = 0;
 
-  std::unique_ptr<kv::Iterator> child_;  // over slice index_
+  std::unique_ptr<kv::Iterator> child_;  // over virtual table index_
   size_t index_ = 0;
   Bound lower_;
   Bound upper_;

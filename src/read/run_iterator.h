@@ -1,7 +1,8 @@
-// A lazy walk of one run: opens a table when the walk reaches its slice, and shows the keys in the slice's bounds only.
+// A lazy iterator over one sorted run: it opens a table when it reaches the table's virtual table, and shows
+// only the keys within the virtual table's bounds.
 //
 //   run      [a . . f)[f . . . m]      [q . . z]
-//   walk      -------> ----------       ------->     one table open at a time
+//   scan      -------> ----------       ------->     one table open at a time
 #pragma once
 
 #include <functional>
@@ -15,11 +16,11 @@
 
 namespace mergedb::read {
 
-// How the walk gets at a slice's table: through the block cache for readers, in large pieces for compactions.
+// Makes the iterator over a virtual table: through the block cache for readers, in large pieces for compactions.
 using OpenVirtualTable = std::function<std::unique_ptr<kv::Iterator>(const version::VirtualTable& virtual_table)>;
 
-// The slices that intersect `bounds`, and of those only the keys in `bounds`. `run` is kept alive. With `skipped`, which must
-// outlive the result, slices whose table cannot be opened are passed over; without it the walk ends at the error.
+// Shows the keys of `run` in `bounds`. Keeps `run` alive. With `skipped`, which outlives the result, virtual
+// tables that cannot be opened are skipped; without it the iterator ends at the error.
 std::unique_ptr<kv::Iterator> NewRunIterator(const kv::Order& order, version::RunPtr run, format::Bounds bounds,
                                              OpenVirtualTable open, kv::SkippedErrors* skipped = nullptr);
 

@@ -9,9 +9,9 @@
 namespace mergedb::repair {
 namespace {
 
-constexpr size_t kDamagesMax = 1000;  // of one table; what comes after joins the last one
+constexpr size_t kDamagesMax = 1000;  // per table; further damages are joined to the last one
 
-// What a file says of itself.
+// Reads the file's own description, its footer.
 Result<format::BlobFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());

@@ -1,13 +1,14 @@
-// The value files of a directory that may be damaged: which are whole, and what the references of tables still lead to.
+// The blob files of a directory that may be damaged: which of them are intact, and which values the blob
+// indexes of tables still find.
 //
-//   000012.tbl   a -> 000013 at 0    ok
-//                b -> 000013 at 900  damaged: b's value is lost, and reported as a key
-//                c -> 000014 at 0    000014 is missing: likewise
+//  000012.tbl   a -> 000013 at 0    ok
+//               b -> 000013 at 900  damaged: the value of b is lost; the report names key b
+//               c -> 000014 at 0    000014 is missing: the same for c
 //
-// A value counts as whole if its record is: checksum, place and key say so. What a damaged file still holds whole is read from here
-// and goes into the tables that are written anew, so that nothing refers to the file any more.
+// A value is intact if its record is: its checksum, its offset and its key match. Repair reads the intact
+// values of a damaged file here and writes them into new tables. Then no table refers to the damaged file.
 //
-// At most kOpenFilesMax files are held open, however many there are; where the process needs their descriptors, none
+// At most kOpenFilesMax files are open. If the process needs their descriptors, all of them are closed
 // (env/descriptors.h).
 //
 // THREADS: one at a time. Tests: tests/flips/repair_test.cc.
@@ -31,9 +32,9 @@
 namespace mergedb::repair {
 
 struct BlobFileFinding {
-  format::BlobFilePtr meta;  // what the MANIFEST says; without one what the file's footer says; null: nobody does
+  format::BlobFilePtr meta;  // from the MANIFEST; without a MANIFEST from the file's footer; null: unknown
   bool can_be_opened = false;
-  Status verdict;  // OK: it is whole
+  Status verdict;  // OK: the file is intact
 };
 
 class BlobFiles {
@@ -41,14 +42,15 @@ class BlobFiles {
   BlobFiles(FileSystem* file_system, std::string directory, const kv::Order& order)
       : file_system_(file_system), directory_(std::move(directory)), order_(order) {}
 
-  // Read every byte of a file. A null `meta` believes its footer. NotSupported: a newer version wrote it. Busy: no file
-  // descriptor is left. Damage is a verdict.
+  // Reads every byte of a file. A null `meta` trusts the footer. Damage is not an error but the verdict of
+  // the finding. Errors: NotSupported (a newer version wrote the file), Busy (no file descriptor is left).
   Status Look(kv::FileNumber number, format::BlobFilePtr meta);
   const std::map<kv::FileNumber, BlobFileFinding>& found() const { return found_; }
   bool IsWhole(kv::FileNumber number) const;
 
-  // The value that a PUT_REF of this key leads to, whose view lives until the next call; or why it cannot be had. Busy:
-  // no file descriptor is left, and the value may be whole. *reference is set if the entry's value is one.
+  // The value to which a PUT_REF entry of `key` refers; the view is valid until the next call. An error says
+  // why the value cannot be read. Busy: no file descriptor is left, and the value may be intact. *reference
+  // is set if `value_of_entry` is a blob index.
   Status Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
               std::string_view* value) const;
 
@@ -56,7 +58,7 @@ class BlobFiles {
   static constexpr size_t kOpenFilesMax = 64;
   struct Open {
     base::OpenFiles<blob::Reader> files{kOpenFilesMax};
-    const env::IdleFiles idle{[this] { files.CloseIdle(); }};  // the last member: it goes first
+    const env::IdleFiles idle{[this] { files.CloseIdle(); }};  // the last member, so it is destroyed first
   };
 
   std::string PathOf(kv::FileNumber number) const;
@@ -71,17 +73,17 @@ class BlobFiles {
   mutable std::string room_;
 };
 
-// Gathers the keys of a table whose values are lost, neighbours together, into a bounded list of damages.
+// Collects the keys of a table whose values are lost, adjacent keys together, into a bounded list of damages.
 class LostValues {
  public:
-  // The table's next entry is one whose value is lost; or it is not.
+  // Call one of the two for each entry of the table, in order: Add if its value is lost, else Pass.
   void Add(std::string_view key, const format::ValueReference& reference, const Status& why);
   void Pass() { is_open_ = false; }
   std::vector<Damage> Take() { return std::move(damages_); }
 
  private:
-  bool is_open_ = false;   // the last entry's value is lost
-  kv::FileNumber file_{};  // where it was
+  bool is_open_ = false;   // the value of the last entry is lost
+  kv::FileNumber file_{};  // the blob file of that value
   std::vector<Damage> damages_;
 };
 

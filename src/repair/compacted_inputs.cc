@@ -17,11 +17,9 @@ bool IsIn(const kv::Order& order, const KeyRange& range, std::string_view key) {
          (!range.largest || order.CompareKeys(key, *range.largest) <= 0);
 }
 
-kv::OptionalKey SuperVersion(const std::optional<std::string>& key) {
-  return key ? kv::OptionalKey(*key) : std::nullopt;
-}
+kv::OptionalKey ViewOf(const std::optional<std::string>& key) { return key ? kv::OptionalKey(*key) : std::nullopt; }
 
-// The parts of the piece that lie below `lower` (null: none) and from `upper` on (null: none).
+// Appends the parts of the piece below `lower` (null: no such part) and from `upper` on (null: no such part).
 void AppendOutside(const kv::Order& order, const kv::RangeTombstone& piece, kv::OptionalKey lower,
                    kv::OptionalKey upper, std::vector<kv::RangeTombstone>* out) {
   const auto append = [&](std::string_view begin, std::string_view end) {
@@ -50,7 +48,8 @@ CompactedInputs::On CompactedInputs::Against(const LooseTable& home) const {
   return on;
 }
 
-// By what is known without reading the table. WHY only younger claimants: a table made since may have its entries from them.
+// Decides without a read of the table. WHY only compacted ranges of tables younger than `home`: if `home` is
+// younger, it may have its entries from that table.
 bool CompactedInputs::On::MayConcern(const Claim& later) const {
   const format::FileMeta& meta = *home_.meta;
   const format::CompactedRange& claim = *later.compacted_ranges;
@@ -67,8 +66,9 @@ bool CompactedInputs::On::IsDead(std::string_view key, kv::Sequence sequence) co
   const kv::Sequence most = sequence == 0 && !later_.empty() ? SequenceLostAt(key) : sequence;
   return std::any_of(later_.begin(), later_.end(), [&](const Claim& later) {
     const format::CompactedRange& claim = *later.compacted_ranges;
-    // WHY never 0 above the oldest run: what hides it there, whoever took it in still has.
-    // Both out of the oldest run: the earlier one went into the later one, whole.
+    // WHY a range above the oldest run (from > 0) never matches sequence 0: the table of the range still has
+    // whatever hides the version. If both tables come from the oldest run, the older one was an input of the
+    // younger one, as a whole.
     const bool has_it =
         claim.from > 0 ? claim.from <= sequence && sequence <= claim.sequence : is_of_bottom_ || most <= claim.sequence;
     return has_it && IsIn(order_, claim.bounds, key) &&
@@ -84,19 +84,20 @@ kv::Sequence CompactedInputs::On::SequenceLostAt(std::string_view key) const {
   return 0;
 }
 
-// Leaves of the pieces what lies outside of the claim's bounds, or in what it does not claim there.
-// WHY a range's last key counts as claimed: no key need exist between it and all that follow.
+// Keeps the parts of the pieces outside of the compacted range, and in the keys that the range excludes.
+// WHY the largest key of an excluded range counts as compacted: the end of a tombstone is exclusive, and
+// there may be no key just after the largest one.
 void CompactedInputs::On::Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const {
   std::vector<kv::RangeTombstone> left;
   for (const kv::RangeTombstone& piece : *pieces) {
     const format::Bounds& bounds = later.compacted_ranges->bounds;
-    AppendOutside(order_, piece, SuperVersion(bounds.lower), SuperVersion(bounds.upper), &left);
+    AppendOutside(order_, piece, ViewOf(bounds.lower), ViewOf(bounds.upper), &left);
     for (const KeyRange& range : later.table->unclaimed) {
       kv::RangeTombstone inner = piece;
-      for (const kv::OptionalKey lower : {SuperVersion(bounds.lower), SuperVersion(range.smallest)}) {
+      for (const kv::OptionalKey lower : {ViewOf(bounds.lower), ViewOf(range.smallest)}) {
         if (lower && order_.CompareKeys(*lower, inner.begin) > 0) inner.begin = *lower;
       }
-      for (const kv::OptionalKey upper : {SuperVersion(bounds.upper), SuperVersion(range.largest)}) {
+      for (const kv::OptionalKey upper : {ViewOf(bounds.upper), ViewOf(range.largest)}) {
         if (upper && order_.CompareKeys(*upper, inner.end) < 0) inner.end = *upper;
       }
       if (order_.CompareKeys(inner.begin, inner.end) < 0) left.push_back(inner);

@@ -1,14 +1,16 @@
-// Loose tables, and what they say of each other: which versions of a key are dead since a flush or a merge took them in
-// (format::CompactedRange, docs/decisions/0015-repair.md).
+// Tables without a MANIFEST, and their compacted ranges: which versions of a key are obsolete, since a flush
+// or a compaction took them as input (format::CompactedRange, docs/decisions/0015-repair.md).
 //
-//   keys          a . . . . . . . . . . . . . z
-//   000009                k#5  m#6              its entries between g and p are dead: whoever wrote 000014 met them all, and
-//   000014 claims         [g ....... p) 4 to 8  kept what counted
-//   000014 has            k#5c                  k#5, combined with a k#4 of another table: to show 000009's too would count twice
+//  keys               a . . . . . . . . . . . . . z
+//  000009             k#5  m#6                     its entries from g to p are obsolete: they were inputs of the
+//                                                  compaction that wrote 000014, which kept the live ones
+//  000014: range      [g ....... p) 4 to 8
+//  000014: entries    k#5c                         k#5 combined with a k#4 of another table: if 000009's k#5
+//                                                  counted, too, it would count twice
 //
-// A claim is as good as the table that makes it: where entries of it are lost, what it took in lives.
+// A compacted range is valid only where its table is intact: where the table has lost entries, the inputs stay live.
 //
-// THREADS: none of it is for two threads at once. Tests: tests/unit/repair/rebuild_test.cc.
+// THREADS: one at a time. Tests: tests/unit/repair/rebuild_test.cc.
 #pragma once
 
 #include <optional>
@@ -22,17 +24,18 @@
 
 namespace mergedb::repair {
 
-// Both ends included; a missing one is open.
+// Both bounds inclusive. Without a value: no bound.
 struct KeyRange {
   std::optional<std::string> smallest;
   std::optional<std::string> largest;
 };
 
 struct LooseTable {
-  format::FileMetaPtr meta;                                   // of a file that is whole
-  std::vector<format::CompactedRange> compacted_ranges = {};  // what it claims,
-  std::vector<KeyRange> unclaimed = {};                       // but not of these keys: entries of them are lost
-  // The number of the table whose entries these are, which tells their age; if not its own. 0 for the log's: older than any claim.
+  format::FileMetaPtr meta;                                   // of an intact file
+  std::vector<format::CompactedRange> compacted_ranges = {};  // its compacted ranges,
+  std::vector<KeyRange> unclaimed = {};                       // except these keys, whose entries are lost
+  // The age of the entries, if it is not the table's own number: the number of the table from which they
+  // come. 0 for entries of the WAL: older than any compacted range.
   std::optional<kv::FileNumber> made_as = {};
 
   kv::FileNumber age() const { return made_as.value_or(meta->number); }
@@ -40,10 +43,11 @@ struct LooseTable {
 
 class CompactedInputs {
  public:
-  // `tables` outlives it.
+  // `tables` must outlive this object.
   CompactedInputs(const kv::Order& order, const std::vector<LooseTable>& tables);
 
-  // The claims that may concern a table: its age, origin, sequences and keys count. Without a smallest key: any keys.
+  // The compacted ranges that may make versions of table `home` obsolete, by its age, origin, sequences and
+  // keys. With empty bounds in home.meta: any keys.
   class On;
   On Against(const LooseTable& home) const;
 
@@ -60,22 +64,23 @@ class CompactedInputs {
 class CompactedInputs::On {
  public:
   bool empty() const { return later_.empty(); }
-  // A version that the table has.
+  // True if this version of the table is obsolete.
   bool IsDead(std::string_view key, kv::Sequence sequence) const;
-  // Appends to *alive what claims leave of the table's tombstone, as views of it and of the claims.
+  // Appends to *alive the parts of the table's tombstone that are not obsolete, as views of the tombstone and
+  // of the compacted ranges.
   void AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const;
 
  private:
   friend class CompactedInputs;
   On(const kv::Order& order, const LooseTable& home) : order_(order), home_(home) {}
-  // What lost its sequence has at most this one.
+  // An upper bound of the original sequence of a version whose sequence was set to 0.
   kv::Sequence SequenceLostAt(std::string_view key) const;
   bool MayConcern(const Claim& later) const;
   void Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const;
 
   const kv::Order order_;
   const LooseTable& home_;
-  bool is_of_bottom_ = false;  // of the oldest run
+  bool is_of_bottom_ = false;  // true: the table is of the oldest run
   std::vector<Claim> later_;
 };
 

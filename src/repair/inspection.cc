@@ -24,8 +24,7 @@ kv::Sequence LargestSequence(const version::Version& version) {
   return largest;
 }
 
-// The caller's mistake, a newer program's work, or no file descriptor left: not damage, and nothing to be done about it
-// here.
+// A mistake of the caller, a newer version, or no file descriptor left: not damage, and not repairable here.
 bool IsRefusal(const Status& status) {
   return status.IsInvalidArgument() || status.IsNotSupported() || status.IsBusy();
 }
@@ -60,7 +59,7 @@ class Inspector {
     return result_.report.damages.back();
   }
   void Note(std::string text) { result_.report.notes.push_back(std::move(text)); }
-  // Of a file that the believed MANIFEST or CURRENT does not name.
+  // Notes a file that the MANIFEST in use, or CURRENT, does not name.
   void NoteUnnamed(const std::string& name, std::string_view by) {
     const std::string marker = format::PrintFileName(FileKind::kKeep);
     const bool is_kept = std::binary_search(result_.names.begin(), result_.names.end(), marker);
@@ -75,7 +74,7 @@ class Inspector {
   Inspection result_;
   uint64_t bytes_all_ = 0;
   uint64_t log_bytes_ = 0;
-  kv::Sequence last_sequence_ = 0;  // that MANIFEST and log know of
+  kv::Sequence last_sequence_ = 0;  // the newest sequence in MANIFEST and WAL
 };
 
 Result<Inspection> Inspector::Run() {
@@ -111,9 +110,9 @@ Status Inspector::Advance(uint64_t bytes) {
   return Status::Aborted(input_.directory + ": given up on request");
 }
 
-// ---- which MANIFEST ----------------------------------------------------------------------------------------------------
+// ---- which MANIFEST -------------------------------------------------------------------------------------------------
 
-// Errors that concern the caller; damage leaves *loaded empty.
+// Returns only errors that concern the caller. Damage leaves *loaded without a value.
 Status Inspector::TryManifest(const manifest::Current& current, std::optional<manifest::Loaded>* loaded) {
   auto read = manifest::LoadManifest(input_.file_system, input_.directory, current, input_.order);
   if (read) {
@@ -123,7 +122,7 @@ Status Inspector::TryManifest(const manifest::Current& current, std::optional<ma
   return IsRefusal(read.error()) ? read.error() : Status();
 }
 
-// Fails only for want of a file descriptor.
+// Fails only if no file descriptor is left (Busy).
 Result<bool> Inspector::LeadsToTheNewest(const manifest::Loaded& loaded) {
   if (!db::CheckFiles(input_.file_system, input_.directory, *loaded.version).ok()) return false;
   const auto newest = wal::FindOrigin(input_.file_system, input_.directory);
@@ -166,7 +165,8 @@ Status Inspector::ChooseManifest() {
     }
     if (is_newest && !named) newest = std::move(loaded);
   }
-  // None is perfect. The one that CURRENT names is the newest; without CURRENT, the one with the largest number.
+  // No MANIFEST leads to the newest state. The one that CURRENT names is the newest; without CURRENT, the one
+  // with the largest number is.
   result_.is_current_right = of_current.has_value();
   result_.loaded = of_current ? std::move(of_current) : std::move(newest);
   return {};
@@ -183,7 +183,7 @@ void Inspector::ReportManifest() {
     Report(name, what);
   }
   if (!result_.loaded) {
-    // WHY a loss although all tables may be there: nobody can know.
+    // WHY a loss, although all tables may exist: this cannot be known.
     Report("MANIFEST", "none can be believed: nothing says which tables there were, nor which is newer").loses_entries =
         true;
     return;
@@ -198,7 +198,7 @@ void Inspector::ReportManifest() {
   };
   for (const auto& flaw : loaded.flaws) report(flaw);
   for (const auto& flaw : loaded.tail) {
-    if (loaded.clean_wal_end) {  // nothing was written after the close
+    if (loaded.clean_wal_end) {  // nothing is written after a clean close
       report(flaw);
     } else {
       Note(name + ": offset " + std::to_string(flaw.offset) + ": an unfinished record, to be dropped");
@@ -206,7 +206,7 @@ void Inspector::ReportManifest() {
   }
 }
 
-// ---- tables ------------------------------------------------------------------------------------------------------------
+// ---- tables ---------------------------------------------------------------------------------------------------------
 
 Status Inspector::ReadTables() {
   if (result_.loaded) {
@@ -271,7 +271,7 @@ Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& me
   return Advance(bytes ? *bytes : 0);
 }
 
-// Fails only for want of a file descriptor.
+// Fails only if no file descriptor is left (Busy).
 Status Inspector::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
                          std::map<kv::FileNumber, uint64_t>* shares) {
   if (kv::KindOf(entry.tag) != kv::Kind::kPutRef) {
@@ -301,7 +301,7 @@ void Inspector::NoteOperator(const kv::Entry& entry) {
   }
 }
 
-// ---- value files -------------------------------------------------------------------------------------------------------
+// ---- blob files -----------------------------------------------------------------------------------------------------
 
 Status Inspector::ReadBlobFiles() {
   if (result_.loaded) {
@@ -318,7 +318,7 @@ Status Inspector::ReadBlobFiles() {
   return {};
 }
 
-// The first damage of the file. WHY it loses nothing by itself: what the tables refer to is told with their keys.
+// Reports the first damage of the file. WHY the damage itself loses no entry: tables report the keys of lost values.
 Status Inspector::ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr& meta) {
   const std::string name = format::PrintFileName(FileKind::kBlobFile, number);
   RETURN_IF_ERROR(result_.blob_files.Look(number, meta));
@@ -327,9 +327,9 @@ Status Inspector::ReadBlobFile(kv::FileNumber number, const format::BlobFilePtr&
   return Advance(finding.meta ? finding.meta->bytes : 0);
 }
 
-// ---- the log -----------------------------------------------------------------------------------------------------------
+// ---- the WAL --------------------------------------------------------------------------------------------------------
 
-// `last_sequence`: of the newest change that MANIFEST and log know of.
+// *last_sequence: sequence of the newest change in MANIFEST and WAL.
 Result<wal::Salvaged> Inspector::ReadLogOf(const wal::Origin& origin, const manifest::Loaded* loaded,
                                            kv::Sequence* last_sequence) {
   *last_sequence = loaded != nullptr ? loaded->last_sequence : 0;
@@ -375,7 +375,7 @@ void Inspector::ReportLog() {
     damage.bytes = result_.origin->unproved_bytes;
     damage.loses_entries = true;
   }
-  // Closed, and to the end: whatever else is wrong, all frames were had.
+  // After a clean close, with all frames read to the end, no other flaw loses entries.
   const bool has_all = log.verdict.ok() && result_.loaded && result_.loaded->clean_wal_end;
   for (const Status& flaw : log.flaws) {
     const std::string_view path = flaw.message().substr(0, flaw.message().find(": "));
@@ -394,7 +394,8 @@ void Inspector::ReportLog() {
   } else if (!log.replayed.report.empty()) {
     Note(log.replayed.report);
   }
-  // Tables are flushed from what the log had: one that knows of a later change tells that the log lost its end.
+  // Tables are flushed from changes in the WAL. So a table with a newer change than the WAL shows that the
+  // WAL has lost its end.
   const kv::Sequence largest = result_.loaded ? LargestSequence(*result_.loaded->version) : 0;
   if (log.verdict.ok() && largest > last_sequence_) {
     Report(log.break_file, "a table holds sequence " + std::to_string(largest) +
@@ -404,7 +405,7 @@ void Inspector::ReportLog() {
   }
 }
 
-// ---- the rest ----------------------------------------------------------------------------------------------------------
+// ---- the rest -------------------------------------------------------------------------------------------------------
 
 void Inspector::NoteTheRest() {
   if (result_.has_marker) Report(format::PrintFileName(FileKind::kRepair), "a repair was interrupted: run it again");
@@ -437,14 +438,15 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
     const auto parsed = format::ParseFileName(name);
     return parsed && parsed->kind != FileKind::kLock && parsed->kind != FileKind::kCurrentTemporary;
   });
-  if (!is_database) {  // all of it may have LevelDB's names
+  if (!is_database) {  // its files may have LevelDB's names
     ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(file_system, directory));
     const Status adopted = db::AdoptFiles(file_system, directory, inventory, nullptr, false).status();
     if (adopted.IsIOError() || adopted.IsBusy()) return adopted;
     is_database = adopted.IsNotSupported();
   }
   if (!is_database) return Status::NotFound(directory + ": no database");
-  // Its CURRENT would pass for a damaged one of ours. One that cannot be read is damage for the diagnosis to find.
+  // A LevelDB CURRENT looks like a damaged one of mergedb. A CURRENT that cannot be read is damage that the
+  // inspection reports.
   std::string found;
   const auto owner = legacy::OwnerOf(file_system, directory, &found);
   if (owner && *owner == legacy::Owner::kRocksDb) return legacy::RocksDbRefusal(directory, found);
@@ -467,7 +469,7 @@ Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std
   if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
   auto lock = file_system->Lock(path);
   if (lock || may_create || lock.error().IsBusy()) return lock;
-  return std::unique_ptr<FileLock>();  // a file system that cannot be written to: nobody else writes either
+  return std::unique_ptr<FileLock>();  // the file system is read-only, so no other process writes either
 }
 
 }  // namespace mergedb::repair

@@ -1,14 +1,15 @@
-// What a directory holds, what of it is damaged, and which description of the tree to believe. Reads only; Verify prints it,
-// Repair acts on it.
+// Inspects a directory: its files, its damage, and which MANIFEST describes the tree. The inspection only
+// reads. Verify reports its result, Repair acts on it.
 //
-//   CURRENT ──► MANIFEST ──► value files, tables (each byte, each reference) + log (each frame that replay needs)
-//      any other MANIFEST, if that one is not whole
-//         no MANIFEST: every table that is there, and what segment heads still say of the log
+//  CURRENT ──► MANIFEST ──► blob files, tables (each byte, each blob index) + WAL (each frame that replay needs)
+//     any other MANIFEST, if that one is damaged
+//        without a MANIFEST: every table in the directory, and the WAL as far as segment headers describe it
 //
-// WHY an older MANIFEST is believed only if all of its tables are there and its log replays to the end of the newest epoch: it
-// then leads to the newest state, as after a crash. One that does not is history; to show it would lose everything since.
+// WHY another MANIFEST is used only if all of its tables exist and its WAL replays to the end of the newest
+// epoch: then it leads to the newest state, as after a crash. Any other MANIFEST is an older state that would
+// lose all later changes.
 //
-// Seam: whoever adds a kind of file looks at it in Inspect, before whatever refers to it, and says in Damage what its loss means.
+// A new kind of file is inspected in Inspect, before the files that refer to it. Its Damage says what its loss means.
 // THREADS: one at a time. Tests: tests/unit/repair/, tests/flips/.
 #pragma once
 
@@ -34,38 +35,39 @@
 namespace mergedb::repair {
 
 struct TableFinding {
-  format::FileMetaPtr meta;  // what the MANIFEST says; without one what the file says; null: nobody says anything
+  format::FileMetaPtr meta;  // from the MANIFEST; without a MANIFEST from the file; null: unknown
   std::vector<format::CompactedRange> compacted_ranges;
   bool is_there = true;
-  uint64_t entries = 0;                  // of its whole blocks
-  kv::RangeTombstones range_tombstones;  // if something is damaged, but not they
-  std::vector<table::Flaw> flaws;        // none, and there: its file is whole
-  std::vector<Damage> lost_values;       // of the value files that it refers to
-  bool refers_to_damaged = false;        // some of those are not whole
+  uint64_t entries = 0;                  // of its intact blocks
+  kv::RangeTombstones range_tombstones;  // set if the table is damaged and its range tombstones are not
+  std::vector<table::Flaw> flaws;        // empty, and is_there: the file is intact
+  std::vector<Damage> lost_values;       // in the blob files to which it refers
+  bool refers_to_damaged = false;        // a blob file to which it refers is damaged
   bool is_whole() const { return is_there && flaws.empty() && !refers_to_damaged && lost_values.empty(); }
   bool loses_entries() const {
     return !lost_values.empty() ||
            std::any_of(flaws.begin(), flaws.end(), [](const auto& flaw) { return flaw.loses_entries; });
   }
-  // Is there anything in it that can be saved?
+  // True if some entries or range tombstones can be saved.
   bool is_of_use() const { return is_there && (entries > 0 || !range_tombstones.empty()); }
 };
 
 struct Inspection {
   explicit Inspection(BlobFiles none_yet) : blob_files(std::move(none_yet)) {}
 
-  std::vector<std::string> names;  // all in the directory
+  std::vector<std::string> names;  // all names in the directory
   db::Inventory inventory;
-  bool has_marker = false;  // REPAIR is there
+  bool has_marker = false;  // the file REPAIR exists
 
-  std::optional<manifest::Current> current;       // what CURRENT says; none: it is missing or damaged
-  std::optional<manifest::Loaded> loaded;         // what to believe; none: no MANIFEST can be
-  bool is_current_right = false;                  // CURRENT names it
-  std::map<kv::FileNumber, TableFinding> tables;  // those that it names; without it all that are there
-  BlobFiles blob_files;                           // that the MANIFEST names; without it all that are there
-  std::set<std::string> merge_operators;          // programs', that the operands in tables ask for; only without it
+  std::optional<manifest::Current> current;       // the content of CURRENT; without a value: missing or damaged
+  std::optional<manifest::Loaded> loaded;         // the MANIFEST in use; without a value: no MANIFEST is usable
+  bool is_current_right = false;                  // CURRENT names that MANIFEST
+  std::map<kv::FileNumber, TableFinding> tables;  // tables that the MANIFEST names; without a MANIFEST all tables
+  BlobFiles blob_files;                           // blob files that the MANIFEST names; without a MANIFEST all
+  // operators of the program that operands in tables need; only without a MANIFEST
+  std::set<std::string> merge_operators;
 
-  std::optional<wal::Origin> origin;  // none: nothing can be read of the log
+  std::optional<wal::Origin> origin;  // without a value: the WAL cannot be read
   wal::Salvaged log;
   bool is_log_whole() const { return origin && log.verdict.ok() && log.flaws.empty(); }
 
@@ -80,9 +82,11 @@ struct InspectionInput {
 };
 Result<Inspection> Inspect(const InspectionInput& input);
 
-// NotFound unless the directory is there and holds some file of a database; InvalidArgument if that is one of LevelDB.
+// NotFound unless the directory exists and holds a file of a database. InvalidArgument if it is a LevelDB
+// database, NotSupported if it is a RocksDB database.
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory);
-// Nobody else has the database while this lives. Null, unless it may be created: there is no LOCK, or it cannot be written.
+// Locks the database as long as the result lives. The result is null if may_create is false and LOCK does not
+// exist or cannot be locked for another reason than Busy.
 Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create);
 
 }  // namespace mergedb::repair

@@ -1,4 +1,4 @@
-// The calls of include/mergedb/leveldb.h: options checked and locks taken, the rest is src/legacy.
+// The functions of include/mergedb/leveldb.h: they check options and take locks; src/legacy does the rest.
 #include "mergedb/leveldb.h"
 
 #include "base/bytes.h"
@@ -20,7 +20,7 @@ Result<bool> IsLevelDb(const Options& options, const std::string& path) {
 
 namespace {
 
-// InvalidArgument or NotFound unless RepairLevelDb is for it.
+// InvalidArgument or NotFound unless RepairLevelDb can repair the directory.
 Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
   ASSIGN_OR_RETURN(const legacy::Owner owner, legacy::OwnerOf(files, path));
   if (owner == legacy::Owner::kOverwritten) {
@@ -39,7 +39,7 @@ Status CheckIsLevelDbs(FileSystem* files, const std::string& path) {
   return {};
 }
 
-// A whole database that has more than LevelDB can hold is not exported in part by accident.
+// A database with named keyspaces is not exported in part by accident.
 Status CheckNoKeyspaces(DB& db) {
   const auto keyspaces = db.ListKeyspaces();
   if (!keyspaces) return keyspaces.error();
@@ -94,7 +94,7 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   ASSIGN_OR_RETURN(const bool is_directory, files->IsDirectory(path));
   if (!is_directory) return Status::NotFound(path + ": no such directory");
   RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
-  RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // a foreign directory gets no LOCK
+  RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // before Lock, which would create LOCK in a foreign directory
   ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, true));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));
   const kv::Order order(checked.comparator);

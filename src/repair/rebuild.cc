@@ -16,7 +16,7 @@ namespace {
 constexpr uint64_t kTableBytes = uint64_t{64} << 20;
 constexpr uint64_t kEntriesPerLook = 4096;
 
-// Every key of the table lies before `key`.
+// True if every key of the table is before `key`.
 bool IsBefore(const kv::Order& order, const format::FileMeta& meta, std::string_view key) {
   const int compared = order.CompareKeys(meta.largest, key);
   return compared < 0 || (compared == 0 && meta.largest_is_open);
@@ -29,11 +29,11 @@ void SortByKey(const kv::Order& order, std::vector<LooseTable>* tables) {
   });
 }
 
-// Groups of tables that hang together by common keys, in key order.
+// Groups of tables that overlap, in key order. Tables of different groups have no common key.
 std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<LooseTable> tables) {
   SortByKey(order, &tables);
   std::vector<std::vector<LooseTable>> groups;
-  format::FileMetaPtr last;  // the table of the last group that reaches farthest
+  format::FileMetaPtr last;  // the table of the last group with the largest key
   for (LooseTable& table : tables) {
     if (groups.empty() || IsBefore(order, *last, table.meta->smallest)) {
       groups.emplace_back();
@@ -45,12 +45,12 @@ std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<L
   return groups;
 }
 
-// ---- the range tombstones of a group -----------------------------------------------------------------------------------
+// ---- the range tombstones of a group --------------------------------------------------------------------------------
 
-// Those that live, of all tables together.
+// The live range tombstones of all tables of the group.
 Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
                                         const CompactedInputs& compacted_inputs, const std::vector<LooseTable>& group) {
-  std::deque<kv::RangeTombstones> all_tables;  // what the views are of, beside the claims
+  std::deque<kv::RangeTombstones> all_tables;  // owns the bytes of the views, beside the compacted ranges
   std::vector<kv::RangeTombstone> alive;
   for (const LooseTable& table : group) {
     if (table.meta->range_tombstones == 0) continue;
@@ -65,9 +65,9 @@ Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
   return kv::RangeTombstones::Fragment(factory.order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
-// ---- the entries of a group --------------------------------------------------------------------------------------------
+// ---- the entries of a group -----------------------------------------------------------------------------------------
 
-// What the lanes of a group share.
+// The state that the `Lane`s of a group share.
 struct Merger {
   const compaction::TableFactory& factory;
   const CompactedInputs& compacted_inputs;
@@ -75,11 +75,12 @@ struct Merger {
   kv::RangeTombstones tombstones = {};
   uint64_t entries_dead = 0;
 
-  // Sequences are shown so that all differ that must be told apart: 0 of the i-th table by age is i, s is s + shift.
+  // Maps sequences so that versions of one key differ: sequence 0 of the i-th table by age (i from 1) becomes
+  // i, any other sequence s becomes s + shift.
   uint64_t shift() const { return tables.size() + 1; }
 };
 
-// Tables without a common key, one after the other: what lives of their entries.
+// An iterator over tables without common keys, one after the other. It shows their live entries.
 class Lane final : public kv::Iterator {
  public:
   explicit Lane(Merger* merger) : merger_(*merger) {}
@@ -126,7 +127,7 @@ class Lane final : public kv::Iterator {
     waiting_.pop_front();
     Enter();
   }
-  // The next entry of the child that lives; false at its end.
+  // Moves to the next live entry of the child; false at its end.
   bool Show() {
     for (; child_->Valid(); child_->Next()) {
       const kv::Entry& entry = child_->entry();
@@ -147,7 +148,8 @@ class Lane final : public kv::Iterator {
     if (!child_->status().ok()) Fail(child_->status());
     return valid_ = false;
   }
-  // WHY 0 is older than every tombstone that lives: the merge that took its sequence took in all that was older, too.
+  // WHY sequence 0 is older than every live tombstone: the compaction that set it to 0 took all older
+  // versions and tombstones as input, too.
   bool IsHidden(std::string_view key, kv::Sequence sequence) const {
     const kv::RangeTombstones& tombstones = merger_.tombstones;
     return !tombstones.empty() && tombstones.MaskingSequence(merger_.factory.order, key, kv::kSequenceMax) > sequence;
@@ -158,7 +160,7 @@ class Lane final : public kv::Iterator {
   }
 
   Merger& merger_;
-  std::deque<Place> waiting_;  // the first is being read
+  std::deque<Place> waiting_;  // the first one is being read
   std::shared_ptr<table::Reader> reader_;
   std::optional<CompactedInputs::On> compacted_inputs_;
   std::unique_ptr<kv::Iterator> child_;
@@ -181,8 +183,9 @@ std::unique_ptr<kv::Iterator> MergeLanes(Merger* merger) {
   return iterator::NewMergingIterator(merger->factory.order, std::move(children));
 }
 
-// The merged lanes with their sequences as they were, and each change once: a table and its copy, or the log, may both have it.
-// Where one of them has the base that an operand was folded into, under the operand's sequence, the base counts.
+// The merged `Lane`s with the original sequences, and each change once: a table and its copy, or a table and
+// the WAL, may both have it. If an operand and a base have the same sequence, the base counts, since the
+// operand was folded into it.
 class Distinct final : public kv::Iterator {
  public:
   Distinct(const kv::Order& order, uint64_t shift, std::unique_ptr<kv::Iterator> input)
@@ -199,7 +202,7 @@ class Distinct final : public kv::Iterator {
   void Prev() override { ASSERT(false, "read forward, once"); }
 
  private:
-  // The input is behind the change shown, but perhaps not behind all of its copies.
+  // The input is after the entry shown, but may be at another copy of the same change.
   void Show() {
     valid_ = false;
     while (is_begun_ && input_->Valid() && IsSameChange(input_->entry())) input_->Next();
@@ -236,12 +239,12 @@ class Distinct final : public kv::Iterator {
   const uint64_t shift_;
   const std::unique_ptr<kv::Iterator> input_;
   bool is_begun_ = false;
-  std::string key_;  // of entry_
+  std::string key_;  // owns the key of entry_
   std::string value_;
-  kv::Sequence sequence_ = 0;  // as the input has it
+  kv::Sequence sequence_ = 0;  // as in the input, with the shift
 };
 
-// `next`: the first key of what comes after the group.
+// `next`: the smallest key of the next group.
 Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compression compression,
                   const std::function<Status()>& advance, Rebuilt* rebuilt) {
   const compaction::TableFactory& factory = merger.factory;

@@ -1,14 +1,19 @@
-// A tree out of tables alone, when no MANIFEST says which of them count and which are newer (docs/decisions/0015-repair.md).
+// Rebuilds the tree from tables alone, if no MANIFEST says which tables are live and which are newer
+// (docs/decisions/0015-repair.md).
 //
-//   tables that share no key with another one, and hold nothing dead, stay as they are
-//   the others are merged anew, as into the bottom:
-//     - entries and range tombstones that are dead by what a later flush or merge says of itself (repair/compacted_inputs.h) are left out
-//     - so are entries that a range tombstone of a larger sequence hides; one without a sequence is older than any that lives
-//     - of those of one key with sequence 0, the one of the youngest table counts
-//     - operands are folded onto what they stand on; where their operator is not to be had they stay operands
+//  - A table that shares no key with another table, and has no obsolete entries, stays as it is.
+//  - All other tables are compacted again, as in a bottommost compaction:
+//    - Entries and range tombstones that a later flush or compaction took as input are dropped
+//      (repair/compacted_inputs.h).
+//    - Entries that a range tombstone of a larger sequence masks are dropped. An entry with sequence 0 is older than
+//      any live tombstone.
+//    - Of several entries of one key with sequence 0, the entry of the youngest table counts.
+//    - Operands are folded into their base. Operands whose operator is missing stay operands.
 //
-// All of it becomes one run, whose tables claim what they took in: should the repair be done again, it counts once.
-// Memory: a read buffer for each table that overlaps at one key, and the range tombstones of all that hang together.
+// The result is one sorted run. Its tables record compacted ranges for their inputs, so that a repeated
+// repair counts each input once.
+// MEMORY: a read buffer for each table that overlaps at one key, and the range tombstones of a group of
+// overlapping tables.
 //
 // THREADS: one at a time. Tests: tests/unit/repair/rebuild_test.cc.
 #pragma once
@@ -25,15 +30,15 @@
 namespace mergedb::repair {
 
 struct Rebuilt {
-  std::vector<format::FileMetaPtr> kept;    // as they were
-  std::vector<format::FileMetaPtr> merged;  // into `made`
+  std::vector<format::FileMetaPtr> kept;    // tables that stay as they are
+  std::vector<format::FileMetaPtr> merged;  // inputs of `made`
   std::vector<format::FileMetaPtr> made;
-  uint64_t entries_dead = 0;  // left out: dead, or hidden by range tombstones
+  uint64_t entries_dead = 0;  // entries dropped: obsolete, or masked by range tombstones
 };
 
-// Which tables stay, and which would be merged. Pure.
+// Decides which tables stay and which are compacted. Pure.
 Rebuilt PlanRebuild(const kv::Order& order, const std::vector<LooseTable>& tables);
-// Do it. `advance` is called now and then; its error ends the call. The factory's operators fold.
+// Rebuilds. `advance` is called from time to time; its error ends the call. The factory's operators fold operands.
 Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vector<LooseTable>& tables,
                         Compression compression, const std::function<Status()>& advance);
 

@@ -1,12 +1,13 @@
-// Repair, from top to bottom. The directory is never without either what was found or what was made of it:
+// Repair. At any time the directory holds either the files that were found or the files that the repair made of them:
 //
-//   lock -> diagnosis -> REPAIR -> new tables -> new MANIFEST, CURRENT -> what does not count any more to lost/ -> report -> no REPAIR
-//            |           |         written beside what is there             |
-//            |           nobody opens it from here on                       from here on the new state is complete
-//            changes nothing
+//   lock -> inspection -> REPAIR -> new tables -> new MANIFEST, CURRENT -> the rest to lost/ -> report -> remove REPAIR
+//           |             |         written beside the old files         |
+//           |             from here on DB::Open refuses the directory    from here on the new state is complete
+//           changes nothing
 //
-// A repair that was interrupted is done again from its beginning: before the new CURRENT it finds what the first one found, and
-// tables of it that nobody names; afterwards it finds a whole database and has only to tidy up.
+// A repair that was interrupted starts again from its beginning. Before the new CURRENT it finds what the
+// first repair found, and new tables that no MANIFEST names. After the new CURRENT it finds an intact
+// database and only removes leftovers.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -68,7 +69,8 @@ class Repairer {
   format::VersionEdit Describe() const;
   Status MoveAside();
   bool Stays(const std::string& name) const;
-  // A directory or the like. WHY not what has no size: that may be told the next time, and the new MANIFEST names it.
+  // True for a directory or another non-regular file. WHY not every error of SizeOf: the file may be readable
+  // the next time, and the new MANIFEST names it.
   bool IsNoFile(const std::string& name) const { return files_->SizeOf(PathOf(name)).status().IsInvalidArgument(); }
   Status End();
   std::string Text() const;
@@ -99,9 +101,9 @@ class Repairer {
   uint64_t next_file_ = 0;
   kv::FileNumber first_new_{};
   compaction::TableFactory factory_;
-  std::map<kv::FileNumber, LooseTable> tables_;      // by the number that they had; what can be used of them
-  std::vector<LooseTable> found_tables_;             // the same, as they were
-  std::optional<CompactedInputs> compacted_inputs_;  // of those; only without a MANIFEST
+  std::map<kv::FileNumber, LooseTable> tables_;      // usable tables, by their original number
+  std::vector<LooseTable> found_tables_;             // the same tables, as found
+  std::optional<CompactedInputs> compacted_inputs_;  // of found_tables_; only without a MANIFEST
   std::vector<format::FileMetaPtr> log_tables_;      // oldest first
   kv::Sequence last_sequence_ = 0;
   version::VersionPtr version_ = std::make_shared<const version::Version>();
@@ -154,8 +156,8 @@ Status Repairer::Run() {
   return End();
 }
 
-// From here on nobody opens the directory until it is whole again. The marker holds what was found, should the first report
-// never be written.
+// From here on DB::Open refuses the directory until the repair is complete. The marker REPAIR holds the
+// findings, in case the first report is never written.
 Status Repairer::Begin() {
   const std::string marker = NameOf(FileKind::kRepair);
   const auto bytes = files_->SizeOf(PathOf(marker));
@@ -179,7 +181,7 @@ Status Repairer::Begin() {
   return files_->SyncDirectory(store_->directory);
 }
 
-// ---- what can be used --------------------------------------------------------------------------------------------------
+// ---- usable data ----------------------------------------------------------------------------------------------------
 
 Status Repairer::SaveTables() {
   for (const auto& [number, finding] : found_.tables) {
@@ -210,7 +212,7 @@ Status Repairer::SaveTables() {
   return {};
 }
 
-// Those that are whole; of them, the tree takes what it refers to.
+// The intact blob files. The tree takes those to which its tables refer.
 std::vector<format::VersionEdit::AddBlobFile> Repairer::WholeBlobFiles() const {
   std::vector<format::VersionEdit::AddBlobFile> whole;
   for (const auto& [number, finding] : found_.blob_files.found()) {
@@ -227,7 +229,7 @@ Status Repairer::SaveLog() {
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
     iterator::CompactionIteratorCounts counts;
     format::FileMetaPtr table;
-    if (has_manifest()) {  // the factory separates no values
+    if (has_manifest()) {  // the factory writes no blob files
       ASSIGN_OR_RETURN(auto flushed,
                        compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
       table = std::move(flushed.table);
@@ -252,7 +254,7 @@ Status Repairer::SaveLog() {
   return {};
 }
 
-// ---- the tree ----------------------------------------------------------------------------------------------------------
+// ---- the tree -------------------------------------------------------------------------------------------------------
 
 Status Repairer::MakeTree() {
   RETURN_IF_ERROR(has_manifest() ? MakeTreeOfManifest() : MakeTreeOfTables());
@@ -265,7 +267,7 @@ Status Repairer::MakeTree() {
   return {};
 }
 
-// The runs as they were, of what is left of their tables, and the log on top.
+// The runs of the MANIFEST with their usable tables, and the tables of the WAL on top.
 Status Repairer::MakeTreeOfManifest() {
   const kv::Order& order = store_->order;
   format::VersionEdit edit;
@@ -313,7 +315,7 @@ Status Repairer::MakeTreeOfTables() {
   return {};
 }
 
-// ---- the new state -----------------------------------------------------------------------------------------------------
+// ---- the new state --------------------------------------------------------------------------------------------------
 
 Status Repairer::Commit() {
   Act("a new MANIFEST and CURRENT");
@@ -331,9 +333,9 @@ Status Repairer::Commit() {
   return {};
 }
 
-// A CURRENT that is not right is evidence.
-// WHY a copy of one that names a MANIFEST: CURRENT stays until the rename of Commit replaces it. If this repair fails
-// before that, the next repair needs CURRENT to reject the same MANIFEST again.
+// Keeps a wrong CURRENT in lost/ as evidence.
+// WHY a copy of one that names a MANIFEST: CURRENT stays until the rename of Commit replaces it. If this
+// repair fails before that, the next repair needs CURRENT to reject the same MANIFEST again.
 Status Repairer::KeepOldCurrent() {
   const std::vector<std::string>& names = found_.names;
   const auto is_there = [&](const std::string& name) { return std::ranges::find(names, name) != names.end(); };
@@ -344,11 +346,12 @@ Status Repairer::KeepOldCurrent() {
     RETURN_IF_ERROR(lost_.Move(current));
   }
   if (is_there(temporary)) RETURN_IF_ERROR(lost_.Move(temporary));
-  return lost_.Sync();  // before the new name makes its going durable
+  return lost_.Sync();  // before the new CURRENT makes the moves durable
 }
 
-// Nobody says whether there are keyspaces: the catalog's first record does, where it is left (docs/formats/keyspaces.md). Of several
-// keys that look like it the one of the shortest marker is taken: others may be keys of the program's own.
+// Without a MANIFEST the first record of the keyspace list, if it still exists, shows whether there are
+// keyspaces (docs/formats/keyspaces.md). Of several keys that look like this record, the one with the
+// shortest marker is used: the others may be keys of the program.
 Status Repairer::FindKeyMarker() {
   for (const auto& meta : version_->file_metas()) {
     ASSIGN_OR_RETURN(auto reader, table::Reader::Open(files_, format::TablePath(store_->directory, meta->number), meta,
@@ -367,9 +370,10 @@ Status Repairer::FindKeyMarker() {
   return {};
 }
 
-// What the new MANIFEST names and no old one that was believed: nobody else may have synced it.
+// Syncs the files that the new MANIFEST names and the old one did not: they may never have been synced.
 Status Repairer::SyncNewFiles() {
-  if (files_->is_append_only()) return files_->SyncDirectory(store_->directory);  // synced when they were written
+  // files are synced when they are written
+  if (files_->is_append_only()) return files_->SyncDirectory(store_->directory);
   for (const auto& meta : version_->file_metas()) {
     if (has_manifest() && meta->number < first_new_) continue;
     RETURN_IF_ERROR(SyncFile(FileKind::kTable, meta->number, [&](const std::string& path) -> Status {
@@ -387,8 +391,8 @@ Status Repairer::SyncNewFiles() {
   return files_->SyncDirectory(store_->directory);
 }
 
-// After a failed sync a copy takes the file's place: nobody knows which of its pages reach the disk, and a second sync, of the next repair
-// too, would say OK.
+// After a failed sync, a copy replaces the file. WHY: it is unknown which of its pages are on disk, and a
+// second sync, also of the next repair, could return OK.
 Status Repairer::SyncFile(FileKind kind, kv::FileNumber number,
                           const std::function<Status(const std::string& path)>& check) {
   const std::string path = PathOf(NameOf(kind, number));
@@ -404,7 +408,7 @@ Status Repairer::SyncFile(FileKind kind, kv::FileNumber number,
   return status;
 }
 
-// A new epoch, which ends where it begins: all that the log had is in tables.
+// A new epoch with an empty WAL: all changes of the WAL are in tables.
 format::VersionEdit Repairer::Describe() const {
   format::VersionEdit edit = version::VersionEditFromEmpty(*version_);
   uint64_t database_id = has_manifest() ? found_.loaded->database_id : found_.origin ? found_.origin->database_id : 0;
@@ -418,7 +422,7 @@ format::VersionEdit Repairer::Describe() const {
   edit.database_id = database_id;
   edit.comparator = std::string(store_->order.comparator()->Name());
   edit.key_marker = key_marker_;
-  edit.next_file = kv::FileNumber{next_file_ + 1};  // and the MANIFEST itself
+  edit.next_file = kv::FileNumber{next_file_ + 1};  // one more for the MANIFEST itself
   edit.next_position = next_position_;
   edit.last_sequence = first.sequence - 1;
   edit.wal_start = format::VersionEdit::WalStart{
@@ -439,15 +443,16 @@ bool Repairer::Stays(const std::string& name) const {
     case FileKind::kManifest: return manifest_ && parsed->number == *manifest_;
     case FileKind::kSegment:
     case FileKind::kStaging:
-      // Used up: the next open writes over them. After an interruption nobody knows whose they are.
+      // All their changes are in the tree, and the next open overwrites them. After an interruption it is
+      // unknown to which state they belong.
       return has_manifest() && found_.is_log_whole() && !found_.has_marker;
-    case FileKind::kRecycled: return !IsNoFile(name);  // dead before anything was damaged
+    case FileKind::kRecycled: return !IsNoFile(name);  // recycled before the damage
     case FileKind::kLock:
     case FileKind::kRepair:
     case FileKind::kImport:
     case FileKind::kKeep: return true;
     case FileKind::kCurrent:
-    case FileKind::kCurrentTemporary: return true;  // Commit has seen to them
+    case FileKind::kCurrentTemporary: return true;  // Commit has replaced or moved them
   }
   return true;
 }
@@ -469,7 +474,7 @@ Status Repairer::MoveAside() {
   for (const std::string& name : names) {
     if (Stays(name)) continue;
     const auto parsed = format::ParseFileName(name);
-    if (parsed->kind == FileKind::kTable && parsed->number >= first_new_) {  // made on the way, merged since
+    if (parsed->kind == FileKind::kTable && parsed->number >= first_new_) {  // an intermediate table of this repair
       RETURN_IF_ERROR(files_->Remove(PathOf(name)));
       continue;
     }
@@ -509,7 +514,8 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   Options checked = options;
   RETURN_IF_ERROR(db::CheckOptions(&checked));
   FileSystem* const files = checked.env.file_system;
-  RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));  // a foreign directory gets no LOCK
+  // before the lock, which would create LOCK in a foreign directory
+  RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
   ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, !repair.dry_run));
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));

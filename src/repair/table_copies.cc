@@ -13,7 +13,7 @@ namespace {
 
 using OptionalClaims = std::optional<CompactedInputs::On>;
 
-// What claims leave of them.
+// The range tombstones that are not obsolete.
 kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones,
                             const OptionalClaims& compacted_inputs) {
   if (!tombstones.is_complete()) return tombstones;
@@ -29,7 +29,7 @@ kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& t
   return kv::RangeTombstones::Fragment(order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
-// Does what was reported cover the key?
+// True if the key is in a range that was reported as lost.
 bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
   return std::ranges::any_of(damaged.unclaimed, [&](const KeyRange& lost) {
     return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) &&
@@ -37,7 +37,8 @@ bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_v
   });
 }
 
-// What cannot be read is given up, if that was told. What a damaged file still has comes into the table: the next merges take it out again.
+// Adds the entry of a blob index. A value that cannot be read is dropped if it was reported as lost. A value
+// in a damaged file is stored in the table; a later compaction may move it to a blob file again.
 Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry,
                     compaction::Outputs* outputs) {
   const BlobFiles& blob_files = context.blob_files;
@@ -100,7 +101,7 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
 
 Result<format::FileMetaPtr> CopyLogged(const CopyContext& context, memtable::Memtable& logged) {
   const compaction::TableFactory& factory = context.factory;
-  format::FileMeta meta;  // of any keys
+  format::FileMeta meta;  // no bounds: any keys
   meta.smallest_sequence = logged.oldest_sequence();
   meta.largest_sequence = logged.newest_sequence();
   const LooseTable home{.meta = std::make_shared<const format::FileMeta>(meta), .made_as = kv::FileNumber{0}};

@@ -1,9 +1,9 @@
-// Tables made of what is left: of a damaged table, and of the log where no MANIFEST says what of it tables have.
+// Makes new tables from intact entries: of a damaged table, and of the WAL if there is no MANIFEST.
 //
-//   000012.tbl   [a b][XX][e f]  ──►  000031.tbl   a b f        c and d are lost; e's value in 000013.val is, too
+//  000012.tbl   [a b][XX][e f]  ──►  000031.tbl   a b f        c and d are lost, and the value of e in 000013.val is
 //
-// Without a MANIFEST, what some other table took in stays behind (repair/compacted_inputs.h): should the repair be interrupted, nobody counts a
-// copy's entries beside those they are copies of.
+// Without a MANIFEST, obsolete entries are not copied (repair/compacted_inputs.h). So if the repair is
+// interrupted, no later repair counts an entry of the copy and of its original twice.
 //
 // THREADS: one at a time. Tests: tests/flips/repair_test.cc.
 #pragma once
@@ -16,19 +16,21 @@
 namespace mergedb::repair {
 
 struct CopyContext {
-  const compaction::TableFactory& factory;  // separates no values
+  const compaction::TableFactory& factory;  // writes no blob files
   CompressionByTier compression;
   const BlobFiles& blob_files;
-  const CompactedInputs* compacted_inputs = nullptr;  // null: a MANIFEST says what counts
+  const CompactedInputs* compacted_inputs = nullptr;  // null: a MANIFEST names the live tables
 };
 
-// Every whole entry of a damaged table, `entries` in all, and its range tombstones. A value in a file that is damaged comes into the table. Null if
-// nothing of it is of use any more. IOError: fewer or more are found than the diagnosis found, or a value is lost that was not then.
+// Copies every intact entry of a damaged table (`entries` of them) and its range tombstones. A value in a
+// damaged blob file is copied into the table. Null if no entry or tombstone is left. IOError: the number of
+// entries differs from the inspection, or a value is lost that the inspection could read.
 Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTable& damaged,
                                       const kv::RangeTombstones& ranges, uint64_t entries);
 
-// Every change by itself. WHY not folded, as a flush does: of the operands of a key some may be in tables already, and nobody could
-// take them out of a fold again. Null if tables have it all. REQUIRES: context.claims.
+// Copies the changes of the WAL one by one. WHY operands are not folded, as a flush would do: tables may have
+// some operands of a key already, and a folded operand cannot be taken out again. Null if tables have all
+// changes. REQUIRES: context.compacted_inputs.
 Result<format::FileMetaPtr> CopyLogged(const CopyContext& context, memtable::Memtable& logged);
 
 }  // namespace mergedb::repair

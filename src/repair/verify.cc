@@ -1,4 +1,4 @@
-// Verify: the diagnosis, as it is. Also what a Damage looks like to people.
+// Verify: returns the result of the inspection. Also the text form of a Damage.
 #include "base/bytes.h"
 #include "db/options_check.h"
 #include "db/recovery.h"
@@ -32,7 +32,7 @@ Result<VerifyReport> Verify(const Options& options, const std::string& path, con
   FileSystem* const files = checked.env.file_system;
   RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
   ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, false));
-  // Under LevelDB's names its tables would pass for missing.
+  // Tables with LevelDB's names would look missing.
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());
   ASSIGN_OR_RETURN(

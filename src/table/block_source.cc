@@ -21,12 +21,12 @@ Result<BlockCache::Pin> Decompress(const format::Part& part) {
   return raw;
 }
 
-// Bytes as stored -> bytes of a block that can be opened.
+// Stored bytes -> the raw bytes of a checked block.
 Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& place, bool verify) {
   format::Part part;
   RETURN_IF_ERROR(format::OpenPart(stored.bytes(), place, verify, &part));
   if (part.codec == Compression::kNone) {
-    stored.block()->bytes = static_cast<uint32_t>(part.payload.size());  // the trailer is not shown
+    stored.block()->bytes = static_cast<uint32_t>(part.payload.size());  // without the trailer
   } else {
     ASSIGN_OR_RETURN(stored, Decompress(part));
   }
@@ -34,7 +34,7 @@ Result<BlockCache::Pin> OpenStored(BlockCache::Pin stored, const format::Place& 
   return stored;
 }
 
-// The same where they lie: an empty pin, unless they are compressed.
+// As OpenStored, but in place: the pin is empty unless the block is compressed.
 Result<BlockCache::Pin> OpenInPlace(std::string_view stored, const format::Place& place, bool verify,
                                     std::string_view* raw) {
   format::Part part;
@@ -54,7 +54,7 @@ constexpr uint64_t RoundUp(uint64_t offset) { return RoundDown(offset + kDirectI
 
 }  // namespace
 
-// The cache holds verified blocks alone: a read that verifies checksums believes what it finds there, whichever read put it there.
+// The cache holds only verified blocks, since a read that verifies checksums trusts every block in the cache.
 bool BlockSource::MayCache(std::string_view stored, uint64_t offset, const ReadControl& control) const {
   if (cache == nullptr || !control.fill_cache) return false;
   format::Part part;
@@ -110,7 +110,7 @@ Status BlockSource::Read(uint32_t block, const ReadControl& control, BlockCache:
   return {};
 }
 
-// One large read that has all of [begin, end) and what follows it.
+// One large read that contains all of [begin, end) and the bytes after it.
 Status BlockWindow::Refill(uint64_t begin, uint64_t end) {
   const uint64_t data_end = RoundUp(source_.index.offset(source_.index.count()));
   const uint64_t first = RoundDown(begin);

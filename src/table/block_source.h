@@ -1,13 +1,14 @@
-// Where the blocks of one open table come from: the cache, or the file: read, verified, decompressed, checked.
+// The source of an open table's blocks: the block cache, or the file. A block from the file is read,
+// verified, decompressed and checked.
 //
-//   BlockSource   one block at a time, pinned; random access. Of a mapped table, where it lies in the file, unless it is compressed
-//   BlockWindow   block after block out of a large read; for scans
+//  BlockSource   one block at a time, pinned; random access. In a mapped table an uncompressed block is read in place.
+//  BlockWindow   block after block out of a large read; for scans
 //
-// A mapped block is checked before it is shown for the first time, and then never again: what the kernel drops and reads from the disk once
-// more is believed (docs/decisions/0027-mapped-tables.md).
+// A mapped block is checked before its first use, and never again: if the kernel drops a page and reads it
+// again, the reader trusts the new bytes (docs/decisions/0027-mapped-tables.md).
 //
-// What leaves here has passed CheckBlock and, unless the reader chose otherwise, its checksum; damage is Corruption naming
-// file and offset.
+// Every block that leaves this file has passed CheckBlock, and its checksum unless the reader chose
+// otherwise. Damage is Corruption with file and offset.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +28,7 @@
 
 namespace mergedb::table {
 
-// THREADS: constant once the table is open; any thread.
+// THREADS: constant after the table is open; any thread.
 struct BlockSource {
   FileSystem* file_system;
   std::string path;
@@ -37,20 +38,21 @@ struct BlockSource {
   uint64_t number = 0;
   uint64_t unique_id = 0;
   format::Index index = {};
-  env::ReadAround around = {};                     // made when the index is known
-  std::unique_ptr<ReadMapping> mapping = nullptr;  // of all blocks, or null
-  CheckedBlocks checked = {};                      // of the mapping
+  env::ReadAround around = {};                     // set after the index is loaded
+  std::unique_ptr<ReadMapping> mapping = nullptr;  // of all blocks; null: the table is not mapped
+  CheckedBlocks checked = {};                      // blocks of the mapping that passed their checks
 
-  // A block as it lies in the mapping, if it was found whole before; else an empty view.
+  // A block in the mapping, if it has passed its checks; else an empty view.
   std::string_view FindMapped(uint32_t block) const {
     if (mapping == nullptr || !checked.Has(block)) return {};
     return {mapping->data() + index.offset(block), index.stored_bytes(block) - format::kTrailerBytes};
   }
-  // An empty Pin if the cache does not have it.
+  // An empty Pin if the cache does not hold the block.
   base::BlockCache::Pin FindCached(uint32_t block) const {
     return cache == nullptr ? base::BlockCache::Pin() : cache->Find(number, index.offset(block));
   }
-  // The raw bytes of a block, which live as long as *pin, or, if that is empty, as long as this. Load does not look into the cache.
+  // The raw bytes of a block. They are valid as long as *pin, or, if *pin is empty, as long as this object.
+  // Load does not look into the cache.
   [[nodiscard]] Status Read(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
                             std::string_view* raw) const;
   [[nodiscard]] Status Load(uint32_t block, const ReadControl& control, base::BlockCache::Pin* pin,
@@ -64,7 +66,7 @@ struct BlockSource {
 
 class BlockWindow {
  public:
-  // Reads double from `bytes_first` to `bytes_max`, both multiples of kDirectIoAlign. `file` may be direct.
+  // The read size doubles from `bytes_first` to `bytes_max`, both multiples of kDirectIoAlign. `file` may be direct.
   struct Shape {
     size_t bytes_first;
     size_t bytes_max;
@@ -73,7 +75,7 @@ class BlockWindow {
   BlockWindow(const BlockSource& source, File* file, const Shape& shape)
       : source_(source), file_(file), shape_(shape), read_bytes_(shape.bytes_first) {}
 
-  // Raw bytes of a block; they live until the next call.
+  // The raw bytes of a block, valid until the next call.
   [[nodiscard]] Status Read(uint32_t block, std::string_view* raw);
 
  private:
@@ -88,7 +90,7 @@ class BlockWindow {
   env::AlignedBuffer buffer_;  // bytes [begin_, end_) of the file
   uint64_t begin_ = 0;
   uint64_t end_ = 0;
-  std::unique_ptr<char[]> raw_;  // the block decompressed last
+  std::unique_ptr<char[]> raw_;  // the last decompressed block
   size_t raw_room_ = 0;
 };
 

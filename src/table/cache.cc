@@ -35,13 +35,14 @@ class CacheImpl final : public Cache {
   base::BlockCache* const blocks_;
   const ReaderOptions options_;
 
-  base::OpenFiles<Reader> tables_;                              // guards itself
-  const env::IdleFiles idle_{[this] { tables_.CloseIdle(); }};  // the last member: it goes first
+  base::OpenFiles<Reader> tables_;                              // has its own locks
+  const env::IdleFiles idle_{[this] { tables_.CloseIdle(); }};  // the last member, so it is destroyed first
 };
 
 Result<ReaderPtr> CacheImpl::OpenFile(const format::FileMetaPtr& meta) {
   const std::string path = format::TablePath(directory_, meta->number);
-  // WHY a copy: when the last holder of the tree's FileMeta lets go the file is removed; a reader kept here is no holder.
+  // WHY a copy: the file is removed when the last reference to the tree's FileMeta goes. An open reader must
+  // not hold such a reference.
   const auto copy = std::make_shared<const format::FileMeta>(*meta);
   return Reader::Open(file_system_, path, copy, order_, blocks_, options_);
 }
@@ -50,9 +51,9 @@ Result<ReaderPtr> CacheImpl::Open(const format::FileMetaPtr& meta) {
   const uint64_t number = kv::ToInt(meta->number);
   if (ReaderPtr found = tables_.Find(number)) [[likely]]
     return found;
-  // No lock is held while the file is read; if two open it at once, one of the two is dropped.
+  // No lock is held while the file is read. If two threads open the table at the same time, one reader is dropped.
   auto opened = OpenFile(meta);
-  // WHY: a file that is not found must never pass for a key that is not found.
+  // WHY: NotFound of a file must never look like NotFound of a key.
   if (!opened && opened.error().IsNotFound()) {
     return Status::IOError(std::string(opened.error().message()) + ": a table of the tree is gone");
   }

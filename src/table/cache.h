@@ -1,8 +1,9 @@
-// The tables that are open: at most `tables_max` of them, the least recently used closed first. A table in use stays until
-// its last user lets go.
+// The cache of open tables: at most `tables_max`, evicted in LRU order. A table in use stays open until its
+// last user releases it.
 //
-// Sixteen shards at most, by number, each with its own lock and list; a file is read without any lock. When the process runs out of
-// file descriptors, at the open of whatever file, the idle tables are closed (env/descriptors.h).
+// At most sixteen shards, chosen by file number, each with its own lock and list. No lock is held while a
+// file is read. If the process runs out of file descriptors at the open of any file, the cache closes its
+// idle tables (env/descriptors.h).
 //
 // THREADS: all methods, any thread. MEASURED: bench/micro/table_bench, "table cache lookup", 37 ns.
 #pragma once
@@ -27,7 +28,7 @@ class Cache {
   virtual ~Cache();
 
   virtual Result<std::shared_ptr<Reader>> Open(const format::FileMetaPtr& meta) = 0;
-  // Forget a table that is about to be deleted, and its blocks.
+  // Drops a table that is about to be deleted, and its blocks.
   virtual void Evict(kv::FileNumber number) = 0;
   virtual size_t open_tables() const = 0;
   virtual size_t memory_bytes() const = 0;

@@ -1,6 +1,7 @@
-// Which blocks of a mapped table were found whole: one bit each, set once and never taken back.
+// The set of blocks of a mapped table that passed their checks: one bit each, set once and never cleared.
 //
-// WHY relaxed: the bytes that a bit speaks of never change, and were there before it. Who does not see it yet checks once more.
+// WHY relaxed: the bytes of a block never change and exist before its bit. A thread that does not see a bit
+// yet checks the block again.
 // THREADS: any.
 #pragma once
 

@@ -1,8 +1,8 @@
-// A table's cursor for readers: both directions, block by block through the cache.
+// A table's iterator for readers: both directions, block by block through the cache.
 //
-// Blocks that follow one another and are not in the cache are a scan: from the third on they come out of larger and
-// larger reads (BlockWindow), and do not enter the cache, where they would push out what is read again.
-// A block that cannot be read ends the walk, unless ReadControl::skipped asks to pass over it.
+// Adjacent blocks that are not in the cache are a scan. From the third such block on, blocks come from larger and
+// larger reads (BlockWindow). They do not enter the cache, where they would evict blocks that are read again.
+// A block that cannot be read ends the iteration, unless ReadControl::skipped asks to skip it.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace mergedb::table {
 
-// `source` outlives the iterator, which keeps `keep` for that; null: its caller sees to it.
+// `source` must outlive the iterator. The iterator holds `keep` for this; with a null `keep` the caller ensures it.
 std::unique_ptr<kv::Iterator> NewIterator(const BlockSource& source, const ReadControl& control,
                                           std::shared_ptr<const Reader> keep);
 

@@ -18,7 +18,7 @@
 namespace mergedb::table {
 namespace {
 
-constexpr size_t kTailBytes = 16 << 10;  // read first: the footer, and in a small table all sections
+constexpr size_t kTailBytes = 16 << 10;  // first read: the footer, and all sections of a small table
 
 Status Differs(const char* what, uint64_t expected, uint64_t found) {
   return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
@@ -30,13 +30,13 @@ Status DiffersKey(const char* what, std::string_view expected, std::string_view 
                             base::Escape(found) + "\"");
 }
 
-// Everything of a table but its blocks, as read from the file.
+// Everything of a table except its blocks, as read from the file.
 struct Sections {
   format::Footer footer;
-  std::string bytes;  // of [data_bytes, sections_end)
+  std::string bytes;  // bytes [data_bytes, sections_end) of the file
   format::Properties properties;
 
-  // A section without its trailer.
+  // The payload of a section, without its trailer.
   Status Open(uint64_t offset, uint64_t size, std::string_view* payload) const {
     const std::string_view stored(bytes.data() + (offset - footer.data_bytes), static_cast<size_t>(size));
     format::Part part;
@@ -78,7 +78,7 @@ Status ReadSections(File* file, Sections* sections) {
                                                 std::to_string(sections->footer.properties_offset()));
 }
 
-// Do the MANIFEST and the file speak of the same table?
+// Checks that the MANIFEST and the file describe the same table.
 Status CompareMeta(const format::FileMeta& expected, const format::FileMeta& found) {
   if (expected.bytes != found.bytes) return Differs("file's size", expected.bytes, found.bytes);
   if (expected.unique_id != found.unique_id) return Differs("unique id", expected.unique_id, found.unique_id);
@@ -138,7 +138,7 @@ class ReaderImpl final : public Reader {
   }
 
  private:
-  bool has_blocks() const { return source_.index.count() > 0; }  // or it has range tombstones only
+  bool has_blocks() const { return source_.index.count() > 0; }  // a table without blocks has only range tombstones
   Status LoadChecked(format::FileMetaPtr meta);
   Status LoadIndex(const Sections& sections);
   Status MapBlocks();
@@ -148,7 +148,7 @@ class ReaderImpl final : public Reader {
   Status CheckPadding(uint64_t begin, uint64_t end) const;
   Status CheckEntries() const;
 
-  // Constant once loaded.
+  // Constant after Load.
   BlockSource source_;
   format::Bloom bloom_;
   const format::leveldb::FilterPolicy* const filter_policy_;
@@ -205,7 +205,8 @@ Status ReaderImpl::LoadIndex(const Sections& sections) {
   return {};
 }
 
-// WHY only a file that is too short is an error: any other refusal (of the file system, of a limit on memory) says that ReadAt is the way.
+// WHY only a file that is too short is an error: after any other refusal (of the file system, or of a memory
+// limit) ReadAt still works.
 Status ReaderImpl::MapBlocks() {
   if (!is_mapped_ || !has_blocks()) return {};
   auto mapped = source_.file->MapForReading(static_cast<size_t>(source_.index.offset(source_.index.count())));
@@ -227,7 +228,7 @@ Status ReaderImpl::LoadRangeTombstones(const Sections& sections) {
     return Differs("number", meta_->range_tombstones, ranges.tombstones());
   }
   if (ranges.empty()) return {};
-  // WHY checked: what a reader believes to lie within the table's limits would else hide keys of its neighbours.
+  // WHY checked: a range tombstone beyond the table's bounds would hide keys of other tables.
   if (order.CompareKeys(ranges.begin(0), meta_->smallest) < 0) {
     return DiffersKey("least begin", meta_->smallest, ranges.begin(0));
   }
@@ -274,7 +275,8 @@ Status ReaderImpl::Get(std::string_view key, kv::Sequence sequence, const ReadCo
       found->pin = std::move(pin);
       return {};
     }
-    // All of the block is before the version asked for; the next one has it only if the key goes on there.
+    // The whole block sorts before the wanted version. The next block can have that version only if this
+    // block ends with the key.
     if (!entries.HasKey(source_.order, i - 1, key)) break;
   }
   return Status::Make(Code::kNotFound, {});
@@ -289,7 +291,7 @@ std::vector<std::string> ReaderImpl::SplitKeys(size_t parts) const {
   for (size_t part = 1; part < parts; ++part) {
     const auto target = static_cast<uint64_t>(static_cast<unsigned __int128>(data_bytes) * part / parts);
     while (block < index.count() && index.offset(block + 1) < target) ++block;
-    if (block + 1 >= index.count()) break;  // the last block's fence is behind everything
+    if (block + 1 >= index.count()) break;  // the fence of the last block is after all keys
     std::string key = index.fence(block);
     if (keys.empty() || source_.order.CompareKeys(keys.back(), key) < 0) keys.push_back(std::move(key));
   }
@@ -301,7 +303,7 @@ Status ReaderImpl::CheckIntegrity() const {
   return CheckEntries();
 }
 
-// The sections may have rotted since they were loaded: once more, from the file.
+// Reads and checks the sections again: they may have been damaged on disk since Load.
 Status ReaderImpl::CheckSections() const {
   Sections sections;
   RETURN_IF_ERROR(ReadSections(source_.file.get(), &sections));
@@ -315,7 +317,7 @@ Status ReaderImpl::CheckSections() const {
   return CheckPadding(footer.sections_end(), footer.file_bytes - format::kFooterBytes);
 }
 
-// The bytes [begin, end) are zeros.
+// Checks that the bytes [begin, end) are zeros.
 Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
   char piece[4096];
   for (uint64_t offset = begin; offset < end;) {
@@ -330,7 +332,7 @@ Status ReaderImpl::CheckPadding(uint64_t begin, uint64_t end) const {
   return {};
 }
 
-// All entries: in order, of the numbers and bounds that the properties claim, passed by the filter.
+// Checks all entries: their order, their number and bounds against the properties, and that the filter contains them.
 Status ReaderImpl::CheckEntries() const {
   const auto scan = NewScanIterator();
   kv::Entry before;

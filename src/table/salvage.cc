@@ -19,19 +19,21 @@
 namespace mergedb::table {
 namespace {
 
-constexpr uint64_t kSearchBytesMax = uint64_t{16} << 20;  // of a block whose end is looked for
+constexpr uint64_t kSearchBytesMax = uint64_t{16} << 20;  // maximum size of a block in a search for its end
 constexpr uint64_t kSearchBytesFirst = uint64_t{64} << 10;
-// So many ends of one part may fit and be refused. More than one is no accident, and each costs the checks of a block.
+// Maximum number of candidate ends of one part with a matching checksum. More than one is hardly an accident,
+// and each costs the check of a block.
 constexpr int kFitsMax = 16;
-constexpr size_t kLeastCovered = format::kBlockTailBytes + 1;  // of a checksum: a block's tail and its codec
+// minimum bytes under a checksum: a block's tail and its codec
+constexpr size_t kLeastCovered = format::kBlockTailBytes + 1;
 
-// Finds where the part at `offset` ends.
+// Finds the end of the part at `offset`.
 class PartSearch {
  public:
   PartSearch(File* file, uint64_t unique_id, uint64_t limit) : file_(file), unique_id_(unique_id), limit_(limit) {}
 
-  // The first stored part that `accept` takes, or an empty view. It lives until the next call.
-  // WHY not the first that fits: of all lengths that are tried, one in 2^32 fits by accident.
+  // The first stored part that `accept` accepts, or an empty view. It is valid until the next call.
+  // WHY `accept`: of all lengths that are tried, one in 2^32 has a matching checksum by accident.
   Result<std::string_view> Find(uint64_t offset, const std::function<bool(std::string_view)>& accept) {
     char salt[16];
     base::StoreFixed64(salt, unique_id_);
@@ -57,7 +59,8 @@ class PartSearch {
   }
 
  private:
-  // Have twice as much of the file; false if there is no more, or it is enough.
+  // Reads more of the file, at most as many bytes as it has already. False at the end of the file or at the
+  // search limit.
   bool Grow(uint64_t offset) {
     const uint64_t left = limit_ - std::min(limit_, offset);
     const uint64_t wanted = std::min({left, kSearchBytesMax, std::max(kSearchBytesFirst, 2 * uint64_t{bytes_.size()})});
@@ -108,7 +111,7 @@ class Salvager {
   void CountAll();
   void CheckTotals();
 
-  // `payload` is a view of `stored`.
+  // `payload` becomes a view of `stored`.
   Status ReadPart(uint64_t offset, uint64_t bytes, std::string* stored, std::string_view* payload);
   Flaw& Note(uint64_t offset, uint64_t bytes, std::string_view what) {
     result_.flaws.push_back({.offset = offset, .bytes = bytes, .what = std::string(what)});
@@ -137,17 +140,17 @@ class Salvager {
   uint64_t file_bytes_ = 0;
   std::optional<format::Footer> footer_;
   uint64_t unique_id_ = 0;
-  std::optional<format::FileMeta> meta_;  // the MANIFEST's, or the file's own
+  std::optional<format::FileMeta> meta_;  // from the MANIFEST, else from the file
   format::Bloom bloom_;
   std::optional<format::Index> index_;
 
   format::BlockCursor cursor_;
   std::string raw_;
-  std::string last_key_;  // of the entry shown last
+  std::string last_key_;  // key of the last entry shown
   kv::Entry last_;
   bool has_lost_ = false;
-  bool is_denied_ = false;       // by the filter
-  bool has_own_filter_ = false;  // of the program that wrote the table: not ours to understand
+  bool is_denied_ = false;       // the filter denies a key that the table has
+  bool has_own_filter_ = false;  // the table has the program's own filter, which cannot be checked here
 };
 
 Result<Salvaged> Salvager::Run() {
@@ -162,7 +165,7 @@ Result<Salvaged> Salvager::Run() {
   if (status.ok() && footer_) status = ReadProperties();
   if (status.code() == Code::kInvalidArgument || status.code() == Code::kNotSupported)
     return status.WithContext(input_.path);
-  if (!status.ok()) {  // nothing of it belongs to this table
+  if (!status.ok()) {  // no part of the file belongs to this table
     Lose(0, file_bytes_, status.message(), Smallest(), Largest());
     return std::move(result_);
   }
@@ -186,7 +189,8 @@ Status Salvager::OpenFile() {
   return {};
 }
 
-// OK without a footer_: it is damaged, and the MANIFEST says what is needed of it. Corruption: this is no table that we know.
+// OK without a footer_: the footer is damaged, and the MANIFEST has the needed fields. Corruption: this is
+// not a known table.
 Status Salvager::ReadFooter() {
   std::string bytes(format::kFooterBytes, '\0');
   Status status = Status::Corruption("the file has " + std::to_string(file_bytes_) + " bytes, no table has less than " +
@@ -251,7 +255,7 @@ Status Salvager::ReadProperties() {
 }
 
 void Salvager::ReadIndex() {
-  if (footer_->index_bytes == 0 && footer_->data_bytes == 0) return;  // range tombstones only
+  if (footer_->index_bytes == 0 && footer_->data_bytes == 0) return;  // a table of only range tombstones
   std::string stored;
   std::string_view payload;
   Status status = ReadPart(footer_->index_offset(), footer_->index_bytes, &stored, &payload);
@@ -283,7 +287,8 @@ void Salvager::ReadRangeTombstones() {
     LoseRangeTombstones(footer_->range_tombstone_offset(), footer_->range_tombstone_bytes, status.message());
 }
 
-// Without a footer: behind the blocks, whose end is at `offset`, or behind the filter that follows them.
+// Without a footer the range tombstones are after the blocks, which end at `offset`, or after the filter that
+// follows the blocks.
 void Salvager::FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t limit) {
   const uint64_t begin = offset;
   for (int sections = 0; sections < 2 && offset < limit; ++sections) {
@@ -299,7 +304,8 @@ void Salvager::FindRangeTombstones(PartSearch* search, uint64_t offset, uint64_t
   LoseRangeTombstones(begin, limit - begin, "not found without a footer");
 }
 
-// All of them, or none. WHY the limits: what lies beyond them would hide keys of the table's neighbours.
+// Takes all range tombstones, or none. WHY the check of bounds: a tombstone beyond them would hide keys of
+// other tables.
 Status Salvager::TakeRangeTombstones(std::string_view payload) {
   kv::RangeTombstones found;
   RETURN_IF_ERROR(format::DecodeRangeTombstones(payload, input_.order, &found));
@@ -336,8 +342,8 @@ Status Salvager::WalkByIndex() {
   return {};
 }
 
-// The smallest key that the block behind fence `block` may hold.
-// WHY not the fence: if a key goes on in the next block, the bytewise fence is that key and a zero byte
+// The smallest key that the block after fence `block` may hold.
+// WHY not the fence: if a key continues in the next block, the bytewise fence is that key and a zero byte
 // (format/index.h).
 std::string Salvager::SmallestAfterFence(uint32_t block) const {
   std::string key = index_->fence(block);
@@ -373,7 +379,7 @@ Status Salvager::WalkBySearch() {
   return {};
 }
 
-// Fails only if the visitor does. A flaw: nothing of the block was shown.
+// Fails only if the visitor fails. With a flaw, no entry of the block was shown.
 Status Salvager::ShowBlock(std::string_view stored, uint64_t offset, Status* flaw) {
   format::Part part;
   *flaw = format::OpenPart(stored, {.unique_id = unique_id_, .offset = offset}, true, &part);
@@ -396,7 +402,7 @@ Status Salvager::ShowBlock(std::string_view stored, uint64_t offset, Status* fla
   return flaw->ok() ? ShowEntries() : Status();
 }
 
-// The open block's entries follow each other, and those shown before.
+// Checks that the entries of the open block are in order and follow the last entry shown.
 Status Salvager::CheckOrder() {
   kv::Entry before = last_, entry;
   std::string before_key = last_key_;
@@ -430,12 +436,12 @@ Status Salvager::ShowEntries() {
   return {};
 }
 
-// The zeros between the sections and the footer.
+// Checks the zeros between the sections and the footer.
 void Salvager::CheckPadding() {
   if (!footer_) return;
   const uint64_t end = file_bytes_ - format::kFooterBytes;
   char piece[4096];
-  uint64_t first = 0, last = 0;  // of what is not zero
+  uint64_t first = 0, last = 0;  // the bytes that are not zero: [first, last)
   for (uint64_t offset = footer_->sections_end(); offset < end; offset += sizeof piece) {
     const size_t bytes = static_cast<size_t>(std::min<uint64_t>(sizeof piece, end - offset));
     if (Status status = env::ReadExactly(file_.get(), offset, bytes, piece); !status.ok()) {
@@ -451,7 +457,7 @@ void Salvager::CheckPadding() {
   if (last > 0) Note(first, last - first, "padding: expected zeros");
 }
 
-// Range tombstones join what the entries shown amount to.
+// Completes the totals of the shown entries with the range tombstones.
 void Salvager::CountAll() {
   format::FileMeta& found = result_.found;
   const kv::RangeTombstones& ranges = result_.range_tombstones;
@@ -469,7 +475,7 @@ void Salvager::CountAll() {
   format::SetLimits(input_.order, span, &found);
 }
 
-// What no checksum can tell: that all parts speak of the same table.
+// Checks that all parts belong to the same table, which no checksum can show.
 void Salvager::CheckTotals() {
   CountAll();
   const format::FileMeta& found = result_.found;

@@ -1,23 +1,24 @@
-// What is left of a table that may be damaged: every entry of every whole block, its range tombstones if they are whole, and a
-// list of all that is not.
+// Reads a table that may be damaged: every entry of every intact block, the range tombstones if they are
+// intact, and a list of all damage.
 //
-//   Reader      all or nothing: the first damage fails it
-//   Salvage     goes on: names each damaged part and the keys that it may have held
+//  Reader      the first damage fails the whole table
+//  Salvage     continues after damage: it names each damaged part and the keys that the part may have held
 //
-//   [block][block][ XX ][block][filter][index][properties] 0 0 0 [footer]
-//                  lost: the entries of this block, keys from fence 1 to fence 2; all others are shown
+//  [block][block][ XX ][block][filter][index][properties] 0 0 0 [footer]
+//                 lost: the entries of this block, keys from fence 1 to fence 2; all other entries are shown
 //
-// Filter, index, properties and padding hold nothing that cannot be made anew: their damage loses no entry. Range tombstones are
-// all there or all lost. Without an index the
-// blocks are found by their checksums: from where one ends, every length is tried until the four bytes there are the
-// checksum of what lies before them, at this place in this file, and those bytes are a whole block. That costs some 15 ns
-// a byte, and ends at the first block that is damaged too, since nothing says then where the next one begins. Without a
-// footer the range tombstones are found likewise.
+// Filter, index, properties and padding can be rebuilt, so damage to them loses no entry. Range tombstones
+// are either all read or all lost.
+// Without an index, Salvage finds the blocks by their checksums. From the end of a block it tries every
+// length until the next four bytes are the checksum of the bytes before them, at this offset in this file,
+// and those bytes are an intact block. This costs about 15 ns a byte. It ends at the first block that is
+// damaged, too, since the start of the next block is unknown then. Without a footer it finds the range
+// tombstones in the same way.
 //
-// A block counts as whole if its checksum, salted with the table's identity and its place, fits, if it decodes, and if its
-// entries follow those before it. So nothing is shown that was not written to this table.
+// A block is intact if its checksum, salted with the table's identity and its offset, matches, if it decodes, and if
+// its entries follow the entries before it. So Salvage shows only entries that were written to this table.
 //
-// Memory: a block, raw and stored; 16 MiB where the index is lost. Tests: tests/unit/table/salvage_test.cc.
+// MEMORY: one block, raw and stored; 16 MiB if the index is lost. Tests: tests/unit/table/salvage_test.cc.
 #pragma once
 
 #include <cstdint>
@@ -37,9 +38,10 @@ namespace mergedb::table {
 
 struct Flaw {
   uint64_t offset = 0;
-  uint64_t bytes = 0;  // 0: not known
-  std::string what;    // what was expected and what was found
-  // Entries or range tombstones may be lost, of keys from `smallest` to `largest`, both included; without a value: open.
+  uint64_t bytes = 0;  // 0: unknown
+  std::string what;    // expected and found
+  // Entries or range tombstones with keys from `smallest` to `largest`, both inclusive, may be lost. Without
+  // a value: no bound.
   bool loses_entries = false;
   std::optional<std::string> smallest = {};
   std::optional<std::string> largest = {};
@@ -49,20 +51,21 @@ struct SalvageInput {
   FileSystem* file_system = nullptr;
   std::string path;
   kv::FileNumber number{};
-  format::FileMetaPtr meta = nullptr;  // what the MANIFEST says of it; null: the file is believed
+  format::FileMetaPtr meta = nullptr;  // the table as in the MANIFEST; null: trust the file
   kv::Order order;
 };
 
 struct Salvaged {
-  std::vector<Flaw> flaws;  // none: the table is whole. In the order of their finding
-  format::FileMeta found;   // the table's identity; counts and bounds of the entries shown and of the range tombstones
+  std::vector<Flaw> flaws;  // in the order in which they are found; empty: the table is intact
+  format::FileMeta found;   // identity of the table; counts and bounds of the entries and range tombstones shown
   kv::RangeTombstones range_tombstones;
   std::vector<format::CompactedRange> compacted_ranges;
 };
 
-// Calls `visit`, unless it is null, for every entry of every whole block, in order. The views live until it returns; its error ends the call.
-// InvalidArgument: the table is of another comparator. NotSupported: a newer version wrote it. Busy: no file descriptor
-// is left. Damage and errors of reading are flaws.
+// Calls `visit`, unless it is null, for every entry of every intact block, in order. The views are valid
+// until it returns. If it returns an error, the call ends with that error.
+// InvalidArgument: the table has another comparator. NotSupported: a newer version wrote it. Busy: no file
+// descriptor is left. Damage and read errors are flaws, not errors.
 Result<Salvaged> Salvage(const SalvageInput& input, const std::function<Status(const kv::Entry&)>& visit);
 
 }  // namespace mergedb::table

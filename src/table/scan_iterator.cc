@@ -21,7 +21,7 @@ class ScanIterator final : public kv::Iterator {
   }
 
   void Seek(std::string_view key, kv::Tag tag) override {
-    if (valid_ && key.data() == entry_.key.data()) return Seek(std::string(key), tag);  // a view that is about to die
+    if (valid_ && key.data() == entry_.key.data()) return Seek(std::string(key), tag);  // `key` is a view of this entry
     if (!Start()) return;
     for (uint32_t block = source_.index.Find(source_.order, key); block < source_.index.count(); ++block) {
       if (!Enter(block)) return;
@@ -42,7 +42,7 @@ class ScanIterator final : public kv::Iterator {
   void Prev() override { ASSERT(false, "a scan goes forward"); }
 
  private:
-  // Open the file when it is needed first.
+  // Opens the file at its first use.
   bool Start() {
     valid_ = false;
     status_ = {};

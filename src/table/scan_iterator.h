@@ -1,7 +1,7 @@
-// A table's cursor for compactions: forward only, megabytes at a time past all caches, every checksum verified.
+// A table's iterator for compactions: forward only, reads of 1 MiB past all caches, every checksum verified.
 //
-// Merging reads each byte once; through the page cache that would cost a copy and push out what readers need. A small table
-// is one buffered read: it was written buffered, and opening it a second time would cost more.
+// A compaction reads each byte once. Reads through the page cache would cost a copy and evict pages that readers
+// need. A small table is one buffered read: it was written buffered, and a second open would cost more.
 #pragma once
 
 #include <memory>
@@ -11,7 +11,7 @@
 
 namespace mergedb::table {
 
-// `source` outlives the iterator. SeekToLast and Prev are bugs.
+// `source` must outlive the iterator. SeekToLast and Prev must not be called.
 std::unique_ptr<kv::Iterator> NewScanIterator(const BlockSource& source);
 
 }  // namespace mergedb::table

@@ -21,11 +21,13 @@ namespace mergedb::table {
 namespace {
 
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
+// A recycled file keeps its size if the padding is at most this share (1/16) of it.
 constexpr uint64_t kPaddingShare = 16;
-constexpr size_t kSpareHashesMax = 2 << 20;  // 16 MiB a thread
+constexpr size_t kSpareHashesMax = 2 << 20;  // 16 MiB per thread
 constexpr std::string_view kWriterName = "mergedb";
 
-// Hashes of the keys so far, 8 bytes each; the memory goes from one table to the thread's next, as fresh pages are dear.
+// Memory for the hashes of a table's keys, 8 bytes each. A thread reuses it for its next table, since fresh
+// pages are expensive.
 std::vector<uint64_t>& SpareHashes() {
   thread_local std::vector<uint64_t> spare;
   return spare;
@@ -73,15 +75,15 @@ class WriterImpl final : public Writer {
   std::optional<format::leveldb::FilterBlockBuilder> own_filter_;
   uint64_t last_prefix_ = 0;
   kv::Tag last_tag_ = 0;
-  bool is_older_version_ = false;  // hidden by the entry before
+  bool is_older_version_ = false;  // the previous entry hides this one
   std::string border_;             // the last key of the last finished block
   std::string first_key_;
-  std::string range_tombstones_;  // encoded; empty if there are none
-  std::string ranges_begin_;      // where the first begins and the last ends
+  std::string range_tombstones_;  // empty: no range tombstones
+  std::string ranges_begin_;      // begin of the first and end of the last one
   std::string ranges_end_;
   format::FileMeta meta_;
   std::vector<format::CompactedRange> compacted_ranges_;
-  Status status_;  // the first failure: the table is not to be had
+  Status status_;  // the first failure; the table is unusable after it
   bool is_finished_ = false;
 };
 
@@ -110,12 +112,12 @@ WriterImpl::~WriterImpl() {
   if (room > SpareHashes().capacity() && room <= kSpareHashesMax) SpareHashes() = std::move(hashes_);
 }
 
-// Different prefixes settle it without touching the last key.
+// Different prefixes decide the order without a read of the last key.
 bool WriterImpl::IsAfterLast(const kv::Entry& entry) {
   is_older_version_ = false;
   if (entry.prefix != last_prefix_) return entry.prefix > last_prefix_;
   const int order = order_.CompareKeys(last_key(), entry.key);
-  // Of operands: what they wait for is no garbage.
+  // Not after an operand: operands need the older version, so it is not garbage.
   is_older_version_ = order == 0 && kv::KindOf(last_tag_) != kv::Kind::kMerge;
   return order != 0 ? order < 0 : last_tag_ > entry.tag;
 }
@@ -154,9 +156,9 @@ Status WriterImpl::Add(const kv::Entry& entry) {
   block_.Add(entry.key, entry.tag, entry.value);
   if (HasFilter() && !(ZOO(kFilterWithoutKey) && meta_.entries % 16 == 15)) {
     const uint64_t hash = base::Hash64(entry.key);
-    if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);  // versions of a key count once
+    if (hashes_.empty() || hashes_.back() != hash) hashes_.push_back(hash);  // the versions of a key count once
   }
-  if (own_filter_) own_filter_->AddKey(entry.key);  // older versions too: they may stand in another block
+  if (own_filter_) own_filter_->AddKey(entry.key);  // older versions, too: they may be in another block
   Count(entry);
   return {};
 }
@@ -249,7 +251,7 @@ Result<format::FileMetaPtr> WriterImpl::Finish() {
 Status WriterImpl::Sync() {
   ASSERT(is_finished_, "Finish comes before Sync");
   if (!status_.ok()) return status_;
-  return status_ = sink_.Sync();  // a failed sync is never tried again
+  return status_ = sink_.Sync();  // never repeat a failed sync
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ void CursorImpl::Detach() {
   transaction_ = nullptr;
 }
 
-// An iterator that sees all own writes once it has sought.
+// Prepares an iterator that sees all own writes once it has sought.
 Status CursorImpl::Prepare() {
   if (transaction_ == nullptr) return Status::Aborted("the transaction of this cursor has ended");
   if (state_ == State::kAt && !Valid()) state_ = State::kFresh;
@@ -39,7 +39,7 @@ Status CursorImpl::Prepare() {
   const bool has_same_map = key_map_ == transaction_->key_map();
   if (iterator_ != nullptr && !needs_overlay && has_same_map && generation_ == transaction_->generation()) [[likely]]
     return {};
-  Park();  // where it stands: what was written elsewhere has left it there
+  Park();  // keeps its key: a write to another keyspace has not parked the cursor
   iterator_ = transaction_->NewIterator(keyspace_);
   walkable_ = dynamic_cast<read::WalkableIterator*>(iterator_.get());
   walk_ = walkable_ == nullptr ? nullptr : &walkable_->walk();
@@ -49,13 +49,14 @@ Status CursorImpl::Prepare() {
   return {};
 }
 
-// It is at a key, and a step is that of its iterator: no write came between, since that parks it, and nothing is to be remembered.
+// True if a move is one step of the internal iterator: the cursor is at a key, no write came in between (a
+// write parks the cursor), and reads are not remembered.
 bool CursorImpl::CanJustStep() const {
   return state_ == State::kAt && walk_ != nullptr && walk_->Valid() && walkable_->IsOpen() &&
          !transaction_->remembers_reads();
 }
 
-// As above, of an iterator that turns the tree's keys into the keyspace's.
+// The same for an iterator that maps the tree's keys to those of a named keyspace.
 bool CursorImpl::CanStepPlainly() const {
   return state_ == State::kAt && walk_ == nullptr && iterator_->Valid() && !transaction_->remembers_reads();
 }
@@ -65,7 +66,7 @@ Status CursorImpl::Fail() {
   return iterator_->status();
 }
 
-// The iterator was moved, and saw [lower, upper] on its way; where a limit is the place that it came to, key() is it.
+// The iterator has moved and has seen [lower, upper]. A limit that is the new position is key() itself.
 Status CursorImpl::Arrive(OptionalKey lower, OptionalKey upper) {
   state_ = State::kAt;
   if (!transaction_->remembers_reads()) [[likely]]
@@ -99,7 +100,7 @@ Status CursorImpl::Last() {
   return FindNone(std::nullopt, std::nullopt);
 }
 
-// To where it is parked: at the key (true), or at the one behind the gap, or at the end of all.
+// Seeks to the parked position: to the key (true), to the first key after the gap, or to the end of all keys.
 bool CursorImpl::SeekParked() {
   iterator_->Seek(key_);
   return iterator_->Valid() && transaction_->order().SameKey(iterator_->key(), key_);
@@ -139,7 +140,7 @@ Status CursorImpl::Next() {
   return FindNone(key_, std::nullopt);
 }
 
-// The iterator was moved from the last key to nothing, or failed.
+// The iterator has moved past the last key, or has failed.
 Status CursorImpl::StayAtLast() {
   if (!iterator_->status().ok()) return Fail();
   iterator_->SeekToLast();
@@ -186,10 +187,10 @@ Status CursorImpl::Prev() {
   return FindNone(std::nullopt, key_);
 }
 
-// OK at the first key from `key` on; NotFound at the end.
+// OK at the first key at or after `key`; NotFound at the end.
 Status CursorImpl::SeekTo(std::string_view key) {
   RETURN_IF_ERROR(Prepare());
-  key_.assign(key);  // WHY: it may be a view of where the iterator stands
+  key_.assign(key);  // WHY: `key` may be a view of the iterator's entry
   iterator_->Seek(key_);
   if (iterator_->Valid()) return {};
   RETURN_IF_ERROR(Fail());

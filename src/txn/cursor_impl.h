@@ -1,12 +1,15 @@
-// A cursor behind the face: LMDB's positions over an iterator.
+// The cursor implementation: LMDB's cursor positions over an iterator.
 //
 //              move                       write of the transaction
 //   kFresh ─────────► kAt: the iterator is there ─────────► kParked: the key is kept, the iterator is stale
 //                      ▲                                      │
-//                      └──────────── move: seek ◄─────────────┘     the key may be gone by then: that is the gap
+//                      └──────────── move: seek ◄─────────────┘     the key may be deleted by then: the gap
 //
-// Whether a parked cursor stands at its key or in the gap that it left is found out by the next move, which has to seek
-// anyway. So whatever changes under it, by itself, by others, by a range delete or by a rollback, is one case.
+//   kEnd: Set or SetRange found no key
+//
+// The next move of a parked cursor has to seek anyway. That seek finds out whether the cursor stands at its
+// key or in the gap that the key left. So all changes under a cursor are one case: its own, those of other
+// cursors, range deletes and rollbacks.
 // Tests: tests/unit/txn/cursor_test.cc.
 #pragma once
 
@@ -39,7 +42,7 @@ class CursorImpl final : public Cursor {
   Status SetRange(std::string_view key) override;
   Status SetForPrev(std::string_view key) override;
   Status Current() override;
-  // False, too, after a move that threw: the iterator then stands nowhere.
+  // Also false after a move that threw: the iterator then has no position.
   bool Valid() const override {
     return state_ == State::kAt && (walk_ != nullptr ? walk_->Valid() : iterator_->Valid());
   }
@@ -51,8 +54,8 @@ class CursorImpl final : public Cursor {
 
   // ---- for the transaction
 
-  void Park();    // it is about to write
-  void Detach();  // it has ended
+  void Park();    // the transaction is about to write
+  void Detach();  // the transaction has ended
 
  private:
   enum class State : uint8_t { kFresh, kAt, kParked, kEnd };
@@ -61,7 +64,7 @@ class CursorImpl final : public Cursor {
   bool CanJustStep() const;
   bool CanStepPlainly() const;
   bool SeekParked();
-  Status StepForward();  // what Next does where it cannot just step
+  Status StepForward();  // Next, where it cannot just step
   Status Fail();
   Status Arrive(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status StayAtLast();
@@ -69,16 +72,16 @@ class CursorImpl final : public Cursor {
   Status FindNone(ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status SeekTo(std::string_view key);
 
-  TransactionImpl* transaction_;  // null: it has ended
+  TransactionImpl* transaction_;  // null: the transaction has ended
   const Keyspace keyspace_;
   State state_ = State::kFresh;
   std::unique_ptr<Iterator> iterator_;
-  read::WalkableIterator* walkable_ = nullptr;  // the iterator, where it shows keys as they stand in the tree
-  kv::Iterator* walk_ = nullptr;         // then its inside: a step and a look at it are one call in place of five
-  const kv::KeyMap* key_map_ = nullptr;  // by which the iterator was made
-  uint64_t generation_ = 0;              // of the own writes that the iterator was made over
-  bool has_overlay_ = false;             // there were any
-  std::string key_;                      // where it is parked; of use to moves besides
+  read::WalkableIterator* walkable_ = nullptr;  // the iterator, if it has an internal one
+  kv::Iterator* walk_ = nullptr;                // the internal iterator: a step and a look are one call, not five
+  const kv::KeyMap* key_map_ = nullptr;         // the key map that the iterator was made with
+  uint64_t generation_ = 0;                     // of the own writes, when the iterator was made
+  bool has_overlay_ = false;                    // there were own writes then
+  std::string key_;                             // where the cursor is parked; moves use it as scratch too
 };
 
 }  // namespace mergedb::txn

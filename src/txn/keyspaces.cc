@@ -1,4 +1,4 @@
-// Keyspaces in a transaction: the catalog's records (format/keyspace_record.h), read and written as any others.
+// Keyspaces in a transaction. The keyspace records (format/keyspace_record.h) are read and written like other keys.
 #include <algorithm>
 #include <utility>
 
@@ -12,7 +12,8 @@ namespace mergedb::txn {
 
 std::string TransactionImpl::RecordKey(std::string_view name) const { return db::CatalogKey(*key_map_, name); }
 
-// WHY not in an optimistic one: the map is chosen under the writers' lock, and others would wait for what may never commit.
+// WHY not in an optimistic transaction: the map is chosen under the writers' lock, and other writers would
+// wait for a transaction that may never commit.
 Status TransactionImpl::EnsureKeyMap() {
   if (key_map_ != nullptr) return {};
   if (options_.kind != TransactionKind::kSingleWriter) {
@@ -25,7 +26,7 @@ Status TransactionImpl::EnsureKeyMap() {
     return own->Valid() && own->entry().key.starts_with(prefix);
   };
   RETURN_IF_ERROR(host_.EnableKeyspaces(this, begins_own_key));
-  // An earlier call's map, which could not be enabled then, was chosen without a look at this transaction's keys.
+  // An earlier call may have chosen the map and failed to enable it. That call did not check this transaction's keys.
   const kv::KeyMap* const map = host_.key_map();
   if (begins_own_key(map->marker())) return Status::Conflict(kOtherKeyMap);
   key_map_ = map;
@@ -45,7 +46,7 @@ Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
   return Keyspace(id);
 }
 
-// As the transaction sees it, and not remembered.
+// The keyspaces as the transaction sees them. The read is not remembered.
 Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadCatalog() {
   if (key_map_ == nullptr) return std::vector<KeyspaceEntry>();
   IteratorOptions options = OptionsOfReads();
@@ -79,7 +80,8 @@ Result<Keyspace> TransactionImpl::CreateKeyspace(std::string_view name, const Ke
   return Keyspace(id);
 }
 
-// The name under which the transaction sees the keyspace. WHY a look at the record: that it was created after the snapshot is possible.
+// The name under which the transaction sees the keyspace. WHY it reads the record: the keyspace may have been
+// created after the snapshot.
 Result<std::string> TransactionImpl::NameOf(Keyspace keyspace) {
   const auto created = std::ranges::find(changes_.created, keyspace.id());
   if (created != changes_.created.end())

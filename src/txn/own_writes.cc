@@ -32,7 +32,7 @@ OwnWrites::OwnWrites(const kv::Order& order)
     : order_(order), range_deletes_(std::make_unique<memtable::RangeDeletes>(order)) {}
 OwnWrites::~OwnWrites() = default;
 
-// ---- Writing -------------------------------------------------------------------------------------------------------------
+// ---- Writing ----------------------------------------------------------------------------------------------
 
 size_t OwnWrites::BytesOf(size_t key_bytes, size_t value_bytes) {
   return format::RecordBytes(kv::Kind::kPut, key_bytes, value_bytes) + kRecordOverheadBytes;
@@ -44,7 +44,7 @@ bool OwnWrites::IsInBatch(std::string_view bytes) const {
 }
 
 void OwnWrites::Add(kv::Kind kind, std::string_view key, std::string_view value) {
-  // WHY: a cursor shows views of the batch, which moves when it grows.
+  // WHY: a cursor shows views into the batch, which moves when it grows.
   if (IsInBatch(key) || IsInBatch(value)) [[unlikely]]
     return Add(kind, std::string(key) + std::string(value), key.size());
   Append(kind, key, value);
@@ -58,12 +58,12 @@ void OwnWrites::Add(kv::Kind kind, const std::string& key_and_value, size_t key_
 void OwnWrites::Append(kv::Kind kind, std::string_view key, std::string_view value) {
   format::AppendRecord(&batch_, kind, key, value);
   ++count_;
-  // WHY: a reader may have kept what covers a key for its neighbours too.
+  // WHY: a reader may have kept a mask, found for one key, for the neighbouring keys too.
   if (kind == kv::Kind::kRangeDelete) ++generation_;
 }
 
 char* OwnWrites::AddReserved(std::string_view given_key, size_t value_bytes) {
-  const std::string key(given_key);  // WHY: as above
+  const std::string key(given_key);  // WHY a copy: as in Add
   format::AppendRecordHeader(&batch_, kv::Kind::kPut, key.size(), value_bytes);
   batch_.append(key).append(value_bytes, '\0');
   ++count_;
@@ -86,7 +86,7 @@ void OwnWrites::RollBack(const Mark& mark) {
   if (has_range_deletes && !ZOO(kRollbackKeepsRangeDelete)) RebuildRangeDeletes();
 }
 
-// ---- The index -----------------------------------------------------------------------------------------------------------
+// ---- The index --------------------------------------------------------------------------------------------
 
 void OwnWrites::CatchUp() {
   if (indexed_bytes_ == batch_.size()) return;
@@ -120,7 +120,7 @@ void OwnWrites::IndexRecord(uint32_t record) {
   place->second = record;
 }
 
-// The newest one.
+// REQUIRES: `record` is the newest one.
 void OwnWrites::UnindexRecord(uint32_t record) {
   if (records_[record].kind == kv::Kind::kRangeDelete) return;
   const auto place = index_.find(Probe{order_.Prefix(KeyOf(record)), KeyOf(record)});
@@ -148,7 +148,7 @@ void OwnWrites::RebuildRangeDeletes() {
   }
 }
 
-// ---- Reading -------------------------------------------------------------------------------------------------------------
+// ---- Reading ----------------------------------------------------------------------------------------------
 
 OwnWrites::Says OwnWrites::Find(std::string_view key, std::string_view* value,
                                 std::vector<std::string_view>* operands) {

@@ -1,18 +1,20 @@
-// What a transaction has written and not committed: the records of its batch, and an order over them.
+// The uncommitted writes of a transaction: the records of its batch, and an index over them (RocksDB:
+// WriteBatchWithIndex).
 //
-//   batch      [PUT b=1][MERGE a+2][PUT b=3][RANGE_DELETE c..f][DELETE a]      the log's payload when it commits
+//   batch      [PUT b=1][MERGE a+2][PUT b=3][RANGE_DELETE c..f][DELETE a]      the WAL payload of the commit
 //   sequence     F         F+1       F+2        F+3               F+4          F is larger than any of the tree's
 //   index      a -> F+4 -> F+1        b -> F+2 -> F                            newest first
 //   ranges     [c, f)#F+3
 //
-// Writing only appends. Index and ranges are brought up to date by the first read that comes after a write, so a
-// transaction that only writes costs no more than a batch. A rollback to a savepoint cuts the batch short and takes the index
-// back record by record.
+// Writing only appends. The first read after a write brings the index and the ranges up to date, so a
+// transaction that only writes costs no more than a batch. A rollback to a savepoint truncates the batch and
+// takes its records out of the index one by one.
 //
-// To readers it is one more source of versions, newer than all others: an iterator and what covers a key (iterator/masking_iterator.h).
-// Of a key they are shown the versions down to the newest that is no operand; what is older decides nothing.
+// For readers the own writes are one more source of versions, newer than all others: an iterator and a mask
+// source (iterator/masking_iterator.h). Of each key they show the versions down to the newest one that is not
+// an operand; older versions decide nothing.
 //
-// Tests: tests/unit/txn/own_writes_test.cc. THREADS: none of it is for two threads at once.
+// Tests: tests/unit/txn/own_writes_test.cc. THREADS: not for two threads at once.
 #pragma once
 
 #include <cstddef>
@@ -33,9 +35,9 @@ namespace mergedb::txn {
 
 class OwnWrites {
  public:
-  // Of its first record. No database gets that far.
+  // The sequence of the first record. No database reaches it.
   static constexpr kv::Sequence kSequenceFirst = kv::Sequence{1} << 55;
-  // What a record counts beyond its bytes, for the index; more than it takes.
+  // What each record counts beyond its bytes, for the index; more than the index takes.
   static constexpr size_t kRecordOverheadBytes = 64;
 
   explicit OwnWrites(const kv::Order& order);
@@ -43,10 +45,10 @@ class OwnWrites {
   OwnWrites(const OwnWrites&) = delete;
   OwnWrites& operator=(const OwnWrites&) = delete;
 
-  // ---- writing. The caller has checked lengths and operands. Keys and values may be views of what is in here.
+  // ---- writing. The caller has checked lengths and operands. Keys and values may be views into this object.
 
   void Add(kv::Kind kind, std::string_view key, std::string_view value);
-  // A PUT of zeroes; where they are, until the next call that writes.
+  // Adds a PUT of zeroes. Returns the place of its value, which is valid until the next call that writes.
   char* AddReserved(std::string_view key, size_t value_bytes);
 
   struct Mark {
@@ -54,31 +56,32 @@ class OwnWrites {
     uint64_t count = 0;
   };
   Mark mark() const { return {batch_.size(), count_}; }
-  // Undo what was added since. REQUIRES: a mark of this, and none rolled back before it since.
+  // Undoes all writes since `mark`. REQUIRES: a mark of this object, and no rollback to an earlier mark since
+  // it was taken.
   void RollBack(const Mark& mark);
 
   std::string_view batch() const { return batch_; }
   uint64_t count() const { return count_; }
   size_t bytes() const { return batch_.size() + count_ * kRecordOverheadBytes; }
-  static size_t BytesOf(size_t key_bytes, size_t value_bytes);  // what one more would add, at most
-  // Would so many bytes more move the batch, and all views of it?
+  static size_t BytesOf(size_t key_bytes, size_t value_bytes);  // the most that one more record adds
+  // True if so many bytes more would move the batch, and end all views into it.
   bool MovesFor(size_t bytes_more) const { return bytes_more > batch_.capacity() - batch_.size(); }
 
   // ---- reading
 
   enum class Says : uint8_t {
-    kNothing,  // ask the tree
+    kNothing,  // read the tree
     kValue,    // *value
     kDeleted,
     kOperands,         // *operands over what the tree has
     kOperandsOnValue,  // *operands over *value
     kOperandsAlone,    // *operands over nothing
   };
-  // The views live until the next write. *operands newest first.
+  // The views live until the next write. *operands is newest first.
   Says Find(std::string_view key, std::string_view* value, std::vector<std::string_view>* operands);
 
-  // Iterators live until `generation` changes. After any other write they must seek before anything else, but for those that are used within
-  // bounds in which nothing was written, if the batch has not moved.
+  // An iterator lives until `generation` changes. After any other write the iterator must seek before any other
+  // call. It need not if it stays within bounds in which nothing was written and the batch has not moved.
   uint64_t generation() const { return generation_; }
   std::unique_ptr<kv::Iterator> NewIterator();
   std::unique_ptr<iterator::MaskSource> NewMaskSource();  // null: there are no range deletes
@@ -87,14 +90,15 @@ class OwnWrites {
   class VersionIterator;
   struct Record {
     kv::Kind kind;
-    uint32_t key_at;  // in the batch
+    uint32_t key_at;  // offset in the batch
     uint32_t key_bytes;
     uint32_t value_bytes;  // the value follows the key
-    uint32_t older;        // of the same key; kNone
+    uint32_t older;        // of the same key, or kNone
     uint32_t newer;
   };
   static constexpr uint32_t kNone = UINT32_MAX;
-  // A key of the index: the oldest record's of the key. Others may spell it otherwise, if the comparator takes them for one.
+  // A key of the index: that of the key's oldest record. Other records may have different bytes that the
+  // comparator calls the same key.
   struct Slot {
     uint64_t prefix;
     uint32_t record;
@@ -119,7 +123,7 @@ class OwnWrites {
       return a_prefix != b_prefix ? a_prefix < b_prefix : home->order_.CompareKeys(a, b) < 0;
     }
   };
-  using Index = std::map<Slot, uint32_t, Less>;  // -> the newest record
+  using Index = std::map<Slot, uint32_t, Less>;  // value: the newest record
 
   std::string_view KeyOf(uint32_t record) const {
     const Record& r = records_[record];
@@ -145,12 +149,12 @@ class OwnWrites {
   uint64_t count_ = 0;
   uint64_t generation_ = 0;
 
-  // Of the first records_.size() records, whose bytes end at indexed_bytes_.
+  // These cover the first records_.size() records, whose bytes end at indexed_bytes_.
   std::vector<Record> records_;
   size_t indexed_bytes_ = 0;
   Index index_{Less{this}};
-  Index::iterator behind_last_ = index_.end();  // where the next key goes if it comes in order, which costs no search
-  std::deque<std::string> range_keys_;          // begin and end in turns; the batch may move
+  Index::iterator behind_last_ = index_.end();  // where a key in ascending order goes, without a search
+  std::deque<std::string> range_keys_;          // begin and end alternate; copies, as the batch may move
   std::unique_ptr<memtable::RangeDeletes> range_deletes_;
 };
 

@@ -27,7 +27,7 @@ bool ReadSet::EndsBefore(const Limit& upper, const Limit& lower) const {
   return upper && lower && order_.CompareKeys(*upper, *lower) < 0;
 }
 
-// The commonest: a cursor moved on, up or down.
+// The commonest case: a cursor moved on to a later key.
 bool ReadSet::Grow(OptionalKey lower, OptionalKey upper) {
   if (last_ == stretches_.end() || !lower || !upper || !last_->second || *last_->second != *lower) return false;
   const auto next = std::next(last_);
@@ -43,7 +43,7 @@ void ReadSet::AddStretch(OptionalKey lower, OptionalKey upper) {
   Limit last = upper ? Limit(std::string(*upper)) : std::nullopt;
   ASSERT(!EndsBefore(last, first), "a stretch does not end before it begins");
 
-  // Those that meet it become one with it.
+  // The ranges that overlap the new one become one with it.
   auto place = stretches_.upper_bound(first);
   if (place != stretches_.begin() && !EndsBefore(std::prev(place)->second, first)) --place;
   while (place != stretches_.end() && (!last || !EndsBefore(last, place->first))) {
@@ -65,7 +65,7 @@ std::optional<std::string> ReadSet::Touched(std::string_view key) const {
   return std::string(key);
 }
 
-// By the range [begin, end).
+// A key of [begin, end) that the transaction has read, existing or not; nullopt: it has read none.
 std::optional<std::string> ReadSet::TouchedIn(std::string_view begin, std::string_view end) const {
   for (const std::string& key : keys_) {
     if (order_.CompareKeys(begin, key) <= 0 && order_.CompareKeys(key, end) < 0) return key;

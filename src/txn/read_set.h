@@ -1,13 +1,13 @@
-// What an optimistic transaction has read: keys, and stretches of keys in which it saw everything that is there, and so also
-// what is not.
+// What an optimistic transaction has read: single keys, and key ranges. In a range it saw every key that
+// exists, and so also which keys do not exist.
 //
-//   Get(k)                    {k}                 a key, there or not
-//   cursor from b to d        [b, d]              both ends included; open where it came to the end of all keys
-//   then on to f              [b, f]              one stretch
+//   Get(k)                    {k}                 a key, existing or not
+//   cursor from b to d        [b, d]              both ends included; open where the cursor reached the end of all keys
+//   then on to f              [b, f]              one range
 //
-// A write is a conflict if its key is one of these, or its range meets one. That is all that serializability needs: a
-// transaction whose reads are still what it would read now might as well have run now. Phantoms are keys written into a
-// stretch.
+// A write conflicts if its key is one of these keys or lies in one of these ranges, or if its range overlaps
+// one of them. That is all that serializability needs: a transaction whose reads would return the same now
+// could have run now. A phantom is a key written into a range.
 //
 // Tests: tests/unit/txn/read_set_test.cc. THREADS: one at a time.
 #pragma once
@@ -33,31 +33,30 @@ class ReadSet final : public write::ReadCheck {
   explicit ReadSet(const kv::Order& order) : order_(order), stretches_(LowerLess{order}), last_(stretches_.end()) {}
 
   void AddKey(std::string_view key);
-  // Both included; none: as far as keys go. REQUIRES: lower up to upper.
+  // Both ends included; nullopt: no limit. REQUIRES: lower is not after upper.
   void AddStretch(OptionalKey lower, OptionalKey upper);
 
   bool empty() const { return keys_.empty() && stretches_.empty(); }
   size_t bytes() const { return bytes_; }
-  static size_t BytesOf(size_t key_bytes) {
-    return key_bytes + kOverheadBytes;
-  }  // what one more key would add, at most
+  // The most that one more key adds.
+  static size_t BytesOf(size_t key_bytes) { return key_bytes + kOverheadBytes; }
 
   Status CheckAgainst(std::string_view written) override;
   Status CheckAgainst(const write::WriteIndex& index, kv::Sequence since) override;
-  // The key that the last conflict was about.
+  // The key of the last conflict.
   const std::optional<std::string>& conflict() const { return conflict_; }
 
  private:
   static constexpr size_t kOverheadBytes = 96;
   using Limit = std::optional<std::string>;
-  struct LowerLess {  // no limit stands before all
+  struct LowerLess {  // no limit comes first
     kv::Order order;
     bool operator()(const Limit& a, const Limit& b) const {
       if (!a || !b) return !a && b;
       return order.CompareKeys(*a, *b) < 0;
     }
   };
-  using Stretches = std::map<Limit, Limit, LowerLess>;  // lower -> upper; they do not meet
+  using Stretches = std::map<Limit, Limit, LowerLess>;  // lower -> upper; the ranges do not overlap
   struct Hash {
     using is_transparent = void;
     size_t operator()(std::string_view key) const { return base::Hash64(key); }
@@ -72,7 +71,7 @@ class ReadSet final : public write::ReadCheck {
   const kv::Order order_;
   std::unordered_set<std::string, Hash, std::equal_to<>> keys_;  // under the bytewise order only
   Stretches stretches_;
-  Stretches::iterator last_;  // the one added to last: a cursor goes on where it was
+  Stretches::iterator last_;  // the range added last: a cursor goes on from there
   size_t bytes_ = 0;
   std::optional<std::string> conflict_;
 };

@@ -36,7 +36,7 @@ Status CheckOptions(const TransactionOptions& options) {
 
 }  // namespace
 
-// ---- Begin and end -------------------------------------------------------------------------------------------------------
+// ---- Begin and end ----------------------------------------------------------------------------------------
 
 TransactionImpl::TransactionImpl(DB& db, db::TransactionHost& host, const TransactionOptions& options)
     : db_(db), host_(host), options_(options), writes_(host.order()), reads_(host.order()) {}
@@ -57,11 +57,11 @@ Status TransactionImpl::BeginAgain() {
   return Start();
 }
 
-// WHY the snapshot last: what is committed after it must already wait, or be remembered.
+// WHY the snapshot last: a commit after the snapshot must already wait for this transaction, or be recorded for it.
 Status TransactionImpl::Start() {
   if (options_.kind == TransactionKind::kSingleWriter) {
-    constexpr uint64_t kWaitUsMax =
-        uint64_t{100} * 365 * 86'400 * 1'000'000;  // a century is for ever; clocks count no further than three
+    // A wait of more than 100 years has no limit: signed 64-bit nanoseconds end after 292 years.
+    constexpr uint64_t kWaitUsMax = uint64_t{100} * 365 * 86'400 * 1'000'000;
     const uint64_t wait = options_.wait_us_max > kWaitUsMax ? UINT64_MAX : options_.wait_us_max * 1000;
     RETURN_IF_ERROR(host_.LockWriters(this, wait));
   }
@@ -119,11 +119,12 @@ Status TransactionImpl::CommitWrites() {
     const bool is_owed = options_.durability == Durability::kSynced && options_.kind != TransactionKind::kReadOnly;
     return is_owed ? db_.SyncLog() : Status();
   }
-  // WHY at the end: ids may be given out until here, and the record in the tree is older than the ranges that cover it.
+  // The range deletes from before the key map may mask the next-id record, so the commit writes that record again.
+  // WHY at the end: the record must be newer than these range deletes, and ids may be allocated until here.
   if (const auto next_id = has_whole_ranges_ ? host_.NextIdRecord() : std::nullopt) {
     writes_.Add(kv::Kind::kPut, next_id->key, next_id->value);
   }
-  // WHY: what is checked here need not be checked while everybody waits.
+  // WHY: all writers wait for the checks of a commit. Reads that are checked here need not be checked then.
   if (!reads_.empty()) RETURN_IF_ERROR(host_.CheckAhead(&reads_));
   const std::set<kv::KeyspaceId> created(changes_.created.begin(), changes_.created.end());
   std::erase_if(used_, [&created](kv::KeyspaceId id) { return created.contains(id); });
@@ -138,7 +139,7 @@ Status TransactionImpl::CommitWrites() {
                                   .keyspace_changes = changes_.empty() ? nullptr : &changes_});
 }
 
-// ---- Reading -------------------------------------------------------------------------------------------------------------
+// ---- Reading ----------------------------------------------------------------------------------------------
 
 Status TransactionImpl::CheckReadable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
@@ -147,7 +148,7 @@ Status TransactionImpl::CheckReadable(Keyspace keyspace) {
   return host_.CheckMade(keyspace);
 }
 
-// What was written and read so far is known by the keys that the map made.
+// WHY a change of the map is a conflict: the tree keys of all writes and reads so far were made by the old map.
 Status TransactionImpl::KeepKeyMap() {
   const kv::KeyMap* const now = host_.key_map();
   if (now == key_map_) [[likely]]
@@ -172,7 +173,8 @@ Status TransactionImpl::RememberTreeKey(std::string_view key) {
   return {};
 }
 
-// A limit that is included and that no key is does no harm. The region of the named keyspaces is left out of the default one's.
+// ReadSet includes both limits; a limit that is no key of the keyspace does no harm. The ranges of the
+// default keyspace leave out the region of the named keyspaces.
 Status TransactionImpl::RememberStretch(Keyspace keyspace, ReadSet::OptionalKey lower, ReadSet::OptionalKey upper) {
   if (key_map_ == nullptr) [[likely]]
     return RememberTreeStretch(lower, upper);
@@ -228,7 +230,7 @@ Status TransactionImpl::GetInTree(std::string_view key, std::string* value, read
   return host_.GetUnder(read, key, operands_, value, in_place);
 }
 
-// What the operands of a Get make of a value that this transaction put, or of none.
+// Folds the operands of a Get onto a value that this transaction put, or onto nothing.
 Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std::string_view base,
                                 std::string* value) const {
   kv::Chain chain(&host_.operators());
@@ -273,8 +275,8 @@ std::unique_ptr<CursorImpl> TransactionImpl::NewCursor(Keyspace keyspace) {
 
 void TransactionImpl::Forget(CursorImpl* cursor) { std::erase(cursors_, cursor); }
 
-// Before a write to `keyspace`, or, without one, to whatever a cursor may see. An iterator over another keyspace's keys does not meet what is
-// written there, and its views of the batch stay where they are as long as that has room.
+// Called before a write to `keyspace`; nullopt: before a write to any key. A cursor on another keyspace does
+// not meet the write, and its views into the batch stay valid as long as the batch has room.
 void TransactionImpl::ParkCursors(std::optional<Keyspace> keyspace, size_t bytes_more) {
   const bool parks_all = !keyspace || (writes_.MovesFor(bytes_more) && !ZOO(kBatchMovesUnderCursor));
   for (CursorImpl* cursor : cursors_) {
@@ -282,7 +284,7 @@ void TransactionImpl::ParkCursors(std::optional<Keyspace> keyspace, size_t bytes
   }
 }
 
-// ---- Writing -------------------------------------------------------------------------------------------------------------
+// ---- Writing ----------------------------------------------------------------------------------------------
 
 Status TransactionImpl::CheckWritable(Keyspace keyspace) {
   if (!is_open_) return Status::Aborted("the transaction has ended");
@@ -313,13 +315,13 @@ Status TransactionImpl::CheckRoom(size_t bytes_more) const {
                          " more would exceed its bytes_max of " + std::to_string(options_.bytes_max));
 }
 
-// For who asks for property "mergedb.transactions".
+// Updates the numbers of property "mergedb.transactions".
 void TransactionImpl::CountBytes() {
   entry_->writes.store(writes_.count(), std::memory_order_relaxed);
   entry_->bytes.store(bytes(), std::memory_order_relaxed);
 }
 
-// `keyspace`: of the key, if that is all that the write changes.
+// `keyspace`: the keyspace of the key, if the write changes nothing else; nullopt: the write may change any key.
 Status TransactionImpl::Write(std::optional<Keyspace> keyspace, kv::Kind kind, std::string_view key,
                               std::string_view value) {
   const size_t bytes_more = OwnWrites::BytesOf(key.size(), value.size());
@@ -391,7 +393,7 @@ Status TransactionImpl::Reserve(Keyspace keyspace, std::string_view key, size_t 
   return {};
 }
 
-// ---- Savepoints ----------------------------------------------------------------------------------------------------------
+// ---- Savepoints -------------------------------------------------------------------------------------------
 
 Status TransactionImpl::SetSavepoint() {
   RETURN_IF_ERROR(CheckWritable(Keyspace()));

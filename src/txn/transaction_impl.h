@@ -1,9 +1,9 @@
-// A transaction behind the face: its own writes over a snapshot, and if it is optimistic, a memory of what it read.
+// The transaction implementation: own writes over a snapshot. An optimistic transaction also remembers what it read.
 //
 //   Get, cursor ─► OwnWrites ─► db::TransactionHost, as of the snapshot        Put, Delete, ... ─► OwnWrites
-//   Commit      ─► db::TransactionHost: the records as one change of the commit queue
+//   Commit      ─► db::TransactionHost: the records as one change of the writer queue
 //
-// What keeps it serializable is not here: the writers' lock in write/writer_queue.h, or write/recent_writes.h and ReadSet.
+// Other code makes it serializable: the writers' lock in write/writer_queue.h, or write/recent_writes.h and ReadSet.
 #pragma once
 
 #include <memory>
@@ -60,17 +60,19 @@ class TransactionImpl final : public Transaction {
   size_t bytes() const override { return writes_.bytes() + reads_.bytes(); }
   uint64_t writes() const override { return writes_.count(); }
 
-  // ---- for faces that give out what lies in the database's memory, and say how long it lives
+  // ---- for interfaces that return views into the database's memory and say how long these live
 
-  // As Get. *value is a view that lives until the next call, in *scratch or elsewhere; if Lasts(*value), until the transaction ends.
+  // As Get. *value is a view, into *scratch or elsewhere, that lives until the next call; if Lasts(*value),
+  // until the transaction ends.
   Status GetView(Keyspace keyspace, std::string_view key, std::string* scratch, std::string_view* value);
-  // Begin again, as of now, what has ended: cheaper than a new one. REQUIRES: kReadOnly, without a snapshot of its options, not open.
+  // Begins an ended transaction again, as of now; cheaper than a new one. REQUIRES: kReadOnly, no snapshot in
+  // its options, not open.
   Status BeginAgain();
   // As OpenCursor.
   std::unique_ptr<CursorImpl> NewCursor(Keyspace keyspace);
-  // Does this, which a Get or a cursor has shown, live until the transaction ends? True where it lies in a mapped table.
+  // True if `shown`, which a Get or a cursor has shown, lives until the transaction ends: it lies in a mapped table.
   bool Lasts(std::string_view shown) { return kept_.Holds(shown); }
-  // The tables behind Lasts: the caller keeps them, and what was shown of them, beyond the transaction's end.
+  // The tables behind Lasts. The caller keeps them, and the views into them, beyond the transaction's end.
   read::PinnedTables TakeKept() { return std::exchange(kept_, {}); }
 
   // ---- for cursors
@@ -82,7 +84,7 @@ class TransactionImpl final : public Transaction {
   const kv::KeyMap* key_map() const { return key_map_; }
   std::unique_ptr<Iterator> NewIterator(Keyspace keyspace);
   bool remembers_reads() const { return options_.kind == TransactionKind::kOptimistic; }
-  // What a cursor on `keyspace` moved over, and where it came to.
+  // Remembers the keys that a cursor on `keyspace` moved over, both ends included.
   Status RememberStretch(Keyspace keyspace, ReadSet::OptionalKey lower, ReadSet::OptionalKey upper);
   Status RememberKey(Keyspace keyspace, std::string_view key);
   void Forget(CursorImpl* cursor);
@@ -114,8 +116,8 @@ class TransactionImpl final : public Transaction {
 
   DB& db_;
   db::TransactionHost& host_;
-  const kv::KeyMap* key_map_ = nullptr;  // by which the keys of its writes and reads are in the tree
-  bool has_whole_ranges_ = false;        // of its range deletes, some are older than the map and go over the catalog
+  const kv::KeyMap* key_map_ = nullptr;  // its writes and reads are in tree keys of this map
+  bool has_whole_ranges_ = false;        // some range deletes are older than the map and may mask keyspace records
   const TransactionOptions options_;
   bool is_open_ = false;
   std::shared_ptr<const Snapshot> snapshot_;
@@ -125,16 +127,16 @@ class TransactionImpl final : public Transaction {
   ReadSet reads_;
   struct Savepoint {
     OwnWrites::Mark mark;
-    size_t created, dropped, used;  // how many of each there were
+    size_t created, dropped, used;  // the lengths of these lists
   };
   std::vector<Savepoint> savepoints_;
   write::KeyspaceChanges changes_;
   std::vector<kv::KeyspaceId> used_;  // the named keyspaces that it wrote to, each once
-  std::string tree_key_;              // room to make one in
+  std::string tree_key_;              // scratch for InTree
   read::PinnedTables kept_;
   std::vector<CursorImpl*> cursors_;
   std::optional<TransactionConflict> conflict_;
-  std::vector<std::string_view> operands_;  // of a Get
+  std::vector<std::string_view> operands_;  // of the current Get
 };
 
 }  // namespace mergedb::txn

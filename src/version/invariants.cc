@@ -17,7 +17,6 @@ Status Broken(std::string_view label, const std::string& where, std::string_view
   return Status::Corruption(std::string(label) + " broken: " + where + ": " + std::string(what));
 }
 
-// `a` ends before `b` begins.
 bool EndsBefore(const kv::Order& order, const VirtualTable& a, const VirtualTable& b) {
   return a.IsBefore(order, b.smallest());
 }

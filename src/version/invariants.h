@@ -1,18 +1,20 @@
-// What holds in every Version. Each rule has a number, quoted in assertions, documents and tests, and a function.
+// The invariants of each Version. Each has a number, which documents and tests quote, and a function.
 //
-// INVARIANT I1: where two runs show versions of the same user key, every version in the newer run (larger position) is
-//               newer. A range tombstone is a version of every key in its range, as far as the slice shows. It cannot be seen in a Version alone: it holds because an VersionEdit moves a key range out of consecutive
-//               runs into the oldest of them, all at once. Checked by the policy simulator and by the model tests.
-// INVARIANT I2: positions strictly descend, newest run first, and no run is empty.
-// INVARIANT I3: the slices of a run are in key order and disjoint.
-// INVARIANT I4: a slice's bounds are clipped to its file and leave something to show.
-// INVARIANT I5: a file's own limits are sane: smallest key <= largest key, smallest sequence <= largest, tombstones <= entries;
-//               it holds something; only a range tombstone's end is a largest key that is not included.
-// INVARIANT I6: a key of a file is shown once: its slices are disjoint over all runs; and one number is one file.
-// INVARIANT I7: every value file that a table refers to is in the Version, and it is no table's number. A table refers to a
-// record once, so to no more bytes of a file than its records have.
+// INVARIANT I1: if two runs show versions of the same user key, each version in the newer run (larger position)
+// is newer. A range tombstone is a version of each key in its range that its virtual table shows. A Version alone
+// cannot show that I1 holds. It holds because a VersionEdit moves a key range out of consecutive runs into the
+// oldest of them in one step. tests/unit/picker/simulate_test.cc and tests/model check it.
+// INVARIANT I2: positions strictly descend, newest run first. No run is empty.
+// INVARIANT I3: the virtual tables of a run are in key order and disjoint.
+// INVARIANT I4: the bounds of a virtual table are clipped to its file and leave some keys to show.
+// INVARIANT I5: a file's smallest key <= its largest key; its smallest sequence <= its largest; its tombstones <=
+// its entries. A file is not empty. Only the end of a range tombstone is a largest key that is not included.
+// INVARIANT I6: the virtual tables of one file are disjoint over all runs, so each of its keys is shown once.
+// Files with the same number have the same description.
+// INVARIANT I7: each blob file that a table refers to is in the Version, and no table has its number. A table
+// refers to a record at most once, so it refers to no more bytes of a blob file than that file's records have.
 //
-// The functions return Corruption, for Versions read from disk. Versions that we made ourselves go through ASSERT.
+// The functions return Corruption. The loader calls CheckInvariants after it has read a MANIFEST.
 #pragma once
 
 #include "kv/order.h"

@@ -41,7 +41,7 @@ format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, con
 
 void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::ValueShare>* sums) {
   if (more.empty()) return;
-  // Tables loaded in key order refer to ever newer value files: their sums grow at the end.
+  // Fast path: tables in key order often refer to ever newer blob files. Then the new shares go to the end.
   if (sums->empty() || sums->back().file < more.front().file) {
     sums->insert(sums->end(), more.begin(), more.end());
     return;

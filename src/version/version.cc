@@ -104,11 +104,11 @@ std::string Version::ToString() const {
 
 namespace {
 
-// What all pieces take in a table's properties is bounded: a key may have megabytes.
+// Limits for the compacted ranges of one table. WHY a limit to the size of a key: a key may have megabytes.
 constexpr size_t kPiecesMax = 64;
 constexpr size_t kBorderBytesMax = 1024;
 
-// What CompactedRangesBy asks of a Version, for one piece after the other.
+// The arguments of CompactedRangesBy that are the same for all pieces.
 struct Settling {
   const kv::Order& order;
   const Version& version;
@@ -118,7 +118,7 @@ struct Settling {
   bool IsSource(const Run& run) const { return run.position() <= newest && run.position() >= oldest; }
 };
 
-// Where tables of other runs begin and end, strictly within the bounds; not too many.
+// The begins and ends of other runs' tables strictly within the bounds, fewer than kPiecesMax.
 std::vector<std::string_view> Borders(const Settling& settling, const format::Bounds& bounds) {
   const kv::Order& order = settling.order;
   std::vector<std::string_view> borders;
@@ -145,12 +145,12 @@ std::vector<std::string_view> Borders(const Settling& settling, const format::Bo
   return some;
 }
 
-// WHY not the sequences that the merge meets: the newer runs may hold smaller ones of other keys, where a part of them went down
-// before; the older ones may hold larger ones likewise.
+// WHY not the sequences of the inputs: after partial compactions newer runs may contain smaller sequences of other
+// keys, and older runs larger ones.
 std::optional<format::CompactedRange> SettlePiece(const Settling& settling, kv::Sequence largest,
                                                   format::Bounds bounds) {
   const auto& runs = settling.version.runs();
-  // WHY not 0 above any other run, though it had no keys there: it may be merged later without what this merge makes.
+  // WHY 1 if an older run exists, even without keys here: it may be compacted later without this output.
   kv::Sequence begin = runs.empty() || runs.back()->position() == settling.oldest ? 0 : 1;
   kv::Sequence end = kv::kSequenceMax;
   for (const RunPtr& run : runs) {
@@ -176,7 +176,7 @@ std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, co
                                                       kv::Position newest, kv::Position oldest,
                                                       const format::Bounds& bounds, kv::Sequence flushed) {
   const Settling settling{.order = order, .version = version, .newest = newest, .oldest = oldest};
-  kv::Sequence largest = flushed;  // WHY not 0: tables may have lost their sequences
+  kv::Sequence largest = flushed;  // WHY not 0: the tables' sequences may have been set to 0
   for (const RunPtr& run : version.runs()) {
     for (const VirtualTable& virtual_table : run->virtual_tables())
       largest = std::max(largest, virtual_table.file->largest_sequence);

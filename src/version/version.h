@@ -1,13 +1,14 @@
-// Which tables form the tree: immutable runs, newest first; and the value files that the tables refer to. All sums are taken
-// once, when the Version is made.
+// The tables that form the tree: immutable runs, newest first; and the blob files that the tables refer to. The
+// constructor computes all sums.
 //
 //   runs          000012[a..m] 000015[n..z]            000012 refers to 3,000 bytes of 000009 and all of 000011
 //                 000008[a..z]                         000008 refers to 1,000 bytes of 000009
-//   value files   000009: 4,000 of 10,000 bytes live   000011: all live
+//   blob files    000009: 4,000 of 10,000 bytes live   000011: all live
 //
-// Garbage is not counted, it follows: what a value file holds, less what tables refer to. So no merge, crash or lagging
-// MANIFEST can get it wrong, and a value file that no table refers to is not part of the Version. While a table is shown in
-// part, the other part's references are not told apart and count as live: too much for a while, never too little.
+// Garbage is derived, not counted: it is the bytes of a blob file less the bytes that tables refer to. So a
+// compaction, a crash or a lagging MANIFEST cannot make it wrong. A blob file that no table refers to is not part
+// of the Version. If a table is shown in part, all of its references count as live: the live bytes may be too
+// large for a while, but never too small.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace mergedb::version {
 
 struct BlobFile {
   format::BlobFilePtr file;
-  uint64_t live_bytes = 0;  // of records that tables refer to, at most the file's
+  uint64_t live_bytes = 0;  // of records that tables refer to; at most all records of the file
 
   uint64_t garbage_bytes() const { return file->record_bytes - live_bytes; }
 };
@@ -32,31 +33,31 @@ struct BlobFile {
 class Version {
  public:
   Version() = default;
-  // `blob_files`: by number; of those, the ones that the runs refer to are kept.
+  // `blob_files` is sorted by number. The Version keeps those that the runs refer to.
   explicit Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr>& blob_files = {});
 
   const std::vector<RunPtr>& runs() const { return runs_; }  // newest first
-  RunPtr FindRun(kv::Position position) const;               // null if none
-  uint64_t file_count() const { return weight_.files; }      // of files shown, each once
-  uint64_t bytes() const { return weight_.bytes; }           // of all of them
+  RunPtr FindRun(kv::Position position) const;               // null if there is none
+  uint64_t file_count() const { return weight_.files; }      // number of tables, each counted once
+  uint64_t bytes() const { return weight_.bytes; }           // of all these tables
   uint64_t entries() const { return weight_.entries; }
   uint64_t tombstones() const { return weight_.tombstones; }
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
   uint64_t masked_bytes() const { return weight_.masked_bytes; }
   const std::vector<BlobFile>& blob_files() const { return blob_files_; }  // by number
-  const format::BlobFilePtr& FindBlobFile(kv::FileNumber number) const;    // null if none; lives as long as this does
-  uint64_t blob_file_bytes() const { return blob_file_bytes_; }            // of those files on disk
-  uint64_t record_bytes() const { return record_bytes_; }                  // of all records in them
-  uint64_t value_bytes() const { return live_bytes_; }                     // of records that tables refer to
+  const format::BlobFilePtr& FindBlobFile(kv::FileNumber number) const;    // null if none; lives as long as the Version
+  uint64_t blob_file_bytes() const { return blob_file_bytes_; }            // sizes of the blob files
+  uint64_t record_bytes() const { return record_bytes_; }                  // of all records in the blob files
+  uint64_t value_bytes() const { return live_bytes_; }                     // of the records that tables refer to
   uint64_t garbage_bytes() const { return record_bytes_ - live_bytes_; }
-  // A value file that a table refers to and that was not given; 0 if there is none. See invariant I7.
+  // A blob file that a table refers to but that the constructor did not receive, or 0. See invariant I7.
   kv::FileNumber missing_blob_file() const { return missing_; }
-  // Tables and value files.
+  // Sizes of tables and blob files together.
   uint64_t bytes_on_disk() const { return weight_.bytes + blob_file_bytes_; }
-  std::set<kv::FileNumber> files() const;  // tables
-  // Files by number, each once.
+  std::set<kv::FileNumber> files() const;  // numbers of the tables
+  // The tables, sorted by number, each once.
   std::vector<format::FileMetaPtr> file_metas() const;
-  // "position 9 level 0: 000012[a..f) 000015[f..m]", one line a run; for people and tests.
+  // Prints "position 9 level 0: 000012[a..f) 000015[f..m]", one line a run, for people and tests.
   std::string ToString() const;
 
  private:
@@ -65,7 +66,7 @@ class Version {
   std::vector<RunPtr> runs_;
   Weight weight_;
   std::vector<BlobFile> blob_files_;
-  std::vector<kv::FileNumber> value_numbers_;  // theirs: every reference that is followed is looked up here
+  std::vector<kv::FileNumber> value_numbers_;  // of blob_files_; makes the lookup of a blob index fast
   uint64_t blob_file_bytes_ = 0;
   uint64_t record_bytes_ = 0;
   uint64_t live_bytes_ = 0;
@@ -73,9 +74,14 @@ class Version {
 };
 using VersionPtr = std::shared_ptr<const Version>;
 
-// A merge of the runs from `newest` to `oldest`, in `bounds`, sees every version there with these sequences: other runs, and what is
-// not in tables yet, have none of them. Piece by piece, as other runs have tables there; from 0 on only if `oldest` is the oldest run;
-// nothing where the sequences of runs above and below mix. All changes up to `flushed` are in tables.
+// The ranges that a compaction of the runs from `newest` to `oldest` compacts in `bounds` (see CompactedRange):
+// it reads all versions of keys in a range that have one of the range's sequences. Other runs and the memtables
+// contain no such version.
+//
+// The bounds are cut into pieces where other runs' tables begin and end. A range begins at sequence 0 only if
+// `oldest` is the oldest run. A piece where the sequences of older and newer runs overlap gives no range.
+//
+// REQUIRES: all changes up to `flushed` are in tables.
 std::vector<format::CompactedRange> CompactedRangesBy(const kv::Order& order, const Version& version,
                                                       kv::Position newest, kv::Position oldest,
                                                       const format::Bounds& bounds, kv::Sequence flushed);

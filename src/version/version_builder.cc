@@ -16,7 +16,7 @@ namespace {
 
 // A run while an edit is applied to it.
 struct Draft {
-  RunPtr base = nullptr;  // null: made by this edit
+  RunPtr base = nullptr;  // null: this edit creates the run
   format::Level level = 0;
   bool virtual_tables_changed = false;
   std::vector<VirtualTable> virtual_tables = {};  // valid if virtual_tables_changed
@@ -38,7 +38,7 @@ Draft* FindDraft(const Version& version, kv::Position position, Drafts* drafts) 
   return &drafts->emplace(position, Draft{.base = std::move(run), .level = level}).first->second;
 }
 
-// What of `slice` lies below and above the cut stays.
+// Keeps the keys of `virtual_table` that lie below or above the cut.
 void Keep(const kv::Order& order, const VirtualTable& virtual_table, const format::Bounds& cut,
           std::vector<VirtualTable>* kept) {
   if (cut.lower) {
@@ -59,7 +59,7 @@ void CutVirtualTables(const kv::Order& order, const format::Bounds& cut, std::ve
   const auto end = std::partition_point(begin, virtual_tables->end(), [&](const VirtualTable& virtual_table) {
     return !cut.upper || order.CompareKeys(virtual_table.smallest(), *cut.upper) < 0;
   });
-  std::vector<VirtualTable> kept;  // of the first and the last slice that the cut meets, which may be one
+  std::vector<VirtualTable> kept;  // remains of the first and the last virtual table in the cut
   for (auto it = begin; it != end; ++it) {
     if (it == begin || it + 1 == end) Keep(order, *it, cut, &kept);
   }
@@ -73,7 +73,7 @@ Status Overlaps(const VirtualTable& virtual_table, kv::Position position) {
                             std::to_string(kv::ToInt(position)));
 }
 
-// Both lists are in key order; compares only around the additions.
+// Both lists are in key order. Compares keys only near the added virtual tables.
 Status InsertVirtualTables(const kv::Order& order, kv::Position position, Draft* draft) {
   base::HeapSort(draft->adds.begin(), draft->adds.end(), [&](const VirtualTable& a, const VirtualTable& b) {
     return order.CompareKeys(a.smallest(), b.smallest()) < 0;
@@ -126,7 +126,7 @@ RunPtr Finish(kv::Position position, Draft&& draft) {
   return std::make_shared<Run>(*draft.base, draft.level);
 }
 
-// By number: those that `base` has and those that `edit` adds.
+// The blob files of `base` and those that `edit` adds, sorted by number.
 std::vector<format::BlobFilePtr> BlobFilesOf(const Version& base, const format::VersionEdit& edit) {
   std::vector<format::BlobFilePtr> files;
   files.reserve(base.blob_files().size() + edit.blob_files.size());
@@ -138,7 +138,7 @@ std::vector<format::BlobFilePtr> BlobFilesOf(const Version& base, const format::
   return files;
 }
 
-// By number, each once: one number has one description.
+// Removes duplicates from files sorted by number. Two different descriptions of one number are Corruption.
 Status KeepEachOnce(std::vector<format::BlobFilePtr>* files) {
   const auto is_same = [](const format::BlobFilePtr& a, const format::BlobFilePtr& b) {
     return a->number == b->number;

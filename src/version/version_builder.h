@@ -1,12 +1,12 @@
-// Version + Edits -> Version. Pure. An edit that does not fit (slices that would overlap, a table that shows nothing) is
-// Corruption when it comes from disk; the caller knows where from.
+// Applies a VersionEdit to a Version. Pure. An edit that does not fit is Corruption, for example if virtual
+// tables would overlap or a table would show no key. The caller adds the context, such as the file's path.
 //
-// WHY a cut or a level of a run that is not there is no error: a job works through its sources from the smallest key to the
-// largest, and a source whose last key is reached is gone while the job goes on cutting "everything up to my cursor".
+// WHY a cut or a level of a run that does not exist is no error: a compaction works from the smallest key to the
+// largest. It still cuts "all keys up to the current one" from an input run that is already empty and removed.
 //
-// Value files are added by name and leave by themselves, when no table that is left refers to them.
+// An edit adds blob files explicitly. A blob file leaves the Version when no remaining table refers to it.
 //
-// Only the runs that the edit names are rebuilt; the others are shared with `base`.
+// Only the runs that the edit names are rebuilt. The result shares the other runs with `base`.
 #pragma once
 
 #include <vector>
@@ -19,7 +19,7 @@
 namespace mergedb::version {
 
 Result<VersionPtr> ApplyEdit(const kv::Order& order, const Version& base, const format::VersionEdit& edit);
-// The one edit (adds only) that makes `version` from nothing; for a new MANIFEST.
+// The edit that makes `version` from an empty one. It contains only adds. A new MANIFEST begins with it.
 format::VersionEdit VersionEditFromEmpty(const Version& version);
 
 }  // namespace mergedb::version

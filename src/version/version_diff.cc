@@ -10,7 +10,7 @@ bool SameVirtualTable(const VirtualTable& a, const VirtualTable& b) {
   return a.file->number == b.file->number && a.bounds == b.bounds;
 }
 
-// The slices in the middle that differ, as one cut and its replacement.
+// Replaces the differing virtual tables in the middle: one cut and some adds.
 //
 //   source  [a][b][c]   [d][e]
 //   target  [a][b]  [x y][d][e]         cut [c.smallest, d.smallest), add x y

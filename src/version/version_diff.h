@@ -1,5 +1,5 @@
-// The one VersionEdit that leads from one Version to another: what a commit writes to the MANIFEST. Versions share their unchanged
-// runs by pointer, and a changed run shares most slices, so the VersionEdit is as small as the change.
+// The VersionEdit that leads from one Version to another. A commit writes it to the MANIFEST. The comparison skips
+// runs that both Versions share by pointer.
 #pragma once
 
 #include "format/version_edit.h"
@@ -8,7 +8,7 @@
 
 namespace mergedb::version {
 
-// ENSURES: ApplyEdit(source, DiffVersions(source, target)) equals target.
+// ENSURES: ApplyEdit(order, source, DiffVersions(order, source, target)) equals target.
 format::VersionEdit DiffVersions(const kv::Order& order, const Version& source, const Version& target);
 
 }  // namespace mergedb::version

@@ -1,4 +1,4 @@
-// Memory that direct I/O accepts: aligned to kDirectIoAlign, touched once and kept.
+// Memory for direct I/O: aligned to kDirectIoAlign.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@ struct AlignedDelete {
 };
 using AlignedBytes = std::unique_ptr<char[], AlignedDelete>;
 
-// Zeros.
+// The bytes are zero: the memory is touched once, here, and then kept.
 inline AlignedBytes AllocateAligned(size_t bytes) {
   auto* memory = static_cast<char*>(::operator new[](bytes, std::align_val_t{kDirectIoAlign}));
   std::memset(memory, 0, bytes);

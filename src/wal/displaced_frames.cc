@@ -10,10 +10,12 @@
 namespace mergedb::wal {
 namespace {
 
-constexpr uint64_t kSequencesAheadMax = uint64_t{1} << 32;  // of what a ring can hold; bytes that are no frame fail it
+// More than a ring holds; bytes that are no frame fail this limit.
+constexpr uint64_t kSequencesAheadMax = uint64_t{1} << 32;
 constexpr size_t kPutInBytesMax = 256;
 
-// CRC-32C taken back, a byte at a time. `kForward[b]` is what byte b adds; its highest byte is unlike any other's, so it tells b.
+// CRC-32C backwards, a byte at a time. `forward[b]` is the change by byte b. Its high byte is unique, so it
+// identifies b.
 struct Tables {
   std::array<uint32_t, 256> forward{};
   std::array<uint8_t, 256> by_high_byte{};
@@ -31,19 +33,19 @@ constexpr Tables MakeTables() {
 }
 constexpr Tables kTables = MakeTables();
 
-// The register before `byte`, from the one behind it.
+// The CRC register before `byte`, from the register after it.
 uint32_t Back(uint32_t crc, uint8_t byte) {
   const uint8_t index = kTables.by_high_byte[crc >> 24];
   return ((crc ^ kTables.forward[index]) << 8) | static_cast<uint8_t>(index ^ byte);
 }
 
-// The low half of the position for which the header's check is right, given the high half.
+// The low half of the position for which the header's check is correct, given the high half.
 uint32_t LowPositionOf(const char* header, uint32_t high, uint32_t salt_crc) {
   uint32_t crc = ~base::LoadFixed32(header + 4);
   for (int i = 23; i >= 8; --i) crc = Back(crc, static_cast<uint8_t>(header[i]));
   for (int i = 3; i >= 0; --i) crc = Back(crc, static_cast<uint8_t>(high >> (8 * i)));
   for (int i = 0; i < 4; ++i) crc = Back(crc, 0);
-  return crc ^ ~salt_crc;  // four bytes go through the register as one number does
+  return crc ^ ~salt_crc;  // the register takes four bytes as one number
 }
 
 bool IsPlausible(const char* header, const Mark& end) {
@@ -52,8 +54,9 @@ bool IsPlausible(const char* header, const Mark& end) {
   return base::LoadFixed32(header + 8) <= kPayloadBytesMax;
 }
 
-// Does something else say that the header at bytes[i] is one that was staged at `found`: its successor behind it, moved as far, or the chain?
-// WHY: a check has 32 bits, and a ring holds millions of words that can be read as a sequence.
+// True if the header at bytes[i] was written for position `found`: the next frame, moved by the same
+// distance, or the chain confirms it.
+// WHY: a check has 32 bits, and a ring holds millions of words that look like a sequence.
 bool IsConfirmed(std::string_view bytes, size_t i, uint64_t found, const Mark& end, uint32_t salt_crc) {
   const FrameHeader header = LoadFrameHeader(bytes.data() + i);
   const uint64_t next = i + FrameBytes(header.length);

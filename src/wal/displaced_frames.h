@@ -1,11 +1,13 @@
-// Frames that are not where they were staged: bytes were put into the ring, or taken out of it, and all behind them moved.
+// Frames away from their position: damage inserted bytes into the WAL buffer, or removed some, and moved all
+// bytes after that point.
 //
-//     staged      |frame 7|frame 8|frame 9|
-//     found       |frame 7|..|frame 8|frame 9|        none of the moved ones fits its position
+//     written     |frame 7|frame 8|frame 9|
+//     found       |frame 7|..|frame 8|frame 9|        no moved frame fits its position
 //
-// WHY they prove a loss: sequences only grow, so a header of this epoch with a sequence beyond the chain's end was never replayed. A
-// header's check covers its position; which one that was can be calculated from the check. Since other bytes can fit a check as well, the frame's
-// successor or the chain must confirm it.
+// WHY such a frame proves a loss: sequences only grow, so replay has not seen a header of this epoch with a
+// sequence beyond the end of the chain. The check of a header covers its position, so the original position
+// can be calculated from the check. Other bytes may fit a check by chance; therefore the next frame or the
+// chain must confirm the header.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +17,14 @@
 
 namespace mergedb::wal {
 
-inline constexpr uint64_t kDisplacedBytesMax = uint64_t{64} << 10;  // how far away from its place a frame is looked for
+// The largest distance between a frame and its position at which replay still finds it.
+inline constexpr uint64_t kDisplacedBytesMax = uint64_t{64} << 10;
 
-// Is there a frame header in `bytes` that belongs to the epoch, behind `end`, at another position? bytes[0] is what stands at `position`.
+// True if `bytes` hold a header of a frame of this epoch, after `end`, away from its position. bytes[0] is
+// the byte at `position`.
 bool HoldsDisplacedFrame(std::string_view bytes, uint64_t position, const Mark& end, uint32_t salt_crc);
 
-// The same of the header that should stand at `end`, where `bytes` begin, if bytes were put in between its own.
+// True if `bytes`, which begin at `end`, hold the header of the frame at `end`, split by inserted bytes.
 bool HoldsSplitHeader(std::string_view bytes, const Mark& end, uint32_t salt_crc);
 
 }  // namespace mergedb::wal

@@ -1,15 +1,15 @@
-// FORMAT: the bytes of a frame, and of the block at the head of a segment file (docs/formats/log.md). Encode and decode;
-// no file is touched here.
+// FORMAT: the bytes of a frame, and of the block at the head of a WAL segment (docs/formats/log.md). Encodes
+// and decodes; opens no file.
 //
 //   frame          0 crc u32 | 4 check u32 | 8 length u32 | 12 undurable u32 | 16 sequence u64 | 24 payload, zeros to 8
 //   segment head   0 magic u64 | 8 version u32 | 12 salt check u32 | 16 database id u64 | 24 epoch u64
 //                  32 generation u64 | 40 start u64 | 48 capacity u64 | 56 flags u32 | 60 crc u32 of bytes 0..60
 //
-// WHY two checksums of a frame: `crc` says that it stands behind its predecessor, so one lost frame silences all that
-// follow; that is the prefix promise. `check` needs no predecessor: it finds the frames above a break and asks them what
-// they knew to be durable; that tells damage from a torn tail.
-// WHY the fields of a segment head end before byte 512: a power cut tears files at multiples of 512, so a rewritten head is
-// the new one or the one before, never a blend.
+// WHY a frame has two checksums: `crc` proves that the frame follows its predecessor. If one frame is lost, all
+// later frames fail; so replay yields a prefix. `check` needs no predecessor: with it replay finds the frames
+// above a break and reads what was durable when they were written. That distinguishes damage from a torn tail.
+// WHY the fields of a segment head end before byte 512: a power cut tears files at multiples of 512 bytes, so
+// a rewritten head is the new one or the old one, never a mixture.
 #pragma once
 
 #include <algorithm>
@@ -26,15 +26,17 @@ namespace mergedb::wal {
 
 inline constexpr uint64_t kBlockBytes = kDirectIoAlign;
 inline constexpr uint64_t kPayloadBytesMax = uint64_t{1} << 31;
-inline constexpr uint64_t kPositionMax = uint64_t{1} << 62;  // sums of positions and lengths below it do not overflow
+// Sums of positions and lengths below it do not overflow.
+inline constexpr uint64_t kPositionMax = uint64_t{1} << 62;
 
-constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value & ~(unit - 1); }  // REQUIRES: a power of two
+// REQUIRES: `unit` is a power of two.
+constexpr uint64_t RoundDown(uint64_t value, uint64_t unit) { return value & ~(unit - 1); }
 constexpr uint64_t RoundUp(uint64_t value, uint64_t unit) { return RoundDown(value + unit - 1, unit); }
 
-// Of the whole frame. REQUIRES: payload_bytes <= kPayloadBytesMax, so that nothing overflows.
+// The bytes of the whole frame. REQUIRES: payload_bytes <= kPayloadBytesMax, so that nothing overflows.
 constexpr uint64_t FrameBytes(uint64_t payload_bytes) { return RoundUp(kFrameHeaderBytes + payload_bytes, 8); }
 
-// Checksum of an epoch's salt: where its chain starts, and what every `check` of it starts from.
+// The checksum of an epoch's salt: the start of its chain, and the initial value of every `check` in it.
 uint32_t SaltCrc(uint64_t salt);
 
 struct FrameHeader {
@@ -45,13 +47,13 @@ struct FrameHeader {
   kv::Sequence sequence = 0;
 };
 
-// Everything but the crc, which needs the payload; as the numbers that it is stored in.
+// All header fields but the crc, which depends on the payload, as the numbers that are stored.
 struct FrameHead {
   uint32_t check = 0;
   uint64_t length_and_undurable = 0;
   uint64_t sequence = 0;
 };
-// A distance to the durable mark above this does not fit in a frame, which then says nothing about what is durable.
+// A larger distance to the durable position does not fit in a frame; the frame then says nothing about it.
 inline constexpr uint64_t kUndurableMax = UINT32_MAX - 1;
 inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t length, uint64_t durable,
                                kv::Sequence sequence) {
@@ -61,7 +63,7 @@ inline FrameHead MakeFrameHead(uint32_t salt_crc, uint64_t position, uint32_t le
           .length_and_undurable = length_and_undurable,
           .sequence = sequence};
 }
-// What the crc of a frame is before its payload.
+// The crc of a frame before its payload.
 inline uint32_t HeadCrc(uint32_t chain, const FrameHead& head) {
   return base::Crc32cExtendNumbers(chain, head.check, head.length_and_undurable, head.sequence);
 }
@@ -70,17 +72,17 @@ inline void StoreFrameHead(char* frame, uint32_t crc, const FrameHead& head) {
   base::StoreFixed64(frame + 8, head.length_and_undurable);
   base::StoreFixed64(frame + 16, head.sequence);
 }
-// The crc of a frame whose first `bytes` bytes (at least the header) follow each other at `frame`.
+// The crc of a frame whose first `bytes` bytes (at least the header) are contiguous at `frame`.
 inline uint32_t FrameCrc(uint32_t chain, const char* frame, size_t bytes) {
   return base::Crc32cExtend(chain, frame + 4, bytes - 4);
 }
 
 FrameHeader LoadFrameHeader(const char* frame);
-// All below was durable when the frame at `position` was staged, as far as the frame says.
+// The durable position when the frame at `position` was written, as far as the frame says.
 inline uint64_t DurableMark(const FrameHeader& header, uint64_t position) {
   return header.undurable > kUndurableMax ? 0 : position - std::min<uint64_t>(header.undurable, position);
 }
-// A frame of this epoch was begun here: its header is whole.
+// True if the header of a frame of this epoch is whole here.
 bool HeaderBelongs(const char* frame, uint32_t salt_crc, uint64_t position);
 
 struct SegmentHead {
@@ -88,7 +90,7 @@ struct SegmentHead {
   uint64_t epoch = 0;
   uint32_t salt_crc = 0;
   uint64_t generation = 0;   // counts the segments of an epoch in the order of their use; 0: not in use
-  uint64_t start = 0;        // the first position that it speaks for
+  uint64_t start = 0;        // the first position that the segment holds
   uint64_t capacity = 0;     // stream bytes in the file, from position RoundDown(start, kBlockBytes) on
   bool is_appended = false;  // the file grows as it is written: it may hold less than its capacity
 
@@ -96,9 +98,9 @@ struct SegmentHead {
   uint64_t limit() const { return base() + capacity; }
 };
 
-// block[0, kBlockBytes)
+// Writes block[0, kBlockBytes).
 void StoreSegmentHead(char* block, const SegmentHead& head);
-// Corruption or NotSupported without the name of the file.
+// Corruption or NotSupported; the message does not name the file.
 Result<SegmentHead> LoadSegmentHead(std::string_view block);
 
 }  // namespace mergedb::wal

@@ -1,8 +1,8 @@
-// Without a MANIFEST: from what segment heads and frames say of themselves to a point where their chain can be taken up.
+// Finds the origin of a chain without a MANIFEST, from segment heads and frames.
 //
-//     000004 [0, 16M)   recycled   000007 [32M, 48M)   000008 [48M, 64M)        the last stretch without a gap begins at 32M
-//                                  ...|frame|frame|                             its first frame has lost its predecessor:
-//                                      cannot be proved, but proves the next one
+//     000004 [0, 16M)   recycled   000007 [32M, 48M)   000008 [48M, 64M)    the last range without a gap begins at 32M
+//                                  ...|frame|frame|                         the first frame's predecessor is lost: the
+//                                                                           frame is unproved, but proves the next one
 #include <algorithm>
 
 #include "format/file_name.h"
@@ -21,7 +21,7 @@ struct Found {
   std::unique_ptr<File> file;
 };
 
-// Segments whose head is whole. What cannot be read is passed over: somebody else reports it.
+// The segments with a whole head. Skips files that it cannot read: Salvage reports them.
 Result<std::vector<Found>> FindSegments(FileSystem* file_system, const std::string& directory) {
   ASSIGN_OR_RETURN(const auto names, file_system->List(directory));
   std::vector<Found> found;
@@ -29,7 +29,8 @@ Result<std::vector<Found>> FindSegments(FileSystem* file_system, const std::stri
     const auto parsed = format::ParseFileName(name);
     if (!parsed || parsed->kind != format::FileKind::kSegment) continue;
     auto file = file_system->Open(format::JoinPath(directory, name), {.access = Access::kRead});
-    if (!file && file.error().IsBusy()) return std::move(file).error();  // too few descriptors: it may be there
+    // Busy: no file descriptor is left, so the segment may exist.
+    if (!file && file.error().IsBusy()) return std::move(file).error();
     if (!file) continue;
     char block[kBlockBytes];
     size_t got = 0;
@@ -40,7 +41,7 @@ Result<std::vector<Found>> FindSegments(FileSystem* file_system, const std::stri
   return found;
 }
 
-// The start of the last stretch of positions that the segments hold without a gap.
+// The start of the last range of positions that the segments hold without a gap.
 uint64_t LastStretch(std::vector<Found>& segments) {
   std::sort(segments.begin(), segments.end(),
             [](const Found& a, const Found& b) { return a.head.start < b.head.start; });
@@ -52,7 +53,7 @@ uint64_t LastStretch(std::vector<Found>& segments) {
   return start;
 }
 
-// The first frame at or above `position`, by its header alone; the mark behind it.
+// Finds the first frame at or above `position` by its header alone, and returns the mark after it.
 Result<std::optional<Mark>> FirstFrame(SegmentBytes& remains, uint64_t position, uint32_t salt_crc) {
   for (uint64_t at = RoundUp(position, 8);;) {
     std::string_view bytes;

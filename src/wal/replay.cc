@@ -1,12 +1,13 @@
-// Replay: walk the chain from its start, each frame from the ring or from the segments; then judge how it ended.
+// Replay: follows the chain from its start, taking each frame from the WAL buffer or from the segments, and
+// then decides whether the end of the chain is the end of the WAL.
 //
 //     frame, frame, frame, X ............. is there a frame above X that belongs to this epoch?
-//                                            no:  the log ends here
-//                                            yes: does one say that X was durable?  no: a torn tail, the prefix is kept
+//                                            no:  the WAL ends here
+//                                            yes: does it say that X was durable?   no: a torn tail, the prefix is kept
 //                                                                                   yes: damage, Corruption
 //
-// WHY the ring before the segments: where both hold a frame they hold the same one; but for the rest of a large frame whose
-// write failed, which only a segment can hold, and which the ring's frame has replaced.
+// WHY the buffer before the segments: if both hold a frame at a position, the frames are equal, with one exception:
+// a segment may hold the rest of a large frame whose write failed, and the frame in the buffer has replaced it.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -22,7 +23,7 @@ namespace mergedb::wal {
 
 namespace {
 
-constexpr uint64_t kPieceBytes = 512;  // a power cut leaves each old or new
+constexpr uint64_t kPieceBytes = 512;  // a power cut leaves each such piece old or new
 constexpr size_t kSurveyBytes = size_t{256} << 10;
 
 struct Frame {
@@ -30,12 +31,12 @@ struct Frame {
   std::string_view payload;
 };
 
-// What stands above the point where the chain breaks.
+// The frames above the point where the chain breaks.
 struct Survey {
   uint64_t frames = 0;
   uint64_t end = 0;      // of the last of them
-  uint64_t durable = 0;  // the highest mark that one of them carries
-  uint64_t witness = 0;  // its position
+  uint64_t durable = 0;  // the largest durable position that one of them carries
+  uint64_t witness = 0;  // the position of that frame
 };
 
 class Replayer {
@@ -53,8 +54,9 @@ class Replayer {
     if (replayed_.end.position == 0) replayed_.end.chain = salt_crc_;
   }
 
-  // With `flaws` what cannot be read is noted there; without, the first one is returned.
-  // WHY the ring first: a writer may be at work (db/open_read_only.cc). What it takes out of the ring is in segments before.
+  // With `flaws`, damage of files is noted there; without, the first such status is returned.
+  // WHY LoadRing comes first: a writer may be active (db/open_read_only.cc). It removes bytes from the buffer
+  // only after they are in segments.
   Status LoadRing(std::vector<Status>* flaws);
   Status OpenSegments(std::vector<Status>* flaws);
   Status Walk(const std::function<Status(kv::Sequence, std::string_view)>& apply);
@@ -89,11 +91,11 @@ class Replayer {
   SegmentBytes segments_;
   BufferBytes buffer_;
   Replayed replayed_;
-  bool last_is_from_ring_ = false;  // the last frame replayed
-  uint64_t unstaged_end_ = 0;       // of what did not go through the ring, or of which nothing is known
+  bool last_is_from_ring_ = false;  // the last replayed frame
+  uint64_t unstaged_end_ = 0;       // end of the last frame that bypassed the buffer, or the start of replay
 };
 
-// Busy is no flaw: no file descriptor is left, and the file may be whole.
+// Busy is not damage: no file descriptor is left, and the file may be whole.
 Status Note(Status status, std::vector<Status>* flaws) {
   if (flaws == nullptr || status.ok() || status.IsBusy()) return status;
   flaws->push_back(std::move(status));
@@ -135,17 +137,17 @@ Status Replayer::OpenSegment(kv::FileNumber number, bool is_expected) {
   const auto head = LoadSegmentHead({block, got});
   if (!head) {
     if (is_expected || !head.error().IsCorruption()) return head.error().WithContext(path);
-    replayed_.segments.push_back(number);  // a crash while it was made: ours, and empty
+    replayed_.segments.push_back(number);  // a crash while it was made: it belongs to this database and is empty
     return {};
   }
   if (head->database_id != database_id_) {
     if (is_expected) return Status::Corruption(path + ": a segment of another database");
-    return {};  // foreign: not ours to reuse
+    return {};  // of another database: not to be reused
   }
   replayed_.segments.push_back(number);
   const bool is_ours = head->generation != 0 && head->epoch == epoch_ && head->salt_crc == salt_crc_;
   if (!is_ours) return {};
-  // A segment that is not appended is written in full, and synced, before it is used: a crash never shortens it.
+  // A segment that is not appended is written in full and synced before its use: a crash never shortens it.
   ASSIGN_OR_RETURN(const uint64_t bytes, (*file)->Size());
   RETURN_IF_ERROR(segments_.Add(number, *head, std::move(*file)));
   if (head->is_appended || bytes >= kBlockBytes + head->capacity) return {};
@@ -171,7 +173,7 @@ Status Replayer::Walk(const std::function<Status(kv::Sequence, std::string_view)
   }
 }
 
-// A header that can follow the chain's end here. What its length says is there is for the caller to see.
+// True if the header can follow the end of the chain. The caller checks that its payload exists.
 bool Replayer::HeaderFits(const char* bytes) const {
   const FrameHeader header = LoadFrameHeader(bytes);
   return header.length <= kPayloadBytesMax && header.sequence >= replayed_.end.sequence &&
@@ -203,8 +205,8 @@ Result<bool> Replayer::FromSegments(Frame* frame) {
   return bytes.size() == total && CrcFits(bytes, frame);
 }
 
-// Every frame of this epoch in `bytes`, the stream from `position` on, whatever its predecessor. The sequence is asked
-// first: it is cheap, and stale bytes of an earlier lap or use fail it.
+// Collects every frame of this epoch in `bytes` (the stream from `position` on), no matter which frame is
+// before it. Checks the sequence first: that is cheap, and old bytes of an earlier lap or use fail it.
 void Replayer::SurveyBytes(std::string_view bytes, uint64_t position, Survey* survey) const {
   size_t i = 0;
   while (i + kFrameHeaderBytes <= bytes.size()) {
@@ -234,16 +236,17 @@ Status Replayer::SurveySegments(Survey* survey) {
     std::string_view bytes;
     RETURN_IF_ERROR(segments_.Read(RoundUp(at, 8), kSurveyBytes, &bytes));
     SurveyBytes(bytes, RoundUp(at, 8), survey);
-    // Windows overlap by a header; the end of a piece is passed over.
+    // Windows overlap by one header. After a short read, continue after the gap.
     const uint64_t step = bytes.size() == kSurveyBytes ? kSurveyBytes - kFrameHeaderBytes : bytes.size() + 8;
     at = segments_.NextHeld(RoundUp(at, 8) + step);
   }
   return {};
 }
 
-// The ring does not say which lap its bytes belong to: it is asked for every position that it could hold, a lap at a time. What it
-// holds was drained up to a ring's length before: so no farther above the chain's end, or above bytes in a file, than that.
-// WHY not simply up to the files' limit: a forged head may name a start that takes years to reach.
+// The buffer does not say which lap its bytes belong to, so each position that it could hold is tried, one
+// lap at a time. The buffer holds at most size() bytes that no segment holds: frames in it lie at most that
+// far above the end of the chain, or above bytes in a segment.
+// WHY not up to the limit of the files: a forged head may name a start that would take years to reach.
 void Replayer::SurveyRing(Survey* survey) {
   if (buffer_.size() == 0) return;
   const uint64_t step = std::min<uint64_t>(kSurveyBytes, buffer_.size() / 2);
@@ -258,7 +261,7 @@ void Replayer::SurveyRing(Survey* survey) {
   }
 }
 
-// Did a frame begin here of whose header one byte was changed? The value that makes it fit again proves it.
+// True if changing one byte makes `bytes` a header that follows the chain: then a frame began here and was damaged.
 bool Replayer::FitsWithAByteChanged(std::string_view bytes) const {
   if (bytes.size() < kFrameHeaderBytes) return false;
   char header[kFrameHeaderBytes];
@@ -274,7 +277,7 @@ bool Replayer::FitsWithAByteChanged(std::string_view bytes) const {
   return false;
 }
 
-// No frame stands above, and what is here has a frame's fields but not its checks.
+// Reports a damaged header at the end of the chain, if no frame is above it.
 Status Replayer::ReportDamagedHeader() {
   std::string_view bytes;
   if (FitsWithAByteChanged(buffer_.Read(position(), kFrameHeaderBytes))) {
@@ -286,8 +289,8 @@ Status Replayer::ReportDamagedHeader() {
   RETURN_IF_ERROR(segments_.Read(position(), kFrameHeaderBytes, &bytes));
   if (bytes.size() < kFrameHeaderBytes) return {};
   const FrameHeader header = LoadFrameHeader(bytes.data());
-  // WHY so exact: behind the end of a segment that is used again stand an older epoch's frames, and any eight of their bytes may be read as
-  // a sequence.
+  // WHY so exact: after the end of a recycled segment stand frames of an older epoch, and any eight of their
+  // bytes may look like a sequence.
   const bool follows = header.sequence == replayed_.end.sequence && header.undurable <= position();
   const bool is_like_one =
       position() % kBlockBytes != 0 && follows && header.length <= kPayloadBytesMax && header.crc != 0;
@@ -297,11 +300,14 @@ Status Replayer::ReportDamagedHeader() {
   return {};
 }
 
-// Do other bytes stand behind the end than before a frame was begun there? A kill within an Append leaves at most the first words of a
-// header: the sequence is stored last. Before stood zeros, or the stream's bytes of one lap before, which segments may hold.
-// WHY only if a frame from the ring ends in the same piece of 512 bytes, in a later lap: a power cut leaves other pieces as old as it likes.
-// WHY not near a large frame: it did not go through the ring. WHY only where the MANIFEST expects STAGING: before, an open may have been killed
-// that had begun this epoch, and the file is still that of the epoch before.
+// True if the bytes at the end of the chain differ from those before a frame began there. A kill during an
+// Append leaves at most the first words of a header, because the sequence is stored last. Before the Append
+// these bytes were zeros, or the bytes of the lap before, which segments may hold.
+// WHY, in a later lap, only if the last frame is from the buffer and ends in the same piece of 512 bytes: after a
+// power cut other pieces may be old.
+// WHY not near a large frame: it bypassed the buffer.
+// WHY the caller asks only if the MANIFEST expects STAGING: otherwise an open may have been killed while it
+// began this epoch, and the file is still that of the epoch before.
 Result<bool> Replayer::RingHoldsAHeader() {
   const auto differs = [&](std::string_view before) {
     const std::string_view here = buffer_.Read(position(), kFrameHeaderBytes);
@@ -323,7 +329,7 @@ bool Replayer::RingHoldsMore() {
   return HoldsSplitHeader(buffer.substr(before), replayed_.end, salt_crc_);
 }
 
-// No frame stands above at its place. Frames that bytes put in or taken out have moved are lost as well.
+// Reports frames that are away from their position because bytes were inserted or removed. They are lost as well.
 Status Replayer::ReportMovedFrames(bool* is_found) {
   std::string where = "STAGING: log position " + std::to_string(position());
   *is_found = buffer_.size() > 0 && RingHoldsMore();
@@ -411,7 +417,7 @@ Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, 
   Replayer replayer(file_system, directory, origin, expected);
   RETURN_IF_ERROR(replayer.LoadRing(&salvaged.flaws));
   RETURN_IF_ERROR(replayer.OpenSegments(&salvaged.flaws));
-  Status failure;  // of the caller
+  Status failure;  // of `apply`
   salvaged.verdict = replayer.Walk([&](kv::Sequence sequence, std::string_view payload) {
     Status status = apply(sequence, payload);
     if (!status.ok() && !status.IsCorruption() && !status.IsNotSupported()) failure = status;

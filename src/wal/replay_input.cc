@@ -12,13 +12,13 @@ namespace mergedb::wal {
 namespace {
 
 constexpr size_t kWindowBytes = size_t{1} << 20;
-constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the largest that is made
+constexpr uint64_t kRingBytesMax = uint64_t{64} << 20;  // four times the largest that a database makes
 
 }  // namespace
 
 Status SegmentBytes::Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file) {
-  ASSIGN_OR_RETURN(const uint64_t size,
-                   file->Size());  // WHY not 0 for an error: what the segment holds would pass for absent
+  // WHY an error is not size 0: the bytes of the segment would seem absent.
+  ASSIGN_OR_RETURN(const uint64_t size, file->Size());
   const uint64_t held = size > kBlockBytes ? std::min(size - kBlockBytes, head.capacity) : 0;
   Segment segment = {.number = number, .head = head, .file = std::move(file), .limit = head.base() + held};
   const auto place =
@@ -28,7 +28,8 @@ Status SegmentBytes::Add(kv::FileNumber number, const SegmentHead& head, std::un
   return {};
 }
 
-// The newest that holds `position`, and where it or its being the newest ends.
+// The segment of the largest generation that holds `position`; *piece_end is where its data ends or a newer
+// segment begins.
 const SegmentBytes::Segment* SegmentBytes::Find(uint64_t position, uint64_t* piece_end) const {
   *piece_end = UINT64_MAX;
   const bool skips_last = ZOO(kLastSegmentIgnored) && segments_.size() > 1;
@@ -55,7 +56,7 @@ std::string SegmentBytes::Describe(uint64_t position) const {
   uint64_t piece_end = 0;
   const Segment* segment = Find(position, &piece_end);
   if (segment == nullptr) {
-    // The newest that should hold it was cut short.
+    // The newest segment that should hold the position is cut short.
     for (auto cut = segments_.rbegin(); cut != segments_.rend(); ++cut) {
       if (position < cut->head.start || position >= cut->head.limit()) continue;
       return format::PrintFileName(format::FileKind::kSegment, cut->number) + ": ends before log position " +
@@ -87,7 +88,7 @@ Status SegmentBytes::Read(uint64_t position, size_t bytes, std::string_view* out
   return {};
 }
 
-// The window grows piece by piece, with what is really there: a hostile length costs no memory.
+// The window grows piece by piece, by the bytes that exist: a forged length allocates no memory.
 Status SegmentBytes::Fill(uint64_t position, size_t bytes) {
   window_.clear();
   window_position_ = position;

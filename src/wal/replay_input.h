@@ -1,10 +1,11 @@
-// What a run of the program left of the stream, for replay: the bytes that segment files hold by position, and the ring.
+// The input of replay: the stream bytes that the WAL segments hold, by position, and the WAL buffer.
 //
 //     generation 1   |=============== [0, 16M)
 //     generation 2        |=============== [5M, 21M)       made when a write to 1 failed at 5M
-//     believed        11112222222222222222
+//     result          11112222222222222222
 //
-// Read-only: plain reads, no mapping, so a damaged or read-only directory is no obstacle. Nothing here judges; replay does.
+// Read-only: plain reads, no mapping, so a damaged or read-only directory is no obstacle. The code here finds
+// bytes; replay decides which of them count.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +24,15 @@ class SegmentBytes {
  public:
   [[nodiscard]] Status Add(kv::FileNumber number, const SegmentHead& head, std::unique_ptr<File> file);
 
-  // The stream's bytes [position, position + bytes) as far as the files hold them without a gap. The view lives until
-  // the next call.
+  // The stream's bytes [position, position + bytes), as far as the files hold them without a gap. The result
+  // is valid until the next call.
   Status Read(uint64_t position, size_t bytes, std::string_view* out);
 
-  // The first position at or above `position` that some file holds; UINT64_MAX: none.
+  // The first position at or above `position` that a file holds; UINT64_MAX: none.
   uint64_t NextHeld(uint64_t position) const;
-  // "000007.seg: offset 4128"; or that no file holds it.
+  // "000007.seg: offset 4128", or a message that no file holds the position.
   std::string Describe(uint64_t position) const;
-  // The file that holds the byte, or should, and the byte's offset there; nothing if no file does.
+  // The file that holds the byte, or should hold it, and the byte's offset there; empty if there is no such file.
   struct Place {
     kv::FileNumber number{};
     uint64_t offset = 0;
@@ -43,7 +44,7 @@ class SegmentBytes {
     kv::FileNumber number{};
     SegmentHead head;
     std::unique_ptr<File> file;
-    uint64_t limit = 0;  // of what the file really holds: it may have been cut short
+    uint64_t limit = 0;  // the end of the bytes in the file, which may be cut short
   };
   const Segment* Find(uint64_t position, uint64_t* piece_end) const;
   Status Fill(uint64_t position, size_t bytes);
@@ -55,14 +56,15 @@ class SegmentBytes {
 
 class BufferBytes {
  public:
-  // `expected_bytes`: the MANIFEST says that the file is there, of this size.
+  // `expected_bytes`: the size of the file, if the MANIFEST says that the file exists.
   BufferBytes(FileSystem* file_system, std::string directory, std::optional<uint64_t> expected_bytes);
 
   uint64_t size() { return buffer_.size(); }
-  // Read STAGING, once. A missing file, or one of an impossible size, is empty, unless it is expected: then it is Corruption. The
-  // MANIFEST expects it before a frame enters it, so a size that is not expected is that of a crash while the file was made.
+  // Reads STAGING, once. If the MANIFEST does not expect the file, a missing file or an impossible size means
+  // an empty buffer; otherwise it is Corruption. The MANIFEST expects the file before any frame enters it, so
+  // an unexpected size comes from a crash while the file was made.
   Status Load();
-  // Empty if the ring is. REQUIRES: bytes <= size()
+  // Empty if the buffer is empty. REQUIRES: bytes <= size()
   std::string_view Read(uint64_t position, size_t bytes);
 
  private:

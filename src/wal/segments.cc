@@ -32,7 +32,7 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
     for (const kv::FileNumber number : reusable) Remove(number);
     return {};
   }
-  // A file that a killed process had just made may not have a durable name yet.
+  // The name of a file that a killed process had just made may not be durable.
   if (!reusable.empty()) RETURN_IF_ERROR(options_.file_system->SyncDirectory(options_.directory));
   std::vector<kv::FileNumber> unfit;
   std::vector<SegmentPtr> fit;
@@ -50,9 +50,10 @@ Status Segments::Adopt(const std::vector<kv::FileNumber>& reusable) {
   return {};
 }
 
-// Null if the file cannot be written again: it has another size, or a second name (a copy by hard links), or it was never in use.
-// WHY not those: a process that was killed while it made the file may not have synced it, and the MANIFEST would name it. A file in use was
-// synced before.
+// Null if the file cannot be written again: it has another size or a second name (a copy by hard links), or
+// it was never used.
+// WHY not a file that was never used: a process that was killed while making it may not have synced it, and
+// the MANIFEST would name it. A used file was synced before its use.
 Segments::SegmentPtr Segments::OpenAgain(kv::FileNumber number) {
   auto file = options_.file_system->Open(PathOf(number), {.access = Access::kReuse, .direct = is_direct_});
   if (!file) return nullptr;
@@ -93,7 +94,8 @@ Status Segments::Reserve(uint64_t position) {
   return {};
 }
 
-// What was made for a frame that does not fit must not keep the disk, or the descriptors, from everybody else.
+// Releases segments that were made for a frame that does not fit: other files need the disk space and the
+// descriptors.
 void Segments::GiveBackSurplus() {
   std::vector<SegmentPtr> surplus;
   {
@@ -112,7 +114,7 @@ Result<Segments::SegmentPtr> Segments::Create() {
   segment->number = options_.allocate_number();
   {
     base::Lock lock(mutex_);
-    creating_.push_back(segment->number);  // so that nobody takes the file for an orphan
+    creating_.push_back(segment->number);  // so that the file does not count as an orphan
   }
   const std::string path = PathOf(segment->number);
   Status status;
@@ -159,7 +161,7 @@ Result<Segments::SegmentPtr> Segments::TakeFree() {
       return segment;
     }
   }
-  // Only after a write failed can there be less than was reserved.
+  // Fewer segments than reserved exist only after a failed write.
   base::Lock creation(creation_mutex_);
   ASSIGN_OR_RETURN(SegmentPtr segment, Create());
   base::Lock lock(mutex_);
@@ -211,7 +213,8 @@ Status Segments::WriteHead(Segment* segment, uint64_t generation) {
   return segment->file->WriteAt(0, {block.get(), kBlockBytes});
 }
 
-// The head and the name are durable before the MANIFEST may list the file. Up to its start it speaks for nothing.
+// Makes the head and the name durable before the MANIFEST may list the file. The bytes below the start are
+// zeros and do not count.
 Status Segments::BeginAppending(const Segment& segment) {
   const std::string gap(segment.start - segment.base(), '\0');
   if (!gap.empty()) RETURN_IF_ERROR(segment.file->WriteAt(kBlockBytes, gap));
@@ -249,7 +252,7 @@ Result<size_t> Segments::Write(uint64_t position, std::string_view bytes, uint64
   return status;
 }
 
-// Segments that hold only given-up positions go; the one before them ends at `from`.
+// Retires the segments that hold only positions from `from` on. The segment before them ends at `from`.
 void Segments::Abandon(uint64_t from) {
   base::Lock lock(mutex_);
   while (!live_.empty() && live_.back()->start >= from) {
@@ -311,7 +314,7 @@ void Segments::RemoveUnlisted() {
   for (const kv::FileNumber number : removed) Remove(number);
 }
 
-// A file that cannot be removed is an orphan. The next open finds it.
+// If a removal fails, the file is an orphan. The next open removes it.
 void Segments::Remove(kv::FileNumber number) {
   {
     base::Lock lock(mutex_);

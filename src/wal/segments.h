@@ -1,17 +1,19 @@
-// The files under the stream. A segment is one block of head and a fixed number of stream bytes, fully written before it
-// is used and recycled in place, so that a sync has no metadata to write: a sync of a fresh file costs twice as much.
+// The WAL segment files. A segment is one head block and a fixed number of stream bytes. It is written in full before
+// its first use and recycled in place, so a sync has no metadata to write. A sync of a new file costs twice as much.
 //
 //     live, oldest first                        free
 //     |000004 [0, 16M)|000007 [16M, 32M)|       000005  000009        position p: file offset 4096 + (p - base)
 //
-// Room is owned before it is promised: Reserve makes files until every byte below a position has its place, so the disk can
-// fill up only between two frames, never under one that is staged.
+// Space is reserved before it is promised: Reserve makes files until every byte below a position has its place.
+// So a full disk stops a writer only between two frames; a frame that is in the WAL buffer always has its place.
 //
-// A write that fails ends its segment: the bytes go to another one, which speaks for every position from there on. Its
-// generation is larger, and of two segments that hold a position replay believes the larger generation.
+// If a write fails, its segment ends there: the bytes go to another segment, which holds every position from there
+// on. The new segment has a larger generation. If two segments hold a position, replay takes the larger generation.
 //
-// THREADS: Write, Sync, Prepare and Abandon belong to whoever holds the drain; the rest is for any thread. Lock order:
-// creation_mutex_ (held while a file is made, so that two threads do not make two), then mutex_ (the lists).
+// THREADS: the holder of the WAL writer (WalWriter::Hold) calls Write, Sync, Prepare and Abandon; methods
+// marked (writer) REQUIRE it. Any thread calls the other methods.
+// Lock order: creation_mutex_ (held while a file is made, so that two threads do not make two files), then
+// mutex_ (the lists).
 #pragma once
 
 #include <cstdint>
@@ -29,35 +31,40 @@ namespace mergedb::wal {
 
 class Segments {
  public:
-  // On an append-only file system (include/mergedb/env.h) a segment is made when it is used, grows, and is removed after its use.
-  // Room for it is not owned beforehand, so a full disk is met by the write; nothing but that it may fail changes for the caller.
-  // is_direct: past the page cache; then positions and lengths of Write are multiples of kBlockBytes.
+  // On an append-only file system (include/mergedb/env.h) a segment is made when its use begins, grows, and
+  // is removed after its use. Its space is not reserved, so the write itself may find the disk full; callers
+  // see only that a write may fail. is_direct: bypass the page cache. Positions and lengths of Write are then
+  // multiples of kBlockBytes.
   Segments(const Options& options, bool is_direct, size_t free_bytes_min, Wal::Counters* counters);
 
-  // Take over whole segment files of earlier epochs; remove what cannot be written again.
+  // Takes over whole segment files of earlier epochs; removes files that cannot be written again.
   Status Adopt(const std::vector<kv::FileNumber>& reusable);
 
-  // Own room for all bytes below `position`. NoSpace or IOError if a file cannot be made.
+  // Reserves space for all bytes below `position`. NoSpace or IOError if a file cannot be made.
   Status Reserve(uint64_t position);
   uint64_t capacity() const { return capacity_; }  // stream bytes of one segment
   uint64_t reserved_end() const;
 
-  bool is_appended() const { return is_appended_; }  // Write goes from front to back and repeats nothing
+  // If true, Write goes from front to back and writes no byte twice.
+  bool is_appended() const { return is_appended_; }
 
-  // (drain) Write at `position` as much as one segment takes; returns how much. Bytes below `from` were written before
-  // and are repeated to fill the block. On failure all positions from `from` on move to another segment.
+  // (writer) Writes at `position` as many bytes as one segment takes, and returns their number. Bytes below
+  // `from` were written before; they repeat to fill the block. On failure all positions from `from` on move
+  // to another segment.
   Result<size_t> Write(uint64_t position, std::string_view bytes, uint64_t from);
-  // (drain) Have a segment ready that holds `position`, new from `from` on.
+  // (writer) Prepares a segment that holds `position`; a new segment begins at `from` or above.
   Status Prepare(uint64_t position, uint64_t from) { return Open(position, from).status(); }
-  // (drain) Give up what was written from `from` on.
+  // (writer) Gives up all bytes that were written from `from` on.
   void Abandon(uint64_t from);
-  // (drain) All that was written is durable. After a failure: never again.
+  // (writer) Makes all written bytes durable. REQUIRES: no earlier call failed.
   Status Sync();
 
-  // Segments that end at or below `position` become reusable. REQUIRES: the edit that lists what the last ListFrom returned is durable.
+  // Segments that end at or below `position` become reusable. REQUIRES: the VersionEdit that lists the
+  // segments of the last ListFrom is durable.
   void Release(uint64_t position);
   std::vector<kv::FileNumber> numbers() const;
-  // The segments that replay from `position` may need, for a MANIFEST edit to list. They stay until a later edit is durable.
+  // The segments that replay from `position` may need, for a VersionEdit to list. They stay until a later
+  // edit is durable.
   std::vector<kv::FileNumber> ListFrom(uint64_t position);
   uint64_t bytes_on_disk() const;
   void Close();
@@ -67,9 +74,9 @@ class Segments {
     kv::FileNumber number{};
     std::unique_ptr<File> file;
     uint64_t start = 0;
-    bool is_unsynced = false;   // (drain)
-    bool is_abandoned = false;  // a write failed: takes no more, is never reused
-    bool is_used = false;       // has held something, now or in an earlier epoch
+    bool is_unsynced = false;   // (writer)
+    bool is_abandoned = false;  // a write failed: takes no more bytes, is never reused
+    bool is_used = false;       // has held stream bytes, now or in an earlier epoch
 
     uint64_t base() const { return RoundDown(start, kBlockBytes); }
   };
@@ -97,17 +104,19 @@ class Segments {
   const size_t free_count_max_;
   Wal::Counters* const counters_;
 
-  uint64_t generation_ = 0;  // (drain)
+  uint64_t generation_ = 0;  // (writer)
 
   base::Mutex creation_mutex_;
   mutable base::Mutex mutex_;
-  std::vector<SegmentPtr> live_ GUARDED_BY(mutex_);  // by start, and by generation; only the drain adds
+  // By start, and by generation. Only the holder of the WAL writer adds.
+  std::vector<SegmentPtr> live_ GUARDED_BY(mutex_);
   std::vector<SegmentPtr> free_ GUARDED_BY(mutex_);
   std::vector<kv::FileNumber> creating_ GUARDED_BY(mutex_);
-  std::vector<kv::FileNumber> retired_ GUARDED_BY(mutex_);  // to be removed once no edit lists them
-  // INVARIANT: a segment that an edit may list is not removed. Only live segments are listed, so a retired one is never listed anew.
-  std::set<kv::FileNumber> listed_ GUARDED_BY(mutex_);      // by the durable edit, and by later ones of unknown outcome
-  std::vector<kv::FileNumber> listing_ GUARDED_BY(mutex_);  // what the last ListFrom returned
+  std::vector<kv::FileNumber> retired_ GUARDED_BY(mutex_);  // to remove once no edit lists them
+  // INVARIANT: a segment that a VersionEdit may list is not removed. Only live segments are listed, so no
+  // later edit lists a retired one.
+  std::set<kv::FileNumber> listed_ GUARDED_BY(mutex_);      // by the durable edit and later ones of unknown outcome
+  std::vector<kv::FileNumber> listing_ GUARDED_BY(mutex_);  // the result of the last ListFrom
   uint64_t next_base_ GUARDED_BY(mutex_) = 0;               // where the next segment will begin
 };
 

@@ -17,7 +17,7 @@ namespace mergedb::wal {
 namespace {
 
 constexpr size_t kRingBytesMin = size_t{32} << 10;
-constexpr size_t kRingBytesMax = size_t{1} << 30;  // replay reads the whole ring
+constexpr size_t kRingBytesMax = size_t{1} << 30;  // replay reads the whole buffer
 constexpr size_t kNudgeBytes = size_t{64} << 10;
 
 class WalImpl final : public Wal {
@@ -40,7 +40,7 @@ class WalImpl final : public Wal {
   Mark end() const override { return {.position = end_, .chain = chain_, .sequence = next_sequence_}; }
   uint64_t durable_position() const override { return writer_->durable(); }
   uint64_t undrained_bytes() const override {
-    const uint64_t drained = writer_->drained();  // first: it never passes an end read later
+    const uint64_t drained = writer_->drained();  // first: it never passes an end that is read later
     return writer_->staged_end() - drained;
   }
   uint64_t backlog() const override {
@@ -66,7 +66,7 @@ class WalImpl final : public Wal {
     return writer_->segments().bytes_on_disk() + (is_mapped() ? writer_->buffer().size() : 0);
   }
   void Stop() override {
-    if (writer_ != nullptr) writer_->Stop();  // null: Create failed half-way
+    if (writer_ != nullptr) writer_->Stop();  // null: Create failed before it was set
   }
 
  private:
@@ -87,7 +87,7 @@ class WalImpl final : public Wal {
   uint64_t ring_mask_ = 0;
   uint64_t nudge_bytes_ = 0;
 
-  // (turn)
+  // Guarded by the exclusive section.
   uint64_t end_ = 0;
   uint64_t limit_ = 0;  // a lower bound of writer_->StagingLimit()
   uint64_t nudge_at_ = 0;
@@ -102,7 +102,7 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
   ASSIGN_OR_RETURN(auto buffer,
                    WalBuffer::Create(options.file_system, options.directory, ring_bytes, frame_bytes_max + kBlockBytes,
                                      options.use_mapping && !options.file_system->is_append_only()));
-  // A frame must find room once all before it is drained, whatever the option says.
+  // A frame must find room once all bytes before it are written, for any value of the option.
   const size_t undrained_bytes_max = std::clamp(options.undrained_bytes_max, frame_bytes_max, ring_bytes);
   log->buffer_ = buffer->data();
   log->ring_mask_ = buffer->size() - 1;
@@ -113,9 +113,9 @@ Result<std::unique_ptr<Wal>> WalImpl::Create(const Options& options) {
   return std::unique_ptr<Wal>(std::move(log));
 }
 
-// WHY the checksum is of the pieces and not of their copies: see Crc32cExtendNumbers.
-// MEASURED: bench/micro/log_bench, mapped, the writer's CPU a record, three runs in turn with that of the copies: 132 B 39-41 -> 24-32 ns, 1,060 B
-// 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.
+// WHY the checksum reads the pieces and not their copies: see Crc32cExtendNumbers.
+// MEASURED: bench/micro/log_bench, mapped, CPU of the appending thread a record, three alternating runs, checksum
+// of the copies -> of the pieces: 132 B 39-41 -> 24-32 ns, 1,060 B 173-181 -> 48-95, 4,132 B 486-511 -> 180-269.
 Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t records) {
   size_t payload_bytes = 0;
   for (const std::string_view piece : payload) payload_bytes += piece.size();
@@ -130,7 +130,7 @@ Status WalImpl::Append(std::span<const std::string_view> payload, uint64_t recor
   const uint64_t durable = ZOO(kDurableMarkTooHigh) ? end_ : writer_->durable();
   const FrameHead head = MakeFrameHead(salt_crc_, end_, static_cast<uint32_t>(payload_bytes), durable, next_sequence_);
   uint32_t crc = HeadCrc(chain_, head);
-  base::StoreFixed64(frame + frame_bytes - 8, 0);  // the padding; the rest of the word is written over
+  base::StoreFixed64(frame + frame_bytes - 8, 0);  // the padding; the payload overwrites the rest
   char* out = frame + kFrameHeaderBytes;
   for (const std::string_view piece : payload) {
     if (piece.empty()) continue;
@@ -170,7 +170,7 @@ Status WalImpl::MakeRoom(uint64_t wanted) {
   }
 }
 
-// The counters have one writer, whoever holds the turn: a load and a store, not a locked add.
+// WHY a load and a store instead of an atomic add: only the holder of the exclusive section changes the counters.
 void WalImpl::Advance(uint64_t end, uint32_t chain, uint64_t records) {
   end_ = end;
   chain_ = chain;

@@ -1,28 +1,30 @@
-// The log: one endless stream of bytes, cut into frames, staged in a ring of memory and drained into segment files.
+// The WAL: one endless stream of bytes, cut into frames. The newest bytes are in the WAL buffer (file
+// STAGING), a ring in memory. The WAL writer copies them to WAL segments.
 //
-//   position  0 ............ drained ............ end        (64 bits, counts bytes for the life of an epoch)
-//             |   segments   |   staging ring     |
-//             000004.seg 000007.seg   STAGING: byte p of the stream lies at p % ring size
+//   position  0 ........... written ............ end        (64 bits; counts the bytes of an epoch)
+//             |   segments  |     WAL buffer     |
+//             000004.seg 000007.seg   STAGING: byte p of the stream is at p % size
 //
-// The simple truth: a commit copies its frame into the ring and returns. Where the file system allows it the ring is a
-// mapped file of the database directory, so the bytes survive kill -9 at once; elsewhere the commit leader calls
-// WriteThrough, one write a group. Background work (the drain) copies the ring to segments in large aligned writes; a
-// commit that wants power-loss durability calls MakeDurable. MEASURED (log_bench): staging and draining 132 B costs 66-75 ns
-// of CPU, one write() a record 660.
+// A commit copies its frame into the buffer and returns. If the file system allows it, the buffer is a mapped
+// file in the database directory, so its bytes survive kill -9 at once. Otherwise the commit leader calls
+// WriteThrough, one write a group. In the background the WAL writer copies the buffer to segments in large
+// aligned writes. A commit that asks for power-loss durability calls MakeDurable.
+// MEASURED: bench/micro/log_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
+// ns for one write() a record.
 //
 // FORMAT: frame (docs/formats/log.md), at a multiple of 8 bytes:
 //   0   crc        u32  crc32c of (chain: the predecessor's crc, then bytes 4..24, then the payload)
-//   4   check      u32  crc32c of (salt u64, position u64, bytes 8..24): recognises a frame without its predecessor
+//   4   check      u32  crc32c of (salt u64, position u64, bytes 8..24): identifies a frame without its predecessor
 //   8   length     u32  of the payload, without padding
-//   12  undurable  u32  position - (position known durable when this was staged); 2^32 - 1: not said
+//   12  undurable  u32  position - (durable position when the frame was written); 2^32 - 1: not said
 //   16  sequence   u64  of the first record
 //   24  payload, zero-padded to 8
-// The chain starts from the salt of the epoch. So a frame is valid in one place only: after its predecessor, at its
-// position, in its epoch. Replay stops where the chain breaks.
+// The chain starts from the salt of the epoch. So a frame is valid in one place only: after its predecessor,
+// at its position, in its epoch. Replay stops where the chain breaks.
 //
-// INVARIANT: no byte of the ring is reused before it is in a segment.
-// THREADS: Append and the other methods marked (turn) are called by whoever holds the commit turn, one at a time. The
-// rest from any thread.
+// INVARIANT: no byte of the buffer is reused before it is in a segment.
+// THREADS: methods marked (exclusive) REQUIRE the exclusive section of the writer queue. Any thread calls the
+// other methods.
 #pragma once
 
 #include <atomic>
@@ -44,99 +46,103 @@ namespace mergedb::wal {
 
 inline constexpr size_t kFrameHeaderBytes = 24;
 
-// A point between two frames: where replay may start.
+// A point between two frames, where replay may start.
 struct Mark {
   uint64_t position = 0;
-  uint32_t chain = 0;         // checksum of the frame before
-  kv::Sequence sequence = 1;  // that the next frame must begin with
+  uint32_t chain = 0;         // crc of the frame before
+  kv::Sequence sequence = 1;  // lower bound of the next frame's sequence
 };
 
-// Where an epoch's log begins. The chain starts from the salt.
+// The start of an epoch's WAL. The chain starts from the salt.
 Mark FirstMark(uint64_t salt, kv::Sequence sequence);
 
 struct Options {
   FileSystem* file_system = nullptr;
-  Clock* clock = nullptr;  // for counting waits; may be null
-  Executor* executor =
-      nullptr;  // the background drain runs here; it syncs every second while there is something to sync
+  Clock* clock = nullptr;  // to count waits; may be null
+  // Runs the WAL writer in the background, which syncs every second while there is something to sync.
+  Executor* executor = nullptr;
   std::string directory;
   uint64_t database_id = 0;
   uint64_t epoch = 1;
   uint64_t salt = 0;
   kv::Sequence first_sequence = 1;
-  size_t staging_bytes = size_t{16} << 20;  // rounded to a power of two, at least 32 KiB
+  size_t staging_bytes = size_t{16} << 20;  // size of the WAL buffer: rounded up to a power of two, 32 KiB to 1 GiB
   size_t undrained_bytes_max = size_t{8} << 20;
   size_t segment_bytes = size_t{16} << 20;
-  size_t recycled_bytes =
-      0;  // released segments kept for reuse, at least two; as much as is released at once saves making new ones
+  // Released segments kept for reuse: at least 8, and at least the size of the WAL buffer.
+  size_t recycled_bytes = 0;
   bool use_mapping = true;
-  std::function<kv::FileNumber()> allocate_number;  // for a new segment file; called from any thread
-  std::vector<kv::FileNumber> reusable_segments;    // left by earlier epochs; ours now. Never those of a failed log
+  std::function<kv::FileNumber()> allocate_number;  // for a new segment file; any thread calls it
+  std::vector<kv::FileNumber> reusable_segments;    // of earlier epochs, now owned. REQUIRES: none is of a failed WAL
 };
 
 class Wal {
  public:
-  // REQUIRES: the MANIFEST names this epoch, durably, and everything that the one before held is in tables: Create
+  // REQUIRES: the MANIFEST durably names this epoch, and tables hold everything of the epoch before: Create
   // overwrites STAGING and the reusable segments.
   static Result<std::unique_ptr<Wal>> Create(const Options& options);
   virtual ~Wal();
 
-  // Make the first segment now, not under the first Append (10 ms). A failure will be met again there.
+  // Makes the first segment now (10 ms) instead of in the first Append. Append will report a failure again.
   virtual Status Prepare() = 0;
 
-  // (turn) Stage a frame, whose payload is these pieces, one behind the other; `records` is how many sequences it takes, from
-  // next_sequence(). Waits for the drain while the ring is full. NoSpace or IOError if the drain fails; nothing is staged then. Between a
-  // failed Append and the next one space may have come back. REQUIRES: the payload has at most direct_bytes_max() bytes.
+  // (exclusive) Appends a frame to the buffer. Its payload is the concatenation of the pieces; `records` is
+  // the number of sequences that it takes, from next_sequence() on. Waits for the WAL writer while the buffer
+  // is full. NoSpace or IOError if that writer fails; the buffer then holds no new frame. A later Append may
+  // succeed again. REQUIRES: the payload has at most direct_bytes_max() bytes.
   virtual Status Append(std::span<const std::string_view> payload, uint64_t records) = 0;
-  // (turn) A frame larger than direct_bytes_max(): drains, then writes straight to segments. Durable when it returns OK;
-  // surely absent otherwise, unless outcome_unknown is set; then the log has failed.
+  // (exclusive) A frame larger than direct_bytes_max(): writes the buffer to segments, then the frame itself.
+  // The frame is durable if the method returns OK. Otherwise the frame is absent for certain, unless
+  // outcome_unknown is set; then the WAL has failed.
   virtual Status AppendLarge(std::string_view payload, uint64_t records) = 0;
   size_t direct_bytes_max() const { return direct_bytes_max_; }
 
-  // (turn) The log skips sequences (writes without a log). The next frame begins with `sequence`.
+  // (exclusive) Skips sequences (of writes without a WAL). The next frame begins with `sequence`.
   virtual void SkipTo(kv::Sequence sequence) = 0;
-  virtual kv::Sequence next_sequence() const = 0;  // (turn)
+  virtual kv::Sequence next_sequence() const = 0;  // (exclusive)
 
-  // (turn) All staged bytes are in a file: survives kill -9. Does nothing with a mapped ring. On failure the frames stay
-  // staged, their outcome is unknown, and the next Append tries again.
+  // (exclusive) Writes all buffered bytes to segments, so that they survive kill -9. Does nothing with a mapped
+  // buffer. On failure the frames stay in the buffer, their outcome is unknown, and the next Append tries again.
   virtual Status WriteThrough() = 0;
-  // (turn) All frames staged so far are durable. outcome_unknown is set on failure. A failed write leaves the frames staged
-  // (the next Append tries again); a failed sync is final for this log (failure()): every later call fails, no file of it
-  // is synced again or may be reused.
+  // (exclusive) Makes all frames durable. On failure outcome_unknown is set. After a failed write the frames
+  // stay in the buffer and the next Append tries again. A failed sync is final for this WAL (failure()):
+  // every later call fails, and no file of it may be synced or reused.
   virtual Status MakeDurable() = 0;
 
-  virtual Mark end() const = 0;  // (turn)
+  virtual Mark end() const = 0;  // (exclusive)
   virtual uint64_t durable_position() const = 0;
   virtual uint64_t undrained_bytes() const = 0;
-  // How much of the room for undrained bytes is taken, or not there because the next segment is still being made: a writer
-  // waits when it reaches undrained_bytes_max(). A debt for pacing.
+  // The used part of the room for unwritten bytes, plus the part that is missing while the next segment is
+  // made. A writer waits when it reaches undrained_bytes_max(). A backlog for the write delay.
   virtual uint64_t backlog() const = 0;
   virtual uint64_t undrained_bytes_max() const = 0;
   virtual bool is_mapped() const = 0;
-  // Size of the file STAGING, which holds what no segment does; nothing if there is no such file. It is durable, with its
-  // name, before the first frame is staged: the MANIFEST may demand it from then on.
+  // The size of the file STAGING, which holds the bytes that no segment holds; empty if there is no such file. The
+  // file and its name are durable before the first frame enters it, so the MANIFEST may require it from then on.
   virtual std::optional<uint64_t> staging_file_bytes() const = 0;
-  // A hint that costs a load: the log failed or stopped, or its last write did.
+  // A hint that costs one load: the WAL failed or stopped, or its last write failed.
   virtual bool is_in_trouble() const = 0;
-  // OK, or why the log can take no more.
+  // OK, or why the WAL takes no more frames.
   virtual Status failure() const = 0;
 
-  // Frames below `position` are no longer needed: segments that end there become reusable. REQUIRES: the MANIFEST edit that
-  // starts replay at `position` is durable, and it lists what the last segments_from returned.
+  // Releases the frames below `position`: segments that end there become reusable. REQUIRES: the VersionEdit
+  // that starts replay at `position` is durable, and it lists the result of the last segments_from.
   virtual void Release(uint64_t position) = 0;
   virtual std::vector<kv::FileNumber> segments() const = 0;  // all files, live and reusable
-  // The files that replay from `position` may need: what the edit with that wal_start lists. (Not segments(): a reusable
-  // one may be removed before the next edit, and would be missed.) The log keeps them until the Release that follows a later call.
+  // The files that replay from `position` may need, for the edit with that wal_start to list. (Not
+  // segments(): a reusable file may be removed before the next edit, and replay would miss it.) The WAL keeps
+  // them until the Release that follows a later call.
   virtual std::vector<kv::FileNumber> segments_from(uint64_t position) = 0;
   virtual uint64_t bytes_on_disk() const = 0;  // segments and STAGING
 
-  // Stop the background drain and close the files. Makes nothing durable. Called by the destructor too.
+  // Stops the background work and closes the files. Makes nothing durable. The destructor calls it, too.
   virtual void Stop() = 0;
 
   struct Counters {
     std::atomic<uint64_t> bytes_staged{0}, bytes_drained{0}, drains{0}, syncs{0}, frames{0};
     std::atomic<uint64_t> segments_created{0}, segments_reused{0};
-    base::WaitCounter drain_waits, segment_waits;  // of Append: for room in the ring, for a segment to be made
+    // Waits of Append: for room in the buffer, and for a new segment.
+    base::WaitCounter drain_waits, segment_waits;
   };
   const Counters& counters() const { return counters_; }
 
@@ -150,52 +156,53 @@ struct Replayed {
   uint64_t frames = 0;
   uint64_t dropped_bytes = 0;            // of a torn tail: a frame was begun and is not whole
   std::string report;                    // for property mergedb.recovery; empty if nothing was dropped
-  std::vector<kv::FileNumber> segments;  // files found, any epoch
+  std::vector<kv::FileNumber> segments;  // files found, of any epoch
 };
 
-// What the MANIFEST knows of the log.
+// The facts about the WAL in the MANIFEST.
 struct Expected {
-  std::optional<uint64_t> clean_end = {};      // it was closed: it ends exactly here
-  uint64_t durable_position = 0;               // it was durable up to here
-  std::vector<kv::FileNumber> segments = {};   // files that must be there
-  std::optional<uint64_t> staging_bytes = {};  // frames may be in a file STAGING of this size alone
+  std::optional<uint64_t> clean_end = {};      // the WAL was closed: it ends exactly here
+  uint64_t durable_position = 0;               // the WAL was durable up to here
+  std::vector<kv::FileNumber> segments = {};   // files that must exist
+  std::optional<uint64_t> staging_bytes = {};  // STAGING must exist with this size: it may hold the newest frames
 };
 
-// Read the log from `start`, in order, calling `apply` for every whole frame. Corruption if damage lies below a mark that
-// some frame of the epoch says was durable, or if anything that is expected is not so.
-// Writes nothing. Memory: the largest frame, as far as files really hold its bytes, the ring and 1 MiB.
-// A frame does not say how many sequences it takes: in end.sequence and between frames only the order is known. Whoever
-// applies the payloads counts; end.sequence is one more than the last frame's first.
+// Reads the WAL from `start`, in order, and calls `apply` for every whole frame. Corruption if damage lies
+// below a position that a frame of the epoch says was durable, or if an expected fact does not hold. Writes
+// nothing. Memory: the largest frame (as far as files hold its bytes), the buffer and 1 MiB. A frame does not
+// say how many sequences it takes, so replay checks only their order. The caller that applies the payloads
+// counts; end.sequence is one more than the first sequence of the last frame.
 Result<Replayed> Replay(FileSystem* file_system, const std::string& directory, uint64_t database_id,
                         const format::VersionEdit::WalStart& start, const Expected& expected,
                         const std::function<Status(kv::Sequence, std::string_view payload)>& apply);
 
-// Where an epoch's chain can be taken up: what a MANIFEST says, or what segment heads and frames still tell without one.
+// Where replay may start in an epoch's chain: from the MANIFEST, or, without one, from segment heads and frames.
 struct Origin {
   uint64_t database_id = 0;
   uint64_t epoch = 0;
   uint32_t salt_crc = 0;
   Mark start;
-  // Bytes of the stream before `start` that are there and cannot be proved: a frame whose predecessor is gone.
+  // Bytes of the stream before `start` that exist but cannot be proved: the predecessor of their frame is lost.
   uint64_t unproved_bytes = 0;
 };
 Origin OriginOf(uint64_t database_id, const format::VersionEdit::WalStart& start);
-// Of the newest epoch that some segment head speaks of; nothing if there is none. For repair, when the MANIFEST is lost.
+// The origin of the newest epoch that a segment head names; empty if there is none. For repair without a MANIFEST.
 Result<std::optional<Origin>> FindOrigin(FileSystem* file_system, const std::string& directory);
 
-// As Replay, but of a log that may be damaged: every frame that the chain proves is applied, and damage is told, not returned.
+// As Replay, for a WAL that may be damaged: applies every frame that the chain proves, and reports damage in
+// the result.
 struct Salvaged {
   Replayed replayed;
-  Status verdict;             // OK, or what Replay says of this log
-  std::vector<Status> flaws;  // segment files that are missing, cut short, or without a head: each with its path
-  // Above the end of the chain: frames that cannot be proved, since something before them is gone.
+  Status verdict;             // OK, or the status that Replay returns for this WAL
+  std::vector<Status> flaws;  // of segments and STAGING: missing, cut short, without a head; each with its path
+  // Frames above the end of the chain that cannot be proved, because a frame before them is lost.
   uint64_t frames_beyond = 0;
-  uint64_t beyond_end = 0;    // log position where the last of them ends
-  std::string break_file;     // where the chain ends: the segment's name, or STAGING
-  uint64_t break_offset = 0;  // in it
+  uint64_t beyond_end = 0;    // position where the last of them ends
+  std::string break_file;     // the file where the chain ends: a segment, or STAGING
+  uint64_t break_offset = 0;  // in that file
 };
-// A frame that `apply` calls Corruption or NotSupported ends the chain before it, as damage does; any other error of `apply` is
-// returned.
+// If `apply` returns Corruption or NotSupported for a frame, the chain ends before it, as with damage. Any
+// other error of `apply` is returned.
 Result<Salvaged> Salvage(FileSystem* file_system, const std::string& directory, const Origin& origin,
                          const Expected& expected,
                          const std::function<Status(kv::Sequence, std::string_view payload)>& apply);

@@ -1,13 +1,14 @@
-// The staging ring: the newest bytes of the stream; position p lies at p % size().
+// The WAL buffer (file STAGING): a ring with the newest bytes of the stream; position p is at p % size().
 //
 //     mapped    the file STAGING, mapped twice in a row:  |0 ....... size|0 ....... size|   a frame never wraps
-//     in memory size() bytes and room for one overhang:   |0 ....... size|.....|            Mirror brings it to the front
+//     in memory size() bytes and room for one overhang:   |0 ....... size|.....|          Mirror copies it to the front
 //
-// WHY the file is made anew for every epoch, by writes of 4 KiB: the page cache then holds it in small folios, and
-// dirtying a page again costs 0.5-1.1 us; after large writes or a read-ahead it is 4.2, as large folios are walked whole.
-// It is synced once, before its first use, so that its size and its name outlast a power cut and the MANIFEST may demand it
-// (docs/decisions/0014-lost-staging.md). What is staged later is not: after a power cut the chain decides what of it counts.
-// WHY all of it is written: a store into a hole of a mapped file on a full disk is fatal.
+// WHY each epoch makes the file anew, with writes of 4 KiB: the page cache then holds it in small folios, and
+// dirtying a page again costs 0.5-1.1 us. After large writes or a read-ahead it costs 4.2 us, because the
+// kernel scans large folios as a whole. Create syncs the file once, so that its size and its name survive a
+// power cut and the MANIFEST may require it (docs/decisions/0014-lost-staging.md). Frames in it are not
+// synced: after a power cut the chain decides which of them count.
+// WHY the whole file is written: on a full disk, a store into a hole of a mapped file kills the process.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ namespace mergedb::wal {
 
 class WalBuffer {
  public:
-  // `overhang_bytes`: how far the largest frame may reach beyond the end. Removes what an earlier epoch left.
+  // `overhang_bytes`: how far the largest frame may extend beyond the end. Removes the file of an earlier epoch.
   static Result<std::unique_ptr<WalBuffer>> Create(FileSystem* file_system, const std::string& directory, size_t bytes,
                                                    size_t overhang_bytes, bool use_mapping);
 
@@ -31,10 +32,10 @@ class WalBuffer {
   bool is_mapped() const { return mapping_ != nullptr; }
   char* At(uint64_t position) { return data_ + (position & (size_ - 1)); }
 
-  // Of a mapped ring: after it, a store needs no new block of the disk, even if the file was copied by reflink meanwhile.
+  // For a mapped buffer: after it a store needs no new disk block, even if the file was copied by reflink meanwhile.
   Status Unshare() { return file_->Unshare(); }
 
-  // In memory only: bytes that hang over the end belong to the front as well.
+  // In memory only: copies bytes beyond the end to the front.
   void Mirror(uint64_t position, size_t bytes);
 
  private:

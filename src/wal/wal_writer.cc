@@ -19,7 +19,7 @@ WalWriter::WalWriter(const Options& options, std::unique_ptr<WalBuffer> buffer, 
       segment_lead_(std::max<uint64_t>(segments_.capacity(), buffer_->size() / 2)),
       bounce_(AllocateAligned(kBounceBytes)) {}
 
-// --- who holds the drain -------------------------------------------------------------------------------------------------
+// --- holding the writer --------------------------------------------------------------------------------------
 
 void WalWriter::Unhold() {
   base::Lock lock(mutex_);
@@ -66,14 +66,14 @@ void WalWriter::Stop() {
   segments_.Close();
 }
 
-// --- steps ---------------------------------------------------------------------------------------------------------------
+// --- steps ---------------------------------------------------------------------------------------------------
 
 uint64_t WalWriter::StagingLimit() const {
   const uint64_t kept_limit = kept_.load(std::memory_order_acquire) + buffer_->size();
   return std::min({kept_limit, drained() + undrained_bytes_max_, segments_.reserved_end()});
 }
 
-// One write, from the drained position towards `target`, which is a staged end.
+// One write, from drained() towards `target`, which is an end of the buffered frames.
 Status WalWriter::Step(uint64_t target) {
   const uint64_t from = drained();
   const Piece piece = buffer_->is_mapped() ? CutBlocks(from, target) : CutBytes(from, target);
@@ -99,8 +99,9 @@ WalWriter::Piece WalWriter::CutBlocks(uint64_t from, uint64_t target) {
   return {begin, {bounce_.get(), padded}};
 }
 
-// Through the page cache any length will do. A block is filled up when it is first entered: writing a part of a page that
-// the cache does not hold would read it from the disk first. (The thread holds the turn: the ring beyond is free.)
+// The page cache accepts any length. When a write first enters a block, it fills the whole block: a partial
+// write to a page that is not cached would read the page from disk first. (The caller holds the exclusive
+// section, so the buffer beyond the end is free.)
 WalWriter::Piece WalWriter::CutBytes(uint64_t from, uint64_t target) {
   const bool enters_block = !segments_.is_appended() && RoundUp(target, kBlockBytes) > RoundUp(from, kBlockBytes);
   const uint64_t lap_end = RoundDown(from, buffer_->size()) + buffer_->size();
@@ -126,7 +127,8 @@ Status WalWriter::StepTo(uint64_t target) {
   return {};
 }
 
-// WHY not all that is drained: a step that failed may have left a part of a frame, and replay takes the durable mark for a frame's end.
+// WHY boundary_ and not drained(): after a failed step drained() may be inside a frame, and replay takes the
+// durable position for a frame boundary.
 Status WalWriter::SyncHeld() {
   const uint64_t point = boundary_;
   if (point == durable()) return {};
@@ -137,7 +139,7 @@ Status WalWriter::SyncHeld() {
   return {};
 }
 
-// --- on behalf of the committer --------------------------------------------------------------------------------------------
+// --- called by the committer ---------------------------------------------------------------------------------
 
 Status WalWriter::Help() {
   {
@@ -168,7 +170,8 @@ Status WalWriter::MakeDurable() {
   return SyncHeld();
 }
 
-// The bytes [begin, end) of the stream around a frame at `position`: what the ring holds before it, the frame, zeros.
+// Copies the bytes [begin, end) of the stream around a frame at `position`: the buffer's bytes before it, the
+// frame, zeros.
 void WalWriter::CopyStream(uint64_t position, uint64_t begin, uint64_t end, std::string_view header,
                            std::string_view payload, char* out) {
   std::memset(out, 0, end - begin);
@@ -194,9 +197,10 @@ Status WalWriter::WriteRange(uint64_t position, uint64_t begin, uint64_t end, st
   return {};
 }
 
-// WHY the block with the header is written last: until then no trace of the frame can be taken for it, so that a failure
-// before leaves it surely absent. A failure of that one write is final: the frame may stand, and no other may take its place.
-// Where files are appended to, the header goes first and any failure is final.
+// WHY the block with the header is written last: before that write, no trace of the frame can count as a
+// frame, so an earlier failure leaves it absent for certain. A failure of that last write is final: the frame
+// may be there, and no other frame may take its position. On an append-only file system the header is written
+// first and any failure is final.
 Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::string_view payload) {
   Hold hold(this);
   RETURN_IF_ERROR(Check());
@@ -210,15 +214,15 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
     status = WriteRange(position, position, end, header, payload, buffer.get());
   } else {
     RETURN_IF_ERROR(segments_.Prepare(block, position));
-    // A header that crosses into the next block makes that one the last as well. WHY prepared before the rest is written: it may be the first
-    // of a segment, and a segment holds all from its start on.
+    // If the header crosses into the next block, that block is written last as well. WHY it is prepared before the
+    // rest is written: it may be the first block of a segment, and a segment holds all positions from its start on.
     const uint64_t rest = RoundUp(position + header.size(), kBlockBytes);
     if (!ZOO(kHeadersBlockLeftOut)) RETURN_IF_ERROR(segments_.Prepare(rest - kBlockBytes, position));
     RETURN_IF_ERROR(WriteRange(position, rest, RoundUp(end, kBlockBytes), header, payload, buffer.get()));
     status = WriteRange(position, block, rest, header, payload, buffer.get());
   }
   if (!status.ok()) return Fail(status);
-  const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the ring
+  const uint64_t tail = RoundDown(end, kBlockBytes);  // the next step writes this block again, from the buffer
   ASSERT(tail > position, "a large frame is longer than a block: what the ring holds before it stays");
   CopyStream(position, tail, end, header, payload, buffer_->At(tail));
   staged_end_ = end;
@@ -227,7 +231,7 @@ Status WalWriter::WriteLarge(uint64_t position, std::string_view header, std::st
   return SyncHeld();
 }
 
-// --- in the background -------------------------------------------------------------------------------------------------------
+// --- in the background ---------------------------------------------------------------------------------------
 
 void WalWriter::Nudge() {
   const uint64_t end = staged_end();
@@ -270,7 +274,7 @@ void WalWriter::Run() noexcept {
   is_scheduled_ = false;
   {
     base::Lock lock(mutex_);
-    if (is_stopped_ || is_held_ || !failure_.ok()) return;  // whoever holds it does the work
+    if (is_stopped_ || is_held_ || !failure_.ok()) return;  // the holder does the work
     is_held_ = true;
     ++running_;
   }
@@ -284,26 +288,27 @@ void WalWriter::Run() noexcept {
   if (goes_on) Schedule();
 }
 
-// Errors are not lost: they set trouble(), and the next Append hears of them.
+// Errors set trouble(); the next Append reports them.
 void WalWriter::RunHeld() {
   const uint64_t target = staged_end();
   if (sync_wanted_.exchange(false)) {
     if (buffer_->is_mapped() && !StepTo(target).ok()) return;
     if (!SyncHeld().ok() || !buffer_->is_mapped()) return;
-    // If the disk has no room for what a copy shares, a later store would kill the process: the log fails instead, and goes on in a new file.
+    // WHY this fails the WAL: on a full disk a later store to a page that a copy shares would kill the
+    // process. The next epoch makes a new file.
     if (Status status = buffer_->Unshare(); !status.ok()) (void)Fail(status);
   } else if (buffer_->is_mapped() && target - drained() >= wake_bytes_) {
     (void)Step(target);
   }
 }
 
-// WHY not in Run: making a file takes as long as writing all of it, and meanwhile the ring would fill.
+// WHY not in Run: making a file takes as long as writing all of it, and the buffer would fill meanwhile.
 void WalWriter::ScheduleSegment() {
   if (is_making_segment_.exchange(true)) return;
   options_.executor->Schedule([self = shared_from_this()] { self->PrepareSegment(); });
 }
 
-// A file is made before the writer needs it. If that fails now, Append will try again and say so.
+// Makes a file before the writer needs it. If that fails, Append tries again and reports the failure.
 void WalWriter::PrepareSegment() {
   {
     base::Lock lock(mutex_);

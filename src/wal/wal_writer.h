@@ -1,25 +1,27 @@
-// The drain: carries staged bytes from the ring into segments, and knows how far they are written and how far durable.
+// The WAL writer: copies bytes from the WAL buffer to segments, and knows how far they are written and durable.
 //
-//     durable <= drained <= staged end                kept <= drained
-//        |          |            |
-//     synced   in segments   in the ring              the ring below `kept` may be used again
+//     durable <= written <= end                       kept <= written
+//        |          |        |
+//     synced   in segments   in the buffer            the buffer below `kept` may be reused
 //
-// One thread at a time holds the drain (Hold): the background work on the executor, a committer that wants durability, or a
-// writer that found the ring full. Whoever waits for it waits for at most one write of kStepBytes.
+// One thread at a time holds the writer (Hold): the background work on the executor, a commit that needs
+// durability, or a commit that finds the buffer full. A thread that waits for the holder waits for at most
+// one write of kStepBytes.
 //
-// A step writes whole blocks straight from the ring. What is left of less than kBounceBytes goes through a buffer, padded
-// with zeros, because the ring beyond the staged end is being written; its last block is written again by the next step.
+// A step writes whole blocks directly from the buffer. A remainder of less than kBounceBytes goes through a
+// separate buffer, padded with zeros, because a committer may write to the WAL buffer beyond the end. The
+// next step writes its last block again.
 //
-// INVARIANT: `kept` is a frame boundary (rounded down to a block): the frame that a step cut in two is still whole in the
-// ring, so replay finds every frame whole in one of the two places.
+// INVARIANT: `kept` is a frame boundary (rounded down to a block). If a step cuts a frame in two, the whole
+// frame is still in the buffer. So replay finds every frame whole in one of the two places.
 //
-// A failed write sets trouble(): the next Append tries again, in a new segment, before it stages another byte. A failed sync
-// is final.
+// A failed write sets trouble(): the next Append writes the bytes to a new segment before it adds a frame. A
+// failed sync is final.
 //
-// What is staged is durable within kSyncNanosMax or so: a timer runs while there is anything to sync, and rests after a
-// second without.
+// Frames become durable within about kSyncNanosMax: a timer runs while there is something to sync, and stops
+// after a period without.
 //
-// WHY a shared pointer: work waiting in the executor may come to run after the log is gone.
+// WHY a shared pointer: scheduled work may run after the WAL is destroyed.
 #pragma once
 
 #include <atomic>
@@ -46,43 +48,45 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   WalBuffer& buffer() { return *buffer_; }
   Segments& segments() { return segments_; }
 
-  // (turn) All frames below `end` are sealed.
+  // (exclusive) All frames below `end` are complete.
   void Publish(uint64_t end) {
     SCHEDULE_POINT("publish what is staged");
-    staged_end_.store(end, std::memory_order_release);  // WHY: their bytes go first
+    staged_end_.store(end, std::memory_order_release);  // WHY release: the bytes of the frames first
   }
 
-  // No byte at or above it may be staged: the ring, the bound on undrained bytes or the reserved room ends there.
+  // The end of the positions that may be buffered now: by the buffer's size, undrained_bytes_max and the
+  // reserved segments.
   uint64_t StagingLimit() const;
-  bool trouble() const { return trouble_.load(std::memory_order_relaxed); }  // WHY: a hint; Check tells
+  bool trouble() const { return trouble_.load(std::memory_order_relaxed); }  // WHY relaxed: a hint; Check() is exact
   uint64_t undrained_bytes_max() const { return undrained_bytes_max_; }
   uint64_t durable() const { return durable_.load(std::memory_order_acquire); }
   uint64_t drained() const { return drained_.load(std::memory_order_acquire); }
   uint64_t staged_end() const { return staged_end_.load(std::memory_order_acquire); }
 
-  // OK, or why nothing more may be staged.
+  // OK, or why the WAL takes no more frames.
   Status Check() const;
   Status failure() const;
 
-  // (turn) One step, by this thread or by waiting for the one that is at it.
+  // (exclusive) One step, by this thread, or a wait for the thread that holds the writer.
   Status Help();
   Status WriteAll();
   Status MakeDurable();
-  // (turn) A frame that does not go through the ring: `header` and `payload` from `position`, the staged end, on. Durable
-  // when it returns OK; after another status it is surely absent, or outcome_unknown is set and the log has failed.
+  // (exclusive) Writes a frame that bypasses the buffer: `header` and `payload`, from `position`, the current
+  // end. The frame is durable if the method returns OK. Otherwise it is absent for certain, or
+  // outcome_unknown is set and the WAL has failed.
   Status WriteLarge(uint64_t position, std::string_view header, std::string_view payload);
 
-  // Start background work if enough is undrained, or a segment will be needed soon.
+  // Schedules background work if enough bytes are unwritten, or if a new segment will be needed soon.
   void Nudge();
-  // (turn) After Publish: something is staged that must be durable a second from now.
+  // (exclusive) After Publish: the new frame must be durable a second later.
   void KeepTime() {
     if (!is_timer_armed_.load(std::memory_order_relaxed)) [[unlikely]]
-      ArmTimer();  // WHY: OnLastLook covers a late view
+      ArmTimer();  // WHY relaxed is enough: OnLastLook handles a stale value
   }
   void Stop();
 
  private:
-  // The right to drain, for the life of the object.
+  // The exclusive right to write to segments, for the life of the object.
   class Hold {
    public:
     explicit Hold(WalWriter* writer);
@@ -105,14 +109,14 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   void ArmTimer();
   void RunLater(void (WalWriter::*work)());
   void OnTimer();
-  // WHY: when the timer stopped, a frame may just have been published by a thread that still saw it running.
+  // WHY: a thread may publish a frame while it still sees the timer as armed, just when the timer stops.
   void OnLastLook();
   void Run() noexcept;
   void RunHeld();
   void ScheduleSegment();
   void PrepareSegment();
 
-  // REQUIRES, all of them: the drain is held.
+  // REQUIRES, for all of these methods: this thread holds the writer.
   Status Step(uint64_t target);
   Piece CutBlocks(uint64_t from, uint64_t target);
   Piece CutBytes(uint64_t from, uint64_t target);
@@ -130,8 +134,10 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   const uint64_t wake_bytes_;
   Wal::Counters* const counters_;
   Segments segments_;
-  // A segment is made when less than this is reserved beyond the staged end: while one is filled the next is written in full.
-  // MEASURED: slow_disk_test, 15 MiB/s on a disk of 200: made half a ring ahead, a put waited 62 ms for one.
+  // A new segment is made when less than this is reserved beyond the end: while one segment fills, the next
+  // one is written in full.
+  // MEASURED: slow_disk_test, 15 MiB/s on a disk of 200: with half a buffer of lead, a put waited 62 ms for a
+  // segment.
   const uint64_t segment_lead_;
 
   std::atomic<uint64_t> staged_end_{0};
@@ -144,10 +150,10 @@ class WalWriter : public std::enable_shared_from_this<WalWriter> {
   std::atomic<bool> sync_wanted_{false};
   std::atomic<bool> is_timer_armed_{false};
 
-  // (held)
+  // Guarded by Hold.
   AlignedBytes bounce_;
-  uint64_t boundary_ = 0;       // a frame boundary <= drained
-  uint64_t next_boundary_ = 0;  // one that was the staged end when a step began; >= boundary_
+  uint64_t boundary_ = 0;       // a frame boundary <= drained_
+  uint64_t next_boundary_ = 0;  // an end at which a step began; >= boundary_
 
   mutable base::Mutex mutex_;
   base::CondVar changed_;

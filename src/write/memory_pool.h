@@ -1,5 +1,6 @@
-// The recycled memories of memtables. A memory comes back when the last user of its memtable lets go: after its flush, or
-// later if an iterator pins it. A pinned one never makes a writer wait: the pool then makes another.
+// A pool of memories for memtables. A memory returns when the last owner of its memtable releases it: after
+// the flush, or later if an iterator pins the memtable. A pinned memtable never makes a writer wait: the pool
+// then makes another memory.
 #pragma once
 
 #include <memory>
@@ -10,14 +11,14 @@
 
 namespace mergedb::write {
 
-// THREADS: any. Shared, because memtables may outlive the database in iterators.
+// THREADS: any. OWNERSHIP: shared, because iterators may keep memtables longer than the database lives.
 class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
  public:
   MemoryPool(size_t memory_bytes, size_t kept_max) : memory_bytes_(memory_bytes), kept_max_(kept_max) {}
 
   size_t memory_bytes() const { return memory_bytes_; }
 
-  // A memtable that takes its memory from the pool and gives it back.
+  // A memtable that takes its memory from the pool and returns it.
   std::shared_ptr<memtable::Memtable> NewMemtable(const kv::Order& order) {
     auto memory = Take();
     return {new memtable::Memtable(order, memory), [pool = weak_from_this(), memory](memtable::Memtable* table) {
@@ -25,11 +26,11 @@ class MemoryPool : public std::enable_shared_from_this<MemoryPool> {
               if (auto home = pool.lock()) home->GiveBack(memory);
             }};
   }
-  // One with a memory of its own, for a record that no standard one holds.
+  // A memtable with a memory of its own, for a record that does not fit into a standard one.
   static std::shared_ptr<memtable::Memtable> NewLargeMemtable(const kv::Order& order, size_t bytes) {
     return std::make_shared<memtable::Memtable>(order, memtable::NewMemory(bytes));
   }
-  // Make a memory ready ahead of its use.
+  // Makes a memory before it is needed.
   void Prepare() {
     {
       base::Lock lock(mutex_);

@@ -10,7 +10,7 @@
 namespace mergedb::write {
 namespace {
 
-// The keys of a change, as DELETE and RANGE_DELETE records.
+// Appends the keys of a change as DELETE and RANGE_DELETE records.
 void AppendKey(std::string* written, kv::Kind kind, std::string_view key, std::string_view value) {
   const bool is_range = kind == kv::Kind::kRangeDelete;
   format::AppendRecord(written, is_range ? kind : kv::Kind::kDelete, key, is_range ? value : std::string_view());
@@ -31,7 +31,7 @@ void RecentWrites::Leave() {
 
 void RecentWrites::StartRecording(kv::Sequence published) {
   base::Lock lock(mutex_);
-  if (complete_from_ != kv::kSequenceMax) return;  // somebody else began at the same time
+  if (complete_from_ != kv::kSequenceMax) return;  // another transaction started it at the same time
   complete_from_ = published + 1;
   is_recording_.store(true, std::memory_order_release);
 }
@@ -58,7 +58,7 @@ Status RecentWrites::CheckRemembered(kv::Sequence checked_to, kv::Sequence compl
                           " is remembered: begin again");
 }
 
-// The index holds what the chunks hold, and what is forgotten when it has become as much again.
+// Adds the new chunks to the index. The index may keep dropped entries until it has twice the bytes of the window.
 kv::Sequence RecentWrites::CatchUp() {
   std::vector<ChunkPtr> chunks;
   const kv::Sequence complete_from = NewerThan(indexed_to_, &chunks);

@@ -1,20 +1,20 @@
-// Which keys were written of late: what an optimistic transaction is checked against when it commits.
+// The keys of recent writes. The commit of an optimistic transaction is checked against them.
 //
-//   commits    ... | #81-#90 | #91 | #92-#99 | pending            a chunk a commit group; keys and ranges only, no values
+//   commits    ... | #81-#90 | #91 | #92-#99 | pending            a chunk per commit group; keys and ranges, no values
 //                  |<- WriteIndex ->|                             by key
-//   transaction began at #90, checked ahead to #91  ->  in the turn it looks at #92-#99 and at what is pending
+//   transaction began at #90, checked ahead to #91  ->  in the exclusive section check #92-#99 and pending
 //
-// Writers append, and that is all. Who checks (CheckAhead) first brings the index up to date with the chunks, outside of the turn:
-// then the check costs what the transaction read, not what all others wrote since it began.
+// A writer only appends. CheckAhead first adds the new chunks to the index, outside of the exclusive section:
+// the check then costs what the transaction read, not what other writers wrote since it began. The check in
+// the exclusive section delays all writers, so it covers only the chunks after the check ahead.
 //
-// Nothing is kept while there are no such transactions, and nothing costs anything then. The first one starts the recording,
-// in a turn, so that what was committed before it is known to be published; it goes on until the window is full and nobody
-// is left. The window is bounded: its oldest chunks go, and a transaction that began before them is a conflict without a key.
+// Without optimistic transactions nothing is recorded and nothing costs time. The first one starts the
+// recording in an exclusive section, so that all earlier commits are published. The recording ends when the
+// window is full and no transaction is left. The window is bounded: its oldest chunks are dropped, and a
+// transaction that began before them fails with a conflict without a key.
 //
-// A check in the turn keeps all writers waiting: it looks only at the chunks that came after the check ahead.
-//
-// WHY not the memtables, which hold the newest writes anyway (docs/decisions/0006-transactions-room.md): a flush would take
-// them away from every transaction that is open. Tests: tests/unit/write/recent_writes_test.cc.
+// WHY not the memtables, which hold the newest writes anyway (docs/decisions/0006-transactions-room.md): a
+// flush would take them away from every open transaction. Tests: tests/unit/write/recent_writes_test.cc.
 #pragma once
 
 #include <atomic>
@@ -35,46 +35,47 @@ namespace mergedb::write {
 
 struct Change;
 
-// What one transaction read, as the window asks it.
+// The reads of one transaction.
 class ReadCheck {
  public:
   virtual ~ReadCheck() = default;
-  // Conflict if one of these is of what was read: records of a batch (format/batch.h), DELETE for a key and RANGE_DELETE
-  // for a range, whatever was done to them.
+  // Conflict if the transaction read a key of `written`: records of a batch (format/batch.h), DELETE for a
+  // key and RANGE_DELETE for a range, whatever the write was.
   virtual Status CheckAgainst(std::string_view written) = 0;
-  // The same of what the index knows to have been written after `since`.
+  // Conflict if, according to the index, a key that the transaction read was written after `since`.
   virtual Status CheckAgainst(const WriteIndex& index, kv::Sequence since) = 0;
 
-  // Writes up to here are in what it read, or were found not to touch it. At first the transaction's snapshot.
+  // The transaction's reads include, or do not touch, all writes up to here. Initially the transaction's snapshot.
   kv::Sequence checked_to = 0;
 };
 
 class RecentWrites {
  public:
-  // `bytes_max` is of the chunks with what the index takes for them.
+  // `bytes_max`: of the chunks plus their share of the index.
   RecentWrites(const kv::Order& order, size_t bytes_max) : bytes_max_(bytes_max), index_(order) {}
 
-  // ---- transactions. THREADS: any.
+  // ---- For transactions. THREADS: any.
 
-  // From now on there is one more. True: StartRecording is owed, in a turn, before its snapshot is taken.
+  // Counts a new transaction. True: the caller must call StartRecording, in an exclusive section, before it
+  // takes the snapshot.
   bool Enter();
   void Leave();
-  // OK, with checked_to moved on, or Conflict.
+  // OK, with checked_to advanced, or Conflict.
   Status CheckAhead(ReadCheck* reads);
 
-  // ---- the holder of the turn
+  // ---- For the holder of the exclusive section.
 
-  // Everything after `published` is recorded from here on.
+  // Records all writes after `published` from now on.
   void StartRecording(kv::Sequence published);
   bool is_recording() const { return is_recording_.load(std::memory_order_acquire); }
-  // Of a member of a group, after those before it.
+  // Checks a member of a group. REQUIRES: Add was called for the members before it.
   Status Check(ReadCheck* reads);
   void Add(const Change& change);
-  // What was added is being published, up to `last`; or came to nothing. The former before readers see it.
+  // The added writes are published, up to `last`, or were dropped. Call Publish before readers see them.
   void Publish(kv::Sequence last);
   void Discard();
 
-  size_t bytes() const;  // held
+  size_t bytes() const;  // held by the chunks
 
  private:
   struct Chunk {
@@ -88,7 +89,7 @@ class RecentWrites {
   static size_t BytesOf(const Chunk& chunk) {
     return kChunkOverheadBytes + chunk.written.size() + chunk.records * WriteIndex::kKeyOverheadBytes;
   }
-  // Those after `sequence`; and from where on all are there.
+  // Returns the chunks after `sequence`, and the sequence from which on the chunks are complete.
   kv::Sequence NewerThan(kv::Sequence sequence, std::vector<ChunkPtr>* chunks) const;
   static Status CheckRemembered(kv::Sequence checked_to, kv::Sequence complete_from);
   kv::Sequence CatchUp() REQUIRES_LOCK(index_mutex_);
@@ -97,11 +98,11 @@ class RecentWrites {
 
   const size_t bytes_max_;
   std::atomic<bool> is_recording_{false};
-  std::string pending_;           // (turn)
-  size_t pending_records_ = 0;    // (turn)
-  bool is_pending_lost_ = false;  // (turn) a batch of the group has more bytes than the window keeps
+  std::string pending_;           // guarded by the exclusive section
+  size_t pending_records_ = 0;    // guarded by the exclusive section
+  bool is_pending_lost_ = false;  // guarded likewise; a batch of the group has more bytes than the window
 
-  base::Mutex index_mutex_;  // before mutex_; never taken in the turn
+  base::Mutex index_mutex_;  // before mutex_; never taken in the exclusive section
   WriteIndex index_ GUARDED_BY(index_mutex_);
   kv::Sequence indexed_to_ GUARDED_BY(index_mutex_) = 0;
 
@@ -109,7 +110,8 @@ class RecentWrites {
   size_t transactions_ GUARDED_BY(mutex_) = 0;
   std::deque<ChunkPtr> chunks_ GUARDED_BY(mutex_);  // oldest first
   size_t bytes_ GUARDED_BY(mutex_) = 0;
-  kv::Sequence complete_from_ GUARDED_BY(mutex_) = kv::kSequenceMax;  // all writes from here on are in chunks_
+  // All writes from here on are in chunks_.
+  kv::Sequence complete_from_ GUARDED_BY(mutex_) = kv::kSequenceMax;
 };
 
 }  // namespace mergedb::write

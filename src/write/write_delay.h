@@ -1,7 +1,7 @@
-// Where a writer waits as picker/write_delay.h says: microseconds a put, so that throughput glides to what merging sustains.
+// Delayed writes: a writer waits as picker/write_delay.h says, so that writes are as fast as compactions can sustain.
 //
-// The background sets the rate; a writer that holds the turn adds up what it owes and sleeps it off in pieces large enough for
-// a clock to keep (50 us), small enough for nobody to notice.
+// The background sets the rate in nanoseconds per KiB. The holder of the exclusive section adds up its delay
+// and sleeps it off in pieces of about 50 us: long enough for a timer, too short for a user to notice.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class WriteDelay {
   uint64_t rate() const { return nanos_per_kib_.load(std::memory_order_relaxed); }
   const base::WaitCounter& waits() const { return waits_; }
 
-  // (turn)
+  // REQUIRES: the exclusive section.
   void Enter(size_t bytes) {
     const uint64_t rate_now = rate();
     if (rate_now == 0) [[likely]] {
@@ -44,7 +44,7 @@ class WriteDelay {
   const uint64_t pause_nanos_max_;
   std::atomic<uint64_t> nanos_per_kib_{0};
   base::WaitCounter waits_;
-  uint64_t owed_ = 0;  // (turn)
+  uint64_t owed_ = 0;  // guarded by the exclusive section
 };
 
 }  // namespace mergedb::write

@@ -1,9 +1,9 @@
-// When keys were written last: the window of recent writes in the order of keys, for who asks about many of them.
+// The last write of each key: the window of recent writes in key order, for checks of many keys.
 //
 //   apple -> #93    banana -> #81    cherry -> #97        ranges  [b, d)#90
 //
-// Writers never pay for it: whoever checks a transaction brings it up to date first (recent_writes.h). Of a key only the newest
-// write counts, since the question is always whether there is one after some sequence.
+// The index costs a writer nothing: the check of a transaction updates it first (recent_writes.h). Only the
+// newest write of a key is kept, because the question is always whether a write came after some sequence.
 //
 // Tests: tests/unit/write/write_index_test.cc. THREADS: one at a time.
 #pragma once
@@ -22,18 +22,20 @@ namespace mergedb::write {
 
 class WriteIndex {
  public:
-  // What a key takes here beside its bytes, about.
+  // The approximate bytes of an index entry beside the key's bytes.
   static constexpr size_t kKeyOverheadBytes = 96;
 
   explicit WriteIndex(const kv::Order& order) : order_(order), newest_(Less{order}) {}
 
-  // Records as RecentWrites keeps them, of a commit that ended with sequence `last`. REQUIRES: `last` ascends.
+  // Adds the records of a commit that ended with sequence `last`, in the format of RecentWrites. REQUIRES:
+  // `last` ascends.
   void Add(std::string_view written, kv::Sequence last);
-  // Nobody will ask about what was written before `first` any more.
+  // Drops writes before `first`. REQUIRES: no later question is about them.
   void Forget(kv::Sequence first);
 
   bool IsWritten(std::string_view key, kv::Sequence since) const;
-  // Some key of the stretch, ends included and open if none, that was written after `since`; of a range its first key there.
+  // A key in [lower, upper] (no bound: open) that was written after `since`; of a range tombstone, its first
+  // key there.
   std::optional<std::string> FindWritten(std::optional<std::string_view> lower, std::optional<std::string_view> upper,
                                          kv::Sequence since) const;
 

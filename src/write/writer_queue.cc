@@ -12,13 +12,14 @@
 namespace mergedb::write {
 namespace {
 
-// A group is worth forming up to here: larger ones only delay their members.
+// The limits of a group: a larger one only delays its members.
 constexpr size_t kGroupBytesMax = 1 << 20;
 constexpr size_t kGroupWritersMax = 128;
 
-// How long those who pass by the queue go before those in it. The kernel's timer adds as much again.
-// MEASURED: mergerandom of 5 M by ten threads on two cores: 0.20-0.49 us an update without, 0.12-0.16 with 30, 100 and 300 us;
-// fillrandom of 2 M by sixteen: 0.66 and 0.27 us, p99 143 and 104 us; by four: p99 14 and 0.4 us.
+// How long writers that bypass the queue go before queued writers. The kernel's timer adds about as much again.
+// MEASURED: mergerandom of 5 M by ten threads on two cores: 0.20-0.49 us an update without the wait,
+// 0.12-0.16 with 30, 100 and 300 us; fillrandom of 2 M by sixteen threads: 0.66 us without, 0.27 with it, p99
+// 143 and 104 us; by four: p99 14 and 0.4 us.
 constexpr uint64_t kPatienceNanos = 50'000;
 
 size_t PayloadBytes(const Change& change) {
@@ -26,14 +27,15 @@ size_t PayloadBytes(const Change& change) {
                          : format::RecordBytes(change.kind, change.key.size(), change.value.size());
 }
 
-// WHY by bytes: replay knows a frame's bytes before it counts its records, and refuses a frame whose sequences might not suffice.
+// WHY by bytes: replay knows the bytes of a frame before it counts its records, and refuses a frame whose
+// sequences might exceed the maximum.
 Status CheckSequences(kv::Sequence first, const Change& change) {
   if (first <= kv::kSequenceMax - std::min<uint64_t>(kv::kSequenceMax, PayloadBytes(change))) [[likely]]
     return {};
   return Status::NotSupported("sequence numbers are used up");
 }
 
-// One frame, durable when it returns OK.
+// Appends one frame, durable when it returns OK.
 Status AppendDurably(wal::Wal& log, const Change& change) {
   if (change.batch.size() > log.direct_bytes_max()) return log.AppendLarge(change.batch, change.records);
   RETURN_IF_ERROR(log.Append({&change.batch, 1}, change.records));
@@ -41,30 +43,30 @@ Status AppendDurably(wal::Wal& log, const Change& change) {
   return status.ok() ? Status() : status.WithOutcomeUnknown();
 }
 
-// WHY no fetch_add: only the holder of the turn counts.
+// WHY no fetch_add: only the holder of the exclusive section counts.
 void Count(std::atomic<uint64_t>* counter, uint64_t more) {
   counter->store(counter->load(std::memory_order_relaxed) + more, std::memory_order_relaxed);
 }
 
 }  // namespace
 
-// A place in the queue, or aside: on the stack of the thread that waits.
+// An entry of the queue or of the lock waiters. OWNERSHIP: the waiting thread; an ExclusiveSection allocates its own.
 class WriterQueue::Waiter {
  public:
   explicit Waiter(const Change* to_commit)
       : change(to_commit), owner(to_commit == nullptr ? nullptr : to_commit->owner) {}
 
-  const Change* const change;  // null: takes the turn only
+  const Change* const change;  // null: takes the section without writing
   const void* owner;
-  bool wants_lock = false;    // and holds the writers' lock when it is in the queue
-  std::thread::id thread;     // of one that wants the lock
-  Waiter* group_last = this;  // of a leader: the last of its group
+  bool wants_lock = false;    // asks for the writers' lock; holds it once it is in the queue
+  std::thread::id thread;     // of a waiter that asks for the lock
+  Waiter* group_last = this;  // of a leader: the last member of its group
 
   // Guarded by the queue's mutex.
   Waiter* next = nullptr;
-  bool waits_for_lock = false;    // not in the queue yet
-  bool is_done = false;           // a leader committed this, or it was given up
-  base::CondVar* wake = nullptr;  // while it waits, in the queue or aside
+  bool waits_for_lock = false;    // among the lock waiters, not in the queue
+  bool is_done = false;           // a leader committed it, or the wait ended with an error
+  base::CondVar* wake = nullptr;  // while the thread waits
 
   // Set by the leader.
   kv::Sequence first_sequence = 0;
@@ -85,14 +87,16 @@ Status WriterQueue::Commit(const Change& change) noexcept {
   return std::move(waiter.status);
 }
 
-// WHY beside the queue: its mutex and its condition variable are most of what a lone writer's turn would cost.
+// WHY a path beside the queue: the queue's mutex and condition variable would be most of the cost of a lone
+// writer's commit.
 bool WriterQueue::TakeAlone() {
   SCHEDULE_POINT("take the turn alone");
   uint32_t free = 0;
   return section_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
 }
 
-// After a sync the turn is handed on at once: those who queue waited longer than a switch takes, and share the next one.
+// After a sync the section goes to the queue at once: queued writers have waited longer than a context switch
+// takes, and share the next sync.
 void WriterQueue::LeaveAlone(Durability durability) {
   SCHEDULE_POINT("leave the turn alone");
   uint32_t alone = kAlone;
@@ -132,7 +136,7 @@ WriterQueue::ExclusiveSection::~ExclusiveSection() {
   delete waiter;
 }
 
-// Wait until this waiter is at the front, with its group behind it, or done.
+// Waits until this waiter is at the front, with its group behind it, or done.
 void WriterQueue::Join(Waiter& waiter) {
   base::Lock lock(mutex_);
   const bool is_locked_out = waiter.change != nullptr && lock_owner_ != nullptr && lock_owner_ != waiter.owner;
@@ -157,7 +161,7 @@ bool WriterQueue::HoldsSection(const Waiter& waiter) const {
   return front_ == &waiter && ((section_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kLoneWriterIgnored));
 }
 
-// If nobody queues and no lock is held, the next writer may pass by the queue.
+// If the queue is empty and the writers' lock is free, the next writer may bypass the queue.
 void WriterQueue::Settle() {
   if (front_ == nullptr && lock_owner_ == nullptr) section_.fetch_and(~kQueued, std::memory_order_release);
 }
@@ -169,27 +173,29 @@ void WriterQueue::Append(Waiter& waiter) {
   back_ = &waiter;
 }
 
-// Nobody passes by from here on. A front that was patient hears of it: from here, or from the lone writer when it is done.
+// Ends the bypass of the queue. A front that still waits for kPatienceNanos is woken: here, or by the lone
+// writer when it leaves.
 void WriterQueue::Enqueue(Waiter& waiter) {
   const uint32_t before = section_.fetch_or(kQueued, std::memory_order_acquire);
   Append(waiter);
   if (before == 0 && front_ != &waiter) front_->wake->NotifyOne();
 }
 
-// Whether it lets others pass by: it meets a lone writer, or a front that does so too.
+// True if the waiter lets other writers bypass the queue for kPatienceNanos: it meets a lone writer, or a
+// front that waits so itself.
 bool WriterQueue::IsPatient(const Waiter& waiter) const {
   if (waiter.change == nullptr || waiter.change->durability == Durability::kSynced) return false;
   const uint32_t turn = section_.load(std::memory_order_relaxed);
   return (turn & kQueued) == 0 && (front_ != nullptr || turn == kAlone);
 }
 
-// The front up to `last` is done: wake them, and the next leader.
+// The waiters from the front to `last` are done: wakes them and the next leader.
 void WriterQueue::Leave(Waiter& last) {
   base::Lock lock(mutex_);
   Waiter* follower = front_->next;
   front_ = last.next;
   if (front_ == nullptr) back_ = nullptr;
-  // A follower may be gone as soon as it is marked done and the lock is let go.
+  // A follower may be destroyed as soon as it is marked done and the mutex is released.
   while (follower != front_) {
     Waiter* next = follower->next;
     follower->is_done = true;
@@ -200,7 +206,7 @@ void WriterQueue::Leave(Waiter& last) {
   Settle();
 }
 
-// ---- The writers' lock ---------------------------------------------------------------------------------------------------
+// ---- The writers' lock -----------------------------------------------------------------------------------
 
 void WriterQueue::WaitForWritersLock(Waiter& waiter) {
   if (is_stopped_ || lock_thread_ == std::this_thread::get_id()) {
@@ -242,7 +248,7 @@ Status WriterQueue::LockWriters(const void* owner, uint64_t wait_nanos) {
     base::CondVar wake;
     waiter.wake = &wake;
     while (!waiter.is_done && !HoldsSection(waiter)) {
-      // WHY not of one in the queue: it has the lock, and only those who are committing are before it.
+      // WHY no time limit for a waiter in the queue: it has the lock, and only commits in progress are before it.
       if (!waiter.waits_for_lock || wait_nanos == UINT64_MAX) {
         wake.Wait(lock);
       } else if ((wait_nanos == 0 || !wake.WaitFor(lock, wait_nanos)) && waiter.waits_for_lock) {
@@ -288,10 +294,10 @@ void WriterQueue::Stop() {
   lock_waiters_back_ = nullptr;
 }
 
-// ---- Groups --------------------------------------------------------------------------------------------------------------
+// ---- Groups ----------------------------------------------------------------------------------------------
 
-// Extend the group over those behind the leader that ask for no more than it does: who does not ask for a sync must not
-// wait for one that came later, and writes without a log take no part in groups with one.
+// Adds waiters behind the leader to the group as long as they ask for no more than the leader. A write without a
+// sync must not wait for the sync of a later write. Writes without a WAL and writes with one form separate groups.
 void WriterQueue::FormGroup(Waiter& leader) {
   const Durability wanted = leader.change->durability;
   if (leader.next == nullptr) return;
@@ -325,7 +331,7 @@ void WriterQueue::Lead(Waiter& leader) {
     room.bytes += PayloadBytes(*waiter.change);
     is_synced |= waiter.change->durability == Durability::kSynced;
   });
-  if (end != nullptr && !host_.FitsOneMemtable(room)) {  // tiny memtables: one write at a time
+  if (end != nullptr && !host_.FitsOneMemtable(room)) {  // small memtables: one write at a time
     leader.group_last = &leader;
     return Lead(leader);
   }
@@ -336,7 +342,8 @@ void WriterQueue::Lead(Waiter& leader) {
   if (status.ok()) status = host_.MakeRoom(room);
   if (!status.ok()) return for_each([&](Waiter& waiter) { waiter.status = status; });
 
-  Status failed;  // of a frame that may be in the log or not: nothing that does not know of it may follow it
+  // Of a frame whose outcome is unknown: no later frame may follow it.
+  Status failed;
   for_each([&](Waiter& waiter) {
     if (!waiter.status.ok()) return;  // a conflict
     if (failed.ok()) {
@@ -374,7 +381,7 @@ void WriterQueue::Lead(Waiter& leader) {
   Count(&counters_.groups, 1);
 }
 
-// Give the change its sequences and its frame in the log.
+// Assigns the sequences of the change and appends its frame to the WAL.
 void WriterQueue::Stage(Waiter& waiter, const Waiter& leader) {
   const Change& change = *waiter.change;
   wal::Wal& log = host_.log();
@@ -419,8 +426,9 @@ Status WriterQueue::Apply(Waiter& waiter) {
   return {};
 }
 
-// One batch that no memtable holds. Durable in the log before any piece of it can reach a table: a table with half a batch
-// and a log without the rest would break atomicity. For the same reason it is logged even if it asked for no log.
+// Commits one batch that does not fit in a memtable. It is durable in the WAL before any piece can reach a
+// table: a table with half of a batch and a WAL without the rest would break atomicity. For the same reason
+// it goes to the WAL even if it asks for no WAL.
 void WriterQueue::LeadLarge(Waiter& waiter) {
   if (!waiter.status.ok()) return;
   const Change& change = *waiter.change;
@@ -439,7 +447,7 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
   while (reader.Next()) {
     SCHEDULE_POINT("add a piece to the memtable");
     const Room room{.records = 1, .bytes = reader.key().size() + reader.value().size()};
-    // WHY anyway: the pieces that are in cannot be taken back, and the next commit would make them visible.
+    // WHY MakeRoomAnyway: the pieces that are applied cannot be undone, and the next commit would make them visible.
     if (!host_.MakeRoom(room).ok()) host_.MakeRoomAnyway(room);
     host_.active().Add(reader.key(), kv::MakeTag(sequence++, reader.kind()), reader.value());
   }

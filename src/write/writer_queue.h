@@ -1,33 +1,36 @@
-// Group commit, start to end. Writers queue; the first becomes the leader and commits for those behind it, whose costs it
-// shares: one device sync a group, one turn.
+// Group commit. Writers queue; the writer at the front becomes the leader and commits for a group: itself and
+// the writers behind it. The group shares one exclusive section and at most one device sync.
 //
-//   FormGroup -> CheckConflicts -> MakeRoom -> Stage (sequences assigned, frames in the log) -> MakeDurable, if any asked
-//             -> Apply (memtable) -> Publish -> WakeFollowers
+//   FormGroup -> CheckConflicts -> MakeRoom -> Stage (assign sequences, append frames to the WAL)
+//             -> MakeDurable, if a member asks for it -> Apply (memtable) -> Publish -> WakeFollowers
 //
-// The turn: who leads holds it, and nobody else touches the log or adds to the memtable. Others take it for the same
-// reason without writing (ExclusiveSection): sealing, syncing, closing.
+// The exclusive section: only its holder uses the WAL and adds to the memtable. The leader holds it. Other
+// code takes it without writing (ExclusiveSection): to make the active memtable immutable, to sync, to close.
 //
-// A writer who meets nobody does not queue: it takes the turn by one atomic instruction, and leaves it by another. Whoever
-// comes meanwhile says so in the same word, and queues; from then on the queue decides, until it is empty.
+// A writer that meets no other writer does not queue: it enters the section by one atomic instruction and
+// leaves it by another. A writer that arrives meanwhile sets kQueued in the same word, and queues. From then
+// on the queue decides, until it is empty.
 //
 //   section_   0 ──Commit──> kAlone ──done──> 0
-//                            │ somebody queues
+//                            │ a writer queues
 //                            └──> kAlone | kQueued ──done, wake the front──> kQueued ──the queue is empty──> 0
 //
-// A turn handed from thread to thread costs two switches, a hundred times a put. So who finds a lone writer and asks for no
-// sync leaves kQueued alone for a while (kPatienceNanos): the lone writer, or whoever else meets nobody, goes on, and those who queue
-// meanwhile become one group. The first that is not patient ends it for all.
+// Handing the section to another thread costs two context switches, about 100 puts. So a writer that meets a lone
+// writer and asks for no sync does not set kQueued until kPatienceNanos have passed. Until then the lone writer,
+// or any writer that finds the section free, goes on, and the queued writers form one group. The first writer
+// that cannot wait (a synced write, an ExclusiveSection) sets kQueued for all (docs/decisions/0031-patience.md).
 //
-// The writers' lock: a transaction that is the only writer for its length (LockWriters). Who else commits meanwhile waits
-// aside, in the order of coming, and joins the queue when the lock is let go; turns without a change do not care.
+// The writers' lock makes a transaction the only writer for its life (LockWriters). Other commits wait in a list of
+// their own, in order of arrival, and join the queue when the lock is released. An ExclusiveSection ignores the lock.
 //
-//   queue   [w1][w2][L: lock taken when at the front]          aside   [w3][w4][L2][w5]
-//   on unlock: w3 and w4 join the queue, then L2, which holds the lock from then on; w5 stays
+//   queue   [w1][w2][L: gets the lock at the front]            lock waiters   [w3][w4][L2][w5]
+//   on unlock: w3, w4 and then L2 join the queue; L2 holds the lock from then on; w5 keeps waiting
 //
-// A batch larger than a memtable goes alone, durable in the log first, then applied piece by piece; its pieces stay
-// invisible until the last one is in (Publish).
+// A batch larger than a memtable commits alone: first it becomes durable in the WAL, then it is applied piece
+// by piece. The pieces are invisible until Publish, after the last one.
 //
-// THREADS: Commit and ExclusiveSection from any. Lock order: the queue's mutex is first and is held only to queue and to wake.
+// THREADS: any thread calls Commit and ExclusiveSection. Lock order: the queue's mutex comes first; it is
+// held only to queue and to wake.
 #pragma once
 
 #include <atomic>
@@ -50,15 +53,15 @@
 
 namespace mergedb::write {
 
-// What a change does to the catalog of keyspaces, beside its records.
+// The keyspaces that a change creates or drops, beside its records.
 struct KeyspaceChanges {
   std::vector<kv::KeyspaceId> created;
-  std::vector<std::string> created_names;  // of each of them
+  std::vector<std::string> created_names;  // of each created keyspace
   std::vector<kv::KeyspaceId> dropped;
   bool empty() const { return created.empty() && dropped.empty(); }
 };
 
-// One call of a writer: a single change, or a batch's records.
+// One call of a writer: a single change, or the records of a batch.
 struct Change {
   kv::Kind kind = kv::Kind::kPut;  // of a single change
   std::string_view key = {};
@@ -67,41 +70,44 @@ struct Change {
   bool is_batch = false;
   uint64_t records = 1;
   Durability durability = Durability::kProcessCrash;
-  const void* owner = nullptr;                        // who LockWriters was called by; null: nobody
-  ReadCheck* reads = nullptr;                         // what an optimistic transaction read; null: nothing to check
-  const kv::KeyMap* key_map = nullptr;                // by which its keys were made
-  std::span<const kv::KeyspaceId> keyspaces = {};     // the named ones that it writes to
+  const void* owner = nullptr;                        // the owner passed to LockWriters; null: none
+  ReadCheck* reads = nullptr;                         // the reads of an optimistic transaction; null: nothing to check
+  const kv::KeyMap* key_map = nullptr;                // that made its keys
+  std::span<const kv::KeyspaceId> keyspaces = {};     // the named keyspaces that it writes to
   const KeyspaceChanges* keyspace_changes = nullptr;  // null: none
 };
 
-// What a group needs of the active memtable: upper bounds.
+// The room that a group needs in the active memtable: upper bounds.
 struct Room {
   uint64_t records = 0;
   size_t bytes = 0;  // of keys and values
 };
 
-// The database, as the leader sees it. Every method is called by the holder of the turn.
+// The database, as the leader uses it. REQUIRES, for every method: the exclusive section.
 class Host {
  public:
   virtual ~Host() = default;
-  // OK if writes are possible now. May wait, for pacing.
+  // OK if writes are possible now. May wait for the write delay.
   virtual Status BeforeGroup(size_t bytes) = 0;
-  // Between forming the group and assigning sequences, of one member after the other: a member that fails leaves the group.
+  // Called for each member, after the group is formed and before sequences are assigned. A member that fails
+  // leaves the group.
   virtual Status CheckConflicts(const Change&) { return {}; }
-  // A member that passed CheckConflicts could not be given its place in the log; the others of its group go on.
+  // A member passed CheckConflicts, but its frame did not get into the WAL. The other members of the group go on.
   virtual void Withdraw(const Change&) {}
-  // The active memtable has room when this returns OK; seals the full one, waits for a flush.
+  // When it returns OK, the active memtable has room. Makes a full one immutable and waits for a flush if necessary.
   virtual Status MakeRoom(const Room& room) = 0;
-  // The same for what is in the log already and must go in: beyond the memory for unflushed writes, if need be.
+  // As MakeRoom, for records that are in the WAL already and must be applied: may exceed the memory for
+  // unflushed writes.
   virtual void MakeRoomAnyway(const Room& room) = 0;
   virtual bool FitsOneMemtable(const Room& room) const = 0;
   virtual wal::Wal& log() = 0;
   virtual memtable::Memtable& active() = 0;
   virtual void Publish(kv::Sequence last) = 0;
-  // The log is of no more use: `status` says why. Called once per failed group.
+  // The WAL takes no more frames: `status` says why. Called once per failed group.
   virtual void LogFailed(const Status& status) = 0;
-  // From BeginPieces to EndPieces one batch goes into several memtables; those sealed in between name `replay_from` as the place from which
-  // the log is still needed. From EndPieces on readers that see the batch see all of its memtables. Publish follows.
+  // Between BeginPieces and EndPieces one batch goes into several memtables. Those that become immutable
+  // meanwhile need the WAL from `replay_from` on. After EndPieces a reader that sees the batch sees all of
+  // its memtables. Publish follows.
   virtual void BeginPieces(const wal::Mark& replay_from) = 0;
   virtual void EndPieces() = 0;
 };
@@ -112,24 +118,26 @@ class WriterQueue {
   WriterQueue(const WriterQueue&) = delete;
   WriterQueue& operator=(const WriterQueue&) = delete;
 
-  // WHY noexcept: a leader that ran out of memory between its frame in the log and its records in the memtable cannot be taken
-  // back, nor may the queue wait for it; the process stops instead (docs/decisions/0017-out-of-memory.md).
+  // WHY noexcept: if a leader runs out of memory between its frame in the WAL and its records in the
+  // memtable, the write cannot be undone and the queue cannot wait for it. The process terminates instead
+  // (docs/decisions/0017-out-of-memory.md).
   Status Commit(const Change& change) noexcept;
 
-  // Until UnlockWriters only changes of this owner are committed, and all committed before are published when this returns
-  // OK. Busy if the lock is not free within `wait_nanos` (UINT64_MAX: however long), or held by this very thread, which
-  // would wait for itself; so is a Commit. ShuttingDown after Stop. THREADS: unlocked by any.
+  // Takes the writers' lock. When it returns OK, all earlier commits are published; until UnlockWriters only
+  // changes of this owner commit. Busy if the lock is not free within `wait_nanos` (UINT64_MAX: no limit), or
+  // if this thread holds it and would wait for itself; a Commit by this thread without the owner is Busy,
+  // too. ShuttingDown after Stop. THREADS: any thread may unlock.
   Status LockWriters(const void* owner, uint64_t wait_nanos);
   void UnlockWriters(const void* owner);
-  // The database closes: who waits for the lock, now or later, hears ShuttingDown.
+  // The database closes: all present and later waiters for the lock get ShuttingDown.
   void Stop();
 
-  // Exclusive use of the log and of the memtable's writing side, for as long as the ExclusiveSection lives.
+  // Exclusive use of the WAL and of the memtable's writing side, for the life of the object.
   class Waiter;
   class [[nodiscard]] ExclusiveSection {
    public:
     explicit ExclusiveSection(WriterQueue& queue);
-    // Taken only if nobody else is in the queue: does not wait.
+    // Takes the section only if the queue is empty and no lone writer holds it; does not wait.
     ExclusiveSection(WriterQueue& queue, std::try_to_lock_t);
     ~ExclusiveSection();
     ExclusiveSection(const ExclusiveSection&) = delete;
@@ -142,7 +150,7 @@ class WriterQueue {
   };
 
   struct Counters {
-    std::atomic<uint64_t> writes{0};  // calls
+    std::atomic<uint64_t> writes{0};  // calls of Commit
     std::atomic<uint64_t> records{0};
     std::atomic<uint64_t> groups{0};
     std::atomic<uint64_t> syncs{0};
@@ -151,8 +159,8 @@ class WriterQueue {
 
  private:
   // Bits of section_.
-  static constexpr uint32_t kAlone = 1;   // one who is not in the queue holds the turn
-  static constexpr uint32_t kQueued = 2;  // the queue, or the writers' lock, is in use: nobody else passes by it
+  static constexpr uint32_t kAlone = 1;   // a writer that is not in the queue holds the section
+  static constexpr uint32_t kQueued = 2;  // the queue or the writers' lock is in use: no writer bypasses the queue
 
   bool TakeAlone();
   void LeaveAlone(Durability durability);
@@ -174,14 +182,15 @@ class WriterQueue {
   Host& host_;
   Counters counters_;
 
-  std::atomic<uint32_t> section_{0};  // kQueued changes under the mutex only
+  std::atomic<uint32_t> section_{0};  // kQueued changes only under the mutex
   base::Mutex mutex_;
-  Waiter* front_ GUARDED_BY(mutex_) = nullptr;  // holds the turn, unless somebody alone does or it is patient
+  // Holds the section, unless a lone writer holds it or the front still waits for kPatienceNanos.
+  Waiter* front_ GUARDED_BY(mutex_) = nullptr;
   Waiter* back_ GUARDED_BY(mutex_) = nullptr;
 
-  // The writers' lock. Waiters stand aside only while it is held.
+  // The writers' lock. Waiters exist only while it is held.
   const void* lock_owner_ GUARDED_BY(mutex_) = nullptr;
-  std::thread::id lock_thread_ GUARDED_BY(mutex_);  // that asked for it
+  std::thread::id lock_thread_ GUARDED_BY(mutex_);  // that took the lock
   Waiter* lock_waiters_front_ GUARDED_BY(mutex_) = nullptr;
   Waiter* lock_waiters_back_ GUARDED_BY(mutex_) = nullptr;
   bool is_stopped_ GUARDED_BY(mutex_) = false;

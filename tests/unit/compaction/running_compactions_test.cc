@@ -29,29 +29,29 @@ class LedgerTest : public ::testing::Test {
 };
 
 TEST_F(LedgerTest, LetsDisjointRunsBeMergedAtOnce) {
-  EXPECT_TRUE(running_.Claim(PlanOf({9, 7}), version_));
-  EXPECT_TRUE(running_.Claim(PlanOf({3, 1}), version_));
-  EXPECT_EQ(running_.busy().size(), 2u);
+  EXPECT_TRUE(running_.Add(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({3, 1}), version_));
+  EXPECT_EQ(running_.running().size(), 2u);
 }
 
 TEST_F(LedgerTest, RefusesARunThatIsTaken) {
-  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}), version_));
-  EXPECT_FALSE(running_.Claim(PlanOf({9, 7}), version_));
-  EXPECT_FALSE(running_.Claim(PlanOf({5, 3}), version_));
-  EXPECT_FALSE(running_.Claim(PlanOf({9, 7, 5, 3}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({7, 5}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({9, 7}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({5, 3}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({9, 7, 5, 3}), version_));
 }
 
 TEST_F(LedgerTest, LetsDisjointKeysOfTheSameRunsBeMergedAtOnce) {
-  EXPECT_TRUE(running_.Claim(PlanOf({5, 3}, {.upper = "m"}), version_));
-  EXPECT_TRUE(running_.Claim(PlanOf({5, 3}, {.lower = "m"}), version_));
-  EXPECT_FALSE(running_.Claim(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({5, 3}, {.upper = "m"}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({5, 3}, {.lower = "m"}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({5, 3}, {.lower = "a", .upper = "b"}), version_));
 }
 
 TEST_F(LedgerTest, RefusesSourcesThatAreGoneOrNoLongerAdjacent) {
-  EXPECT_FALSE(running_.Claim(PlanOf({9, 8}), version_));
-  EXPECT_FALSE(running_.Claim(PlanOf({9, 5}), version_));
-  EXPECT_FALSE(running_.Claim(PlanOf({1, 0}), version_));
-  EXPECT_TRUE(running_.busy().empty());
+  EXPECT_FALSE(running_.Add(PlanOf({9, 8}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({9, 5}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({1, 0}), version_));
+  EXPECT_TRUE(running_.running().empty());
 }
 
 // A plan was made when no run below held a key of its own. A job that ended since moved one there: the plan's tombstones are needed.
@@ -66,17 +66,17 @@ TEST_F(LedgerTest, RefusesToDropTombstonesAboveAnOlderKey) {
   };
   picker::CompactionPick pick = PlanOf({5, 3});
   pick.is_bottom = true;
-  EXPECT_FALSE(running_.Claim(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
-  EXPECT_TRUE(running_.busy().empty());
-  EXPECT_TRUE(running_.Claim(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
+  EXPECT_FALSE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "k", "z")})));
+  EXPECT_TRUE(running_.running().empty());
+  EXPECT_TRUE(running_.Add(pick, version::Version({run(5, "a", "c"), run(3, "b", "m"), run(1, "n", "z")})));
 }
 
 TEST_F(LedgerTest, TakesAgainWhatWasReleased) {
-  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}, {.upper = "m"}), version_));
-  EXPECT_TRUE(running_.Claim(PlanOf({7, 5}, {.lower = "m"}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.upper = "m"}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({7, 5}, {.lower = "m"}), version_));
   running_.Release(PlanOf({7, 5}, {.upper = "m"}));
-  EXPECT_FALSE(running_.Claim(PlanOf({9, 7}), version_));
-  EXPECT_TRUE(running_.Claim(PlanOf({9, 7}, {.upper = "k"}), version_));
+  EXPECT_FALSE(running_.Add(PlanOf({9, 7}), version_));
+  EXPECT_TRUE(running_.Add(PlanOf({9, 7}, {.upper = "k"}), version_));
 }
 
 }  // namespace
