@@ -44,7 +44,7 @@ const Named kFlags[] = {
     {"compression", &Flags::compression, "0 none, 1 snappy, 2 zstd, 3 lz4"},
     {"style", &Flags::style, "mergedb's compaction style: lazy or cascade"},
     {"memory", &Flags::memory, "mergedb's memory_bytes; 0: two write buffers and the cache"},
-    {"mapped_staging", &Flags::mapped_staging, "mergedb's use_mapped_staging"},
+    {"mapped_staging", &Flags::mapped_staging, "mergedb's use_mapped_wal_buffer"},
     {"min_blob_size", &Flags::min_blob_size,
      "bytes from which values stand in value files; -1: the default, 0: none do"},
     {"distribution", &Flags::distribution, "of random keys: uniform or zipfian"},

@@ -380,7 +380,7 @@ std::optional<Workload> FindWorkload(std::string_view name, const Flags& flags) 
                       .value_bytes = flags.value_size,
                       .batch_ops = flags.batch_size,
                       .durability = flags.sync          ? Durability::kSynced
-                                    : flags.disable_wal ? Durability::kNoLog
+                                    : flags.disable_wal ? Durability::kNoWal
                                                         : Durability::kProcessCrash};
     entry.adjust(workload);
     if (workload.changes) workload.num = flags.change_count();

@@ -6,7 +6,7 @@
 
 #include "fuzz/reseal.h"
 #include "fuzz/target.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "testing/option_sets.h"
 #include "testing/world.h"
 

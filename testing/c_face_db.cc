@@ -237,7 +237,7 @@ class CInterfaceDb final : public DB {
   }
 
   Status Flush() override { return Call(mergedb_flush); }
-  Status SyncLog() override { return Call(mergedb_sync_log); }
+  Status SyncWal() override { return Call(mergedb_sync_wal); }
   Status CompactRange(const std::string_view* lower, const std::string_view* upper) override {
     const mergedb_slice first = lower ? SliceOf(*lower) : mergedb_slice{};
     const mergedb_slice end = upper ? SliceOf(*upper) : mergedb_slice{};
@@ -301,13 +301,13 @@ mergedb_options ToC(const Options& options) {
   c.compression_upper = ToC(options.compression.upper);
   c.compression_bottom = ToC(options.compression.bottom);
   c.bloom_bits_per_key = options.bloom_bits_per_key == 0 ? -1 : options.bloom_bits_per_key;
-  c.separated_value_bytes_min =
-      options.separated_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.separated_value_bytes_min);
+  c.blob_value_bytes_min =
+      options.blob_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.blob_value_bytes_min);
   c.open_tables_max = static_cast<int32_t>(options.open_tables_max);
   c.block_bytes = options.block_bytes;
-  c.pause_us_max = options.pause_us_max;
-  c.finish_merges_on_close = options.finish_merges_on_close ? MERGEDB_YES : MERGEDB_NO;
-  c.use_mapped_staging = options.use_mapped_staging ? MERGEDB_YES : MERGEDB_NO;
+  c.write_delay_us_max = options.write_delay_us_max;
+  c.finish_compactions_on_close = options.finish_compactions_on_close ? MERGEDB_YES : MERGEDB_NO;
+  c.use_mapped_wal_buffer = options.use_mapped_wal_buffer ? MERGEDB_YES : MERGEDB_NO;
   return c;
 }
 

@@ -24,7 +24,7 @@ inline uint64_t Counter(DB& db, const std::string& name) {
 }
 
 inline uint64_t FileBytes(DB& db) {
-  return Counter(db, "table_bytes_on_disk") + Counter(db, "value_file_bytes_on_disk");
+  return Counter(db, "table_bytes_on_disk") + Counter(db, "blob_bytes_on_disk");
 }
 
 }  // namespace mergedb::testing

@@ -83,8 +83,8 @@ Options OptionsFor(const CutSetup& setup, World* world) {
   Options options = world->SmallOptions();
   if (setup.geometry) Choose(*setup.geometry, &options);
   options.style = setup.style;
-  options.use_mapped_staging = setup.use_mapping;
-  if (setup.separates) options.separated_value_bytes_min = 1;
+  options.use_mapped_wal_buffer = setup.use_mapping;
+  if (setup.separates) options.blob_value_bytes_min = 1;
   return options;
 }
 
@@ -105,13 +105,13 @@ CrashOracle::State ReadForward(DB& db, const IteratorOptions& options, Status* s
 
 uint64_t CutBooks::Begin(const std::vector<CrashOracle::Change>& changes, Durability durability) {
   base::Lock lock(mutex_);
-  return oracle_.Begin(changes, durability != Durability::kNoLog);
+  return oracle_.Begin(changes, durability != Durability::kNoWal);
 }
 
 void CutBooks::Returned(uint64_t commit, Durability durability, const Status& status) {
   base::Lock lock(mutex_);
   if (!status.ok()) return oracle_.Failed(commit, status.outcome_unknown());
-  if (durability == Durability::kNoLog) return;
+  if (durability == Durability::kNoWal) return;
   returned_ = std::max(returned_, commit);
   if (durability == Durability::kSynced) durable_ = std::max(durable_, commit);
 }
@@ -201,7 +201,7 @@ CutWorkload::Draft CutWorkload::DraftFor(char letter, size_t index) const {
       return draft;
     }
     case 's': return {.changes = {put(FreshKey(index, 3), 0, bytes)}, .durability = Durability::kSynced};
-    case 'n': return {.changes = {put(HotKey(index), 0, bytes)}, .durability = Durability::kNoLog};
+    case 'n': return {.changes = {put(HotKey(index), 0, bytes)}, .durability = Durability::kNoWal};
     case 'l': return {.changes = {put(FreshKey(index, 3), 0, kLargeValueBytes)}};
     case 'a': {
       Draft draft;
@@ -298,8 +298,8 @@ std::string CutWorkload::Write(const Draft& draft) {
 // The others start at the first operation of the writer that syncs, and are in the queue before it goes on.
 std::string CutWorkload::WriteAsGroup(size_t index) {
   static constexpr Durability kAsked[kGroupWriters] = {Durability::kSynced,       Durability::kProcessCrash,
-                                                       Durability::kProcessCrash, Durability::kNoLog,
-                                                       Durability::kNoLog,        Durability::kProcessCrash};
+                                                       Durability::kProcessCrash, Durability::kNoWal,
+                                                       Durability::kNoWal,        Durability::kProcessCrash};
   Draft leader = DraftFor('s', index);
   Draft drafts[kGroupWriters];
   uint64_t commits[kGroupWriters] = {};
@@ -371,7 +371,7 @@ std::string CutWorkload::Step(size_t index) {
       break;
     }
     case 'y': {
-      const Status status = db_->SyncLog();
+      const Status status = db_->SyncWal();
       if (status.ok()) books_->Synced(last);
       problem = Outcome("sync", status);
       break;

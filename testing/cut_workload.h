@@ -53,7 +53,7 @@ class CutBooks {
   uint64_t Begin(const std::vector<CrashOracle::Change>& changes, Durability durability);
   void Returned(uint64_t commit, Durability durability, const Status& status);
   uint64_t begun() const;
-  // SyncLog, Flush or Close returned; `commit` was the last one when it was called.
+  // SyncWal, Flush or Close returned; `commit` was the last one when it was called.
   void Synced(uint64_t commit);
   void Flushed(uint64_t commit);
 

@@ -53,13 +53,13 @@ Geometry DrawGeometry(uint64_t seed, const GeometryLimits& limits) {
   geometry.write_buffer_bytes = DrawBuffer(random, limits.write_buffer_bytes_max);
   geometry.memory_bytes = DrawMemory(random, geometry.write_buffer_bytes);
   geometry.block_bytes = OneOf(kBlocks, random);
-  geometry.separated_value_bytes_min = OneOf(kSeparated, random);
+  geometry.blob_value_bytes_min = OneOf(kSeparated, random);
   geometry.open_tables_max = OneOf(kTables, random);
   const uint64_t descriptors = OneOf(kDescriptors, random);
   geometry.descriptors_max = limits.may_limit_descriptors ? descriptors : 0;
   geometry.bloom_bits = random.OneIn(3) ? 0 : 10;
   geometry.compression = {static_cast<Compression>(random.Uniform(4)), static_cast<Compression>(random.Uniform(4))};
-  geometry.finish_merges_on_close = random.OneIn(4);
+  geometry.finish_compactions_on_close = random.OneIn(4);
   return geometry;
 }
 
@@ -77,9 +77,9 @@ std::string Print(const Geometry& g) {
       text, sizeof text,
       "%s,%s,buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,codecs=%d/%d,finish=%d",
       g.style == Style::kLazy ? "lazy" : "cascade", g.use_mapping ? "mapped" : "written", g.write_buffer_bytes,
-      g.memory_bytes, g.block_bytes, g.separated_value_bytes_min, g.open_tables_max,
+      g.memory_bytes, g.block_bytes, g.blob_value_bytes_min, g.open_tables_max,
       static_cast<unsigned long long>(g.descriptors_max), g.bloom_bits, static_cast<int>(g.compression.upper),
-      static_cast<int>(g.compression.bottom), g.finish_merges_on_close ? 1 : 0);
+      static_cast<int>(g.compression.bottom), g.finish_compactions_on_close ? 1 : 0);
   return text;
 }
 
@@ -93,14 +93,14 @@ std::optional<Geometry> ParseGeometry(std::string_view text) {
       std::sscanf(copy.c_str(),
                   "%15[a-z],%15[a-z],buffer=%zu,memory=%zu,block=%zu,values=%zu,tables=%zu,descriptors=%llu,bloom=%d,"
                   "codecs=%d/%d,finish=%d",
-                  style, staging, &g.write_buffer_bytes, &g.memory_bytes, &g.block_bytes, &g.separated_value_bytes_min,
+                  style, staging, &g.write_buffer_bytes, &g.memory_bytes, &g.block_bytes, &g.blob_value_bytes_min,
                   &g.open_tables_max, &descriptors, &g.bloom_bits, &upper, &bottom, &finish);
   if (fields != 12) return std::nullopt;
   g.style = std::string_view(style) == "lazy" ? Style::kLazy : Style::kCascade;
   g.use_mapping = std::string_view(staging) == "mapped";
   g.descriptors_max = descriptors;
   g.compression = {static_cast<Compression>(upper), static_cast<Compression>(bottom)};
-  g.finish_merges_on_close = finish != 0;
+  g.finish_compactions_on_close = finish != 0;
   return Print(g) == text ? std::optional(g) : std::nullopt;
 }
 
@@ -108,15 +108,15 @@ std::string ReplayOf(const Geometry& geometry) { return "MERGEDB_GEOMETRY=" + Pr
 
 void Choose(const Geometry& geometry, Options* options) {
   options->style = geometry.style;
-  options->use_mapped_staging = geometry.use_mapping;
+  options->use_mapped_wal_buffer = geometry.use_mapping;
   options->write_buffer_bytes = geometry.write_buffer_bytes;
   options->memory_bytes = geometry.memory_bytes;
   options->block_bytes = geometry.block_bytes;
-  options->separated_value_bytes_min = geometry.separated_value_bytes_min;
+  options->blob_value_bytes_min = geometry.blob_value_bytes_min;
   options->open_tables_max = geometry.open_tables_max;
   options->bloom_bits_per_key = geometry.bloom_bits;
   options->compression = geometry.compression;
-  options->finish_merges_on_close = geometry.finish_merges_on_close;
+  options->finish_compactions_on_close = geometry.finish_compactions_on_close;
 }
 
 void LimitDescriptors(const Geometry& geometry) {

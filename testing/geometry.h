@@ -26,12 +26,12 @@ struct Geometry {
   size_t write_buffer_bytes = 64 << 10;
   size_t memory_bytes = 128 << 10;  // all that is beyond twice the write buffer is cache
   size_t block_bytes = 4096;
-  size_t separated_value_bytes_min = 64;
+  size_t blob_value_bytes_min = 64;
   size_t open_tables_max = 16;
   uint64_t descriptors_max = 0;  // of the process, for tests that give the database a process of its own; 0: as it is
   int bloom_bits = 10;
   CompressionByTier compression = {Compression::kNone, Compression::kNone};
-  bool finish_merges_on_close = false;
+  bool finish_compactions_on_close = false;
   friend bool operator==(const Geometry& a, const Geometry& b);
 };
 

@@ -63,7 +63,7 @@ class KeyspaceDb final : public DB {
   }
   std::shared_ptr<const Snapshot> GetSnapshot() override { return whole_->GetSnapshot(); }
   Status Flush() override { return whole_->Flush(); }
-  Status SyncLog() override { return whole_->SyncLog(); }
+  Status SyncWal() override { return whole_->SyncWal(); }
   Status CompactRange(const std::string_view* lower, const std::string_view* upper) override {
     return whole_->CompactRange(tenant_, lower, upper);
   }

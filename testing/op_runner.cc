@@ -109,7 +109,7 @@ class OpRunner {
   void Steps(const Op& op);
   void Seconds(const Op& op) { home_->PassSeconds(Number(op, 0)); }
   void Flush(const Op&);
-  void SyncLog(const Op&) { MustBeOk(db_->SyncLog(), "SyncLog"); }
+  void SyncWal(const Op&) { MustBeOk(db_->SyncWal(), "SyncWal"); }
   void CompactRange(const Op& op);
   void Settle(const Op&) { MustBeOk(db_->WaitForCompaction(), "WaitForCompaction"); }
   void Reopen(const Op&);
@@ -180,7 +180,7 @@ class OpRunner {
   Change ChangeOf(Change::Kind kind, uint64_t key, uint64_t value) const;
   bool DoInTransaction(Transaction* transaction, const Op::Numbers& group, TransactionModel* model);
   void CommitOne(const Change& change, uint64_t durability);
-  void Note(uint64_t durability) { has_unlogged_ |= DurabilityOf(durability).durability == Durability::kNoLog; }
+  void Note(uint64_t durability) { has_unlogged_ |= DurabilityOf(durability).durability == Durability::kNoWal; }
   Sight SightOf(uint64_t number) const;
   bool IsAnythingHeld() const;
   void CheckAnswer(const std::string& key, const Sight& sight, const Status& status, const std::string& value);
@@ -604,7 +604,7 @@ void OpRunner::Sizes(const Op& op) {
   if (set_.comparator->Compare(lower, upper) > 0) std::swap(lower, upper);
   std::string tables, values;
   if (!db_->GetProperty("mergedb.table_bytes_live", &tables)) return Fail("no property mergedb.table_bytes_live");
-  if (!db_->GetProperty("mergedb.value_bytes_live", &values)) return Fail("no property mergedb.value_bytes_live");
+  if (!db_->GetProperty("mergedb.blob_bytes_live", &values)) return Fail("no property mergedb.blob_bytes_live");
   const uint64_t live = std::stoull(tables) + std::stoull(values);
   const auto sizes = db_->ApproximateSizes({{lower, upper}, {lower, lower}});
   if (sizes.size() != 2) return Fail("ApproximateSizes answered another number of ranges");
@@ -682,7 +682,7 @@ const std::vector<RunnableOp>& RunnableOps() {
       {{.name = "steps", .weight = 1200, .head = {DrawSteps}, .is_maintenance = true}, &OpRunner::Steps},
       {{.name = "seconds", .weight = 40, .head = {Draw<8>}, .is_maintenance = true}, &OpRunner::Seconds},
       {{.name = "flush", .weight = 25, .is_maintenance = true}, &OpRunner::Flush},
-      {{.name = "sync_log", .weight = 20, .is_maintenance = true}, &OpRunner::SyncLog},
+      {{.name = "sync_log", .weight = 20, .is_maintenance = true}, &OpRunner::SyncWal},
       {{.name = "compact", .weight = 6, .head = {DrawMaybeKey, DrawMaybeKey}, .is_maintenance = true}, &OpRunner::CompactRange},
       {{.name = "settle", .weight = 8, .is_maintenance = true}, &OpRunner::Settle},
       {{.name = "reopen", .weight = 6}, &OpRunner::Reopen},

@@ -69,7 +69,7 @@ const std::vector<OptionSet>& WorldOptionSets() {
       {.name = "LargestBlocks", .block_bytes = 4 * kMiB, .compression = {kLz4, kLz4}},
       {.name = "Snappy", .compression = {kSnappy, kSnappy}},
       {.name = "SmallBlocksZstd", .block_bytes = 256, .compression = {kZstd, kZstd}},
-      {.name = "BottomZstd", .compression = {kRaw, kZstd}, .finish_merges_on_close = true},
+      {.name = "BottomZstd", .compression = {kRaw, kZstd}, .finish_compactions_on_close = true},
       {.name = "CascadeLz4ZstdNoFilter",
        .style = kCascade,
        .bloom_bits = 0,
@@ -87,26 +87,26 @@ const std::vector<OptionSet>& WorldOptionSets() {
        .write_buffer_bytes = kMiB,
        .memory_bytes = 8 * kMiB},
       {.name = "LargeBuffersUnmapped", .use_mapping = false, .write_buffer_bytes = 8 * kMiB, .memory_bytes = 32 * kMiB},
-      {.name = "NoPause", .pause_us_max = 0},
-      {.name = "CascadeLongPause", .style = kCascade, .pause_us_max = 1'000'000},
-      {.name = "FinishOneThread", .finish_merges_on_close = true, .parallelism = 1},
-      {.name = "CascadeFinishManyThreads", .style = kCascade, .finish_merges_on_close = true, .parallelism = 8},
+      {.name = "NoPause", .write_delay_us_max = 0},
+      {.name = "CascadeLongPause", .style = kCascade, .write_delay_us_max = 1'000'000},
+      {.name = "FinishOneThread", .finish_compactions_on_close = true, .parallelism = 1},
+      {.name = "CascadeFinishManyThreads", .style = kCascade, .finish_compactions_on_close = true, .parallelism = 8},
       {.name = "OddBuffers",
        .block_bytes = 1000,
        .write_buffer_bytes = 100'001,
        .memory_bytes = 777'777,
        .parallelism = 3},
-      {.name = "NoValueFiles", .separated_value_bytes_min = 0},
-      {.name = "CascadeNoValueFiles", .style = kCascade, .block_bytes = 512, .separated_value_bytes_min = 0},
+      {.name = "NoValueFiles", .blob_value_bytes_min = 0},
+      {.name = "CascadeNoValueFiles", .style = kCascade, .block_bytes = 512, .blob_value_bytes_min = 0},
       {.name = "EveryValueInAValueFile",
        .compression = {kSnappy, kZstd},
        .open_tables_max = 16,
-       .separated_value_bytes_min = 1},
+       .blob_value_bytes_min = 1},
       {.name = "LargeValuesInValueFiles",
        .compression = {kLz4, kLz4},
        .write_buffer_bytes = 256 * kKiB,
        .memory_bytes = 2 * kMiB,
-       .separated_value_bytes_min = 400},
+       .blob_value_bytes_min = 400},
       {.name = "Reverse", .comparator = &kReverse},
       {.name = "CascadeReverseSmallBlocks", .style = kCascade, .block_bytes = 256, .comparator = &kReverse},
       {.name = "CaseFolding", .comparator = &kCaseFolding},
@@ -129,7 +129,7 @@ const std::vector<OptionSet>& RealOptionSets() {
        .style = kCascade,
        .use_mapping = false,
        .compression = {kLz4, kZstd},
-       .finish_merges_on_close = true,
+       .finish_compactions_on_close = true,
        .place = Place::kRealFiles},
       {.name = "RealFilesCaseFolding", .block_bytes = 256, .comparator = &kCaseFolding, .place = Place::kRealFiles},
       {.name = "CFace", .place = Place::kCInterface},
@@ -155,10 +155,10 @@ OptionSet OptionSetOf(const Geometry& geometry, uint64_t turn) {
           .write_buffer_bytes = geometry.write_buffer_bytes,
           .memory_bytes = geometry.memory_bytes,
           .open_tables_max = geometry.open_tables_max,
-          .finish_merges_on_close = geometry.finish_merges_on_close,
+          .finish_compactions_on_close = geometry.finish_compactions_on_close,
           .comparator = comparators[turn % std::size(comparators)],
           .parallelism = 1 + static_cast<int>(turn % 3),
-          .separated_value_bytes_min = geometry.separated_value_bytes_min};
+          .blob_value_bytes_min = geometry.blob_value_bytes_min};
 }
 
 std::optional<OptionSet> FindOptionSet(std::string_view name) {
@@ -175,16 +175,16 @@ std::optional<OptionSet> FindOptionSet(std::string_view name) {
 
 void Choose(const OptionSet& set, Options* options) {
   options->style = set.style;
-  options->separated_value_bytes_min = set.separated_value_bytes_min;
-  options->use_mapped_staging = set.use_mapping;
+  options->blob_value_bytes_min = set.blob_value_bytes_min;
+  options->use_mapped_wal_buffer = set.use_mapping;
   options->bloom_bits_per_key = set.bloom_bits;
   options->block_bytes = set.block_bytes;
   options->compression = set.compression;
   options->write_buffer_bytes = set.write_buffer_bytes;
   options->memory_bytes = set.memory_bytes;
   options->open_tables_max = set.open_tables_max;
-  options->pause_us_max = set.pause_us_max;
-  options->finish_merges_on_close = set.finish_merges_on_close;
+  options->write_delay_us_max = set.write_delay_us_max;
+  options->finish_compactions_on_close = set.finish_compactions_on_close;
   options->comparator = set.comparator;
 }
 

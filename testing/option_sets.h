@@ -27,12 +27,12 @@ struct OptionSet {
   size_t write_buffer_bytes = 64 << 10;
   size_t memory_bytes = 1 << 20;
   size_t open_tables_max = 1000;
-  uint64_t pause_us_max = 10'000;
-  bool finish_merges_on_close = false;
+  uint64_t write_delay_us_max = 10'000;
+  bool finish_compactions_on_close = false;
   const Comparator* comparator = BytewiseComparator();
   int parallelism = 2;
   Place place = Place::kWorld;
-  size_t separated_value_bytes_min = 64;
+  size_t blob_value_bytes_min = 64;
 };
 
 const std::vector<OptionSet>& WorldOptionSets();  // all in a World

@@ -25,7 +25,7 @@ class ScheduledWorld {
     mergedb::Options options;
     options.memory_bytes = 1 << 20;
     options.write_buffer_bytes = 64 << 10;
-    options.separated_value_bytes_min = 0;
+    options.blob_value_bytes_min = 0;
     options.compression = {Compression::kNone, Compression::kNone};
     options.env = {.file_system = files.get(),
                    .clock = scheduler.clock(),

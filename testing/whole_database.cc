@@ -32,9 +32,9 @@ WholeDatabase::WholeDatabase(const Shape& shape) : shape_(shape) {
 Options WholeDatabase::OptionsFor(World& world) const {
   Options options = world.SmallOptions();
   options.style = shape_.style;
-  options.use_mapped_staging = shape_.is_mapped;
+  options.use_mapped_wal_buffer = shape_.is_mapped;
   options.compression = {shape_.compression, shape_.compression};
-  options.separated_value_bytes_min = shape_.separates ? 64 : 0;
+  options.blob_value_bytes_min = shape_.separates ? 64 : 0;
   return options;
 }
 

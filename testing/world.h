@@ -65,7 +65,7 @@ class World {
     mergedb::Options options;
     options.memory_bytes = 1 << 20;
     options.write_buffer_bytes = 64 << 10;
-    options.separated_value_bytes_min = 64;  // small ones stand in tables, others in value files
+    options.blob_value_bytes_min = 64;  // small ones stand in tables, others in value files
     options.compression = {Compression::kNone, Compression::kNone};
     options.env = {
         .file_system = files.get(), .clock = &clock, .executor = &executor, .logger = nullptr, .entropy = [this] {

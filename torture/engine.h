@@ -1,7 +1,7 @@
 // The databases that are tortured, behind one face: their public C or C++ calls, their documented durable settings, small buffers
 // so that little data makes much happen, every check that costs no option left at its default.
 //
-//     mergedb         mapped staging, the default        mergedb-pwrite   use_mapped_staging = false
+//     mergedb         mapped staging, the default        mergedb-pwrite   use_mapped_wal_buffer = false
 //     leveldb         Debian's 1.23                      rocksdb          Debian's 7.8
 //     lmdb            one write transaction a batch      sqlite-wal       journal_mode=WAL, synchronous=FULL
 //     sqlite          the default rollback journal, synchronous=FULL

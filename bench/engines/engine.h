@@ -14,7 +14,7 @@
 
 namespace mergedb::bench {
 
-enum class Durability { kProcessCrash, kSynced, kNoLog };
+enum class Durability { kProcessCrash, kSynced, kNoWal };
 
 // Puts and deletes take effect at Commit. A writer made for single operations may apply them at once; Commit must
 // then follow each.

@@ -20,7 +20,7 @@ void Check(const leveldb::Status& status, std::string_view act) {
 }
 
 leveldb::WriteOptions WriteOptionsOf(Durability durability) {
-  if (durability == Durability::kNoLog) Die("leveldb", "write", "LevelDB cannot write without its log");
+  if (durability == Durability::kNoWal) Die("leveldb", "write", "LevelDB cannot write without its log");
   leveldb::WriteOptions options;
   options.sync = durability == Durability::kSynced;
   return options;

@@ -121,7 +121,7 @@ class LmdbEngine final : public Engine {
 
   // Whether commits sync belongs to the environment: writers of two kinds cannot run at once.
   std::unique_ptr<Writer> NewWriter(Durability durability, bool) override {
-    if (durability == Durability::kNoLog) Die("lmdb", "write", "LMDB has no log to turn off");
+    if (durability == Durability::kNoWal) Die("lmdb", "write", "LMDB has no log to turn off");
     Check(mdb_env_set_flags(env_, MDB_NOSYNC, durability != Durability::kSynced), "set flags");
     return std::make_unique<LmdbWriter>(env_, dbi_);
   }

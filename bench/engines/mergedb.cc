@@ -25,15 +25,15 @@ Options OptionsOf(const Flags& flags) {
   options.bloom_bits_per_key = std::max(0, flags.bloom_bits);
   options.block_bytes = static_cast<size_t>(flags.block_size);
   options.open_tables_max = static_cast<size_t>(flags.open_files);
-  options.use_mapped_staging = flags.mapped_staging;
-  if (flags.min_blob_size >= 0) options.separated_value_bytes_min = static_cast<size_t>(flags.min_blob_size);
+  options.use_mapped_wal_buffer = flags.mapped_staging;
+  if (flags.min_blob_size >= 0) options.blob_value_bytes_min = static_cast<size_t>(flags.min_blob_size);
   return options;
 }
 
 WriteOptions WriteOptionsOf(Durability durability) {
   switch (durability) {
     case Durability::kSynced: return {.durability = mergedb::Durability::kSynced};
-    case Durability::kNoLog: return {.durability = mergedb::Durability::kNoLog};
+    case Durability::kNoWal: return {.durability = mergedb::Durability::kNoWal};
     case Durability::kProcessCrash: break;
   }
   return {.durability = mergedb::Durability::kProcessCrash};
@@ -174,7 +174,7 @@ class MergedbEngine final : public Engine {
   bool SettlesIntoOneRun() const override { return true; }
   int64_t WriteMemoryBytes() override {
     const std::string counters = "\n" + Property("counters");
-    return Counter(counters, "memtable_bytes") + Counter(counters, "staging_bytes");
+    return Counter(counters, "memtable_bytes") + Counter(counters, "wal_buffer_bytes");
   }
 
  private:

@@ -59,7 +59,7 @@ class RocksdbWriter final : public Writer {
   RocksdbWriter(const RocksdbLibrary& rocks, rocksdb_t* db, Durability durability, bool is_batched)
       : rocks_(rocks), db_(db), options_(rocks.writeoptions_create_()) {
     rocks_.writeoptions_set_sync_(options_, durability == Durability::kSynced);
-    rocks_.writeoptions_disable_WAL_(options_, durability == Durability::kNoLog);
+    rocks_.writeoptions_disable_WAL_(options_, durability == Durability::kNoWal);
     if (is_batched) batch_ = rocks_.writebatch_create_();
   }
   ~RocksdbWriter() override {

@@ -73,7 +73,7 @@ int main(int argc, char** argv) {
   put_all();
   Check((*db)->Flush());
   Check((*db)->CompactRange(nullptr, nullptr));
-  const uint64_t merges = Counter(**db, "merges");
+  const uint64_t merges = Counter(**db, "compactions");
   double start = CpuNanos();
   put_all();
   const double put = CpuNanos() - start;
@@ -81,14 +81,14 @@ int main(int argc, char** argv) {
   const double flushed = CpuNanos() - start;
   std::printf("put                  %7.1f ns\n", put / static_cast<double>(entries));
   std::printf("put + flush          %7.1f ns\n", flushed / static_cast<double>(entries));
-  if (Counter(**db, "merges") != merges)
-    std::printf("note: %llu merges ran meanwhile\n", static_cast<unsigned long long>(Counter(**db, "merges") - merges));
+  if (Counter(**db, "compactions") != merges)
+    std::printf("note: %llu merges ran meanwhile\n", static_cast<unsigned long long>(Counter(**db, "compactions") - merges));
 
-  const uint64_t merged = Counter(**db, "merge_entries_in");
+  const uint64_t merged = Counter(**db, "compaction_entries_in");
   start = CpuNanos();
   Check((*db)->CompactRange(nullptr, nullptr));
   std::printf("merge, entry and step %6.1f ns\n",
-              (CpuNanos() - start) / static_cast<double>(Counter(**db, "merge_entries_in") - merged));
+              (CpuNanos() - start) / static_cast<double>(Counter(**db, "compaction_entries_in") - merged));
   Check((*db)->Close());
   Check(mergedb::DB::Destroy(options, path));
 }

@@ -129,7 +129,7 @@ enum {
 enum {
   MERGEDB_PROCESS_CRASH = 0, /* survives kill -9 once the call returns */
   MERGEDB_SYNCED = 1,        /* also survives power loss, as does every logged write that committed before it */
-  MERGEDB_NO_LOG = 2         /* not written to the WAL: durable after the next flush or close */
+  MERGEDB_NO_WAL = 2         /* not written to the WAL: durable after the next flush or close */
 };
 
 /* An order of keys. Many threads call `compare` at the same time, until the database, its iterators and its
@@ -193,15 +193,15 @@ typedef struct mergedb_options {
   int32_t bloom_bits_per_key;     /* default 10; -1: no filters */
   int32_t open_tables_max;        /* default 1,000 */
   uint64_t block_bytes;           /* default 4,096 */
-  uint64_t pause_us_max;          /* default 10,000 microseconds */
-  int32_t finish_merges_on_close; /* MERGEDB_YES: close waits for running compactions */
-  int32_t use_mapped_staging;     /* MERGEDB_NO: one system call per commit group instead of a mapped WAL buffer */
+  uint64_t write_delay_us_max;          /* default 10,000 microseconds */
+  int32_t finish_compactions_on_close; /* MERGEDB_YES: close waits for running compactions */
+  int32_t use_mapped_wal_buffer;     /* MERGEDB_NO: one system call per commit group instead of a mapped WAL buffer */
   const mergedb_comparator* comparator; /* NULL: bytewise */
   const mergedb_logger* logger;         /* NULL: no messages */
   /* `merge_operator_count` pointers to the program's own operators */
   const mergedb_merge_operator* const* merge_operators;
   size_t merge_operator_count;
-  int64_t separated_value_bytes_min; /* bytes from which a value goes to a blob file; default 768; -1: no blob files */
+  int64_t blob_value_bytes_min; /* bytes from which a value goes to a blob file; default 768; -1: no blob files */
 } mergedb_options;
 
 typedef struct mergedb_write_options {
@@ -585,7 +585,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_transaction_keyspace_clear(mergedb_transac
 MERGEDB_C_EXPORT mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error);
 
 /* After OK, every write that returned before the call survives a power loss. */
-MERGEDB_C_EXPORT mergedb_code mergedb_sync_log(mergedb_db db, mergedb_error* error);
+MERGEDB_C_EXPORT mergedb_code mergedb_sync_wal(mergedb_db db, mergedb_error* error);
 
 /* Compacts the keys of [*lower, *upper) into the bottommost run, and waits for it. A NULL bound is open. */
 MERGEDB_C_EXPORT mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower,
@@ -647,7 +647,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* targ
                                                  const mergedb_checkpoint_options* options,
                                                  mergedb_checkpoint_report* report, mergedb_error* error);
 
-/* ---- verify and repair: include/mergedb/care.h and docs/CARE.md say what is found and what is kept ----------------
+/* ---- verify and repair: include/mergedb/repair.h and docs/verify-and-repair.md say what is found and what is kept ----------------
  *
  *     mergedb_report report = 0;
  *     if (mergedb_verify("/srv/data", NULL, &report, &error) != MERGEDB_OK) return complain(error.message);
@@ -656,7 +656,7 @@ MERGEDB_C_EXPORT mergedb_code mergedb_checkpoint(mergedb_db db, const char* targ
  *     mergedb_report_close(report, NULL);
  *
  * Both calls work on a directory that mergedb_open refuses. No process may have the database open. */
-typedef struct mergedb_care_options {
+typedef struct mergedb_repair_options {
   size_t struct_size;
   /* the comparator must be that of the database; the program's merge operators let a repair fold their operands */
   const mergedb_options* options;
@@ -666,18 +666,18 @@ typedef struct mergedb_care_options {
   void* state;
   int32_t dry_run;  /* only mergedb_repair. MERGEDB_YES: report what it would do and lose, and change nothing */
   int32_t reserved; /* 0 */
-} mergedb_care_options;
+} mergedb_repair_options;
 
 /* Finds every damage and changes nothing. OK if verify could run: the report lists the damages. Errors:
  * NOT_FOUND (no database), BUSY (the database is open), INVALID_ARGUMENT (another comparator), NOT_SUPPORTED
  * (a newer version made the database), ABORTED. */
-MERGEDB_C_EXPORT mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options,
+MERGEDB_C_EXPORT mergedb_code mergedb_verify(const char* path, const mergedb_repair_options* options,
                                              mergedb_report* report, mergedb_error* error);
 
 /* Repairs the database so that it opens again. Damaged files are moved to `lost` in its directory. If the
  * repair is interrupted at any point, call it again. Errors as mergedb_verify, and IO_ERROR, NO_SPACE:
  * nothing is lost, call it again. */
-MERGEDB_C_EXPORT mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options,
+MERGEDB_C_EXPORT mergedb_code mergedb_repair(const char* path, const mergedb_repair_options* options,
                                              mergedb_report* report, mergedb_error* error);
 
 /* The lists of a report. The report of mergedb_verify has no losses and no actions. */
@@ -722,7 +722,7 @@ typedef struct mergedb_report_totals {
   uint64_t tables;  /* tables that verify read */
   uint64_t entries; /* entries in these tables */
   /* WAL frames that verify read */
-  uint64_t log_frames;
+  uint64_t wal_frames;
   uint64_t bytes;         /* bytes of all files that verify read */
   uint64_t entries_saved; /* entries that repair saved from damaged tables and from the WAL */
 } mergedb_report_totals;

@@ -89,7 +89,7 @@ class MERGEDB_EXPORT DB {
   // After OK, everything that was written before the call is in tables and durable.
   virtual Status Flush() = 0;
   // After OK, every write that returned before the call survives a power loss.
-  virtual Status SyncLog() = 0;
+  virtual Status SyncWal() = 0;
   // Flushes, then compacts the keys of [lower, upper) into the bottommost run, and waits for it. A null bound
   // is open; an empty range does nothing.
   virtual Status CompactRange(const std::string_view* lower, const std::string_view* upper) = 0;
@@ -138,8 +138,8 @@ class MERGEDB_EXPORT DB {
   // Reads and checks every byte of every live table and blob file. OK, or the first damage found.
   virtual Status CheckIntegrity() = 0;
 
-  // Makes the WAL durable, flushes writes that are not in the WAL (kNoLog), stops compactions at their next
-  // step (see finish_merges_on_close) and releases the lock. Iterators and snapshots that still exist become
+  // Makes the WAL durable, flushes writes that are not in the WAL (kNoWal), stops compactions at their next
+  // step (see finish_compactions_on_close) and releases the lock. Iterators and snapshots that still exist become
   // errors. A second call returns OK.
   virtual Status Close() = 0;
 };

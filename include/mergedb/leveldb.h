@@ -17,7 +17,7 @@
 #include <string>
 #include <string_view>
 
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/db.h"
 #include "mergedb/export.h"
 #include "mergedb/keyspace.h"

@@ -66,7 +66,7 @@ struct Options {
   // values are stored in the tables, and each compaction rewrites them. 0: all values are stored in tables.
   // (If a new table would have only a few large values, they stay in the table, too.) A smaller limit reduces
   // compaction writes, but a read of an uncached value needs a second read.
-  size_t separated_value_bytes_min = 768;
+  size_t blob_value_bytes_min = 768;
 
   // The maximum of open tables; half as many blob files may be open, too. At least 16. The database lowers it
   // to half of RLIMIT_NOFILE.
@@ -74,16 +74,16 @@ struct Options {
 
   // The maximum delay of a put, in microseconds, while the disk keeps up with the writes. If the disk cannot
   // keep up, a put waits for space without a time limit; it fails only with an error of the disk. At most one hour.
-  uint64_t pause_us_max = 10'000;
+  uint64_t write_delay_us_max = 10'000;
 
   // false: Close stops running compactions at their next step; they start again after the next open. true:
   // Close waits for them.
-  bool finish_merges_on_close = false;
+  bool finish_compactions_on_close = false;
 
   // true: records go to a WAL buffer in a mapped file if the file system allows it, so a put needs no system
   // call. false: one write per commit group. Both survive kill -9. A mapped file has risks on a bad disk:
   // docs/PROMISES.md.
-  bool use_mapped_staging = true;
+  bool use_mapped_wal_buffer = true;
 
   // not owned; must outlive the database, its iterators and its snapshots
   const Comparator* comparator = BytewiseComparator();
@@ -97,7 +97,7 @@ enum class Durability : uint8_t {
   // survives kill -9 once the call returns; a power loss may lose the newest writes, never an older one alone
   kProcessCrash,
   kSynced,  // also survives power loss once the call returns, as does every logged write that committed before it
-  kNoLog,   // not written to the WAL: durable after the next Flush or Close
+  kNoWal,   // not written to the WAL: durable after the next Flush or Close
 };
 
 struct WriteOptions {

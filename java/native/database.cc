@@ -99,7 +99,7 @@ jobjectArray Care(JNIEnv* env, jclass, jbyteArray path, jboolean repair, jboolea
         !options.Decode(call, numbers, comparator_name, callbacks)) {
       return nullptr;
     }
-    mergedb_care_options care = {};
+    mergedb_repair_options care = {};
     care.struct_size = sizeof care;
     care.options = options.get();
     care.dry_run = dry_run != JNI_FALSE ? MERGEDB_YES : MERGEDB_NO;
@@ -126,7 +126,7 @@ void DatabaseDo(JNIEnv* env, jclass, jlong db, jint what) {
   Run(env, [&](Call& call) {
     switch (static_cast<DatabaseCall>(what)) {
       case DatabaseCall::kFlush: call.Done(mergedb_flush(Handle(db), call.error())); return;
-      case DatabaseCall::kSyncLog: call.Done(mergedb_sync_log(Handle(db), call.error())); return;
+      case DatabaseCall::kSyncLog: call.Done(mergedb_sync_wal(Handle(db), call.error())); return;
       case DatabaseCall::kWait: call.Done(mergedb_wait(Handle(db), call.error())); return;
       case DatabaseCall::kCheck: call.Done(mergedb_check(Handle(db), call.error())); return;
     }

@@ -108,10 +108,10 @@ bool FillNumbers(const jlong* n, mergedb_options* options) {
   options->bloom_bits_per_key = static_cast<int32_t>(n[6]);
   options->open_tables_max = static_cast<int32_t>(n[7]);
   options->block_bytes = static_cast<uint64_t>(n[8]);
-  options->pause_us_max = static_cast<uint64_t>(n[9]);
-  options->finish_merges_on_close = static_cast<int32_t>(n[10]);
-  options->use_mapped_staging = static_cast<int32_t>(n[11]);
-  options->separated_value_bytes_min = n[12];
+  options->write_delay_us_max = static_cast<uint64_t>(n[9]);
+  options->finish_compactions_on_close = static_cast<int32_t>(n[10]);
+  options->use_mapped_wal_buffer = static_cast<int32_t>(n[11]);
+  options->blob_value_bytes_min = n[12];
   return true;
 }
 

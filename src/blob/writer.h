@@ -1,4 +1,4 @@
-// Writes values, in the order of the calls, into a blob file (docs/formats/values.md), in large aligned
+// Writes values, in the order of the calls, into a blob file (docs/formats/blob.md), in large aligned
 // writes that bypass the page cache.
 //
 //     ValueReference reference;

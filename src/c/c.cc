@@ -227,8 +227,8 @@ mergedb_code mergedb_flush(mergedb_db db, mergedb_error* error) {
   return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().Flush(); });
 }
 
-mergedb_code mergedb_sync_log(mergedb_db db, mergedb_error* error) {
-  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().SyncLog(); });
+mergedb_code mergedb_sync_wal(mergedb_db db, mergedb_error* error) {
+  return On<Database>(db, error, [](Database& database) -> Outcome { return database.db().SyncWal(); });
 }
 
 mergedb_code mergedb_compact_range(mergedb_db db, const mergedb_slice* lower, const mergedb_slice* upper,

@@ -1,5 +1,5 @@
 // The C interface of verify and repair. A report is a handle, and its lists are read line by line.
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 
 #include <string>
 #include <utility>
@@ -41,13 +41,13 @@ Outcome Give(std::unique_ptr<ReportHolder> report, mergedb_report* handle) {
 // Checks options and pointers, sets *report to 0 and calls `body(options, report's holder)`. If it returns OK,
 // makes the handle.
 template <typename Body>
-mergedb_code Look(const char* path, const mergedb_care_options* given, mergedb_report* report, mergedb_error* error,
+mergedb_code Look(const char* path, const mergedb_repair_options* given, mergedb_report* report, mergedb_error* error,
                   Body body) {
   if (report != nullptr) *report = 0;
   return Call(error, [&]() -> Outcome {
     Borrowed borrowed;
-    DecodedCare care;
-    RETURN_IF_ERROR(DecodeCareOptions(given, &care, &borrowed));
+    DecodedRepair care;
+    RETURN_IF_ERROR(DecodeRepairOptions(given, &care, &borrowed));
     RETURN_IF_ERROR(CheckPointer(path, "path"));
     RETURN_IF_ERROR(CheckPointer(report, "report"));
     auto holder = std::make_unique<ReportHolder>();
@@ -69,23 +69,23 @@ using namespace mergedb::c;
 
 extern "C" {
 
-mergedb_code mergedb_verify(const char* path, const mergedb_care_options* options, mergedb_report* report,
+mergedb_code mergedb_verify(const char* path, const mergedb_repair_options* options, mergedb_report* report,
                             mergedb_error* error) {
-  return Look(path, options, report, error, [&](const DecodedCare& care, ReportHolder* holder) -> Status {
+  return Look(path, options, report, error, [&](const DecodedRepair& care, ReportHolder* holder) -> Status {
     ASSIGN_OR_RETURN(VerifyReport found, Verify(care.options, path, care.repair.progress));
     holder->damages = std::move(found.damages);
     holder->lists[MERGEDB_NOTES] = std::move(found.notes);
     holder->totals.tables = found.tables;
     holder->totals.entries = found.entries;
-    holder->totals.log_frames = found.log_frames;
+    holder->totals.wal_frames = found.wal_frames;
     holder->totals.bytes = found.bytes;
     return Status::Ok();
   });
 }
 
-mergedb_code mergedb_repair(const char* path, const mergedb_care_options* options, mergedb_report* report,
+mergedb_code mergedb_repair(const char* path, const mergedb_repair_options* options, mergedb_report* report,
                             mergedb_error* error) {
-  return Look(path, options, report, error, [&](const DecodedCare& care, ReportHolder* holder) -> Status {
+  return Look(path, options, report, error, [&](const DecodedRepair& care, ReportHolder* holder) -> Status {
     ASSIGN_OR_RETURN(RepairReport done, Repair(care.options, path, care.repair));
     holder->damages = std::move(done.damages);
     holder->losses = std::move(done.losses);

@@ -56,7 +56,7 @@ Status DecodeDurability(const char* struct_name, int32_t given, Durability* dura
   switch (given) {
     case MERGEDB_PROCESS_CRASH: *durability = Durability::kProcessCrash; return Status::Ok();
     case MERGEDB_SYNCED: *durability = Durability::kSynced; return Status::Ok();
-    case MERGEDB_NO_LOG: *durability = Durability::kNoLog; return Status::Ok();
+    case MERGEDB_NO_WAL: *durability = Durability::kNoWal; return Status::Ok();
     default: return BadField(struct_name, "durability", given, "0 to 2");
   }
 }
@@ -112,17 +112,17 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
   if (c.memory_bytes != 0) options->memory_bytes = c.memory_bytes;
   options->write_buffer_bytes = c.write_buffer_bytes;
   if (c.block_bytes != 0) options->block_bytes = c.block_bytes;
-  if (c.pause_us_max != 0) options->pause_us_max = c.pause_us_max;
+  if (c.write_delay_us_max != 0) options->write_delay_us_max = c.write_delay_us_max;
   if (c.bloom_bits_per_key < -1) {
     return BadField("mergedb_options", "bloom_bits_per_key", c.bloom_bits_per_key, "-1 (none) or more");
   }
   if (c.bloom_bits_per_key != 0) options->bloom_bits_per_key = std::max(0, c.bloom_bits_per_key);
-  if (c.separated_value_bytes_min < -1) {
-    return BadField("mergedb_options", "separated_value_bytes_min", c.separated_value_bytes_min, "-1 or more");
+  if (c.blob_value_bytes_min < -1) {
+    return BadField("mergedb_options", "blob_value_bytes_min", c.blob_value_bytes_min, "-1 or more");
   }
-  if (c.separated_value_bytes_min != 0) {
-    options->separated_value_bytes_min =
-        c.separated_value_bytes_min < 0 ? 0 : static_cast<size_t>(c.separated_value_bytes_min);
+  if (c.blob_value_bytes_min != 0) {
+    options->blob_value_bytes_min =
+        c.blob_value_bytes_min < 0 ? 0 : static_cast<size_t>(c.blob_value_bytes_min);
   }
   if (c.open_tables_max < 0) return BadField("mergedb_options", "open_tables_max", c.open_tables_max, "0 or more");
   if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
@@ -211,10 +211,10 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
   RETURN_IF_ERROR(DecodeCompression("compression_upper", c.compression_upper, &options->compression.upper));
   RETURN_IF_ERROR(DecodeCompression("compression_bottom", c.compression_bottom, &options->compression.bottom));
   RETURN_IF_ERROR(DecodeNumbers(c, options));
-  RETURN_IF_ERROR(DecodeFlag("mergedb_options", "finish_merges_on_close", c.finish_merges_on_close,
-                             &options->finish_merges_on_close));
+  RETURN_IF_ERROR(DecodeFlag("mergedb_options", "finish_compactions_on_close", c.finish_compactions_on_close,
+                             &options->finish_compactions_on_close));
   RETURN_IF_ERROR(
-      DecodeFlag("mergedb_options", "use_mapped_staging", c.use_mapped_staging, &options->use_mapped_staging));
+      DecodeFlag("mergedb_options", "use_mapped_wal_buffer", c.use_mapped_wal_buffer, &options->use_mapped_wal_buffer));
   mergedb_logger logger = {};
   RETURN_IF_ERROR(ReadLogger(c.logger, &logger));  // WHY first: its error must come before anything is borrowed
   std::vector<mergedb_merge_operator> operators;
@@ -227,11 +227,11 @@ Status DecodeOptions(const mergedb_options* given, Options* options, Borrowed* b
   return Status::Ok();
 }
 
-Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, Borrowed* borrowed) {
-  mergedb_care_options c;
-  RETURN_IF_ERROR(ReadStruct(given, "mergedb_care_options", &c));
-  if (c.reserved != 0) return BadField("mergedb_care_options", "reserved", c.reserved, "0");
-  RETURN_IF_ERROR(DecodeFlag("mergedb_care_options", "dry_run", c.dry_run, &care->repair.dry_run));
+Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* care, Borrowed* borrowed) {
+  mergedb_repair_options c;
+  RETURN_IF_ERROR(ReadStruct(given, "mergedb_repair_options", &c));
+  if (c.reserved != 0) return BadField("mergedb_repair_options", "reserved", c.reserved, "0");
+  RETURN_IF_ERROR(DecodeFlag("mergedb_repair_options", "dry_run", c.dry_run, &care->repair.dry_run));
   care->repair.progress = ProgressOf(c);
   return DecodeOptions(c.options, &care->options, borrowed);
 }

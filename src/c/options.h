@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "c/face.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/transaction.h"
 
@@ -24,11 +24,11 @@ Outcome DecodeReadOptions(const mergedb_read_options* given, const Opened* opene
                           std::shared_ptr<const Snapshot>* snapshot, Keyspace* keyspace = nullptr);
 
 // The options of verify and repair. *borrowed as for DecodeOptions.
-struct DecodedCare {
+struct DecodedRepair {
   Options options;
   RepairOptions repair;
 };
-Status DecodeCareOptions(const mergedb_care_options* given, DecodedCare* care, Borrowed* borrowed);
+Status DecodeRepairOptions(const mergedb_repair_options* given, DecodedRepair* care, Borrowed* borrowed);
 
 Status DecodeCheckpointOptions(const mergedb_checkpoint_options* given, CheckpointOptions* options);
 

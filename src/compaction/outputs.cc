@@ -33,7 +33,7 @@ auto CreateWriter(const TableFactory& factory, format::FileKind kind, kv::FileNu
 }  // namespace
 
 bool AreWorthABlobFile(const TableFactory& factory, uint64_t entries, uint64_t bytes) {
-  const uint64_t large = factory.separated_value_bytes_min;
+  const uint64_t large = factory.blob_value_bytes_min;
   return large != 0 && bytes / kValuesMin >= large && bytes / (entries + 1) >= large / kShareOfEntries;
 }
 
@@ -48,8 +48,8 @@ Status Outputs::Add(const kv::Entry& entry, bool separates) {
   const kv::Kind kind = kv::KindOf(entry.tag);
   if (kind == kv::Kind::kPutRef) {
     RETURN_IF_ERROR(CountReference(entry.value));
-  } else if (separates && kind == kv::Kind::kPut && factory_.separated_value_bytes_min != 0 &&
-             entry.value.size() >= factory_.separated_value_bytes_min) {
+  } else if (separates && kind == kv::Kind::kPut && factory_.blob_value_bytes_min != 0 &&
+             entry.value.size() >= factory_.blob_value_bytes_min) {
     kv::Entry separated;
     RETURN_IF_ERROR(Separate(entry, &separated));
     return writer_->Add(separated);

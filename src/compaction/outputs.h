@@ -53,7 +53,7 @@ struct TableFactory {
   std::function<format::FileMetaPtr(const format::FileMetaPtr&)> track;
   std::function<format::BlobFilePtr(const format::BlobFilePtr&)> track_values = {};
   // Values of at least this size go to blob files; 0: no value does.
-  size_t separated_value_bytes_min = 0;
+  size_t blob_value_bytes_min = 0;
   // True while readers are active: the table is then written through the page cache, where they find its
   // blocks. Null: never.
   std::function<bool()> has_readers = {};

@@ -322,12 +322,12 @@ void Background::PickJob() {
   if (sweep) {
     sweep_ = std::nullopt;
     if (is_added && running->job->pick().reason == picker::CompactionReason::kSwept)
-      counters_.sweeps.fetch_add(1, std::memory_order_relaxed);
+      counters_.tombstone_scan_compactions.fetch_add(1, std::memory_order_relaxed);
   }
   if (running != nullptr) {
     jobs_.push_back(std::move(running));
     const uint64_t at_once = jobs_.size();
-    if (at_once > counters_.jobs_at_once_max.load()) counters_.jobs_at_once_max.store(at_once);
+    if (at_once > counters_.compactions_at_once_max.load()) counters_.compactions_at_once_max.store(at_once);
   } else if (!pick) {
     picked_generation_ = generation;
     picked_urgency_ = urgency;
@@ -343,7 +343,7 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   const uint64_t start = clock_->NowNanos();
   compaction::CompactionJob& job = *running->job;
   const Result<bool> done = job.Step(kStepNanos);
-  counters_.merge_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
+  counters_.compaction_nanos.fetch_add(clock_->NowNanos() - start, std::memory_order_relaxed);
 
   if (done && !*done) {
     base::Lock lock(mutex_);
@@ -356,12 +356,12 @@ void Background::StepJob(const std::shared_ptr<Running>& running) {
   } else {
     counters_.jobs_failed.fetch_add(1, std::memory_order_relaxed);
   }
-  counters_.merge_bytes_read.fetch_add(counts.bytes_read, std::memory_order_relaxed);
-  counters_.merge_bytes_written.fetch_add(counts.bytes_written, std::memory_order_relaxed);
-  counters_.merge_bytes_unread.fetch_add(counts.bytes_unread, std::memory_order_relaxed);
-  counters_.value_bytes_moved.fetch_add(counts.value_bytes_moved, std::memory_order_relaxed);
-  counters_.merge_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
-  counters_.merge_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
+  counters_.compaction_bytes_read.fetch_add(counts.bytes_read, std::memory_order_relaxed);
+  counters_.compaction_bytes_written.fetch_add(counts.bytes_written, std::memory_order_relaxed);
+  counters_.compaction_bytes_unread.fetch_add(counts.bytes_unread, std::memory_order_relaxed);
+  counters_.blob_bytes_moved.fetch_add(counts.blob_bytes_moved, std::memory_order_relaxed);
+  counters_.compaction_entries_in.fetch_add(counts.collapse.entries_in, std::memory_order_relaxed);
+  counters_.compaction_entries_out.fetch_add(counts.collapse.entries_out, std::memory_order_relaxed);
   running_compactions_.Release(job.pick());
   {
     base::Lock lock(mutex_);
@@ -561,7 +561,7 @@ void Background::UpdateWriteDelay() {
                                 .runs_max = kRunsMax,
                                 .upper_bytes = backlog_upper_bytes_.load(std::memory_order_relaxed),
                                 .upper_bytes_max = backlog_upper_bytes_max_.load(std::memory_order_relaxed)};
-  parts_.write_delay.SetRate(picker::DelayNanos(backlog, 1024, parts_.options.pause_us_max));
+  parts_.write_delay.SetRate(picker::DelayNanos(backlog, 1024, parts_.options.write_delay_us_max));
 }
 
 void Background::ArmTimerLocked() {

@@ -111,11 +111,11 @@ class Background : public std::enable_shared_from_this<Background> {
   struct Counters {
     std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
     std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
-    std::atomic<uint64_t> merge_bytes_read{0}, merge_bytes_written{0}, merge_bytes_unread{0}, merge_entries_in{0},
-        merge_entries_out{0}, merge_nanos{0};
-    std::atomic<uint64_t> value_bytes_moved{0};
-    std::atomic<uint64_t> files_removed{0}, sweeps{0};
-    std::atomic<uint64_t> runs_max{0}, jobs_at_once_max{0};
+    std::atomic<uint64_t> compaction_bytes_read{0}, compaction_bytes_written{0}, compaction_bytes_unread{0}, compaction_entries_in{0},
+        compaction_entries_out{0}, compaction_nanos{0};
+    std::atomic<uint64_t> blob_bytes_moved{0};
+    std::atomic<uint64_t> files_removed{0}, tombstone_scan_compactions{0};
+    std::atomic<uint64_t> runs_max{0}, compactions_at_once_max{0};
   };
   const Counters& counters() const { return counters_; }
   std::string DescribeJobs() const;  // one line each

@@ -58,7 +58,7 @@ class Checkpointer {
                  .entropy = store_.options.env.entropy,
                  .track = [](const format::FileMetaPtr& meta) { return meta; },
                  .track_values = [](const format::BlobFilePtr& meta) { return meta; },
-                 .separated_value_bytes_min = store_.options.separated_value_bytes_min,
+                 .blob_value_bytes_min = store_.options.blob_value_bytes_min,
                  .operators = &store_.operators},
         pieces_(PiecesOf(*source_.super_version->version)) {
     for (const Piece& piece : pieces_) {

@@ -54,7 +54,7 @@ Status DbImpl::DeleteRange(const WriteOptions& options, Keyspace keyspace, std::
   RETURN_IF_ERROR(CheckRange(store_->order, begin, end));
   RETURN_IF_ERROR(CheckWritable(options));
   RETURN_IF_ERROR(CheckMade(keyspace));
-  if (store_->order.SameKey(begin, end)) return options.durability == Durability::kSynced ? SyncLog() : Status();
+  if (store_->order.SameKey(begin, end)) return options.durability == Durability::kSynced ? SyncWal() : Status();
   return Commit(keyspace,
                 {.kind = kv::Kind::kRangeDelete, .key = begin, .value = end, .durability = options.durability});
 }
@@ -82,7 +82,7 @@ Status DbImpl::Write(const WriteOptions& options, const WriteBatch& batch) {
   bool has_keyspaces = false;
   RETURN_IF_ERROR(CheckBatch(store_->order, batch, &store_->operator_names, &has_keyspaces));
   RETURN_IF_ERROR(CheckWritable(options));
-  if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncLog() : Status();
+  if (batch.count() == 0) return options.durability == Durability::kSynced ? SyncWal() : Status();
   if (has_keyspaces) return CommitBatch(options, batch.rep());
   return CommitDefault(
       {.batch = batch.rep(), .is_batch = true, .records = batch.count(), .durability = options.durability});
@@ -105,7 +105,7 @@ Status DbImpl::CheckWritable() const {
 
 Status DbImpl::CheckWritable(const WriteOptions& options) {
   RETURN_IF_ERROR(CheckWritable());
-  if (options.durability == Durability::kNoLog) has_unlogged_.store(true, std::memory_order_relaxed);
+  if (options.durability == Durability::kNoWal) has_unlogged_.store(true, std::memory_order_relaxed);
   return {};
 }
 
@@ -352,7 +352,7 @@ Status DbImpl::Flush() noexcept {
   return background_->WaitForFlush();
 }
 
-Status DbImpl::SyncLog() noexcept {
+Status DbImpl::SyncWal() noexcept {
   RETURN_IF_ERROR(CheckWritable());
   write::WriterQueue::ExclusiveSection turn(queue_);
   RETURN_IF_ERROR(ReviveLog());
@@ -396,13 +396,13 @@ Status DbImpl::Close() noexcept {
   queue_.Stop();
   write::WriterQueue::ExclusiveSection turn(queue_);
   Status unlogged;
-  // WHY: options.h promises that a write with kNoLog is durable after Close.
+  // WHY: options.h promises that a write with kNoWal is durable after Close.
   if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {
     unlogged = SealIfUsed();
     if (unlogged.ok()) unlogged = background_->WaitForFlush();
     if (!unlogged.ok()) unlogged = background_->WaitForFlush();  // the last chance; the fault may be temporary
   }
-  background_->Stop(store_->options.finish_merges_on_close);
+  background_->Stop(store_->options.finish_compactions_on_close);
   Status status = log_failure_;
   if (status.ok()) status = log_->MakeDurable();
   if (status.ok()) {

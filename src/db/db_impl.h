@@ -69,7 +69,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   std::unique_ptr<Iterator> NewIterator(const IteratorOptions& options) override;
   std::shared_ptr<const Snapshot> GetSnapshot() override;
   Status Flush() noexcept override;
-  Status SyncLog() noexcept override;
+  Status SyncWal() noexcept override;
   Status CompactRange(const std::string_view* lower, const std::string_view* upper) noexcept override {
     return CompactRange(Keyspace(), lower, upper);
   }

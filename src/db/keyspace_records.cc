@@ -210,7 +210,7 @@ std::optional<DbImpl::TreeRecord> DbImpl::NextIdRecord() const {
 // exist for them.
 Status DbImpl::CommitCatalog(const write::Change& change) {
   write::Change logged = change;
-  if (logged.durability == Durability::kNoLog) logged.durability = Durability::kProcessCrash;
+  if (logged.durability == Durability::kNoWal) logged.durability = Durability::kProcessCrash;
   RETURN_IF_ERROR(CommitToQueue(logged));
   // If this fails, the memtable is flushed when it is full.
   for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);

@@ -103,10 +103,10 @@ DbImpl::DbImpl(std::shared_ptr<Store> store)
                                uint64_t bytes) { return recycled_files_.Reuse(kind, number, bytes); },
                .track = [this](const format::FileMetaPtr& meta) { return store_->obsolete->Track(meta); },
                .track_values = [this](const format::BlobFilePtr& meta) { return store_->obsolete->Track(meta); },
-               .separated_value_bytes_min = store_->options.separated_value_bytes_min,
+               .blob_value_bytes_min = store_->options.blob_value_bytes_min,
                .has_readers = [this] { return store_->TakeReadersSeen(); },
                .operators = &store_->operators},
-      write_delay_(store_->options.env.clock, store_->options.pause_us_max * 1000),
+      write_delay_(store_->options.env.clock, store_->options.write_delay_us_max * 1000),
       queue_(*this),
       opened_nanos_(store_->options.env.clock->NowNanos()) {}
 

@@ -53,8 +53,8 @@ Status CheckOptions(Options* options) {
     return Refuse("memory_bytes", std::to_string(options->memory_bytes),
                   "less than twice write_buffer_bytes (" + std::to_string(options->write_buffer_bytes) + ")");
   }
-  if (options->pause_us_max > kPauseUsMax) {
-    return Refuse("pause_us_max", std::to_string(options->pause_us_max), "the most is 3600000000, an hour");
+  if (options->write_delay_us_max > kPauseUsMax) {
+    return Refuse("write_delay_us_max", std::to_string(options->write_delay_us_max), "the most is 3600000000, an hour");
   }
   if (options->block_bytes < kBlockBytesMin || options->block_bytes > kBlockBytesMax) {
     return Refuse("block_bytes", std::to_string(options->block_bytes), "between 256 and 4194304");

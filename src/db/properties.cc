@@ -39,17 +39,17 @@ std::string DbImpl::CountersText() {
   put("tables", super_version->version->file_count());
   put("table_bytes_live", super_version->version->bytes());
   put("table_bytes_on_disk", store_->obsolete->table_bytes());
-  put("value_files", super_version->version->blob_files().size());
-  put("value_bytes_live", super_version->version->value_bytes());
-  put("value_bytes_garbage", super_version->version->garbage_bytes());
-  put("value_file_bytes_on_disk", store_->obsolete->blob_file_bytes());
+  put("blob_files", super_version->version->blob_files().size());
+  put("blob_bytes_live", super_version->version->value_bytes());
+  put("blob_bytes_garbage", super_version->version->garbage_bytes());
+  put("blob_bytes_on_disk", store_->obsolete->blob_file_bytes());
   put("runs", super_version->version->runs().size());
   put("sequence", store_->snapshots->published());
   put("block_cache_bytes", store_->blocks.bytes());
   put("block_cache_hits", store_->blocks.hits());
   put("block_cache_misses", store_->blocks.misses());
   put("tables_open", store_->tables->open_tables());
-  put("value_files_open", store_->values.open_files());
+  put("blob_files_open", store_->values.open_files());
   put("table_memory_bytes", store_->tables->memory_bytes());
   put("snapshots_open", store_->snapshots->oldest().count);
   put("transactions_open", store_->transactions->count());
@@ -60,22 +60,22 @@ std::string DbImpl::CountersText() {
   for (const auto& sealed : super_version->sealed) memtable_bytes += sealed->bytes_held();
   put("memtables", 1 + super_version->sealed.size());
   put("memtable_bytes", memtable_bytes);
-  put("staging_bytes", store_->memory.staging_bytes);
-  put("staging_is_mapped", log->is_mapped());
-  put("log_bytes_on_disk", log->bytes_on_disk());
+  put("wal_buffer_bytes", store_->memory.staging_bytes);
+  put("wal_buffer_is_mapped", log->is_mapped());
+  put("wal_bytes_on_disk", log->bytes_on_disk());
   const auto& logged = log->counters();
-  put("log_bytes_staged", logged.bytes_staged);
-  put("log_bytes_drained", logged.bytes_drained);
-  put("log_drains", logged.drains);
-  put("log_syncs", logged.syncs);
-  put("log_segments_created", logged.segments_created);
-  put("log_segments_reused", logged.segments_reused);
-  put("log_resumes", resumes_);
+  put("wal_bytes_appended", logged.bytes_staged);
+  put("wal_bytes_written", logged.bytes_drained);
+  put("wal_writes", logged.drains);
+  put("wal_syncs", logged.syncs);
+  put("wal_segments_created", logged.segments_created);
+  put("wal_segments_recycled", logged.segments_reused);
+  put("wal_resumes", resumes_);
   const auto& written = queue_.counters();
   put("writes", written.writes);
   put("records_written", written.records);
   put("write_groups", written.groups);
-  put("pace_nanos_per_kib", write_delay_.rate());
+  put("write_delay_nanos_per_kib", write_delay_.rate());
   // Causes of writers' waits: write delay, room in the WAL buffer, a new WAL segment, memory for unflushed
   // writes.
   const auto put_waits = [&](const std::string& cause, const base::WaitCounter& waits) {
@@ -91,21 +91,21 @@ std::string DbImpl::CountersText() {
   put("flushes", work.flushes);
   put("flush_bytes", work.flush_bytes);
   put("flush_nanos", work.flush_nanos);
-  put("merges", work.jobs);
-  put("merges_failed", work.jobs_failed);
+  put("compactions", work.jobs);
+  put("compactions_failed", work.jobs_failed);
   put("moves", work.moves);
-  put("merge_bytes_read", work.merge_bytes_read);
-  put("merge_bytes_written", work.merge_bytes_written);
-  put("merge_bytes_unread", work.merge_bytes_unread);
-  put("merge_entries_in", work.merge_entries_in);
-  put("merge_entries_out", work.merge_entries_out);
-  put("merge_nanos", work.merge_nanos);
-  put("value_bytes_moved", work.value_bytes_moved);
+  put("compaction_bytes_read", work.compaction_bytes_read);
+  put("compaction_bytes_written", work.compaction_bytes_written);
+  put("compaction_bytes_unread", work.compaction_bytes_unread);
+  put("compaction_entries_in", work.compaction_entries_in);
+  put("compaction_entries_out", work.compaction_entries_out);
+  put("compaction_nanos", work.compaction_nanos);
+  put("blob_bytes_moved", work.blob_bytes_moved);
   put("files_removed", work.files_removed + recycled_files_.removed());
-  put("files_reused", recycled_files_.reused());
-  put("sweeps", work.sweeps);
+  put("files_recycled", recycled_files_.reused());
+  put("tombstone_scan_compactions", work.tombstone_scan_compactions);
   put("runs_max", work.runs_max);
-  put("jobs_at_once_max", work.jobs_at_once_max);
+  put("compactions_at_once_max", work.compactions_at_once_max);
   put("manifest_commits", version_set_->commits());
   put("manifest_bytes", version_set_->manifest_bytes());
   put("errors", errors_);
@@ -132,9 +132,9 @@ std::string DbImpl::StatsText() {
     const auto log = CurrentLog();
     const auto& work = background_->counters();
     const uint64_t staged = log->counters().bytes_staged;
-    const uint64_t written = log->counters().bytes_drained + work.flush_bytes + work.merge_bytes_written;
+    const uint64_t written = log->counters().bytes_drained + work.flush_bytes + work.compaction_bytes_written;
     Print(&text, "staged %.1f MiB, drained %.1f, flushed %.1f, merged %.1f: %.2f bytes written a byte\n", MiB(staged),
-          MiB(log->counters().bytes_drained), MiB(work.flush_bytes), MiB(work.merge_bytes_written),
+          MiB(log->counters().bytes_drained), MiB(work.flush_bytes), MiB(work.compaction_bytes_written),
           staged == 0 ? 0.0 : static_cast<double>(written) / static_cast<double>(staged));
     const std::string jobs = background_->DescribeJobs();
     if (!jobs.empty()) Print(&text, "running merges:\n%s", jobs.c_str());

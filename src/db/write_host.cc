@@ -193,7 +193,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                              .undrained_bytes_max = store_->memory.undrained_bytes_max,
                              .segment_bytes = store_->memory.segment_bytes,
                              .recycled_bytes = store_->memory.log_quota_bytes,
-                             .use_mapping = store_->options.use_mapped_staging,
+                             .use_mapping = store_->options.use_mapped_wal_buffer,
                              .allocate_number = [this] { return version_set_->AllocateNumber(); },
                              .reusable_segments = std::move(reusable_segments)};
   ASSIGN_OR_RETURN(std::shared_ptr<wal::Wal> log, wal::Wal::Create(options));

@@ -1,4 +1,4 @@
-// FORMAT: blob files (docs/formats/values.md). A blob file stores large values, each once, together with its key.
+// FORMAT: blob files (docs/formats/blob.md). A blob file stores large values, each once, together with its key.
 //
 //   blob file  := record* | zeros | footer                                           size: a multiple of 4096 bytes
 //   record     := crc u32 | codec u8 | key bytes varint32 | stored bytes varint32 | key | stored

@@ -500,7 +500,7 @@ void PrintLogFacts(const VersionEdit& edit, std::string* text) {
   }
   if (edit.clean_wal_end) *text += "clean_log_end " + Number(*edit.clean_wal_end) + "\n";
   if (edit.flushed_sequence) *text += "flushed_sequence " + Number(*edit.flushed_sequence) + "\n";
-  if (edit.staging_bytes) *text += "staging_bytes " + Number(*edit.staging_bytes) + "\n";
+  if (edit.staging_bytes) *text += "wal_buffer_bytes " + Number(*edit.staging_bytes) + "\n";
 }
 
 }  // namespace

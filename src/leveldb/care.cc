@@ -1,5 +1,5 @@
 // DestroyDB and RepairDB.
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 
 #include <algorithm>
 #include <memory>

@@ -115,7 +115,7 @@ mergedb::Options ToCore(const Options& options, Borrowed* borrowed) {
   core.env = mergedb::DefaultEnv();
   if (borrowed->files != nullptr) {
     core.env.file_system = borrowed->files.get();
-    core.separated_value_bytes_min = 0;  // an Env knows only LevelDB's file names, and LevelDB has no blob files
+    core.blob_value_bytes_min = 0;  // an Env knows only LevelDB's file names, and LevelDB has no blob files
   }
   core.env.logger = &borrowed->log;
   return core;

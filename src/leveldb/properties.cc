@@ -63,9 +63,9 @@ std::string Stats(DbImpl& database) {
       nanos = Counter(database, "mergedb.flush_nanos");
       written = Counter(database, "mergedb.flush_bytes");
     } else if (level == kLevels - 1) {
-      nanos = Counter(database, "mergedb.merge_nanos");
-      read = Counter(database, "mergedb.merge_bytes_read");
-      written = Counter(database, "mergedb.merge_bytes_written");
+      nanos = Counter(database, "mergedb.compaction_nanos");
+      read = Counter(database, "mergedb.compaction_bytes_read");
+      written = Counter(database, "mergedb.compaction_bytes_written");
     }
     if (levels[level].empty() && nanos == 0) continue;
     Print(&text, "%3zu %8zu %8.0f %9.0f %8.0f %9.0f\n", level, levels[level].size(), MiB(bytes),

@@ -21,8 +21,8 @@ uint64_t Number(DB& db, const char* property) {
 
 // Bytes of tables and blob files, less the bytes in blob files that compactions found to be garbage.
 uint64_t LiveBytes(DB& db) {
-  const uint64_t values = Number(db, "mergedb.value_bytes_live");
-  return Number(db, "mergedb.table_bytes_live") + values - std::min(values, Number(db, "mergedb.value_bytes_garbage"));
+  const uint64_t values = Number(db, "mergedb.blob_bytes_live");
+  return Number(db, "mergedb.table_bytes_live") + values - std::min(values, Number(db, "mergedb.blob_bytes_garbage"));
 }
 
 // The map's size is a limit on data: the bytes put since the last measurement plus the size of tables and blob

@@ -215,7 +215,7 @@ int mdb_env_sync(MDB_env* env, int force) {
     if (!IsUsable(env)) return EINVAL;
     if (env->flags & MDB_RDONLY) return EACCES;
     if (!force && (env->flags & MDB_NOSYNC)) return 0;
-    return CodeOf(env->db->SyncLog());
+    return CodeOf(env->db->SyncWal());
   });
 }
 

@@ -1,6 +1,6 @@
 // The write delay, a pure function of the backlog: a write waits just as long as compactions need to keep up.
 //
-//   delay │                    ╭── pause_us_max
+//   delay │                    ╭── write_delay_us_max
 //         │                   ╱
 //         │                _╱        bytes x 8 ns x p^3 / (1 - p)
 //         └───────────────────────
@@ -25,9 +25,9 @@ struct Backlog {
   uint64_t upper_bytes_max = 0;
 };
 
-// Nanoseconds that a write of `bytes` waits: 0 without a backlog, at most `pause_us_max`. Continuous and
+// Nanoseconds that a write of `bytes` waits: 0 without a backlog, at most `write_delay_us_max`. Continuous and
 // monotonic: a larger backlog or more `bytes` never shortens the delay.
-uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t pause_us_max);
+uint64_t DelayNanos(const Backlog& backlog, uint64_t bytes, uint64_t write_delay_us_max);
 
 // Nanoseconds to pause after the removal of an obsolete file that took `took_nanos`, with `backlog_bytes`
 // left to remove.

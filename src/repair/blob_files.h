@@ -26,7 +26,7 @@
 #include "env/descriptors.h"
 #include "format/blob_file.h"
 #include "kv/order.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/env.h"
 
 namespace mergedb::repair {

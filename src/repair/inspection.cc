@@ -354,7 +354,7 @@ Status Inspector::ReadLog() {
   if (result_.origin) {
     ASSIGN_OR_RETURN(result_.log,
                      ReadLogOf(*result_.origin, result_.loaded ? &*result_.loaded : nullptr, &last_sequence_));
-    result_.report.log_frames = result_.log.replayed.frames;
+    result_.report.wal_frames = result_.log.replayed.frames;
   }
   return Advance(log_bytes_);
 }
@@ -464,7 +464,7 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   return {};
 }
 
-Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create) {
+Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const std::string& directory, bool may_create) {
   const std::string path = format::JoinPath(directory, format::PrintFileName(FileKind::kLock));
   if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
   auto lock = file_system->Lock(path);

@@ -27,7 +27,7 @@
 #include "kv/order.h"
 #include "kv/range_tombstones.h"
 #include "manifest/loader.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "repair/blob_files.h"
 #include "table/salvage.h"
 #include "wal/wal.h"
@@ -87,6 +87,6 @@ Result<Inspection> Inspect(const InspectionInput& input);
 Status CheckIsDatabase(FileSystem* file_system, const std::string& directory);
 // Locks the database as long as the result lives. The result is null if may_create is false and LOCK does not
 // exist or cannot be locked for another reason than Busy.
-Result<std::unique_ptr<FileLock>> LockForCare(FileSystem* file_system, const std::string& directory, bool may_create);
+Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const std::string& directory, bool may_create);
 
 }  // namespace mergedb::repair

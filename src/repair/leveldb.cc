@@ -95,7 +95,7 @@ Result<RepairReport> RepairLevelDb(const Options& options, const std::string& pa
   if (!is_directory) return Status::NotFound(path + ": no such directory");
   RETURN_IF_ERROR(legacy::RefuseRocksDb(files, path));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));  // before Lock, which would create LOCK in a foreign directory
-  ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, true));
+  ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, true));
   RETURN_IF_ERROR(CheckIsLevelDbs(files, path));
   const kv::Order order(checked.comparator);
   const auto advance = [&](uint64_t done, uint64_t all) -> Status {

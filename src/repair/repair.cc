@@ -516,7 +516,7 @@ Result<RepairReport> Repair(const Options& options, const std::string& path, con
   FileSystem* const files = checked.env.file_system;
   // before the lock, which would create LOCK in a foreign directory
   RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
-  ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, !repair.dry_run));
+  ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, !repair.dry_run));
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   ASSIGN_OR_RETURN(const bool is_adopted, db::AdoptFiles(files, path, inventory, nullptr, !repair.dry_run));
   ASSIGN_OR_RETURN(db::LostDirectory lost, db::LostDirectory::Look(files, path));

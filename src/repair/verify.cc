@@ -2,7 +2,7 @@
 #include "base/bytes.h"
 #include "db/options_check.h"
 #include "db/recovery.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "repair/inspection.h"
 
 namespace mergedb {
@@ -31,7 +31,7 @@ Result<VerifyReport> Verify(const Options& options, const std::string& path, con
   RETURN_IF_ERROR(db::CheckOptions(&checked));
   FileSystem* const files = checked.env.file_system;
   RETURN_IF_ERROR(repair::CheckIsDatabase(files, path));
-  ASSIGN_OR_RETURN(const auto lock, repair::LockForCare(files, path, false));
+  ASSIGN_OR_RETURN(const auto lock, repair::LockForRepair(files, path, false));
   // Tables with LevelDB's names would look missing.
   ASSIGN_OR_RETURN(const db::Inventory inventory, db::TakeInventory(files, path));
   RETURN_IF_ERROR(db::AdoptFiles(files, path, inventory, nullptr, false).status());

@@ -117,7 +117,7 @@ Status TransactionImpl::Commit() {
 Status TransactionImpl::CommitWrites() {
   if (writes_.count() == 0) {
     const bool is_owed = options_.durability == Durability::kSynced && options_.kind != TransactionKind::kReadOnly;
-    return is_owed ? db_.SyncLog() : Status();
+    return is_owed ? db_.SyncWal() : Status();
   }
   // The range deletes from before the key map may mask the next-id record, so the commit writes that record again.
   // WHY at the end: the record must be newer than these range deletes, and ids may be allocated until here.

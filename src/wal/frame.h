@@ -1,4 +1,4 @@
-// FORMAT: the bytes of a frame, and of the block at the head of a WAL segment (docs/formats/log.md). Encodes
+// FORMAT: the bytes of a frame, and of the block at the head of a WAL segment (docs/formats/wal.md). Encodes
 // and decodes; opens no file.
 //
 //   frame          0 crc u32 | 4 check u32 | 8 length u32 | 12 undurable u32 | 16 sequence u64 | 24 payload, zeros to 8

@@ -12,7 +12,7 @@
 // MEASURED: bench/micro/log_bench, 132 B: 66-75 ns of CPU for a record through the buffer to a segment, 660
 // ns for one write() a record.
 //
-// FORMAT: frame (docs/formats/log.md), at a multiple of 8 bytes:
+// FORMAT: frame (docs/formats/wal.md), at a multiple of 8 bytes:
 //   0   crc        u32  crc32c of (chain: the predecessor's crc, then bytes 4..24, then the payload)
 //   4   check      u32  crc32c of (salt u64, position u64, bytes 8..24): identifies a frame without its predecessor
 //   8   length     u32  of the payload, without padding

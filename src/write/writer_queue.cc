@@ -307,7 +307,7 @@ void WriterQueue::FormGroup(Waiter& leader) {
   for (Waiter* waiter = leader.next; waiter != nullptr; waiter = waiter->next) {
     if (waiter->change == nullptr) break;
     const Durability asked = waiter->change->durability;
-    if ((asked == Durability::kNoLog) != (wanted == Durability::kNoLog)) break;
+    if ((asked == Durability::kNoWal) != (wanted == Durability::kNoWal)) break;
     if (asked == Durability::kSynced && wanted != Durability::kSynced) break;
     bytes += PayloadBytes(*waiter->change);
     if (bytes > kGroupBytesMax || ++writers > kGroupWritersMax) break;
@@ -357,7 +357,7 @@ void WriterQueue::Lead(Waiter& leader) {
     host_.LogFailed(waiter.status);
     failed = Status::Make(waiter.status.code(), waiter.status.message());
   });
-  if (leader.change->durability != Durability::kNoLog) {
+  if (leader.change->durability != Durability::kNoWal) {
     if (ZOO(kAcknowledgedBeforeSync)) is_synced = false;
     status = is_synced ? host_.log().MakeDurable() : host_.log().WriteThrough();
     if (is_synced) Count(&counters_.syncs, 1);
@@ -388,7 +388,7 @@ void WriterQueue::Stage(Waiter& waiter, const Waiter& leader) {
   waiter.first_sequence = log.next_sequence();
   waiter.status = CheckSequences(waiter.first_sequence, change);
   if (!waiter.status.ok()) return;
-  if (change.durability == Durability::kNoLog) return log.SkipTo(waiter.first_sequence + change.records);
+  if (change.durability == Durability::kNoWal) return log.SkipTo(waiter.first_sequence + change.records);
   if (ZOO(kFollowerNotLogged) && &waiter != &leader) return log.SkipTo(waiter.first_sequence + change.records);
 
   const size_t bytes = PayloadBytes(change);

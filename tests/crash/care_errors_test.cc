@@ -243,7 +243,7 @@ void ExpectDifferencesReported(const Shown& found, const Shown& expected, const 
 }
 
 bool FindsTheSame(const VerifyReport& a, const VerifyReport& b) {
-  return a.damages.size() == b.damages.size() && a.tables == b.tables && a.entries == b.entries && a.log_frames == b.log_frames;
+  return a.damages.size() == b.damages.size() && a.tables == b.tables && a.entries == b.entries && a.wal_frames == b.wal_frames;
 }
 
 // ---- verify --------------------------------------------------------------------------------------------------------------
@@ -699,7 +699,7 @@ void ForgeSecondFrame(FaultFileSystem& files, const std::string& payload) {
 std::unique_ptr<World> WithForgedFrame(const std::string& payload) {
   World killed;
   Options options = killed.SmallOptions();
-  options.use_mapped_staging = false;
+  options.use_mapped_wal_buffer = false;
   const auto db = DB::Open(options, kPath);
   EXPECT_OK(db);
   EXPECT_OK((*db)->Put({.durability = Durability::kSynced}, "first", "is whole"));

@@ -99,7 +99,7 @@ void CheckpointCutTest::Fill() {
   }
   Write({.kind = CrashOracle::Kind::kDeleteRange, .key = "k3", .value = "k5"}, Durability::kProcessCrash);
   Put("synced", "yes", Durability::kSynced);
-  Put("unlogged", "yes", Durability::kNoLog);
+  Put("unlogged", "yes", Durability::kNoWal);
   Delete("k7");
 }
 

@@ -14,7 +14,7 @@
 #include <functional>
 #include <string>
 
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
 

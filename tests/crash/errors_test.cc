@@ -264,7 +264,7 @@ class Errors {
   Options WorldOptions(World& world, FileSystem* files) const {
     Options options = world.SmallOptions();
     options.env.file_system = files;
-    options.use_mapped_staging = use_mapping_;
+    options.use_mapped_wal_buffer = use_mapping_;
     return options;
   }
   void Note(const Status& status) {

@@ -50,7 +50,7 @@ class Features {
 
   Status Open() {
     Options options = world_->SmallOptions();
-    options.use_mapped_staging = is_mapped_;
+    options.use_mapped_wal_buffer = is_mapped_;
     options.open_tables_max = 16;  // fewer than there are: reads and merges open them again
     auto db = DB::Open(options, World::kPath);
     if (db) db_ = std::move(*db);
@@ -86,7 +86,7 @@ class Features {
     LargeBatch();
     InTransactions();
     Reads();
-    Note(db_->SyncLog(), "sync");
+    Note(db_->SyncWal(), "sync");
     Note(db_->Flush(), "flush");
     Reads();
     const std::string lower = Numbered("k", 40), upper = Numbered("k", 120);

@@ -26,7 +26,7 @@
 #include <thread>
 
 #include "base/random.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
 #include "testing/counted_writer.h"
@@ -204,7 +204,7 @@ void CheckAll(DB& db, base::Random& random, Shared* shared) {
 void Maintain(DB& db, base::Random& random, Shared* shared) {
   const uint64_t choice = random.Uniform(8);
   const Status status = choice == 0   ? db.Flush()
-                        : choice == 1 ? db.SyncLog()
+                        : choice == 1 ? db.SyncWal()
                         : choice == 2 ? db.CompactRange(nullptr, nullptr)
                                       : Status();
   if (!status.ok()) Fail(shared, "maintenance: " + status.ToString());

@@ -51,7 +51,7 @@ std::string ValueOf(uint64_t n) { return std::to_string(n) + ":" + std::string(n
 
 Geometry LeastGeometry(bool use_mapping) {
   return {
-      .use_mapping = use_mapping, .memory_bytes = 512 << 10, .separated_value_bytes_min = 768, .open_tables_max = 1000};
+      .use_mapping = use_mapping, .memory_bytes = 512 << 10, .blob_value_bytes_min = 768, .open_tables_max = 1000};
 }
 
 Options OptionsOf(const Geometry& geometry) {
@@ -133,7 +133,7 @@ void WriteSome(DB& db, uint64_t first, Report* report) {
     WriteSome(**db, first, report);
     if (Status status = (*db)->CompactRange(nullptr, nullptr); !status.ok()) FailChild("compact", status.ToString());
     WriteSome(**db, first + kBatches, report);
-    if (Status status = (*db)->SyncLog(); !status.ok()) FailChild("sync", status.ToString());
+    if (Status status = (*db)->SyncWal(); !status.ok()) FailChild("sync", status.ToString());
     if (Status status = (*db)->Close(); !status.ok()) FailChild("close", status.ToString());
   }
   std::ofstream out(counts_path);

@@ -81,7 +81,7 @@ Options SmallOptions(bool use_mapping) {
   Options options;
   options.memory_bytes = 512 << 10;
   options.write_buffer_bytes = 64 << 10;
-  options.use_mapped_staging = use_mapping;
+  options.use_mapped_wal_buffer = use_mapping;
   return options;
 }
 

@@ -236,7 +236,7 @@ class Writer {
     const std::string_view from = lower;
     switch (dice % 5) {
       case 0: return Expect(db_.Flush(), "flush");
-      case 1: return Expect(db_.SyncLog(), "sync");
+      case 1: return Expect(db_.SyncWal(), "sync");
       case 2: return random_.OneIn(8) ? Expect(db_.CompactRange(&from, nullptr), "compact") : void();
       case 3: return random_.OneIn(8) ? Expect(db_.CheckIntegrity(), "check") : void();
       default: {

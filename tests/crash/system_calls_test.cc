@@ -209,7 +209,7 @@ class SystemCalls : public ::testing::TestWithParam<bool> {
     Options options;
     options.memory_bytes = 512 << 10;
     options.write_buffer_bytes = 64 << 10;
-    options.use_mapped_staging = GetParam();
+    options.use_mapped_wal_buffer = GetParam();
     return options;
   }
   std::string path() const { return root_ + "/db"; }

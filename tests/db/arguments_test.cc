@@ -113,8 +113,8 @@ TEST_F(Arguments, OfOptionsMayNotBeOutOfRange) {
       [](mergedb_options* o) { o->bloom_bits_per_key = 999; },
       [](mergedb_options* o) { o->open_tables_max = -1; },
       [](mergedb_options* o) { o->block_bytes = 7; },
-      [](mergedb_options* o) { o->finish_merges_on_close = 9; },
-      [](mergedb_options* o) { o->use_mapped_staging = -3; },
+      [](mergedb_options* o) { o->finish_compactions_on_close = 9; },
+      [](mergedb_options* o) { o->use_mapped_wal_buffer = -3; },
       [](mergedb_options* o) { o->write_buffer_bytes = 1; },
       [&](mergedb_options* o) { o->comparator = &nameless; },
       [&](mergedb_options* o) { o->comparator = &sizeless; },
@@ -181,9 +181,9 @@ const std::vector<Extremes> kExtremes = {
      {1, 65535, (uint64_t{32} << 30) + 1, uint64_t{100} << 30, kHalf, kHalf + 65536, kMost}},
     {"memory_bytes", {131072, uint64_t{1} << 50}, {1, 65536, 131071, (uint64_t{1} << 50) + 1, kHalf, kMost}},
     {"block_bytes", {256, 257, 4194304}, {1, 255, 4194305, uint64_t{1} << 32, kHalf, kMost}},
-    {"pause_us_max", {1, 3'600'000'000}, {3'600'000'001, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}},
+    {"write_delay_us_max", {1, 3'600'000'000}, {3'600'000'001, kMost / 1000, kMost / 1000 + 1, kHalf, kMost}},
     {"open_tables_max", {16, 17, INT32_MAX}, {1, 15}},
-    {"separated_value_bytes_min", {1, 2, uint64_t{1} << 32, INT64_MAX}, {}},
+    {"blob_value_bytes_min", {1, 2, uint64_t{1} << 32, INT64_MAX}, {}},
     {"bloom_bits_per_key", {1, 64}, {65, 1000, INT32_MAX}},
 };
 
@@ -205,9 +205,9 @@ Options OptionsWith(const std::string& name, uint64_t number) {
   if (name == "write_buffer_bytes") options.write_buffer_bytes = number;
   if (name == "memory_bytes") options.memory_bytes = number;
   if (name == "block_bytes") options.block_bytes = number;
-  if (name == "pause_us_max") options.pause_us_max = number;
+  if (name == "write_delay_us_max") options.write_delay_us_max = number;
   if (name == "open_tables_max") options.open_tables_max = number;
-  if (name == "separated_value_bytes_min") options.separated_value_bytes_min = number;
+  if (name == "blob_value_bytes_min") options.blob_value_bytes_min = number;
   if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int>(number);
   return options;
 }
@@ -217,10 +217,10 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByName) {
     std::vector<uint64_t> holds = extremes.holds, refused = extremes.refused;
     const std::string name = extremes.name;
     // What 0 says in C++ alone, and numbers that C has no room for.
-    if (name == "pause_us_max" || name == "separated_value_bytes_min" || name == "bloom_bits_per_key")
+    if (name == "write_delay_us_max" || name == "blob_value_bytes_min" || name == "bloom_bits_per_key")
       holds.push_back(0);
     if (name == "memory_bytes" || name == "block_bytes" || name == "open_tables_max") refused.push_back(0);
-    if (name == "separated_value_bytes_min" || name == "open_tables_max") holds.insert(holds.end(), {kHalf, kMost});
+    if (name == "blob_value_bytes_min" || name == "open_tables_max") holds.insert(holds.end(), {kHalf, kMost});
     for (const uint64_t number : refused) {
       SCOPED_TRACE(name + " = " + std::to_string(number));
       const auto db = DB::Open(OptionsWith(name, number), path());
@@ -247,9 +247,9 @@ mergedb_options COptionsWith(const std::string& name, uint64_t number) {
   if (name == "write_buffer_bytes") options.write_buffer_bytes = number;
   if (name == "memory_bytes") options.memory_bytes = number;
   if (name == "block_bytes") options.block_bytes = number;
-  if (name == "pause_us_max") options.pause_us_max = number;
+  if (name == "write_delay_us_max") options.write_delay_us_max = number;
   if (name == "open_tables_max") options.open_tables_max = static_cast<int32_t>(number);
-  if (name == "separated_value_bytes_min") options.separated_value_bytes_min = static_cast<int64_t>(number);
+  if (name == "blob_value_bytes_min") options.blob_value_bytes_min = static_cast<int64_t>(number);
   if (name == "bloom_bits_per_key") options.bloom_bits_per_key = static_cast<int32_t>(number);
   return options;
 }
@@ -261,8 +261,8 @@ TEST_F(Arguments, OfNumbersAtTheirExtremesOpenOrAreRefusedByNameFromCToo) {
     const uint64_t minus_two = static_cast<uint64_t>(int64_t{-2}), least = static_cast<uint64_t>(INT64_MIN);
     if (name == "open_tables_max") refused.insert(refused.end(), {kMost, uint64_t{0x80000000}});
     if (name == "bloom_bits_per_key") refused.insert(refused.end(), {minus_two, uint64_t{0x80000000}});
-    if (name == "separated_value_bytes_min") refused.insert(refused.end(), {minus_two, least});
-    if (name == "separated_value_bytes_min" || name == "bloom_bits_per_key") holds.push_back(kMost);  // -1
+    if (name == "blob_value_bytes_min") refused.insert(refused.end(), {minus_two, least});
+    if (name == "blob_value_bytes_min" || name == "bloom_bits_per_key") holds.push_back(kMost);  // -1
     mergedb_db db = 0;
     for (const uint64_t number : refused) {
       SCOPED_TRACE(name + " = " + std::to_string(number));
@@ -361,7 +361,7 @@ TEST_F(Arguments, MeetAClosedOrReadOnlyDatabase) {
     EXPECT_EQ((*db)->Write({}, batch).code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->Get({}, "k", &value).code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->Flush().code(), Code::kShuttingDown);
-    EXPECT_EQ((*db)->SyncLog().code(), Code::kShuttingDown);
+    EXPECT_EQ((*db)->SyncWal().code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->CheckIntegrity().code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->WaitForCompaction().code(), Code::kShuttingDown);
     EXPECT_EQ((*db)->CompactRange(nullptr, nullptr).code(), Code::kShuttingDown);
@@ -374,7 +374,7 @@ TEST_F(Arguments, MeetAClosedOrReadOnlyDatabase) {
   EXPECT_EQ((*db)->Merge({}, "k", merge::AddU64(1)).code(), Code::kNotSupported);
   EXPECT_EQ((*db)->Write({}, batch).code(), Code::kNotSupported);
   EXPECT_EQ((*db)->Flush().code(), Code::kNotSupported);
-  EXPECT_EQ((*db)->SyncLog().code(), Code::kNotSupported);
+  EXPECT_EQ((*db)->SyncWal().code(), Code::kNotSupported);
   std::string value;
   EXPECT_OK((*db)->Get({}, "k", &value));
   EXPECT_OK((*db)->Close());

@@ -320,7 +320,7 @@ TEST(CheckpointCrashes, AKillOrAPowerCutAtAnyCallLeavesAWholeCopyOrNone) {
   ASSERT_TRUE((*db)->Flush().ok());
   ASSERT_TRUE((*db)->DeleteRange({}, "key2", "key25").ok());
   put(300, 350);
-  ASSERT_TRUE((*db)->SyncLog().ok());
+  ASSERT_TRUE((*db)->SyncWal().ok());
   const Pairs before = all(**db);
 
   uint64_t whole = 0, none = 0;

@@ -212,13 +212,13 @@ TEST_F(DbTest, HonoursTheOpenMode) {
 }
 
 TEST_F(DbTest, LoadsInOrderWithoutMerging) {
-  options_.separated_value_bytes_min = 0;  // tables of references are small, and worth merging
+  options_.blob_value_bytes_min = 0;  // tables of references are small, and worth merging
   Reopen();
   for (uint64_t i = 0; i < 20000; ++i) ASSERT_OK(db_->Put({}, Key(i), std::string(100, 'v')));
   ASSERT_OK(db_->Flush());
   ASSERT_OK(db_->WaitForCompaction());
   std::string merges, runs;
-  ASSERT_TRUE(db_->GetProperty("mergedb.merges", &merges));
+  ASSERT_TRUE(db_->GetProperty("mergedb.compactions", &merges));
   ASSERT_TRUE(db_->GetProperty("mergedb.runs", &runs));
   EXPECT_EQ(merges, "0");
   EXPECT_EQ(std::count(runs.begin(), runs.end(), '\n'), 1) << runs;

@@ -76,7 +76,7 @@ Status WriteBesideOthers(const std::string& home, bool is_mapped) {
   const rlimit limit{.rlim_cur = kDescriptors, .rlim_max = kDescriptors};
   if (setrlimit(RLIMIT_NOFILE, &limit) != 0) return Status::IOError("setrlimit failed");
   const Options options{
-      .memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
+      .memory_bytes = size_t{2} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_wal_buffer = is_mapped};
   std::vector<std::unique_ptr<DB>> all;
   for (int i = 0; i <= kOthers; ++i) {
     ASSIGN_OR_RETURN(auto db, DB::Open(options, home + "/" + std::to_string(i)));
@@ -113,7 +113,7 @@ class Descriptors : public ::testing::TestWithParam<bool> {
  protected:
   Options SmallOptions(World& world) const {
     Options options = world.SmallOptions();
-    options.use_mapped_staging = GetParam();
+    options.use_mapped_wal_buffer = GetParam();
     return options;
   }
 };

@@ -20,7 +20,7 @@ class GroupCommit : public ::testing::TestWithParam<bool> {
   void SetUp() override {
     options_.memory_bytes = 8 << 20;
     options_.write_buffer_bytes = 1 << 20;
-    options_.use_mapped_staging = GetParam();
+    options_.use_mapped_wal_buffer = GetParam();
     Open();
   }
   void Open() {
@@ -54,12 +54,12 @@ TEST_P(GroupCommit, SharesSyncsAmongWriters) {
   });
   EXPECT_EQ(Counter(*db_, "writes"), static_cast<uint64_t>(kThreads * kWrites));
   EXPECT_LT(Counter(*db_, "write_groups"), Counter(*db_, "writes"));
-  EXPECT_LE(Counter(*db_, "log_syncs"), Counter(*db_, "writes"));
+  EXPECT_LE(Counter(*db_, "wal_syncs"), Counter(*db_, "writes"));
 }
 
 TEST_P(GroupCommit, KeepsWritesOfEveryDurabilityInOrder) {
   constexpr int kThreads = 6, kWrites = 2'000;
-  const Durability kinds[] = {Durability::kProcessCrash, Durability::kSynced, Durability::kNoLog};
+  const Durability kinds[] = {Durability::kProcessCrash, Durability::kSynced, Durability::kNoWal};
   InThreads(kThreads, [&](int thread) {
     for (int i = 0; i < kWrites; ++i) {
       const Durability durability = i % 97 == 0 ? kinds[(i + thread) % 3] : Durability::kProcessCrash;

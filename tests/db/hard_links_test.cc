@@ -71,7 +71,7 @@ class HardLinks : public ::testing::TestWithParam<std::tuple<bool, bool, bool>> 
 TEST_P(HardLinks, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
   World world;
   Options options = world.SmallOptions();
-  options.use_mapped_staging = is_mapped_before();
+  options.use_mapped_wal_buffer = is_mapped_before();
   const Pairs before = FirstLife(options, kDatabase);
   ASSERT_OK(world.files->CreateDirectory(kCopy));
   for (const std::string& path : world.files->Files()) {
@@ -81,7 +81,7 @@ TEST_P(HardLinks, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
   for (const std::string& path : world.files->Files()) {
     if (path.starts_with(kept())) bytes_before[path] = *world.files->ReadWhole(path);
   }
-  options.use_mapped_staging = is_mapped_after();
+  options.use_mapped_wal_buffer = is_mapped_after();
   SecondLife(options, written());
   for (const auto& [path, bytes] : bytes_before) EXPECT_TRUE(*world.files->ReadWhole(path) == bytes) << path;
   EXPECT_EQ(Read(options, kept()), before);
@@ -99,7 +99,7 @@ TEST(HardLinksOfRealFiles, OneOfTheTwoIsWrittenAndTheOtherStaysAsItWas) {
   for (const bool is_mapped : {true, false}) {
     const TempDirectory home;
     const Options options{
-        .memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_staging = is_mapped};
+        .memory_bytes = size_t{1} << 20, .write_buffer_bytes = size_t{64} << 10, .use_mapped_wal_buffer = is_mapped};
     const Pairs before = FirstLife(options, home / "db");
     std::filesystem::copy(home / "db", home / "copy",
                           std::filesystem::copy_options::recursive | std::filesystem::copy_options::create_hard_links);

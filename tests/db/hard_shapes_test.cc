@@ -46,7 +46,7 @@ class HardShapes : public ::testing::TestWithParam<Style> {
     world_.executor.RunTimers();
     next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
   }
-  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); }
+  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); }
 
   World world_;
   Options options_;
@@ -181,7 +181,7 @@ TEST_P(HardShapes, ABatchOfFewBytesThatNoMemtableHoldsHarmsNothingInItsBlock) {
         Options options = world.SmallOptions();
         options.style = GetParam();
         options.write_buffer_bytes = 64 << 10;
-        options.use_mapped_staging = is_mapped;
+        options.use_mapped_wal_buffer = is_mapped;
         auto db = DB::Open(options, World::kPath);
         ASSERT_OK(db.status());
         for (const char* before : {"before", "before it"}) ASSERT_OK((*db)->Put({}, before, std::string(100, 'x')));
@@ -223,7 +223,7 @@ TEST_P(HardShapes, NeverShowsHalfOfALargeUnloggedBatchAfterACrash) {
     ASSERT_TRUE(found == 0 || found == kEntries) << found << " at op " << op;
     ++images;
   });
-  ASSERT_OK(db_->Write({.durability = Durability::kNoLog}, batch));
+  ASSERT_OK(db_->Write({.durability = Durability::kNoWal}, batch));
   ASSERT_OK(db_->Flush());
   world_.files->SetOpHook(nullptr);
   EXPECT_GT(images, 5u);
@@ -261,7 +261,7 @@ TEST_P(HardShapes, KeepsASnapshotForTheWholeOfALongOverwrite) {
 // Tables of a load in order that hold their values are moved, never merged: the smallest buffers make very many of them.
 TEST_P(HardShapes, OpensAndReadsVeryManyTablesWithFewOpen) {
   Open();
-  options_.separated_value_bytes_min = 0;  // tables of references are small, and merged
+  options_.blob_value_bytes_min = 0;  // tables of references are small, and merged
   Reopen();
   const uint64_t tables = IsFullSize() ? 100'000 : 2'000;
   uint64_t puts = 0;

@@ -35,7 +35,7 @@ class Idle : public ::testing::TestWithParam<Shape> {
   void SetUp() override {
     Options options = world_.SmallOptions();
     options.style = GetParam().style;
-    options.separated_value_bytes_min = GetParam().separates_values ? 64 : 0;
+    options.blob_value_bytes_min = GetParam().separates_values ? 64 : 0;
     auto db = db::DbImpl::Open(options, World::kPath, {.maps_tables = GetParam().maps_tables});
     ASSERT_OK(db.status());
     db_ = std::move(*db);
@@ -90,9 +90,9 @@ TEST_P(Idle, EndsInOneRunAndComesToRest) {
     EXPECT_EQ(Counter(*db_, "range_tombstones_in_tables"), 0u);
     EXPECT_EQ(Counter(*db_, "table_bytes_on_disk"), Counter(*db_, "table_bytes_live"));
   }
-  const uint64_t merges = Counter(*db_, "merges"), commits = Counter(*db_, "manifest_commits");
+  const uint64_t merges = Counter(*db_, "compactions"), commits = Counter(*db_, "manifest_commits");
   PassTime(60);
-  EXPECT_EQ(Counter(*db_, "merges"), merges);
+  EXPECT_EQ(Counter(*db_, "compactions"), merges);
   EXPECT_EQ(Counter(*db_, "manifest_commits"), commits);
   EXPECT_FALSE(world_.executor.RunOne());
 }

@@ -201,7 +201,7 @@ TEST_F(KeyspaceErrors, NothingFollowsAWriteOfUnknownOutcomeInItsLog) {
                      std::to_string(nth));
         World world;
         Options options = world.SmallOptions();
-        options.use_mapped_staging = is_mapped;
+        options.use_mapped_wal_buffer = is_mapped;
         ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
         ASSERT_OK(db->Put({}, "a", "100"));
         ASSERT_OK(db->Put({}, "b", "0"));
@@ -261,7 +261,7 @@ TEST_F(KeyspaceErrors, WritesAfterADropOfUnknownOutcomeAreThereAfterAKill) {
                    (durability == Durability::kSynced ? "synced" : "not synced"));
       World world;
       Options options = world.SmallOptions();
-      options.use_mapped_staging = is_mapped;
+      options.use_mapped_wal_buffer = is_mapped;
       ASSERT_OK_AND_ASSIGN(auto db, DB::Open(options, World::kPath));
       ASSERT_OK_AND_ASSIGN(const Keyspace named, db->CreateKeyspace("named"));
       ASSERT_OK(db->Put({.durability = durability}, named, "before", "1"));
@@ -307,7 +307,7 @@ TEST_F(KeyspaceErrors, ALogThatFailsBehindAClearIsToldToTheNextWrite) {
   ASSERT_OK(x);
   ASSERT_OK((*db)->Put({}, *x, "a", "1"));
   ASSERT_OK((*db)->Flush());
-  ASSERT_OK((*db)->SyncLog());
+  ASSERT_OK((*db)->SyncWal());
   world.PassTime(3);  // the log's timer rests: the next write sets it
   world.files->AddFault({.op = Op::kSync, .path_contains = ".seg"});
   world.files->AddFault({.op = Op::kWrite, .path_contains = ".tbl", .sticky = true});  // else it goes on at once

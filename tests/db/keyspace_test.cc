@@ -11,7 +11,7 @@
 
 #include "base/random.h"
 #include "db/db_impl.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
@@ -168,7 +168,7 @@ TEST_F(Keyspaces, CompactingAnEmptyRangeOfOneEnds) {
   ASSERT_OK(db_->CompactRange(y, nullptr, &nothing));
   ASSERT_OK(db_->CompactRange(y, &key, &before));
   ASSERT_OK(db_->CompactRange(Keyspace(), nullptr, &nothing));
-  EXPECT_EQ(Counter(*db_, "merges"), 0u);
+  EXPECT_EQ(Counter(*db_, "compactions"), 0u);
 }
 
 TEST_F(Keyspaces, RefuseWhatCanNeverWork) {
@@ -431,14 +431,14 @@ TEST_F(Keyspaces, TheSpaceOfADroppedOneComesBackWithoutFurtherWrites) {
   }
   ASSERT_OK(db_->WaitForCompaction());
   world_.PassTime(20);
-  const auto bytes = [&] { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); };
+  const auto bytes = [&] { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); };
   const uint64_t before = bytes();
   EXPECT_GT(before, 4000u * 200);
-  const uint64_t read_before = Counter(*db_, "merge_bytes_read");
+  const uint64_t read_before = Counter(*db_, "compaction_bytes_read");
   ASSERT_OK(db_->DropKeyspace({}, x));
   world_.PassTime(30);
   EXPECT_LT(bytes(), before / 10) << "of " << before;
-  EXPECT_LT(Counter(*db_, "merge_bytes_read") - read_before, before / 4) << "whole tables go unread";
+  EXPECT_LT(Counter(*db_, "compaction_bytes_read") - read_before, before / 4) << "whole tables go unread";
 }
 
 TEST_F(Keyspaces, ThousandsCostNoFilesOfTheirOwn) {
@@ -824,7 +824,7 @@ TEST(KeyspaceRepair, KnowsTheMarkerWithoutAManifest) {
       SCOPED_TRACE(std::string(has_manifest ? "manifest " : "") + (is_flushed ? "flushed" : "in the log"));
       World world;
       Options options = world.SmallOptions();
-      options.separated_value_bytes_min = 0;
+      options.blob_value_bytes_min = 0;
       auto db = DB::Open(options, World::kPath);
       ASSERT_OK(db.status());
       ASSERT_OK((*db)->Put({}, "\xff taken", "1"));

@@ -353,7 +353,7 @@ TEST_F(MergeTest, CountsEveryOperandOfALargeBatchOnceAfterACrash) {
       images.push_back(World::After(world_, testing::CrashMode::kKill, testing::CrashModel::kStrict, op));
     }
   });
-  ASSERT_OK(db_->SyncLog());
+  ASSERT_OK(db_->SyncWal());
   begun = 1;
   ASSERT_OK(db_->Write({}, batch));
   ASSERT_OK(db_->WaitForCompaction());

@@ -98,7 +98,7 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
   // has overtaken it.
   constexpr uint64_t kStepNanos = 2'000'000;
   uint64_t slept_steps = world_.clock.slept_nanos() / kStepNanos;
-  uint64_t overtaken = 0, merges = Counter(*db_, "merges");
+  uint64_t overtaken = 0, merges = Counter(*db_, "compactions");
   std::vector<std::string> running;
   for (uint64_t n = 0; n < 200'000 && overtaken < 3; ++n) {
     Put(n * 7919 % kKeys);
@@ -120,14 +120,14 @@ TEST_P(MergesAtOnce, LetsAnInnerMergeOvertakeAnOuterOne) {
         overtaken += still.empty() ? 0 : 1;
       }
     }
-    const uint64_t done = Counter(*db_, "merges");
+    const uint64_t done = Counter(*db_, "compactions");
     if (done > merges + ended && !still.empty()) ++overtaken;  // began and ended since the last look
     merges = done;
     running = std::move(still);
     running.insert(running.end(), now.begin(), now.end());
   }
   EXPECT_GT(overtaken, 0u) << Property(*db_, "counters");
-  EXPECT_GT(Counter(*db_, "jobs_at_once_max"), 1u);
+  EXPECT_GT(Counter(*db_, "compactions_at_once_max"), 1u);
   CheckContents();
   ASSERT_OK(db_->WaitForCompaction());
   CheckContents();
@@ -142,9 +142,9 @@ TEST_P(MergesAtOnce, FlushesWhileALargeMergeRuns) {
   }
   while (RunningMerges().empty()) Put(puts_ * 7919 % kKeys), world_.executor.RunOne();
   // As long as the merge runs, nothing keeps a writer from going on: memtables are flushed between its steps.
-  const uint64_t flushes = Counter(*db_, "flushes"), merges = Counter(*db_, "merges");
+  const uint64_t flushes = Counter(*db_, "flushes"), merges = Counter(*db_, "compactions");
   uint64_t puts = 0;
-  while (Counter(*db_, "merges") == merges && puts < 5'000) {
+  while (Counter(*db_, "compactions") == merges && puts < 5'000) {
     Put(puts++ * 31 % kKeys);
     if (puts % 8 == 0) world_.executor.RunOne();
   }

@@ -90,7 +90,7 @@ class NeverNotFound {
     Check("Delete", db_.Delete({}, "new"));
     Check("DeleteRange", db_.DeleteRange({}, "x", "y"));
     Check("Write", db_.Write({}, batch));
-    Check("SyncLog", db_.SyncLog());
+    Check("SyncWal", db_.SyncWal());
     Check("Flush", db_.Flush());
     Check("CompactRange", db_.CompactRange(nullptr, nullptr));
     Check("WaitForCompaction", db_.WaitForCompaction());
@@ -191,7 +191,7 @@ TEST(NextStep, ADirectoryThatWasRenamedIsNamed) {
     SCOPED_TRACE(is_mapped ? "mapped" : "not mapped");
     const TempDirectory directory;
     const std::string path = directory / "db", elsewhere = directory / "elsewhere";
-    Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = 65536, .use_mapped_staging = is_mapped};
+    Options options{.memory_bytes = size_t{1} << 20, .write_buffer_bytes = 65536, .use_mapped_wal_buffer = is_mapped};
     {
       ASSERT_OK_AND_ASSIGN(const auto db, DB::Open(options, path));
       Fill(*db);

@@ -33,7 +33,7 @@ class RangeDeletes : public ::testing::TestWithParam<Shape> {
  protected:
   void SetUp() override {
     options_.style = GetParam().style;
-    options_.separated_value_bytes_min = GetParam().separates ? 64 : 0;
+    options_.blob_value_bytes_min = GetParam().separates ? 64 : 0;
     Reopen();
   }
   void Reopen() {
@@ -218,7 +218,7 @@ TEST_P(RangeDeletes, GiveTheSpaceBackWithinAMinuteThoughNothingIsWrittenAnyMore)
   world_.PassTime(60);
   EXPECT_LE(FileBytes(*db_), kMiB / 2) << Property(*db_, "stats");
   const uint64_t unread = GetParam().separates ? kMiB / 4 : 10 * kMiB;  // the tables are that small
-  EXPECT_GT(Counter(*db_, "merge_bytes_unread"), unread) << "tables that lie under it as a whole are not read";
+  EXPECT_GT(Counter(*db_, "compaction_bytes_unread"), unread) << "tables that lie under it as a whole are not read";
   EXPECT_EQ(Keys(), 0u);
   EXPECT_EQ(Counter(*db_, "range_tombstones_in_tables"), 0u);
 }

@@ -103,7 +103,7 @@ TEST_P(SeedFlaws, NeverShowsAStaleOrResurrectedKeyWhileMergesRun) {
     for (uint64_t steps = random.Uniform(4); steps > 0; --steps) world_.executor.RunOne();
     if (HasFatalFailure()) FAIL() << "op " << op;
   }
-  EXPECT_GT(Counter(*db, "merges"), 10u);
+  EXPECT_GT(Counter(*db, "compactions"), 10u);
   CheckAll(*db);
   ASSERT_OK(db->Close());
   db = Open();
@@ -222,7 +222,7 @@ TEST_P(SeedFlaws, LeavesNoFilesOfFailedMerges) {
   world_.executor.RunTimers();
   ASSERT_OK(db->CompactRange(nullptr, nullptr));
   ASSERT_OK(db->WaitForCompaction());
-  EXPECT_GT(Counter(*db, "merges_failed"), 0u);
+  EXPECT_GT(Counter(*db, "compactions_failed"), 0u);
   CheckAll(*db);
   EXPECT_EQ(TablesIn(*world_.files), Counter(*db, "tables")) << "tables that nobody names";
   const size_t before = TablesIn(*world_.files);
@@ -246,10 +246,10 @@ TEST_P(SeedFlaws, WritesNothingWhenNothingIsOwed) {
     }
   };
   pass_time();
-  const uint64_t ops = world_.files->ops(), commits = Counter(*db, "manifest_commits"), merges = Counter(*db, "merges");
+  const uint64_t ops = world_.files->ops(), commits = Counter(*db, "manifest_commits"), merges = Counter(*db, "compactions");
   pass_time();
   EXPECT_EQ(Counter(*db, "manifest_commits"), commits);
-  EXPECT_EQ(Counter(*db, "merges"), merges);
+  EXPECT_EQ(Counter(*db, "compactions"), merges);
   EXPECT_EQ(world_.files->ops(), ops);
   CheckAll(*db);
 }
@@ -275,7 +275,7 @@ class CloseDuringAMerge : public SeedFlaws {
   // How long Close took, on a clock that ticks with the work.
   uint64_t NanosOfClose(bool finish_merges) {
     Options options = SmallOptions();
-    options.finish_merges_on_close = finish_merges;
+    options.finish_compactions_on_close = finish_merges;
     options.write_buffer_bytes = 256 << 10;
     auto db = OpenIn(world_, options);
     for (uint64_t i = 0; i < 60'000; ++i) PutOne(*db, i * 7919 % 20'000, 100);

@@ -1,4 +1,4 @@
-// Promise 9 on a disk that takes time: while it keeps up, a put is delayed by no more than pause_us_max.
+// Promise 9 on a disk that takes time: while it keeps up, a put is delayed by no more than write_delay_us_max.
 // Method: real threads in simulated time (testing/simulated_time.h), a disk of a given speed, a writer that puts at a given rate
 // whatever happens (an open loop). Computing is free, so all that is measured is how the engine waits for its disk.
 #include "testing/slow_disk.h"
@@ -61,7 +61,7 @@ class SlowDiskTest : public ::testing::TestWithParam<Style> {
         ASSERT_OK(db_->Put({}, Key(random_.Uniform(keys_)), value));
         const uint64_t waited = time_.NowNanos() - before;
         waits_.Add(waited);
-        if (waited > options_.pause_us_max * 1000) ++long_waits_;
+        if (waited > options_.write_delay_us_max * 1000) ++long_waits_;
       }
     }
     late_nanos_ = time_.NowNanos() - (begin + seconds * kSecond);
@@ -97,7 +97,7 @@ TEST_P(SlowDiskTest, APutNeverWaitsLongerThanItMayWhileTheDiskKeepsUp) {
   Open(16 * kMiB, {.bytes_per_second = 200 * kMiB});
   Write(40 * kMiB, IsFullSize() ? 30 : 3);
   std::printf("%s", Describe().c_str());
-  EXPECT_LE(waits_.max(), options_.pause_us_max * 1000) << Describe() << Property(*db_, "counters");
+  EXPECT_LE(waits_.max(), options_.write_delay_us_max * 1000) << Describe() << Property(*db_, "counters");
   EXPECT_LE(late_nanos_, kMillisecond) << "the disk can take this load: " << Describe();
 }
 
@@ -106,7 +106,7 @@ TEST_P(SlowDiskTest, NorWithSmallBuffers) {
   Open(4 * kMiB, {.bytes_per_second = 200 * kMiB});
   Write(15 * kMiB, IsFullSize() ? 30 : 4);
   std::printf("%s", Describe().c_str());
-  EXPECT_LE(waits_.max(), options_.pause_us_max * 1000) << Describe() << Property(*db_, "counters");
+  EXPECT_LE(waits_.max(), options_.write_delay_us_max * 1000) << Describe() << Property(*db_, "counters");
 }
 
 // Four times of what the disk can take: puts are slowed to its speed by many short delays; few wait for the disk itself, none for long.
@@ -115,7 +115,7 @@ TEST_P(SlowDiskTest, ADiskThatCannotKeepUpSlowsPutsEvenly) {
   Write(120 * kMiB, 1);
   std::printf("%s", Describe().c_str());
   EXPECT_GT(late_nanos_, kSecond);
-  EXPECT_LE(waits_.Percentile(99.9), options_.pause_us_max * 1000) << Describe() << Property(*db_, "counters");
+  EXPECT_LE(waits_.Percentile(99.9), options_.write_delay_us_max * 1000) << Describe() << Property(*db_, "counters");
   EXPECT_LE(waits_.max(), kSecond / 4) << Describe() << Property(*db_, "counters");
 }
 

@@ -37,7 +37,7 @@ class Space : public ::testing::TestWithParam<Shape> {
   Options SpaceOptions() {
     Options options = world_.SmallOptions();
     options.style = GetParam().style;
-    options.separated_value_bytes_min = separates() ? 64 : 0;
+    options.blob_value_bytes_min = separates() ? 64 : 0;
     return options;
   }
   void Open() {
@@ -56,7 +56,7 @@ class Space : public ::testing::TestWithParam<Shape> {
     next_timer_nanos_ = world_.clock.NowNanos() + 500'000'000;
   }
   bool separates() const { return GetParam().separates; }
-  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "value_file_bytes_on_disk"); }
+  uint64_t FileBytes() { return Counter(*db_, "table_bytes_on_disk") + Counter(*db_, "blob_bytes_on_disk"); }
   void OverwriteForLong(uint64_t removal_nanos);
   void PassTime(int seconds) {
     for (int second = 0; second < seconds; ++second) {
@@ -106,11 +106,11 @@ void Space::OverwriteForLong(uint64_t removal_nanos) {
 
   ASSERT_OK(db_->WaitForCompaction());
   EXPECT_LE(FileBytes(), live + live / 4) << Property(*db_, "stats");
-  EXPECT_LE(Counter(*db_, "log_bytes_on_disk"), log_quota + 2 * kMiB);
+  EXPECT_LE(Counter(*db_, "wal_bytes_on_disk"), log_quota + 2 * kMiB);
   PassTime(20);
   EXPECT_LE(FileBytes(), live + live / (separates() ? 10 : 50) + kMiB) << "one run when idle\n"
                                                                        << Property(*db_, "stats");
-  EXPECT_EQ(Counter(*db_, "value_files") > 0, separates());
+  EXPECT_EQ(Counter(*db_, "blob_files") > 0, separates());
 }
 
 TEST_P(Space, StaysWithinTheBoundThroughEveryMergeOfALongOverwrite) { OverwriteForLong(0); }
@@ -155,7 +155,7 @@ TEST_P(Space, ALoadOfNewKeysCausesNoMergesForTheBound) {
     for (uint64_t steps = random.Uniform(3); steps > 0; --steps) world_.executor.RunOne();
   }
   const uint64_t loaded = 40'000 * value_.size();
-  EXPECT_LE(Counter(*db_, "merge_bytes_written"), loaded * 19 / 10) << Property(*db_, "stats");
+  EXPECT_LE(Counter(*db_, "compaction_bytes_written"), loaded * 19 / 10) << Property(*db_, "stats");
 }
 
 // What was counted as live must not be: the bound would allow for it.
@@ -231,7 +231,7 @@ TEST_P(Space, ComesBackWhenTheIteratorThatPinsItGoes) {
   it = nullptr;
   PassTime(2);
   EXPECT_LE(FileBytes(), 5 * kMiB) << Property(*db_, "stats");
-  EXPECT_LE(world_.files->bytes_used(), 5 * kMiB + Counter(*db_, "log_bytes_on_disk"));
+  EXPECT_LE(world_.files->bytes_used(), 5 * kMiB + Counter(*db_, "wal_bytes_on_disk"));
 }
 
 TEST_P(Space, OfALoadThatOnlyInsertsIsNotCleaned) {
@@ -243,8 +243,8 @@ TEST_P(Space, OfALoadThatOnlyInsertsIsNotCleaned) {
   for (const uint64_t key : keys) Put(key);
   ASSERT_OK(db_->WaitForCompaction());
   PassTime(20);
-  EXPECT_EQ(Counter(*db_, "value_bytes_moved"), 0u);
-  EXPECT_EQ(Counter(*db_, "value_bytes_garbage"), 0u);
+  EXPECT_EQ(Counter(*db_, "blob_bytes_moved"), 0u);
+  EXPECT_EQ(Counter(*db_, "blob_bytes_garbage"), 0u);
 }
 
 // Symptom: a put and CompactRange in a loop left one spare file a round for as long as the program was busy. Cause: only their bytes were

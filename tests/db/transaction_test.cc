@@ -363,7 +363,7 @@ TEST_F(Transactions, ASingleWriterDoesNotKeepFlushesAndMergesOut) {
   ASSERT_OK(transaction->Put("key1", "2"));
   ASSERT_OK(db_->Flush());
   MergeAway();
-  ASSERT_OK(db_->SyncLog());
+  ASSERT_OK(db_->SyncWal());
   EXPECT_EQ(Get(transaction, "key2"), "1");
   ASSERT_OK(transaction->Commit());
   EXPECT_EQ(Get("key1"), "2");
@@ -704,14 +704,14 @@ class InBatchesOfAThousand : public Transactions {
 
 TEST_F(InBatchesOfAThousand, SettleIntoOneRunWhenNobodyWrites) {
   Load(30, [](uint64_t n) { return n * 7919 % 30'000; });
-  EXPECT_GT(Counter(*db_, "merge_bytes_written"), 0u);
+  EXPECT_GT(Counter(*db_, "compaction_bytes_written"), 0u);
   EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "entries_in_tables"), 30'000u);
 }
 
 TEST_F(InBatchesOfAThousand, InOrderGoIntoTheLowestRunWithoutAMerge) {
   Load(30, [](uint64_t n) { return n; });
-  EXPECT_EQ(Counter(*db_, "merge_bytes_written"), 0u) << Property(*db_, "stats");
+  EXPECT_EQ(Counter(*db_, "compaction_bytes_written"), 0u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "runs"), 1u) << Property(*db_, "stats");
   EXPECT_EQ(Counter(*db_, "entries_in_tables"), 30'000u);
 }

@@ -8,7 +8,7 @@
 #include <limits>
 #include <string>
 
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
 #include "testing/world.h"
@@ -36,7 +36,7 @@ class TurnedComparator : public ::testing::Test {
  protected:
   TurnedComparator() {
     options_.comparator = &comparator_;
-    options_.use_mapped_staging = false;  // without a MANIFEST nobody knows what the ring holds
+    options_.use_mapped_wal_buffer = false;  // without a MANIFEST nobody knows what the ring holds
   }
   void Open() { ASSERT_OK_AND_ASSIGN(db_, DB::Open(options_, kPath)); }
   void Put(const std::string& key) { ASSERT_OK(db_->Put({}, key, kAll.at(key))); }
@@ -87,7 +87,7 @@ TEST_F(TurnedComparator, FailsAMerge) {
 
 // Step by step: it writes no table at which the comparator could turn.
 TEST_F(TurnedComparator, FailsAMoveOfARun) {
-  options_.separated_value_bytes_min = 0;
+  options_.blob_value_bytes_min = 0;
   Open();
   const auto put_many = [this](const std::string& first) {  // until a memtable is sealed
     for (int i = 100; i < 170; ++i) ASSERT_OK(db_->Put({}, first + std::to_string(i), std::string(1000, 'v')));

@@ -91,12 +91,12 @@ TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
   Fill(2'000);
   for (uint64_t i = 0; i < 2'000; i += 2) Put(i);  // not all of any value file
   ASSERT_OK(db_->Flush());
-  EXPECT_GT(Counter(*db_, "value_files"), 0u);
+  EXPECT_GT(Counter(*db_, "blob_files"), 0u);
   ExpectAll();
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   ASSERT_OK(db_->WaitForCompaction());
-  EXPECT_GT(Counter(*db_, "value_bytes_moved"), 0u) << "half of what was put was overwritten";
-  EXPECT_LE(Counter(*db_, "value_bytes_garbage"), Counter(*db_, "value_bytes_live") / 4);
+  EXPECT_GT(Counter(*db_, "blob_bytes_moved"), 0u) << "half of what was put was overwritten";
+  EXPECT_LE(Counter(*db_, "blob_bytes_garbage"), Counter(*db_, "blob_bytes_live") / 4);
   ExpectAll();
   EXPECT_OK(db_->CheckIntegrity());
   Reopen();
@@ -109,7 +109,7 @@ TEST_F(ValuesTest, AnswersThroughFlushMergeCleaningAndReopen) {
 TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
   Fill(1'000);
   ASSERT_OK(db_->Flush());
-  EXPECT_GT(Counter(*db_, "value_files"), 0u);
+  EXPECT_GT(Counter(*db_, "blob_files"), 0u);
   auto before = db_->GetSnapshot();
   const auto expected_before = expected_;
   for (const std::string_view more : {"+", "-"}) {
@@ -144,7 +144,7 @@ TEST_F(ValuesTest, OperandsAreFoldedOntoSeparatedValues) {
 TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
   Fill(2'000);
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
-  const uint64_t live = Counter(*db_, "value_bytes_live");
+  const uint64_t live = Counter(*db_, "blob_bytes_live");
   ASSERT_OK(db_->DeleteRange({}, Key(500), Key(1'700)));
   for (uint64_t i = 500; i < 1'700; ++i) expected_.erase(Key(i));
   ASSERT_OK(db_->Merge({}, Key(1'000), merge::Append("new")));
@@ -155,8 +155,8 @@ TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
   ASSERT_OK(db_->CompactRange(nullptr, nullptr));
   ASSERT_OK(db_->WaitForCompaction());
   ExpectAll();
-  EXPECT_LT(Counter(*db_, "value_bytes_live"), live / 2);
-  EXPECT_LE(Counter(*db_, "value_bytes_garbage"), live / 2);
+  EXPECT_LT(Counter(*db_, "blob_bytes_live"), live / 2);
+  EXPECT_LE(Counter(*db_, "blob_bytes_garbage"), live / 2);
   EXPECT_OK(db_->CheckIntegrity());
   Reopen();
   ExpectAll();
@@ -165,7 +165,7 @@ TEST_F(ValuesTest, ARangeDeleteHidesSeparatedValuesAndGivesTheirSpaceBack) {
 TEST_F(ValuesTest, TheOptionMayChangeFromOpenToOpen) {
   for (const size_t bytes_min : {0u, 500u, 64u, 0u, 1u, 5'000u}) {
     SCOPED_TRACE(bytes_min);
-    options_.separated_value_bytes_min = bytes_min;
+    options_.blob_value_bytes_min = bytes_min;
     Reopen();
     Fill(600);
     ExpectAll();
@@ -180,7 +180,7 @@ TEST_F(ValuesTest, AFewLargeValuesStayInTheTable) {
   for (uint64_t i = 0; i < 2'000; ++i) ASSERT_OK(db_->Put({}, Key(i), "s"));
   ASSERT_OK(db_->Put({}, "large", std::string(300, 'l')));
   ASSERT_OK(db_->Flush());
-  EXPECT_EQ(Counter(*db_, "value_files"), 0u);
+  EXPECT_EQ(Counter(*db_, "blob_files"), 0u);
 }
 
 TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
@@ -192,7 +192,7 @@ TEST_F(ValuesTest, DeadBlobFilesAreWrittenAgain) {
     world_.executor.RunAll(1'000'000);
   }
   ExpectAll();
-  const auto spares_were = Counter(*db_, "files_reused");
+  const auto spares_were = Counter(*db_, "files_recycled");
   EXPECT_GT(spares_were, 0u) << Property(*db_, "counters");
   EXPECT_OK(db_->CheckIntegrity());
   Reopen();
@@ -369,9 +369,9 @@ TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
       for (uint64_t i = 0; i < 12'000; ++i) ASSERT_OK((*db)->Put({}, Key(i * 17 % 12'000), value(i, round)));
     }
     ASSERT_OK((*db)->WaitForCompaction());
-    EXPECT_GT(Counter(**db, "value_files"), 0u);
+    EXPECT_GT(Counter(**db, "blob_files"), 0u);
     ::testing::Test::RecordProperty(
-        "files_reused", static_cast<int>(Counter(**db, "files_reused")));  // most times some: it is up to the threads
+        "files_recycled", static_cast<int>(Counter(**db, "files_recycled")));  // most times some: it is up to the threads
     ASSERT_OK((*db)->Close());
   };
   fill(0, 2);

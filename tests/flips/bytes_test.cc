@@ -68,7 +68,7 @@ TEST_P(BytesTest, OpensUnharmed) {
   auto world = whole_.Copy();
   EXPECT_EQ(judge_.Check(*world, ""), Verdict::kHarmless);
   EXPECT_TRUE(judge_.found().damages.empty()) << ToText(judge_.found().damages.front());
-  EXPECT_GT(judge_.found().log_frames, 0u);
+  EXPECT_GT(judge_.found().wal_frames, 0u);
   EXPECT_GE(whole_.Files(".tbl").size(), 3u);
   EXPECT_GE(whole_.Files(".seg").size(), 1u);
 }

@@ -15,7 +15,7 @@
 #include <array>
 #include <string>
 
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "testing/counters.h"
 #include "testing/status_matchers.h"
 #include "testing/whole_database.h"

@@ -377,7 +377,7 @@ TEST(Repair, RejectsAManifestAgainThatItHadRejected) {
   {
     ASSERT_OK_AND_ASSIGN(auto db, world.Open());
     for (const char* value : {"old", "new"}) {  // the log holds none of it
-      for (const char* key : {"a", "b", "c"}) ASSERT_OK(db->Put({.durability = Durability::kNoLog}, key, value));
+      for (const char* key : {"a", "b", "c"}) ASSERT_OK(db->Put({.durability = Durability::kNoWal}, key, value));
       ASSERT_OK(db->Flush());
       ASSERT_OK(db->CompactRange(nullptr, nullptr));
       if (older.empty()) {

@@ -7,7 +7,7 @@
 
 #include "format/file_name.h"
 #include "legacy/directory.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/leveldb.h"
 #include "testing/seed.h"
 #include "testing/world.h"

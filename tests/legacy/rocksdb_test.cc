@@ -15,7 +15,7 @@
 #include "base/coding.h"
 #include "legacy/directory.h"
 #include "leveldb/db.h"
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/leveldb.h"
 #include "testing/temp_directory.h"
 #include "testing/world.h"

@@ -1,5 +1,5 @@
 // A program outside: every class of the face that a program may derive from, with and without RTTI.
-#include <mergedb/care.h>
+#include <mergedb/repair.h>
 #include <mergedb/db.h>
 #include <mergedb/leveldb.h>
 #include <mergedb/merge.h>

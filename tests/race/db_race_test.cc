@@ -112,7 +112,7 @@ class DbRaceTest : public ::testing::TestWithParam<uint64_t> {
       } else if (random.OneIn(8)) {
         ASSERT_OK(db_->CompactRange(nullptr, nullptr));
       } else if (random.OneIn(4)) {
-        ASSERT_OK(db_->SyncLog());
+        ASSERT_OK(db_->SyncWal());
       }
       for (const char* name : {"stats", "runs", "counters", "snapshots", "errors", "recovery"}) {
         ASSERT_TRUE(db_->GetProperty(std::string("mergedb.") + name, &text)) << name;
@@ -190,7 +190,7 @@ TEST_P(DbRaceTest, ClosesWhileMergesAreUnderWay) {
 TEST_P(DbRaceTest, ClosesWhileTheWordOfASealIsOnItsWay) {
   for (uint64_t round = 0; round < Sized(100, 8000, 50); ++round) {
     ASSERT_OK(
-        db_->Put({.durability = Durability::kNoLog}, "key", std::to_string(round)));  // makes the close seal and flush
+        db_->Put({.durability = Durability::kNoWal}, "key", std::to_string(round)));  // makes the close seal and flush
     Reopen();
   }
 }

@@ -48,7 +48,7 @@ Options OptionsOf(const Geometry& geometry) {
     options.write_buffer_bytes = geometry.write_buffer_bytes;
     options.memory_bytes = size_t{8} << 20;
   }
-  options.use_mapped_staging = geometry.is_mapped;
+  options.use_mapped_wal_buffer = geometry.is_mapped;
   options.style = geometry.style;
   return options;
 }

@@ -32,7 +32,7 @@ int CountPrefix(Scheduler& scheduler, DB& db) {
 void OpenBesideWrites(Scheduler& scheduler, bool is_mapped) {
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
-  options.use_mapped_staging = is_mapped;
+  options.use_mapped_wal_buffer = is_mapped;
   const auto db = world.Open(options);
   if (db == nullptr) return;
   int begun = 0, acknowledged = 0;

@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "mergedb/care.h"
+#include "mergedb/repair.h"
 #include "mergedb/db.h"
 
 namespace mergedb::tool {
@@ -105,7 +105,7 @@ void AddLoadCommand(CLI::App& app, Context& context);
 void AddCopyCommands(CLI::App& app, Context& context);
 void AddMergeCommand(CLI::App& app, Context& context);
 void AddInspectCommands(CLI::App& app, Context& context);
-void AddCareCommands(CLI::App& app, Context& context);
+void AddRepairCommands(CLI::App& app, Context& context);
 void AddDamageCommands(CLI::App& app, Context& context);
 void AddLevelDbCommands(CLI::App& app, Context& context);
 void AddKeyspaceCommands(CLI::App& app, Context& context);

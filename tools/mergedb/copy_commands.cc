@@ -184,7 +184,7 @@ int RunDrop(Arguments& arguments) {
     status =
         arguments.is_deleting ? DropDatabase(*db, {*arguments.database, *keyspace}) : db->ClearKeyspace({}, *keyspace);
   }
-  if (status.ok()) status = db->SyncLog();
+  if (status.ok()) status = db->SyncWal();
   return Finish(*db, status.ok() ? kOk : Fail(status));
 }
 

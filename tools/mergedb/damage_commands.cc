@@ -56,14 +56,14 @@ int RunVerify(Arguments& arguments) {
                {"notes", report->notes},
                {"tables", report->tables},
                {"entries", report->entries},
-               {"log_frames", report->log_frames},
+               {"wal_frames", report->wal_frames},
                {"bytes", report->bytes}},
               2);
   } else {
     PrintList("damages", Texts(report->damages));
     PrintList("notes", report->notes);
     Print(std::to_string(report->tables) + " tables with " + std::to_string(report->entries) + " entries, " +
-          std::to_string(report->log_frames) + " log frames, " + PrintBytes(report->bytes) +
+          std::to_string(report->wal_frames) + " log frames, " + PrintBytes(report->bytes) +
           " read: " + (report->damages.empty() ? "whole\n" : std::to_string(report->damages.size()) + " damages\n"));
   }
   return Flush(report->damages.empty() ? kOk : kNo);

@@ -39,7 +39,7 @@ class Loader {
   }
   Status Finish() {
     RETURN_IF_ERROR(Write());
-    return db_.SyncLog();
+    return db_.SyncWal();
   }
   uint64_t loaded() const { return loaded_; }
 

@@ -42,7 +42,7 @@ int Run(int argc, char** argv) {
   AddCopyCommands(app, context);
   AddMergeCommand(app, context);
   AddInspectCommands(app, context);
-  AddCareCommands(app, context);
+  AddRepairCommands(app, context);
   AddDamageCommands(app, context);
   AddLevelDbCommands(app, context);
   AddKeyspaceCommands(app, context);

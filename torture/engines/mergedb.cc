@@ -14,7 +14,7 @@ class MergedbEngine final : public Engine {
     Options options;
     options.memory_bytes = 1 << 20;
     options.write_buffer_bytes = 64 << 10;
-    options.use_mapped_staging = use_mapping_;
+    options.use_mapped_wal_buffer = use_mapping_;
     auto db = DB::Open(options, directory);
     if (!db) return db.error().ToString();
     db_ = std::move(*db);

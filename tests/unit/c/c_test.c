@@ -285,7 +285,7 @@ static void cares_for_the_database(void) {
   }
   mergedb_slice lower = slice("0"), upper = slice("1");
   uint64_t bytes = 0;
-  EXPECT_OK(mergedb_sync_log(db, &error));
+  EXPECT_OK(mergedb_sync_wal(db, &error));
   EXPECT_OK(mergedb_flush(db, &error));
   EXPECT_OK(mergedb_approximate_sizes(db, &lower, &upper, 1, &bytes, &error));
   EXPECT(bytes > 1000);
@@ -679,7 +679,7 @@ static void finds_and_repairs_damage(void) {
   EXPECT_OK(mergedb_close(db, &error));
 
   int calls = 0;
-  mergedb_care_options options = {.struct_size = sizeof options, .progress = count_progress, .state = &calls};
+  mergedb_repair_options options = {.struct_size = sizeof options, .progress = count_progress, .state = &calls};
   EXPECT_OK(mergedb_verify(path, &options, &report, &error));
   mergedb_report_totals totals = {.struct_size = sizeof totals};
   EXPECT_OK(mergedb_report_count(report, &totals, &error));

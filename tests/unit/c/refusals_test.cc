@@ -324,7 +324,7 @@ TEST_F(CFaceRefusals, OptionsOfCopies) {
 // ---- care
 
 TEST_F(CFaceRefusals, OptionsOfCare) {
-  using Look = std::function<mergedb_code(const char*, const mergedb_care_options*, mergedb_report*)>;
+  using Look = std::function<mergedb_code(const char*, const mergedb_repair_options*, mergedb_report*)>;
   const std::vector<std::pair<const char*, Look>> looks = {
       {"verify",
        [&](auto* path, auto* options, auto* report) { return mergedb_verify(path, options, report, &error_); }},
@@ -332,15 +332,15 @@ TEST_F(CFaceRefusals, OptionsOfCare) {
        [&](auto* path, auto* options, auto* report) { return mergedb_repair(path, options, report, &error_); }},
   };
   const std::string path = directory_ / "nothing";
-  auto small = Sized<mergedb_care_options>(), dry_run = small, reserved = small, open = small;
+  auto small = Sized<mergedb_repair_options>(), dry_run = small, reserved = small, open = small;
   small.struct_size = 3;
   dry_run.dry_run = 5;
   reserved.reserved = 5;
   auto bad_open = Sized<mergedb_options>();
   bad_open.mode = 99;
   open.options = &bad_open;
-  const std::vector<std::pair<const mergedb_care_options*, const char*>> mistakes = {
-      {&small, "mergedb_care_options: struct_size is 3"},
+  const std::vector<std::pair<const mergedb_repair_options*, const char*>> mistakes = {
+      {&small, "mergedb_repair_options: struct_size is 3"},
       {&dry_run, "dry_run is 5"},
       {&reserved, "reserved is 5"},
       {&open, "mode is 99"}};
@@ -536,7 +536,7 @@ std::vector<HandleCall> CallsOfDatabases() {
       CALL(kKind, mergedb_get_into, nullptr, "k", 1, nullptr, 0, nullptr),
       CALL(kKind, mergedb_multi_get, nullptr, nullptr, 0, nullptr, nullptr, nullptr),
       CALL(kKind, mergedb_flush),
-      CALL(kKind, mergedb_sync_log),
+      CALL(kKind, mergedb_sync_wal),
       CALL(kKind, mergedb_compact_range, nullptr, nullptr),
       CALL(kKind, mergedb_wait),
       CALL(kKind, mergedb_approximate_sizes, nullptr, nullptr, 0, nullptr),

@@ -230,7 +230,7 @@ TEST_F(JobTest, LeavesNoFileOfAFailure) {
 class CleaningTest : public JobTest {
  protected:
   void SetUp() override {
-    tables_.factory.separated_value_bytes_min = 100;
+    tables_.factory.blob_value_bytes_min = 100;
     JobTest::SetUp();
     CompactionJob job(Context(), MergeAll(), version_);
     for (bool is_done = false; !is_done;) {
@@ -275,7 +275,7 @@ TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
 
 TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   const Shown before = ShownNow();
-  tables_.factory.separated_value_bytes_min = 0;
+  tables_.factory.blob_value_bytes_min = 0;
   picker::CompactionPick pick = Clean();
   pick.cleaned.clear();
   for (const auto& each : version_->blob_files()) pick.cleaned.push_back(each.file->number);

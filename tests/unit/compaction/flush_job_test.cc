@@ -92,7 +92,7 @@ TEST_F(FlushTest, MakesNoTableOfNothing) {
 }
 
 TEST_F(FlushTest, PutsLargeValuesInOneBlobFile) {
-  tables_.factory.separated_value_bytes_min = 100;
+  tables_.factory.blob_value_bytes_min = 100;
   for (int i = 0; i < 2'000; ++i) {
     Add("key" + std::to_string(10'000 + i), static_cast<kv::Sequence>(i + 1), std::string(i % 2 == 0 ? 200 : 20, 'v'));
   }
@@ -111,7 +111,7 @@ TEST_F(FlushTest, LeavesNoFileWhenTheDiskIsFull) {
   const size_t before = tables_.files_there();
   tables_.files.SetCapacity(100 << 10);
   for (const size_t separated : {0u, 100u}) {
-    tables_.factory.separated_value_bytes_min = separated;
+    tables_.factory.blob_value_bytes_min = separated;
     EXPECT_THAT(Flush({3'000}), StatusIs(Code::kNoSpace));
     EXPECT_EQ(tables_.files_there(), before);
   }

@@ -143,7 +143,7 @@ TEST(Outputs, ShareWhatTheMergeSettles) {
 
 TEST(Outputs, PutsLargeValuesInABlobFile) {
   testing::Tables tables;
-  tables.factory.separated_value_bytes_min = 100;
+  tables.factory.blob_value_bytes_min = 100;
   Outputs outputs(tables.factory, {.separates_values = true});
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("b", 6, std::string(99, 'b')), tables.order)));
@@ -170,7 +170,7 @@ TEST(Outputs, PutsLargeValuesInABlobFile) {
 
 TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
   testing::Tables tables;
-  tables.factory.separated_value_bytes_min = 100;
+  tables.factory.blob_value_bytes_min = 100;
   Outputs outputs(tables.factory, {});
   ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 7, std::string(100, 'a')), tables.order)));
   ASSERT_OK(
@@ -184,7 +184,7 @@ TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
 
 TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
   testing::Tables tables;
-  tables.factory.separated_value_bytes_min = 100;
+  tables.factory.blob_value_bytes_min = 100;
   Outputs outputs(tables.factory, {.table_bytes_max = 1'000, .separates_values = true, .release_bytes = 8'000});
   size_t releases = 0, released_tables = 0;
   for (int i = 0; i < 200; ++i) {
@@ -209,18 +209,18 @@ TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {
 
 TEST(Outputs, AFewLargeValuesAmongManySmallOnesAreNotWorthAFile) {
   testing::Tables tables;
-  tables.factory.separated_value_bytes_min = 1'000;
+  tables.factory.blob_value_bytes_min = 1'000;
   EXPECT_TRUE(AreWorthABlobFile(tables.factory, 1'000, 1'000'000));
   EXPECT_FALSE(AreWorthABlobFile(tables.factory, 100, 100'000)) << "too few";
   EXPECT_FALSE(AreWorthABlobFile(tables.factory, 100'000, 10'000'000)) << "too small on the average";
   EXPECT_TRUE(AreWorthABlobFile(tables.factory, 1, 50'000'000)) << "one giant";
-  tables.factory.separated_value_bytes_min = 0;
+  tables.factory.blob_value_bytes_min = 0;
   EXPECT_FALSE(AreWorthABlobFile(tables.factory, 1'000, 1'000'000));
 }
 
 TEST(Outputs, WritesTablesAndBlobFilesOverSpareOnes) {
   testing::Tables tables;
-  tables.factory.separated_value_bytes_min = 1;
+  tables.factory.blob_value_bytes_min = 1;
   std::vector<std::string> reused;
   tables.factory.reuse = [&](format::FileKind kind, kv::FileNumber number, uint64_t) -> Result<bool> {
     const std::string path = format::FilePath("dir", kind, number);
@@ -246,7 +246,7 @@ TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
     SCOPED_TRACE(nth);
     testing::Tables tables;
     tables.RemoveWhatNobodyNames();
-    tables.factory.separated_value_bytes_min = 100;
+    tables.factory.blob_value_bytes_min = 100;
     tables.files.AddFault({.op = testing::Op::kWrite, .nth = nth});
     Outputs::Options options = WithRanges(tables, {{"b", "k", 9}, {"q", "s", 8}});
     options.cut_keys = {"g", "p", "r"};
@@ -272,7 +272,7 @@ TEST(Outputs, EachWriteThatFailsIsAnErrorAndLeavesNoFile) {
 
 TEST(Outputs, RemovesABlobFileThatIsNotFinished) {
   testing::Tables tables;
-  tables.factory.separated_value_bytes_min = 1;
+  tables.factory.blob_value_bytes_min = 1;
   {
     Outputs outputs(tables.factory, {.separates_values = true});
     ASSERT_OK(outputs.Add(ViewOf(PutEntry("a", 1, "v"), tables.order)));

@@ -38,7 +38,7 @@ TEST(OptionsCheck, RefusesEachContradictionByName) {
           [](Options& o) { o.memory_bytes = size_t{1} << 50, o.write_buffer_bytes = (size_t{32} << 30) + 1; });
   refuses("write_buffer_bytes", [](Options& o) { o.write_buffer_bytes = SIZE_MAX; });
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = (size_t{1} << 50) + 1; });
-  refuses("pause_us_max", [](Options& o) { o.pause_us_max = 3'600'000'001; });
+  refuses("write_delay_us_max", [](Options& o) { o.write_delay_us_max = 3'600'000'001; });
   refuses("memory_bytes", [](Options& o) { o.memory_bytes = 1 << 20, o.write_buffer_bytes = 1 << 20; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = 255; });
   refuses("block_bytes", [](Options& o) { o.block_bytes = (4 << 20) + 1; });

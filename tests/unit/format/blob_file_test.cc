@@ -1,4 +1,4 @@
-// Goal: references, records and footers come back as they were; their bytes are those of docs/formats/values.md; a record
+// Goal: references, records and footers come back as they were; their bytes are those of docs/formats/blob.md; a record
 // passes nowhere but where it was written; other bytes are errors.
 #include "format/blob_file.h"
 

@@ -268,7 +268,7 @@ TEST(VersionEdit, PrintsOneLineAFact) {
             "log_segments 10 11\n"
             "clean_log_end 70008\n"
             "flushed_sequence 300\n"
-            "staging_bytes 65536\n"
+            "wal_buffer_bytes 65536\n"
             "key_marker \\xff\n"
             "merge_operators a.b c\n");
 }

@@ -136,7 +136,7 @@ class Liar : public DB {
   }
   std::shared_ptr<const Snapshot> GetSnapshot() override { return honest_->GetSnapshot(); }
   Status Flush() override { return honest_->Flush(); }
-  Status SyncLog() override { return honest_->SyncLog(); }
+  Status SyncWal() override { return honest_->SyncWal(); }
   Status CompactRange(const std::string_view* lower, const std::string_view* upper) override {
     return honest_->CompactRange(lower, upper);
   }

@@ -1,4 +1,4 @@
-// Goal: the bytes of frames and segment heads are what docs/formats/log.md says, and stand in one place only.
+// Goal: the bytes of frames and segment heads are what docs/formats/wal.md says, and stand in one place only.
 // Method: pure; golden bytes and single changes.
 #include "wal/frame.h"
 

@@ -130,7 +130,7 @@ TEST_F(CommitQueueTest, PublishesWhatTheMemtableHolds) {
   batch.Delete("a");
   ASSERT_OK(Write(batch));
   EXPECT_EQ(host_.entries_when_published, 3u);
-  ASSERT_OK(Put("c", Durability::kNoLog));
+  ASSERT_OK(Put("c", Durability::kNoWal));
   EXPECT_EQ(host_.entries_when_published, 4u);
 }
 
@@ -143,7 +143,7 @@ TEST_F(CommitQueueTest, SyncsOnlyWhenAsked) {
 }
 
 TEST_F(CommitQueueTest, SkipsSequencesInTheLogForWritesWithoutIt) {
-  ASSERT_OK(Put("a", Durability::kNoLog));
+  ASSERT_OK(Put("a", Durability::kNoWal));
   EXPECT_EQ(host_.log().end().position, 0u);
   EXPECT_EQ(host_.published, 1u);
   ASSERT_OK(Put("b"));

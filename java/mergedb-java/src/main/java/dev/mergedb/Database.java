@@ -799,7 +799,7 @@ public final class Database implements AutoCloseable {
   }
 
   /** Waits until every write that returned before the call survives power loss. */
-  public void syncLog() {
+  public void syncWal() {
     act(Native.SYNC_LOG);
   }
 

@@ -7,5 +7,5 @@ public enum Durability {
   /** Survives power loss as well, and so does every write that was committed before it. */
   SYNCED,
   /** Not logged. The write is durable after the next flush or a clean close. */
-  NO_LOG
+  NO_WAL
 }

@@ -40,9 +40,9 @@ public final class Options {
   int openTablesMax;
   long blockBytes;
   long pauseMicrosMax;
-  int finishMergesOnClose;
-  int useMappedStaging;
-  long separatedValueBytesMin;
+  int finishCompactionsOnClose;
+  int useMappedWalBuffer;
+  long blobValueBytesMin;
   KeyComparator comparator;
   Consumer<String> logger;
 
@@ -62,9 +62,9 @@ public final class Options {
       openTablesMax,
       blockBytes,
       pauseMicrosMax,
-      finishMergesOnClose,
-      useMappedStaging,
-      separatedValueBytesMin
+      finishCompactionsOnClose,
+      useMappedWalBuffer,
+      blobValueBytesMin
     };
   }
 
@@ -188,8 +188,8 @@ public final class Options {
    * @param value true: close waits until no compaction is owed
    * @return this
    */
-  public Options finishMergesOnClose(boolean value) {
-    finishMergesOnClose = value ? 1 : -1;
+  public Options finishCompactionsOnClose(boolean value) {
+    finishCompactionsOnClose = value ? 1 : -1;
     return this;
   }
 
@@ -199,8 +199,8 @@ public final class Options {
    * @param value false: one system call a commit group
    * @return this
    */
-  public Options useMappedStaging(boolean value) {
-    useMappedStaging = value ? 1 : -1;
+  public Options useMappedWalBuffer(boolean value) {
+    useMappedWalBuffer = value ? 1 : -1;
     return this;
   }
 
@@ -210,8 +210,8 @@ public final class Options {
    * @param value bytes; 0: the default, 768; -1: never
    * @return this
    */
-  public Options separatedValueBytesMin(long value) {
-    separatedValueBytesMin = value;
+  public Options blobValueBytesMin(long value) {
+    blobValueBytesMin = value;
     return this;
   }
 

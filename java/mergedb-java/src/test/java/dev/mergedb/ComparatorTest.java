@@ -210,7 +210,7 @@ class ComparatorTest {
       for (int i = 0; i < 200; ++i) {
         db.put(bytes("key" + i), new byte[100]);
         if (i == 99) {
-          db.syncLog();
+          db.syncWal();
         }
       }
       try (var files = Files.list(directory)) {

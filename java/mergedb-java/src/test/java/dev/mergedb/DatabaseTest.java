@@ -57,7 +57,7 @@ class DatabaseTest {
   void putsAreThereAfterReopen() {
     db.put(bytes("apple"), bytes("green"));
     db.put(WriteOptions.SYNCED, bytes("cherry"), bytes("red"));
-    db.put(WriteOptions.DEFAULT.withDurability(Durability.NO_LOG), bytes("plum"), bytes("blue"));
+    db.put(WriteOptions.DEFAULT.withDurability(Durability.NO_WAL), bytes("plum"), bytes("blue"));
     reopen();
     assertEquals("green", text(db.get(bytes("apple"))));
     assertEquals("red", text(db.get(bytes("cherry"))));
@@ -294,7 +294,7 @@ class DatabaseTest {
     for (int i = 0; i < 2000; ++i) {
       db.put(bytes("key" + (10_000 + i)), new byte[100]);
     }
-    db.syncLog();
+    db.syncWal();
     db.flush();
     db.compactRange(null, null);
     db.compactRange(bytes("key1"), bytes("key2"));
@@ -362,7 +362,7 @@ class DatabaseTest {
     fails(Code.INVALID_ARGUMENT, () -> Database.open(directory, new Options().mode(Options.Mode.MUST_NOT_EXIST)));
     fails(Code.NOT_FOUND, () -> Database.destroy(none));
     fails(Code.INVALID_ARGUMENT, () -> Database.open(none, new Options().bloomBitsPerKey(-2)));
-    fails(Code.INVALID_ARGUMENT, () -> Database.open(none, new Options().separatedValueBytesMin(-2)));
+    fails(Code.INVALID_ARGUMENT, () -> Database.open(none, new Options().blobValueBytesMin(-2)));
     assertThrows(IllegalArgumentException.class, () -> new Options().memoryBytes(-1));
     assertFalse(Files.exists(none));
   }
@@ -382,9 +382,9 @@ class DatabaseTest {
                           .openTablesMax(100)
                           .blockBytes(8192)
                           .pauseMicrosMax(1000)
-                          .finishMergesOnClose(true)
-                          .useMappedStaging(false)
-                          .separatedValueBytesMin(-1)
+                          .finishCompactionsOnClose(true)
+                          .useMappedWalBuffer(false)
+                          .blobValueBytesMin(-1)
                           .logger(lines::add);
     try (Database other = Database.open(folder.resolve("other"), options)) {
       other.put(bytes("k"), bytes("v"));

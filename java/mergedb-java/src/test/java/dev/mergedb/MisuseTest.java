@@ -74,7 +74,7 @@ class MisuseTest {
         () -> d.merge(K, Merge.put(V)), () -> d.addU64(K, 1), () -> d.write(batch), d::snapshot, d::iterator,
         d::begin, () -> d.createKeyspace("x"), () -> d.keyspace("x"), () -> d.findKeyspace("x"), d::keyspaces,
         () -> d.dropKeyspace(new Keyspace(1)), () -> d.clearKeyspace(new Keyspace(1)),
-        () -> d.compactKeyspace(new Keyspace(1), null, null), d::flush, d::syncLog, () -> d.compactRange(null, null),
+        () -> d.compactKeyspace(new Keyspace(1), null, null), d::flush, d::syncWal, () -> d.compactRange(null, null),
         d::waitForCompactions, () -> d.approximateSizes(List.of(new Range(K, V))), () -> d.property("mergedb.stats"),
         d::check, () -> d.checkpoint(folder.resolve("copy")));
   }

@@ -306,7 +306,7 @@ final class RandomCalls {
   private void care(Database db, Random random) {
     switch (random.nextInt(40)) {
       case 0 -> db.flush();
-      case 1 -> db.syncLog();
+      case 1 -> db.syncWal();
       case 2 -> db.compactRange(bytes("key1"), bytes("key3"));
       case 3 -> db.check();
       case 4 -> db.keyspaces();

@@ -112,9 +112,9 @@ final class Properties {
         nanos = counter("flush_nanos");
         written = counter("flush_bytes");
       } else if (level == LEVELS - 1) {
-        nanos = counter("merge_nanos");
-        read = counter("merge_bytes_read");
-        written = counter("merge_bytes_written");
+        nanos = counter("compaction_nanos");
+        read = counter("compaction_bytes_read");
+        written = counter("compaction_bytes_written");
       }
       List<Table> tables = levels.get(level);
       if (tables.isEmpty() && nanos == 0) {

@@ -392,7 +392,7 @@ public final class VersionedStore implements AutoCloseable {
       return false;
     }
     if (isSynced) {
-      database.syncLog();
+      database.syncWal();
     }
     return true;
   }

@@ -180,7 +180,7 @@ final class StoreDatabase {
    * whatever its durability is. If a crash leaves such a batch, it must leave the mark too.
    */
   private WriteOptions openMarkWrites(Durability durability) {
-    return durability == Durability.NO_LOG
+    return durability == Durability.NO_WAL
         ? metadataWrites.withDurability(Durability.PROCESS_CRASH)
         : metadataWrites;
   }

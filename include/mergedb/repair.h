@@ -8,7 +8,7 @@
 //       for (const auto& loss : repaired->losses) puts(mergedb::ToText(loss).c_str());
 //     }
 //
-// docs/CARE.md says what Verify finds, what Repair keeps and what cannot be saved.
+// docs/verify-and-repair.md says what Verify finds, what Repair keeps and what cannot be saved.
 // THREADS: any thread; one call at a time on a directory.
 #pragma once
 
@@ -48,7 +48,7 @@ struct VerifyReport {
   std::vector<std::string> notes;  // not damage: files that the next open removes, unfinished records, foreign files
   uint64_t tables = 0;             // tables read
   uint64_t entries = 0;            // entries in these tables
-  uint64_t log_frames = 0;         // WAL frames read
+  uint64_t wal_frames = 0;         // WAL frames read
   uint64_t bytes = 0;              // bytes of all files read
 };
 
