@@ -47,8 +47,7 @@ struct Flags {
   std::string style = "lazy";
   int64_t memory = 0;  // Options::memory_bytes; 0: twice the write buffer, and the cache
   bool mapped_staging = true;
-  int64_t min_blob_size =
-      -1;  // Options::blob_value_bytes_min (RocksDB's name); -1: the default; 0: none are separated
+  int64_t min_blob_size = -1;  // Options::blob_value_bytes_min (RocksDB's name); -1: the default; 0: none are separated
   std::string distribution = "uniform";  // or zipfian
   double zipf_theta = 0.99;
   double rate = 100000;   // openloop: puts a second

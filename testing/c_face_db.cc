@@ -301,8 +301,7 @@ mergedb_options ToC(const Options& options) {
   c.compression_upper = ToC(options.compression.upper);
   c.compression_bottom = ToC(options.compression.bottom);
   c.bloom_bits_per_key = options.bloom_bits_per_key == 0 ? -1 : options.bloom_bits_per_key;
-  c.blob_value_bytes_min =
-      options.blob_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.blob_value_bytes_min);
+  c.blob_value_bytes_min = options.blob_value_bytes_min == 0 ? -1 : static_cast<int64_t>(options.blob_value_bytes_min);
   c.open_tables_max = static_cast<int32_t>(options.open_tables_max);
   c.block_bytes = options.block_bytes;
   c.write_delay_us_max = options.write_delay_us_max;

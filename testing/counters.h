@@ -23,8 +23,6 @@ inline uint64_t Counter(DB& db, const std::string& name) {
   return at == std::string::npos ? 0 : std::stoull(list.substr(at + name.size() + 2));
 }
 
-inline uint64_t FileBytes(DB& db) {
-  return Counter(db, "table_bytes_on_disk") + Counter(db, "blob_bytes_on_disk");
-}
+inline uint64_t FileBytes(DB& db) { return Counter(db, "table_bytes_on_disk") + Counter(db, "blob_bytes_on_disk"); }
 
 }  // namespace mergedb::testing

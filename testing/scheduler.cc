@@ -235,7 +235,7 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
       Enqueue(false, std::move(work));
     }
   }
-  bool Leap() {
+  bool Reseek() {
     const uint64_t due = NextDue();
     if (due == kNever) return false;
     now_nanos = std::max(now_nanos, due);
@@ -292,13 +292,13 @@ class Scheduler::State final : public base::ThreadScheduler, public std::enable_
       if (Thread* const starved = Starved(); starved != nullptr) return starved;
       if (enabled.empty()) {
         if (leaps > kLeapsMax) return GiveUp("nothing but timers goes on");
-        if (!Leap()) return GiveUp("deadlock");
+        if (!Reseek()) return GiveUp("deadlock");
         continue;
       }
       if (is_exploring && options.explores_time && NextDue() != kNever) enabled.push_back(kClock);
       const size_t choice = is_exploring && enabled.size() > 1 ? Decide(is_forced) : 0;
       if (enabled[choice] != kClock) return threads[static_cast<size_t>(enabled[choice])].get();
-      Leap();
+      Reseek();
     }
   }
 

@@ -28,7 +28,7 @@ struct Table {
   uint64_t tombstone_percent = 0;
   std::optional<uint64_t> masked_bytes;
   uint64_t position = 0;
-  std::vector<format::ValueShare> values = {};
+  std::vector<format::BlobShare> values = {};
 };
 
 // "60MB", "5KB"
@@ -43,8 +43,8 @@ bool TakeBytes(std::istringstream* text, uint64_t* bytes) {
 }
 
 // "90:60MB,91:5MB"
-std::vector<format::ValueShare> ParseShares(const std::string& text) {
-  std::vector<format::ValueShare> shares;
+std::vector<format::BlobShare> ParseShares(const std::string& text) {
+  std::vector<format::BlobShare> shares;
   std::istringstream words(text);
   for (std::string share; std::getline(words, share, ',');) {
     const size_t colon = share.find(':');

@@ -82,7 +82,8 @@ int main(int argc, char** argv) {
   std::printf("put                  %7.1f ns\n", put / static_cast<double>(entries));
   std::printf("put + flush          %7.1f ns\n", flushed / static_cast<double>(entries));
   if (Counter(**db, "compactions") != merges)
-    std::printf("note: %llu merges ran meanwhile\n", static_cast<unsigned long long>(Counter(**db, "compactions") - merges));
+    std::printf("note: %llu merges ran meanwhile\n",
+                static_cast<unsigned long long>(Counter(**db, "compactions") - merges));
 
   const uint64_t merged = Counter(**db, "compaction_entries_in");
   start = CpuNanos();

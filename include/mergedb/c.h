@@ -184,18 +184,18 @@ typedef struct mergedb_merge_operator {
 /* Meanings and defaults: include/mergedb/options.h. */
 typedef struct mergedb_options {
   size_t struct_size;
-  int32_t mode;                   /* MERGEDB_CREATE_IF_MISSING, ... */
-  int32_t style;                  /* MERGEDB_STYLE_... */
-  uint64_t memory_bytes;          /* default 256 MiB */
-  uint64_t write_buffer_bytes;    /* default: an eighth of memory_bytes */
-  int32_t compression_upper;      /* MERGEDB_COMPRESSION_... */
-  int32_t compression_bottom;     /* MERGEDB_COMPRESSION_... */
-  int32_t bloom_bits_per_key;     /* default 10; -1: no filters */
-  int32_t open_tables_max;        /* default 1,000 */
-  uint64_t block_bytes;           /* default 4,096 */
-  uint64_t write_delay_us_max;          /* default 10,000 microseconds */
+  int32_t mode;                        /* MERGEDB_CREATE_IF_MISSING, ... */
+  int32_t style;                       /* MERGEDB_STYLE_... */
+  uint64_t memory_bytes;               /* default 256 MiB */
+  uint64_t write_buffer_bytes;         /* default: an eighth of memory_bytes */
+  int32_t compression_upper;           /* MERGEDB_COMPRESSION_... */
+  int32_t compression_bottom;          /* MERGEDB_COMPRESSION_... */
+  int32_t bloom_bits_per_key;          /* default 10; -1: no filters */
+  int32_t open_tables_max;             /* default 1,000 */
+  uint64_t block_bytes;                /* default 4,096 */
+  uint64_t write_delay_us_max;         /* default 10,000 microseconds */
   int32_t finish_compactions_on_close; /* MERGEDB_YES: close waits for running compactions */
-  int32_t use_mapped_wal_buffer;     /* MERGEDB_NO: one system call per commit group instead of a mapped WAL buffer */
+  int32_t use_mapped_wal_buffer;       /* MERGEDB_NO: one system call per commit group instead of a mapped WAL buffer */
   const mergedb_comparator* comparator; /* NULL: bytewise */
   const mergedb_logger* logger;         /* NULL: no messages */
   /* `merge_operator_count` pointers to the program's own operators */

@@ -18,9 +18,9 @@
 #include <cstdint>
 #include <string>
 
-#include "mergedb/repair.h"
 #include "mergedb/db.h"
 #include "mergedb/export.h"
+#include "mergedb/repair.h"
 #include "mergedb/result.h"
 
 namespace mergedb {

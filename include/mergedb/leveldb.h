@@ -17,11 +17,11 @@
 #include <string>
 #include <string_view>
 
-#include "mergedb/repair.h"
 #include "mergedb/db.h"
 #include "mergedb/export.h"
 #include "mergedb/keyspace.h"
 #include "mergedb/options.h"
+#include "mergedb/repair.h"
 #include "mergedb/result.h"
 
 namespace mergedb {

@@ -24,7 +24,7 @@
 #define MERGEDB_ZOO_BUGS(X) \
   /* Durability. */ \
   X(kDroppedTableSync)               /* the MANIFEST names tables that are not synced */ \
-  X(kDroppedLogSync)                 /* a synced write does not sync its WAL segments */ \
+  X(kDroppedWalSync)                 /* a synced write does not sync its WAL segments */ \
   X(kDroppedManifestSync)            /* a VersionEdit counts as committed before its sync */ \
   X(kDroppedCurrentSync)             /* CURRENT is renamed before its bytes are durable */ \
   X(kSkippedDirectorySyncOfTables)   /* the names of new tables */ \
@@ -35,15 +35,15 @@
   X(kBlobFileNotNamed)               /* a complete MANIFEST names only tables */ \
   X(kAcknowledgedBeforeSync)         /* a synced write returns before its sync */ \
   X(kAcknowledgedBeforeWrite)        /* without a mapping, a write returns before its bytes leave the process */ \
-  X(kLoneWriterIgnored)              /* the queue's front goes on while a writer outside the queue commits */ \
+  X(kExclusiveSectionIgnored)              /* the queue's front goes on while a writer outside the queue commits */ \
   X(kFollowerNotLogged)              /* only the leader of a commit group reaches the WAL */ \
   X(kNoLogForgottenByClose)          /* Close does not flush writes that skipped the WAL */ \
   X(kSegmentReleasedEarly)           /* WAL segments are recycled while replay needs them */ \
-  X(kOldViewShowsPieces)             /* a reader with an older SuperVersion sees a part of a large batch */ \
+  X(kOldSuperVersionShowsPieces)             /* a reader with an older SuperVersion sees a part of a large batch */ \
   X(kLostBatchForgotten)             /* a group forgets that its batch is larger than the window of recent writes */ \
   X(kSnapshotRegisteredLate)         /* a snapshot reads its sequence before compactions can see the snapshot */ \
   X(kManualTakenOver)                /* a new CompactRange takes the place of a waiting one */ \
-  X(kPickedFromOldView)              /* the SuperVersion of a pick is older than the list of running compactions */ \
+  X(kPickedFromOldSuperVersion)              /* the SuperVersion of a pick is older than the list of running compactions */ \
   X(kHeadersBlockLeftOut)            /* the block that a large frame's header crosses into is not prepared first */ \
   X(kReadOnlyLooksOnce)              /* a read-only open beside a writer does not read the MANIFEST again */ \
   X(kOlderManifestAccepted)          /* a MANIFEST that ends before the end that CURRENT names */ \
@@ -52,9 +52,9 @@
   X(kSkippedErrorForgotten)          /* an iterator of the LevelDB interface skips a block without an error */ \
   X(kBatchMovesUnderCursor)          /* a cursor of a transaction keeps views of a batch that moves */ \
   X(kListedSegmentRemoved)           /* a WAL segment that the durable VersionEdit lists is removed */ \
-  X(kStagingReusedTooEarly)          /* the WAL buffer reuses the bytes of a frame that is written only in part */ \
+  X(kWalBufferReusedTooEarly)          /* the WAL buffer reuses the bytes of a frame that is written only in part */ \
   /* Failures. */ \
-  X(kRetriedLogSync)                 /* a failed sync of the WAL is retried on the same file */ \
+  X(kRetriedWalSync)                 /* a failed sync of the WAL is retried on the same file */ \
   X(kRetriedTableSync)               /* a failed sync of a table is retried */ \
   X(kFailedSyncAcknowledged)         /* a write whose sync failed is OK, and visible */ \
   X(kLockNotTaken)                   /* two databases in one directory */ \
@@ -84,10 +84,10 @@
   /* Versions of a key. */ \
   X(kTombstoneDroppedEarly)          /* above older versions */ \
   X(kSequenceZeroedEarly) \
-  X(kSnapshotIgnoredByMerge) \
+  X(kSnapshotIgnoredByCompaction) \
   X(kSnapshotIgnoredByFlush) \
   X(kKeyCutInTwo)                    /* two tables of a sorted run hold versions of one key */ \
-  X(kMergeResultToFront)             /* the original MergeDB's first rule: a compaction's result is the newest run, */ \
+  X(kCompactionResultToFront)             /* the original MergeDB's first rule: a compaction's result is the newest run, */ \
   X(kPartialRelease)                 /* its second: inputs are released before all of them are compacted, */ \
   X(kRecencyByFileNumber)            /* and its third: open orders runs by file number */ \
   /* Keyspaces. */ \
@@ -103,29 +103,29 @@
   /* Blob files. */ \
   X(kReferenceNotCounted)            /* blob indexes that a compaction passes on */ \
   X(kReferencesOfPartsForgotten)     /* blob indexes of virtual tables */ \
-  X(kReferenceTakenForValue)         /* operands are folded onto the bytes of the blob index */ \
+  X(kBlobIndexTakenForValue)         /* operands are folded onto the bytes of the blob index */ \
   X(kReleasedWithoutValues)          /* tables are installed before the blob file of their values is finished */ \
-  X(kCleaningMovesNothing)           /* blob garbage collection leaves the values in the collected file */ \
+  X(kBlobGcMovesNothing)           /* blob garbage collection leaves the values in the collected file */ \
   X(kMovedValueCountsAsNew)          /* a moved value hides later puts */ \
   X(kMissingFileTakenForMissingKey)  /* a missing blob file */ \
   X(kWindowOfAnotherFile)            /* bytes that a scan read ahead in one blob file pass for another file's */ \
   /* Reading. */ \
-  X(kSealedReadOldestFirst)          /* immutable memtables */ \
+  X(kImmutablesReadOldestFirst)          /* immutable memtables */ \
   X(kFilterWithoutKey) \
   X(kCacheKeyedByOffset) \
   X(kBlockBorderSkipped)             /* the first entry of a block, in a scan */ \
   X(kReverseMissesNewest) \
   X(kUpperBoundIncluded) \
   X(kAheadShowsOlder)                /* LookAhead shows older versions of a key */ \
-  X(kAheadBeyondSlice)               /* LookAhead shows entries beyond the bounds of a virtual table */ \
+  X(kAheadBeyondVirtualTable)               /* LookAhead shows entries beyond the bounds of a virtual table */ \
   X(kLastBeyondUpper)                /* a step back from the end finds masked entries beyond the upper bound */ \
-  X(kAheadShowsCovered)              /* LookAhead shows versions that the current range tombstone masks */ \
+  X(kAheadShowsMasked)              /* LookAhead shows versions that the current range tombstone masks */ \
   X(kAheadBeyondSpan)                /* LookAhead shows keys that another range tombstone masks */ \
   X(kPublishedBeforeApply)           /* a sequence is visible before its records are */ \
   /* Space. */ \
   X(kObsoleteTablesKept)             /* their space never comes back */ \
   X(kDeletedRangeStaysLive)          /* the space bound counts keys that a range delete removed */ \
-  X(kSpareTailKept)                  /* a table in a longer recycled file ends before the file does */ \
+  X(kRecycledTailKept)                  /* a table in a longer recycled file ends before the file does */ \
   X(kLinkedFileWrittenAgain)         /* a recycled file that is also part of a backup */ \
   /* Verify and repair. */ \
   X(kTakenInCountsAgain)             /* repair without a MANIFEST takes leftover compaction inputs for live tables */ \

@@ -22,7 +22,7 @@ Status Differs(const char* what, uint64_t expected, uint64_t found) {
 
 // A copy of the record without compression, in a block of its own. The cache holds it for a value that is
 // stored compressed.
-Result<BlockCache::Pin> Decompressed(const format::ValueRecord& record) {
+Result<BlockCache::Pin> Decompressed(const format::BlobRecord& record) {
   size_t raw_bytes = 0;
   RETURN_IF_ERROR(format::ReadRawBytes(record.stored, &raw_bytes));
   char head[format::kRecordHeadBytesMax];
@@ -73,12 +73,11 @@ Status Reader::CheckKey(std::string_view expected, std::string_view found) const
 Status Reader::CheckFooter() const {
   ASSIGN_OR_RETURN(const uint64_t file_bytes, file_->Size());
   if (file_bytes != meta_.bytes) return Differs("file's size", meta_.bytes, file_bytes);
-  if (file_bytes < format::kValueFooterBytes)
-    return Differs("file's least size", format::kValueFooterBytes, file_bytes);
-  char footer[format::kValueFooterBytes];
+  if (file_bytes < format::kBlobFooterBytes) return Differs("file's least size", format::kBlobFooterBytes, file_bytes);
+  char footer[format::kBlobFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), file_bytes - sizeof footer, sizeof footer, footer));
   format::BlobFileMeta found;
-  RETURN_IF_ERROR(format::DecodeValueFooter({footer, sizeof footer}, file_bytes, &found));
+  RETURN_IF_ERROR(format::DecodeBlobFooter({footer, sizeof footer}, file_bytes, &found));
   if (found.unique_id != meta_.unique_id) return Differs("unique id", meta_.unique_id, found.unique_id);
   if (found.number != meta_.number) return Differs("number", kv::ToInt(meta_.number), kv::ToInt(found.number));
   if (found.records != meta_.records) return Differs("records", meta_.records, found.records);
@@ -94,7 +93,7 @@ Status Reader::At(uint64_t offset, Status status) const {
   return status.WithContext(path_ + ": value at " + std::to_string(offset));
 }
 
-Status Reader::CheckReference(const format::ValueReference& reference) const {
+Status Reader::CheckBlobIndex(const format::BlobIndex& reference) const {
   if (reference.bytes <= meta_.record_bytes && reference.offset <= meta_.record_bytes - reference.bytes) [[likely]]
     return {};
   return At(reference.offset,
@@ -107,9 +106,9 @@ Status Reader::ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* ou
   return At(offset, env::ReadExactly(file_.get(), offset, bytes, out));
 }
 
-Status Reader::OpenValue(std::string_view record, const format::ValueReference& reference, std::string_view key,
-                         bool verify, std::string* room, std::string_view* value) const {
-  format::ValueRecord opened;
+Status Reader::OpenValue(std::string_view record, const format::BlobIndex& reference, std::string_view key, bool verify,
+                         std::string* room, std::string_view* value) const {
+  format::BlobRecord opened;
   Status status =
       format::OpenRecord(record, {.unique_id = meta_.unique_id, .offset = reference.offset}, verify, &opened);
   if (status.ok()) status = CheckKey(key, opened.key);
@@ -130,23 +129,23 @@ Status Reader::OpenValue(std::string_view record, const format::ValueReference& 
 
 // A cached value was verified when it entered the cache. The key is compared again, since another blob index
 // may lead to this record.
-Status Reader::Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
+Status Reader::Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                    Found* found) const {
-  RETURN_IF_ERROR(CheckReference(reference));
+  RETURN_IF_ERROR(CheckBlobIndex(reference));
   if (cache_ != nullptr) found->pin = cache_->Find(kv::ToInt(meta_.number), reference.offset);
   if (!found->pin) return Load(reference, key, control, found);
-  format::ValueRecord record;
+  format::BlobRecord record;
   Status status = format::OpenRecord(found->pin.bytes(), {}, false, &record);
   if (status.ok()) status = CheckKey(key, record.key);
   found->value = record.stored;
   return At(reference.offset, status);
 }
 
-Status Reader::Load(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
+Status Reader::Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control,
                     Found* found) const {
   BlockCache::Pin stored(BlockCache::Allocate(reference.bytes));
   RETURN_IF_ERROR(ReadAt(reference.offset, reference.bytes, true, stored.block()->data()));
-  format::ValueRecord record;
+  format::BlobRecord record;
   const format::Place place{.unique_id = meta_.unique_id, .offset = reference.offset};
   // The cache holds only verified values, also if this read does not verify checksums.
   const bool may_cache = cache_ != nullptr && control.fill_cache &&
@@ -193,10 +192,10 @@ Status Reader::CheckRecords() const {
     if (bytes > left) return At(offset, Differs("most bytes of the record", left, bytes));
     RETURN_IF_ERROR(have(offset, bytes));
     const std::string_view record(window.data() + (offset - begin), static_cast<size_t>(bytes));
-    format::ValueRecord opened;
+    format::BlobRecord opened;
     Status status = format::OpenRecord(record, {.unique_id = meta_.unique_id, .offset = offset}, true, &opened);
     std::string_view value;
-    const format::ValueReference itself{.file = meta_.number, .offset = offset, .bytes = static_cast<uint32_t>(bytes)};
+    const format::BlobIndex itself{.file = meta_.number, .offset = offset, .bytes = static_cast<uint32_t>(bytes)};
     if (!status.ok()) return At(offset, status);
     RETURN_IF_ERROR(OpenValue(record, itself, opened.key, false, &room, &value));
     offset += bytes;
@@ -207,8 +206,8 @@ Status Reader::CheckRecords() const {
 
 Status Reader::CheckZeros() const {
   char bytes[format::kTableAlign];
-  const uint64_t end = meta_.bytes - format::kValueFooterBytes;
-  // less than a page; DecodeValueFooter has checked this
+  const uint64_t end = meta_.bytes - format::kBlobFooterBytes;
+  // less than a page; DecodeBlobFooter has checked this
   const auto count = static_cast<size_t>(end - meta_.record_bytes);
   RETURN_IF_ERROR(env::ReadExactly(file_.get(), meta_.record_bytes, count, bytes));
   for (size_t i = 0; i < count; ++i) {

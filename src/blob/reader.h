@@ -5,7 +5,7 @@
 // else is Corruption with file and offset: a wrong blob index gives an error, never another value.
 //
 //  Get            one value, from the cache or the file; for point reads
-//  CheckReference, ReadAt, OpenValue
+//  CheckBlobIndex, ReadAt, OpenValue
 //                 the steps of Get, for callers with memory of their own: blob::Scanner and repair
 //
 // WHY read and not mapped: a mapping saves a system call for a value in the page cache, but an I/O error on a
@@ -51,16 +51,15 @@ class Reader {
                                                        const format::BlobFileMeta& meta, const kv::Order& order);
 
   // REQUIRES: reference.file is this file's number.
-  Status Get(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
-             Found* found) const;
+  Status Get(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
 
   // The steps of Get, for callers with memory of their own. First, check a blob index before a read:
-  Status CheckReference(const format::ValueReference& reference) const;
+  Status CheckBlobIndex(const format::BlobIndex& reference) const;
   // then read bytes [offset, offset + bytes) of the file into `out` (`reads_around`: tell the system to read
   // the surroundings, too):
   Status ReadAt(uint64_t offset, size_t bytes, bool reads_around, char* out) const;
   // then take the value out of a stored record; `room` holds a value that is decompressed:
-  Status OpenValue(std::string_view record, const format::ValueReference& reference, std::string_view key, bool verify,
+  Status OpenValue(std::string_view record, const format::BlobIndex& reference, std::string_view key, bool verify,
                    std::string* room, std::string_view* value) const;
 
   // Asks the system to load the file into its page cache.
@@ -73,8 +72,7 @@ class Reader {
   Reader(std::unique_ptr<File> file, std::string path, const format::BlobFileMeta& meta, const kv::Order& order,
          base::BlockCache* cache);
   Status CheckKey(std::string_view expected, std::string_view found) const;
-  Status Load(const format::ValueReference& reference, std::string_view key, const ReadControl& control,
-              Found* found) const;
+  Status Load(const format::BlobIndex& reference, std::string_view key, const ReadControl& control, Found* found) const;
   Status CheckFooter() const;
   Status CheckRecords() const;
   Status CheckZeros() const;

@@ -15,10 +15,10 @@ constexpr uint64_t kGapBytesMax = 8 << 10;
 
 }  // namespace
 
-Status Scanner::Read(const format::BlobFileMeta& meta, const format::ValueReference& reference, std::string_view key,
+Status Scanner::Read(const format::BlobFileMeta& meta, const format::BlobIndex& reference, std::string_view key,
                      std::string_view* value) {
   ASSIGN_OR_RETURN(Course* const course, CourseOf(meta));
-  RETURN_IF_ERROR(course->reader->CheckReference(reference));
+  RETURN_IF_ERROR(course->reader->CheckBlobIndex(reference));
   std::string_view record;
   RETURN_IF_ERROR(ReadRecord(course, reference, &record));
   return course->reader->OpenValue(record, reference, key, verifies_, &room_, value);
@@ -36,7 +36,7 @@ Result<Scanner::Course*> Scanner::CourseOf(const format::BlobFileMeta& meta) {
 }
 
 // True if this record is next to the previous one, for the second time in a row or more.
-bool Scanner::Course::IsInSequence(const format::ValueReference& reference) {
+bool Scanner::Course::IsInSequence(const format::BlobIndex& reference) {
   const uint64_t reference_end = reference.offset + reference.bytes;
   const uint64_t last_end = last.offset + last.bytes;
   const bool is_after = reference.offset >= last_end && reference.offset - last_end <= kGapBytesMax;
@@ -53,7 +53,7 @@ bool Scanner::Course::IsInSequence(const format::ValueReference& reference) {
   return ++neighbours >= kNeighboursOfScan;
 }
 
-Status Scanner::ReadRecord(Course* course, const format::ValueReference& reference, std::string_view* record) {
+Status Scanner::ReadRecord(Course* course, const format::BlobIndex& reference, std::string_view* record) {
   const bool is_in_sequence = course->IsInSequence(reference);
   // A large record is a large read by itself, so it does not use the window.
   if (!course->Has(reference) && (!is_in_sequence || reference.bytes >= kWindowBytesMax / 4)) {
@@ -68,7 +68,7 @@ Status Scanner::ReadRecord(Course* course, const format::ValueReference& referen
 }
 
 // Reads the record and the bytes after it in the direction of the scan.
-Status Scanner::Course::Refill(const format::ValueReference& reference) {
+Status Scanner::Course::Refill(const format::BlobIndex& reference) {
   if (window.data() == nullptr) window = env::AlignedBuffer(kWindowBytesMax);
   const uint64_t bytes_all = reader->meta().record_bytes;
   const uint64_t bytes = std::max<uint64_t>(window_bytes, reference.bytes);

@@ -29,14 +29,14 @@ class Scanner {
   Scanner(Cache& files, bool verify_checksums) : files_(files), verifies_(verify_checksums) {}
 
   // Stores a view of the value, valid until the next call. REQUIRES: reference.file is meta.number.
-  Status Read(const format::BlobFileMeta& meta, const format::ValueReference& reference, std::string_view key,
+  Status Read(const format::BlobFileMeta& meta, const format::BlobIndex& reference, std::string_view key,
               std::string_view* value);
 
  private:
   // A file that is being scanned, and its read-ahead.
   struct Course {
     std::shared_ptr<Reader> reader;
-    format::ValueReference last{};
+    format::BlobIndex last{};
     bool is_forward = true;
     int neighbours = 0;         // consecutive records, each next to the previous one
     env::AlignedBuffer window;  // bytes [begin, end) of the file
@@ -44,18 +44,18 @@ class Scanner {
     uint64_t end = 0;
     size_t window_bytes = 0;  // size of the next refill
 
-    bool IsInSequence(const format::ValueReference& reference);
-    bool Has(const format::ValueReference& reference) const {
+    bool IsInSequence(const format::BlobIndex& reference);
+    bool Has(const format::BlobIndex& reference) const {
       return reference.offset >= begin && reference.offset + reference.bytes <= end;
     }
-    Status Refill(const format::ValueReference& reference);
+    Status Refill(const format::BlobIndex& reference);
   };
   // WHY few: a long-lived iterator keeps these files open, with a window for each one that it scans.
   static constexpr size_t kCourseBits = 4;
   static constexpr size_t kCourses = size_t{1} << kCourseBits;
 
   Result<Course*> CourseOf(const format::BlobFileMeta& meta);
-  Status ReadRecord(Course* course, const format::ValueReference& reference, std::string_view* record);
+  Status ReadRecord(Course* course, const format::BlobIndex& reference, std::string_view* record);
 
   Cache& files_;
   const bool verifies_;

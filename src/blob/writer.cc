@@ -19,7 +19,7 @@ Writer::Writer(env::SinkFile file, kv::FileNumber number, uint64_t unique_id, Co
   meta_.unique_id = unique_id;
 }
 
-Status Writer::Add(std::string_view key, std::string_view value, format::ValueReference* reference) {
+Status Writer::Add(std::string_view key, std::string_view value, format::BlobIndex* reference) {
   const std::string_view compressed = compressor_.Compress(value);
   const std::string_view stored = compressed.empty() ? value : compressed;
   const Compression codec = compressed.empty() ? Compression::kNone : compressor_.codec();
@@ -41,8 +41,8 @@ Status Writer::Add(std::string_view key, std::string_view value, format::ValueRe
 Result<format::BlobFilePtr> Writer::Finish() {
   ASSERT(meta_.records > 0, "a value file has records");
   meta_.bytes = format::BlobFileBytes(meta_.record_bytes);
-  RETURN_IF_ERROR(sink_.PadTo(meta_.bytes - format::kValueFooterBytes));
-  RETURN_IF_ERROR(sink_.Append(format::EncodeValueFooter(meta_)));
+  RETURN_IF_ERROR(sink_.PadTo(meta_.bytes - format::kBlobFooterBytes));
+  RETURN_IF_ERROR(sink_.Append(format::EncodeBlobFooter(meta_)));
   RETURN_IF_ERROR(sink_.Finish());
   return std::make_shared<const format::BlobFileMeta>(meta_);
 }

@@ -1,7 +1,7 @@
 // Writes values, in the order of the calls, into a blob file (docs/formats/blob.md), in large aligned
 // writes that bypass the page cache.
 //
-//     ValueReference reference;
+//     BlobIndex reference;
 //     RETURN_IF_ERROR(writer->Add(key, value, &reference));      the table gets the reference
 //     ASSIGN_OR_RETURN(auto file, writer->Finish());             before a VersionEdit names a table that has it
 //
@@ -38,7 +38,7 @@ class Writer {
                                                 uint64_t unique_id, const WriterOptions& options);
 
   // Writes a record; *reference is its place. After an error the file is unusable.
-  Status Add(std::string_view key, std::string_view value, format::ValueReference* reference);
+  Status Add(std::string_view key, std::string_view value, format::BlobIndex* reference);
   uint64_t record_bytes() const { return meta_.record_bytes; }
   // REQUIRES: at least one Add.
   Result<format::BlobFilePtr> Finish();

@@ -42,14 +42,14 @@ Outcome GetString(Database& database, const mergedb_read_options* options, const
   Keyspace keyspace;
   Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot, &keyspace);
   if (!decoded.status.ok()) return decoded;
-  return database.db().Get(read, keyspace, View(key, key_size), value);
+  return database.db().Get(read, keyspace, ToStringView(key, key_size), value);
 }
 
 Status TakeKeys(const mergedb_slice* keys, size_t count, std::vector<std::string_view>* views) {
   views->reserve(count);
   for (size_t i = 0; i < count; ++i) {
     RETURN_IF_ERROR(CheckBytes(keys[i].data, keys[i].size, "key"));
-    views->push_back(View(keys[i]));
+    views->push_back(ToStringView(keys[i]));
   }
   return Status::Ok();
 }
@@ -127,7 +127,7 @@ mergedb_code mergedb_put(mergedb_db db, const mergedb_write_options* options, co
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
-    return target.Put(write, keyspace, View(key, key_size), View(value, value_size));
+    return target.Put(write, keyspace, ToStringView(key, key_size), ToStringView(value, value_size));
   });
 }
 
@@ -135,7 +135,7 @@ mergedb_code mergedb_delete(mergedb_db db, const mergedb_write_options* options,
                             mergedb_error* error) {
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    return target.Delete(write, keyspace, View(key, key_size));
+    return target.Delete(write, keyspace, ToStringView(key, key_size));
   });
 }
 
@@ -144,7 +144,7 @@ mergedb_code mergedb_delete_range(mergedb_db db, const mergedb_write_options* op
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
-    return target.DeleteRange(write, keyspace, View(begin, begin_size), View(end, end_size));
+    return target.DeleteRange(write, keyspace, ToStringView(begin, begin_size), ToStringView(end, end_size));
   });
 }
 
@@ -152,7 +152,7 @@ mergedb_code mergedb_delete_prefix(mergedb_db db, const mergedb_write_options* o
                                    size_t prefix_size, mergedb_error* error) {
   return WriteOn(db, options, error, [&](DB& target, const WriteOptions& write, Keyspace keyspace) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(prefix, prefix_size, "prefix"));
-    return target.DeletePrefix(write, keyspace, View(prefix, prefix_size));
+    return target.DeletePrefix(write, keyspace, ToStringView(prefix, prefix_size));
   });
 }
 

@@ -69,7 +69,7 @@ mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
-    holder.batch.Put(holder.keyspace, View(key, key_size), View(value, value_size));
+    holder.batch.Put(holder.keyspace, ToStringView(key, key_size), ToStringView(value, value_size));
     return Status::Ok();
   });
 }
@@ -77,7 +77,7 @@ mergedb_code mergedb_batch_put(mergedb_batch batch, const void* key, size_t key_
 mergedb_code mergedb_batch_delete(mergedb_batch batch, const void* key, size_t key_size, mergedb_error* error) {
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    holder.batch.Delete(holder.keyspace, View(key, key_size));
+    holder.batch.Delete(holder.keyspace, ToStringView(key, key_size));
     return Status::Ok();
   });
 }
@@ -87,7 +87,7 @@ mergedb_code mergedb_batch_delete_range(mergedb_batch batch, const void* begin, 
   return On<BatchHolder>(batch, error, [&](BatchHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
-    holder.batch.DeleteRange(holder.keyspace, View(begin, begin_size), View(end, end_size));
+    holder.batch.DeleteRange(holder.keyspace, ToStringView(begin, begin_size), ToStringView(end, end_size));
     return Status::Ok();
   });
 }
@@ -182,7 +182,7 @@ mergedb_code mergedb_iterator_seek_to_last(mergedb_iterator iterator, mergedb_er
 mergedb_code mergedb_iterator_seek(mergedb_iterator iterator, const void* key, size_t key_size, mergedb_error* error) {
   return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    holder.iterator->Seek(View(key, key_size));
+    holder.iterator->Seek(ToStringView(key, key_size));
     return Standing(*holder.iterator);
   });
 }
@@ -191,7 +191,7 @@ mergedb_code mergedb_iterator_seek_for_prev(mergedb_iterator iterator, const voi
                                             mergedb_error* error) {
   return On<IteratorHolder>(iterator, error, [&](IteratorHolder& holder) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    holder.iterator->SeekForPrev(View(key, key_size));
+    holder.iterator->SeekForPrev(ToStringView(key, key_size));
     return Standing(*holder.iterator);
   });
 }

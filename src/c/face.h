@@ -63,8 +63,8 @@ Outcome GiveHandle(HandleKind kind, std::unique_ptr<Object> object, uint64_t* ha
 // InvalidArgument for a null pointer with a size other than 0.
 Status CheckBytes(const void* data, size_t size, const char* name);
 Status CheckPointer(const void* pointer, const char* name);
-inline std::string_view View(const void* data, size_t size) { return {static_cast<const char*>(data), size}; }
-inline std::string_view View(const mergedb_slice& slice) { return View(slice.data, slice.size); }
+inline std::string_view ToStringView(const void* data, size_t size) { return {static_cast<const char*>(data), size}; }
+inline std::string_view ToStringView(const mergedb_slice& slice) { return ToStringView(slice.data, slice.size); }
 
 // A copy with a NUL at the end; the caller frees it. Throws std::bad_alloc.
 void* CopyOut(std::string_view bytes);

@@ -38,7 +38,7 @@ mergedb_code mergedb_keyspace_create(mergedb_db db, const void* name, size_t nam
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
     KeyspaceOptions options;
     RETURN_IF_ERROR(DecodeMayExist(may_exist, &options));
-    ASSIGN_OR_RETURN(const Keyspace created, database.db().CreateKeyspace(View(name, name_size), options));
+    ASSIGN_OR_RETURN(const Keyspace created, database.db().CreateKeyspace(ToStringView(name, name_size), options));
     *keyspace = created.id();
     return Status::Ok();
   });
@@ -54,7 +54,7 @@ mergedb_code mergedb_keyspace_open(mergedb_db db, const mergedb_read_options* op
     std::shared_ptr<const Snapshot> snapshot;
     Outcome decoded = DecodeReadOptions(options, database.opened.get(), &read, &snapshot);
     if (!decoded.status.ok()) return decoded;
-    ASSIGN_OR_RETURN(const Keyspace found, database.db().OpenKeyspace(View(name, name_size), read));
+    ASSIGN_OR_RETURN(const Keyspace found, database.db().OpenKeyspace(ToStringView(name, name_size), read));
     *keyspace = found.id();
     return Status::Ok();
   });
@@ -100,11 +100,11 @@ mergedb_code mergedb_keyspace_compact(mergedb_db db, mergedb_keyspace keyspace, 
     std::string_view ends[2];
     if (lower != nullptr) {
       RETURN_IF_ERROR(CheckBytes(lower->data, lower->size, "lower"));
-      ends[0] = View(*lower);
+      ends[0] = ToStringView(*lower);
     }
     if (upper != nullptr) {
       RETURN_IF_ERROR(CheckBytes(upper->data, upper->size, "upper"));
-      ends[1] = View(*upper);
+      ends[1] = ToStringView(*upper);
     }
     return database.db().CompactRange(Keyspace(keyspace), lower != nullptr ? &ends[0] : nullptr,
                                       upper != nullptr ? &ends[1] : nullptr);

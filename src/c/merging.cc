@@ -61,7 +61,7 @@ class ForeignOperator final : public MergeOperator {
 Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
   RETURN_IF_ERROR(CheckBytes(given.bytes.data, given.bytes.size, "bytes"));
   RETURN_IF_ERROR(CheckBytes(given.delimiter.data, given.delimiter.size, "delimiter"));
-  const std::string_view bytes = View(given.bytes);
+  const std::string_view bytes = ToStringView(given.bytes);
   switch (given.type) {
     case MERGEDB_ADD_U64: *operand = merge::AddU64(given.u64); return {};
     case MERGEDB_ADD_I64:
@@ -80,7 +80,7 @@ Status EncodeOperand(const mergedb_operand& given, std::string* operand) {
     case MERGEDB_XOR: *operand = merge::Xor(bytes); return {};
     case MERGEDB_APPEND:
       *operand = merge::Append(
-          bytes, {.delimiter = View(given.delimiter),
+          bytes, {.delimiter = ToStringView(given.delimiter),
                   .cap_bytes = given.cap_bytes,
                   .keep = given.keep == MERGEDB_KEEP_OLDEST ? merge::Keep::kOldest : merge::Keep::kNewest});
       return {};
@@ -112,7 +112,7 @@ extern "C" {
 
 void mergedb_merge_result_set(mergedb_merge_result* result, const void* data, size_t size) {
   if (result == nullptr || (data == nullptr && size > 0)) return;
-  result->bytes->assign(View(data, size));
+  result->bytes->assign(ToStringView(data, size));
   result->is_set = true;
 }
 
@@ -131,7 +131,7 @@ mergedb_code mergedb_merge(mergedb_db db, const mergedb_write_options* options, 
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
-    return database.db().Merge(write, keyspace, View(key, key_size), encoded);
+    return database.db().Merge(write, keyspace, ToStringView(key, key_size), encoded);
   });
 }
 
@@ -150,7 +150,7 @@ mergedb_code mergedb_batch_merge(mergedb_batch batch, const void* key, size_t ke
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
-    target.batch.Merge(target.keyspace, View(key, key_size), encoded);
+    target.batch.Merge(target.keyspace, ToStringView(key, key_size), encoded);
     return Status::Ok();
   });
 }

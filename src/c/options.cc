@@ -121,8 +121,7 @@ Status DecodeNumbers(const mergedb_options& c, Options* options) {
     return BadField("mergedb_options", "blob_value_bytes_min", c.blob_value_bytes_min, "-1 or more");
   }
   if (c.blob_value_bytes_min != 0) {
-    options->blob_value_bytes_min =
-        c.blob_value_bytes_min < 0 ? 0 : static_cast<size_t>(c.blob_value_bytes_min);
+    options->blob_value_bytes_min = c.blob_value_bytes_min < 0 ? 0 : static_cast<size_t>(c.blob_value_bytes_min);
   }
   if (c.open_tables_max < 0) return BadField("mergedb_options", "open_tables_max", c.open_tables_max, "0 or more");
   if (c.open_tables_max != 0) options->open_tables_max = c.open_tables_max;
@@ -197,7 +196,7 @@ Status ReadOperators(const mergedb_options& c, std::vector<mergedb_merge_operato
 Status DecodeEnd(const mergedb_slice* given, const char* name, std::optional<std::string>* end) {
   if (given == nullptr) return Status::Ok();
   RETURN_IF_ERROR(CheckBytes(given->data, given->size, name));
-  end->emplace(View(*given));
+  end->emplace(ToStringView(*given));
   return Status::Ok();
 }
 
@@ -312,7 +311,7 @@ Outcome DecodeIteratorOptions(const mergedb_iterator_options* given, const Opene
   mergedb_iterator_options c;
   RETURN_IF_ERROR(ReadStruct(given, "mergedb_iterator_options", &c));
   RETURN_IF_ERROR(CheckBytes(c.prefix.data, c.prefix.size, "prefix"));
-  options->prefix = View(c.prefix);
+  options->prefix = ToStringView(c.prefix);
   RETURN_IF_ERROR(DecodeEnd(c.lower, "lower", &options->lower));
   RETURN_IF_ERROR(DecodeEnd(c.upper, "upper", &options->upper));
   RETURN_IF_ERROR(DecodeFlag("mergedb_iterator_options", "keys_only", c.keys_only, &options->keys_only));

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "c/face.h"
-#include "mergedb/repair.h"
 #include "mergedb/checkpoint.h"
+#include "mergedb/repair.h"
 #include "mergedb/transaction.h"
 
 namespace mergedb::c {

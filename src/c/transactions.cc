@@ -105,7 +105,7 @@ mergedb_code mergedb_transaction_get(mergedb_transaction transaction, mergedb_ke
     RETURN_IF_ERROR(CheckPointer(value, "value"));
     RETURN_IF_ERROR(CheckPointer(value_size, "value_size"));
     std::string found;
-    RETURN_IF_ERROR(target.Get(Keyspace(keyspace), View(key, key_size), &found));
+    RETURN_IF_ERROR(target.Get(Keyspace(keyspace), ToStringView(key, key_size), &found));
     *value = CopyOut(found);
     *value_size = found.size();
     return Status::Ok();
@@ -117,7 +117,7 @@ mergedb_code mergedb_transaction_put(mergedb_transaction transaction, mergedb_ke
   return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
-    return target.Put(Keyspace(keyspace), View(key, key_size), View(value, value_size));
+    return target.Put(Keyspace(keyspace), ToStringView(key, key_size), ToStringView(value, value_size));
   });
 }
 
@@ -125,7 +125,7 @@ mergedb_code mergedb_transaction_delete(mergedb_transaction transaction, mergedb
                                         size_t key_size, mergedb_error* error) {
   return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    return target.Delete(Keyspace(keyspace), View(key, key_size));
+    return target.Delete(Keyspace(keyspace), ToStringView(key, key_size));
   });
 }
 
@@ -135,7 +135,7 @@ mergedb_code mergedb_transaction_delete_range(mergedb_transaction transaction, m
   return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(begin, begin_size, "begin"));
     RETURN_IF_ERROR(CheckBytes(end, end_size, "end"));
-    return target.DeleteRange(Keyspace(keyspace), View(begin, begin_size), View(end, end_size));
+    return target.DeleteRange(Keyspace(keyspace), ToStringView(begin, begin_size), ToStringView(end, end_size));
   });
 }
 
@@ -145,7 +145,7 @@ mergedb_code mergedb_transaction_merge(mergedb_transaction transaction, mergedb_
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
     std::string encoded;
     RETURN_IF_ERROR(DecodeOperand(operand, &encoded));
-    return target.Merge(Keyspace(keyspace), View(key, key_size), encoded);
+    return target.Merge(Keyspace(keyspace), ToStringView(key, key_size), encoded);
   });
 }
 
@@ -157,7 +157,7 @@ mergedb_code mergedb_transaction_keyspace_create(mergedb_transaction transaction
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
     KeyspaceOptions options;
     RETURN_IF_ERROR(DecodeMayExist(may_exist, &options));
-    ASSIGN_OR_RETURN(const Keyspace created, target.CreateKeyspace(View(name, name_size), options));
+    ASSIGN_OR_RETURN(const Keyspace created, target.CreateKeyspace(ToStringView(name, name_size), options));
     *keyspace = created.id();
     return Status::Ok();
   });
@@ -169,7 +169,7 @@ mergedb_code mergedb_transaction_keyspace_open(mergedb_transaction transaction, 
   return OnTransaction(transaction, error, [&](Transaction& target) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(name, name_size, "name"));
     RETURN_IF_ERROR(CheckPointer(keyspace, "keyspace"));
-    ASSIGN_OR_RETURN(const Keyspace found, target.OpenKeyspace(View(name, name_size)));
+    ASSIGN_OR_RETURN(const Keyspace found, target.OpenKeyspace(ToStringView(name, name_size)));
     *keyspace = found.id();
     return Status::Ok();
   });
@@ -262,7 +262,7 @@ mergedb_code mergedb_cursor_move(mergedb_cursor cursor, int32_t to, const void* 
   return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
     if (!TakesKey(to)) return MoveTo(target, to, {});
     RETURN_IF_ERROR(CheckBytes(key, key_size, "key"));
-    return MoveTo(target, to, View(key, key_size));
+    return MoveTo(target, to, ToStringView(key, key_size));
   });
 }
 
@@ -281,7 +281,7 @@ mergedb_code mergedb_cursor_entry(mergedb_cursor cursor, mergedb_slice* key, mer
 mergedb_code mergedb_cursor_put(mergedb_cursor cursor, const void* value, size_t value_size, mergedb_error* error) {
   return OnCursor(cursor, error, [&](Cursor& target) -> Outcome {
     RETURN_IF_ERROR(CheckBytes(value, value_size, "value"));
-    return target.Put(View(value, value_size));
+    return target.Put(ToStringView(value, value_size));
   });
 }
 

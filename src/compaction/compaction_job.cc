@@ -30,7 +30,7 @@ class SourceIterator final : public kv::Iterator {
   void SeekToFirst() override { Enter(); }
   void Next() override {
     child_->Next();
-    Settle();
+    SkipToShown();
   }
   void SeekToLast() override { ASSERT(false, "a compaction's input is read forward, once"); }
   void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a compaction's input is read forward, once"); }
@@ -59,7 +59,7 @@ class SourceIterator final : public kv::Iterator {
     child_ = nullptr;
     reader_ = nullptr;
   }
-  void Settle() {
+  void SkipToShown() {
     if (Show() || !status_.ok()) return;
     virtual_tables_.pop_front();
     Enter();
@@ -101,8 +101,8 @@ class BaseValues final : public kv::ValueSource {
       : context_(context), bytes_read_(bytes_read), scanner_(*context.values, true) {}
 
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
-    format::ValueReference reference;
-    RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+    format::BlobIndex reference;
+    RETURN_IF_ERROR(format::DecodeBlobIndex(entry.value, &reference));
     const auto file = context_.find_blob_file(reference.file);
     if (file == nullptr) return Status::Corruption("a reference to a value file that is not part of the database");
     *bytes_read_ += reference.bytes;
@@ -124,9 +124,9 @@ CompactionJob::CompactionJob(const CompactionJobContext& context, picker::Compac
     sources_.push_back(version->FindRun(position));
     ASSERT(sources_.back() != nullptr, "a plan's sources are in the version it was made for");
   }
-  for (const kv::FileNumber number : pick_.cleaned) {
+  for (const kv::FileNumber number : pick_.blob_files_to_collect) {
     // A file that is obsolete since the pick needs no collection.
-    if (auto file = version->FindBlobFile(number)) cleaned_.push_back(std::move(file));
+    if (auto file = version->FindBlobFile(number)) collected_.push_back(std::move(file));
   }
   compacted_ranges_ = version::CompactedRangesBy(context_.factory.order, *version, pick_.sources.front(),
                                                  pick_.sources.back(), pick_.bounds, context_.flushed_sequence);
@@ -161,16 +161,16 @@ Result<bool> CompactionJob::Step(uint64_t nanos) {
 }
 
 Status CompactionJob::Add(const kv::Entry& entry) {
-  if (!cleaned_.empty() && kv::KindOf(entry.tag) == kv::Kind::kPutRef) return AddReference(entry);
+  if (!collected_.empty() && kv::KindOf(entry.tag) == kv::Kind::kPutBlobIndex) return AddBlobIndex(entry);
   return outputs_->Add(entry);
 }
 
-Status CompactionJob::AddReference(const kv::Entry& entry) {
-  format::ValueReference reference;
-  RETURN_IF_ERROR(format::ParseReference(entry.value, &reference));
+Status CompactionJob::AddBlobIndex(const kv::Entry& entry) {
+  format::BlobIndex reference;
+  RETURN_IF_ERROR(format::DecodeBlobIndex(entry.value, &reference));
   const auto file =
-      std::ranges::lower_bound(cleaned_, reference.file, {}, [](const auto& each) { return each->number; });
-  if (file == cleaned_.end() || (*file)->number != reference.file || ZOO(kCleaningMovesNothing))
+      std::ranges::lower_bound(collected_, reference.file, {}, [](const auto& each) { return each->number; });
+  if (file == collected_.end() || (*file)->number != reference.file || ZOO(kBlobGcMovesNothing))
     return outputs_->Add(entry);
   kv::Entry whole = entry;
   whole.tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPut);
@@ -182,14 +182,14 @@ Status CompactionJob::AddReference(const kv::Entry& entry) {
 
 // The job reads the values in key order, which is not their order in the file: read all collected files ahead
 // if together they are small enough.
-Status CompactionJob::StartCleaning() {
-  if (cleaned_.empty()) return {};
+Status CompactionJob::StartBlobCollection() {
+  if (collected_.empty()) return {};
   ASSERT(context_.values != nullptr, "who plans to clean says where value files are");
   scanner_ = std::make_unique<blob::Scanner>(*context_.values, true);
   uint64_t bytes = 0;
-  for (const auto& file : cleaned_) bytes += file->bytes;
+  for (const auto& file : collected_) bytes += file->bytes;
   if (bytes > context_.warm_bytes_max) return {};
-  for (const auto& file : cleaned_) {
+  for (const auto& file : collected_) {
     ASSIGN_OR_RETURN(const auto reader, context_.values->Open(*file));
     reader->Warm();
   }
@@ -197,7 +197,7 @@ Status CompactionJob::StartCleaning() {
 }
 
 Status CompactionJob::Start() {
-  RETURN_IF_ERROR(StartCleaning());
+  RETURN_IF_ERROR(StartBlobCollection());
   if (context_.values != nullptr && context_.find_blob_file) {
     base_values_ = std::make_unique<BaseValues>(context_, &counts_.bytes_read);
   }
@@ -207,7 +207,7 @@ Status CompactionJob::Start() {
                                               .is_bottom = pick_.is_bottom,
                                               .operators = context_.factory.operators,
                                               .values = base_values_.get()};
-  if (ZOO(kSnapshotIgnoredByMerge)) options.snapshots.clear();
+  if (ZOO(kSnapshotIgnoredByCompaction)) options.snapshots.clear();
   const kv::Stripes stripes(options.snapshots);
   ASSIGN_OR_RETURN(ranges_, GatherRangeTombstones(order, context_.tables, sources_, pick_.bounds, stripes));
   std::vector<std::unique_ptr<kv::Iterator>> children;
@@ -223,7 +223,7 @@ Status CompactionJob::Start() {
   }
   sources_.clear();
   auto survivors = iterator::NewRangeTombstoneFilter(
-      order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.collapse.covered);
+      order, ranges_, stripes, iterator::NewMergingIterator(order, std::move(children)), &counts_.collapse.masked);
   input_ = iterator::NewCompactionIterator(order, std::move(options), std::move(survivors), &counts_.collapse);
   std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes;
   if (context_.masked_bytes) {
@@ -275,7 +275,7 @@ Status CompactionJob::Release(const std::string* cursor) {
   if (cursor != nullptr) done.upper = *cursor;
   if (ZOO(kPartialRelease)) done = pick_.bounds;
   kv::Position target = pick_.sources.back();
-  if (ZOO(kMergeResultToFront) || (ZOO(kMovedValueCountsAsNew) && !cleaned_.empty()))
+  if (ZOO(kCompactionResultToFront) || (ZOO(kMovedValueCountsAsNew) && !collected_.empty()))
     target = kv::Position{kv::ToInt(pick_.sources.front()) + 1000};
   for (const kv::Position position : pick_.sources) edit.cuts.push_back({.position = position, .bounds = done});
   // At a cut the entry at the cursor has begun a new table, so every finished table lies below the cursor.

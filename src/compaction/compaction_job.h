@@ -76,10 +76,10 @@ class CompactionJob {
  private:
   Status Start();
   std::deque<version::VirtualTable> TakeVirtualTables(const kv::Stripes& stripes, const version::Run& run);
-  Status StartCleaning();
+  Status StartBlobCollection();
   Status Move();
   Status Add(const kv::Entry& entry);
-  Status AddReference(const kv::Entry& entry);
+  Status AddBlobIndex(const kv::Entry& entry);
   // Finished outputs hold all keys below `cursor` (null: all keys): show them instead of the inputs.
   Status Release(const std::string* cursor);
 
@@ -95,9 +95,9 @@ class CompactionJob {
   std::unique_ptr<kv::ValueSource> base_values_;  // declared before input_, which uses it
   std::unique_ptr<Outputs> outputs_;
   std::unique_ptr<kv::Iterator> input_;
-  format::Bounds rest_;                       // the part of the pick's bounds that is not released
-  kv::Sequence largest_sequence_ = 0;         // of the inputs, as the version knows it
-  std::vector<format::BlobFilePtr> cleaned_;  // by number; held until the job ends
+  format::Bounds rest_;                         // the part of the pick's bounds that is not released
+  kv::Sequence largest_sequence_ = 0;           // of the inputs, as the version knows it
+  std::vector<format::BlobFilePtr> collected_;  // by number; held until the job ends
   std::unique_ptr<blob::Scanner> scanner_;
 };
 

@@ -14,28 +14,28 @@ constexpr uint64_t kEntryBytes = 64;
 
 }  // namespace
 
-Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& sealed, std::vector<kv::Sequence> snapshots,
+Result<Flushed> Flush(const TableFactory& factory, memtable::Memtable& immutable, std::vector<kv::Sequence> snapshots,
                       Compression compression, iterator::CompactionIteratorCounts* counts,
                       std::function<uint64_t(const kv::RangeTombstones&)> masked_bytes, LiveSample::Changes* sampled) {
   if (ZOO(kSnapshotIgnoredByFlush)) snapshots.clear();
   const kv::Stripes stripes(snapshots);
-  const auto ranges = kv::RangeTombstones::Fragment(factory.order, sealed.range_deletes().All(), stripes,
+  const auto ranges = kv::RangeTombstones::Fragment(factory.order, immutable.range_deletes().All(), stripes,
                                                     kv::RangeTombstones::Keys::kViews);
   auto survivors =
-      iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, sealed.NewFlushIterator(), &counts->covered);
+      iterator::NewRangeTombstoneFilter(factory.order, ranges, stripes, immutable.NewFlushIterator(), &counts->covered);
   auto input = iterator::NewCompactionIterator(
       factory.order, {.snapshots = std::move(snapshots), .operators = factory.operators}, std::move(survivors), counts);
-  const uint64_t bytes = sealed.bytes_used();
-  const bool separates = AreWorthABlobFile(factory, sealed.entries(), bytes);
+  const uint64_t bytes = immutable.bytes_used();
+  const bool separates = AreWorthABlobFile(factory, immutable.entries(), bytes);
   Outputs outputs(factory,
                   {.compression = compression,
-                   .bytes_expected = separates ? std::min(bytes, sealed.entries() * kEntryBytes) : bytes,
+                   .bytes_expected = separates ? std::min(bytes, immutable.entries() * kEntryBytes) : bytes,
                    .value_bytes_expected = bytes,
                    .range_tombstones = ranges,
                    .stripes = stripes,
                    .masked_bytes = std::move(masked_bytes),
                    // All changes of the database with these sequences are in this memtable.
-                   .compacted_ranges = {{.from = sealed.oldest_sequence(), .sequence = sealed.newest_sequence()}},
+                   .compacted_ranges = {{.from = immutable.oldest_sequence(), .sequence = immutable.newest_sequence()}},
                    .separates_values = separates});
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
     if (sampled != nullptr) sampled->Add(input->entry());

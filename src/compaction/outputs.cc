@@ -46,8 +46,8 @@ Status Outputs::Add(const kv::Entry& entry, bool separates) {
   if (writer_ == nullptr) RETURN_IF_ERROR(BeginTable(options_.bytes_expected));
 
   const kv::Kind kind = kv::KindOf(entry.tag);
-  if (kind == kv::Kind::kPutRef) {
-    RETURN_IF_ERROR(CountReference(entry.value));
+  if (kind == kv::Kind::kPutBlobIndex) {
+    RETURN_IF_ERROR(CountBlobIndex(entry.value));
   } else if (separates && kind == kv::Kind::kPut && factory_.blob_value_bytes_min != 0 &&
              entry.value.size() >= factory_.blob_value_bytes_min) {
     kv::Entry separated;
@@ -118,20 +118,20 @@ bool Outputs::IsFullFor(const kv::Entry& entry) const {
 // Writes the value to the blob file; `separated` is the entry with the blob index in place of its value.
 Status Outputs::Separate(const kv::Entry& entry, kv::Entry* separated) {
   if (values_ == nullptr) RETURN_IF_ERROR(BeginValues());
-  format::ValueReference reference;
+  format::BlobIndex reference;
   RETURN_IF_ERROR(values_->Add(entry.key, entry.value, &reference));
   references_[reference.file] += reference.bytes;
   table_value_bytes_ += reference.bytes;
   *separated = {.prefix = entry.prefix,
                 .key = entry.key,
-                .tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPutRef),
-                .value = {reference_, format::StoreReference(reference_, reference)}};
+                .tag = kv::MakeTag(kv::SequenceOf(entry.tag), kv::Kind::kPutBlobIndex),
+                .value = {reference_, format::EncodeBlobIndex(reference_, reference)}};
   return {};
 }
 
-Status Outputs::CountReference(std::string_view bytes) {
-  format::ValueReference reference;
-  RETURN_IF_ERROR(format::ParseReference(bytes, &reference));
+Status Outputs::CountBlobIndex(std::string_view bytes) {
+  format::BlobIndex reference;
+  RETURN_IF_ERROR(format::DecodeBlobIndex(bytes, &reference));
   if (!ZOO(kReferenceNotCounted)) references_[reference.file] += reference.bytes;
   return {};
 }
@@ -154,7 +154,7 @@ Status Outputs::FinishTable(const std::string_view* upper) {
     writer_ = nullptr;
     format::FileMeta meta = *written;
     for (const auto& [file, bytes] : references_) meta.values.push_back({.file = file, .bytes = bytes});
-    std::ranges::sort(meta.values, {}, &format::ValueShare::file);
+    std::ranges::sort(meta.values, {}, &format::BlobShare::file);
     if (!ranges.empty() && options_.masked_bytes) meta.masked_bytes = options_.masked_bytes(ranges);
     bytes_ += meta.bytes;
     finished_.push_back(factory_.track(std::make_shared<const format::FileMeta>(std::move(meta))));

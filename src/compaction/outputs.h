@@ -113,7 +113,7 @@ class Outputs {
   Status FinishTable(const std::string_view* upper);
   Status FinishValues();
   Status Separate(const kv::Entry& entry, kv::Entry* separated);
-  Status CountReference(std::string_view reference);
+  Status CountBlobIndex(std::string_view reference);
   std::vector<format::CompactedRange> TakeShare(const std::string_view* upper);
 
   const TableFactory& factory_;
@@ -134,7 +134,7 @@ class Outputs {
   std::vector<format::BlobFilePtr> finished_values_;
   std::unordered_map<kv::FileNumber, uint64_t> references_;  // of the current table: bytes by blob file
   uint64_t table_value_bytes_ = 0;                           // written to blob files since the table began
-  char reference_[format::kReferenceBytesMax];
+  char reference_[format::kBlobIndexBytesMax];
 };
 
 }  // namespace mergedb::compaction

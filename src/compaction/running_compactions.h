@@ -29,7 +29,8 @@ class RunningCompactions {
     for (const picker::RunningCompaction& running : running_) {
       if (Interleaves(pick, running)) return false;
     }
-    running_.push_back({.sources = pick.sources, .bounds = pick.bounds, .collects_blobs = !pick.cleaned.empty()});
+    running_.push_back(
+        {.sources = pick.sources, .bounds = pick.bounds, .collects_blobs = !pick.blob_files_to_collect.empty()});
     return true;
   }
 

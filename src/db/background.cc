@@ -46,7 +46,7 @@ void Background::Nudge() {
   ScheduleLocked();
 }
 
-void Background::SealHappened() {
+void Background::MemtableSwitched() {
   executor_->ScheduleUrgent([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->Nudge();
   });
@@ -59,14 +59,14 @@ void Background::NoteWrite() {
   ArmTimerLocked();
 }
 
-void Background::Sweep(format::Bounds bounds) {
+void Background::RequestScanCompaction(format::Bounds bounds) {
   if (parts_.snapshots.oldest().count > 0) return;  // the snapshot needs the deleted keys
-  seal_is_wanted_.store(true, std::memory_order_relaxed);
+  switch_is_wanted_.store(true, std::memory_order_relaxed);
   base::Lock lock(mutex_);
   const uint64_t flushes = counters_.flushes.load(std::memory_order_relaxed);
-  if (is_stopping_ || sweep_ || swept_flushes_ == flushes) return;
-  swept_flushes_ = flushes;
-  sweep_ = std::move(bounds);
+  if (is_stopping_ || scan_bounds_ || scan_compaction_flushes_ == flushes) return;
+  scan_compaction_flushes_ = flushes;
+  scan_bounds_ = std::move(bounds);
   TreeChanged();
   ScheduleLocked();
 }
@@ -76,8 +76,8 @@ void Background::Sweep(format::Bounds bounds) {
 void Background::ScheduleFlushLocked() {
   // WHY this check is first: a seal notification may arrive after Stop(). Then VersionSet may be gone.
   if (is_stopping_ || is_flushing_) return;
-  const bool has_sealed = parts_.version_set.sealed_count() > 0 && MayTryLocked(flush_retry_);
-  if (!has_sealed && !standby_is_wanted_) return;
+  const bool has_immutable = parts_.version_set.immutable_count() > 0 && MayTryLocked(flush_retry_);
+  if (!has_immutable && !standby_is_wanted_) return;
   is_flushing_ = true;
   executor_->ScheduleUrgent([weak = weak_from_this()] {
     if (auto self = weak.lock()) self->RunFlush();
@@ -166,9 +166,9 @@ Background::Task Background::ChooseLocked(std::shared_ptr<Running>* job) {
     is_committing_ = true;
     return Task::kCommit;
   }
-  if (may_seal_at_rest_ && IsWorthSealingLocked()) {
-    may_seal_at_rest_ = false;
-    return Task::kSeal;
+  if (may_flush_idle_ && IsWorthSwitchingLocked()) {
+    may_flush_idle_ = false;
+    return Task::kSwitchIdleMemtable;
   }
   if (jobs_.empty() && !is_picking_ && UrgencyLocked() != picker::Urgency::kWriting &&
       warmed_generation_ != picked_generation_) {
@@ -195,14 +195,14 @@ void Background::Perform(Task task, const std::shared_ptr<Running>& job) {
     case Task::kJob: return StepJob(job);
     case Task::kRecycle: return RecycleObsolete();
     case Task::kRemoveRecycled: return RemoveRecycled();
-    case Task::kSeal: return parts_.seal_at_rest();
+    case Task::kSwitchIdleMemtable: return parts_.flush_if_idle();
     case Task::kWarm: return WarmTables();
   }
 }
 
 Status Background::Flush() {
-  const auto sealed = parts_.version_set.OldestSealed();
-  if (sealed == nullptr) return {};
+  const auto immutable = parts_.version_set.OldestImmutable();
+  if (immutable == nullptr) return {};
   const uint64_t start = clock_->NowNanos();
   iterator::CompactionIteratorCounts counts;
   const version::VersionPtr older = parts_.version_set.Current()->version;
@@ -210,9 +210,9 @@ Status Background::Flush() {
     return compaction::EstimateMaskedBytes(parts_.order, parts_.tables, *older, kv::Position{UINT64_MAX}, ranges);
   };
   auto sampled = live_sample_.Begin();
-  ASSIGN_OR_RETURN(auto flushed,
-                   compaction::Flush(parts_.factory, *sealed, parts_.snapshots.Live(), parts_.options.compression.upper,
-                                     &counts, masked_bytes, parts_.order.is_bytewise() ? &sampled : nullptr));
+  ASSIGN_OR_RETURN(auto flushed, compaction::Flush(parts_.factory, *immutable, parts_.snapshots.Live(),
+                                                   parts_.options.compression.upper, &counts, masked_bytes,
+                                                   parts_.order.is_bytewise() ? &sampled : nullptr));
   const uint64_t bytes = flushed.bytes();
   RETURN_IF_ERROR(parts_.version_set.InstallFlush(flushed.table, flushed.blob_files));
   SampleFlushed(sampled, flushed);
@@ -260,31 +260,32 @@ void Background::PickJob() {
   base::Lock lock(mutex_);
   const picker::Urgency urgency = UrgencyLocked();
   const std::optional<Manual> manual = manual_;
-  const std::optional<format::Bounds> sweep = sweep_;
+  const std::optional<format::Bounds> scan_bounds = scan_bounds_;
   lock.Unlock();
 
   // WHY the running compactions are read before the SuperVersion: a job that installs its result and is
   // released in between is then seen as running. In the other order the pick would see neither, and could
   // drop tombstones above the keys that the job has just moved down.
   const uint64_t generation = tree_generation_.load(std::memory_order_relaxed);
-  const read::SuperVersionPtr old_super_version = ZOO(kPickedFromOldView) ? parts_.version_set.Current() : nullptr;
-  if (ZOO(kPickedFromOldView)) SCHEDULE_POINT("pick between two looks");
+  const read::SuperVersionPtr old_super_version =
+      ZOO(kPickedFromOldSuperVersion) ? parts_.version_set.Current() : nullptr;
+  if (ZOO(kPickedFromOldSuperVersion)) SCHEDULE_POINT("pick between two looks");
   const std::vector<picker::RunningCompaction> running_compactions = running_compactions_.running();
   SCHEDULE_POINT("pick between two looks");
   const read::SuperVersionPtr super_version =
-      ZOO(kPickedFromOldView) ? old_super_version : parts_.version_set.Current();
+      ZOO(kPickedFromOldSuperVersion) ? old_super_version : parts_.version_set.Current();
   const picker::PickInput input = PickInputFor(*super_version, running_compactions, urgency);
   picker::ManualPick manual_pick;
   if (manual) manual_pick = picker::PickManual(input, manual->bounds, manual->newest);
   std::optional<picker::CompactionPick> pick = std::move(manual_pick.pick);
-  if (!pick && sweep) pick = picker::PickTombstoneScan(input, *sweep);
+  if (!pick && scan_bounds) pick = picker::PickTombstoneScan(input, *scan_bounds);
   if (!pick) pick = picker::Pick(input);
   // The job starts from the version against which it is claimed: another job that ends in between may take
   // the last keys of a source. WHY flushed_sequence is read before the version: it must not come from a flush
   // that the version lacks.
   const kv::Sequence flushed_sequence = parts_.version_set.flushed_sequence();
   const version::VersionPtr version =
-      ZOO(kPickedFromOldView) ? super_version->version : parts_.version_set.Current()->version;
+      ZOO(kPickedFromOldSuperVersion) ? super_version->version : parts_.version_set.Current()->version;
   const bool is_added = pick && running_compactions_.Add(*pick, *version);
   std::shared_ptr<Running> running;
   if (is_added) {
@@ -319,9 +320,9 @@ void Background::PickJob() {
   lock.Relock();
   is_picking_ = false;
   // A request that is blocked now is dropped: the next tombstone-heavy scan asks again.
-  if (sweep) {
-    sweep_ = std::nullopt;
-    if (is_added && running->job->pick().reason == picker::CompactionReason::kSwept)
+  if (scan_bounds) {
+    scan_bounds_ = std::nullopt;
+    if (is_added && running->job->pick().reason == picker::CompactionReason::kTombstoneScan)
       counters_.tombstone_scan_compactions.fetch_add(1, std::memory_order_relaxed);
   }
   if (running != nullptr) {
@@ -423,8 +424,7 @@ void Background::RemoveRecycled() {
 
 uint64_t Background::ExcessRecycledBytesLocked() const {
   const uint64_t bytes = parts_.recycled_files.bytes();
-  return bytes -
-         std::min(bytes, RecycledBytesMaxLocked(IsAtRestLocked() ? UrgencyLocked() : picker::Urgency::kWriting));
+  return bytes - std::min(bytes, RecycledBytesMaxLocked(IsIdleLocked() ? UrgencyLocked() : picker::Urgency::kWriting));
 }
 
 // The room that the space bound leaves, but while writes come at least release_bytes_: a compaction releases
@@ -448,7 +448,7 @@ uint64_t Background::RecycledBytesMaxLocked(picker::Urgency urgency) const {
   return 0;
 }
 
-bool Background::IsAtRestLocked() const {
+bool Background::IsIdleLocked() const {
   return UrgencyLocked() != picker::Urgency::kWriting && jobs_.empty() && !is_picking_ && !is_flushing_ &&
          picked_generation_ == tree_generation_.load(std::memory_order_relaxed) && picked_urgency_ == UrgencyLocked() &&
          !parts_.version_set.HasUncommitted();
@@ -456,9 +456,9 @@ bool Background::IsAtRestLocked() const {
 
 // WHY at least 1/64 of the tree's bytes: the flushed table is compacted into the one run next, which may
 // rewrite the whole run.
-bool Background::IsWorthSealingLocked() const {
+bool Background::IsWorthSwitchingLocked() const {
   constexpr uint64_t kShare = 64;
-  if (!IsAtRestLocked() || UrgencyLocked() != picker::Urgency::kIdle) return false;
+  if (!IsIdleLocked() || UrgencyLocked() != picker::Urgency::kIdle) return false;
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   return !super_version->active->empty() &&
          super_version->active->bytes_used() * kShare >= super_version->version->bytes_on_disk();
@@ -496,9 +496,9 @@ void Background::WarmTables() {
 
 bool Background::CommitIsOverdueLocked() const {
   if (!parts_.version_set.HasUncommitted()) return false;
-  const uint64_t dead = parts_.version_set.uncommitted_dead_bytes();
-  return parts_.version_set.UncommittedLogBytes() > parts_.memory.log_quota_bytes / 2 ||
-         dead > std::max<uint64_t>(parts_.memory.log_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
+  const uint64_t dead = parts_.version_set.uncommitted_obsolete_bytes();
+  return parts_.version_set.UncommittedWalBytes() > parts_.memory.wal_quota_bytes / 2 ||
+         dead > std::max<uint64_t>(parts_.memory.wal_quota_bytes, parts_.obsolete.bytes_on_disk() / 32);
 }
 
 bool Background::MayTryLocked(const Retry& retry) const {
@@ -526,7 +526,7 @@ picker::Urgency Background::UrgencyLocked() const {
 }
 
 bool Background::NeedsNoCompactionLocked(picker::Urgency urgency) const {
-  if (parts_.version_set.sealed_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_)
+  if (parts_.version_set.immutable_count() > 0 || is_flushing_ || is_committing_ || !jobs_.empty() || is_picking_)
     return false;
   if (parts_.version_set.HasUncommitted() || parts_.obsolete.HasAny() || is_removing_ ||
       parts_.recycled_files.bytes() > RecycledBytesMaxLocked(urgency))
@@ -552,7 +552,7 @@ void Background::UpdateTreeBacklog() {
 void Background::UpdateWriteDelay() {
   const read::SuperVersionPtr super_version = parts_.version_set.Current();
   const uint64_t unflushed =
-      super_version->sealed.size() * parts_.memory.memtable_bytes + super_version->active->bytes_used();
+      super_version->immutable.size() * parts_.memory.memtable_bytes + super_version->active->bytes_used();
   const picker::Backlog backlog{.staged_bytes = parts_.wal_backlog(),
                                 .staging_bytes_max = parts_.memory.undrained_bytes_max,
                                 .unflushed_bytes = unflushed,
@@ -589,7 +589,7 @@ void Background::OnTimer() {
                        parts_.obsolete.bytes_on_disk() <= parts_.version_set.Current()->version->bytes_on_disk() &&
                        NeedsNoCompactionLocked(picker::Urgency::kIdle);
   if (!is_over) ArmTimerLocked();
-  may_seal_at_rest_ = true;  // one attempt per tick: an active writer prevents it
+  may_flush_idle_ = true;  // one attempt per tick: an active writer prevents it
   ScheduleLocked();
   changed_.NotifyAll();
 }
@@ -627,7 +627,8 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
     if (!flush_retry_.status.ok()) return read::OfWrite(flush_retry_.status, parts_.directory);
     if (needs >= Needs::kCommits && !commit_retry_.status.ok())
       return read::OfWrite(commit_retry_.status, parts_.directory);
-    if (needs >= Needs::kMerges && !job_retry_.status.ok()) return read::OfWrite(job_retry_.status, parts_.directory);
+    if (needs >= Needs::kCompactions && !job_retry_.status.ok())
+      return read::OfWrite(job_retry_.status, parts_.directory);
     for (const Retry* retry : {&recycle_retry_, &removal_retry_}) {
       if (needs >= Needs::kRemovals && !retry->status.ok()) return read::OfWrite(retry->status, parts_.directory);
     }
@@ -641,7 +642,7 @@ Status Background::WaitUntil(Needs needs, const std::function<bool()>& is_done) 
 }
 
 Status Background::WaitForFlush() {
-  const kv::Sequence end = parts_.version_set.sealed_end();
+  const kv::Sequence end = parts_.version_set.immutable_end();
   RETURN_IF_ERROR(WaitUntil(Needs::kCommits, [&] { return parts_.version_set.flushed_end() >= end; }));
   const uint64_t changes = parts_.version_set.changes();
   return WaitUntil(Needs::kCommits, [&] {
@@ -669,7 +670,7 @@ Status Background::WaitForCompactions(picker::Urgency urgency) {
 // One call at a time: a call waits until `manual_` is empty and sets it under the same lock.
 Status Background::CompactRange(const format::Bounds& bounds) {
   uint64_t id = 0;
-  RETURN_IF_ERROR(WaitUntil(Needs::kMerges, [&] {
+  RETURN_IF_ERROR(WaitUntil(Needs::kCompactions, [&] {
     if (id != 0) return true;
     if (manual_ && !ZOO(kManualTakenOver)) return false;
     id = ++manual_count_;
@@ -680,7 +681,7 @@ Status Background::CompactRange(const format::Bounds& bounds) {
     return true;
   }));
   TreeChanged();
-  Status status = WaitUntil(Needs::kMerges, [this] {
+  Status status = WaitUntil(Needs::kCompactions, [this] {
     if (manual_is_done_) return true;
     if (jobs_.empty() && !is_picking_) TreeChanged();  // pick again
     return false;

@@ -64,7 +64,7 @@ class Background : public std::enable_shared_from_this<Background> {
     std::function<void(const VersionSet::WalStart&)> wal_released;
     std::function<uint64_t()> wal_backlog;  // wal::Wal::backlog()
     std::function<void()> make_standby;     // allocates the standby memtable
-    std::function<void()> seal_at_rest;     // makes the active memtable immutable, unless a writer is active
+    std::function<void()> flush_if_idle;    // makes the active memtable immutable, unless a writer is active
   };
   explicit Background(Parts parts);
   ~Background();
@@ -73,7 +73,7 @@ class Background : public std::enable_shared_from_this<Background> {
   void Nudge();
   // Nudge for a writer that made a memtable immutable. Does not take mutex_: a preempted compaction thread
   // may hold it.
-  void SealHappened();
+  void MemtableSwitched();
   // Notes a write: the urgency becomes kWriting. Costs one load, except for the first write after each tick
   // (1 s).
   void WriteHappened() {
@@ -83,10 +83,10 @@ class Background : public std::enable_shared_from_this<Background> {
   // Requests a compaction of `bounds`, where a tombstone-heavy scan found only deleted keys. At most one
   // request per flush is accepted: tombstones in memtables must be in tables first. Ignored while a snapshot
   // exists. THREADS: any.
-  void Sweep(format::Bounds bounds);
+  void RequestScanCompaction(format::Bounds bounds);
   // True: the next write should make the active memtable immutable, if it holds enough. (exclusive section)
-  bool seal_is_wanted() const { return seal_is_wanted_.load(std::memory_order_relaxed); }
-  void SealIsConsidered() { seal_is_wanted_.store(false, std::memory_order_relaxed); }
+  bool switch_is_wanted() const { return switch_is_wanted_.load(std::memory_order_relaxed); }
+  void SwitchIsConsidered() { switch_is_wanted_.store(false, std::memory_order_relaxed); }
   // Sets the rate of delayed writes from the memory in use now and the state of the tree at the last
   // UpdateTreeBacklog.
   void UpdateWriteDelay();
@@ -96,7 +96,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
   // Blocks until `is_done` holds. Retries failed background work at once; if work that the wait `needs` fails
   // again, returns its status.
-  enum class Needs : uint8_t { kFlushes, kCommits, kMerges, kRemovals };  // each includes those before it
+  enum class Needs : uint8_t { kFlushes, kCommits, kCompactions, kRemovals };  // each includes those before it
   Status WaitUntil(Needs needs, const std::function<bool()>& is_done);
   // Returns when all memtables that are immutable now are flushed, durable, and in the MANIFEST.
   Status WaitForFlush();
@@ -111,8 +111,8 @@ class Background : public std::enable_shared_from_this<Background> {
   struct Counters {
     std::atomic<uint64_t> flushes{0}, flush_bytes{0}, flush_nanos{0};
     std::atomic<uint64_t> jobs{0}, moves{0}, jobs_failed{0};
-    std::atomic<uint64_t> compaction_bytes_read{0}, compaction_bytes_written{0}, compaction_bytes_unread{0}, compaction_entries_in{0},
-        compaction_entries_out{0}, compaction_nanos{0};
+    std::atomic<uint64_t> compaction_bytes_read{0}, compaction_bytes_written{0}, compaction_bytes_unread{0},
+        compaction_entries_in{0}, compaction_entries_out{0}, compaction_nanos{0};
     std::atomic<uint64_t> blob_bytes_moved{0};
     std::atomic<uint64_t> files_removed{0}, tombstone_scan_compactions{0};
     std::atomic<uint64_t> runs_max{0}, compactions_at_once_max{0};
@@ -122,7 +122,7 @@ class Background : public std::enable_shared_from_this<Background> {
 
  private:
   void NoteWrite();
-  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRecycle, kRemoveRecycled, kSeal, kWarm };
+  enum class Task : uint8_t { kNone, kCommit, kJob, kPick, kRecycle, kRemoveRecycled, kSwitchIdleMemtable, kWarm };
   struct Running {  // a job, and whether a thread is executing a step of it
     std::unique_ptr<compaction::CompactionJob> job;
     bool is_stepping = false;
@@ -153,8 +153,8 @@ class Background : public std::enable_shared_from_this<Background> {
   void RemoveRecycled();
   uint64_t ExcessRecycledBytesLocked() const;
   uint64_t RecycledBytesMaxLocked(picker::Urgency urgency) const;
-  bool IsAtRestLocked() const;
-  bool IsWorthSealingLocked() const;
+  bool IsIdleLocked() const;
+  bool IsWorthSwitchingLocked() const;
   void WarmTables();
   bool CommitIsOverdueLocked() const;
   bool MayTryLocked(const Retry& retry) const;
@@ -180,7 +180,7 @@ class Background : public std::enable_shared_from_this<Background> {
   Counters counters_;
   compaction::RunningCompactions running_compactions_;
   std::atomic<bool> wrote_{false};  // since the last tick
-  std::atomic<bool> seal_is_wanted_{false};
+  std::atomic<bool> switch_is_wanted_{false};
   std::atomic<uint64_t> tree_generation_{1};  // counts changes of the picker's input
 
   std::atomic<uint64_t> warmed_below_{0};  // tables with smaller file numbers need no warming
@@ -208,7 +208,7 @@ class Background : public std::enable_shared_from_this<Background> {
   bool commit_is_wanted_ GUARDED_BY(mutex_) = false;  // as soon as there is nothing else to do
   bool commit_is_urgent_ GUARDED_BY(mutex_) = false;  // before any step of a job
   uint64_t warmed_generation_ GUARDED_BY(mutex_) = 0;
-  bool may_seal_at_rest_ GUARDED_BY(mutex_) = false;
+  bool may_flush_idle_ GUARDED_BY(mutex_) = false;
   uint64_t last_commit_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t last_write_nanos_ GUARDED_BY(mutex_) = 0;
   uint64_t picked_generation_ GUARDED_BY(mutex_) = 0;  // value of tree_generation_ at which Pick found nothing
@@ -218,8 +218,8 @@ class Background : public std::enable_shared_from_this<Background> {
   std::optional<Manual> manual_ GUARDED_BY(mutex_);
   uint64_t manual_count_ GUARDED_BY(mutex_) = 0;  // CompactRange calls so far
   bool manual_is_done_ GUARDED_BY(mutex_) = false;
-  std::optional<format::Bounds> sweep_ GUARDED_BY(mutex_);  // requested by a tombstone-heavy scan
-  uint64_t swept_flushes_ GUARDED_BY(mutex_) = 0;           // counters_.flushes at the last request
+  std::optional<format::Bounds> scan_bounds_ GUARDED_BY(mutex_);  // requested by a tombstone-heavy scan
+  uint64_t scan_compaction_flushes_ GUARDED_BY(mutex_) = 0;       // counters_.flushes at the last request
   std::vector<std::shared_ptr<Running>> jobs_ GUARDED_BY(mutex_);
   Retry flush_retry_ GUARDED_BY(mutex_);
   Retry commit_retry_ GUARDED_BY(mutex_);

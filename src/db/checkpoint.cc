@@ -186,8 +186,8 @@ Status Checkpointer::CopyFile(const std::string& from, const Piece& piece) {
 }
 
 Status Checkpointer::FlushMemtables() {
-  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.super_version->sealed.rbegin(),
-                                                             source_.super_version->sealed.rend());
+  std::vector<std::shared_ptr<memtable::Memtable>> memtables(source_.super_version->immutable.rbegin(),
+                                                             source_.super_version->immutable.rend());
   for (const auto& memtable : memtables) {
     iterator::CompactionIteratorCounts counts;
     ASSIGN_OR_RETURN(auto flushed,
@@ -291,9 +291,9 @@ Result<CheckpointReport> DbImpl::Checkpoint(const std::string& target, const Che
   if (store_->options.mode == OpenMode::kReadOnly) {
     take();
   } else {
-    write::WriterQueue::ExclusiveSection turn(queue_);
-    RETURN_IF_ERROR(ReviveLog());
-    RETURN_IF_ERROR(SealIfUsed());
+    write::WriterQueue::ExclusiveSection section(queue_);
+    RETURN_IF_ERROR(ResumeWal());
+    RETURN_IF_ERROR(SwitchMemtableIfUsed());
     take();
     source.sync_files = [&] { return version_set_->SyncFiles(*source.super_version->version); };
   }

@@ -238,7 +238,7 @@ std::unique_ptr<read::WalkableIterator> DbImpl::OpenTreeIterator(const IteratorO
   if (background_ != nullptr) {
     context.on_tombstone_scan = [background = std::weak_ptr(background_)](iterator::TombstoneScan wade) {
       if (auto alive = background.lock())
-        alive->Sweep({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
+        alive->RequestScanCompaction({.lower = std::move(wade.lower), .upper = std::move(wade.upper)});
     };
   }
   return read::NewDbIterator(context, std::move(super_version), sequence, options, std::move(overlay));
@@ -325,8 +325,8 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
   std::map<kv::FileNumber, uint64_t> found;
   const auto entries = table->NewScanIterator();
   for (entries->SeekToFirst(); entries->Valid(); entries->Next()) {
-    if (kv::KindOf(entries->entry().tag) != kv::Kind::kPutRef) continue;
-    format::ValueReference reference;
+    if (kv::KindOf(entries->entry().tag) != kv::Kind::kPutBlobIndex) continue;
+    format::BlobIndex reference;
     ASSIGN_OR_RETURN(const auto file, read::BlobFileOf(version, entries->entry(), &reference));
     std::string_view value;
     RETURN_IF_ERROR(values.Read(*file, reference, entries->entry().key, &value));
@@ -334,7 +334,7 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
   }
   RETURN_IF_ERROR(entries->status());
   std::map<kv::FileNumber, uint64_t> expected;
-  for (const format::ValueShare& share : meta->values) expected[share.file] = share.bytes;
+  for (const format::BlobShare& share : meta->values) expected[share.file] = share.bytes;
   if (found == expected) return {};
   return Status::Corruption(format::TablePath(store_->directory, meta->number) +
                             ": refers to other bytes of value files than the MANIFEST says");
@@ -345,19 +345,19 @@ Status DbImpl::CheckReferences(const version::Version& version, const format::Fi
 Status DbImpl::Flush() noexcept {
   RETURN_IF_ERROR(CheckWritable());
   {
-    write::WriterQueue::ExclusiveSection turn(queue_);
-    RETURN_IF_ERROR(ReviveLog());
-    RETURN_IF_ERROR(SealIfUsed());
+    write::WriterQueue::ExclusiveSection section(queue_);
+    RETURN_IF_ERROR(ResumeWal());
+    RETURN_IF_ERROR(SwitchMemtableIfUsed());
   }
   return background_->WaitForFlush();
 }
 
 Status DbImpl::SyncWal() noexcept {
   RETURN_IF_ERROR(CheckWritable());
-  write::WriterQueue::ExclusiveSection turn(queue_);
-  RETURN_IF_ERROR(ReviveLog());
+  write::WriterQueue::ExclusiveSection section(queue_);
+  RETURN_IF_ERROR(ResumeWal());
   Status status = log_->MakeDurable();
-  if (!status.ok()) LogFailed(status);
+  if (!status.ok()) WalFailed(status);
   return read::OfWrite(std::move(status), store_->directory);
 }
 
@@ -394,11 +394,11 @@ Status DbImpl::Close() noexcept {
   if (store_->options.mode == OpenMode::kReadOnly || background_ == nullptr) return {};
 
   queue_.Stop();
-  write::WriterQueue::ExclusiveSection turn(queue_);
+  write::WriterQueue::ExclusiveSection section(queue_);
   Status unlogged;
   // WHY: options.h promises that a write with kNoWal is durable after Close.
   if (has_unlogged_ && !ZOO(kNoLogForgottenByClose)) {
-    unlogged = SealIfUsed();
+    unlogged = SwitchMemtableIfUsed();
     if (unlogged.ok()) unlogged = background_->WaitForFlush();
     if (!unlogged.ok()) unlogged = background_->WaitForFlush();  // the last chance; the fault may be temporary
   }

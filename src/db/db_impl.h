@@ -1,6 +1,6 @@
 // The implementation of DB: short public methods, and the wiring between the folders. No algorithms.
 //
-//   Put, Write ──► WriterQueue ──► Host (this class): write delay, WAL, active memtable ──► Seal ──► Background: flush
+//   Put, Write ──► WriterQueue ──► Host (this class): write delay, WAL, active memtable ──► SwitchMemtable ──► Background: flush
 //   Get, iterator ─► VersionSet::Current ──► read/
 //   Background ──► picker/ ──► compaction/ ──► VersionSet::Install ──► VersionSet::Commit
 //
@@ -157,7 +157,7 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status Create();
   Status Recover(const manifest::Loaded& loaded, const Inventory& inventory);
   Status TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file);
-  Status TakeLog(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last);
+  Status InstallReplay(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last);
   // open_read_only.cc
   Status RecoverReadOnly(manifest::Loaded loaded);
   Status ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed);
@@ -180,20 +180,20 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   wal::Wal& log() override { return *log_; }
   memtable::Memtable& active() override { return *active_; }
   void Publish(kv::Sequence last) override;  // transactions.cc
-  void LogFailed(const Status& status) override;
+  void WalFailed(const Status& status) override;
   void BeginPieces(const wal::Mark& replay_from) override;
   void EndPieces() override;
-  bool IsWorthSealing();
-  Status WaitForSealedSlot();
-  void Seal(std::shared_ptr<memtable::Memtable> next);
-  Status SealIfUsed();
-  void SealAtRest();
-  bool LogGoesOn() const { return !log_->is_in_trouble() && !epoch_is_owed_; }
-  Status ReviveLog();
+  bool IsWorthSwitching();
+  Status WaitForImmutableSlot();
+  void SwitchMemtable(std::shared_ptr<memtable::Memtable> next);
+  Status SwitchMemtableIfUsed();
+  void FlushIfIdle();
+  bool WalIsUsable() const { return !log_->is_in_trouble() && !epoch_is_owed_; }
+  Status ResumeWal();
   Status Resume();
   Status FlushAll();
   Status StartNewEpoch();
-  Status StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
+  Status StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence, std::vector<kv::FileNumber> reusable_segments);
   VersionSet::WalStart At(const wal::Mark& mark) const;
   VersionSet::WalFacts FactsOf(const VersionSet::WalStart& from) const;
 
@@ -226,8 +226,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status LoadKeyspaces();
   Result<kv::KeyspaceId> FindKeyspace(std::string_view name, const ReadOptions& options);
   Result<std::string> ChooseMarker(const BeginsOwnKey& begins_own_key);
-  Status CommitCatalog(const write::Change& change);
-  Status SealWhatCovers(kv::KeyspaceId id);
+  Status CommitKeyspaceRecords(const write::Change& change);
+  Status FlushIfTablesOverlap(kv::KeyspaceId id);
 
   Status CheckOpen() const;
   Status CheckWritable() const;
@@ -242,9 +242,9 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   Status CheckSnapshot(const ReadOptions& options) const;
   template <class Take>
   auto TakeSuperVersion(const ReadOptions& options, const Take& take, kv::Sequence* sequence) const;
-  std::shared_ptr<wal::Wal> CurrentLog() const;
+  std::shared_ptr<wal::Wal> CurrentWal() const;
   // Null if the current WAL is of another epoch: positions of `epoch` mean nothing in it.
-  std::shared_ptr<wal::Wal> LogOf(uint64_t epoch) const;
+  std::shared_ptr<wal::Wal> WalOf(uint64_t epoch) const;
   std::shared_ptr<memtable::Memtable> TakeStandby();
   void MakeStandby();
   Status CheckLiveFiles();
@@ -273,8 +273,8 @@ class DbImpl final : public DB, public TransactionHost, private write::Host {
   // (exclusive section)
   std::shared_ptr<memtable::Memtable> active_;
   std::optional<wal::Mark> pieces_from_;  // set while a large batch is applied piece by piece
-  size_t paced_bytes_ = 0;                // written since BeforeGroup last updated the write delay
-  const size_t pace_look_bytes_ = std::min(store_->memory.memtable_bytes, store_->memory.undrained_bytes_max) / 16;
+  size_t bytes_since_delay_update_ = 0;   // written since BeforeGroup last updated the write delay
+  const size_t delay_update_bytes_ = std::min(store_->memory.memtable_bytes, store_->memory.undrained_bytes_max) / 16;
   uint64_t epoch_ = 0;  // of log_; both change together, under mutex_
   uint64_t salt_ = 0;
   Status log_failure_;

@@ -45,7 +45,7 @@ std::string CatalogKey(const kv::KeyMap& map, std::string_view name) {
   return map.Prefix(kv::kDefaultKeyspace) + format::KeyspaceRecordKey(name);
 }
 
-Result<std::vector<KeyspaceEntry>> ReadCatalog(const kv::KeyMap& map, Iterator& records) {
+Result<std::vector<KeyspaceEntry>> ReadKeyspaceRecords(const kv::KeyMap& map, Iterator& records) {
   const size_t prefix_bytes = map.Prefix(kv::kDefaultKeyspace).size();
   std::vector<KeyspaceEntry> entries;
   for (records.SeekToFirst(); records.Valid(); records.Next()) {
@@ -96,7 +96,7 @@ Result<std::vector<KeyspaceEntry>> DbImpl::ListKeyspaces(const ReadOptions& opti
   RETURN_IF_ERROR(CheckOpen());
   const kv::KeyMap* const map = store_->key_map();
   if (map == nullptr) return std::vector<KeyspaceEntry>();
-  return ReadCatalog(*map, *NewTreeIterator({.prefix = CatalogKey(*map, ""), .read = options}, {}));
+  return ReadKeyspaceRecords(*map, *NewTreeIterator({.prefix = CatalogKey(*map, ""), .read = options}, {}));
 }
 
 Status DbImpl::CheckMadeSlowly(Keyspace keyspace) {
@@ -164,9 +164,9 @@ Status DbImpl::EnableKeyspaces(const void*, const BeginsOwnKey& begins_own_key) 
   if (!store_->order.is_bytewise())
     return Status::NotSupported("keyspaces need a database with the bytewise comparator");
   if (store_->key_map() != nullptr) return {};
-  write::WriterQueue::ExclusiveSection turn(queue_);
-  RETURN_IF_ERROR(ReviveLog());
-  if (store_->key_map() != nullptr) return {};  // ReviveLog may complete an earlier call that failed
+  write::WriterQueue::ExclusiveSection section(queue_);
+  RETURN_IF_ERROR(ResumeWal());
+  if (store_->key_map() != nullptr) return {};  // ResumeWal may complete an earlier call that failed
   ASSIGN_OR_RETURN(std::string marker, ChooseMarker(begins_own_key));
   RETURN_IF_ERROR(FlushAll());
   version_set_->SetKeyMarker(marker);
@@ -208,19 +208,19 @@ std::optional<DbImpl::TreeRecord> DbImpl::NextIdRecord() const {
 
 // WHY always with the WAL: later writes to the keyspace may be logged, and after a crash the keyspace must
 // exist for them.
-Status DbImpl::CommitCatalog(const write::Change& change) {
+Status DbImpl::CommitKeyspaceRecords(const write::Change& change) {
   write::Change logged = change;
   if (logged.durability == Durability::kNoWal) logged.durability = Durability::kProcessCrash;
   RETURN_IF_ERROR(CommitToQueue(logged));
   // If this fails, the memtable is flushed when it is full.
-  for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)SealWhatCovers(id);
+  for (const kv::KeyspaceId id : change.keyspace_changes->dropped) (void)FlushIfTablesOverlap(id);
   return {};
 }
 
 // Makes the active memtable immutable, so that it is flushed, if older data may hold keys of the keyspace.
 // WHY: compaction picks see a range tombstone only once it is in a table. Without further writes, the space
 // of the keyspace would never be freed.
-Status DbImpl::SealWhatCovers(kv::KeyspaceId id) {
+Status DbImpl::FlushIfTablesOverlap(kv::KeyspaceId id) {
   const std::string prefix = store_->key_map()->Prefix(id);
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};
   const read::SuperVersionPtr super_version = version_set_->Current();
@@ -228,10 +228,10 @@ Status DbImpl::SealWhatCovers(kv::KeyspaceId id) {
     const auto [first, last] = run->Overlap(store_->order, bounds);
     return first != last;
   });
-  if (!is_in_tables && super_version->sealed.empty()) return {};
-  write::WriterQueue::ExclusiveSection turn(queue_);
-  RETURN_IF_ERROR(ReviveLog());
-  return SealIfUsed();
+  if (!is_in_tables && super_version->immutable.empty()) return {};
+  write::WriterQueue::ExclusiveSection section(queue_);
+  RETURN_IF_ERROR(ResumeWal());
+  return SwitchMemtableIfUsed();
 }
 
 Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOptions& options) {
@@ -252,13 +252,13 @@ Result<Keyspace> DbImpl::CreateKeyspace(std::string_view name, const KeyspaceOpt
   const kv::KeyMap* const map = store_->key_map();
   const std::string key = CatalogKey(*map, name), value = format::EncodeKeyspaceRecord(id);
   const write::KeyspaceChanges changes{.created = {id}, .created_names = {std::string(name)}, .dropped = {}};
-  RETURN_IF_ERROR(CommitCatalog({.kind = kv::Kind::kPut,
-                                 .key = key,
-                                 .value = value,
-                                 .durability = options.write.durability,
-                                 .owner = &lock,
-                                 .key_map = map,
-                                 .keyspace_changes = &changes}));
+  RETURN_IF_ERROR(CommitKeyspaceRecords({.kind = kv::Kind::kPut,
+                                         .key = key,
+                                         .value = value,
+                                         .durability = options.write.durability,
+                                         .owner = &lock,
+                                         .key_map = map,
+                                         .keyspace_changes = &changes}));
   return Keyspace(id);
 }
 
@@ -275,13 +275,13 @@ Status DbImpl::DropKeyspace(const WriteOptions& options, Keyspace keyspace) {
   format::AppendRecord(&rep, kv::Kind::kDelete, CatalogKey(*map, *name), {});
   AppendClear(*map, keyspace.id(), &rep);
   const write::KeyspaceChanges changes{.created = {}, .created_names = {}, .dropped = {keyspace.id()}};
-  return CommitCatalog({.batch = rep,
-                        .is_batch = true,
-                        .records = 2,
-                        .durability = options.durability,
-                        .owner = &lock,
-                        .key_map = map,
-                        .keyspace_changes = &changes});
+  return CommitKeyspaceRecords({.batch = rep,
+                                .is_batch = true,
+                                .records = 2,
+                                .durability = options.durability,
+                                .owner = &lock,
+                                .key_map = map,
+                                .keyspace_changes = &changes});
 }
 
 Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
@@ -300,7 +300,7 @@ Status DbImpl::ClearKeyspace(const WriteOptions& options, Keyspace keyspace) {
                                  .key_map = map,
                                  .keyspaces = ids}));
   // WHY no error: an error would say that the clear did not happen. The next write reports a failed WAL.
-  (void)SealWhatCovers(keyspace.id());  // if this fails, a full memtable is flushed anyway
+  (void)FlushIfTablesOverlap(keyspace.id());  // if this fails, a full memtable is flushed anyway
   return {};
 }
 

@@ -16,6 +16,6 @@ namespace mergedb::db {
 std::string CatalogKey(const kv::KeyMap& map, std::string_view name);
 
 // REQUIRES: `records` iterates over the tree keys that begin with CatalogKey(map, "").
-Result<std::vector<KeyspaceEntry>> ReadCatalog(const kv::KeyMap& map, Iterator& records);
+Result<std::vector<KeyspaceEntry>> ReadKeyspaceRecords(const kv::KeyMap& map, Iterator& records);
 
 }  // namespace mergedb::db

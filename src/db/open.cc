@@ -248,7 +248,7 @@ Status DbImpl::TakeTree(const manifest::Loaded& loaded, kv::FileNumber next_file
 }
 
 // Takes over the result of the replay. Sets *last to the newest sequence.
-Status DbImpl::TakeLog(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last) {
+Status DbImpl::InstallReplay(const manifest::Loaded& loaded, const Replayed& replayed, kv::Sequence* last) {
   recovery_report_ = loaded.report + replayed.log.report;
   Logger* const logger = store_->options.env.logger;
   if (logger != nullptr && !recovery_report_.empty()) logger->Log("recovery: " + recovery_report_);
@@ -267,16 +267,16 @@ Status DbImpl::Recover(const manifest::Loaded& loaded, const Inventory& inventor
 
   const auto flush = [&](std::shared_ptr<memtable::Memtable>* full) -> Status {
     iterator::CompactionIteratorCounts counts;
-    version_set_->Seal(*full, loaded.wal_start);
-    version_set_->Seal(nullptr, loaded.wal_start);
+    version_set_->SwitchMemtable(*full, loaded.wal_start);
+    version_set_->SwitchMemtable(nullptr, loaded.wal_start);
     ASSIGN_OR_RETURN(auto flushed, compaction::Flush(factory_, **full, {}, store_->options.compression.upper, &counts));
     RETURN_IF_ERROR(version_set_->InstallFlush(flushed.table, flushed.blob_files));
     *full = nullptr;
     return {};
   };
-  auto replay = ReplayLog(*store_, loaded, flush);
+  auto replay = ReplayWal(*store_, loaded, flush);
   kv::Sequence last = 0;
-  const Status status = replay ? TakeLog(loaded, *replay, &last) : replay.error();
+  const Status status = replay ? InstallReplay(loaded, *replay, &last) : replay.error();
   if (!status.ok()) {
     RemoveFilesFrom(kv::FileNumber{next_file});
     return status;
@@ -322,12 +322,12 @@ void DbImpl::RemoveFilesFrom(kv::FileNumber first) {
 Status DbImpl::StartWriting(const VersionSet::WalStart& start, std::vector<kv::FileNumber> reusable_segments,
                             const std::function<void()>& before_log) {
   active_ = store_->memtables->NewMemtable(store_->order);
-  version_set_->Seal(active_, start);
+  version_set_->SwitchMemtable(active_, start);
   version_set_->StartEpoch(start);
   RETURN_IF_ERROR(
       version_set_->Commit([](const VersionSet::WalStart&) { return VersionSet::WalFacts{}; }, std::nullopt, nullptr));
   if (before_log) before_log();
-  return StartLog(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
+  return StartWal(start.epoch, start.salt, start.sequence, std::move(reusable_segments));
 }
 
 void DbImpl::StartBackground() noexcept {
@@ -347,11 +347,11 @@ void DbImpl::StartBackground() noexcept {
                         .wal_facts = [this](const VersionSet::WalStart& from) { return FactsOf(from); },
                         .wal_released =
                             [this](const VersionSet::WalStart& start) {
-                              if (const auto log = LogOf(start.epoch)) log->Release(start.position);
+                              if (const auto log = WalOf(start.epoch)) log->Release(start.position);
                             },
-                        .wal_backlog = [this] { return CurrentLog()->backlog(); },
+                        .wal_backlog = [this] { return CurrentWal()->backlog(); },
                         .make_standby = [this] { MakeStandby(); },
-                        .seal_at_rest = [this] { SealAtRest(); }});
+                        .flush_if_idle = [this] { FlushIfIdle(); }});
   background_->Nudge();
 }
 

@@ -45,7 +45,7 @@ Attempt Try(Store& store, const manifest::Loaded& loaded) {
   Attempt attempt;
   attempt.problem = CheckTree(store, loaded);
   if (!attempt.problem.ok()) return attempt;
-  auto salvaged = SalvageLog(store, wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, {});
+  auto salvaged = SalvageWal(store, wal::OriginOf(loaded.database_id, loaded.wal_start), &loaded, {});
   if (!salvaged) {
     attempt.problem = salvaged.error();
     return attempt;
@@ -120,9 +120,9 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
 Status DbImpl::ShowReadOnly(const manifest::Loaded& loaded, Replayed replayed) {
   RETURN_IF_ERROR(TakeTree(loaded, loaded.next_file));
   kv::Sequence last = 0;
-  RETURN_IF_ERROR(TakeLog(loaded, replayed, &last));
-  for (auto& memtable : replayed.memtables) version_set_->Seal(std::move(memtable), loaded.wal_start);
-  version_set_->Seal(store_->memtables->NewMemtable(store_->order), loaded.wal_start);
+  RETURN_IF_ERROR(InstallReplay(loaded, replayed, &last));
+  for (auto& memtable : replayed.memtables) version_set_->SwitchMemtable(std::move(memtable), loaded.wal_start);
+  version_set_->SwitchMemtable(store_->memtables->NewMemtable(store_->order), loaded.wal_start);
   return {};
 }
 

@@ -81,7 +81,7 @@ MemoryPlan PlanMemory(const Options& options) {
   plan.memtable_bytes = (unflushed - plan.staging_bytes) / plan.memtables_max;
   plan.block_cache_bytes = options.memory_bytes - unflushed;
   plan.segment_bytes = std::clamp(std::bit_floor(unflushed), kSegmentBytesMin, kSegmentBytesMax);
-  plan.log_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
+  plan.wal_quota_bytes = std::max(2 * unflushed, kLogQuotaBytesMin);
   return plan;
 }
 

@@ -22,7 +22,7 @@ struct MemoryPlan {
   size_t memtables_max = 3;        // active, immutable and standby together
   size_t block_cache_bytes = 0;
   size_t segment_bytes = 0;    // of a WAL segment
-  size_t log_quota_bytes = 0;  // WAL kept for tables not yet in the MANIFEST
+  size_t wal_quota_bytes = 0;  // WAL kept for tables not yet in the MANIFEST
 };
 
 // Replaces null and 0 by defaults and checks the other fields.

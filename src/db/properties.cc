@@ -22,7 +22,7 @@ __attribute__((format(printf, 2, 3))) void Print(std::string* text, const char* 
 
 uint64_t RangeDeletesIn(const read::SuperVersion& super_version) {
   uint64_t count = super_version.active->range_deletes().count();
-  for (const auto& sealed : super_version.sealed) count += sealed->range_deletes().count();
+  for (const auto& immutable : super_version.immutable) count += immutable->range_deletes().count();
   return count;
 }
 
@@ -55,10 +55,10 @@ std::string DbImpl::CountersText() {
   put("transactions_open", store_->transactions->count());
   if (background_ == nullptr) return text;
 
-  const auto log = CurrentLog();
+  const auto log = CurrentWal();
   uint64_t memtable_bytes = super_version->active->bytes_held();
-  for (const auto& sealed : super_version->sealed) memtable_bytes += sealed->bytes_held();
-  put("memtables", 1 + super_version->sealed.size());
+  for (const auto& immutable : super_version->immutable) memtable_bytes += immutable->bytes_held();
+  put("memtables", 1 + super_version->immutable.size());
   put("memtable_bytes", memtable_bytes);
   put("wal_buffer_bytes", store_->memory.staging_bytes);
   put("wal_buffer_is_mapped", log->is_mapped());
@@ -129,7 +129,7 @@ std::string DbImpl::StatsText() {
           run->virtual_tables().size(), MiB(run->bytes()), MiB(run->value_bytes()), run->entries());
   }
   if (background_ != nullptr) {
-    const auto log = CurrentLog();
+    const auto log = CurrentWal();
     const auto& work = background_->counters();
     const uint64_t staged = log->counters().bytes_staged;
     const uint64_t written = log->counters().bytes_drained + work.flush_bytes + work.compaction_bytes_written;

@@ -194,7 +194,7 @@ wal::Expected ExpectedOf(const manifest::Loaded& loaded) {
           .staging_bytes = loaded.staging_bytes};
 }
 
-Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
+Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayed replayed;
   Replayer replayer(store, loaded.flushed_sequence, on_full);
@@ -209,7 +209,7 @@ Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
 }
 
 // WHY each batch is parsed completely first: if it is malformed, none of its records may be applied.
-Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
+Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full) {
   Replayer replayer(store, loaded == nullptr ? 0 : loaded->flushed_sequence, on_full);
   const auto apply = [&](kv::Sequence first, std::string_view payload) -> Status {
@@ -220,7 +220,7 @@ Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const ma
     return replayer.Apply(first, payload);
   };
   const wal::Expected expected = loaded != nullptr ? ExpectedOf(*loaded) : wal::Expected();
-  SalvagedLog salvaged;
+  SalvagedWal salvaged;
   ASSIGN_OR_RETURN(salvaged.log, wal::Salvage(store.options.env.file_system, store.directory, origin, expected, apply));
   salvaged.replayed.last_sequence = replayer.last_sequence();
   salvaged.replayed.memtables = replayer.Take();

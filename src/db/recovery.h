@@ -61,15 +61,15 @@ struct Replayed {
 };
 // Replays the WAL into memtables. `on_full` may flush a full memtable and take it away by resetting the
 // pointer.
-Result<Replayed> ReplayLog(Store& store, const manifest::Loaded& loaded,
+Result<Replayed> ReplayWal(Store& store, const manifest::Loaded& loaded,
                            const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
-// ReplayLog for a WAL that may be damaged: replays all frames that the chain proves.
-struct SalvagedLog {
+// ReplayWal for a WAL that may be damaged: replays all frames that the chain proves.
+struct SalvagedWal {
   Replayed replayed;
   wal::Salvaged log;
 };
-Result<SalvagedLog> SalvageLog(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
+Result<SalvagedWal> SalvageWal(Store& store, const wal::Origin& origin, const manifest::Loaded* loaded,
                                const std::function<Status(std::shared_ptr<memtable::Memtable>*)>& on_full);
 
 }  // namespace mergedb::db

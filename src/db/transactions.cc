@@ -12,7 +12,7 @@ void DbImpl::UnlockWriters(const void* owner) { queue_.UnlockWriters(owner); }
 
 void DbImpl::EnterWindow() {
   if (!recent_writes_.Enter()) return;
-  write::WriterQueue::ExclusiveSection turn(queue_);
+  write::WriterQueue::ExclusiveSection section(queue_);
   recent_writes_.StartRecording(store_->snapshots->published());
 }
 
@@ -32,7 +32,7 @@ void DbImpl::RegisterAgain(OpenTransactions::Entry& entry, kv::Sequence sequence
 
 Status DbImpl::CommitTransaction(const write::Change& change) {
   RETURN_IF_ERROR(CheckWritable({.durability = change.durability}));
-  return change.keyspace_changes == nullptr ? CommitToQueue(change) : CommitCatalog(change);
+  return change.keyspace_changes == nullptr ? CommitToQueue(change) : CommitKeyspaceRecords(change);
 }
 
 // ---- In the exclusive section

@@ -42,19 +42,19 @@ VersionSet::VersionSet(const Options& options, version::VersionPtr version, kv::
 read::SuperVersionPtr VersionSet::InstallSuperVersionLocked(uint64_t large_batches) {
   auto super_version = std::make_shared<read::SuperVersion>();
   super_version->active = active_;
-  super_version->sealed.reserve(sealed_.size());
-  for (auto sealed = sealed_.rbegin(); sealed != sealed_.rend(); ++sealed)
-    super_version->sealed.push_back(sealed->memtable);
-  if (ZOO(kSealedReadOldestFirst)) std::reverse(super_version->sealed.begin(), super_version->sealed.end());
+  super_version->immutable.reserve(immutables_.size());
+  for (auto immutable = immutables_.rbegin(); immutable != immutables_.rend(); ++immutable)
+    super_version->immutable.push_back(immutable->memtable);
+  if (ZOO(kImmutablesReadOldestFirst)) std::reverse(super_version->immutable.begin(), super_version->immutable.end());
   super_version->version = version_;
   super_version->large_batches = large_batches;
   return super_versions_.Install(std::move(super_version));
 }
 
-void VersionSet::Seal(std::shared_ptr<memtable::Memtable> next, const WalStart& end) {
+void VersionSet::SwitchMemtable(std::shared_ptr<memtable::Memtable> next, const WalStart& end) {
   read::SuperVersionPtr before;  // destroyed after the lock is released
   base::Lock lock(mutex_);
-  if (active_ != nullptr) sealed_.push_back({std::move(active_), end});
+  if (active_ != nullptr) immutables_.push_back({std::move(active_), end});
   active_ = std::move(next);
   before = InstallSuperVersionLocked(large_batches_);
 }
@@ -67,20 +67,20 @@ void VersionSet::CountLargeBatch() {
   const uint64_t count = large_batches_.load(std::memory_order_relaxed) + 1;
   before = InstallSuperVersionLocked(count);
   SCHEDULE_POINT("count a large batch");
-  if (!ZOO(kOldViewShowsPieces)) large_batches_.store(count, std::memory_order_release);
+  if (!ZOO(kOldSuperVersionShowsPieces)) large_batches_.store(count, std::memory_order_release);
 }
 
-size_t VersionSet::sealed_count() const {
+size_t VersionSet::immutable_count() const {
   base::Lock lock(mutex_);
-  return sealed_.size();
+  return immutables_.size();
 }
 
-std::shared_ptr<memtable::Memtable> VersionSet::OldestSealed() const {
+std::shared_ptr<memtable::Memtable> VersionSet::OldestImmutable() const {
   base::Lock lock(mutex_);
-  return sealed_.empty() ? nullptr : sealed_.front().memtable;
+  return immutables_.empty() ? nullptr : immutables_.front().memtable;
 }
 
-// Builds the version outside of mutex_, since Seal must not wait for it. REQUIRES: install_mutex_ is held.
+// Builds the version outside of mutex_, since SwitchMemtable must not wait for it. REQUIRES: install_mutex_ is held.
 Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& edit) {
   version::VersionPtr base;
   {
@@ -92,7 +92,8 @@ Result<version::VersionPtr> VersionSet::NextVersion(const format::VersionEdit& e
   for (const auto& add : edit.adds) added += add.file->bytes;
   for (const auto& add : edit.blob_files) added += add.file->bytes;
   const uint64_t before = base->bytes_on_disk() + added;
-  if (before > next->bytes_on_disk()) dead_bytes_.fetch_add(before - next->bytes_on_disk(), std::memory_order_relaxed);
+  if (before > next->bytes_on_disk())
+    obsolete_bytes_.fetch_add(before - next->bytes_on_disk(), std::memory_order_relaxed);
   return next;
 }
 
@@ -112,14 +113,14 @@ Status VersionSet::InstallFlush(const format::FileMetaPtr& table, const std::vec
     ASSIGN_OR_RETURN(next, NextVersion(edit));
   }
   base::Lock lock(mutex_);
-  ASSERT(!sealed_.empty(), "a flush is of the oldest sealed memtable");
+  ASSERT(!immutables_.empty(), "a flush is of the oldest sealed memtable");
   if (next != nullptr) {
     version_ = std::move(next);
     next_position_ = kv::Position{kv::ToInt(next_position_) + 1};
   }
-  flushed_ = sealed_.front().end;
-  flushed_sequence_ = std::max(flushed_sequence_, sealed_.front().memtable->newest_sequence());
-  sealed_.pop_front();
+  flushed_ = immutables_.front().end;
+  flushed_sequence_ = std::max(flushed_sequence_, immutables_.front().memtable->newest_sequence());
+  immutables_.pop_front();
   before = NoteChangeLocked();
   return {};
 }
@@ -143,7 +144,7 @@ read::SuperVersionPtr VersionSet::NoteChangeLocked() {
 
 void VersionSet::StartEpoch(const WalStart& start) {
   base::Lock lock(mutex_);
-  ASSERT(sealed_.empty(), "a new epoch begins when everything older is in tables");
+  ASSERT(immutables_.empty(), "a new epoch begins when everything older is in tables");
   flushed_ = start;
   has_uncommitted_ = true;
   ++changes_;
@@ -244,7 +245,7 @@ format::VersionEdit VersionSet::Describe(const Target& target, const WalFacts& f
 }
 
 Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_facts,
-                          std::optional<uint64_t> clean_wal_end, const LogReleased& wal_released) {
+                          std::optional<uint64_t> clean_wal_end, const WalReleased& wal_released) {
   base::Lock commit_lock(commit_mutex_);
   Target target;
   uint64_t changes;
@@ -253,7 +254,7 @@ Status VersionSet::Commit(const std::function<WalFacts(const WalStart&)>& wal_fa
     target = {version_, flushed_, next_position_, flushed_sequence_};
     has_uncommitted_ = false;
     changes = changes_;
-    dead_bytes_.store(0, std::memory_order_relaxed);
+    obsolete_bytes_.store(0, std::memory_order_relaxed);
   }
   const format::VersionEdit edit = Describe(target, wal_facts(target.wal_start), clean_wal_end);
   Status status = SyncNewFiles(edit);
@@ -295,9 +296,9 @@ bool VersionSet::HasUncommitted() const {
   return has_uncommitted_;
 }
 
-kv::Sequence VersionSet::sealed_end() const {
+kv::Sequence VersionSet::immutable_end() const {
   base::Lock lock(mutex_);
-  return sealed_.empty() ? flushed_.sequence : sealed_.back().end.sequence;
+  return immutables_.empty() ? flushed_.sequence : immutables_.back().end.sequence;
 }
 
 kv::Sequence VersionSet::flushed_end() const {
@@ -315,7 +316,7 @@ uint64_t VersionSet::committed_changes() const {
   return committed_changes_;
 }
 
-uint64_t VersionSet::UncommittedLogBytes() const {
+uint64_t VersionSet::UncommittedWalBytes() const {
   base::Lock lock(mutex_);
   const uint64_t since = flushed_.epoch == committed_epoch_ ? committed_position_ : 0;
   return flushed_.position > since ? flushed_.position - since : 0;

@@ -1,7 +1,7 @@
 // The SuperVersion, which readers see, and the version that the MANIFEST describes. The SuperVersion runs
 // ahead.
 //
-//   SuperVersion   active | immutable | runs             each Seal, flush and Install makes the next one at once
+//   SuperVersion   active | immutable | runs             each SwitchMemtable, flush and Install makes the next one at once
 //   MANIFEST               runs, WAL start               Commit updates it: many changes in one synced VersionEdit
 //
 // WHY the MANIFEST lags: committing each flush of a small memtable would cost three device syncs, and most
@@ -13,7 +13,7 @@
 // Commit order (rules W1, W2): sync new tables -> sync the directory -> MANIFEST -> only then release the WAL
 // and the files that the last committed version names.
 //
-// THREADS: Seal, CountLargeBatch, StartEpoch: in the exclusive section. InstallFlush: one flush at a time.
+// THREADS: SwitchMemtable, CountLargeBatch, StartEpoch: in the exclusive section. InstallFlush: one flush at a time.
 // The rest: any.
 // Lock order: commit_mutex_ or install_mutex_, then mutex_, then the mutex of super_versions_.
 #pragma once
@@ -70,8 +70,8 @@ class VersionSet {
   read::SuperVersionPin Pinned() const { return super_versions_.Pinned(); }  // for the duration of one call
 
   // The active memtable becomes immutable; it holds all changes of the WAL up to `end`. `next` becomes the
-  // active one. If there is no active memtable, Seal only sets `next`.
-  void Seal(std::shared_ptr<memtable::Memtable> next, const WalStart& end);
+  // active one. If there is no active memtable, SwitchMemtable only sets `next`.
+  void SwitchMemtable(std::shared_ptr<memtable::Memtable> next, const WalStart& end);
   // All pieces of a batch larger than a memtable are in memtables, and it is published next. Earlier
   // SuperVersions are too old for it.
   void CountLargeBatch();
@@ -82,9 +82,9 @@ class VersionSet {
     return super_version.large_batches < large_batches_.load(std::memory_order_acquire);
   }
 
-  size_t sealed_count() const;
-  std::shared_ptr<memtable::Memtable> OldestSealed() const;  // null if none
-  kv::Sequence flushed_sequence() const;                     // all changes up to this one are in tables
+  size_t immutable_count() const;
+  std::shared_ptr<memtable::Memtable> OldestImmutable() const;  // null if none
+  kv::Sequence flushed_sequence() const;                        // all changes up to this one are in tables
   // The oldest immutable memtable is now in `table` and in `blob_files`. `table` is null if no entry of the
   // memtable was needed.
   Status InstallFlush(const format::FileMetaPtr& table, const std::vector<format::BlobFilePtr>& blob_files = {});
@@ -99,9 +99,9 @@ class VersionSet {
   // Brings the MANIFEST up to date with the current version. After a success, before the next commit asks for
   // `wal_facts`, calls `wal_released` with the point from which the WAL is still needed. `wal_released` may
   // be null.
-  using LogReleased = std::function<void(const WalStart&)>;
+  using WalReleased = std::function<void(const WalStart&)>;
   Status Commit(const std::function<WalFacts(const WalStart&)>& wal_facts, std::optional<uint64_t> clean_wal_end,
-                const LogReleased& wal_released);
+                const WalReleased& wal_released);
   bool HasUncommitted() const;
   // REQUIRES: `version` is or was the version of the SuperVersion. OK: its tables and blob files are durable
   // under their names.
@@ -110,23 +110,23 @@ class VersionSet {
   // system might report success for pages that it lost.
   bool SyncHasFailed(kv::FileNumber number) const;
   // For callers that wait for the present state, not for later changes. All immutable memtables end before
-  // sealed_end(); all changes before flushed_end() are in tables. A commit has written the first
+  // immutable_end(); all changes before flushed_end() are in tables. A commit has written the first
   // committed_changes() of changes().
-  kv::Sequence sealed_end() const;
+  kv::Sequence immutable_end() const;
   kv::Sequence flushed_end() const;
   uint64_t changes() const;
   uint64_t committed_changes() const;
   // Bytes of the WAL that are kept only because the MANIFEST lags.
-  uint64_t UncommittedLogBytes() const;
+  uint64_t UncommittedWalBytes() const;
   // Bytes of tables and blob files that a commit would make obsolete.
-  uint64_t uncommitted_dead_bytes() const { return dead_bytes_.load(std::memory_order_relaxed); }
+  uint64_t uncommitted_obsolete_bytes() const { return obsolete_bytes_.load(std::memory_order_relaxed); }
 
   std::optional<kv::FileNumber> manifest_number() const;
   uint64_t manifest_bytes() const { return manifest_bytes_.load(std::memory_order_relaxed); }
   uint64_t commits() const { return commits_.load(std::memory_order_relaxed); }
 
  private:
-  struct Sealed {
+  struct Immutable {
     std::shared_ptr<memtable::Memtable> memtable;
     WalStart end;
   };
@@ -153,7 +153,7 @@ class VersionSet {
 
   const Options options_;
   std::atomic<uint64_t> next_file_;
-  std::atomic<uint64_t> dead_bytes_{0};
+  std::atomic<uint64_t> obsolete_bytes_{0};
   std::atomic<uint64_t> commits_{0};
   // As of the last commit. WHY a copy: a reader of this number must not wait for the sync of a commit.
   std::atomic<uint64_t> manifest_bytes_{0};
@@ -176,7 +176,7 @@ class VersionSet {
   base::Mutex install_mutex_;  // one new version at a time
   mutable base::Mutex mutex_;
   std::shared_ptr<memtable::Memtable> active_ GUARDED_BY(mutex_);
-  std::deque<Sealed> sealed_ GUARDED_BY(mutex_);  // oldest first
+  std::deque<Immutable> immutables_ GUARDED_BY(mutex_);  // oldest first
   version::VersionPtr version_ GUARDED_BY(mutex_);
   WalStart flushed_ GUARDED_BY(mutex_);  // tables hold all changes of the WAL before this point
   // Later changes up to this sequence are in tables too: pieces of a large batch, whose WAL frame is needed

@@ -1,5 +1,5 @@
 // DbImpl as the Host of its writer queue: it provides a memtable with room and a WAL that accepts writes.
-// THREADS: in the exclusive section; SealAtRest and the functions from FactsOf on: any.
+// THREADS: in the exclusive section; FlushIfIdle and the functions from FactsOf on: any.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -13,7 +13,7 @@ namespace {
 constexpr uint64_t kResumePauseNanos = 100'000'000;
 // While writes are delayed, the delay is updated after 1/16 of the usual number of bytes. WHY: the delay
 // rises steeply near its maximum, and the usual step would jump over that part.
-constexpr size_t kLooksWhenPaced = 16;
+constexpr size_t kUpdatesWhenDelayed = 16;
 // MEASURED: full_size_test Queue: a seek passes over the 4,000 deleted keys in a memtable of this size in
 // 0.4 ms.
 constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
@@ -22,13 +22,14 @@ constexpr size_t kSweptMemtableBytes = size_t{1} << 20;
 
 Status DbImpl::BeforeGroup(size_t bytes) {
   RETURN_IF_ERROR(CheckOpen());
-  RETURN_IF_ERROR(ReviveLog());
+  RETURN_IF_ERROR(ResumeWal());
   recent_writes_.Discard();  // drops the changes of a group that failed
   if (store_->key_map() != nullptr) keyspace_ids_.Discard();
   background_->WriteHappened();
-  paced_bytes_ += bytes;
-  if (paced_bytes_ >= (write_delay_.rate() == 0 ? pace_look_bytes_ : pace_look_bytes_ / kLooksWhenPaced)) {
-    paced_bytes_ = 0;
+  bytes_since_delay_update_ += bytes;
+  if (bytes_since_delay_update_ >=
+      (write_delay_.rate() == 0 ? delay_update_bytes_ : delay_update_bytes_ / kUpdatesWhenDelayed)) {
+    bytes_since_delay_update_ = 0;
     background_->UpdateWriteDelay();
   }
   write_delay_.Enter(bytes);
@@ -41,37 +42,37 @@ bool DbImpl::FitsOneMemtable(const write::Room& room) const {
 
 Status DbImpl::MakeRoom(const write::Room& room) {
   const bool is_full = !active_->Reserve(room.records, room.bytes);
-  if (!is_full && !(background_->seal_is_wanted() && IsWorthSealing())) [[likely]]
+  if (!is_full && !(background_->switch_is_wanted() && IsWorthSwitching())) [[likely]]
     return {};
-  RETURN_IF_ERROR(WaitForSealedSlot());
+  RETURN_IF_ERROR(WaitForImmutableSlot());
   MakeRoomAnyway(room);
   return {};
 }
 
 // After a tombstone-heavy scan: is the active memtable worth a flush? WHY: no compaction can drop its
 // tombstones before the flush.
-bool DbImpl::IsWorthSealing() {
-  background_->SealIsConsidered();
+bool DbImpl::IsWorthSwitching() {
+  background_->SwitchIsConsidered();
   return active_->bytes_used() >= std::min(kSweptMemtableBytes, store_->memory.memtable_bytes / 2) &&
-         version_set_->sealed_count() + 2 < store_->memory.memtables_max;
+         version_set_->immutable_count() + 2 < store_->memory.memtables_max;
 }
 
 void DbImpl::MakeRoomAnyway(const write::Room& room) {
-  Seal(FitsOneMemtable(room)
-           ? TakeStandby()
-           : write::MemoryPool::NewLargeMemtable(store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
+  SwitchMemtable(FitsOneMemtable(room) ? TakeStandby()
+                                       : write::MemoryPool::NewLargeMemtable(
+                                             store_->order, memtable::Memtable::BytesNeeded(room.bytes, 0)));
   // If this fails, operands leave no folded values.
   (void)active_->Reserve(room.records, room.bytes);
 }
 
 // Waits until the active memtable may become immutable: the immutable memtables, the active one and the next
 // one must fit into the memory for unflushed writes.
-Status DbImpl::WaitForSealedSlot() {
-  const size_t sealed_max = store_->memory.memtables_max - 2;
-  if (version_set_->sealed_count() <= sealed_max) return {};
+Status DbImpl::WaitForImmutableSlot() {
+  const size_t immutable_max = store_->memory.memtables_max - 2;
+  if (version_set_->immutable_count() <= immutable_max) return {};
   const uint64_t start = store_->options.env.clock->NowNanos();
-  Status status =
-      background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() <= sealed_max; });
+  Status status = background_->WaitUntil(Background::Needs::kFlushes,
+                                         [&] { return version_set_->immutable_count() <= immutable_max; });
   memory_waits_.Add(store_->options.env.clock->NowNanos() - start);
   return status;
 }
@@ -80,26 +81,27 @@ VersionSet::WalStart DbImpl::At(const wal::Mark& mark) const {
   return {.epoch = epoch_, .salt = salt_, .position = mark.position, .chain = mark.chain, .sequence = mark.sequence};
 }
 
-void DbImpl::Seal(std::shared_ptr<memtable::Memtable> next) {
+void DbImpl::SwitchMemtable(std::shared_ptr<memtable::Memtable> next) {
   active_ = next;
-  version_set_->Seal(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
+  version_set_->SwitchMemtable(std::move(next), At(pieces_from_ ? *pieces_from_ : log_->end()));
   background_->UpdateWriteDelay();
-  background_->SealHappened();
+  background_->MemtableSwitched();
 }
 
-Status DbImpl::SealIfUsed() {
+Status DbImpl::SwitchMemtableIfUsed() {
   if (active_->empty()) return {};
-  RETURN_IF_ERROR(WaitForSealedSlot());
-  Seal(TakeStandby());
+  RETURN_IF_ERROR(WaitForImmutableSlot());
+  SwitchMemtable(TakeStandby());
   return {};
 }
 
 // Called by background work, which does not wait for writers.
-void DbImpl::SealAtRest() {
-  const write::WriterQueue::ExclusiveSection turn(queue_, std::try_to_lock);
-  if (!turn.is_taken() || !CheckOpen().ok() || !LogGoesOn() || active_->empty() || version_set_->sealed_count() > 0)
+void DbImpl::FlushIfIdle() {
+  const write::WriterQueue::ExclusiveSection section(queue_, std::try_to_lock);
+  if (!section.is_taken() || !CheckOpen().ok() || !WalIsUsable() || active_->empty() ||
+      version_set_->immutable_count() > 0)
     return;
-  Seal(TakeStandby());
+  SwitchMemtable(TakeStandby());
 }
 
 void DbImpl::BeginPieces(const wal::Mark& replay_from) { pieces_from_ = replay_from; }
@@ -109,7 +111,7 @@ void DbImpl::EndPieces() {
   version_set_->CountLargeBatch();
 }
 
-void DbImpl::LogFailed(const Status& status) {
+void DbImpl::WalFailed(const Status& status) {
   errors_.fetch_add(1, std::memory_order_relaxed);
   if (status.IsNoSpace()) (void)recycled_files_.RemoveAll();  // the WAL needs their space more
   // WHY a new epoch if the outcome is unknown: the frame stays staged. Replay would apply it before later
@@ -122,13 +124,13 @@ void DbImpl::LogFailed(const Status& status) {
 }
 
 // OK if the WAL accepts writes. The WAL may also have failed in the background, during a sync.
-Status DbImpl::ReviveLog() {
-  if (LogGoesOn()) [[likely]]
+Status DbImpl::ResumeWal() {
+  if (WalIsUsable()) [[likely]]
     return {};
   if (log_failure_.ok()) {
     const Status failure = log_->failure();
     if (failure.ok()) return {};
-    LogFailed(failure);
+    WalFailed(failure);
   }
   return Resume();
 }
@@ -150,8 +152,8 @@ Status DbImpl::Resume() {
 
 // When this returns OK, tables hold everything that memtables held.
 Status DbImpl::FlushAll() {
-  RETURN_IF_ERROR(SealIfUsed());
-  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->sealed_count() == 0; });
+  RETURN_IF_ERROR(SwitchMemtableIfUsed());
+  return background_->WaitUntil(Background::Needs::kFlushes, [&] { return version_set_->immutable_count() == 0; });
 }
 
 // REQUIRES: memtables are empty. After VersionSet::StartEpoch there is no way back to the old epoch: if the
@@ -168,7 +170,7 @@ Status DbImpl::StartNewEpoch() {
 
   const auto failed_segments = log_->segments();
   log_->Stop();
-  RETURN_IF_ERROR(StartLog(epoch_ + 1, salt, sequence, {}));
+  RETURN_IF_ERROR(StartWal(epoch_ + 1, salt, sequence, {}));
   for (const kv::FileNumber number : failed_segments) {
     // If this fails, the file is an orphan.
     (void)store_->options.env.file_system->Remove(format::SegmentPath(store_->directory, number));
@@ -178,7 +180,7 @@ Status DbImpl::StartNewEpoch() {
   return {};
 }
 
-Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
+Status DbImpl::StartWal(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                         std::vector<kv::FileNumber> reusable_segments) {
   const Env& env = store_->options.env;
   const wal::Options options{.file_system = env.file_system,
@@ -192,7 +194,7 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
                              .staging_bytes = store_->memory.staging_bytes,
                              .undrained_bytes_max = store_->memory.undrained_bytes_max,
                              .segment_bytes = store_->memory.segment_bytes,
-                             .recycled_bytes = store_->memory.log_quota_bytes,
+                             .recycled_bytes = store_->memory.wal_quota_bytes,
                              .use_mapping = store_->options.use_mapped_wal_buffer,
                              .allocate_number = [this] { return version_set_->AllocateNumber(); },
                              .reusable_segments = std::move(reusable_segments)};
@@ -212,19 +214,19 @@ Status DbImpl::StartLog(uint64_t epoch, uint64_t salt, kv::Sequence sequence,
 }
 
 VersionSet::WalFacts DbImpl::FactsOf(const VersionSet::WalStart& from) const {
-  const auto log = LogOf(from.epoch);
+  const auto log = WalOf(from.epoch);
   if (log == nullptr) return {};
   return {.durable = log->durable_position(),
           .segments = log->segments_from(from.position),
           .staging_bytes = log->staging_file_bytes()};
 }
 
-std::shared_ptr<wal::Wal> DbImpl::CurrentLog() const {
+std::shared_ptr<wal::Wal> DbImpl::CurrentWal() const {
   base::Lock lock(mutex_);
   return log_;
 }
 
-std::shared_ptr<wal::Wal> DbImpl::LogOf(uint64_t epoch) const {
+std::shared_ptr<wal::Wal> DbImpl::WalOf(uint64_t epoch) const {
   base::Lock lock(mutex_);
   return epoch == epoch_ ? log_ : nullptr;
 }
@@ -242,7 +244,7 @@ std::shared_ptr<memtable::Memtable> DbImpl::TakeStandby() {
 void DbImpl::MakeStandby() {
   {
     base::Lock lock(mutex_);
-    if (standby_ != nullptr || version_set_->sealed_count() + 2 > store_->memory.memtables_max) return;
+    if (standby_ != nullptr || version_set_->immutable_count() + 2 > store_->memory.memtables_max) return;
   }
   auto memtable = store_->memtables->NewMemtable(store_->order);
   base::Lock lock(mutex_);

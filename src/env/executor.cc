@@ -40,18 +40,18 @@ void LowerPriority() {
 }  // namespace
 
 // WHY urgent threads first: if the process may have only few threads, the pool works with fewer patient ones.
-ThreadPool::ThreadPool(int patient_threads, int urgent_threads) : has_urgent_(urgent_threads > 0) {
-  threads_.reserve(static_cast<size_t>(patient_threads + urgent_threads));
+ThreadPool::ThreadPool(int low_priority_threads, int urgent_threads) : has_urgent_(urgent_threads > 0) {
+  threads_.reserve(static_cast<size_t>(low_priority_threads + urgent_threads));
   try {
-    for (int i = 0; i < urgent_threads; ++i) threads_.emplace_back([this] { Serve(&urgent_); });
-    for (; patient_threads_ < patient_threads; ++patient_threads_) {
+    for (int i = 0; i < urgent_threads; ++i) threads_.emplace_back([this] { Serve(&high_priority_); });
+    for (; low_priority_threads_ < low_priority_threads; ++low_priority_threads_) {
       threads_.emplace_back([this] {
         LowerPriority();
-        Serve(&patient_);
+        Serve(&low_priority_);
       });
     }
   } catch (const std::system_error&) {
-    if (patient_threads_ > 0) return;
+    if (low_priority_threads_ > 0) return;
     Stop();
     throw std::bad_alloc();
   }
@@ -64,26 +64,26 @@ void ThreadPool::Stop() {
     base::Lock lock(mutex_);
     is_closing_ = true;
   }
-  patient_.work_waits.NotifyAll();
-  urgent_.work_waits.NotifyAll();
+  low_priority_.work_waits.NotifyAll();
+  high_priority_.work_waits.NotifyAll();
   for (std::thread& thread : threads_) thread.join();
 }
 
 void ThreadPool::Schedule(std::function<void()> work) {
   {
     base::Lock lock(mutex_);
-    patient_.queue.push_back(std::move(work));
+    low_priority_.queue.push_back(std::move(work));
   }
-  patient_.work_waits.NotifyOne();
+  low_priority_.work_waits.NotifyOne();
 }
 
 void ThreadPool::ScheduleUrgent(std::function<void()> work) {
   if (!has_urgent_) return Schedule(std::move(work));
   {
     base::Lock lock(mutex_);
-    urgent_.queue.push_back(std::move(work));
+    high_priority_.queue.push_back(std::move(work));
   }
-  urgent_.work_waits.NotifyOne();
+  high_priority_.work_waits.NotifyOne();
 }
 
 void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
@@ -91,35 +91,35 @@ void ThreadPool::ScheduleAfter(uint64_t nanos, std::function<void()> work) {
     base::Lock lock(mutex_);
     delayed_.emplace(std::chrono::steady_clock::now() + std::chrono::nanoseconds(nanos), std::move(work));
   }
-  patient_.work_waits.NotifyOne();  // a thread must learn how long it may sleep
+  low_priority_.work_waits.NotifyOne();  // a thread must learn how long it may sleep
 }
 
-// Waits until `lane` has work or the pool closes. Delayed work that is due moves to patient_.
-void ThreadPool::WaitForWork(Lane* lane, base::Lock& lock) {
+// Waits until `lane` has work or the pool closes. Delayed work that is due moves to low_priority_.
+void ThreadPool::WaitForWork(WorkQueue* queue, base::Lock& lock) {
   for (;;) {
     const Time now = std::chrono::steady_clock::now();
-    while (lane == &patient_ && !delayed_.empty() && delayed_.begin()->first <= now) {
-      lane->queue.push_back(std::move(delayed_.begin()->second));
+    while (queue == &low_priority_ && !delayed_.empty() && delayed_.begin()->first <= now) {
+      queue->queue.push_back(std::move(delayed_.begin()->second));
       delayed_.erase(delayed_.begin());
     }
-    if (!lane->queue.empty() || is_closing_) return;
-    if (lane == &urgent_ || delayed_.empty()) {
-      lane->work_waits.Wait(lock);
+    if (!queue->queue.empty() || is_closing_) return;
+    if (queue == &high_priority_ || delayed_.empty()) {
+      queue->work_waits.Wait(lock);
     } else {
       const auto wait = std::chrono::nanoseconds(delayed_.begin()->first - now);
-      (void)lane->work_waits.WaitFor(lock, static_cast<uint64_t>(wait.count()));
+      (void)queue->work_waits.WaitFor(lock, static_cast<uint64_t>(wait.count()));
     }
   }
 }
 
-void ThreadPool::Serve(Lane* lane) {
+void ThreadPool::Serve(WorkQueue* queue) {
   TakeNoSignals();
   base::Lock lock(mutex_);
   for (;;) {
-    WaitForWork(lane, lock);
-    if (lane->queue.empty()) return;
-    std::function<void()> work = std::move(lane->queue.front());
-    lane->queue.pop_front();
+    WaitForWork(queue, lock);
+    if (queue->queue.empty()) return;
+    std::function<void()> work = std::move(queue->queue.front());
+    queue->queue.pop_front();
     lock.Unlock();
     work();
     work = nullptr;  // destroys what it captured without the lock

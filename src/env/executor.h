@@ -31,30 +31,30 @@ class ThreadPool final : public Executor {
  public:
   // Without urgent threads, urgent work goes to the patient ones. If the process may not have so many threads,
   // there are fewer patient ones. If it may not have one patient thread, the constructor throws std::bad_alloc.
-  explicit ThreadPool(int patient_threads, int urgent_threads = 0);
+  explicit ThreadPool(int low_priority_threads, int urgent_threads = 0);
   ~ThreadPool() override;
 
   void Schedule(std::function<void()> work) override;
   void ScheduleUrgent(std::function<void()> work) override;
   void ScheduleAfter(uint64_t nanos, std::function<void()> work) override;
-  int Parallelism() const override { return patient_threads_; }
+  int Parallelism() const override { return low_priority_threads_; }
   bool RunOne() override { return false; }
 
  private:
   using Time = std::chrono::steady_clock::time_point;
-  struct Lane {
+  struct WorkQueue {
     base::CondVar work_waits;
     std::deque<std::function<void()>> queue;
   };
-  void Serve(Lane* lane);
-  void WaitForWork(Lane* lane, base::Lock& lock);
+  void Serve(WorkQueue* queue);
+  void WaitForWork(WorkQueue* queue, base::Lock& lock);
   void Stop();
 
-  int patient_threads_ = 0;  // constant after construction
+  int low_priority_threads_ = 0;  // constant after construction
   base::Mutex mutex_;
-  Lane patient_ GUARDED_BY(mutex_);
-  Lane urgent_ GUARDED_BY(mutex_);
-  std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for patient_, by due time
+  WorkQueue low_priority_ GUARDED_BY(mutex_);
+  WorkQueue high_priority_ GUARDED_BY(mutex_);
+  std::multimap<Time, std::function<void()>> delayed_ GUARDED_BY(mutex_);  // for low_priority_, by due time
   bool is_closing_ GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;  // constant after construction
   bool has_urgent_ = false;           // constant after construction

@@ -61,7 +61,7 @@ Status FileSink::Finish() {
   if (used_ > 0) RETURN_IF_ERROR(WriteBuffer());
   buffer_ = AlignedBuffer();
   if (is_append_only_) return file_->Sync();
-  if (ZOO(kSpareTailKept)) return {};
+  if (ZOO(kRecycledTailKept)) return {};
   return recycled_bytes_ > written_ ? file_->Truncate(written_) : Status();
 }
 

@@ -15,7 +15,7 @@ char* StoreHeader(char* out, kv::Kind kind, size_t key_bytes, size_t value_bytes
 }
 
 // A larger kind in a batch is Corruption: kMerged is stored in tables only.
-constexpr kv::Kind kKindWrittenMax = kv::Kind::kPutRef;
+constexpr kv::Kind kKindWrittenMax = kv::Kind::kPutBlobIndex;
 
 constexpr bool IsWritten(uint8_t byte) {
   return byte == static_cast<uint8_t>(kv::Kind::kPut) || byte == static_cast<uint8_t>(kv::Kind::kDelete) ||

@@ -16,7 +16,7 @@ constexpr size_t kCrcBytes = 4;
 // Offsets within the footer. Later versions keep checksum, version and magic at these offsets.
 constexpr size_t kUniqueIdAt = 0, kFileBytesAt = 8, kNumberAt = 16, kRecordsAt = 24, kRecordBytesAt = 32,
                  kChecksumAt = 40, kVersionAt = 44, kMagicAt = 48;
-static_assert(kMagicAt + kBlobFileMagic.size() == kValueFooterBytes);
+static_assert(kMagicAt + kBlobFileMagic.size() == kBlobFooterBytes);
 
 Status Damaged(const char* what, uint64_t expected, uint64_t found) {
   return Status::Corruption(std::string(what) + ": expected " + std::to_string(expected) + ", found " +
@@ -32,7 +32,7 @@ uint32_t Salted(uint32_t crc, const Place& place) {
 
 uint32_t FooterChecksum(std::string_view footer) {
   const uint32_t fields = base::Crc32c(footer.substr(0, kChecksumAt));
-  return base::Crc32cExtend(fields, footer.data() + kVersionAt, kValueFooterBytes - kVersionAt);
+  return base::Crc32cExtend(fields, footer.data() + kVersionAt, kBlobFooterBytes - kVersionAt);
 }
 
 struct RecordHead {
@@ -69,14 +69,14 @@ Status NoHead(std::string_view bytes) {
 
 }  // namespace
 
-size_t StoreReference(char* out, const ValueReference& reference) {
+size_t EncodeBlobIndex(char* out, const BlobIndex& reference) {
   char* end = base::StoreVarint64(out, ToInt(reference.file));
   end = base::StoreVarint64(end, reference.offset);
   end = base::StoreVarint32(end, reference.bytes);
   return static_cast<size_t>(end - out);
 }
 
-Status ParseReference(std::string_view bytes, ValueReference* reference) {
+Status DecodeBlobIndex(std::string_view bytes, BlobIndex* reference) {
   std::string_view rest = bytes;
   uint64_t number = 0;
   if (base::TakeVarint64(&rest, &number) && base::TakeVarint64(&rest, &reference->offset) &&
@@ -85,7 +85,7 @@ Status ParseReference(std::string_view bytes, ValueReference* reference) {
     return {};
   }
   return Status::Corruption("expected a reference to a value, found " +
-                            base::ToHex(bytes.substr(0, kReferenceBytesMax)));
+                            base::ToHex(bytes.substr(0, kBlobIndexBytesMax)));
 }
 
 size_t StoreRecordHead(char* out, std::string_view key, std::string_view stored, Compression codec,
@@ -103,7 +103,7 @@ size_t StoreUncheckedHead(char* out, size_t key_bytes, size_t value_bytes) {
   return StoreSizes(out, Compression::kNone, key_bytes, value_bytes);
 }
 
-Status OpenRecord(std::string_view bytes, const Place& place, bool verify, ValueRecord* record) {
+Status OpenRecord(std::string_view bytes, const Place& place, bool verify, BlobRecord* record) {
   RecordHead head;
   if (!ParseHead(bytes, &head)) return NoHead(bytes);
   if (head.record_bytes() != bytes.size()) return Damaged("record's size", bytes.size(), head.record_bytes());
@@ -129,8 +129,8 @@ Status ReadRecordBytes(std::string_view bytes, uint64_t* record_bytes) {
   return {};
 }
 
-std::string EncodeValueFooter(const BlobFileMeta& file) {
-  std::string out(kValueFooterBytes, '\0');
+std::string EncodeBlobFooter(const BlobFileMeta& file) {
+  std::string out(kBlobFooterBytes, '\0');
   base::StoreFixed64(out.data() + kUniqueIdAt, file.unique_id);
   base::StoreFixed64(out.data() + kFileBytesAt, file.bytes);
   base::StoreFixed64(out.data() + kNumberAt, ToInt(file.number));
@@ -142,8 +142,8 @@ std::string EncodeValueFooter(const BlobFileMeta& file) {
   return out;
 }
 
-Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMeta* file) {
-  if (bytes.size() != kValueFooterBytes) return Damaged("footer's size", kValueFooterBytes, bytes.size());
+Status DecodeBlobFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMeta* file) {
+  if (bytes.size() != kBlobFooterBytes) return Damaged("footer's size", kBlobFooterBytes, bytes.size());
   const char* in = bytes.data();
   const std::string_view magic = bytes.substr(kMagicAt);
   if (magic != kBlobFileMagic) {
@@ -166,13 +166,13 @@ Status DecodeValueFooter(std::string_view bytes, uint64_t file_bytes, BlobFileMe
            .record_bytes = base::LoadFixed64(in + kRecordBytesAt)};
   if (file->bytes != file_bytes) return Damaged("file's size", file->bytes, file_bytes);
   if (file->record_bytes > file_bytes || BlobFileBytes(file->record_bytes) != file_bytes) {
-    return Damaged("most bytes of records", file_bytes - kValueFooterBytes, file->record_bytes);
+    return Damaged("most bytes of records", file_bytes - kBlobFooterBytes, file->record_bytes);
   }
   return {};
 }
 
 uint64_t BlobFileBytes(uint64_t record_bytes) {
-  return (record_bytes + kValueFooterBytes + kTableAlign - 1) / kTableAlign * kTableAlign;
+  return (record_bytes + kBlobFooterBytes + kTableAlign - 1) / kTableAlign * kTableAlign;
 }
 
 }  // namespace mergedb::format

@@ -22,14 +22,14 @@ enum class Field : uint32_t {
   kNextFile = 6,
   kNextPosition = 7,
   kLastSequence = 8,
-  kLogStart = 9,
-  kLogDurable = 10,
-  kLogSegments = 11,
-  kCleanLogEnd = 12,
+  kWalStart = 9,
+  kWalDurable = 10,
+  kWalSegments = 11,
+  kCleanWalEnd = 12,
   kAddMore = 13,          // kAdd, then facts that only some files have
   kFlushedSequence = 16,  // 14 and 15 are unused
   kAddBlobFile = 20,
-  kValueShares = 21,
+  kBlobShares = 21,
   kKeyMarker = 24,
   // A version that does not know a field from kOptionalFieldMin on skips it.
   kStagingBytes = 64,
@@ -117,11 +117,11 @@ std::string AddBlobFilePayload(const BlobFileMeta& file) {
 }
 
 // File numbers ascend, so each is stored as the difference from the one before.
-std::string ValueSharesPayload(const FileMeta& table) {
+std::string BlobSharesPayload(const FileMeta& table) {
   std::string payload;
   base::AppendVarint64(&payload, ToInt(table.number));
   uint64_t before = 0;
-  for (const ValueShare& share : table.values) {
+  for (const BlobShare& share : table.values) {
     ASSERT(ToInt(share.file) > before, "a table's value files are in order, each once");
     base::AppendVarint64(&payload, ToInt(share.file) - before);
     base::AppendVarint64(&payload, share.bytes);
@@ -130,7 +130,7 @@ std::string ValueSharesPayload(const FileMeta& table) {
   return payload;
 }
 
-std::string LogStartPayload(const VersionEdit::WalStart& start) {
+std::string WalStartPayload(const VersionEdit::WalStart& start) {
   std::string payload;
   base::AppendVarint64(&payload, start.epoch);
   base::AppendFixed64(&payload, start.salt);
@@ -324,10 +324,10 @@ VersionEdit::AddBlobFile TakeAddBlobFile(PayloadReader& in) {
 
 struct TableShares {
   kv::FileNumber table{};
-  std::vector<ValueShare> values;
+  std::vector<BlobShare> values;
 };
 
-TableShares TakeValueShares(PayloadReader& in) {
+TableShares TakeBlobShares(PayloadReader& in) {
   TableShares shares{.table = in.FileNumber(), .values = {}};
   for (uint64_t before = 0; !in.AtEnd();) {
     const uint64_t step = in.Varint64();
@@ -347,7 +347,7 @@ class SharesOfTables {
     for (; adds_met_ < edit.adds.size(); ++adds_met_) tables_[edit.adds[adds_met_].file->number];
     const auto found = tables_.find(shares.table);
     if (found == tables_.end()) return "a table that this edit adds before";
-    std::optional<std::vector<ValueShare>>& said = found->second.values;
+    std::optional<std::vector<BlobShare>>& said = found->second.values;
     if (said && *said != shares.values) return "the same value shares as before of this table";
     said = std::move(shares.values);
     return nullptr;
@@ -374,7 +374,7 @@ class SharesOfTables {
 
  private:
   struct Table {
-    std::optional<std::vector<ValueShare>> values = {};
+    std::optional<std::vector<BlobShare>> values = {};
     FileMetaPtr added = nullptr;  // of the table's first add, without the shares
     FileMetaPtr given = nullptr;  // the same with the shares
   };
@@ -384,7 +384,7 @@ class SharesOfTables {
 
 VersionEdit::SetLevel TakeSetLevel(PayloadReader& in) { return {.position = in.Position(), .level = in.Varint32()}; }
 
-VersionEdit::WalStart TakeLogStart(PayloadReader& in) {
+VersionEdit::WalStart TakeWalStart(PayloadReader& in) {
   return {.epoch = in.Varint64(),
           .salt = in.Fixed64(),
           .position = in.Varint64(),
@@ -429,18 +429,18 @@ bool TakeField(Field field, PayloadReader& in, VersionEdit* edit, SharesOfTables
     case Field::kNextFile: SetOnce(in, &edit->next_file, in.FileNumber()); return true;
     case Field::kNextPosition: SetOnce(in, &edit->next_position, in.Position()); return true;
     case Field::kLastSequence: SetOnce(in, &edit->last_sequence, in.Sequence()); return true;
-    case Field::kLogStart: SetOnce(in, &edit->wal_start, TakeLogStart(in)); return true;
-    case Field::kLogDurable: SetOnce(in, &edit->wal_durable, in.Varint64()); return true;
-    case Field::kLogSegments: SetOnce(in, &edit->wal_segments, TakeFileNumbers(in)); return true;
-    case Field::kCleanLogEnd: SetOnce(in, &edit->clean_wal_end, in.Varint64()); return true;
+    case Field::kWalStart: SetOnce(in, &edit->wal_start, TakeWalStart(in)); return true;
+    case Field::kWalDurable: SetOnce(in, &edit->wal_durable, in.Varint64()); return true;
+    case Field::kWalSegments: SetOnce(in, &edit->wal_segments, TakeFileNumbers(in)); return true;
+    case Field::kCleanWalEnd: SetOnce(in, &edit->clean_wal_end, in.Varint64()); return true;
     case Field::kFlushedSequence: SetOnce(in, &edit->flushed_sequence, in.Sequence()); return true;
     case Field::kKeyMarker: SetOnce(in, &edit->key_marker, TakeKeyMarker(in)); return true;
     case Field::kStagingBytes: SetOnce(in, &edit->staging_bytes, in.Varint64()); return true;
     case Field::kMergeOperators: SetOnce(in, &edit->merge_operators, TakeStrings(in)); return true;
     case Field::kAddBlobFile: edit->blob_files.push_back(TakeAddBlobFile(in)); return true;
-    case Field::kValueShares:
+    case Field::kBlobShares:
       // This field follows the adds of its table: the encoder's order of fields ensures it.
-      if (const char* expected = shares->Take(*edit, TakeValueShares(in))) in.Expect(expected);
+      if (const char* expected = shares->Take(*edit, TakeBlobShares(in))) in.Expect(expected);
       return true;
   }
   return false;
@@ -464,9 +464,9 @@ std::string PrintBounds(const Bounds& bounds) {
 }
 
 // Prints " values 7:100 9:4000": for each blob file, the bytes that the table refers to.
-std::string PrintShares(const std::vector<ValueShare>& shares) {
+std::string PrintShares(const std::vector<BlobShare>& shares) {
   std::string text = shares.empty() ? "" : " values";
-  for (const ValueShare& share : shares) text += " " + Number(ToInt(share.file)) + ":" + Number(share.bytes);
+  for (const BlobShare& share : shares) text += " " + Number(ToInt(share.file)) + ":" + Number(share.bytes);
   return text;
 }
 
@@ -487,7 +487,7 @@ std::string PrintBlobFile(const BlobFileMeta& file) {
          Number(file.records) + " of bytes " + Number(file.record_bytes) + " id " + Number(file.unique_id) + "\n";
 }
 
-void PrintLogFacts(const VersionEdit& edit, std::string* text) {
+void PrintWalFacts(const VersionEdit& edit, std::string* text) {
   if (const auto& start = edit.wal_start) {
     *text += "log_start epoch " + Number(start->epoch) + " salt " + Number(start->salt) + " position " +
              Number(start->position) + " chain " + Number(start->chain) + " sequence " + Number(start->sequence) + "\n";
@@ -515,17 +515,17 @@ std::string EncodeVersionEdit(const VersionEdit& edit) {
     const FileMeta& table = *edit.adds[i].file;
     // The adds of a table that has several virtual tables follow one another.
     const bool is_said = i > 0 && edit.adds[i - 1].file->number == table.number;
-    if (!table.values.empty() && !is_said) AppendField(&out, Field::kValueShares, ValueSharesPayload(table));
+    if (!table.values.empty() && !is_said) AppendField(&out, Field::kBlobShares, BlobSharesPayload(table));
   }
   if (edit.database_id) AppendField(&out, Field::kDatabaseId, Fixed64Payload(*edit.database_id));
   if (edit.comparator) AppendField(&out, Field::kComparator, *edit.comparator);
   if (edit.next_file) AppendField(&out, Field::kNextFile, VarintPayload(ToInt(*edit.next_file)));
   if (edit.next_position) AppendField(&out, Field::kNextPosition, VarintPayload(ToInt(*edit.next_position)));
   if (edit.last_sequence) AppendField(&out, Field::kLastSequence, VarintPayload(*edit.last_sequence));
-  if (edit.wal_start) AppendField(&out, Field::kLogStart, LogStartPayload(*edit.wal_start));
-  if (edit.wal_durable) AppendField(&out, Field::kLogDurable, VarintPayload(*edit.wal_durable));
-  if (edit.wal_segments) AppendField(&out, Field::kLogSegments, FileNumbersPayload(*edit.wal_segments));
-  if (edit.clean_wal_end) AppendField(&out, Field::kCleanLogEnd, VarintPayload(*edit.clean_wal_end));
+  if (edit.wal_start) AppendField(&out, Field::kWalStart, WalStartPayload(*edit.wal_start));
+  if (edit.wal_durable) AppendField(&out, Field::kWalDurable, VarintPayload(*edit.wal_durable));
+  if (edit.wal_segments) AppendField(&out, Field::kWalSegments, FileNumbersPayload(*edit.wal_segments));
+  if (edit.clean_wal_end) AppendField(&out, Field::kCleanWalEnd, VarintPayload(*edit.clean_wal_end));
   if (edit.flushed_sequence) AppendField(&out, Field::kFlushedSequence, VarintPayload(*edit.flushed_sequence));
   if (edit.key_marker) AppendField(&out, Field::kKeyMarker, *edit.key_marker);
   if (edit.staging_bytes) AppendField(&out, Field::kStagingBytes, VarintPayload(*edit.staging_bytes));
@@ -575,7 +575,7 @@ std::string PrintVersionEdit(const VersionEdit& edit) {
   if (edit.next_file) text += "next_file " + Number(ToInt(*edit.next_file)) + "\n";
   if (edit.next_position) text += "next_position " + Number(ToInt(*edit.next_position)) + "\n";
   if (edit.last_sequence) text += "last_sequence " + Number(*edit.last_sequence) + "\n";
-  PrintLogFacts(edit, &text);
+  PrintWalFacts(edit, &text);
   if (edit.key_marker) text += "key_marker " + base::Escape(*edit.key_marker) + "\n";
   if (edit.merge_operators) {
     text += "merge_operators";

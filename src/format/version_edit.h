@@ -35,11 +35,11 @@ struct BlobFileMeta {
 using BlobFilePtr = std::shared_ptr<const BlobFileMeta>;
 
 // The bytes of one blob file that a table refers to.
-struct ValueShare {
+struct BlobShare {
   kv::FileNumber file{};
   uint64_t bytes = 0;  // of the records that the table refers to
 
-  friend bool operator==(const ValueShare&, const ValueShare&) = default;
+  friend bool operator==(const BlobShare&, const BlobShare&) = default;
 };
 
 // THREADS: immutable once made; shared by pointer.
@@ -62,11 +62,11 @@ struct FileMeta {
   // Estimated bytes that the range tombstones mask in older tables, and in the values that those refer to. Made
   // when the table was written; stored only in the MANIFEST.
   uint64_t masked_bytes = 0;
-  std::vector<ValueShare> values = {};  // by file number, each file once
+  std::vector<BlobShare> values = {};  // by file number, each file once
 
   uint64_t value_bytes() const {  // of all records that the table refers to
     uint64_t sum = 0;
-    for (const ValueShare& share : values) sum += share.bytes;
+    for (const BlobShare& share : values) sum += share.bytes;
     return sum;
   }
 

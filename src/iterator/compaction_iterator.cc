@@ -76,7 +76,7 @@ class CompactionIterator final : public kv::Iterator {
         ++counts_->entries_out;
         CopyEntry(entry, &entry_);
         const bool is_operand = kv::KindOf(entry.tag) == kv::Kind::kMerge;  // operands of one key need their order
-        if ((is_settled() || ZOO(kSequenceZeroedEarly)) && !is_operand)
+        if ((is_bottommost_visible_to_all() || ZOO(kSequenceZeroedEarly)) && !is_operand)
           entry_.tag = kv::MakeTag(0, kv::KindOf(entry.tag));
         valid_ = true;
         return;
@@ -97,7 +97,7 @@ class CompactionIterator final : public kv::Iterator {
     passes_ = passes_ && is_same_key && stripe == stripe_ && !kv::IsBase(kv::KindOf(entry.tag));
     stripe_ = stripe;
     last_tag_ = entry.tag;
-    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && (is_settled() || ZOO(kTombstoneDroppedEarly))) {
+    if (kv::KindOf(entry.tag) == kv::Kind::kDelete && (is_bottommost_visible_to_all() || ZOO(kTombstoneDroppedEarly))) {
       ++counts_->tombstones;
       return false;
     }
@@ -177,10 +177,12 @@ class CompactionIterator final : public kv::Iterator {
   }
 
   void ShowCounter(kv::Tag newest_tag, uint64_t taken) {
-    if (counter_.kind == kv::Kind::kMerge && is_settled()) AddToCounter({}, counter_.view(), &counter_);
+    if (counter_.kind == kv::Kind::kMerge && is_bottommost_visible_to_all())
+      AddToCounter({}, counter_.view(), &counter_);
     const bool is_operand = counter_.kind == kv::Kind::kMerge;
     const kv::Tag tag =
-        is_operand ? newest_tag : kv::MakeTag(is_settled() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
+        is_operand ? newest_tag
+                   : kv::MakeTag(is_bottommost_visible_to_all() ? 0 : kv::SequenceOf(newest_tag), counter_.kind);
     entry_ = {.prefix = key_.prefix(), .key = key_.key(), .tag = tag, .value = counter_.view()};
     counts_->hidden += taken - 1;
     ++counts_->entries_out;
@@ -189,9 +191,9 @@ class CompactionIterator final : public kv::Iterator {
 
   // Folds the stripe into made_.
   void Make(const std::optional<kv::Folded>& base) {
-    if (!chain_.is_full() && (base || is_settled())) {
+    if (!chain_.is_full() && (base || is_bottommost_visible_to_all())) {
       kv::Base below = base ? kv::Base{base->kind, base->bytes} : kv::Base{};
-      const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(chain_.newest_tag());
+      const kv::Sequence sequence = is_bottommost_visible_to_all() ? 0 : kv::SequenceOf(chain_.newest_tag());
       kv::Folded folded;
       // WHY the Status is dropped: it concerns readers. The operands stay, and a read of them fails with the
       // same Status.
@@ -204,19 +206,19 @@ class CompactionIterator final : public kv::Iterator {
     chain_.Combine(key_.key());
     chain_.Take(&made_);
     if (!base) return;
-    const bool is_needless = base->kind == kv::Kind::kDelete && is_settled();
-    const kv::Sequence sequence = is_settled() ? 0 : kv::SequenceOf(last_tag_);
+    const bool is_needless = base->kind == kv::Kind::kDelete && is_bottommost_visible_to_all();
+    const kv::Sequence sequence = is_bottommost_visible_to_all() ? 0 : kv::SequenceOf(last_tag_);
     if (!is_needless) made_.push_back({.tag = kv::MakeTag(sequence, base->kind), .bytes = base->bytes});
   }
 
   // Turns a PUT_REF base into the PUT that it stands for. False: the value cannot be read, and the bytes of
   // the blob reference are not the value.
   bool ResolveBase(kv::Base* base) {
-    if (base->kind != kv::Kind::kPutRef) return true;
+    if (base->kind != kv::Kind::kPutBlobIndex) return true;
     if (options_.values == nullptr) return false;
     const kv::Entry reference{.prefix = key_.prefix(), .key = key_.key(), .tag = last_tag_, .value = base->bytes};
     base->kind = kv::Kind::kPut;
-    return ZOO(kReferenceTakenForValue) || options_.values->Resolve(reference, &base->bytes).ok();
+    return ZOO(kBlobIndexTakenForValue) || options_.values->Resolve(reference, &base->bytes).ok();
   }
 
   void ShowMade() {
@@ -228,7 +230,7 @@ class CompactionIterator final : public kv::Iterator {
 
   // True if the last version is at the bottom and below every snapshot: every reader sees it, and it has
   // nothing to hide.
-  bool is_settled() const { return options_.is_bottom && stripe_ == 0; }
+  bool is_bottommost_visible_to_all() const { return options_.is_bottom && stripe_ == 0; }
 
   // A reader sees all versions of a stripe or no version of it (kv/snapshot_stripes.h). Stripe 0 is the oldest.
   size_t StripeOf(kv::Sequence sequence) const {

@@ -42,7 +42,7 @@ struct CompactionIteratorCounts {
   uint64_t entries_out = 0;
   uint64_t hidden = 0;      // dropped: a newer version in the same stripe, or folded into one
   uint64_t tombstones = 0;  // dropped at the bottom
-  uint64_t covered = 0;     // dropped by the input: range_tombstone_filter.h
+  uint64_t masked = 0;      // dropped by the input: range_tombstone_filter.h
 };
 
 // `counts` outlives the iterator.

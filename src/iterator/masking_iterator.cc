@@ -22,7 +22,7 @@ class MaskingIterator final : public kv::Iterator {
   MaskingIterator(const kv::Order& order, MaskingInput input)
       : order_(order), lower_(std::move(input.lower)), upper_(std::move(input.upper)) {
     ASSERT(!input.children.empty(), "a merge has children");
-    for (MaskingSequence& covering : input.covers) covers_.push_back({.covering = std::move(covering)});
+    for (MaskedChildren& covering : input.masks) masks_.push_back({.covering = std::move(covering)});
     if (input.children.size() == 1) {
       input_ = std::move(input.children.front());
     } else {
@@ -71,10 +71,10 @@ class MaskingIterator final : public kv::Iterator {
                                                [&](const kv::Entry& entry) { return IsBelowUpper(entry); });
       ready = static_cast<size_t>(passed - ahead.begin());
     }
-    if (newest_ == 0 || ZOO(kAheadShowsCovered)) return ready;
-    const auto covered = std::find_if(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready),
-                                      [&](const kv::Entry& entry) { return kv::SequenceOf(entry.tag) < newest_; });
-    return static_cast<size_t>(covered - ahead.begin());
+    if (newest_ == 0 || ZOO(kAheadShowsMasked)) return ready;
+    const auto masked = std::find_if(ahead.begin(), ahead.begin() + static_cast<ptrdiff_t>(ready),
+                                     [&](const kv::Entry& entry) { return kv::SequenceOf(entry.tag) < newest_; });
+    return static_cast<size_t>(masked - ahead.begin());
   }
   void Skip(size_t n) override {
     backward_skips_.Restart();
@@ -84,8 +84,8 @@ class MaskingIterator final : public kv::Iterator {
 
  private:
   struct Known {
-    MaskingSequence covering;
-    kv::Mask cover = {};  // the source's last answer
+    MaskedChildren covering;
+    kv::Mask mask = {};  // the source's last answer
     bool is_known = false;
   };
 
@@ -154,24 +154,24 @@ class MaskingIterator final : public kv::Iterator {
   }
 
   bool HoldsFor(const Known& known, std::string_view key) const {
-    const kv::Mask& cover = known.cover;
-    return known.is_known && (!cover.lower || order_.CompareKeys(key, *cover.lower) >= 0) &&
-           (!cover.upper || order_.CompareKeys(key, *cover.upper) < 0);
+    const kv::Mask& mask = known.mask;
+    return known.is_known && (!mask.lower || order_.CompareKeys(key, *mask.lower) >= 0) &&
+           (!mask.upper || order_.CompareKeys(key, *mask.upper) < 0);
   }
 
   // Finds what masks the entry, and the span of keys for which that holds. False: a source failed.
   bool MoveSpan(const kv::Entry& entry) {
     kv::Mask all;
-    for (Known& known : covers_) {
+    for (Known& known : masks_) {
       if (!HoldsFor(known, entry.key)) {
         known.is_known = false;  // WHY: Find may throw
-        Status status = known.covering.source->Find(entry.key, &known.cover);
+        Status status = known.covering.source->Find(entry.key, &known.mask);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));
       }
-      all.sequence = std::max(all.sequence, known.cover.sequence);
-      all.lower = kv::LaterOf(order_, all.lower, known.cover.lower);
-      all.upper = kv::EarlierOf(order_, all.upper, known.cover.upper);
+      all.sequence = std::max(all.sequence, known.mask.sequence);
+      all.lower = kv::LaterOf(order_, all.lower, known.mask.lower);
+      all.upper = kv::EarlierOf(order_, all.upper, known.mask.upper);
     }
     newest_ = all.sequence;
     has_span_ = true;
@@ -188,16 +188,16 @@ class MaskingIterator final : public kv::Iterator {
   // source to the end of the range that it masks. The entry is skipped, or it is of a newer child and stays.
   bool SkipMasked(bool is_forward) {
     has_span_ = false;
-    for (Known& known : covers_) {
-      if (known.cover.sequence == 0) continue;
-      target_.assign(is_forward ? known.cover.until : known.cover.from);
+    for (Known& known : masks_) {
+      if (known.mask.sequence == 0) continue;
+      target_.assign(is_forward ? known.mask.until : known.mask.from);
       for (int i = 0; is_forward && i < kStretchesMax; ++i) {
         known.is_known = false;
-        Status status = known.covering.source->Find(target_, &known.cover);
+        Status status = known.covering.source->Find(target_, &known.mask);
         known.is_known = status.ok();
         if (!status.ok()) return Fail(std::move(status));
-        if (known.cover.sequence == 0) break;
-        target_.assign(known.cover.until);
+        if (known.mask.sequence == 0) break;
+        target_.assign(known.mask.until);
       }
       if (!SkipTo(is_forward, known.covering.first_older)) return false;
       if (!input_->Valid()) break;  // the input ended, or has an error that another skip would clear
@@ -235,7 +235,7 @@ class MaskingIterator final : public kv::Iterator {
   const kv::Order order_;
   const std::optional<std::string> lower_;
   const std::optional<std::string> upper_;
-  std::vector<Known> covers_;
+  std::vector<Known> masks_;
   std::unique_ptr<kv::Iterator> input_;  // at entry_ while valid
   Merging* merging_ = nullptr;           // the input, if it has several children
   ReseekCheck forward_skips_;            // of an only child; a merging iterator has its own
@@ -258,7 +258,7 @@ class MaskingIterator final : public kv::Iterator {
 
 std::unique_ptr<kv::Iterator> NewMaskingIterator(const kv::Order& order, MaskingInput input) {
   if (input.children.empty()) return kv::NewEmptyIterator();
-  if (input.covers.empty()) return NewMergingIterator(order, std::move(input.children));
+  if (input.masks.empty()) return NewMergingIterator(order, std::move(input.children));
   return std::make_unique<MaskingIterator>(order, std::move(input));
 }
 

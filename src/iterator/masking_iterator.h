@@ -28,10 +28,10 @@ class MaskSource {
  public:
   virtual ~MaskSource() = default;
   // Finds the mask over `key`. Its views live until the next call.
-  virtual Status Find(std::string_view key, kv::Mask* cover) = 0;
+  virtual Status Find(std::string_view key, kv::Mask* mask) = 0;
 };
 
-struct MaskingSequence {
+struct MaskedChildren {
   std::unique_ptr<MaskSource> source;
   // In the ranges that the source masks, the children from this index on hold only older versions.
   size_t first_older = 0;
@@ -41,7 +41,7 @@ struct MaskingSequence {
 // the reader does not look there.
 struct MaskingInput {
   std::vector<std::unique_ptr<kv::Iterator>> children;
-  std::vector<MaskingSequence> covers;
+  std::vector<MaskedChildren> masks;
   std::optional<std::string> lower = {};
   std::optional<std::string> upper = {};
 };

@@ -282,8 +282,8 @@ class MergingIterator final : public Merging {
     while (child.Valid() && order_.CompareKeys(child.entry().key, target_) >= beyond) child.Prev();
   }
 
-  template <class Step, class Settle>
-  void TurnChildren(Step step, Settle settle) {
+  template <class Step, class Finish>
+  void TurnChildren(Step step, Finish finish) {
     target_.assign(entry_.key);
     const kv::Tag tag = entry_.tag;
     for (size_t c = 0; c < children_.size(); ++c) {
@@ -297,7 +297,7 @@ class MergingIterator final : public Merging {
              order_.SameKey(child.entry().key, target_)) {
         child.Next();
       }
-      settle(child);
+      finish(child);
     }
     Restart();
   }

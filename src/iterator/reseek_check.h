@@ -22,18 +22,18 @@ namespace mergedb::iterator {
 class ReseekCheck {
  public:
   // A scan begins or changes direction.
-  void Restart() { has_leapt_ = false; }
+  void Restart() { has_reseeked_ = false; }
 
   // The scan stands at `at` and is about to seek forward to (key, tag). REQUIRES: `at` is before (key, tag).
   [[nodiscard]] Status Forward(const kv::Order& order, const kv::Entry& at, std::string_view key, kv::Tag tag) {
-    if (has_leapt_ && order.Compare(at, target()) < 0) [[unlikely]]
+    if (has_reseeked_ && order.Compare(at, target()) < 0) [[unlikely]]
       return OutOfOrder(at, "at or after");
     Keep(order, key, tag);
     return {};
   }
   // The scan stands at `at` and is about to move before (key, tag). REQUIRES: `at` is not before (key, tag).
   [[nodiscard]] Status Backward(const kv::Order& order, const kv::Entry& at, std::string_view key, kv::Tag tag) {
-    if (has_leapt_ && order.Compare(at, target()) >= 0) [[unlikely]]
+    if (has_reseeked_ && order.Compare(at, target()) >= 0) [[unlikely]]
       return OutOfOrder(at, "before");
     Keep(order, key, tag);
     return {};
@@ -48,14 +48,14 @@ class ReseekCheck {
     key_.assign(key);
     prefix_ = order.Prefix(key_);
     tag_ = tag;
-    has_leapt_ = true;
+    has_reseeked_ = true;
   }
   Status OutOfOrder(const kv::Entry& at, const char* where) const {
     return Status::Corruption("entries out of order: expected one " + std::string(where) + " key \"" +
                               base::Escape(key_) + "\", found " + kv::PrintKey(at.key, at.tag));
   }
 
-  bool has_leapt_ = false;
+  bool has_reseeked_ = false;
   std::string key_;
   uint64_t prefix_ = 0;
   kv::Tag tag_ = 0;

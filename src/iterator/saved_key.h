@@ -76,8 +76,8 @@ inline Status ReservedKind(const kv::Entry& entry) {
 }
 
 constexpr bool IsKnownKind(kv::Kind kind) {
-  return kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kMerge || kind == kv::Kind::kPutRef ||
-         kind == kv::Kind::kMerged;
+  return kind == kv::Kind::kPut || kind == kv::Kind::kDelete || kind == kv::Kind::kMerge ||
+         kind == kv::Kind::kPutBlobIndex || kind == kv::Kind::kMerged;
 }
 
 }  // namespace mergedb::iterator

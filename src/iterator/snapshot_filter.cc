@@ -21,17 +21,17 @@ class SnapshotFilter final : public kv::Iterator {
   }
 
   void SeekToFirst() override {
-    leaps_.Restart();
+    reseeks_.Restart();
     input_->SeekToFirst();
     FindForward();
   }
   void SeekToLast() override {
-    leaps_.Restart();
+    reseeks_.Restart();
     input_->SeekToLast();
     FindBackward();
   }
   void Seek(std::string_view key, kv::Tag tag) override {
-    leaps_.Restart();
+    reseeks_.Restart();
     input_->Seek(key, std::min(tag, kv::SeekTag(sequence_)));
     FindForward();
   }
@@ -42,7 +42,7 @@ class SnapshotFilter final : public kv::Iterator {
   }
   void Prev() override {
     DCHECK(Valid(), "Prev of an invalid iterator");
-    leaps_.Restart();
+    reseeks_.Restart();
     input_->Prev();
     FindBackward();
   }
@@ -58,9 +58,9 @@ class SnapshotFilter final : public kv::Iterator {
       }
       const kv::Entry& entry = input_->entry();
       const kv::Tag tag = kv::SeekTag(sequence_);
-      Status status = leaps_.Forward(order_, entry, entry.key, tag);
+      Status status = reseeks_.Forward(order_, entry, entry.key, tag);
       if (!status.ok()) return Fail(std::move(status));
-      input_->Seek(leaps_.key(), tag);
+      input_->Seek(reseeks_.key(), tag);
     }
     Show();
   }
@@ -84,7 +84,7 @@ class SnapshotFilter final : public kv::Iterator {
   const kv::Order order_;
   const kv::Sequence sequence_;
   const std::unique_ptr<kv::Iterator> input_;
-  ReseekCheck leaps_;  // forward only: a backward scan does not reseek
+  ReseekCheck reseeks_;  // forward only: a backward scan does not reseek
 };
 
 }  // namespace

@@ -173,7 +173,7 @@ class UserIterator final : public UserCursor {
   // A scan begins or changes direction.
   void Turn(bool is_forward) {
     is_forward_ = is_forward;
-    leaps_.Restart();
+    reseeks_.Restart();
     failures_.Restart();
   }
 
@@ -284,7 +284,7 @@ class UserIterator final : public UserCursor {
         input_->Next();
       } else {
         steps = 0;
-        if (!LeapForward(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence))) return;
+        if (!ReseekForward(entry, is_hidden ? kv::Tag{0} : kv::SeekTag(options_.sequence))) return;
       }
     }
     tombstone_scan_meter_.EndForward(std::nullopt);
@@ -306,7 +306,7 @@ class UserIterator final : public UserCursor {
           input_->Prev();
         } else {
           steps = 0;
-          if (!LeapBackward(entry, kv::kTagMax)) return;
+          if (!ReseekBackward(entry, kv::kTagMax)) return;
           StepBack();
         }
         continue;
@@ -356,7 +356,7 @@ class UserIterator final : public UserCursor {
 
   // The same for a key with many versions: from the newest visible version to older ones.
   bool ShowNewestFromAbove(const kv::Entry& entry) {
-    if (!LeapBackward(entry, kv::SeekTag(options_.sequence))) return true;
+    if (!ReseekBackward(entry, kv::SeekTag(options_.sequence))) return true;
     if (!input_->Valid()) return input_->status().ok() ? false : Fail(input_->status());
     if (!key_.Matches(order_, input_->entry())) return LeaveKeyBackward();
     const kv::Sequence sequence = kv::SequenceOf(input_->entry().tag);
@@ -433,7 +433,7 @@ class UserIterator final : public UserCursor {
   void ShowBase(const kv::Entry& entry) {
     std::string_view shown;
     if (!options_.keys_only) {
-      const bool is_reference = kv::KindOf(entry.tag) == kv::Kind::kPutRef;
+      const bool is_reference = kv::KindOf(entry.tag) == kv::Kind::kPutBlobIndex;
       Status status =
           is_reference ? Resolve(entry, &shown) : kv::ShowValue({kv::Kind::kMerged, entry.value}, &value_, &shown);
       if (!status.ok() && !is_reference) status = status.WithContext("key \"" + base::Escape(entry.key) + "\"");
@@ -462,7 +462,7 @@ class UserIterator final : public UserCursor {
 
   Status Fold(std::string_view* shown) {
     kv::Base below{base_.kind, base_.bytes};
-    if (below.kind == kv::Kind::kPutRef) {
+    if (below.kind == kv::Kind::kPutBlobIndex) {
       below.kind = kv::Kind::kPut;
       RETURN_IF_ERROR(
           Resolve({.prefix = key_.prefix(), .key = key_.key(), .tag = base_tag_, .value = base_.bytes}, &below.bytes));
@@ -503,17 +503,17 @@ class UserIterator final : public UserCursor {
   }
 
   // Seeks from the input's entry to a version of its key. False: entries are out of order, and the scan ends.
-  bool LeapForward(const kv::Entry& entry, kv::Tag tag) {
-    return Leap(leaps_.Forward(order_, entry, entry.key, tag), tag);
+  bool ReseekForward(const kv::Entry& entry, kv::Tag tag) {
+    return Reseek(reseeks_.Forward(order_, entry, entry.key, tag), tag);
   }
   // The caller goes on before that version.
-  bool LeapBackward(const kv::Entry& entry, kv::Tag tag) {
-    return Leap(leaps_.Backward(order_, entry, entry.key, tag), tag);
+  bool ReseekBackward(const kv::Entry& entry, kv::Tag tag) {
+    return Reseek(reseeks_.Backward(order_, entry, entry.key, tag), tag);
   }
 
-  bool Leap(Status status, kv::Tag tag) {
+  bool Reseek(Status status, kv::Tag tag) {
     if (!status.ok()) return !Fail(std::move(status));
-    input_->Seek(leaps_.key(), tag);
+    input_->Seek(reseeks_.key(), tag);
     return true;
   }
 
@@ -557,7 +557,7 @@ class UserIterator final : public UserCursor {
   bool is_folded_ = false;  // forward only
   bool is_failed_ = false;  // `key_` has an error of its own
   SavedKey key_;
-  ReseekCheck leaps_;             // past hidden versions
+  ReseekCheck reseeks_;           // past hidden versions
   ReseekCheck failures_;          // past keys that have errors of their own
   std::vector<kv::Entry> ahead_;  // [ahead_at_, ahead_count_) are shown next
   size_t ahead_at_ = 0;

@@ -30,7 +30,7 @@ std::string_view KindName(Kind kind) {
     case Kind::kPut: return "PUT";
     case Kind::kMerge: return "MERGE";
     case Kind::kRangeDelete: return "RANGE_DELETE";
-    case Kind::kPutRef: return "PUT_REF";
+    case Kind::kPutBlobIndex: return "PUT_REF";
     case Kind::kMerged: return "MERGED";
   }
   return "?";

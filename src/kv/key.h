@@ -21,10 +21,10 @@ inline constexpr Sequence kSequenceMax = (uint64_t{1} << 56) - 1;
 enum class Kind : uint8_t {
   kDelete = 0,
   kPut = 1,
-  kMerge = 2,        // the value is a merge operand (kv/operand.h) for the older versions
-  kRangeDelete = 3,  // the key is the begin of the range, the value its end (exclusive); in WALs and memtables only
-  kPutRef = 4,       // a PUT whose value is a blob index (kv/value_source.h); in tables only
-  kMerged = 5,       // a PUT whose value a fold made: typed (kv/operand.h); in tables and folds of memtables only
+  kMerge = 2,         // the value is a merge operand (kv/operand.h) for the older versions
+  kRangeDelete = 3,   // the key is the begin of the range, the value its end (exclusive); in WALs and memtables only
+  kPutBlobIndex = 4,  // a PUT whose value is a blob index (kv/value_source.h); in tables only
+  kMerged = 5,        // a PUT whose value a fold made: typed (kv/operand.h); in tables and folds of memtables only
 };
 inline constexpr Kind kKindMax = Kind::kMerged;
 

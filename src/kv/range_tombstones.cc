@@ -223,21 +223,21 @@ Mask RangeTombstones::FindNear(const Order& order, std::string_view key, Sequenc
 }
 
 Mask RangeTombstones::FindAt(const Order& order, size_t i, std::string_view key, Sequence sequence) const {
-  Mask cover;
+  Mask mask;
   if (i == size() || order.CompareKeys(fragments_[i].begin, key) > 0) {
-    if (i > 0) cover.lower = fragments_[i - 1].end;
-    if (i < size()) cover.upper = fragments_[i].begin;
-    return cover;
+    if (i > 0) mask.lower = fragments_[i - 1].end;
+    if (i < size()) mask.upper = fragments_[i].begin;
+    return mask;
   }
-  cover.lower = fragments_[i].begin;
-  cover.upper = fragments_[i].end;
-  cover.sequence = NewestUpTo(i, sequence);
-  if (cover.sequence > 0) FindGroup(order, i, sequence, &cover);
-  return cover;
+  mask.lower = fragments_[i].begin;
+  mask.upper = fragments_[i].end;
+  mask.sequence = NewestUpTo(i, sequence);
+  if (mask.sequence > 0) FindGroup(order, i, sequence, &mask);
+  return mask;
 }
 
 // For a reader that sees all tombstones, the span is the whole group. For other readers it is a part of the group.
-void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence, Mask* cover) const {
+void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence, Mask* mask) const {
   const Fragmented& fragment = fragments_[i];
   size_t first = fragment.group_first;
   size_t end = fragment.group_end;
@@ -247,9 +247,9 @@ void RangeTombstones::FindGroup(const Order& order, size_t i, Sequence sequence,
       --first;
     do { ++end; } while (end < fragment.group_end && end - i < kGroupStepsMax && sequences(end).back() <= sequence);
   }
-  cover->from = fragments_[first].begin;
-  cover->until = fragments_[end - 1].end;
-  DCHECK(order.CompareKeys(cover->from, cover->until) < 0, "a group has keys");
+  mask->from = fragments_[first].begin;
+  mask->until = fragments_[end - 1].end;
+  DCHECK(order.CompareKeys(mask->from, mask->until) < 0, "a group has keys");
 }
 
 void RangeTombstones::AppendTo(const Order& order, OptionalKey lower, OptionalKey upper,

@@ -113,7 +113,7 @@ class RangeTombstones {
   bool IsIndexOf(const Order& order, size_t i, std::string_view key) const;
   Mask FindAt(const Order& order, size_t i, std::string_view key, Sequence sequence) const;
   Sequence NewestUpTo(size_t i, Sequence sequence) const;
-  void FindGroup(const Order& order, size_t i, Sequence sequence, Mask* cover) const;
+  void FindGroup(const Order& order, size_t i, Sequence sequence, Mask* mask) const;
 
   std::vector<uint64_t> end_prefixes_;  // Order::Prefix of each fragment's end; a search compares these first
   std::vector<Fragmented> fragments_;

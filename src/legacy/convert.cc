@@ -234,9 +234,9 @@ Status Converter::Merge() {
   if (source_.is_cut_short) RETURN_IF_ERROR(JudgeCutManifest());
   last_sequence_ = std::max(last_sequence_, logs_.last_sequence);
   converted_.report += logs_.report;
-  ASSIGN_OR_RETURN(auto lanes, MakeLanes(walking_, source_.tables));
+  ASSIGN_OR_RETURN(auto iterators, NewTableIterators(walking_, source_.tables));
   std::vector<std::unique_ptr<kv::Iterator>> children = std::move(logs_.pieces);
-  std::move(lanes.begin(), lanes.end(), std::back_inserter(children));
+  std::move(iterators.begin(), iterators.end(), std::back_inserter(children));
   const auto merged = iterator::NewMergingIterator(conversion_.order, std::move(children));
   std::string key;
   bool has_key = false;
@@ -282,9 +282,9 @@ Status Converter::JudgeCutManifest() {
 Result<kv::Sequence> Converter::NewestUnnamed() {
   Walking quiet = walking_;
   if (quiet.on_loss) quiet.on_loss = [](const std::string&, uint64_t, uint64_t, std::string_view) {};
-  ASSIGN_OR_RETURN(const auto lanes, MakeLanes(quiet, source_.unnamed));
+  ASSIGN_OR_RETURN(const auto iterators, NewTableIterators(quiet, source_.unnamed));
   kv::Sequence newest = 0;
-  for (const auto& lane : lanes) {
+  for (const auto& lane : iterators) {
     for (lane->SeekToFirst(); lane->Valid(); lane->Next()) newest = std::max(newest, kv::SequenceOf(lane->entry().tag));
     RETURN_IF_ERROR(lane->status());
   }

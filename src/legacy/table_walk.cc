@@ -84,9 +84,9 @@ class TableFile {
 bool IsDamage(const Status& status) { return status.IsCorruption() || status.IsNotFound(); }
 
 // Several tables, one after the other. REQUIRES: each table begins behind the last key of the table before.
-class Lane final : public kv::Iterator {
+class TableChainIterator final : public kv::Iterator {
  public:
-  explicit Lane(const Walking& walking) : walking_(walking) {}
+  explicit TableChainIterator(const Walking& walking) : walking_(walking) {}
 
   void Add(const SourceTable& table) { tables_.push_back(&table); }
 
@@ -205,7 +205,7 @@ Result<std::optional<UserBounds>> ReadBounds(const Walking& walking, const Sourc
           [&walking, name, offset, bytes, what = std::string(what)] { walking.on_loss(name, offset, bytes, what); });
     };
   }
-  Lane lane(quiet);
+  TableChainIterator lane(quiet);
   lane.Add(table);
   std::optional<UserBounds> bounds;
   for (lane.SeekToFirst(); lane.Valid(); lane.Next()) {
@@ -230,13 +230,13 @@ Result<std::optional<UserBounds>> BoundsOf(const Walking& walking, const SourceT
 
 }  // namespace
 
-Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking,
-                                                             const std::vector<SourceTable>& tables) {
+Result<std::vector<std::unique_ptr<kv::Iterator>>> NewTableIterators(const Walking& walking,
+                                                                     const std::vector<SourceTable>& tables) {
   struct Bounded {
     const SourceTable* table;
     UserBounds bounds;
   };
-  std::vector<std::unique_ptr<kv::Iterator>> lanes;
+  std::vector<std::unique_ptr<kv::Iterator>> iterators;
   for (size_t begin = 0, end = 0; begin < tables.size(); begin = end) {
     std::vector<Bounded> bounded;
     for (; end < tables.size() && tables[end].level == tables[begin].level; ++end) {
@@ -246,22 +246,22 @@ Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walk
     std::stable_sort(bounded.begin(), bounded.end(), [&](const Bounded& a, const Bounded& b) {
       return walking.order.CompareKeys(a.bounds.smallest, b.bounds.smallest) < 0;
     });
-    std::vector<std::pair<Lane*, const std::string*>> open;  // each lane and its largest key so far
+    std::vector<std::pair<TableChainIterator*, const std::string*>> open;  // each lane and its largest key so far
     for (const Bounded& next : bounded) {
       auto free = std::find_if(open.begin(), open.end(), [&](const auto& lane) {
         return walking.order.CompareKeys(*lane.second, next.bounds.smallest) < 0;
       });
       if (free == open.end()) {
-        auto lane = std::make_unique<Lane>(walking);
+        auto lane = std::make_unique<TableChainIterator>(walking);
         open.emplace_back(lane.get(), nullptr);
-        lanes.push_back(std::move(lane));
+        iterators.push_back(std::move(lane));
         free = open.end() - 1;
       }
       free->first->Add(*next.table);
       free->second = &next.bounds.largest;
     }
   }
-  return lanes;
+  return iterators;
 }
 
 }  // namespace mergedb::legacy

@@ -1,10 +1,10 @@
 // LevelDB's tables as iterators of mergedb, each read once from the smallest key to the largest.
 //
 //   one table                                    ─►  its entries, each after the one before, or Corruption
-//   tables without a common key, in key order    ─►  one Lane, which has only one of the tables open at a time
+//   tables without a common key, in key order    ─►  one TableChainIterator, which has only one of the tables open at a time
 //
 // WHY lanes: a merging iterator opens one file for each child, and a database has thousands of tables in seven
-// levels. MakeLanes uses the bounds of the tables only, so it is correct in every level, also in level 0 and in
+// levels. NewTableIterators uses the bounds of the tables only, so it is correct in every level, also in level 0 and in
 // the level 0 of a repaired database.
 //
 // An unreadable block or table is an error that ends the iterator. If `on_loss` is set, it is a reported loss
@@ -39,7 +39,7 @@ struct Walking {
 
 // As few iterators as the overlaps within each level allow; those of level 0 come first. Reads the bounds of
 // tables that have no bounds. `walking` and `tables` outlive the iterators.
-Result<std::vector<std::unique_ptr<kv::Iterator>>> MakeLanes(const Walking& walking,
-                                                             const std::vector<SourceTable>& tables);
+Result<std::vector<std::unique_ptr<kv::Iterator>>> NewTableIterators(const Walking& walking,
+                                                                     const std::vector<SourceTable>& tables);
 
 }  // namespace mergedb::legacy

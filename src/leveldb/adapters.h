@@ -16,7 +16,7 @@
 
 namespace leveldb {
 
-inline std::string_view View(const Slice& slice) { return {slice.data(), slice.size()}; }
+inline std::string_view ToStringView(const Slice& slice) { return {slice.data(), slice.size()}; }
 inline Slice ToSlice(std::string_view view) { return {view.data(), view.size()}; }
 
 // Codes that LevelDB lacks become IOError, except kMergeFailed, which becomes Corruption. An unknown outcome is

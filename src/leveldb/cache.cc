@@ -35,9 +35,9 @@ struct Entry {
 };
 
 // Entries that were unmapped and have no users. Their deleters run without the lock.
-using Dead = std::list<Entry*>;
-void Bury(const Dead& dead) {
-  for (Entry* entry : dead) {
+using Unreferenced = std::list<Entry*>;
+void DeleteEntries(const Unreferenced& unreferenced) {
+  for (Entry* entry : unreferenced) {
     entry->deleter(entry->key, entry->value);
     delete entry;
   }
@@ -46,28 +46,28 @@ void Bury(const Dead& dead) {
 class Shard {
  public:
   ~Shard() {
-    Dead dead;
+    Unreferenced unreferenced;
     for (const auto& [key, entry] : map_) {
       ASSERT(entry->users == 0, "handles are released before their cache is deleted");
-      dead.push_back(entry);
+      unreferenced.push_back(entry);
     }
-    Bury(dead);
+    DeleteEntries(unreferenced);
   }
 
   Entry* Insert(Entry* entry, size_t capacity) {
-    Dead dead;
+    Unreferenced unreferenced;
     {
       Lock lock(mutex_);
       entry->users = 1;
       if (capacity > 0) {
-        Unmap(entry->key, &dead);
+        Unmap(entry->key, &unreferenced);
         map_.emplace(entry->key, entry);
         entry->is_mapped = true;
         charge_ += entry->charge;
       }
-      while (charge_ > capacity && !idle_.empty()) Unmap(idle_.front()->key, &dead);
+      while (charge_ > capacity && !idle_.empty()) Unmap(idle_.front()->key, &unreferenced);
     }
-    Bury(dead);
+    DeleteEntries(unreferenced);
     return entry;
   }
 
@@ -80,38 +80,38 @@ class Shard {
   }
 
   void Release(Entry* entry, size_t capacity) {
-    Dead dead;
+    Unreferenced unreferenced;
     {
       Lock lock(mutex_);
       ASSERT(entry->users > 0, "a handle is released once");
       if (--entry->users == 0) {
         if (entry->is_mapped) {
           entry->idle_at = idle_.insert(idle_.end(), entry);
-          while (charge_ > capacity && !idle_.empty()) Unmap(idle_.front()->key, &dead);
+          while (charge_ > capacity && !idle_.empty()) Unmap(idle_.front()->key, &unreferenced);
         } else {
-          dead.push_back(entry);
+          unreferenced.push_back(entry);
         }
       }
     }
-    Bury(dead);
+    DeleteEntries(unreferenced);
   }
 
   void Erase(std::string_view key) {
-    Dead dead;
+    Unreferenced unreferenced;
     {
       Lock lock(mutex_);
-      Unmap(std::string(key), &dead);
+      Unmap(std::string(key), &unreferenced);
     }
-    Bury(dead);
+    DeleteEntries(unreferenced);
   }
 
   void Prune() {
-    Dead dead;
+    Unreferenced unreferenced;
     {
       Lock lock(mutex_);
-      while (!idle_.empty()) Unmap(idle_.front()->key, &dead);
+      while (!idle_.empty()) Unmap(idle_.front()->key, &unreferenced);
     }
-    Bury(dead);
+    DeleteEntries(unreferenced);
   }
 
   size_t charge() const {
@@ -121,7 +121,7 @@ class Shard {
 
  private:
   // WHY by value: the key may be the entry's own.
-  void Unmap(std::string key, Dead* dead) REQUIRES_LOCK(mutex_) {
+  void Unmap(std::string key, Unreferenced* unreferenced) REQUIRES_LOCK(mutex_) {
     const auto found = map_.find(key);
     if (found == map_.end()) return;
     Entry* const entry = found->second;
@@ -130,7 +130,7 @@ class Shard {
     entry->is_mapped = false;
     if (entry->users > 0) return;
     idle_.erase(entry->idle_at);
-    dead->push_back(entry);
+    unreferenced->push_back(entry);
   }
 
   mutable Mutex mutex_;

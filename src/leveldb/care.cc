@@ -1,6 +1,4 @@
 // DestroyDB and RepairDB.
-#include "mergedb/repair.h"
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -17,6 +15,7 @@
 #include "leveldb/open_options.h"
 #include "mergedb/db.h"
 #include "mergedb/leveldb.h"
+#include "mergedb/repair.h"
 #include "repair/inspection.h"
 
 namespace leveldb {

@@ -56,7 +56,7 @@ class Cursor final : public Iterator {
       PassOverFailedKeys(false);
   }
   void Seek(const Slice& target) noexcept override {
-    walk_.Seek(View(target), mergedb::kv::kTagMax);
+    walk_.Seek(ToStringView(target), mergedb::kv::kTagMax);
     if (!walk_.Valid()) [[unlikely]]
       PassOverFailedKeys(true);
   }
@@ -105,8 +105,8 @@ class Translated final : public WriteBatch::Handler {
 
   mergedb::Status WriteTo(mergedb::DB& database, const mergedb::WriteOptions& options) const {
     if (count_ != 1) return database.Write(options, several_);
-    return first_.is_delete ? database.Delete(options, View(first_.key))
-                            : database.Put(options, View(first_.key), View(first_.value));
+    return first_.is_delete ? database.Delete(options, ToStringView(first_.key))
+                            : database.Put(options, ToStringView(first_.key), ToStringView(first_.value));
   }
 
  private:
@@ -125,9 +125,9 @@ class Translated final : public WriteBatch::Handler {
   }
   void Append(const Record& record) {
     if (record.is_delete) {
-      several_.Delete(View(record.key));
+      several_.Delete(ToStringView(record.key));
     } else {
-      several_.Put(View(record.key), View(record.value));
+      several_.Put(ToStringView(record.key), ToStringView(record.value));
     }
   }
 
@@ -142,14 +142,14 @@ class Database final : public DB {
       : order_(*order), borrowed_(std::move(borrowed)), core_(std::move(core)) {}
 
   Status Put(const WriteOptions& options, const Slice& key, const Slice& value) override {
-    return Guarded([&] { return FromCore(core_->Put(ToCore(options), View(key), View(value))); });
+    return Guarded([&] { return FromCore(core_->Put(ToCore(options), ToStringView(key), ToStringView(value))); });
   }
   Status Delete(const WriteOptions& options, const Slice& key) override {
-    return Guarded([&] { return FromCore(core_->Delete(ToCore(options), View(key))); });
+    return Guarded([&] { return FromCore(core_->Delete(ToCore(options), ToStringView(key))); });
   }
   Status Write(const WriteOptions& options, WriteBatch* updates) override;
   Status Get(const ReadOptions& options, const Slice& key, std::string* value) override {
-    return Guarded([&] { return FromCore(core_->Get(ToCore(options), View(key), value)); });
+    return Guarded([&] { return FromCore(core_->Get(ToCore(options), ToStringView(key), value)); });
   }
   Iterator* NewIterator(const ReadOptions& options) noexcept override;
   const Snapshot* GetSnapshot() noexcept override { return new HeldSnapshot(core_->GetSnapshot()); }
@@ -158,7 +158,7 @@ class Database final : public DB {
   }
   bool GetProperty(const Slice& property, std::string* value) noexcept override {
     value->clear();
-    return PrintProperty(*core_, View(property), value);
+    return PrintProperty(*core_, ToStringView(property), value);
   }
   void GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) noexcept override;
   void CompactRange(const Slice* begin, const Slice* end) noexcept override;
@@ -187,7 +187,8 @@ Iterator* Database::NewIterator(const ReadOptions& options) noexcept {
 
 void Database::GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) noexcept {
   std::vector<mergedb::KeyRange> core;
-  for (int i = 0; i < n; ++i) core.push_back({.lower = View(ranges[i].start), .upper = View(ranges[i].limit)});
+  for (int i = 0; i < n; ++i)
+    core.push_back({.lower = ToStringView(ranges[i].start), .upper = ToStringView(ranges[i].limit)});
   const std::vector<uint64_t> found = core_->ApproximateSizes(core);
   for (int i = 0; i < n; ++i) sizes[i] = found[static_cast<size_t>(i)];
 }
@@ -196,12 +197,12 @@ void Database::GetApproximateSizes(const Range* ranges, int n, uint64_t* sizes) 
 // bounds the same keys.
 void Database::CompactRange(const Slice* begin, const Slice* end) noexcept {
   const Status status = Guarded([&] {
-    const std::string_view lower = begin == nullptr ? std::string_view() : View(*begin);
+    const std::string_view lower = begin == nullptr ? std::string_view() : ToStringView(*begin);
     std::string_view upper;
     std::unique_ptr<mergedb::Iterator> after;
     if (end != nullptr) {
       after = core_->NewIterator({});
-      after->Seek(View(*end));
+      after->Seek(ToStringView(*end));
       if (after->Valid() && order_.Compare(ToSlice(after->key()), *end) == 0) after->Next();
       if (after->Valid()) upper = after->key();
     }

@@ -113,13 +113,14 @@ Status DumpTable(Env* env, const std::string& fname, WritableFile* dst) {
   for (it->SeekToFirst(); status.ok() && it->Valid(); it->Next()) {
     std::string_view key;
     kv::Tag tag = 0;
-    if (!format::SplitInternalKey(View(it->key()), &key, &tag)) {
-      status = dst->Append("badkey '" + Escaped(View(it->key())) + "' => '" + Escaped(View(it->value())) + "'\n");
+    if (!format::SplitInternalKey(ToStringView(it->key()), &key, &tag)) {
+      status = dst->Append("badkey '" + Escaped(ToStringView(it->key())) + "' => '" +
+                           Escaped(ToStringView(it->value())) + "'\n");
       continue;
     }
     status = dst->Append("'" + Escaped(key) + "' @ " + Number(kv::SequenceOf(tag)) +
                          (kv::KindOf(tag) == kv::Kind::kPut ? " : val" : " : del") + " => '" +
-                         Escaped(View(it->value())) + "'\n");
+                         Escaped(ToStringView(it->value())) + "'\n");
   }
   if (status.ok() && !it->status().ok()) status = dst->Append("iterator error: " + it->status().ToString() + "\n");
   return status;

@@ -92,7 +92,7 @@ class Appended final : public WritableFile {
     if (buffer_.size() + data.size() > kWriteBufferBytes) {
       if (Status status = Flush(); !status.ok()) return status;
     }
-    if (data.size() > kWriteBufferBytes) return Write(View(data));
+    if (data.size() > kWriteBufferBytes) return Write(ToStringView(data));
     buffer_.append(data.data(), data.size());
     return {};
   }

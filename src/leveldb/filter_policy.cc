@@ -22,11 +22,11 @@ class Bloom final : public FilterPolicy {
   void CreateFilter(const Slice* keys, int count, std::string* filter) const override {
     std::vector<std::string_view> views;
     views.reserve(static_cast<size_t>(count));
-    for (int i = 0; i < count; ++i) views.push_back(View(keys[i]));
+    for (int i = 0; i < count; ++i) views.push_back(ToStringView(keys[i]));
     bloom_.AppendFilter(views, filter);
   }
   bool KeyMayMatch(const Slice& key, const Slice& filter) const override {
-    return bloom_.MayContain(View(key), View(filter));
+    return bloom_.MayContain(ToStringView(key), ToStringView(filter));
   }
 
  private:

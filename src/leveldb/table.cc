@@ -86,7 +86,7 @@ Status Table::Open(const Options& options, RandomAccessFile* file, uint64_t file
       const Status status = file->Read(file_size - sizeof scratch, sizeof scratch, &found, scratch);
       if (!status.ok()) return status;
     }
-    const auto footer = format::DecodeTableFooter(View(found));
+    const auto footer = format::DecodeTableFooter(ToStringView(found));
     if (!footer) return FromCore(footer.error());
     rep->footer = *footer;
     const auto index = rep->Read(footer->index, options.paranoid_checks);
@@ -115,7 +115,7 @@ class TableCursor final : public Iterator {
     PassOverErrors(false);
   }
   void Seek(const Slice& target) override {
-    it_.Seek(View(target));
+    it_.Seek(ToStringView(target));
     PassOverErrors(true);
   }
   void Next() override {
@@ -154,7 +154,7 @@ Iterator* Table::NewIterator(const ReadOptions& options) const {
 
 uint64_t Table::ApproximateOffsetOf(const Slice& key) const {
   format::BlockIterator it(rep_->order, *rep_->index);
-  it.Seek(View(key));
+  it.Seek(ToStringView(key));
   if (it.Valid()) {
     if (const auto handle = format::DecodeHandle(it.value())) return handle->offset;
   }

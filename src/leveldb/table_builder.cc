@@ -70,7 +70,7 @@ void TableBuilder::Add(const Slice& key, const Slice& value) {
     rep_->failure = Status::InvalidArgument("a table's keys come in order, each once", key);
     return;
   }
-  rep_->builder.Add(View(key), View(value));
+  rep_->builder.Add(ToStringView(key), ToStringView(value));
 }
 
 void TableBuilder::Flush() {

@@ -30,12 +30,12 @@ size_t WriteBatch::ApproximateSize() const { return rep_.size(); }
 
 void WriteBatch::Put(const Slice& key, const Slice& value) {
   AddToCount(&rep_, 1);
-  format::AppendOperation(&rep_, Kind::kPut, View(key), View(value));
+  format::AppendOperation(&rep_, Kind::kPut, ToStringView(key), ToStringView(value));
 }
 
 void WriteBatch::Delete(const Slice& key) {
   AddToCount(&rep_, 1);
-  format::AppendOperation(&rep_, Kind::kDelete, View(key), {});
+  format::AppendOperation(&rep_, Kind::kDelete, ToStringView(key), {});
 }
 
 void WriteBatch::Append(const WriteBatch& source) {

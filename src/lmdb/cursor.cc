@@ -105,7 +105,7 @@ Status StayAtEnd(MDB_cursor* cursor, std::string_view stored) {
 }
 
 Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
-  const std::string_view stored = StoredKey(*cursor->slot, View(*key), &cursor->txn->root->key_scratch);
+  const std::string_view stored = StoredKey(*cursor->slot, ToStringView(*key), &cursor->txn->root->key_scratch);
   const Status status = op == MDB_SET_RANGE ? cursor->cursor->SetRange(stored) : cursor->cursor->Set(stored);
   cursor->is_in_gap = cursor->is_anchored = cursor->is_pending = false;
   if (cursor->cursor->Valid()) Arrive(cursor);
@@ -114,7 +114,7 @@ Status Seek(MDB_cursor* cursor, const MDB_val* key, MDB_cursor_op op) {
 
 // Moves a pending cursor to its key. If the key was deleted meanwhile, the cursor is in the gap, anchored at
 // the item behind. After an error the cursor stays pending.
-Status Settle(MDB_cursor* cursor) {
+Status ResolvePending(MDB_cursor* cursor) {
   if (!cursor->is_pending) return {};
   Status status = cursor->cursor->Set(cursor->key);
   if (HasFailed(status)) return status;
@@ -185,7 +185,7 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
 [[gnu::noinline]] int Get(MDB_cursor* cursor, MDB_val* key, MDB_val* data, MDB_cursor_op op) {
   if (cursor != nullptr && cursor->dbi == kFreeDbi) return GetOfFreeList(cursor, key, data, op);
   LMDB_RETURN_IF_ERROR(CheckCursor(cursor));
-  if (const Status status = Settle(cursor); !status.ok() && NeedsPlace(op)) return CodeOf(status);
+  if (const Status status = ResolvePending(cursor); !status.ok() && NeedsPlace(op)) return CodeOf(status);
   if (IsOfDuplicates(op)) {
     const Status left = cursor->is_in_gap ? Current(cursor) : Status();  // in an empty database it stands nowhere
     if (HasFailed(left)) return CodeOf(left);
@@ -220,7 +220,7 @@ int Step(MDB_cursor* cursor, MDB_val* key, MDB_val* data) {
 // MDB_CURRENT: replaces the value of the current key. LMDB requires that the program passes the same key; the
 // passed key is ignored.
 int PutCurrent(MDB_cursor* cursor, MDB_val* data) {
-  LMDB_RETURN_IF_ERROR(CodeOf(Settle(cursor)));
+  LMDB_RETURN_IF_ERROR(CodeOf(ResolvePending(cursor)));
   if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
   std::string scratch;
   const std::string key(StoredKey(*cursor->slot, cursor->cursor->key(), &scratch));
@@ -242,7 +242,7 @@ void AnchorGaps(MDB_txn* txn, MDB_dbi dbi) {
       if (cursor->dbi != dbi || !cursor->is_in_gap || cursor->is_anchored) continue;
       // After an error the cursor stays pending, and its next call tries again.
       if (cursor->is_pending) {
-        (void)Settle(cursor);
+        (void)ResolvePending(cursor);
         continue;
       }
       // At the end there is no item to anchor to, and a new key there lies before the cursor. In an empty
@@ -277,7 +277,7 @@ void NoteDeleted(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key) {
         cursor->is_in_gap = true;
         cursor->is_anchored = false;
         // WHY now: the item behind is still the right one. After an error AnchorGaps tries again.
-        if (was_pending) (void)Settle(cursor);
+        if (was_pending) (void)ResolvePending(cursor);
       }
     }
   }
@@ -345,7 +345,7 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
     if (flags == MDB_CURRENT) return PutCurrent(cursor, data);
     std::string scratch;
     // WHY now: the key may lie in the arena, which PutItem clears.
-    std::string stored(StoredKey(*cursor->slot, View(*key), &scratch));
+    std::string stored(StoredKey(*cursor->slot, ToStringView(*key), &scratch));
     const int code = PutItem(cursor->txn, cursor->dbi, key, data, flags);
     if (code != 0 && code != MDB_KEYEXIST) return code;
     cursor->is_placed = true;
@@ -365,7 +365,7 @@ int mdb_cursor_put(MDB_cursor* cursor, MDB_val* key, MDB_val* data, unsigned int
 int mdb_cursor_del(MDB_cursor* cursor, unsigned int) {
   return Guard([&]() -> int {
     LMDB_RETURN_IF_ERROR(CheckCursorWritable(cursor));
-    LMDB_RETURN_IF_ERROR(CodeOf(Settle(cursor)));
+    LMDB_RETURN_IF_ERROR(CodeOf(ResolvePending(cursor)));
     if (const Status status = Current(cursor); !status.ok()) return CodeOf(status);
     const std::string stored(cursor->cursor->key());
     LMDB_RETURN_IF_ERROR(RefuseName(cursor->txn, cursor->dbi, stored));

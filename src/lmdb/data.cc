@@ -63,7 +63,7 @@ Result<bool> IsBehindAll(MDB_txn* txn, MDB_dbi dbi, std::string_view stored) {
 }
 
 Status WriteValue(MDB_txn* txn, const Slot& slot, std::string_view stored, MDB_val* data, bool is_reserving) {
-  if (!is_reserving) return txn->transaction().Put(slot.keyspace, stored, View(*data));
+  if (!is_reserving) return txn->transaction().Put(slot.keyspace, stored, ToStringView(*data));
   char* place = nullptr;
   RETURN_IF_ERROR(txn->transaction().Reserve(slot.keyspace, stored, data->mv_size, &place));
   data->mv_data = place;
@@ -136,9 +136,9 @@ int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned fla
   const Slot& slot = txn->env->slots[dbi];
   LMDB_RETURN_IF_ERROR(CheckKey(slot, key));
   if (data->mv_size > kValueBytesMax) return MDB_BAD_VALSIZE;
-  LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
+  LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
   Root& root = *txn->root;
-  const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
+  const std::string_view stored = StoredKey(slot, ToStringView(*key), &root.key_scratch);
   bool is_new = false, is_there = false;
   const bool is_exclusive = (flags & MDB_NOOVERWRITE) != 0;
   if (is_exclusive || (!(flags & MDB_APPEND) && MayCount(txn, dbi, data->mv_size))) {
@@ -188,10 +188,10 @@ int mdb_get(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data) {
     LMDB_RETURN_IF_ERROR(CheckDbi(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
+    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
     Root& root = *txn->root;
     std::string_view value;
-    const Status status = GetValue(txn, dbi, StoredKey(slot, View(*key), &root.key_scratch), &value);
+    const Status status = GetValue(txn, dbi, StoredKey(slot, ToStringView(*key), &root.key_scratch), &value);
     if (!status.ok()) return CodeOf(status);
     *data = root.Give(value);
     return 0;
@@ -212,9 +212,9 @@ int mdb_del(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val*) {
     LMDB_RETURN_IF_ERROR(CheckWritable(txn, dbi));
     const Slot& slot = txn->env->slots[dbi];
     LMDB_RETURN_IF_ERROR(CheckWantedKey(key));
-    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, View(*key)));
+    LMDB_RETURN_IF_ERROR(RefuseName(txn, dbi, ToStringView(*key)));
     Root& root = *txn->root;
-    const std::string_view stored = StoredKey(slot, View(*key), &root.key_scratch);
+    const std::string_view stored = StoredKey(slot, ToStringView(*key), &root.key_scratch);
     std::string_view value;
     if (const Status found = GetValue(txn, dbi, stored, &value); !found.ok()) return CodeOf(found);
     if (const Status status = txn->transaction().Delete(slot.keyspace, stored); !status.ok())
@@ -231,10 +231,10 @@ int mdb_cmp(MDB_txn* txn, MDB_dbi dbi, const MDB_val* a, const MDB_val* b) {
   return Guard([&]() -> int {
     std::string first, second;
     const Slot& slot = txn->env->slots[dbi];
-    return StoredKey(slot, View(*a), &first).compare(StoredKey(slot, View(*b), &second));
+    return StoredKey(slot, ToStringView(*a), &first).compare(StoredKey(slot, ToStringView(*b), &second));
   });
 }
 
 int mdb_dcmp(MDB_txn*, MDB_dbi, const MDB_val* a, const MDB_val* b) {
-  return a == nullptr || b == nullptr ? 0 : View(*a).compare(View(*b));
+  return a == nullptr || b == nullptr ? 0 : ToStringView(*a).compare(ToStringView(*b));
 }

@@ -275,7 +275,9 @@ int CheckKey(const Slot& slot, const MDB_val* key);  // for a put
 inline int CheckWantedKey(const MDB_val* key) {
   return key->mv_size == 0 || key->mv_data == nullptr ? MDB_BAD_VALSIZE : 0;
 }
-inline std::string_view View(const MDB_val& val) { return {static_cast<const char*>(val.mv_data), val.mv_size}; }
+inline std::string_view ToStringView(const MDB_val& val) {
+  return {static_cast<const char*>(val.mv_data), val.mv_size};
+}
 // *value is a view of the root's scratch, or of the place where the bytes lie.
 Status GetValue(MDB_txn* txn, MDB_dbi dbi, std::string_view stored_key, std::string_view* value);
 int PutItem(MDB_txn* txn, MDB_dbi dbi, MDB_val* key, MDB_val* data, unsigned flags);

@@ -85,8 +85,8 @@ kv::Sequence RangeDeletes::MaskingSequence(std::string_view key, kv::Sequence se
 }
 
 kv::Mask RangeDeletes::Find(std::string_view key, kv::Sequence sequence) const {
-  kv::Mask cover;
-  const auto add = [&](const kv::Mask& more) { cover = kv::Combined(order_, cover, more); };
+  kv::Mask mask;
+  const auto add = [&](const kv::Mask& more) { mask = kv::Combined(order_, mask, more); };
   VisitFirst(
       CountUpTo(sequence), [&](const kv::RangeTombstones& node) { add(node.Find(order_, key, kv::kSequenceMax)); },
       [&](const kv::RangeTombstone& one) {
@@ -95,7 +95,7 @@ kv::Mask RangeDeletes::Find(std::string_view key, kv::Sequence sequence) const {
         if (order_.CompareKeys(key, one.end) >= 0) return add({.lower = one.end});
         add({.sequence = one.sequence, .lower = one.begin, .upper = one.end, .from = one.begin, .until = one.end});
       });
-  return cover;
+  return mask;
 }
 
 std::vector<kv::RangeTombstone> RangeDeletes::All() const {

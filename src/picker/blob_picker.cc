@@ -6,7 +6,7 @@
 //                  table that refers to 7 or 11; blob indexes that point to 9 stay as they are
 //
 // When: over the space bound. Garbage is what tables no longer refer to, so a compaction must find it first.
-// Compactions of tables are cheap where values are large. CleaningComesFirst decides the order by the known garbage.
+// Compactions of tables are cheap where values are large. BlobGarbageComesFirst decides the order by the known garbage.
 //
 // Which files: those with the largest share of garbage. A file qualifies if its share is at least the average that
 // the bound tolerates, (factor - 1) / factor. WHY a file qualifies whenever compactions are done and the bound is
@@ -25,7 +25,7 @@ namespace mergedb::picker {
 
 namespace {
 
-SpaceBound CleaningBound(const PickInput& input) {
+SpaceBound BlobGarbageBound(const PickInput& input) {
   switch (input.urgency) {
     case Urgency::kWriting: return {.factor = input.style == Style::kLazy ? 2.0 : 1.5};
     case Urgency::kQuiet: return {.factor = 1.25};
@@ -36,18 +36,18 @@ SpaceBound CleaningBound(const PickInput& input) {
 
 // The bytes that collection should free. While writes come, collection starts before the bound is reached,
 // because the collected files and the new files exist together until the collection ends.
-uint64_t BytesToClean(const PickInput& input) {
-  const SpaceBound bound = CleaningBound(input);
-  const uint64_t early = input.urgency == Urgency::kWriting ? CleaningBytesMax(input.version) : 0;
+uint64_t BytesToCollect(const PickInput& input) {
+  const SpaceBound bound = BlobGarbageBound(input);
+  const uint64_t early = input.urgency == Urgency::kWriting ? CollectedBytesMax(input.version) : 0;
   return BytesOver(input, bound, early);
 }
 
-bool IsWorthCleaning(const version::BlobFile& file, const SpaceBound& bound) {
+bool IsWorthCollecting(const version::BlobFile& file, const SpaceBound& bound) {
   const auto garbage = static_cast<double>(file.garbage_bytes());
   return garbage > 0 && garbage * bound.factor >= (bound.factor - 1) * static_cast<double>(file.file->record_bytes);
 }
 
-bool IsCleaning(const PickInput& input) {
+bool CollectsBlobs(const PickInput& input) {
   return std::ranges::any_of(input.running, [](const RunningCompaction& running) { return running.collects_blobs; });
 }
 
@@ -58,17 +58,17 @@ std::set<kv::FileNumber> FilesInUse(const PickInput& input) {
   for (size_t i = 0; i < runs.size(); ++i) {
     if (IsFree(input, i)) continue;
     for (const version::VirtualTable& virtual_table : runs[i]->virtual_tables()) {
-      for (const format::ValueShare& share : virtual_table.file->values) files.insert(share.file);
+      for (const format::BlobShare& share : virtual_table.file->values) files.insert(share.file);
     }
   }
   return files;
 }
 
 // File numbers, ascending.
-using Victims = std::vector<kv::FileNumber>;
+using BlobFileNumbers = std::vector<kv::FileNumber>;
 
 struct Choice {
-  Victims files;
+  BlobFileNumbers files;
   uint64_t live_bytes = 0;
 };
 
@@ -78,13 +78,13 @@ Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t ove
   std::vector<const version::BlobFile*> candidates;
   const auto in_use = FilesInUse(input);
   for (const version::BlobFile& each : input.version.blob_files()) {
-    if (IsWorthCleaning(each, bound) && !in_use.contains(each.file->number)) candidates.push_back(&each);
+    if (IsWorthCollecting(each, bound) && !in_use.contains(each.file->number)) candidates.push_back(&each);
   }
   const auto share = [](const version::BlobFile* each) {
     return static_cast<double>(each->garbage_bytes()) / static_cast<double>(each->file->record_bytes);
   };
   std::ranges::stable_sort(candidates, std::greater<>(), share);
-  const uint64_t live_bytes_max = CleaningBytesMax(input.version);
+  const uint64_t live_bytes_max = CollectedBytesMax(input.version);
   Choice choice;
   uint64_t garbage = 0;
   for (const version::BlobFile* each : candidates) {
@@ -98,9 +98,9 @@ Choice ChooseFiles(const PickInput& input, const SpaceBound& bound, uint64_t ove
   return choice;
 }
 
-bool RefersTo(const format::FileMeta& table, const Victims& victims) {
+bool RefersTo(const format::FileMeta& table, const BlobFileNumbers& victims) {
   auto victim = victims.begin();
-  for (const format::ValueShare& share : table.values) {
+  for (const format::BlobShare& share : table.values) {
     while (victim != victims.end() && *victim < share.file) ++victim;
     if (victim == victims.end()) return false;
     if (*victim == share.file) return true;
@@ -109,13 +109,13 @@ bool RefersTo(const format::FileMeta& table, const Victims& victims) {
 }
 
 // The runs and keys of the tables that refer to victims.
-struct Ground {
+struct BlobReferences {
   bool is_empty = true;
   Span span;
   std::string_view lower;
   std::vector<const version::VirtualTable*> lasts;  // the last such table of each run
 
-  void Add(const PickInput& input, size_t index, const Victims& victims) {
+  void Add(const PickInput& input, size_t index, const BlobFileNumbers& victims) {
     const version::VirtualTable* last = nullptr;
     for (const version::VirtualTable& virtual_table : input.version.runs()[index]->virtual_tables()) {
       if (!RefersTo(*virtual_table.file, victims)) continue;
@@ -153,38 +153,38 @@ struct Ground {
 
 // MEASURED: the simulator, overwrites of 1 KB values: a pass over the tables costs as much as moving their
 // bytes, so one collection should move at least as many bytes as the tables have.
-uint64_t CleaningBytesMax(const version::Version& version) {
+uint64_t CollectedBytesMax(const version::Version& version) {
   if (version.record_bytes() == 0) return 0;
   return std::max(2 * PartitionBytes(version.record_bytes()), version.bytes());
 }
 
-bool CleaningComesFirst(const PickInput& input) {
-  const SpaceBound bound = CleaningBound(input);
-  if (input.version.garbage_bytes() == 0 || IsCleaning(input) || BytesToClean(input) == 0) return false;
+bool BlobGarbageComesFirst(const PickInput& input) {
+  const SpaceBound bound = BlobGarbageBound(input);
+  if (input.version.garbage_bytes() == 0 || CollectsBlobs(input) || BytesToCollect(input) == 0) return false;
   uint64_t upper = 0;
   for (size_t i = 0; i + 1 < input.version.runs().size(); ++i) upper += input.version.runs()[i]->bytes_with_values();
   uint64_t garbage = 0;
   for (const version::BlobFile& each : input.version.blob_files()) {
-    if (IsWorthCleaning(each, bound)) garbage += each.garbage_bytes();
+    if (IsWorthCollecting(each, bound)) garbage += each.garbage_bytes();
   }
   return garbage > 0 && garbage >= upper;
 }
 
-std::optional<CompactionPick> PickCleaning(const PickInput& input) {
-  const SpaceBound bound = CleaningBound(input);
-  const uint64_t over = BytesToClean(input);
-  if (over == 0 || input.version.garbage_bytes() == 0 || IsCleaning(input)) return std::nullopt;
+std::optional<CompactionPick> PickBlobGarbage(const PickInput& input) {
+  const SpaceBound bound = BlobGarbageBound(input);
+  const uint64_t over = BytesToCollect(input);
+  if (over == 0 || input.version.garbage_bytes() == 0 || CollectsBlobs(input)) return std::nullopt;
   const Choice choice = ChooseFiles(input, bound, over);
   if (choice.files.empty()) return std::nullopt;
-  Ground ground;
-  for (size_t i = 0; i < input.version.runs().size(); ++i) ground.Add(input, i, choice.files);
-  if (ground.is_empty) return std::nullopt;
-  format::Bounds bounds{.lower = std::string(ground.lower), .upper = ground.Upper(input)};
-  if (IsBlocked(input, ground.span, bounds)) return std::nullopt;
-  const version::Run& oldest = *input.version.runs()[ground.span.oldest];
+  BlobReferences references;
+  for (size_t i = 0; i < input.version.runs().size(); ++i) references.Add(input, i, choice.files);
+  if (references.is_empty) return std::nullopt;
+  format::Bounds bounds{.lower = std::string(references.lower), .upper = references.Upper(input)};
+  if (IsBlocked(input, references.span, bounds)) return std::nullopt;
+  const version::Run& oldest = *input.version.runs()[references.span.oldest];
   CompactionPick pick =
-      MakePick(input, ground.span, std::move(bounds), oldest.level(), CompactionReason::kValueGarbage);
-  pick.cleaned = choice.files;
+      MakePick(input, references.span, std::move(bounds), oldest.level(), CompactionReason::kBlobGarbage);
+  pick.blob_files_to_collect = choice.files;
   pick.input_bytes += choice.live_bytes;
   pick.output_file_bytes = PartitionBytes(oldest.bytes());
   return pick;

@@ -32,8 +32,8 @@ constexpr uint64_t kFlushedStepBytes = 512 * kMebibyte;
 // many parts if each part is large enough.
 // MEASURED: db_bench mergerandom of 5 M into 1 M counters, six alternating runs, the wait for
 // compactions at the end: 0.102 us an update with one part, 0.088 with four.
-constexpr uint64_t kPartsAtRest = 4;
-constexpr uint64_t kRestStepBytesMin = 4 * kMebibyte;
+constexpr uint64_t kPartsWhenIdle = 4;
+constexpr uint64_t kIdleStepBytesMin = 4 * kMebibyte;
 constexpr uint64_t kPiecesOfPart = 4;
 
 // The runs that a compaction into the oldest run can take now: the runs below all running compactions that do
@@ -77,10 +77,10 @@ Span WithoutLightFlushedRuns(const PickInput& input, Span span, double allowed_u
   return others >= flushed && static_cast<double>(flushed) <= allowed_upper / 2 ? rest : span;
 }
 
-// True if the span has enough flushed runs for PickTierAtRest. They take part, so that they are compacted only once.
-bool HasTierAtRest(const PickInput& input, Span span) {
+// True if the span has enough flushed runs for PickIdleTier. They take part, so that they are compacted only once.
+bool HasIdleTier(const PickInput& input, Span span) {
   const auto& runs = input.version.runs();
-  return span.newest + kFlushedAtRest <= span.oldest && runs[span.newest + kFlushedAtRest - 1]->level() == 0;
+  return span.newest + kFlushedWhenIdle <= span.oldest && runs[span.newest + kFlushedWhenIdle - 1]->level() == 0;
 }
 
 bool IsBusyAtOldest(const PickInput& input, const format::Bounds& bounds) {
@@ -90,7 +90,7 @@ bool IsBusyAtOldest(const PickInput& input, const format::Bounds& bounds) {
 }
 
 // The partitions, and which of them a running compaction has taken.
-struct Ground {
+struct PartitionMap {
   std::vector<Partition> partitions;
   std::vector<bool> is_taken;
 
@@ -98,14 +98,12 @@ struct Ground {
   double Score(size_t i) const { return partitions[i].GainBytes() / (partitions[i].input_bytes() + 1); }
 };
 
-Ground Survey(const PickInput& input, Span span, uint64_t partition_bytes) {
+PartitionMap Survey(const PickInput& input, Span span, uint64_t partition_bytes) {
   const auto& runs = input.version.runs();
-  Ground ground{.partitions = MakePartitions(*runs[span.oldest], partition_bytes), .is_taken = {}};
-  for (size_t i = span.newest; i < span.oldest; ++i) AddUpper(input.order, *runs[i], &ground.partitions);
-  for (const Partition& partition : ground.partitions) {
-    ground.is_taken.push_back(IsBusyAtOldest(input, partition.bounds));
-  }
-  return ground;
+  PartitionMap map{.partitions = MakePartitions(*runs[span.oldest], partition_bytes), .is_taken = {}};
+  for (size_t i = span.newest; i < span.oldest; ++i) AddUpper(input.order, *runs[i], &map.partitions);
+  for (const Partition& partition : map.partitions) { map.is_taken.push_back(IsBusyAtOldest(input, partition.bounds)); }
+  return map;
 }
 
 struct Part {
@@ -124,47 +122,48 @@ Step StepFor(const PickInput& input, Span span, uint64_t partition_bytes) {
   const bool has_flushed = input.version.runs()[span.newest]->level() == 0;
   const Step step{.bytes = has_flushed ? kFlushedStepBytes : std::max(2 * partition_bytes, kStepBytesMin),
                   .piece_bytes = partition_bytes};
-  const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsAtRest, kRestStepBytesMin);
+  const uint64_t share = std::max(BytesOf(input, span.newest, span.oldest + 1) / kPartsWhenIdle, kIdleStepBytesMin);
   if (input.urgency != Urgency::kQuiet || share >= step.bytes) return step;
   return {.bytes = share, .piece_bytes = std::min(partition_bytes, share / kPiecesOfPart)};
 }
 
 // The partition with the best score, and neighbours with at least half of that score, up to `step_bytes`.
-std::optional<Part> BestPart(const Ground& ground, uint64_t step_bytes) {
+std::optional<Part> BestPart(const PartitionMap& map, uint64_t step_bytes) {
   std::optional<size_t> best;
-  for (size_t i = 0; i < ground.partitions.size(); ++i) {
-    if (ground.CanJoin(i) && (!best || ground.Score(i) > ground.Score(*best))) best = i;
+  for (size_t i = 0; i < map.partitions.size(); ++i) {
+    if (map.CanJoin(i) && (!best || map.Score(i) > map.Score(*best))) best = i;
   }
   if (!best) return std::nullopt;
-  const double score_min = ground.Score(*best) / 2;
-  double bytes = ground.partitions[*best].input_bytes();
+  const double score_min = map.Score(*best) / 2;
+  double bytes = map.partitions[*best].input_bytes();
   const auto joins = [&](size_t i) {
-    if (!ground.CanJoin(i) || ground.Score(i) < score_min) return false;
-    if (bytes + ground.partitions[i].input_bytes() > static_cast<double>(step_bytes)) return false;
-    bytes += ground.partitions[i].input_bytes();
+    if (!map.CanJoin(i) || map.Score(i) < score_min) return false;
+    if (bytes + map.partitions[i].input_bytes() > static_cast<double>(step_bytes)) return false;
+    bytes += map.partitions[i].input_bytes();
     return true;
   };
   Part part{.first = *best, .last = *best};
-  while (part.last + 1 < ground.partitions.size() && joins(part.last + 1)) ++part.last;
+  while (part.last + 1 < map.partitions.size() && joins(part.last + 1)) ++part.last;
   while (part.first > 0 && joins(part.first - 1)) --part.first;
   return part;
 }
 
-CompactionPick PlanFor(const PickInput& input, Span span, const Ground& ground, Part part, uint64_t partition_bytes) {
-  format::Bounds bounds{.lower = ground.partitions[part.first].bounds.lower,
-                        .upper = ground.partitions[part.last].bounds.upper};
+CompactionPick PlanFor(const PickInput& input, Span span, const PartitionMap& map, Part part,
+                       uint64_t partition_bytes) {
+  format::Bounds bounds{.lower = map.partitions[part.first].bounds.lower,
+                        .upper = map.partitions[part.last].bounds.upper};
   const CompactionReason reason = input.urgency == Urgency::kIdle ? CompactionReason::kIdle : CompactionReason::kSpace;
   CompactionPick pick = MakePick(input, span, std::move(bounds), format::kBottomLevel, reason);
   pick.output_file_bytes = OutputBytes(input, partition_bytes);
-  for (size_t i = part.first + 1; i <= part.last; ++i) { pick.cut_keys.push_back(*ground.partitions[i].bounds.lower); }
+  for (size_t i = part.first + 1; i <= part.last; ++i) { pick.cut_keys.push_back(*map.partitions[i].bounds.lower); }
   return pick;
 }
 
 // The gain of the running compactions.
-double GainOnTheWay(const Ground& ground) {
+double GainOnTheWay(const PartitionMap& map) {
   double gain = 0;
-  for (size_t i = 0; i < ground.partitions.size(); ++i) {
-    if (ground.is_taken[i]) gain += ground.partitions[i].GainBytes();
+  for (size_t i = 0; i < map.partitions.size(); ++i) {
+    if (map.is_taken[i]) gain += map.partitions[i].GainBytes();
   }
   return gain;
 }
@@ -182,16 +181,16 @@ std::optional<CompactionPick> PickBottommost(const PickInput& input) {
   const bool is_quiet = input.urgency == Urgency::kQuiet;
   // WHY wait: when the compactions above end, their result would need this compaction once more.
   if (is_quiet && static_cast<double>(BytesInWorkAbove(input, *free)) > allowed_upper) return std::nullopt;
-  const bool takes_all = is_idle || (is_quiet && HasTierAtRest(input, *free));
+  const bool takes_all = is_idle || (is_quiet && HasIdleTier(input, *free));
   const Span span = takes_all ? *free : WithoutLightFlushedRuns(input, *free, allowed_upper);
   const uint64_t partition_bytes =
       PartitionBytes(std::max(LiveTableBytesAtLeast(input.version), input.version.runs().back()->bytes()));
   const Step step = StepFor(input, span, partition_bytes);
-  const Ground ground = Survey(input, span, step.piece_bytes);
-  if (!is_idle && over <= GainOnTheWay(ground)) return std::nullopt;
-  const auto part = BestPart(ground, step.bytes);
+  const PartitionMap map = Survey(input, span, step.piece_bytes);
+  if (!is_idle && over <= GainOnTheWay(map)) return std::nullopt;
+  const auto part = BestPart(map, step.bytes);
   if (!part) return std::nullopt;
-  return PlanFor(input, span, ground, *part, partition_bytes);
+  return PlanFor(input, span, map, *part, partition_bytes);
 }
 
 namespace {
@@ -247,7 +246,7 @@ std::optional<CompactionPick> PickTombstoneScan(const PickInput& input, const fo
   if (runs.empty() || runs.size() > kSourcesMax) return std::nullopt;
   const Span span{.newest = 0, .oldest = runs.size() - 1};
   if (IsBlocked(input, span, bounds)) return std::nullopt;
-  CompactionPick pick = MakePick(input, span, bounds, runs.back()->level(), CompactionReason::kSwept);
+  CompactionPick pick = MakePick(input, span, bounds, runs.back()->level(), CompactionReason::kTombstoneScan);
   if (pick.input_bytes == 0) return std::nullopt;
   pick.output_file_bytes = OutputBytes(input, PartitionBytes(runs.back()->bytes()));
   return pick;

@@ -45,7 +45,7 @@ SpaceBound CascadeBound(const PickInput& input) { return {.factor = 1.5, .slack_
 namespace {
 
 // The newest runs that no compaction holds, each with the level at which it counts.
-struct Ladder {
+struct FreeLevels {
   std::vector<format::Level> levels;
   format::Level level_end = kLevelMax;  // the levels of results are smaller
   size_t flushed = 0;                   // number of runs at level 0
@@ -62,9 +62,9 @@ format::Level LevelOf(const PickInput& input, size_t index, const std::vector<fo
   return std::max(run.level() == 0 ? fitting : std::min(fitting, run.level()), above + 1);
 }
 
-Ladder MakeLadder(const PickInput& input) {
+FreeLevels MakeFreeLevels(const PickInput& input) {
   const auto& runs = input.version.runs();
-  Ladder ladder;
+  FreeLevels ladder;
   size_t count = 0;
   while (count < runs.size() && IsFree(input, count)) ++count;
   for (size_t i = 0; i < runs.size() && (i <= count || !IsFree(input, i)); ++i) {
@@ -90,7 +90,7 @@ uint64_t BytesOf(const PickInput& input, Span span) {
   return bytes;
 }
 
-std::optional<CompactionPick> PickSpace(const PickInput& input, const Ladder& ladder) {
+std::optional<CompactionPick> PickSpace(const PickInput& input, const FreeLevels& ladder) {
   const auto& runs = input.version.runs();
   if (ladder.count() != runs.size() || runs.size() < 2) return std::nullopt;
   const size_t oldest = runs.size() - 1;
@@ -103,7 +103,7 @@ std::optional<CompactionPick> PickSpace(const PickInput& input, const Ladder& la
                  CompactionReason::kSpace);
 }
 
-std::optional<CompactionPick> PickAdjacent(const PickInput& input, const Ladder& ladder) {
+std::optional<CompactionPick> PickAdjacent(const PickInput& input, const FreeLevels& ladder) {
   for (size_t i = ladder.count(); i-- > ladder.flushed + kAdjacentRuns - 1;) {
     const Span span{.newest = i + 1 - kAdjacentRuns, .oldest = i};
     if (ladder.levels[span.oldest] - ladder.levels[span.newest] != kAdjacentRuns - 1) continue;
@@ -114,7 +114,7 @@ std::optional<CompactionPick> PickAdjacent(const PickInput& input, const Ladder&
   return std::nullopt;
 }
 
-std::optional<CompactionPick> PickPrefix(const PickInput& input, const Ladder& ladder) {
+std::optional<CompactionPick> PickPrefix(const PickInput& input, const FreeLevels& ladder) {
   const bool is_inner = ladder.count() < input.version.runs().size();
   if (ladder.flushed < (is_inner ? 2 * kFlushedRunsMax : kFlushedRunsMax)) return std::nullopt;
   uint64_t bytes = BytesOf(input, {.newest = 0, .oldest = ladder.flushed - 1});
@@ -141,7 +141,7 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes) {
 }
 
 std::optional<CompactionPick> PickCascade(const PickInput& input) {
-  const Ladder ladder = MakeLadder(input);
+  const FreeLevels ladder = MakeFreeLevels(input);
   if (ladder.count() < 2) return std::nullopt;
   if (auto pick = PickPrefix(input, ladder)) return pick;
   if (auto pick = PickSpace(input, ladder)) return pick;

@@ -13,9 +13,9 @@ std::string_view CompactionReasonName(CompactionReason reason) {
     case CompactionReason::kIdle: return "idle";
     case CompactionReason::kManual: return "manual";
     case CompactionReason::kTombstones: return "tombstones";
-    case CompactionReason::kSwept: return "swept";
+    case CompactionReason::kTombstoneScan: return "swept";
     case CompactionReason::kDisjoint: return "disjoint";
-    case CompactionReason::kValueGarbage: return "value_garbage";
+    case CompactionReason::kBlobGarbage: return "value_garbage";
   }
   return "unknown";
 }
@@ -46,8 +46,8 @@ std::string PrintCompactionPick(const CompactionPick& pick) {
         " [" + base::Escape(pick.bounds.lower.value_or("")) + ".." + base::Escape(pick.bounds.upper.value_or("")) + ")";
   }
   text += " reason=" + std::string(CompactionReasonName(pick.reason)) + " input=" + PrintBytes(pick.input_bytes);
-  for (size_t i = 0; i < pick.cleaned.size(); ++i) {
-    text += (i == 0 ? " cleans=" : ",") + std::to_string(kv::ToInt(pick.cleaned[i]));
+  for (size_t i = 0; i < pick.blob_files_to_collect.size(); ++i) {
+    text += (i == 0 ? " cleans=" : ",") + std::to_string(kv::ToInt(pick.blob_files_to_collect[i]));
   }
   if (pick.is_move) text += " move";
   if (pick.is_bottom) text += " drops_tombstones";

@@ -16,16 +16,16 @@
 namespace mergedb::picker {
 
 enum class CompactionReason : uint8_t {
-  kTierFull,      // lazy: a tier has its full number of runs
-  kSpace,         // the runs above the oldest run exceed the space bound
-  kAdjacentFull,  // cascade: four adjacent levels are full
-  kPrefix,        // cascade: the full prefix goes into the first level that holds it
-  kIdle,          // idle compaction into one run
-  kManual,        // CompactRange
-  kTombstones,    // tombstones dominate a part of the oldest run
-  kSwept,         // a scan passed over very many deleted keys
-  kDisjoint,      // runs without a common key range: moved, not rewritten
-  kValueGarbage,  // blob files hold too much garbage: bytes that no table refers to
+  kTierFull,       // lazy: a tier has its full number of runs
+  kSpace,          // the runs above the oldest run exceed the space bound
+  kAdjacentFull,   // cascade: four adjacent levels are full
+  kPrefix,         // cascade: the full prefix goes into the first level that holds it
+  kIdle,           // idle compaction into one run
+  kManual,         // CompactRange
+  kTombstones,     // tombstones dominate a part of the oldest run
+  kTombstoneScan,  // a scan passed over very many deleted keys
+  kDisjoint,       // runs without a common key range: moved, not rewritten
+  kBlobGarbage,    // blob files hold too much garbage: bytes that no table refers to
 };
 std::string_view CompactionReasonName(CompactionReason reason);
 
@@ -40,7 +40,7 @@ struct CompactionPick {
   uint64_t input_bytes = 0;
   uint64_t output_file_bytes = 0;  // cut outputs at about this size; 0: one file
   // Blob files to collect, ascending: the compaction writes their values that it reads to a new blob file.
-  std::vector<kv::FileNumber> cleaned = {};
+  std::vector<kv::FileNumber> blob_files_to_collect = {};
   // Cut the outputs at these keys, too (partition borders), ascending.
   std::vector<std::string> cut_keys;
 };

@@ -52,7 +52,7 @@ format::Level LazyLevel(const PickInput& input, uint64_t bytes) {
 
 namespace {
 
-std::optional<CompactionPick> MergeTier(const PickInput& input, size_t flushed_width) {
+std::optional<CompactionPick> CompactTier(const PickInput& input, size_t flushed_width) {
   const auto tier = FullTier(input, flushed_width);
   if (!tier) return std::nullopt;
   const auto& runs = input.version.runs();
@@ -71,12 +71,12 @@ std::optional<CompactionPick> MergeTier(const PickInput& input, size_t flushed_w
 
 }  // namespace
 
-std::optional<CompactionPick> PickTier(const PickInput& input) { return MergeTier(input, FlushedWidth(input)); }
+std::optional<CompactionPick> PickTier(const PickInput& input) { return CompactTier(input, FlushedWidth(input)); }
 
-std::optional<CompactionPick> PickTierAtRest(const PickInput& input) {
+std::optional<CompactionPick> PickIdleTier(const PickInput& input) {
   // Over the bound, PickBottommost compacts these runs together with the runs below them.
   if (input.urgency == Urgency::kWriting || BytesOverBound(input) > 0) return std::nullopt;
-  return MergeTier(input, kFlushedAtRest);
+  return CompactTier(input, kFlushedWhenIdle);
 }
 
 }  // namespace mergedb::picker

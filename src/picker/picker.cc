@@ -45,16 +45,16 @@ std::optional<CompactionPick> PickMove(const PickInput& input) {
 std::optional<CompactionPick> Pick(const PickInput& input) {
   if (auto pick = PickMove(input)) return pick;
   if (auto pick = input.style == Style::kLazy ? PickTier(input) : PickCascade(input)) return pick;
-  if (CleaningComesFirst(input)) return PickCleaning(input);
+  if (BlobGarbageComesFirst(input)) return PickBlobGarbage(input);
   if (auto pick = PickBottommost(input)) return pick;
   // While writes come, garbage collection starts early, but only after compaction: it would move values that
   // a compaction finds to be garbage.
   const bool may_clean = input.urgency != Urgency::kWriting || BytesOverBound(input) > 0;
   if (may_clean) {
-    if (auto pick = PickCleaning(input)) return pick;
+    if (auto pick = PickBlobGarbage(input)) return pick;
   }
   if (auto pick = PickTombstones(input)) return pick;
-  return input.style == Style::kLazy ? PickTierAtRest(input) : std::nullopt;
+  return input.style == Style::kLazy ? PickIdleTier(input) : std::nullopt;
 }
 
 bool NeedsNoCompaction(const PickInput& input) { return input.running.empty() && !Pick(input); }
@@ -110,15 +110,15 @@ uint64_t BytesOver(const PickInput& input, const SpaceBound& bound, uint64_t mor
 }
 
 uint64_t BytesAllowed(const PickInput& input) {
-  const bool is_ladder = input.style == Style::kCascade && input.urgency == Urgency::kWriting;
-  return AllowedBy(is_ladder ? CascadeBound(input) : BoundOf(input), input);
+  const bool has_free_levels = input.style == Style::kCascade && input.urgency == Urgency::kWriting;
+  return AllowedBy(has_free_levels ? CascadeBound(input) : BoundOf(input), input);
 }
 
 uint64_t BytesOverBound(const PickInput& input) { return BytesOver(input, BoundOf(input)); }
 
 uint64_t BytesOverBoundMax(const PickInput& input) {
   const uint64_t partition_bytes = PartitionBytes(LiveTableBytesAtLeast(input.version));
-  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2 + CleaningBytesMax(input.version);
+  return 2 * partition_bytes + FlushedWidth(input) * FlushBytes(input) / 2 + CollectedBytesMax(input.version);
 }
 
 ManualPick PickManual(const PickInput& input, const format::Bounds& bounds, kv::Position newest) {

@@ -11,7 +11,7 @@ namespace mergedb::picker {
 std::optional<CompactionPick> PickMove(const PickInput& input);
 
 std::optional<CompactionPick> PickTier(const PickInput& input);  // lazy: a tier has its full number of runs
-std::optional<CompactionPick> PickTierAtRest(
+std::optional<CompactionPick> PickIdleTier(
     const PickInput& input);  // lazy: a few flushed runs, when writes have stopped
 format::Level LazyLevel(const PickInput& input, uint64_t bytes);
 std::optional<CompactionPick> PickCascade(const PickInput& input);  // cascade: all of its rules
@@ -20,13 +20,13 @@ format::Level CascadeLevel(const PickInput& input, uint64_t bytes);
 // Compact keys of all runs into the oldest run: to keep the space bound, or to reach one run when idle.
 std::optional<CompactionPick> PickBottommost(const PickInput& input);
 // Collect the blob files with the largest share of garbage, to keep the space bound.
-std::optional<CompactionPick> PickCleaning(const PickInput& input);
+std::optional<CompactionPick> PickBlobGarbage(const PickInput& input);
 // True if the known garbage is at least the bytes above the oldest run: then blob garbage collection gains
 // more than compaction, and compactions must not delay it.
-bool CleaningComesFirst(const PickInput& input);
+bool BlobGarbageComesFirst(const PickInput& input);
 // The live bytes that one blob garbage collection moves at most. The old and the new blob files exist
 // together until it ends. 0 without values.
-uint64_t CleaningBytesMax(const version::Version& version);
+uint64_t CollectedBytesMax(const version::Version& version);
 // Rewrite a part of the oldest run that tombstones dominate. At kIdle: any part with tombstones that can go.
 std::optional<CompactionPick> PickTombstones(const PickInput& input);
 // True if the run shows tables in `bounds` whose tombstones can go when no older run is below them.

@@ -16,7 +16,7 @@ Result<bool> BeginsAnyKey(const kv::Order& order, table::Cache& tables, const Su
                           const std::string& prefix) {
   const auto in_memtable = [&](memtable::Memtable& table) { return StandsAt(*table.NewIterator(), prefix); };
   if (in_memtable(*super_version.active)) return true;
-  for (const auto& table : super_version.sealed) {
+  for (const auto& table : super_version.immutable) {
     if (in_memtable(*table)) return true;
   }
   const format::Bounds bounds{.lower = prefix, .upper = base::PrefixEnd(prefix)};

@@ -3,8 +3,8 @@
 namespace mergedb::read {
 
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
-                                               format::ValueReference* reference) {
-  Status status = format::ParseReference(entry.value, reference);
+                                               format::BlobIndex* reference) {
+  Status status = format::DecodeBlobIndex(entry.value, reference);
   if (status.ok()) {
     if (const format::BlobFileMeta* file = version.FindBlobFile(reference->file).get()) [[likely]]
       return file;
@@ -15,7 +15,7 @@ Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, 
 }
 
 Status BlobValues::Resolve(const kv::Entry& entry, std::string_view* value) {
-  format::ValueReference reference;
+  format::BlobIndex reference;
   ASSIGN_OR_RETURN(const auto file, BlobFileOf(version_, entry, &reference));
   return scanner_.Read(*file, reference, entry.key, value);
 }

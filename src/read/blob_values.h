@@ -25,6 +25,6 @@ class BlobValues final : public kv::ValueSource {
 // The description of the blob file that the PUT_REF `entry` refers to; it lives as long as the version. *reference
 // is the parsed blob reference. By invariant I7 the version has the file, so a missing one is Corruption.
 Result<const format::BlobFileMeta*> BlobFileOf(const version::Version& version, const kv::Entry& entry,
-                                               format::ValueReference* reference);
+                                               format::BlobIndex* reference);
 
 }  // namespace mergedb::read

@@ -20,24 +20,24 @@ namespace {
 std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, const SuperVersion& super_version,
                                               kv::Sequence sequence, const format::Bounds& bounds,
                                               const table::ReadControl& control, Overlay overlay) {
-  iterator::MaskingInput input{.children = {}, .covers = {}, .lower = bounds.lower, .upper = bounds.upper};
+  iterator::MaskingInput input{.children = {}, .masks = {}, .lower = bounds.lower, .upper = bounds.upper};
   auto& children = input.children;
-  children.reserve(2 + super_version.sealed.size() + super_version.version->runs().size());
+  children.reserve(2 + super_version.immutable.size() + super_version.version->runs().size());
   const bool is_shared = overlay.is_shared && overlay.versions != nullptr;
   const auto add_child = [&](std::unique_ptr<kv::Iterator> child) {
     if (is_shared) child = iterator::NewSnapshotFilter(context.order, sequence, std::move(child));
     children.push_back(std::move(child));
   };
   if (overlay.versions != nullptr) children.push_back(std::move(overlay.versions));
-  if (overlay.covers != nullptr)
-    input.covers.push_back({.source = std::move(overlay.covers), .first_older = children.size()});
+  if (overlay.masks != nullptr)
+    input.masks.push_back({.source = std::move(overlay.masks), .first_older = children.size()});
   const auto add_memtable = [&](memtable::Memtable& table) {
     if (table.entries() > 0) add_child(table.NewIterator());
     if (table.range_deletes().empty()) return;
-    input.covers.push_back({.source = NewMemtableMasks(table, sequence), .first_older = children.size()});
+    input.masks.push_back({.source = NewMemtableMasks(table, sequence), .first_older = children.size()});
   };
   add_memtable(*super_version.active);
-  for (const auto& table : super_version.sealed) add_memtable(*table);
+  for (const auto& table : super_version.immutable) add_memtable(*table);
   for (const version::RunPtr& run : super_version.version->runs()) {
     const auto [first, last] = run->Overlap(context.order, bounds);
     if (first == last) continue;
@@ -54,8 +54,8 @@ std::unique_ptr<kv::Iterator> NewTreeIterator(const DbIteratorContext& context, 
     const auto& with_ranges = run->virtual_tables_with_ranges();
     const auto in_bounds = std::lower_bound(with_ranges.begin(), with_ranges.end(), first);
     if (in_bounds == with_ranges.end() || *in_bounds >= last) continue;
-    input.covers.push_back({.source = NewRunMasks(context.order, context.tables, run, sequence, control.skipped),
-                            .first_older = children.size()});
+    input.masks.push_back({.source = NewRunMasks(context.order, context.tables, run, sequence, control.skipped),
+                           .first_older = children.size()});
   }
   return iterator::NewMaskingIterator(context.order, std::move(input));
 }

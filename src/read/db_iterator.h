@@ -46,8 +46,8 @@ struct DbIteratorContext {
 
 // The uncommitted writes of a transaction, over the tree. Their sequences are larger than all of the tree's.
 struct Overlay {
-  std::unique_ptr<kv::Iterator> versions = nullptr;        // null: there is no overlay
-  std::unique_ptr<iterator::MaskSource> covers = nullptr;  // null: no range deletes
+  std::unique_ptr<kv::Iterator> versions = nullptr;       // null: there is no overlay
+  std::unique_ptr<iterator::MaskSource> masks = nullptr;  // null: no range deletes
   // Other writers may commit during the transaction: the tree's versions newer than `sequence` must be left out.
   bool is_shared = false;
 };

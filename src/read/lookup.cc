@@ -38,7 +38,7 @@ class Answer {
       return TakeBelow(tag, stored);
     switch (kv::KindOf(tag)) {
       case kv::Kind::kPut: TakeValue(stored, is_mapped); return true;
-      case kv::Kind::kPutRef: status_ = TakeReference(tag, stored); return true;
+      case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
       case kv::Kind::kDelete: status_ = Status::NotFound(""); return true;
       default: chain_.emplace(context_.operators); return TakeBelow(tag, stored);
     }
@@ -74,7 +74,7 @@ class Answer {
       case kv::Kind::kPut:
       case kv::Kind::kDelete:
       case kv::Kind::kMerged: status_ = kv::FoldAndShow(key_, {kind, stored}, *chain_, value_); return true;
-      case kv::Kind::kPutRef: status_ = TakeReference(tag, stored); return true;
+      case kv::Kind::kPutBlobIndex: status_ = TakeBlobIndex(tag, stored); return true;
       default:
         status_ = Status::NotSupported("a value of kind " + std::to_string(static_cast<int>(kind)) +
                                        " needs a newer mergedb");
@@ -85,8 +85,8 @@ class Answer {
   }
 
   // Reads the value from its blob file, and folds the operands above it onto it.
-  Status TakeReference(kv::Tag tag, std::string_view stored) {
-    format::ValueReference reference;
+  Status TakeBlobIndex(kv::Tag tag, std::string_view stored) {
+    format::BlobIndex reference;
     ASSIGN_OR_RETURN(const auto file,
                      BlobFileOf(*super_version_.version, {.key = key_, .tag = tag, .value = stored}, &reference));
     ASSIGN_OR_RETURN(const auto reader, context_.values.Open(*file));
@@ -115,16 +115,16 @@ bool FindInMemtables(const SuperVersion& super_version, bool is_hashed, std::str
                      kv::Sequence sequence, Answer* answer) {
   const auto settles = [&](const memtable::Memtable& table) {
     const auto& range_deletes = table.range_deletes();
-    const kv::Sequence covering = range_deletes.empty() ? 0 : range_deletes.MaskingSequence(key, sequence);
+    const kv::Sequence masking_sequence = range_deletes.empty() ? 0 : range_deletes.MaskingSequence(key, sequence);
     memtable::Memtable::Found found;
     bool is_found = is_hashed ? table.GetHashed(key, hash, sequence, &found) : table.Get(key, sequence, &found);
-    for (; is_found && kv::SequenceOf(found.tag) >= covering; is_found = table.GetOlder(key, &found)) {
+    for (; is_found && kv::SequenceOf(found.tag) >= masking_sequence; is_found = table.GetOlder(key, &found)) {
       if (answer->Take(found.tag, found.value)) return true;
     }
-    return covering > 0 && answer->Take(kDeleted, {});
+    return masking_sequence > 0 && answer->Take(kDeleted, {});
   };
   if (settles(*super_version.active)) return true;
-  for (const auto& table : super_version.sealed) {
+  for (const auto& table : super_version.immutable) {
     if (settles(*table)) return true;
   }
   return false;
@@ -184,16 +184,16 @@ Status Lookup(const LookupContext& context, const SuperVersion& super_version, s
     }
     for (size_t i = 0; i < batch.count; ++i) {
       const table::Reader& reader = *batch.readers[i];
-      const kv::Sequence covering = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
+      const kv::Sequence masking_sequence = reader.range_tombstones().MaskingSequence(context.order, key, sequence);
       if (!is_hashed || reader.MayContain(hash)) {
         ASSIGN_OR_RETURN(const bool is_settled,
-                         FindInTable(reader, key, {.newest = sequence, .oldest = covering}, control, &answer));
+                         FindInTable(reader, key, {.newest = sequence, .oldest = masking_sequence}, control, &answer));
         if (is_settled) {
           answer.KeepTable(batch.virtual_tables[i]->file, batch.readers[i]);
           return answer.Finish();
         }
       }
-      if (covering > 0 && answer.Take(kDeleted, {})) return answer.Finish();
+      if (masking_sequence > 0 && answer.Take(kDeleted, {})) return answer.Finish();
     }
   }
   return answer.FinishAtTheEnd();

@@ -10,8 +10,8 @@ class MemtableMasks final : public iterator::MaskSource {
  public:
   MemtableMasks(const memtable::Memtable& memtable, kv::Sequence sequence)
       : deletes_(memtable.range_deletes()), sequence_(sequence) {}
-  Status Find(std::string_view key, kv::Mask* cover) override {
-    *cover = deletes_.Find(key, sequence_);
+  Status Find(std::string_view key, kv::Mask* mask) override {
+    *mask = deletes_.Find(key, sequence_);
     return {};
   }
 
@@ -26,25 +26,24 @@ class RunMasks final : public iterator::MaskSource {
            kv::SkippedErrors* skipped)
       : order_(order), tables_(tables), run_(std::move(run)), sequence_(sequence), skipped_(skipped) {}
 
-  Status Find(std::string_view key, kv::Mask* cover) override {
+  Status Find(std::string_view key, kv::Mask* mask) override {
     const auto& virtual_tables = run_->virtual_tables();
     const auto& with_ranges = run_->virtual_tables_with_ranges();
     const size_t index = IsInOpenVirtualTable(key) ? open_index_ : run_->FindIndex(order_, key);
     const auto next = std::lower_bound(with_ranges.begin(), with_ranges.end(), index);
-    *cover = {};
+    *mask = {};
     auto after = next;  // the first virtual table with tombstones after the key
     if (next != with_ranges.end() && *next == index && order_.CompareKeys(virtual_tables[index].smallest(), key) <= 0) {
-      if (Status status = FindInVirtualTable(index, key, cover); !status.ok()) {
+      if (Status status = FindInVirtualTable(index, key, mask); !status.ok()) {
         if (skipped_ == nullptr) return status;
         skipped_->Add(status);
       }
       ++after;
     }
-    if (after != with_ranges.end())
-      cover->upper = kv::EarlierOf(order_, cover->upper, virtual_tables[*after].smallest());
+    if (after != with_ranges.end()) mask->upper = kv::EarlierOf(order_, mask->upper, virtual_tables[*after].smallest());
     // WHY right even if largest() is inclusive: a tombstone over that key would end after it, and largest() with it.
     if (next != with_ranges.begin())
-      cover->lower = kv::LaterOf(order_, cover->lower, virtual_tables[*std::prev(next)].largest());
+      mask->lower = kv::LaterOf(order_, mask->lower, virtual_tables[*std::prev(next)].largest());
     return {};
   }
 
@@ -54,7 +53,7 @@ class RunMasks final : public iterator::MaskSource {
     const version::VirtualTable& virtual_table = run_->virtual_tables()[open_index_];
     return order_.CompareKeys(virtual_table.smallest(), key) <= 0 && !virtual_table.IsBefore(order_, key);
   }
-  Status FindInVirtualTable(size_t index, std::string_view key, kv::Mask* cover) {
+  Status FindInVirtualTable(size_t index, std::string_view key, kv::Mask* mask) {
     const version::VirtualTable& virtual_table = run_->virtual_tables()[index];
     if (reader_ == nullptr || index != open_index_) {
       reader_ = nullptr;
@@ -62,14 +61,14 @@ class RunMasks final : public iterator::MaskSource {
       open_index_ = index;
       hint_ = 0;
     }
-    *cover = reader_->range_tombstones().FindNear(order_, key, sequence_, &hint_);
+    *mask = reader_->range_tombstones().FindNear(order_, key, sequence_, &hint_);
     if (virtual_table.bounds.lower) {
-      cover->lower = kv::LaterOf(order_, cover->lower, *virtual_table.bounds.lower);
-      if (cover->sequence > 0) cover->from = *kv::LaterOf(order_, cover->from, *virtual_table.bounds.lower);
+      mask->lower = kv::LaterOf(order_, mask->lower, *virtual_table.bounds.lower);
+      if (mask->sequence > 0) mask->from = *kv::LaterOf(order_, mask->from, *virtual_table.bounds.lower);
     }
     if (virtual_table.bounds.upper) {
-      cover->upper = kv::EarlierOf(order_, cover->upper, *virtual_table.bounds.upper);
-      if (cover->sequence > 0) cover->until = *kv::EarlierOf(order_, cover->until, *virtual_table.bounds.upper);
+      mask->upper = kv::EarlierOf(order_, mask->upper, *virtual_table.bounds.upper);
+      if (mask->sequence > 0) mask->until = *kv::EarlierOf(order_, mask->until, *virtual_table.bounds.upper);
     }
     return {};
   }

@@ -46,7 +46,7 @@ class RunIterator final : public kv::Iterator {
     } else {
       child_->Seek(key, tag);
     }
-    SettleForward();
+    FinishForward();
   }
 
   void Next() override {
@@ -55,17 +55,18 @@ class RunIterator final : public kv::Iterator {
       iterator::CopyEntry(child_->entry(), &entry_);
       return;
     }
-    SettleForward();
+    FinishForward();
   }
 
   void Prev() override {
     child_->Prev();
-    SettleBackward();
+    FinishBackward();
   }
 
   size_t LookAhead(std::span<kv::Entry> ahead) override {
     size_t count = child_->LookAhead(ahead);
-    while (upper_ && !ZOO(kAheadBeyondSlice) && count > 0 && order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0)
+    while (upper_ && !ZOO(kAheadBeyondVirtualTable) && count > 0 &&
+           order_.CompareKeys(ahead[count - 1].key, *upper_) >= 0)
       --count;
     return count;
   }
@@ -147,10 +148,10 @@ class RunIterator final : public kv::Iterator {
     End();
   }
 
-  void SettleForward() {
+  void FinishForward() {
     if (!ShowForward() && status_.ok()) EnterForward(index_ + 1);
   }
-  void SettleBackward() {
+  void FinishBackward() {
     if (!ShowBackward() && status_.ok()) EnterBackward(index_);
   }
 

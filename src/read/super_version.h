@@ -23,7 +23,7 @@ namespace mergedb::read {
 
 struct SuperVersion {
   std::shared_ptr<memtable::Memtable> active;
-  std::vector<std::shared_ptr<memtable::Memtable>> sealed;  // immutable memtables, newest first
+  std::vector<std::shared_ptr<memtable::Memtable>> immutable;  // immutable memtables, newest first
   version::VersionPtr version;
   // How many batches larger than a memtable were published when this SuperVersion was installed. If more are
   // published now, this SuperVersion may hold the first pieces of such a batch and not the last.

@@ -15,12 +15,12 @@ constexpr size_t kDamagesMax = 1000;  // per table; further damages are joined t
 Result<format::BlobFilePtr> ReadFooter(FileSystem* file_system, const std::string& path) {
   ASSIGN_OR_RETURN(auto file, file_system->Open(path, {.access = Access::kRead}));
   ASSIGN_OR_RETURN(const uint64_t bytes, file->Size());
-  if (bytes < format::kValueFooterBytes)
+  if (bytes < format::kBlobFooterBytes)
     return Status::Corruption(path + ": " + std::to_string(bytes) + " bytes are no value file");
-  char footer[format::kValueFooterBytes];
+  char footer[format::kBlobFooterBytes];
   RETURN_IF_ERROR(env::ReadExactly(file.get(), bytes - sizeof footer, sizeof footer, footer));
   format::BlobFileMeta meta;
-  RETURN_IF_ERROR(format::DecodeValueFooter({footer, sizeof footer}, bytes, &meta));
+  RETURN_IF_ERROR(format::DecodeBlobFooter({footer, sizeof footer}, bytes, &meta));
   return std::make_shared<const format::BlobFileMeta>(meta);
 }
 
@@ -62,21 +62,21 @@ bool BlobFiles::IsWhole(kv::FileNumber number) const {
   return found != found_.end() && found->second.meta != nullptr && found->second.verdict.ok();
 }
 
-Status BlobFiles::Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
+Status BlobFiles::Read(std::string_view key, std::string_view value_of_entry, format::BlobIndex* reference,
                        std::string_view* value) const {
-  RETURN_IF_ERROR(format::ParseReference(value_of_entry, reference));
+  RETURN_IF_ERROR(format::DecodeBlobIndex(value_of_entry, reference));
   const auto found = found_.find(reference->file);
   if (found == found_.end()) return Status::Corruption("missing");
   const BlobFileFinding& finding = found->second;
   if (!finding.can_be_opened) return finding.verdict;
   ASSIGN_OR_RETURN(const auto reader, OpenFile(*finding.meta));
-  RETURN_IF_ERROR(reader->CheckReference(*reference));
+  RETURN_IF_ERROR(reader->CheckBlobIndex(*reference));
   record_.resize(reference->bytes);
   RETURN_IF_ERROR(reader->ReadAt(reference->offset, record_.size(), false, record_.data()));
   return reader->OpenValue(record_, *reference, key, true, &room_, value);
 }
 
-void LostValues::Add(std::string_view key, const format::ValueReference& reference, const Status& why) {
+void LostValues::Add(std::string_view key, const format::BlobIndex& reference, const Status& why) {
   if (ZOO(kLostValueNotTold)) return;
   const bool goes_on = !damages_.empty() && ((is_open_ && file_ == reference.file) || damages_.size() >= kDamagesMax);
   is_open_ = true;

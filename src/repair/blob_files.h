@@ -26,8 +26,8 @@
 #include "env/descriptors.h"
 #include "format/blob_file.h"
 #include "kv/order.h"
-#include "mergedb/repair.h"
 #include "mergedb/env.h"
+#include "mergedb/repair.h"
 
 namespace mergedb::repair {
 
@@ -51,7 +51,7 @@ class BlobFiles {
   // The value to which a PUT_REF entry of `key` refers; the view is valid until the next call. An error says
   // why the value cannot be read. Busy: no file descriptor is left, and the value may be intact. *reference
   // is set if `value_of_entry` is a blob index.
-  Status Read(std::string_view key, std::string_view value_of_entry, format::ValueReference* reference,
+  Status Read(std::string_view key, std::string_view value_of_entry, format::BlobIndex* reference,
               std::string_view* value) const;
 
  private:
@@ -77,7 +77,7 @@ class BlobFiles {
 class LostValues {
  public:
   // Call one of the two for each entry of the table, in order: Add if its value is lost, else Pass.
-  void Add(std::string_view key, const format::ValueReference& reference, const Status& why);
+  void Add(std::string_view key, const format::BlobIndex& reference, const Status& why);
   void Pass() { is_open_ = false; }
   std::vector<Damage> Take() { return std::move(damages_); }
 

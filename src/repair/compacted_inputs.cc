@@ -42,7 +42,7 @@ CompactedInputs::On CompactedInputs::Against(const LooseTable& home) const {
   On on(order_, home);
   for (const format::CompactedRange& compacted_ranges : home.compacted_ranges)
     on.is_of_bottom_ |= compacted_ranges.from == 0;
-  for (const Claim& later : compacted_inputs_) {
+  for (const Range& later : compacted_inputs_) {
     if (on.MayConcern(later)) on.later_.push_back(later);
   }
   return on;
@@ -50,29 +50,29 @@ CompactedInputs::On CompactedInputs::Against(const LooseTable& home) const {
 
 // Decides without a read of the table. WHY only compacted ranges of tables younger than `home`: if `home` is
 // younger, it may have its entries from that table.
-bool CompactedInputs::On::MayConcern(const Claim& later) const {
+bool CompactedInputs::On::MayConcern(const Range& later) const {
   const format::FileMeta& meta = *home_.meta;
-  const format::CompactedRange& claim = *later.compacted_ranges;
+  const format::CompactedRange& range = *later.compacted_ranges;
   if (home_.age() >= later.table->age()) return false;
-  if (!is_of_bottom_ && meta.smallest_sequence > claim.sequence) return false;
-  if (meta.largest_sequence < claim.from) return false;
+  if (!is_of_bottom_ && meta.smallest_sequence > range.sequence) return false;
+  if (meta.largest_sequence < range.from) return false;
   if (meta.smallest.empty() && meta.largest.empty()) return true;
-  return (!claim.bounds.lower || order_.CompareKeys(*claim.bounds.lower, meta.largest) <= 0) &&
-         (!claim.bounds.upper || order_.CompareKeys(meta.smallest, *claim.bounds.upper) < 0);
+  return (!range.bounds.lower || order_.CompareKeys(*range.bounds.lower, meta.largest) <= 0) &&
+         (!range.bounds.upper || order_.CompareKeys(meta.smallest, *range.bounds.upper) < 0);
 }
 
-bool CompactedInputs::On::IsDead(std::string_view key, kv::Sequence sequence) const {
+bool CompactedInputs::On::IsObsolete(std::string_view key, kv::Sequence sequence) const {
   if (ZOO(kTakenInCountsAgain)) return false;
   const kv::Sequence most = sequence == 0 && !later_.empty() ? SequenceLostAt(key) : sequence;
-  return std::any_of(later_.begin(), later_.end(), [&](const Claim& later) {
-    const format::CompactedRange& claim = *later.compacted_ranges;
+  return std::any_of(later_.begin(), later_.end(), [&](const Range& later) {
+    const format::CompactedRange& range = *later.compacted_ranges;
     // WHY a range above the oldest run (from > 0) never matches sequence 0: the table of the range still has
     // whatever hides the version. If both tables come from the oldest run, the older one was an input of the
     // younger one, as a whole.
     const bool has_it =
-        claim.from > 0 ? claim.from <= sequence && sequence <= claim.sequence : is_of_bottom_ || most <= claim.sequence;
-    return has_it && IsIn(order_, claim.bounds, key) &&
-           std::none_of(later.table->unclaimed.begin(), later.table->unclaimed.end(),
+        range.from > 0 ? range.from <= sequence && sequence <= range.sequence : is_of_bottom_ || most <= range.sequence;
+    return has_it && IsIn(order_, range.bounds, key) &&
+           std::none_of(later.table->lost_ranges.begin(), later.table->lost_ranges.end(),
                         [&](const KeyRange& range) { return IsIn(order_, range, key); });
   });
 }
@@ -87,12 +87,12 @@ kv::Sequence CompactedInputs::On::SequenceLostAt(std::string_view key) const {
 // Keeps the parts of the pieces outside of the compacted range, and in the keys that the range excludes.
 // WHY the largest key of an excluded range counts as compacted: the end of a tombstone is exclusive, and
 // there may be no key just after the largest one.
-void CompactedInputs::On::Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const {
+void CompactedInputs::On::Cut(const Range& later, std::vector<kv::RangeTombstone>* pieces) const {
   std::vector<kv::RangeTombstone> left;
   for (const kv::RangeTombstone& piece : *pieces) {
     const format::Bounds& bounds = later.compacted_ranges->bounds;
     AppendOutside(order_, piece, ViewOf(bounds.lower), ViewOf(bounds.upper), &left);
-    for (const KeyRange& range : later.table->unclaimed) {
+    for (const KeyRange& range : later.table->lost_ranges) {
       kv::RangeTombstone inner = piece;
       for (const kv::OptionalKey lower : {ViewOf(bounds.lower), ViewOf(range.smallest)}) {
         if (lower && order_.CompareKeys(*lower, inner.begin) > 0) inner.begin = *lower;
@@ -106,14 +106,14 @@ void CompactedInputs::On::Cut(const Claim& later, std::vector<kv::RangeTombstone
   *pieces = std::move(left);
 }
 
-void CompactedInputs::On::AppendAlive(const kv::RangeTombstone& tombstone,
-                                      std::vector<kv::RangeTombstone>* alive) const {
+void CompactedInputs::On::AppendLive(const kv::RangeTombstone& tombstone,
+                                     std::vector<kv::RangeTombstone>* alive) const {
   std::vector<kv::RangeTombstone> pieces = {tombstone};
-  for (const Claim& later : later_) {
+  for (const Range& later : later_) {
     if (pieces.empty()) return;
-    const format::CompactedRange& claim = *later.compacted_ranges;
-    const bool has_it = (claim.from == 0 && is_of_bottom_) ||
-                        (claim.from <= tombstone.sequence && tombstone.sequence <= claim.sequence);
+    const format::CompactedRange& range = *later.compacted_ranges;
+    const bool has_it = (range.from == 0 && is_of_bottom_) ||
+                        (range.from <= tombstone.sequence && tombstone.sequence <= range.sequence);
     if (has_it) Cut(later, &pieces);
   }
   alive->insert(alive->end(), pieces.begin(), pieces.end());

@@ -33,7 +33,7 @@ struct KeyRange {
 struct LooseTable {
   format::FileMetaPtr meta;                                   // of an intact file
   std::vector<format::CompactedRange> compacted_ranges = {};  // its compacted ranges,
-  std::vector<KeyRange> unclaimed = {};                       // except these keys, whose entries are lost
+  std::vector<KeyRange> lost_ranges = {};                     // except these keys, whose entries are lost
   // The age of the entries, if it is not the table's own number: the number of the table from which they
   // come. 0 for entries of the WAL: older than any compacted range.
   std::optional<kv::FileNumber> made_as = {};
@@ -52,36 +52,36 @@ class CompactedInputs {
   On Against(const LooseTable& home) const;
 
  private:
-  struct Claim {
+  struct Range {
     const LooseTable* table;
     const format::CompactedRange* compacted_ranges;
   };
 
   const kv::Order order_;
-  std::vector<Claim> compacted_inputs_;
+  std::vector<Range> compacted_inputs_;
 };
 
 class CompactedInputs::On {
  public:
   bool empty() const { return later_.empty(); }
   // True if this version of the table is obsolete.
-  bool IsDead(std::string_view key, kv::Sequence sequence) const;
+  bool IsObsolete(std::string_view key, kv::Sequence sequence) const;
   // Appends to *alive the parts of the table's tombstone that are not obsolete, as views of the tombstone and
   // of the compacted ranges.
-  void AppendAlive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const;
+  void AppendLive(const kv::RangeTombstone& tombstone, std::vector<kv::RangeTombstone>* alive) const;
 
  private:
   friend class CompactedInputs;
   On(const kv::Order& order, const LooseTable& home) : order_(order), home_(home) {}
   // An upper bound of the original sequence of a version whose sequence was set to 0.
   kv::Sequence SequenceLostAt(std::string_view key) const;
-  bool MayConcern(const Claim& later) const;
-  void Cut(const Claim& later, std::vector<kv::RangeTombstone>* pieces) const;
+  bool MayConcern(const Range& later) const;
+  void Cut(const Range& later, std::vector<kv::RangeTombstone>* pieces) const;
 
   const kv::Order order_;
   const LooseTable& home_;
   bool is_of_bottom_ = false;  // true: the table is of the oldest run
-  std::vector<Claim> later_;
+  std::vector<Range> later_;
 };
 
 }  // namespace mergedb::repair

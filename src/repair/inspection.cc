@@ -274,12 +274,12 @@ Status Inspector::ReadTable(kv::FileNumber number, const format::FileMetaPtr& me
 // Fails only if no file descriptor is left (Busy).
 Status Inspector::LookAt(const kv::Entry& entry, TableFinding* finding, LostValues* lost,
                          std::map<kv::FileNumber, uint64_t>* shares) {
-  if (kv::KindOf(entry.tag) != kv::Kind::kPutRef) {
+  if (kv::KindOf(entry.tag) != kv::Kind::kPutBlobIndex) {
     if (finding->meta == nullptr) NoteOperator(entry);
     lost->Pass();
     return {};
   }
-  format::ValueReference reference;
+  format::BlobIndex reference;
   std::string_view value;
   const Status status = result_.blob_files.Read(entry.key, entry.value, &reference, &value);
   if (status.IsBusy()) return status;
@@ -464,7 +464,8 @@ Status CheckIsDatabase(FileSystem* file_system, const std::string& directory) {
   return {};
 }
 
-Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const std::string& directory, bool may_create) {
+Result<std::unique_ptr<FileLock>> LockForRepair(FileSystem* file_system, const std::string& directory,
+                                                bool may_create) {
   const std::string path = format::JoinPath(directory, format::PrintFileName(FileKind::kLock));
   if (!may_create && !file_system->SizeOf(path)) return std::unique_ptr<FileLock>();
   auto lock = file_system->Lock(path);

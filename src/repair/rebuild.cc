@@ -48,8 +48,8 @@ std::vector<std::vector<LooseTable>> Group(const kv::Order& order, std::vector<L
 // ---- the range tombstones of a group --------------------------------------------------------------------------------
 
 // The live range tombstones of all tables of the group.
-Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
-                                        const CompactedInputs& compacted_inputs, const std::vector<LooseTable>& group) {
+Result<kv::RangeTombstones> GatherLive(const compaction::TableFactory& factory, const CompactedInputs& compacted_inputs,
+                                       const std::vector<LooseTable>& group) {
   std::deque<kv::RangeTombstones> all_tables;  // owns the bytes of the views, beside the compacted ranges
   std::vector<kv::RangeTombstone> alive;
   for (const LooseTable& table : group) {
@@ -60,20 +60,20 @@ Result<kv::RangeTombstones> GatherAlive(const compaction::TableFactory& factory,
     std::vector<kv::RangeTombstone> all;
     all_tables.emplace_back(reader->range_tombstones()).AppendTo(factory.order, {}, {}, &all);
     const CompactedInputs::On on = compacted_inputs.Against(table);
-    for (const kv::RangeTombstone& each : all) on.AppendAlive(each, &alive);
+    for (const kv::RangeTombstone& each : all) on.AppendLive(each, &alive);
   }
   return kv::RangeTombstones::Fragment(factory.order, std::move(alive), {}, kv::RangeTombstones::Keys::kCopies);
 }
 
 // ---- the entries of a group -----------------------------------------------------------------------------------------
 
-// The state that the `Lane`s of a group share.
-struct Merger {
+// The state that the `DisjointTablesIterator`s of a group share.
+struct GroupCompaction {
   const compaction::TableFactory& factory;
   const CompactedInputs& compacted_inputs;
   const std::vector<LooseTable>& tables;  // in key order
   kv::RangeTombstones tombstones = {};
-  uint64_t entries_dead = 0;
+  uint64_t entries_dropped = 0;
 
   // Maps sequences so that versions of one key differ: sequence 0 of the i-th table by age (i from 1) becomes
   // i, any other sequence s becomes s + shift.
@@ -81,9 +81,9 @@ struct Merger {
 };
 
 // An iterator over tables without common keys, one after the other. It shows their live entries.
-class Lane final : public kv::Iterator {
+class DisjointTablesIterator final : public kv::Iterator {
  public:
-  explicit Lane(Merger* merger) : merger_(*merger) {}
+  explicit DisjointTablesIterator(GroupCompaction* merger) : merger_(*merger) {}
 
   bool Takes(const LooseTable& table) const {
     return waiting_.empty() || IsBefore(merger_.factory.order, *waiting_.back().table->meta, table.meta->smallest);
@@ -93,7 +93,7 @@ class Lane final : public kv::Iterator {
   void SeekToFirst() override { Enter(); }
   void Next() override {
     child_->Next();
-    Settle();
+    SkipObsolete();
   }
   void SeekToLast() override { ASSERT(false, "a lane is read forward, once"); }
   void Seek(std::string_view, kv::Tag) override { ASSERT(false, "a lane is read forward, once"); }
@@ -122,7 +122,7 @@ class Lane final : public kv::Iterator {
     child_ = nullptr;
     reader_ = nullptr;
   }
-  void Settle() {
+  void SkipObsolete() {
     if (Show() || !status_.ok()) return;
     waiting_.pop_front();
     Enter();
@@ -132,8 +132,8 @@ class Lane final : public kv::Iterator {
     for (; child_->Valid(); child_->Next()) {
       const kv::Entry& entry = child_->entry();
       const kv::Sequence sequence = kv::SequenceOf(entry.tag);
-      if (compacted_inputs_->IsDead(entry.key, sequence) || IsHidden(entry.key, sequence)) {
-        ++merger_.entries_dead;
+      if (compacted_inputs_->IsObsolete(entry.key, sequence) || IsMasked(entry.key, sequence)) {
+        ++merger_.entries_dropped;
         continue;
       }
       if (sequence > kv::kSequenceMax - merger_.shift()) {
@@ -150,7 +150,7 @@ class Lane final : public kv::Iterator {
   }
   // WHY sequence 0 is older than every live tombstone: the compaction that set it to 0 took all older
   // versions and tombstones as input, too.
-  bool IsHidden(std::string_view key, kv::Sequence sequence) const {
+  bool IsMasked(std::string_view key, kv::Sequence sequence) const {
     const kv::RangeTombstones& tombstones = merger_.tombstones;
     return !tombstones.empty() && tombstones.MaskingSequence(merger_.factory.order, key, kv::kSequenceMax) > sequence;
   }
@@ -159,22 +159,23 @@ class Lane final : public kv::Iterator {
     status_ = std::move(status);
   }
 
-  Merger& merger_;
+  GroupCompaction& merger_;
   std::deque<Place> waiting_;  // the first one is being read
   std::shared_ptr<table::Reader> reader_;
   std::optional<CompactedInputs::On> compacted_inputs_;
   std::unique_ptr<kv::Iterator> child_;
 };
 
-std::unique_ptr<kv::Iterator> MergeLanes(Merger* merger) {
+std::unique_ptr<kv::Iterator> NewGroupIterator(GroupCompaction* merger) {
   const std::vector<LooseTable>& tables = merger->tables;
   std::vector<kv::FileNumber> ages;
   for (const LooseTable& table : tables) ages.push_back(table.age());
   std::sort(ages.begin(), ages.end());
-  std::vector<std::unique_ptr<Lane>> lanes;
+  std::vector<std::unique_ptr<DisjointTablesIterator>> lanes;
   for (const LooseTable& table : tables) {
     const auto free = std::find_if(lanes.begin(), lanes.end(), [&](const auto& lane) { return lane->Takes(table); });
-    Lane& lane = free != lanes.end() ? **free : *lanes.emplace_back(std::make_unique<Lane>(merger));
+    DisjointTablesIterator& lane =
+        free != lanes.end() ? **free : *lanes.emplace_back(std::make_unique<DisjointTablesIterator>(merger));
     const auto rank = std::lower_bound(ages.begin(), ages.end(), table.age()) - ages.begin() + 1;
     lane.Add(table, static_cast<uint64_t>(rank));
   }
@@ -183,7 +184,7 @@ std::unique_ptr<kv::Iterator> MergeLanes(Merger* merger) {
   return iterator::NewMergingIterator(merger->factory.order, std::move(children));
 }
 
-// The merged `Lane`s with the original sequences, and each change once: a table and its copy, or a table and
+// The merged `DisjointTablesIterator`s with the original sequences, and each change once: a table and its copy, or a table and
 // the WAL, may both have it. If an operand and a base have the same sequence, the base counts, since the
 // operand was folded into it.
 class Distinct final : public kv::Iterator {
@@ -245,10 +246,10 @@ class Distinct final : public kv::Iterator {
 };
 
 // `next`: the smallest key of the next group.
-Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compression compression,
-                  const std::function<Status()>& advance, Rebuilt* rebuilt) {
+Status CompactGroup(GroupCompaction merger, const std::optional<std::string>& next, Compression compression,
+                    const std::function<Status()>& advance, Rebuilt* rebuilt) {
   const compaction::TableFactory& factory = merger.factory;
-  ASSIGN_OR_RETURN(merger.tombstones, GatherAlive(factory, merger.compacted_inputs, merger.tables));
+  ASSIGN_OR_RETURN(merger.tombstones, GatherLive(factory, merger.compacted_inputs, merger.tables));
   kv::Sequence largest = 0;
   for (const LooseTable& table : merger.tables) largest = std::max(largest, table.meta->largest_sequence);
   compaction::Outputs outputs(
@@ -260,7 +261,7 @@ Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compres
   iterator::CompactionIteratorCounts counts;
   const auto merged = iterator::NewCompactionIterator(
       factory.order, {.is_bottom = true, .operators = factory.operators},
-      std::make_unique<Distinct>(factory.order, merger.shift(), MergeLanes(&merger)), &counts);
+      std::make_unique<Distinct>(factory.order, merger.shift(), NewGroupIterator(&merger)), &counts);
   uint64_t entries = 0;
   for (merged->SeekToFirst(); merged->Valid(); merged->Next()) {
     if (++entries % kEntriesPerLook == 0) RETURN_IF_ERROR(advance());
@@ -269,7 +270,7 @@ Status MergeGroup(Merger merger, const std::optional<std::string>& next, Compres
   RETURN_IF_ERROR(merged->status());
   RETURN_IF_ERROR(outputs.Finish());
   for (auto& meta : outputs.Take()) rebuilt->made.push_back(std::move(meta));
-  rebuilt->entries_dead += merger.entries_dead;
+  rebuilt->entries_dropped += merger.entries_dropped;
   return {};
 }
 
@@ -298,8 +299,8 @@ Result<Rebuilt> Rebuild(const compaction::TableFactory& factory, const std::vect
     if (StaysAsItIs(compacted_inputs, groups[i])) continue;
     std::optional<std::string> next;
     if (i + 1 < groups.size()) next = groups[i + 1].front().meta->smallest;
-    RETURN_IF_ERROR(MergeGroup({.factory = factory, .compacted_inputs = compacted_inputs, .tables = groups[i]}, next,
-                               compression, advance, &rebuilt));
+    RETURN_IF_ERROR(CompactGroup({.factory = factory, .compacted_inputs = compacted_inputs, .tables = groups[i]}, next,
+                                 compression, advance, &rebuilt));
   }
   return rebuilt;
 }

@@ -33,7 +33,7 @@ struct Rebuilt {
   std::vector<format::FileMetaPtr> kept;    // tables that stay as they are
   std::vector<format::FileMetaPtr> merged;  // inputs of `made`
   std::vector<format::FileMetaPtr> made;
-  uint64_t entries_dead = 0;  // entries dropped: obsolete, or masked by range tombstones
+  uint64_t entries_dropped = 0;  // entries dropped: obsolete, or masked by range tombstones
 };
 
 // Decides which tables stay and which are compacted. Pure.

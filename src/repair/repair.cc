@@ -37,10 +37,10 @@ constexpr size_t kMarkerBytesMax = size_t{1} << 20;
 LooseTable LooseTableOf(const TableFinding& finding) {
   LooseTable table{.meta = finding.meta, .compacted_ranges = finding.compacted_ranges};
   for (const table::Flaw& flaw : finding.flaws) {
-    if (flaw.loses_entries) table.unclaimed.push_back({.smallest = flaw.smallest, .largest = flaw.largest});
+    if (flaw.loses_entries) table.lost_ranges.push_back({.smallest = flaw.smallest, .largest = flaw.largest});
   }
   for (const Damage& lost : finding.lost_values) {
-    table.unclaimed.push_back({.smallest = lost.smallest_key, .largest = lost.largest_key});
+    table.lost_ranges.push_back({.smallest = lost.smallest_key, .largest = lost.largest_key});
   }
   return table;
 }
@@ -67,7 +67,7 @@ class Repairer {
   Status SyncNewFiles();
   Status SyncFile(FileKind kind, kv::FileNumber number, const std::function<Status(const std::string& path)>& check);
   format::VersionEdit Describe() const;
-  Status MoveAside();
+  Status MoveToLost();
   bool Stays(const std::string& name) const;
   // True for a directory or another non-regular file. WHY not every error of SizeOf: the file may be readable
   // the next time, and the new MANIFEST names it.
@@ -152,7 +152,7 @@ Status Repairer::Run() {
   RETURN_IF_ERROR(SaveLog());
   RETURN_IF_ERROR(MakeTree());
   RETURN_IF_ERROR(Commit());
-  RETURN_IF_ERROR(MoveAside());
+  RETURN_IF_ERROR(MoveToLost());
   return End();
 }
 
@@ -243,7 +243,7 @@ Status Repairer::SaveLog() {
     return Advance();
   };
   ASSIGN_OR_RETURN(auto salvaged,
-                   db::SalvageLog(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
+                   db::SalvageWal(*store_, *found_.origin, has_manifest() ? &*found_.loaded : nullptr, flush));
   if (salvaged.log.replayed.frames != frames) {
     return Status::IOError(store_->directory + ": of the log's " + std::to_string(frames) + " whole frames " +
                            std::to_string(salvaged.log.replayed.frames) +
@@ -457,7 +457,7 @@ bool Repairer::Stays(const std::string& name) const {
   return true;
 }
 
-Status Repairer::MoveAside() {
+Status Repairer::MoveToLost() {
   if (is_dry()) {
     for (const auto& [number, finding] : found_.tables) {
       if (finding.is_there && !finding.is_whole())

@@ -11,17 +11,17 @@
 namespace mergedb::repair {
 namespace {
 
-using OptionalClaims = std::optional<CompactedInputs::On>;
+using OptionalCompactedInputs = std::optional<CompactedInputs::On>;
 
 // The range tombstones that are not obsolete.
-kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& tombstones,
-                            const OptionalClaims& compacted_inputs) {
+kv::RangeTombstones LiveOf(const kv::Order& order, const kv::RangeTombstones& tombstones,
+                           const OptionalCompactedInputs& compacted_inputs) {
   if (!tombstones.is_complete()) return tombstones;
   std::vector<kv::RangeTombstone> all, alive;
   tombstones.AppendTo(order, {}, {}, &all);
   for (const kv::RangeTombstone& each : all) {
     if (compacted_inputs) {
-      compacted_inputs->AppendAlive(each, &alive);
+      compacted_inputs->AppendLive(each, &alive);
     } else {
       alive.push_back(each);
     }
@@ -30,8 +30,8 @@ kv::RangeTombstones AliveOf(const kv::Order& order, const kv::RangeTombstones& t
 }
 
 // True if the key is in a range that was reported as lost.
-bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
-  return std::ranges::any_of(damaged.unclaimed, [&](const KeyRange& lost) {
+bool IsReportedLost(const kv::Order& order, const LooseTable& damaged, std::string_view key) {
+  return std::ranges::any_of(damaged.lost_ranges, [&](const KeyRange& lost) {
     return (!lost.smallest || order.CompareKeys(*lost.smallest, key) <= 0) &&
            (!lost.largest || order.CompareKeys(key, *lost.largest) <= 0);
   });
@@ -39,14 +39,14 @@ bool IsToldLost(const kv::Order& order, const LooseTable& damaged, std::string_v
 
 // Adds the entry of a blob index. A value that cannot be read is dropped if it was reported as lost. A value
 // in a damaged file is stored in the table; a later compaction may move it to a blob file again.
-Status AddReference(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry,
+Status AddBlobIndex(const CopyContext& context, const LooseTable& damaged, const kv::Entry& entry,
                     compaction::Outputs* outputs) {
   const BlobFiles& blob_files = context.blob_files;
-  format::ValueReference reference;
+  format::BlobIndex reference;
   std::string_view value;
   if (Status status = blob_files.Read(entry.key, entry.value, &reference, &value); !status.ok()) {
     if (status.IsBusy()) return status;
-    if (IsToldLost(context.factory.order, damaged, entry.key)) return {};
+    if (IsReportedLost(context.factory.order, damaged, entry.key)) return {};
     return Status::IOError(std::string(status.message()) +
                            ": a value that was whole could not be read the second time; run the repair again");
   }
@@ -68,20 +68,20 @@ Result<format::FileMetaPtr> CopyTable(const CopyContext& context, const LooseTab
                                       const kv::RangeTombstones& ranges, uint64_t entries) {
   const compaction::TableFactory& factory = context.factory;
   const format::FileMeta& meta = *damaged.meta;
-  OptionalClaims compacted_inputs;
+  OptionalCompactedInputs compacted_inputs;
   if (context.compacted_inputs != nullptr) compacted_inputs.emplace(context.compacted_inputs->Against(damaged));
   compaction::Outputs outputs(
       factory, {.compression = context.compression.bottom,
-                .range_tombstones = AliveOf(factory.order, ranges, compacted_inputs),
+                .range_tombstones = LiveOf(factory.order, ranges, compacted_inputs),
                 .masked_bytes = [&](const kv::RangeTombstones&) { return meta.masked_bytes; },
                 .compacted_ranges =
-                    damaged.unclaimed.empty() ? damaged.compacted_ranges : std::vector<format::CompactedRange>()});
+                    damaged.lost_ranges.empty() ? damaged.compacted_ranges : std::vector<format::CompactedRange>()});
   uint64_t shown = 0;
   const auto add = [&](const kv::Entry& entry) {
     ++shown;
-    if (compacted_inputs && compacted_inputs->IsDead(entry.key, kv::SequenceOf(entry.tag))) return Status();
-    return kv::KindOf(entry.tag) == kv::Kind::kPutRef ? AddReference(context, damaged, entry, &outputs)
-                                                      : outputs.Add(entry);
+    if (compacted_inputs && compacted_inputs->IsObsolete(entry.key, kv::SequenceOf(entry.tag))) return Status();
+    return kv::KindOf(entry.tag) == kv::Kind::kPutBlobIndex ? AddBlobIndex(context, damaged, entry, &outputs)
+                                                            : outputs.Add(entry);
   };
   const std::string path = format::TablePath(factory.directory, meta.number);
   RETURN_IF_ERROR(table::Salvage({.file_system = factory.file_system,
@@ -105,15 +105,15 @@ Result<format::FileMetaPtr> CopyLogged(const CopyContext& context, memtable::Mem
   meta.smallest_sequence = logged.oldest_sequence();
   meta.largest_sequence = logged.newest_sequence();
   const LooseTable home{.meta = std::make_shared<const format::FileMeta>(meta), .made_as = kv::FileNumber{0}};
-  const OptionalClaims compacted_inputs = context.compacted_inputs->Against(home);
+  const OptionalCompactedInputs compacted_inputs = context.compacted_inputs->Against(home);
   const auto deletes =
       kv::RangeTombstones::Fragment(factory.order, logged.range_deletes().All(), {}, kv::RangeTombstones::Keys::kViews);
   compaction::Outputs outputs(factory, {.compression = context.compression.upper,
-                                        .range_tombstones = AliveOf(factory.order, deletes, compacted_inputs)});
+                                        .range_tombstones = LiveOf(factory.order, deletes, compacted_inputs)});
   const auto input = logged.NewFlushIterator();
   for (input->SeekToFirst(); input->Valid(); input->Next()) {
     const kv::Entry& entry = input->entry();
-    if (!compacted_inputs->IsDead(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
+    if (!compacted_inputs->IsObsolete(entry.key, kv::SequenceOf(entry.tag))) RETURN_IF_ERROR(outputs.Add(entry));
   }
   RETURN_IF_ERROR(input->status());
   RETURN_IF_ERROR(outputs.Finish());

@@ -23,12 +23,12 @@ namespace {
 constexpr uint64_t kBufferedBytesMax = 256 << 10;
 // A recycled file keeps its size if the padding is at most this share (1/16) of it.
 constexpr uint64_t kPaddingShare = 16;
-constexpr size_t kSpareHashesMax = 2 << 20;  // 16 MiB per thread
+constexpr size_t kReusedHashesMax = 2 << 20;  // 16 MiB per thread
 constexpr std::string_view kWriterName = "mergedb";
 
 // Memory for the hashes of a table's keys, 8 bytes each. A thread reuses it for its next table, since fresh
 // pages are expensive.
-std::vector<uint64_t>& SpareHashes() {
+std::vector<uint64_t>& ReusedHashes() {
   thread_local std::vector<uint64_t> spare;
   return spare;
 }
@@ -98,7 +98,7 @@ WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber numb
       compressor_(options.compression),
       block_(order.is_bytewise() && !options.keeps_keys_whole),
       index_(order.is_bytewise()),
-      hashes_(std::move(SpareHashes())),
+      hashes_(std::move(ReusedHashes())),
       filter_policy_(options.filter_policy) {
   hashes_.clear();
   if (filter_policy_ != nullptr) own_filter_.emplace(*filter_policy_);
@@ -109,7 +109,7 @@ WriterImpl::WriterImpl(std::string path, env::SinkFile file, kv::FileNumber numb
 
 WriterImpl::~WriterImpl() {
   const size_t room = hashes_.capacity();
-  if (room > SpareHashes().capacity() && room <= kSpareHashesMax) SpareHashes() = std::move(hashes_);
+  if (room > ReusedHashes().capacity() && room <= kReusedHashesMax) ReusedHashes() = std::move(hashes_);
 }
 
 // Different prefixes decide the order without a read of the last key.

@@ -47,16 +47,16 @@ Result<Keyspace> TransactionImpl::OpenKeyspace(std::string_view name) {
 }
 
 // The keyspaces as the transaction sees them. The read is not remembered.
-Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadCatalog() {
+Result<std::vector<KeyspaceEntry>> TransactionImpl::ReadKeyspaceRecords() {
   if (key_map_ == nullptr) return std::vector<KeyspaceEntry>();
   IteratorOptions options = OptionsOfReads();
   options.prefix = RecordKey("");
-  return db::ReadCatalog(*key_map_, *host_.NewTreeIterator(options, NewOverlay()));
+  return db::ReadKeyspaceRecords(*key_map_, *host_.NewTreeIterator(options, NewOverlay()));
 }
 
 Result<std::vector<KeyspaceEntry>> TransactionImpl::ListKeyspaces() {
   RETURN_IF_ERROR(CheckReadable(Keyspace()));
-  ASSIGN_OR_RETURN(auto entries, ReadCatalog());
+  ASSIGN_OR_RETURN(auto entries, ReadKeyspaceRecords());
   if (remembers_reads() && key_map_ != nullptr) {
     const std::string first = RecordKey("");
     RETURN_IF_ERROR(RememberTreeStretch(first, *base::PrefixEnd(first)));

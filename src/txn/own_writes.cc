@@ -17,8 +17,8 @@ constexpr kv::Tag kTagFirst = kv::MakeTag(OwnWrites::kSequenceFirst, kv::Kind{0}
 class OwnMasks final : public iterator::MaskSource {
  public:
   explicit OwnMasks(const memtable::RangeDeletes& deletes) : deletes_(deletes) {}
-  Status Find(std::string_view key, kv::Mask* cover) override {
-    *cover = deletes_.Find(key, kv::kSequenceMax);
+  Status Find(std::string_view key, kv::Mask* mask) override {
+    *mask = deletes_.Find(key, kv::kSequenceMax);
     return {};
   }
 
@@ -154,10 +154,11 @@ OwnWrites::Says OwnWrites::Find(std::string_view key, std::string_view* value,
                                 std::vector<std::string_view>* operands) {
   CatchUp();
   operands->clear();
-  const kv::Sequence covering = range_deletes_->empty() ? 0 : range_deletes_->MaskingSequence(key, kv::kSequenceMax);
+  const kv::Sequence masking_sequence =
+      range_deletes_->empty() ? 0 : range_deletes_->MaskingSequence(key, kv::kSequenceMax);
   const auto place = index_.find(Probe{order_.Prefix(key), key});
   uint32_t record = place == index_.end() ? kNone : place->second;
-  for (; record != kNone && SequenceOf(record) > covering; record = records_[record].older) {
+  for (; record != kNone && SequenceOf(record) > masking_sequence; record = records_[record].older) {
     const kv::Kind kind = records_[record].kind;
     if (kind == kv::Kind::kMerge) {
       operands->push_back(ValueOf(record));
@@ -172,8 +173,8 @@ OwnWrites::Says OwnWrites::Find(std::string_view key, std::string_view* value,
     *value = ValueOf(record);
     return Says::kValue;
   }
-  if (!operands->empty()) return covering > 0 ? Says::kOperandsAlone : Says::kOperands;
-  return covering > 0 ? Says::kDeleted : Says::kNothing;
+  if (!operands->empty()) return masking_sequence > 0 ? Says::kOperandsAlone : Says::kOperands;
+  return masking_sequence > 0 ? Says::kDeleted : Says::kNothing;
 }
 
 class OwnWrites::VersionIterator final : public kv::Iterator {

@@ -245,7 +245,7 @@ Status TransactionImpl::FoldOwn(OwnWrites::Says says, std::string_view key, std:
 read::Overlay TransactionImpl::NewOverlay() {
   if (!has_writes()) return {};
   return {.versions = writes_.NewIterator(),
-          .covers = writes_.NewMaskSource(),
+          .masks = writes_.NewMaskSource(),
           .is_shared = options_.kind == TransactionKind::kOptimistic};
 }
 

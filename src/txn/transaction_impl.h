@@ -104,7 +104,7 @@ class TransactionImpl final : public Transaction {
   void NoteUse(Keyspace keyspace);
   Status EnsureKeyMap();
   std::string RecordKey(std::string_view name) const;
-  Result<std::vector<KeyspaceEntry>> ReadCatalog();
+  Result<std::vector<KeyspaceEntry>> ReadKeyspaceRecords();
   Result<std::string> NameOf(Keyspace keyspace);
   Status CheckRoom(size_t bytes_more) const;
   void CountBytes();

@@ -109,7 +109,7 @@ Status CheckBlobFilesThere(const Version& version) {
   for (const auto& table : version.file_metas()) {
     if (version.FindBlobFile(table->number) != nullptr)
       return Broken("I7", NameOf(*table), "a value file has its number");
-    for (const format::ValueShare& share : table->values) {
+    for (const format::BlobShare& share : table->values) {
       const uint64_t bytes_max = version.FindBlobFile(share.file)->record_bytes;
       if (share.bytes <= bytes_max) continue;
       return Broken("I7", NameOf(*table),

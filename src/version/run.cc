@@ -39,14 +39,14 @@ format::Bounds Intersection(const kv::Order& order, const format::Bounds& a, con
   return both;
 }
 
-void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::ValueShare>* sums) {
+void AddShares(const std::vector<format::BlobShare>& more, std::vector<format::BlobShare>* sums) {
   if (more.empty()) return;
   // Fast path: tables in key order often refer to ever newer blob files. Then the new shares go to the end.
   if (sums->empty() || sums->back().file < more.front().file) {
     sums->insert(sums->end(), more.begin(), more.end());
     return;
   }
-  std::vector<format::ValueShare> both;
+  std::vector<format::BlobShare> both;
   both.reserve(more.size() + sums->size());
   auto a = sums->begin();
   auto b = more.begin();

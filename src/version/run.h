@@ -76,7 +76,7 @@ struct Weight {
 };
 
 // Adds `more` to `sums`. Both are sorted by file number.
-void AddShares(const std::vector<format::ValueShare>& more, std::vector<format::ValueShare>* sums);
+void AddShares(const std::vector<format::BlobShare>& more, std::vector<format::BlobShare>* sums);
 
 class Run {
  public:
@@ -96,8 +96,8 @@ class Run {
   uint64_t range_tombstones() const { return weight_.range_tombstones; }
   uint64_t masked_bytes() const { return weight_.masked_bytes; }
 
-  const Weight& whole_weight() const { return whole_weight_; }                           // of files shown whole
-  const std::vector<format::ValueShare>& whole_values() const { return whole_values_; }  // the shares of the same files
+  const Weight& whole_weight() const { return whole_weight_; }                          // of files shown whole
+  const std::vector<format::BlobShare>& whole_values() const { return whole_values_; }  // the shares of the same files
   // The files shown in part, sorted by number, each once.
   const std::vector<format::FileMetaPtr>& partial_files() const { return partial_files_; }
 
@@ -117,7 +117,7 @@ class Run {
   std::vector<VirtualTable> virtual_tables_;
   std::vector<format::FileMetaPtr> partial_files_;
   std::vector<uint32_t> virtual_tables_with_ranges_;
-  std::vector<format::ValueShare> whole_values_;
+  std::vector<format::BlobShare> whole_values_;
   Weight whole_weight_;
   Weight weight_;
 };

@@ -28,7 +28,7 @@ std::string PrintNumber(kv::FileNumber number) {
 Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr>& blob_files)
     : runs_(std::move(runs)) {
   std::vector<format::FileMetaPtr> partial;
-  std::vector<format::ValueShare> shares;
+  std::vector<format::BlobShare> shares;
   for (const RunPtr& run : runs_) {
     weight_.Add(run->whole_weight());
     AddShares(run->whole_values(), &shares);
@@ -42,11 +42,11 @@ Version::Version(std::vector<RunPtr> runs, const std::vector<format::BlobFilePtr
   TakeBlobFiles(shares, blob_files);
 }
 
-void Version::TakeBlobFiles(const std::vector<format::ValueShare>& shares,
+void Version::TakeBlobFiles(const std::vector<format::BlobShare>& shares,
                             const std::vector<format::BlobFilePtr>& blob_files) {
   blob_files_.reserve(shares.size());
   auto next = blob_files.begin();
-  for (const format::ValueShare& share : shares) {
+  for (const format::BlobShare& share : shares) {
     while (next != blob_files.end() && (*next)->number < share.file) ++next;
     if (next == blob_files.end() || (*next)->number != share.file) {
       missing_ = share.file;

@@ -61,7 +61,7 @@ class Version {
   std::string ToString() const;
 
  private:
-  void TakeBlobFiles(const std::vector<format::ValueShare>& shares, const std::vector<format::BlobFilePtr>& blob_files);
+  void TakeBlobFiles(const std::vector<format::BlobShare>& shares, const std::vector<format::BlobFilePtr>& blob_files);
 
   std::vector<RunPtr> runs_;
   Weight weight_;

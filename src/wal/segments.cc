@@ -273,7 +273,7 @@ Status Segments::Sync() {
   }
   for (const SegmentPtr& segment : unsynced) {
     counters_->syncs.fetch_add(1, std::memory_order_relaxed);
-    if (!ZOO(kDroppedLogSync)) RETURN_IF_ERROR(segment->file->Sync());
+    if (!ZOO(kDroppedWalSync)) RETURN_IF_ERROR(segment->file->Sync());
     segment->is_unsynced = false;
   }
   return {};

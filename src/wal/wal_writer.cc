@@ -48,7 +48,7 @@ Status WalWriter::failure() const {
 
 Status WalWriter::Fail(const Status& status) {
   base::Lock lock(mutex_);
-  if (failure_.ok() && !ZOO(kRetriedLogSync)) failure_ = status;
+  if (failure_.ok() && !ZOO(kRetriedWalSync)) failure_ = status;
   trouble_ = true;
   return status.WithOutcomeUnknown();
 }
@@ -117,7 +117,7 @@ void WalWriter::Advance(uint64_t drained, uint64_t target) {
     boundary_ = drained == target ? target : next_boundary_;
     next_boundary_ = target;
   }
-  kept_.store(RoundDown(ZOO(kStagingReusedTooEarly) ? drained : boundary_, kBlockBytes), std::memory_order_release);
+  kept_.store(RoundDown(ZOO(kWalBufferReusedTooEarly) ? drained : boundary_, kBlockBytes), std::memory_order_release);
   drained_.store(drained, std::memory_order_release);
 }
 

@@ -20,7 +20,7 @@ constexpr size_t kGroupWritersMax = 128;
 // MEASURED: mergerandom of 5 M by ten threads on two cores: 0.20-0.49 us an update without the wait,
 // 0.12-0.16 with 30, 100 and 300 us; fillrandom of 2 M by sixteen threads: 0.66 us without, 0.27 with it, p99
 // 143 and 104 us; by four: p99 14 and 0.4 us.
-constexpr uint64_t kPatienceNanos = 50'000;
+constexpr uint64_t kYieldNanos = 50'000;
 
 size_t PayloadBytes(const Change& change) {
   return change.is_batch ? change.batch.size()
@@ -75,9 +75,9 @@ class WriterQueue::Waiter {
 
 Status WriterQueue::Commit(const Change& change) noexcept {
   Waiter waiter(&change);
-  if (TakeAlone()) [[likely]] {
+  if (TryEnterAlone()) [[likely]] {
     Lead(waiter);
-    LeaveAlone(change.durability);
+    ExitAlone(change.durability);
     return std::move(waiter.status);
   }
   Join(waiter);
@@ -89,7 +89,7 @@ Status WriterQueue::Commit(const Change& change) noexcept {
 
 // WHY a path beside the queue: the queue's mutex and condition variable would be most of the cost of a lone
 // writer's commit.
-bool WriterQueue::TakeAlone() {
+bool WriterQueue::TryEnterAlone() {
   SCHEDULE_POINT("take the turn alone");
   uint32_t free = 0;
   return section_.compare_exchange_strong(free, kAlone, std::memory_order_acquire, std::memory_order_relaxed);
@@ -97,7 +97,7 @@ bool WriterQueue::TakeAlone() {
 
 // After a sync the section goes to the queue at once: queued writers have waited longer than a context switch
 // takes, and share the next sync.
-void WriterQueue::LeaveAlone(Durability durability) {
+void WriterQueue::ExitAlone(Durability durability) {
   SCHEDULE_POINT("leave the turn alone");
   uint32_t alone = kAlone;
   if (durability != Durability::kSynced &&
@@ -110,7 +110,7 @@ void WriterQueue::LeaveAlone(Durability durability) {
     front_->wake->NotifyOne();
   }
   section_.fetch_and(~kAlone, std::memory_order_release);
-  Settle();
+  ClearQueuedIfIdle();
 }
 
 WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue) : queue_(queue) {
@@ -122,7 +122,7 @@ WriterQueue::ExclusiveSection::ExclusiveSection(WriterQueue& queue, std::try_to_
   base::Lock lock(queue.mutex_);
   is_taken_ = queue.front_ == nullptr && (queue.section_.fetch_or(kQueued, std::memory_order_acquire) & kAlone) == 0;
   if (is_taken_) queue.Enqueue(*new Waiter(nullptr));
-  queue.Settle();
+  queue.ClearQueuedIfIdle();
 }
 
 WriterQueue::ExclusiveSection::~ExclusiveSection() {
@@ -144,10 +144,10 @@ void WriterQueue::Join(Waiter& waiter) {
   waiter.wake = &wake;
   if (is_locked_out) [[unlikely]] {
     WaitForWritersLock(waiter);
-  } else if (IsPatient(waiter)) {
+  } else if (YieldsToLoneWriter(waiter)) {
     Append(waiter);
     if (front_ == &waiter) {
-      wake.WaitFor(lock, kPatienceNanos);
+      wake.WaitFor(lock, kYieldNanos);
       section_.fetch_or(kQueued, std::memory_order_acquire);
     }
   } else {
@@ -158,11 +158,12 @@ void WriterQueue::Join(Waiter& waiter) {
 }
 
 bool WriterQueue::HoldsSection(const Waiter& waiter) const {
-  return front_ == &waiter && ((section_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kLoneWriterIgnored));
+  return front_ == &waiter &&
+         ((section_.load(std::memory_order_acquire) & kAlone) == 0 || ZOO(kExclusiveSectionIgnored));
 }
 
 // If the queue is empty and the writers' lock is free, the next writer may bypass the queue.
-void WriterQueue::Settle() {
+void WriterQueue::ClearQueuedIfIdle() {
   if (front_ == nullptr && lock_owner_ == nullptr) section_.fetch_and(~kQueued, std::memory_order_release);
 }
 
@@ -173,7 +174,7 @@ void WriterQueue::Append(Waiter& waiter) {
   back_ = &waiter;
 }
 
-// Ends the bypass of the queue. A front that still waits for kPatienceNanos is woken: here, or by the lone
+// Ends the bypass of the queue. A front that still waits for kYieldNanos is woken: here, or by the lone
 // writer when it leaves.
 void WriterQueue::Enqueue(Waiter& waiter) {
   const uint32_t before = section_.fetch_or(kQueued, std::memory_order_acquire);
@@ -181,12 +182,12 @@ void WriterQueue::Enqueue(Waiter& waiter) {
   if (before == 0 && front_ != &waiter) front_->wake->NotifyOne();
 }
 
-// True if the waiter lets other writers bypass the queue for kPatienceNanos: it meets a lone writer, or a
+// True if the waiter lets other writers bypass the queue for kYieldNanos: it meets a lone writer, or a
 // front that waits so itself.
-bool WriterQueue::IsPatient(const Waiter& waiter) const {
+bool WriterQueue::YieldsToLoneWriter(const Waiter& waiter) const {
   if (waiter.change == nullptr || waiter.change->durability == Durability::kSynced) return false;
-  const uint32_t turn = section_.load(std::memory_order_relaxed);
-  return (turn & kQueued) == 0 && (front_ != nullptr || turn == kAlone);
+  const uint32_t section = section_.load(std::memory_order_relaxed);
+  return (section & kQueued) == 0 && (front_ != nullptr || section == kAlone);
 }
 
 // The waiters from the front to `last` are done: wakes them and the next leader.
@@ -203,7 +204,7 @@ void WriterQueue::Leave(Waiter& last) {
     follower = next;
   }
   if (front_ != nullptr) front_->wake->NotifyOne();
-  Settle();
+  ClearQueuedIfIdle();
 }
 
 // ---- The writers' lock -----------------------------------------------------------------------------------
@@ -277,7 +278,7 @@ void WriterQueue::UnlockWriters(const void* owner) {
     if (front_ == &waiter || waiter.wants_lock) waiter.wake->NotifyOne();
   }
   if (lock_waiters_front_ == nullptr) lock_waiters_back_ = nullptr;
-  Settle();
+  ClearQueuedIfIdle();
 }
 
 void WriterQueue::Stop() {
@@ -354,7 +355,7 @@ void WriterQueue::Lead(Waiter& leader) {
     if (waiter.status.ok()) return;
     host_.Withdraw(*waiter.change);
     if (!waiter.status.outcome_unknown()) return;
-    host_.LogFailed(waiter.status);
+    host_.WalFailed(waiter.status);
     failed = Status::Make(waiter.status.code(), waiter.status.message());
   });
   if (leader.change->durability != Durability::kNoWal) {
@@ -363,7 +364,7 @@ void WriterQueue::Lead(Waiter& leader) {
     if (is_synced) Count(&counters_.syncs, 1);
     if (!status.ok() && !ZOO(kFailedSyncAcknowledged)) {
       const Status unknown = status.WithOutcomeUnknown();
-      host_.LogFailed(unknown);
+      host_.WalFailed(unknown);
       return for_each([&](Waiter& waiter) {
         if (waiter.status.ok()) waiter.status = unknown;
       });
@@ -438,7 +439,7 @@ void WriterQueue::LeadLarge(Waiter& waiter) {
   waiter.status = CheckSequences(waiter.first_sequence, change);
   if (waiter.status.ok()) waiter.status = AppendDurably(log, change);
   if (!waiter.status.ok()) {
-    if (waiter.status.outcome_unknown()) host_.LogFailed(waiter.status);
+    if (waiter.status.outcome_unknown()) host_.WalFailed(waiter.status);
     return;
   }
   if (!ZOO(kBatchReplayedInHalves)) host_.BeginPieces(before);

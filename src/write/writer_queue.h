@@ -16,7 +16,7 @@
 //                            └──> kAlone | kQueued ──done, wake the front──> kQueued ──the queue is empty──> 0
 //
 // Handing the section to another thread costs two context switches, about 100 puts. So a writer that meets a lone
-// writer and asks for no sync does not set kQueued until kPatienceNanos have passed. Until then the lone writer,
+// writer and asks for no sync does not set kQueued until kYieldNanos have passed. Until then the lone writer,
 // or any writer that finds the section free, goes on, and the queued writers form one group. The first writer
 // that cannot wait (a synced write, an ExclusiveSection) sets kQueued for all (docs/decisions/0031-patience.md).
 //
@@ -104,7 +104,7 @@ class Host {
   virtual memtable::Memtable& active() = 0;
   virtual void Publish(kv::Sequence last) = 0;
   // The WAL takes no more frames: `status` says why. Called once per failed group.
-  virtual void LogFailed(const Status& status) = 0;
+  virtual void WalFailed(const Status& status) = 0;
   // Between BeginPieces and EndPieces one batch goes into several memtables. Those that become immutable
   // meanwhile need the WAL from `replay_from` on. After EndPieces a reader that sees the batch sees all of
   // its memtables. Publish follows.
@@ -162,15 +162,15 @@ class WriterQueue {
   static constexpr uint32_t kAlone = 1;   // a writer that is not in the queue holds the section
   static constexpr uint32_t kQueued = 2;  // the queue or the writers' lock is in use: no writer bypasses the queue
 
-  bool TakeAlone();
-  void LeaveAlone(Durability durability);
+  bool TryEnterAlone();
+  void ExitAlone(Durability durability);
   void Join(Waiter& waiter);
   void Leave(Waiter& last);
   bool HoldsSection(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
-  void Settle() REQUIRES_LOCK(mutex_);
+  void ClearQueuedIfIdle() REQUIRES_LOCK(mutex_);
   void Append(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void Enqueue(Waiter& waiter) REQUIRES_LOCK(mutex_);
-  bool IsPatient(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
+  bool YieldsToLoneWriter(const Waiter& waiter) const REQUIRES_LOCK(mutex_);
   void WaitForWritersLock(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void GiveUpWaiting(Waiter& waiter) REQUIRES_LOCK(mutex_);
   void FormGroup(Waiter& leader) REQUIRES_LOCK(mutex_);
@@ -184,7 +184,7 @@ class WriterQueue {
 
   std::atomic<uint32_t> section_{0};  // kQueued changes only under the mutex
   base::Mutex mutex_;
-  // Holds the section, unless a lone writer holds it or the front still waits for kPatienceNanos.
+  // Holds the section, unless a lone writer holds it or the front still waits for kYieldNanos.
   Waiter* front_ GUARDED_BY(mutex_) = nullptr;
   Waiter* back_ GUARDED_BY(mutex_) = nullptr;
 

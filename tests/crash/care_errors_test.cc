@@ -465,10 +465,10 @@ TEST(CareOptions, FilesOfANewerVersionAreRefusedAndNothingIsChanged) {
          const std::string path = First(files, ".val");
          const std::string bytes = *files.ReadWhole(path);
          format::BlobFileMeta meta;
-         ASSERT_OK(format::DecodeValueFooter(std::string_view(bytes).substr(bytes.size() - format::kValueFooterBytes), bytes.size(), &meta));
+         ASSERT_OK(format::DecodeBlobFooter(std::string_view(bytes).substr(bytes.size() - format::kBlobFooterBytes), bytes.size(), &meta));
          uint64_t record_bytes = 0;
          ASSERT_OK(format::ReadRecordBytes(bytes, &record_bytes));
-         format::ValueRecord record;
+         format::BlobRecord record;
          ASSERT_OK(format::OpenRecord(std::string_view(bytes).substr(0, record_bytes), {.unique_id = meta.unique_id, .offset = 0}, true, &record));
          char head[format::kRecordHeadBytesMax];
          const size_t head_bytes = format::StoreRecordHead(head, record.key, record.stored, Compression{9}, {.unique_id = meta.unique_id, .offset = 0});
@@ -776,7 +776,7 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
   FaultFileSystem& files = *world.files;
   ASSERT_OK(files.CreateDirectory(kPath));
   const kv::Order order(BytewiseComparator());
-  format::ValueReference whole;
+  format::BlobIndex whole;
   {
     ASSERT_OK_AND_ASSIGN(auto values, blob::Writer::Create(&files, format::BlobFilePath(kPath, kv::FileNumber{5}),
                                                            kv::FileNumber{5}, 55, {}));
@@ -784,9 +784,9 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
     ASSERT_OK(values->Finish().status());
   }
   whole.file = kv::FileNumber{5};
-  const auto encode = [](const format::ValueReference& reference) {
-    char bytes[format::kReferenceBytesMax];
-    return std::string(bytes, format::StoreReference(bytes, reference));
+  const auto encode = [](const format::BlobIndex& reference) {
+    char bytes[format::kBlobIndexBytesMax];
+    return std::string(bytes, format::EncodeBlobIndex(bytes, reference));
   };
   const std::map<std::string, std::string> rows = {
       {"beyond", encode({.file = whole.file, .offset = 1 << 20, .bytes = 50})},
@@ -800,7 +800,7 @@ TEST(ForgedReferences, AreValuesThatAreLost) {
     for (const auto& [key, value] : rows) {
       ASSERT_OK(table->Add({.prefix = order.Prefix(key),
                             .key = key,
-                            .tag = kv::MakeTag(sequence++, kv::Kind::kPutRef),
+                            .tag = kv::MakeTag(sequence++, kv::Kind::kPutBlobIndex),
                             .value = value}));
     }
     ASSERT_OK(table->Finish().status());

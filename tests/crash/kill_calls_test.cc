@@ -26,9 +26,9 @@
 #include <thread>
 
 #include "base/random.h"
-#include "mergedb/repair.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/db.h"
+#include "mergedb/repair.h"
 #include "testing/counted_writer.h"
 #include "testing/geometry.h"
 #include "testing/seed.h"

@@ -50,8 +50,7 @@ std::string KeyOf(uint64_t n) { return "key" + std::to_string(n % kKeys); }
 std::string ValueOf(uint64_t n) { return std::to_string(n) + ":" + std::string(n * 7919 % 3000, 'v'); }
 
 Geometry LeastGeometry(bool use_mapping) {
-  return {
-      .use_mapping = use_mapping, .memory_bytes = 512 << 10, .blob_value_bytes_min = 768, .open_tables_max = 1000};
+  return {.use_mapping = use_mapping, .memory_bytes = 512 << 10, .blob_value_bytes_min = 768, .open_tables_max = 1000};
 }
 
 Options OptionsOf(const Geometry& geometry) {

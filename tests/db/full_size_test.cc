@@ -139,7 +139,8 @@ TEST_P(FullSize, Queue) {
   Say("SeekToFirst, second half, mean", mean[1], "us");
   Say("SeekToFirst, second half, worst", Seconds(worst_nanos[1]) * 1e3, "ms");
   Say("tables, most", static_cast<double>(most_bytes) / kMiB, "MiB");
-  EXPECT_GT(Counter(*db_, "tombstone_scan_compactions"), 0u) << "without them a seek takes 5,000 us, and more each time";
+  EXPECT_GT(Counter(*db_, "tombstone_scan_compactions"), 0u)
+      << "without them a seek takes 5,000 us, and more each time";
   ASSERT_OK(db_->WaitForCompaction());
   Say("tables at the end", static_cast<double>(TableBytes()) / kMiB, "MiB");
   EXPECT_LE(TableBytes(), 64 * kMiB) << Property(*db_, "stats");

@@ -11,10 +11,10 @@
 
 #include "base/random.h"
 #include "db/db_impl.h"
-#include "mergedb/repair.h"
 #include "mergedb/checkpoint.h"
 #include "mergedb/leveldb.h"
 #include "mergedb/merge.h"
+#include "mergedb/repair.h"
 #include "mergedb/transaction.h"
 #include "testing/contents.h"
 #include "testing/counters.h"

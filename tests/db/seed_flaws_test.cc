@@ -246,7 +246,8 @@ TEST_P(SeedFlaws, WritesNothingWhenNothingIsOwed) {
     }
   };
   pass_time();
-  const uint64_t ops = world_.files->ops(), commits = Counter(*db, "manifest_commits"), merges = Counter(*db, "compactions");
+  const uint64_t ops = world_.files->ops(), commits = Counter(*db, "manifest_commits"),
+                 merges = Counter(*db, "compactions");
   pass_time();
   EXPECT_EQ(Counter(*db, "manifest_commits"), commits);
   EXPECT_EQ(Counter(*db, "compactions"), merges);

@@ -142,9 +142,9 @@ TEST_F(ValueReferencesTest, OnesThatAreNoneFailWhoMeetsThem) {
 // A merge that passed it on would make a tree without the file.
 TEST_F(ValueReferencesTest, OneThatLeadsToNoFileEndsTheMergeThatMeetsItAtItsReleaseOrItsEnd) {
   WriteTableAnew([](std::vector<OwnedEntry>* entries) {
-    char bytes[format::kReferenceBytesMax];
+    char bytes[format::kBlobIndexBytesMax];
     (*entries)[10].value.assign(
-        bytes, format::StoreReference(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
+        bytes, format::EncodeBlobIndex(bytes, {.file = kv::FileNumber{9'999}, .offset = 0, .bytes = 50}));
   });
   EXPECT_THAT(Check(), StatusIs(Code::kCorruption, HasSubstr("value file 9999")));
   for (const int more : {1, 3'000}) {

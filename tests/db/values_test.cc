@@ -371,7 +371,8 @@ TEST(ValuesOnDisk, ABackupByHardLinksStaysAsItWas) {
     ASSERT_OK((*db)->WaitForCompaction());
     EXPECT_GT(Counter(**db, "blob_files"), 0u);
     ::testing::Test::RecordProperty(
-        "files_recycled", static_cast<int>(Counter(**db, "files_recycled")));  // most times some: it is up to the threads
+        "files_recycled",
+        static_cast<int>(Counter(**db, "files_recycled")));  // most times some: it is up to the threads
     ASSERT_OK((*db)->Close());
   };
   fill(0, 2);

@@ -7,8 +7,8 @@
 
 #include "format/file_name.h"
 #include "legacy/directory.h"
-#include "mergedb/repair.h"
 #include "mergedb/leveldb.h"
+#include "mergedb/repair.h"
 #include "testing/seed.h"
 #include "testing/world.h"
 #include "tests/legacy/leveldb_directory.h"

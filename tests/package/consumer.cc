@@ -1,8 +1,8 @@
 // A program outside: every class of the face that a program may derive from, with and without RTTI.
-#include <mergedb/repair.h>
 #include <mergedb/db.h>
 #include <mergedb/leveldb.h>
 #include <mergedb/merge.h>
+#include <mergedb/repair.h>
 
 #include <cstdio>
 

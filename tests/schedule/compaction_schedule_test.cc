@@ -67,8 +67,8 @@ TEST(CompactionSchedule, EachOfTwoCompactRangesHasDoneItsRange) {
 //
 // A pick that looks at the SuperVersion before that job installs, and at the running jobs after it ended, sees nothing below.
 void PickBesideSweep(Scheduler& scheduler) {
-  constexpr int kDeletes = 2'200;  // more than iterator/tombstone_scan.h asks for
-  constexpr int kSwept = 2'000;    // of them: the first ones may be left out
+  constexpr int kDeletes = 2'200;        // more than iterator/tombstone_scan.h asks for
+  constexpr int kTombstoneScan = 2'000;  // of them: the first ones may be left out
   ScheduledWorld world(scheduler);
   Options options = world.SmallOptions();
   options.style = Style::kCascade;
@@ -86,20 +86,21 @@ void PickBesideSweep(Scheduler& scheduler) {
   for (int i = 0; i < kDeletes; ++i) deletes.Delete(Key('a', i));
   world.Expect(db->Write({}, deletes), "write");
   auto reader = db->NewIterator();  // of the deletes, and nothing after them
-  world.Expect(db->Put({}, Key('a', kSwept), "deleted"), "put");
+  world.Expect(db->Put({}, Key('a', kTombstoneScan), "deleted"), "put");
   world.Expect(db->Put({}, Key('b', 2), "stays"), "put");
   world.Expect(db->Flush(), "flush");
 
   scheduler.Spawn("read", [&] { reader->SeekToFirst(); });
   scheduler.Spawn("delete", [&] {
-    world.Expect(db->Delete({}, Key('a', kSwept)), "delete");
+    world.Expect(db->Delete({}, Key('a', kTombstoneScan)), "delete");
     world.Expect(db->Flush(), "flush");
   });
   scheduler.JoinAll();
   reader = nullptr;
   world.Expect(db->WaitForCompaction(), "wait");
   std::string value;
-  if (!db->Get({}, Key('a', kSwept), &value).IsNotFound()) scheduler.Fail("a deleted key is there again: " + value);
+  if (!db->Get({}, Key('a', kTombstoneScan), &value).IsNotFound())
+    scheduler.Fail("a deleted key is there again: " + value);
 }
 
 TEST(CompactionSchedule, ADeletedKeyStaysDeletedBesideASweep) {

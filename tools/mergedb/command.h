@@ -19,8 +19,8 @@
 #include <string_view>
 #include <vector>
 
-#include "mergedb/repair.h"
 #include "mergedb/db.h"
+#include "mergedb/repair.h"
 
 namespace mergedb::tool {
 

@@ -14,7 +14,7 @@ using testing::ValuePath;
 using testing::ValueRow;
 using testing::WriteValues;
 
-std::string Get(const Reader& reader, const format::ValueReference& reference, std::string_view key) {
+std::string Get(const Reader& reader, const format::BlobIndex& reference, std::string_view key) {
   Found found;
   const Status status = reader.Get(reference, key, {}, &found);
   return status.ok() ? std::string(found.value) : std::string(CodeName(status.code()));
@@ -76,7 +76,7 @@ TEST(ValueReader, ASizeThatTheFileDoesNotHaveAllocatesNothing) {
   auto reader = Reader::OpenUnchecked(&files, ValuePath(7), forged, Bytewise());
   ASSERT_TRUE(reader.has_value());
   EXPECT_EQ(Get(**reader, rows[1].reference, rows[1].key), rows[1].value);
-  format::ValueReference far = rows[1].reference;
+  format::BlobIndex far = rows[1].reference;
   far.bytes = 0xffff'ffff;
   EXPECT_EQ(Get(**reader, far, rows[1].key), "Corruption");
 }
@@ -111,9 +111,9 @@ TEST(ValueReader, AReferenceThatIsWrongInAnyWayIsCorruption) {
     for (size_t i = 0; i + 1 < rows.size(); ++i) {
       EXPECT_EQ(Get(**reader, rows[i + 1].reference, rows[i].key), "Corruption") << "of another key";
     }
-    const format::ValueReference right = rows[5].reference;
+    const format::BlobIndex right = rows[5].reference;
     for (const int64_t by : {-1, 1, 8, 4096}) {
-      format::ValueReference wrong = right;
+      format::BlobIndex wrong = right;
       wrong.offset += static_cast<uint64_t>(by);
       EXPECT_EQ(Get(**reader, wrong, rows[5].key), "Corruption") << by;
       if (has_cache) continue;  // the place says which value it is; it was checked when it came in
@@ -219,7 +219,7 @@ TEST(ValueWriter, AFullDiskIsAnError) {
   auto writer = Writer::Create(&files, ValuePath(7), kv::FileNumber{7}, 1, {});
   ASSERT_TRUE(writer.has_value());
   files.writes_left = 0;
-  format::ValueReference reference;
+  format::BlobIndex reference;
   Status status;
   for (int i = 0; i < 30 && status.ok(); ++i) status = (*writer)->Add("key", std::string(100'000, 'v'), &reference);
   EXPECT_EQ(status.code(), Code::kNoSpace);
@@ -234,7 +234,7 @@ TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
     files.writes_left = 0;
     auto writer = Writer::Create(&files, ValuePath(7), kv::FileNumber{7}, 1, {});
     ASSERT_TRUE(writer.has_value());
-    format::ValueReference reference;
+    format::BlobIndex reference;
     Status status = (*writer)->Add("key", std::string(kBuffer - behind, 'v'), &reference);
     if (status.ok()) status = (*writer)->Add("another key", "value", &reference);
     if (status.ok()) status = (*writer)->Finish().status();
@@ -246,7 +246,7 @@ TEST(ValueWriter, AFullDiskIsAnErrorWhereverItsBufferEnds) {
 // ---- bytes whose checksums fit -------------------------------------------------------------------------------------------------
 
 // A whole file of one record, of which only what is stored is no compressed value.
-format::BlobFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::ValueReference* reference) {
+format::BlobFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, format::BlobIndex* reference) {
   char head[format::kRecordHeadBytesMax];
   const size_t head_bytes =
       format::StoreRecordHead(head, "key", stored, Compression::kLz4, {.unique_id = 1, .offset = 0});
@@ -256,8 +256,8 @@ format::BlobFileMeta ForgeValues(MemoryFiles* files, std::string_view stored, fo
   meta.record_bytes = bytes.size();
   meta.bytes = format::BlobFileBytes(bytes.size());
   *reference = {.file = meta.number, .offset = 0, .bytes = static_cast<uint32_t>(bytes.size())};
-  bytes.resize(meta.bytes - format::kValueFooterBytes);
-  bytes += format::EncodeValueFooter(meta);
+  bytes.resize(meta.bytes - format::kBlobFooterBytes);
+  bytes += format::EncodeBlobFooter(meta);
   EXPECT_TRUE(files->Open(ValuePath(7), {.access = Access::kCreate}).has_value());
   files->bytes(ValuePath(7)) = bytes;
   return meta;
@@ -268,7 +268,7 @@ TEST(ForgedValues, ThatCannotBeDecompressedAreCorruption) {
   for (const std::string& stored : {std::string(10, '\xff'), claims_100_bytes + std::string(10, '\xff')}) {
     MemoryFiles files;
     base::BlockCache blocks(1 << 20);
-    format::ValueReference reference;
+    format::BlobIndex reference;
     const format::BlobFileMeta meta = ForgeValues(&files, stored, &reference);
     for (base::BlockCache* const cache : {static_cast<base::BlockCache*>(nullptr), &blocks}) {
       auto reader = Reader::Open(&files, ValuePath(7), meta, Bytewise(), cache);

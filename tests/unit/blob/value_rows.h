@@ -17,7 +17,7 @@ namespace mergedb::testing {
 struct ValueRow {
   std::string key;
   std::string value;
-  format::ValueReference reference = {};
+  format::BlobIndex reference = {};
 };
 
 inline const kv::Order& Bytewise() {

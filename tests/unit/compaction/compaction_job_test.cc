@@ -72,7 +72,7 @@ class JobTest : public ::testing::Test {
           if (virtual_table.bounds.upper && entry.key >= *virtual_table.bounds.upper) continue;
           if (is_covered(entry.key) || !met.insert(entry.key).second) continue;
           if (kv::KindOf(entry.tag) == kv::Kind::kPut) shown[entry.key] = entry.value;
-          if (kv::KindOf(entry.tag) == kv::Kind::kPutRef) shown[entry.key] = ValueOf(entry);
+          if (kv::KindOf(entry.tag) == kv::Kind::kPutBlobIndex) shown[entry.key] = ValueOf(entry);
         }
       }
       covered = std::move(with_own);
@@ -80,8 +80,8 @@ class JobTest : public ::testing::Test {
     return shown;
   }
   std::string ValueOf(const OwnedEntry& entry) {
-    format::ValueReference reference;
-    EXPECT_OK(format::ParseReference(entry.value, &reference));
+    format::BlobIndex reference;
+    EXPECT_OK(format::DecodeBlobIndex(entry.value, &reference));
     const auto file = version_->FindBlobFile(reference.file);
     if (file == nullptr) return "a value file that is not there";
     auto reader = tables_.values->Open(*file);
@@ -248,7 +248,7 @@ class CleaningTest : public JobTest {
     pick.target_level = 3;
     pick.is_bottom = true;
     pick.output_file_bytes = 8'192;
-    pick.cleaned = {version_->blob_files().front().file->number};
+    pick.blob_files_to_collect = {version_->blob_files().front().file->number};
     return pick;
   }
 };
@@ -266,7 +266,7 @@ TEST_F(CleaningTest, MovesWhatIsLiveAndLeavesTheRest) {
     is_done = *step;
     ASSERT_EQ(ShownNow(), before) << "after release " << releases_;
   }
-  EXPECT_EQ(version_->FindBlobFile(pick.cleaned[0]), nullptr);
+  EXPECT_EQ(version_->FindBlobFile(pick.blob_files_to_collect[0]), nullptr);
   EXPECT_NE(version_->FindBlobFile(other), nullptr);
   EXPECT_GE(version_->blob_files().size(), files);
   EXPECT_EQ(job.counts().value_bytes_moved, live);
@@ -277,8 +277,8 @@ TEST_F(CleaningTest, BringsValuesBackIntoTablesWhenNoneIsToBeSeparate) {
   const Shown before = ShownNow();
   tables_.factory.blob_value_bytes_min = 0;
   picker::CompactionPick pick = Clean();
-  pick.cleaned.clear();
-  for (const auto& each : version_->blob_files()) pick.cleaned.push_back(each.file->number);
+  pick.blob_files_to_collect.clear();
+  for (const auto& each : version_->blob_files()) pick.blob_files_to_collect.push_back(each.file->number);
   ASSERT_OK(Run(pick));
   EXPECT_EQ(ShownNow(), before);
   EXPECT_TRUE(version_->blob_files().empty());
@@ -297,14 +297,14 @@ TEST_F(CleaningTest, LeavesNoFileOfAFailure) {
 TEST_F(CleaningTest, DoesNotBeginWhereAFileCannotBeOpened) {
   const Shown before = ShownNow();
   const picker::CompactionPick pick = Clean();
-  tables_.values->Evict(pick.cleaned[0]);
+  tables_.values->Evict(pick.blob_files_to_collect[0]);
   tables_.files.AddFault({.op = testing::Op::kOpen, .path_contains = ".val"});
-  EXPECT_THAT(Run(pick),
-              testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath("dir", pick.cleaned[0]))));
+  EXPECT_THAT(Run(pick), testing::StatusIs(Code::kIOError, ::testing::HasSubstr(format::BlobFilePath(
+                                                               "dir", pick.blob_files_to_collect[0]))));
   EXPECT_EQ(releases_, 0);
   ASSERT_OK(Run(pick));
   EXPECT_EQ(ShownNow(), before);
-  EXPECT_EQ(version_->FindBlobFile(pick.cleaned[0]), nullptr);
+  EXPECT_EQ(version_->FindBlobFile(pick.blob_files_to_collect[0]), nullptr);
 }
 
 // Whole to its checksum; no program wrote it.
@@ -312,7 +312,7 @@ TEST_F(CleaningTest, EndsAtAReferenceThatIsNone) {
   const Shown before = ShownNow();
   ASSERT_OK_AND_ASSIGN(
       auto table, table::Writer::Create(&tables_.files, "dir/000900.tbl", kv::FileNumber{900}, 1, tables_.order, {}));
-  ASSERT_OK(table->Add(ViewOf(OwnedEntry{Key(0), kv::MakeTag(9'000, kv::Kind::kPutRef), "\xff"}, tables_.order)));
+  ASSERT_OK(table->Add(ViewOf(OwnedEntry{Key(0), kv::MakeTag(9'000, kv::Kind::kPutBlobIndex), "\xff"}, tables_.order)));
   ASSERT_OK_AND_ASSIGN(const auto forged, table->Finish());
   Add(kv::Position{2}, forged);
   picker::CompactionPick pick = Clean();

@@ -155,13 +155,13 @@ TEST(Outputs, PutsLargeValuesInABlobFile) {
   ASSERT_EQ(values.size(), 1u);
   EXPECT_EQ(values[0]->records, 1u);
   EXPECT_EQ(made[0]->values,
-            (std::vector<format::ValueShare>{{.file = values[0]->number, .bytes = values[0]->record_bytes}}));
+            (std::vector<format::BlobShare>{{.file = values[0]->number, .bytes = values[0]->record_bytes}}));
   const auto entries = tables.Read(made[0]);
   ASSERT_EQ(entries.size(), 3u);
-  EXPECT_EQ(entries[0].tag, kv::MakeTag(7, kv::Kind::kPutRef));
+  EXPECT_EQ(entries[0].tag, kv::MakeTag(7, kv::Kind::kPutBlobIndex));
   EXPECT_EQ(entries[1].value, std::string(99, 'b'));
-  format::ValueReference reference;
-  ASSERT_OK(format::ParseReference(entries[0].value, &reference));
+  format::BlobIndex reference;
+  ASSERT_OK(format::DecodeBlobIndex(entries[0].value, &reference));
   ASSERT_OK_AND_ASSIGN(const auto reader, tables.values->Open(*values[0]));
   blob::Found found;
   ASSERT_OK(reader->Get(reference, "a", {}, &found));
@@ -179,7 +179,7 @@ TEST(Outputs, LeavesLargeValuesInTheTableUnlessToldOtherwise) {
   EXPECT_EQ(outputs.TakeBlobFiles().at(0)->records, 1u);
   const auto entries = tables.Read(outputs.Take().at(0));
   EXPECT_EQ(kv::KindOf(entries[0].tag), kv::Kind::kPut);
-  EXPECT_EQ(kv::KindOf(entries[1].tag), kv::Kind::kPutRef);
+  EXPECT_EQ(kv::KindOf(entries[1].tag), kv::Kind::kPutBlobIndex);
 }
 
 TEST(Outputs, ReleasesWhenTablesAndTheirValuesAreFinished) {

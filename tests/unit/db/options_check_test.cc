@@ -60,7 +60,7 @@ TEST(MemoryPlan, KeepsUnflushedWritesWithinTwiceTheBuffer) {
     EXPECT_GT(pick.memtable_bytes, 0u);
     EXPECT_LE(pick.memtable_bytes, memtable::kMemoryBytesMax);
     EXPECT_LE(pick.block_cache_bytes + 2 * buffer, options.memory_bytes) << buffer;
-    EXPECT_GE(pick.log_quota_bytes, 2 * buffer);
+    EXPECT_GE(pick.wal_quota_bytes, 2 * buffer);
   }
 }
 

@@ -129,7 +129,7 @@ TEST_F(RecoveryTest, RefusesSequencesOutOfOrder) {
     manifest::Loaded loaded;
     loaded.database_id = 7;
     loaded.wal_start = {.epoch = 1, .salt = 42, .position = 0, .chain = 0, .sequence = first};
-    EXPECT_THAT(ReplayLog(store, loaded, nullptr), StatusIs(Code::kCorruption, HasSubstr("follows sequence")));
+    EXPECT_THAT(ReplayWal(store, loaded, nullptr), StatusIs(Code::kCorruption, HasSubstr("follows sequence")));
   }
 }
 

@@ -49,8 +49,8 @@ class ShapeTest : public ::testing::Test {
   }
   void Flush(uint64_t end) {
     if (version_set_.Current() == nullptr || version_set_.Current()->active == nullptr)
-      version_set_.Seal(NewMemtable(), {});
-    version_set_.Seal(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
+      version_set_.SwitchMemtable(NewMemtable(), {});
+    version_set_.SwitchMemtable(NewMemtable(), {.epoch = 1, .position = end, .sequence = end});
     const auto values = NewBlobFile();
     ASSERT_OK(version_set_.InstallFlush(NewTable(values), {values}));
   }
@@ -94,13 +94,13 @@ class ShapeTest : public ::testing::Test {
 TEST_F(ShapeTest, ShowsAFlushAtOnceAndCommitsItLater) {
   Flush(100);
   EXPECT_EQ(version_set_.Current()->version->files().size(), 1u);
-  EXPECT_EQ(version_set_.Current()->sealed.size(), 0u);
+  EXPECT_EQ(version_set_.Current()->immutable.size(), 0u);
   EXPECT_TRUE(version_set_.HasUncommitted());
-  EXPECT_EQ(version_set_.UncommittedLogBytes(), 100u);
+  EXPECT_EQ(version_set_.UncommittedWalBytes(), 100u);
   ASSERT_OK(Commit());
   EXPECT_FALSE(version_set_.HasUncommitted());
   EXPECT_EQ(released_.position, 100u);
-  EXPECT_EQ(version_set_.UncommittedLogBytes(), 0u);
+  EXPECT_EQ(version_set_.UncommittedWalBytes(), 0u);
   CheckPowerCut(1);
 }
 
@@ -150,13 +150,13 @@ TEST_F(ShapeTest, RefusesWhatDoesNotFitAndStaysAsItIs) {
               testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("over another one")));
   EXPECT_EQ(version_set_.Current(), before);
 
-  version_set_.Seal(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
+  version_set_.SwitchMemtable(NewMemtable(), {.epoch = 1, .position = 200, .sequence = 200});
   const auto values = NewBlobFile();
   const auto table = NewTable(values);
   EXPECT_THAT(version_set_.InstallFlush(table, {}),
               testing::StatusIs(Code::kCorruption, ::testing::HasSubstr("a table refers to it, and no edit added it")));
   EXPECT_EQ(version_set_.Current()->version, before->version);
-  EXPECT_EQ(version_set_.Current()->sealed.size(), 1u) << "readers find it there";
+  EXPECT_EQ(version_set_.Current()->immutable.size(), 1u) << "readers find it there";
   ASSERT_OK(version_set_.InstallFlush(table, {values}));
   EXPECT_EQ(version_set_.Current()->version->files().size(), 2u);
 }
@@ -166,7 +166,7 @@ TEST_F(ShapeTest, AViewFromBeforeALargeBatchIsTooOld) {
   Flush(100);
   const read::SuperVersionPtr before = version_set_.Current();
   EXPECT_FALSE(version_set_.IsTooOld(*before));
-  version_set_.Seal(NewMemtable(), {.epoch = 1, .position = 110, .sequence = 110});  // between two pieces
+  version_set_.SwitchMemtable(NewMemtable(), {.epoch = 1, .position = 110, .sequence = 110});  // between two pieces
   const read::SuperVersionPtr amid = version_set_.Current();
   EXPECT_FALSE(version_set_.IsTooOld(*amid)) << "the batch is not published";
   version_set_.CountLargeBatch();

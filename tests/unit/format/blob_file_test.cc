@@ -21,9 +21,9 @@ std::string Record(std::string_view key, std::string_view stored, const Place& p
   return record.append(key).append(stored);
 }
 
-std::string Reference(const ValueReference& reference) {
-  char bytes[kReferenceBytesMax];
-  return {bytes, StoreReference(bytes, reference)};
+std::string Reference(const BlobIndex& reference) {
+  char bytes[kBlobIndexBytesMax];
+  return {bytes, EncodeBlobIndex(bytes, reference)};
 }
 
 const BlobFileMeta kFile{
@@ -36,7 +36,7 @@ TEST(BlobFile, IsTheBytesOfTheSpecification) {
             "6170706c65"
             "677265656e");
   EXPECT_EQ(base::ToHex(Reference({.file = kv::FileNumber{13}, .offset = 0, .bytes = 17})), "0d0011");
-  EXPECT_EQ(base::ToHex(EncodeValueFooter(kFile)),
+  EXPECT_EQ(base::ToHex(EncodeBlobFooter(kFile)),
             "8877665544332211"
             "0020000000000000"
             "0d00000000000000"
@@ -52,7 +52,7 @@ TEST(BlobFile, RecordsComeBack) {
   for (const std::string& key : {std::string(), std::string("a"), long_key}) {
     for (const std::string& value : {std::string(), std::string("b"), long_value}) {
       const std::string bytes = Record(key, value);
-      ValueRecord record;
+      BlobRecord record;
       ASSERT_TRUE(OpenRecord(bytes, kPlace, true, &record).ok());
       EXPECT_EQ(record.key, key);
       EXPECT_EQ(record.stored, value);
@@ -66,26 +66,26 @@ TEST(BlobFile, RecordsComeBack) {
 }
 
 TEST(BlobFile, ReferencesComeBack) {
-  for (const ValueReference& reference :
-       {ValueReference{.file = kv::FileNumber{1}, .offset = 0, .bytes = kRecordBytesMin},
-        ValueReference{.file = kv::FileNumber{UINT64_MAX}, .offset = UINT64_MAX, .bytes = UINT32_MAX}}) {
-    ValueReference back;
+  for (const BlobIndex& reference :
+       {BlobIndex{.file = kv::FileNumber{1}, .offset = 0, .bytes = kRecordBytesMin},
+        BlobIndex{.file = kv::FileNumber{UINT64_MAX}, .offset = UINT64_MAX, .bytes = UINT32_MAX}}) {
+    BlobIndex back;
     const std::string bytes = Reference(reference);
-    ASSERT_TRUE(ParseReference(bytes, &back).ok());
+    ASSERT_TRUE(DecodeBlobIndex(bytes, &back).ok());
     EXPECT_EQ(back, reference);
     for (size_t length = 0; length < bytes.size(); ++length) {
-      EXPECT_TRUE(ParseReference(bytes.substr(0, length), &back).IsCorruption()) << length;
+      EXPECT_TRUE(DecodeBlobIndex(bytes.substr(0, length), &back).IsCorruption()) << length;
     }
-    EXPECT_TRUE(ParseReference(bytes + "x", &back).IsCorruption());
+    EXPECT_TRUE(DecodeBlobIndex(bytes + "x", &back).IsCorruption());
   }
-  ValueReference back;
+  BlobIndex back;
   EXPECT_TRUE(
-      ParseReference(Reference({.file = kv::FileNumber{1}, .bytes = kRecordBytesMin - 1}), &back).IsCorruption());
+      DecodeBlobIndex(Reference({.file = kv::FileNumber{1}, .bytes = kRecordBytesMin - 1}), &back).IsCorruption());
 }
 
 TEST(BlobFile, ARecordPassesOnlyWhereItWasWritten) {
   const std::string bytes = Record("key", "value", {.unique_id = 7, .offset = 100});
-  ValueRecord record;
+  BlobRecord record;
   EXPECT_TRUE(OpenRecord(bytes, {.unique_id = 7, .offset = 100}, true, &record).ok());
   EXPECT_TRUE(OpenRecord(bytes, {.unique_id = 8, .offset = 100}, true, &record).IsCorruption());
   EXPECT_TRUE(OpenRecord(bytes, {.unique_id = 7, .offset = 101}, true, &record).IsCorruption());
@@ -94,7 +94,7 @@ TEST(BlobFile, ARecordPassesOnlyWhereItWasWritten) {
 
 TEST(BlobFile, EveryFlippedBitAndEveryOtherLengthOfARecordIsAnError) {
   const std::string bytes = Record("key", std::string(300, 'v'));
-  ValueRecord record;
+  BlobRecord record;
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
@@ -108,36 +108,36 @@ TEST(BlobFile, EveryFlippedBitAndEveryOtherLengthOfARecordIsAnError) {
 }
 
 TEST(BlobFile, AnUnknownCodecNeedsANewerVersion) {
-  ValueRecord record;
+  BlobRecord record;
   const std::string bytes = Record("key", "value", kPlace, static_cast<Compression>(9));
   EXPECT_EQ(OpenRecord(bytes, kPlace, true, &record).code(), Code::kNotSupported);
 }
 
 TEST(BlobFile, FootersComeBackAndDamageToThemIsAnError) {
-  const std::string bytes = EncodeValueFooter(kFile);
+  const std::string bytes = EncodeBlobFooter(kFile);
   BlobFileMeta file;
-  ASSERT_TRUE(DecodeValueFooter(bytes, 8192, &file).ok());
+  ASSERT_TRUE(DecodeBlobFooter(bytes, 8192, &file).ok());
   EXPECT_EQ(file, kFile);
-  EXPECT_TRUE(DecodeValueFooter(bytes, 12288, &file).IsCorruption()) << "a file of another size";
+  EXPECT_TRUE(DecodeBlobFooter(bytes, 12288, &file).IsCorruption()) << "a file of another size";
   for (size_t bit = 0; bit < 8 * bytes.size(); ++bit) {
     std::string damaged = bytes;
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << bit % 8));
-    EXPECT_TRUE(DecodeValueFooter(damaged, 8192, &file).IsCorruption()) << bit << ": not a newer version";
+    EXPECT_TRUE(DecodeBlobFooter(damaged, 8192, &file).IsCorruption()) << bit << ": not a newer version";
   }
   BlobFileMeta too_much = kFile;
-  too_much.record_bytes = 8192 - kValueFooterBytes + 1;
-  EXPECT_TRUE(DecodeValueFooter(EncodeValueFooter(too_much), 8192, &file).IsCorruption());
+  too_much.record_bytes = 8192 - kBlobFooterBytes + 1;
+  EXPECT_TRUE(DecodeBlobFooter(EncodeBlobFooter(too_much), 8192, &file).IsCorruption());
   too_much.record_bytes = UINT64_MAX;
-  EXPECT_TRUE(DecodeValueFooter(EncodeValueFooter(too_much), 8192, &file).IsCorruption());
+  EXPECT_TRUE(DecodeBlobFooter(EncodeBlobFooter(too_much), 8192, &file).IsCorruption());
 }
 
 TEST(BlobFile, ANewerFormatIsNotSupported) {
-  std::string bytes = EncodeValueFooter(kFile);
+  std::string bytes = EncodeBlobFooter(kFile);
   bytes[44] = 2;
   BlobFileMeta file;
-  EXPECT_TRUE(DecodeValueFooter(bytes, 8192, &file).IsCorruption()) << "no program wrote this";
+  EXPECT_TRUE(DecodeBlobFooter(bytes, 8192, &file).IsCorruption()) << "no program wrote this";
   base::StoreFixed32(bytes.data() + 40, base::Crc32c(bytes.substr(0, 40) + bytes.substr(44)));
-  EXPECT_EQ(DecodeValueFooter(bytes, 8192, &file).code(), Code::kNotSupported);
+  EXPECT_EQ(DecodeBlobFooter(bytes, 8192, &file).code(), Code::kNotSupported);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ TEST(CompactionIterator, KeepsATombstoneThatASnapshotNeeds) {
 
 TEST(CompactionIterator, KeepsAReferenceLikeThePutThatItIs) {
   const auto ref = [](std::string key, kv::Sequence sequence) -> OwnedEntry {
-    return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), "r"};
+    return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutBlobIndex), "r"};
   };
   EXPECT_EQ(Collapse({ref("a", 5), Put("a", 3), Delete("b", 4), ref("b", 2)}, {.is_bottom = true}), "a#0,PUT_REF=r ");
   // One change in two places, its value in a file in one of them: one of the two is enough.
@@ -88,7 +88,7 @@ TEST(CompactionIterator, FoldsOperandsOntoTheValueThatAReferenceStandsFor) {
   Values values;
   const auto entries = [](std::string reference) -> std::vector<OwnedEntry> {
     return {Merge("a", 9, merge::Append("c")),
-            {"a", kv::MakeTag(5, kv::Kind::kPutRef), std::move(reference)},
+            {"a", kv::MakeTag(5, kv::Kind::kPutBlobIndex), std::move(reference)},
             Put("a", 3, "x")};
   };
   EXPECT_EQ(Collapse(entries("r:ab"), {.values = &values}), "a#9,PUT=abc ");

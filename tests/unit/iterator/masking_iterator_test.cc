@@ -26,9 +26,9 @@ class ListSource final : public MaskSource {
                                             kv::RangeTombstones::Keys::kCopies)),
         sequence_(sequence),
         asked_(asked) {}
-  Status Find(std::string_view key, kv::Mask* cover) override {
+  Status Find(std::string_view key, kv::Mask* mask) override {
     if (asked_ != nullptr) ++*asked_;
-    *cover = list_.Find(order_, key, sequence_);
+    *mask = list_.Find(order_, key, sequence_);
     return {};
   }
 
@@ -55,8 +55,8 @@ std::unique_ptr<kv::Iterator> Uncovered(const std::vector<Source>& sources, kv::
   for (const Source& source : sources) {
     if (!source.entries.empty()) input.children.push_back(Input(source.entries, comparator));
     if (source.tombstones.empty()) continue;
-    input.covers.push_back({.source = std::make_unique<ListSource>(order, source.tombstones, sequence, asked),
-                            .first_older = input.children.size()});
+    input.masks.push_back({.source = std::make_unique<ListSource>(order, source.tombstones, sequence, asked),
+                           .first_older = input.children.size()});
   }
   return NewMaskingIterator(order, std::move(input));
 }
@@ -108,9 +108,9 @@ TEST(MaskingIterator, OutsideOfItsBoundsItSpendsNoTime) {
   for (int i = 1000; i < 9000; ++i) entries.push_back(Put(std::to_string(i), 1));
   MaskingInput input;
   input.children.push_back(Input(entries));
-  input.covers.push_back({.source = std::make_unique<ListSource>(
-                              kOrder, std::vector<kv::RangeTombstone>{{"2000", "8000", 5}}, 100, nullptr),
-                          .first_older = 1});  // the tombstones are the child's own: it is walked
+  input.masks.push_back({.source = std::make_unique<ListSource>(
+                             kOrder, std::vector<kv::RangeTombstone>{{"2000", "8000", 5}}, 100, nullptr),
+                         .first_older = 1});  // the tombstones are the child's own: it is walked
   input.lower = "1500";
   input.upper = "2004";
   const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
@@ -123,7 +123,7 @@ TEST(MaskingIterator, OutsideOfItsBoundsItSpendsNoTime) {
 TEST(MaskingIterator, ReportsTombstonesThatCannotBeRead) {
   MaskingInput input;
   input.children.push_back(Input({Put("a", 1)}));
-  input.covers.push_back({.source = std::make_unique<FailingSource>(), .first_older = 0});
+  input.masks.push_back({.source = std::make_unique<FailingSource>(), .first_older = 0});
   const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
   EXPECT_EQ(PrintAll(*uncovered), "IOError: no tombstones to be had");
   EXPECT_EQ(PrintBackward(*uncovered), "IOError: no tombstones to be had");
@@ -134,10 +134,10 @@ class ThrowingSource final : public MaskSource {
  public:
   ThrowingSource(std::vector<kv::RangeTombstone> tombstones, const std::string* throws_at)
       : source_(kOrder, std::move(tombstones), 100, nullptr), throws_at_(*throws_at) {}
-  Status Find(std::string_view key, kv::Mask* cover) override {
-    *cover = {};
+  Status Find(std::string_view key, kv::Mask* mask) override {
+    *mask = {};
     if (key == throws_at_) throw std::bad_alloc();
-    return source_.Find(key, cover);
+    return source_.Find(key, mask);
   }
 
  private:
@@ -151,9 +151,9 @@ TEST(MaskingIterator, AsksAgainAfterASourceThatThrew) {
   std::string throws_at = "d";
   MaskingInput input;
   input.children.push_back(Input({Put("a", 1), Put("b", 2), Put("d", 3), Put("f", 4)}));
-  input.covers.push_back({.source = std::make_unique<ThrowingSource>(
-                              std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
-                          .first_older = 1});
+  input.masks.push_back({.source = std::make_unique<ThrowingSource>(
+                             std::vector<kv::RangeTombstone>{{"b", "c", 9}, {"d", "e", 9}}, &throws_at),
+                         .first_older = 1});
   const auto uncovered = NewMaskingIterator(kOrder, std::move(input));
   EXPECT_THROW(PrintAll(*uncovered), std::bad_alloc);
   throws_at.clear();
@@ -195,7 +195,7 @@ TEST(MaskingIterator, AChildOutOfOrderIsCorruption) {
     input.children.push_back(
         std::make_unique<Disordered>(std::vector<OwnedEntry>{Put("b", 4), Put("b", 3), Put("b", 2), Put("b", 1)}));
     if (is_merged) input.children.push_back(Input({Put("a", 1), Put("d", 1)}));
-    input.covers.push_back(
+    input.masks.push_back(
         {.source = std::make_unique<ListSource>(kOrder, std::vector<kv::RangeTombstone>{{"b", "c", 9}}, 100, nullptr),
          .first_older = 0});
     const auto uncovered = NewMaskingIterator(kOrder, std::move(input));

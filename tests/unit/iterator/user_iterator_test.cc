@@ -234,7 +234,7 @@ TEST(UserIterator, ReportsWhatItsInputCannotRead) {
 }
 
 TEST(UserIterator, RefusesAKindThatItCannotShow) {
-  for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutRef}) {
+  for (const kv::Kind kind : {kv::Kind::kRangeDelete, kv::Kind::kPutBlobIndex}) {
     const auto visible = VisibleOf({Put("a", 1), {"b", kv::MakeTag(2, kind), "v"}, Put("c", 3)});
     visible->SeekToFirst();
     visible->Next();
@@ -310,7 +310,7 @@ TEST(UserIterator, CountsAnOperandThatWasReplayedTwiceOnce) {
 class Values final : public kv::ValueSource {
  public:
   Status Resolve(const kv::Entry& entry, std::string_view* value) override {
-    EXPECT_EQ(kv::KindOf(entry.tag), kv::Kind::kPutRef);
+    EXPECT_EQ(kv::KindOf(entry.tag), kv::Kind::kPutBlobIndex);
     ++asked;
     if (entry.value == "bad") return Status::Corruption("no value there");
     last_.assign(entry.value.substr(2));
@@ -324,7 +324,7 @@ class Values final : public kv::ValueSource {
 };
 
 OwnedEntry Ref(std::string key, kv::Sequence sequence, std::string reference) {
-  return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutRef), std::move(reference)};
+  return {std::move(key), kv::MakeTag(sequence, kv::Kind::kPutBlobIndex), std::move(reference)};
 }
 
 TEST(UserIterator, ShowsTheValuesThatReferencesStandFor) {

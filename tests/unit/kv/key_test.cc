@@ -11,10 +11,10 @@ namespace {
 using namespace std::string_literals;
 
 TEST(Key, ATagHoldsSequenceAndKind) {
-  const Tag tag = MakeTag(kSequenceMax, Kind::kPutRef);
+  const Tag tag = MakeTag(kSequenceMax, Kind::kPutBlobIndex);
   EXPECT_EQ(SequenceOf(tag), kSequenceMax);
-  EXPECT_EQ(KindOf(tag), Kind::kPutRef);
-  EXPECT_LT(MakeTag(6, Kind::kPutRef), MakeTag(7, Kind::kDelete));
+  EXPECT_EQ(KindOf(tag), Kind::kPutBlobIndex);
+  EXPECT_LT(MakeTag(6, Kind::kPutBlobIndex), MakeTag(7, Kind::kDelete));
   EXPECT_EQ(SeekTag(kSequenceMax), kTagMax);
 }
 

@@ -30,10 +30,10 @@ std::string Print(const RangeTombstones& list) {
   return text;
 }
 
-std::string Print(const Mask& cover) {
+std::string Print(const Mask& mask) {
   const auto open = [](const OptionalKey& key) { return key ? std::string(*key) : "-"; };
-  std::string text = std::to_string(cover.sequence) + " [" + open(cover.lower) + ".." + open(cover.upper) + ")";
-  if (cover.sequence > 0) text += " of [" + std::string(cover.from) + ".." + std::string(cover.until) + ")";
+  std::string text = std::to_string(mask.sequence) + " [" + open(mask.lower) + ".." + open(mask.upper) + ")";
+  if (mask.sequence > 0) text += " of [" + std::string(mask.from) + ".." + std::string(mask.until) + ")";
   return text;
 }
 
@@ -157,15 +157,15 @@ void CompareWithALoop(const Order& order, base::Random& random) {
         if (is_over && each.sequence <= at) expected = std::max(expected, each.sequence);
       }
       ASSERT_EQ(list.MaskingSequence(order, key, at), expected) << key << " at " << at << " in " << Print(list);
-      const Mask cover = list.Find(order, key, at);
-      ASSERT_EQ(cover.sequence, expected);
+      const Mask mask = list.Find(order, key, at);
+      ASSERT_EQ(mask.sequence, expected);
       // The same answer all through the span, and something over every key of the group.
       for (const std::string& other : keys) {
-        const bool is_in_span = (!cover.lower || order.CompareKeys(other, *cover.lower) >= 0) &&
-                                (!cover.upper || order.CompareKeys(other, *cover.upper) < 0);
+        const bool is_in_span = (!mask.lower || order.CompareKeys(other, *mask.lower) >= 0) &&
+                                (!mask.upper || order.CompareKeys(other, *mask.upper) < 0);
         if (is_in_span) { ASSERT_EQ(list.MaskingSequence(order, other, at), expected); }
         if (expected == 0) continue;
-        const bool is_in_group = order.CompareKeys(other, cover.from) >= 0 && order.CompareKeys(other, cover.until) < 0;
+        const bool is_in_group = order.CompareKeys(other, mask.from) >= 0 && order.CompareKeys(other, mask.until) < 0;
         if (is_in_group) { ASSERT_GT(list.MaskingSequence(order, other, at), 0u); }
       }
     }

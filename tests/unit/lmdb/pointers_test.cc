@@ -157,7 +157,8 @@ TEST_F(LmdbPointers, StayWhileTheirTablesDieAndOthersAreWrittenOverFiles) {
     version % 2 == 0 ? Merge() : Flush();
     ASSERT_EQ(CountChanged(given), 0) << "version " << version;
   }
-  RecordProperty("files_recycled", static_cast<int>(Number("files_recycled")));  // most times some: it is up to the threads
+  RecordProperty("files_recycled",
+                 static_cast<int>(Number("files_recycled")));  // most times some: it is up to the threads
   EXPECT_GT(TablesOnDisk(), Number("tables")) << "what is mapped keeps its name";
   const auto again = Walk(reader, main, true);
   EXPECT_EQ(again.size(), size_t{kItems} + 1) << "with the name of the named one";

@@ -49,12 +49,12 @@ TEST(RangeDeletes, CoverAsOfASequence) {
   EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 10), 10u);
   EXPECT_EQ(ranges.deletes.MaskingSequence(Key(3), 20), 20u);
   EXPECT_EQ(ranges.deletes.MaskingSequence(Key(9), 20), 0u) << "the end is not included";
-  const kv::Mask cover = ranges.deletes.Find(Key(4), 100);
-  EXPECT_EQ(cover.sequence, 20u);
-  EXPECT_EQ(*cover.lower, Key(3));
-  EXPECT_EQ(*cover.upper, Key(5));
-  EXPECT_EQ(cover.from, Key(1));
-  EXPECT_EQ(cover.until, Key(9));
+  const kv::Mask mask = ranges.deletes.Find(Key(4), 100);
+  EXPECT_EQ(mask.sequence, 20u);
+  EXPECT_EQ(*mask.lower, Key(3));
+  EXPECT_EQ(*mask.upper, Key(5));
+  EXPECT_EQ(mask.from, Key(1));
+  EXPECT_EQ(mask.until, Key(9));
   EXPECT_EQ(ranges.deletes.All().size(), 2u);
 }
 
@@ -62,10 +62,10 @@ TEST(RangeDeletes, EmptyRangesSayNothing) {
   Ranges ranges;
   ranges.Add(4, 4, 1);
   for (uint64_t i = 0; i < 9; ++i) ranges.Add(5, 5, 2 + i);
-  const kv::Mask cover = ranges.deletes.Find(Key(4), 100);
-  EXPECT_EQ(cover.sequence, 0u);
-  EXPECT_FALSE(cover.lower.has_value());
-  EXPECT_FALSE(cover.upper.has_value());
+  const kv::Mask mask = ranges.deletes.Find(Key(4), 100);
+  EXPECT_EQ(mask.sequence, 0u);
+  EXPECT_FALSE(mask.lower.has_value());
+  EXPECT_FALSE(mask.upper.has_value());
 }
 
 TEST(RangeDeletes, AnswerAsALoopOverAllOfThemWouldAtEverySequence) {
@@ -80,13 +80,13 @@ TEST(RangeDeletes, AnswerAsALoopOverAllOfThemWouldAtEverySequence) {
         const kv::Sequence at = random.OneIn(2) ? sequence : random.Uniform(sequence + 1);
         const kv::Sequence expected = ranges.Expected(key, at);
         ASSERT_EQ(ranges.deletes.MaskingSequence(key, at), expected) << key << " at " << at;
-        const kv::Mask cover = ranges.deletes.Find(key, at);
-        ASSERT_EQ(cover.sequence, expected);
+        const kv::Mask mask = ranges.deletes.Find(key, at);
+        ASSERT_EQ(mask.sequence, expected);
         const std::string other = Key(random.Uniform(60));
-        if ((!cover.lower || other >= *cover.lower) && (!cover.upper || other < *cover.upper)) {
+        if ((!mask.lower || other >= *mask.lower) && (!mask.upper || other < *mask.upper)) {
           ASSERT_EQ(ranges.Expected(other, at), expected) << key << " and " << other;
         }
-        if (expected > 0 && other >= cover.from && other < cover.until) {
+        if (expected > 0 && other >= mask.from && other < mask.until) {
           ASSERT_GT(ranges.Expected(other, at), 0u) << key << " and " << other;
         }
       }

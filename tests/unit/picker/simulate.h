@@ -237,8 +237,9 @@ inline void Database::Flush() {
 inline picker::PickInput Database::Input(picker::Urgency urgency, std::vector<picker::RunningCompaction>* running) {
   running->clear();
   for (const auto& job : jobs_) {
-    running->push_back(
-        {.sources = job->pick.sources, .bounds = job->pick.bounds, .collects_blobs = !job->pick.cleaned.empty()});
+    running->push_back({.sources = job->pick.sources,
+                        .bounds = job->pick.bounds,
+                        .collects_blobs = !job->pick.blob_files_to_collect.empty()});
   }
   return {.version = *version_,
           .running = *running,
@@ -295,7 +296,7 @@ inline void Database::Start(picker::CompactionPick pick) {
     return;
   }
   ++figures_.merges;
-  figures_.cleanings += !job->pick.cleaned.empty();
+  figures_.cleanings += !job->pick.blob_files_to_collect.empty();
   jobs_.push_back(std::move(job));
 }
 
@@ -361,7 +362,7 @@ inline void Database::Emit(CompactionJob* job, const Cell& cell) {
   if (IsTombstone(cell) && job->pick.is_bottom) return;
   job->output_bytes += CellBytes(cell);
   job->output.push_back(cell);
-  if (!std::ranges::binary_search(job->pick.cleaned, kv::FileNumber{cell.blob_file})) return;
+  if (!std::ranges::binary_search(job->pick.blob_files_to_collect, kv::FileNumber{cell.blob_file})) return;
   if (job->values++ == 0) job->blob_file = static_cast<uint32_t>(next_file_++);
   job->output.back().blob_file = job->blob_file;
   ++figures_.values_moved;

@@ -230,7 +230,7 @@ TEST_P(BothStyles, TheOtherStyleTakesOver) {
 
 // What cleaning moves at a time comes on top.
 int64_t ScratchWithValues(const Database& db) {
-  return Scratch(db) + static_cast<int64_t>(picker::CleaningBytesMax(db.version()));
+  return Scratch(db) + static_cast<int64_t>(picker::CollectedBytesMax(db.version()));
 }
 
 TEST_P(BothStyles, ALoadThatOnlyInsertsMovesNoValue) {

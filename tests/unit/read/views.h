@@ -19,11 +19,11 @@ inline std::shared_ptr<memtable::Memtable> MemtableOf(const kv::Order& order,
 
 // `runs`: newest first, each the entries of its one table, in order.
 inline read::SuperVersion ViewOf(Tables& tables, const std::vector<OwnedEntry>& active,
-                                 const std::vector<OwnedEntry>& sealed,
+                                 const std::vector<OwnedEntry>& immutable,
                                  const std::vector<std::vector<OwnedEntry>>& runs) {
   read::SuperVersion view;
   view.active = MemtableOf(tables.order, active);
-  if (!sealed.empty()) view.sealed.push_back(MemtableOf(tables.order, sealed));
+  if (!immutable.empty()) view.immutable.push_back(MemtableOf(tables.order, immutable));
   std::vector<version::RunPtr> made;
   uint64_t position = runs.size();
   for (const auto& entries : runs) {

@@ -194,7 +194,7 @@ TEST_F(RebuildTest, WhatARangeTombstoneHidesGoesWithIt) {
   const Rebuilt rebuilt = Run({values, WriteRanges({{"b", "z", 7}})});
   ASSERT_EQ(rebuilt.made.size(), 1u);
   EXPECT_EQ(rebuilt.made[0]->range_tombstones, 0u);
-  EXPECT_EQ(rebuilt.entries_dead, 1u);
+  EXPECT_EQ(rebuilt.entries_dropped, 1u);
   EXPECT_EQ(ShowOf(tables_, rebuilt), (Shown{{"a", "a"}, {"c", "newer"}}));
 }
 
@@ -213,7 +213,7 @@ TEST_F(RebuildTest, ARangeTombstoneThatTheBottomTookInHidesNothing) {
   const LooseTable left_over = WriteRanges({{"a", "z", 5}});
   LooseTable bottom = Write({PutEntry("b", 0, "written at 7"), PutEntry("p", 0, "below")}, UpTo(9, {.upper = "m"}));
   EXPECT_EQ(Show({left_over, bottom}), (Shown{{"b", "written at 7"}})) << "p is not in the bounds";
-  bottom.unclaimed = {{.smallest = "c", .largest = "d"}};
+  bottom.lost_ranges = {{.smallest = "c", .largest = "d"}};
   EXPECT_EQ(Show({left_over, bottom}), (Shown{{"b", "written at 7"}}));
 }
 
@@ -221,7 +221,7 @@ TEST_F(RebuildTest, WhereEntriesAreLostNothingIsClaimed) {
   const LooseTable merged_away =
       Write({PutEntry("a", 3, "stale"), PutEntry("d", 4, "all that is left"), PutEntry("x", 5, "stale")});
   LooseTable bottom = Write({PutEntry("a", 0, "right"), PutEntry("x", 0, "right")}, UpTo(9));
-  bottom.unclaimed = {{.smallest = "c", .largest = "e"}};
+  bottom.lost_ranges = {{.smallest = "c", .largest = "e"}};
   EXPECT_EQ(Show({merged_away, bottom}), (Shown{{"a", "right"}, {"d", "all that is left"}, {"x", "right"}}));
 }
 

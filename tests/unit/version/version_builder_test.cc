@@ -57,7 +57,7 @@ TEST(ApplyEdit, AddsARunAtItsPositionNewestFirst) {
 
 // A table that refers to so many bytes of value files.
 format::FileMetaPtr FileWith(uint64_t number, std::string smallest, std::string largest,
-                             std::vector<format::ValueShare> values) {
+                             std::vector<format::BlobShare> values) {
   auto file = std::make_shared<format::FileMeta>(*File(number, std::move(smallest), std::move(largest)));
   file->values = std::move(values);
   return file;

@@ -67,7 +67,7 @@ class FakeHost final : public Host {
     published = last;
     entries_when_published = entries();
   }
-  void LogFailed(const Status& status) override { log_failure = status; }
+  void WalFailed(const Status& status) override { log_failure = status; }
   void Withdraw(const Change& change) override { withdrawn.emplace_back(change.key); }
   void BeginPieces(const wal::Mark&) override { EXPECT_FALSE(std::exchange(in_pieces, true)); }
   void EndPieces() override { EXPECT_TRUE(std::exchange(in_pieces, false)); }
@@ -214,7 +214,7 @@ TEST_F(CommitQueueTest, TheWritersLockKeepsOthersAsideInTheOrderOfTheirComing) {
   EXPECT_EQ(host_.published, 0u);
   ASSERT_OK(queue_.Commit({.key = "mine", .value = "value", .owner = &owner}));
   EXPECT_EQ(host_.published, 1u);
-  { WriterQueue::ExclusiveSection turn(queue_); }  // turns do not care
+  { WriterQueue::ExclusiveSection section(queue_); }  // turns do not care
   queue_.UnlockWriters(&owner);
   for (std::thread& other : others) other.join();
   EXPECT_EQ(host_.published, 4u);
@@ -250,7 +250,7 @@ TEST_F(CommitQueueTest, ALoneWriterHasTheTurnUntilItIsDone) {
     host_.before_next_group = [&] {
       EXPECT_FALSE(WriterQueue::ExclusiveSection(queue_, std::try_to_lock).is_taken());
       others.emplace_back([&] {
-        const WriterQueue::ExclusiveSection turn(queue_);
+        const WriterQueue::ExclusiveSection section(queue_);
         EXPECT_GE(host_.published, before + 1);
       });
       others.emplace_back([&] { EXPECT_OK(Put("second")); });
@@ -390,7 +390,7 @@ TEST_F(CommitQueueTest, CommitsForManyThreadsAtOnce) {
   constexpr int kWritesEach = 50;
   OnThreads([this](int i) {
     for (int n = 0; n < kWritesEach; ++n) {
-      if (n % 10 == 0) WriterQueue::ExclusiveSection turn(queue_);
+      if (n % 10 == 0) WriterQueue::ExclusiveSection section(queue_);
       EXPECT_OK(Put(std::to_string(i * 1000 + n), n % 25 == 0 ? Durability::kSynced : Durability::kProcessCrash));
     }
   });
@@ -413,7 +413,7 @@ TEST_F(CommitQueueTest, WhoIsNotPatientGetsThroughThoseWhoAre) {
   std::atomic<bool> is_over = false;
   std::thread other([&] {
     for (int n = 0; n < 100; ++n) {
-      { WriterQueue::ExclusiveSection turn(queue_); }
+      { WriterQueue::ExclusiveSection section(queue_); }
       EXPECT_OK(Put("synced", Durability::kSynced));
       EXPECT_OK(queue_.LockWriters(&is_over, UINT64_MAX));
       EXPECT_OK(queue_.Commit({.key = "locked", .value = "value", .owner = &is_over}));
