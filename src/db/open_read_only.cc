@@ -9,7 +9,8 @@
 // is beyond the end of the chain, or of another epoch, the attempt says nothing.
 //
 // Where the chain ends with frames above it, a writer may just have put them there, or the log may be damaged. A second attempt decides:
-// damage is still in the same place, a writer has got on. Tests: tests/race/read_only_race_test.cc.
+// damage is still in the same place, a writer has got on. The same goes for a MANIFEST with an unfinished record, or a damaged copy of one: a
+// read beside a write may see half of what is written. Tests: tests/race/read_only_race_test.cc.
 #include <optional>
 #include <utility>
 
@@ -61,6 +62,10 @@ bool IsSame(const manifest::Loaded& a, const manifest::Loaded& b) {
          a.version->files() == b.version->files();
 }
 
+bool HasSameDamage(const manifest::Loaded& a, const manifest::Loaded& b) {
+  return a.manifest == b.manifest && a.report == b.report && a.flaws == b.flaws && a.tail == b.tail;
+}
+
 std::string Place(const manifest::Loaded& loaded) {
   return format::PrintFileName(format::FileKind::kManifest, loaded.manifest) + ", epoch " + std::to_string(loaded.log_start.epoch) +
          ", log from " + std::to_string(loaded.log_start.position);
@@ -88,6 +93,7 @@ Status DbImpl::RecoverReadOnly(manifest::Loaded loaded) {
     if (!again) continue;  // a writer may be replacing the MANIFEST
     if (Logger* const logger = store_->options.env.logger) logger->Log(Print(i, loaded, now, *again));
     const bool is_outrun = again->log_start.epoch != loaded.log_start.epoch ||
+                           (!loaded.report.empty() && !HasSameDamage(loaded, *again)) ||
                            (now.is_prefix ? again->log_start.position > now.end() : !IsSame(loaded, *again));
     if (is_outrun) {
       before = std::nullopt;
